@@ -1,0 +1,39 @@
+# All targets set themselves up: a machine with Python, pip and make is enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
+
+.PHONY: demo test test-deep lint bench clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(STAMP)-core: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(STAMP)-%: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
+	touch $@
+
+demo: $(STAMP)-core  ## a seven-joint arm, from description to machine code
+	$(BIN)/whippletree demo
+
+test: $(STAMP)-test  ## the tests, under ten minutes on two cores
+	$(BIN)/python -m pytest -n 2 -m "not deep"
+
+test-deep: $(STAMP)-test  ## everything, the long comparisons included
+	$(BIN)/python -m pytest -n 2
+
+lint: $(STAMP)-lint  ## style, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMP)-bench  ## our speed beside the peers', one core (needs gcc and g++)
+	$(BIN)/python benchmarks/trees.py
+
+clean:
+	rm -rf $(VENV) benchmarks/.build

@@ -1,0 +1,1 @@
+"""What mechanisms are made of: one type per file, its data and its maths."""

@@ -1,0 +1,169 @@
+"""Mass properties of simple homogeneous shapes. Any dimension, mass or density may be a parameter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+from whippletree.elements.bodies.rigid import MassProperties
+from whippletree.errors import ModelError
+from whippletree.spatial.orientation import AxisLike, Direction, direction
+from whippletree.spatial.scalars import (
+    Matrix3,
+    Scalar,
+    Vector3,
+    VectorLike,
+    product,
+    scalar,
+    shown,
+    vector,
+)
+
+__all__ = ["box", "cylinder", "point_mass", "point_masses", "rod", "sphere"]
+
+ORIGIN = (0.0, 0.0, 0.0)
+
+
+def rod(
+    length: Scalar,
+    mass: Scalar | None = None,
+    *,
+    mass_per_length: Scalar | None = None,
+    axis: AxisLike = "x",
+    at: VectorLike = ORIGIN,
+) -> MassProperties:
+    """Return the properties of a thin rod that begins at `at`, the origin, and goes along `axis`.
+
+    >>> rod(length=2.0, mass=3.0).com, rod(length=2.0, mass=3.0).inertia[1][1]
+    ((1.0, 0.0, 0.0), 1.0)
+    """
+    L = _size(length, "rod: length")
+    m = _mass("rod", mass, mass_per_length, "mass_per_length", L)
+    n = direction(axis, "rod: axis")
+    x, y, z = vector(at, "rod: at")
+    com = (x + product(n[0], L / 2.0), y + product(n[1], L / 2.0), z + product(n[2], L / 2.0))
+    return _made("rod", m, com, _around(n, 0.0, m * L * L / 12.0))
+
+
+def box(
+    size: VectorLike,
+    mass: Scalar | None = None,
+    *,
+    density: Scalar | None = None,
+    at: VectorLike = ORIGIN,
+) -> MassProperties:
+    """Return the properties of a box with these edge lengths along x, y and z and its centre at `at`.
+
+    >>> box((1, 2, 3), mass=12.0).inertia[0][0]
+    13.0
+    """
+    a, b, c = (_size(edge, f"box: size[{i}]") for i, edge in enumerate(vector(size, "box: size")))
+    m = _mass("box", mass, density, "density", a * b * c)
+    aa, bb, cc = m * a * a / 12.0, m * b * b / 12.0, m * c * c / 12.0
+    return _made("box", m, vector(at, "box: at"), _diagonal(bb + cc, aa + cc, aa + bb))
+
+
+def cylinder(
+    radius: Scalar,
+    length: Scalar,
+    mass: Scalar | None = None,
+    *,
+    density: Scalar | None = None,
+    axis: AxisLike = "z",
+    at: VectorLike = ORIGIN,
+) -> MassProperties:
+    """Return the properties of a solid cylinder along `axis` with its centre at `at`.
+
+    >>> cylinder(radius=2.0, length=3.0, mass=1.0).inertia[2][2]
+    2.0
+    """
+    r, L = _size(radius, "cylinder: radius"), _size(length, "cylinder: length")
+    m = _mass("cylinder", mass, density, "density", math.pi * r * r * L)
+    n = direction(axis, "cylinder: axis")
+    along, across = m * r * r / 2.0, m * (r * r / 4.0 + L * L / 12.0)
+    return _made("cylinder", m, vector(at, "cylinder: at"), _around(n, along, across))
+
+
+def sphere(
+    radius: Scalar,
+    mass: Scalar | None = None,
+    *,
+    density: Scalar | None = None,
+    at: VectorLike = ORIGIN,
+) -> MassProperties:
+    """Return the properties of a solid sphere with its centre at `at`.
+
+    >>> sphere(radius=1.0, mass=5.0).inertia[0][0]
+    2.0
+    """
+    r = _size(radius, "sphere: radius")
+    m = _mass("sphere", mass, density, "density", 4.0 / 3.0 * math.pi * r * r * r)
+    moment = 0.4 * m * r * r
+    return _made("sphere", m, vector(at, "sphere: at"), _diagonal(moment, moment, moment))
+
+
+def point_mass(mass: Scalar, at: VectorLike = ORIGIN) -> MassProperties:
+    """Return the properties of a mass at one point.
+
+    >>> point_mass(2.0, at=(1, 0, 0)).about((0, 0, 0))[2][2]
+    2.0
+    """
+    return _made("point mass", scalar(mass, "point mass: mass"), vector(at, "point mass: at"), None)
+
+
+def point_masses(masses: Sequence[Sequence[Any]]) -> MassProperties:
+    """Return the properties of several masses at points, given as pairs (mass, point).
+
+    >>> point_masses([(1.0, (0, 0, 0)), (3.0, (4, 0, 0))]).com
+    (3.0, 0.0, 0.0)
+    """
+    if not isinstance(masses, list | tuple):
+        raise ModelError(f"point masses: give a list of pairs (mass, point), got {shown(masses)}")
+    total = MassProperties()
+    for i, pair in enumerate(masses):
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise ModelError(f"point masses: entry {i} must be a pair (mass, point), got {shown(pair)}")
+        try:
+            total = total + point_mass(pair[0], at=pair[1])
+        except ModelError as error:
+            raise ModelError(f"point masses: entry {i}: {error}") from None
+    return total
+
+
+def _size(value: object, what: str) -> Scalar:
+    """Read a length; zero makes a disc, a plate or a point, and is fine."""
+    read = scalar(value, what)
+    if isinstance(read, float) and read < 0.0:
+        raise ModelError(f"{what} must not be negative, got {read:g}")
+    return read
+
+
+def _mass(shape: str, mass: object, density: object, density_name: str, volume: Scalar) -> Scalar:
+    """Return the mass, given itself or by a density."""
+    if (mass is None) == (density is None):
+        raise ModelError(f"{shape}: give either mass or {density_name}")
+    if density is None:
+        return _size(mass, f"{shape}: mass")
+    return product(_size(density, f"{shape}: {density_name}"), volume)
+
+
+def _diagonal(xx: Scalar, yy: Scalar, zz: Scalar) -> Matrix3:
+    return ((xx, 0.0, 0.0), (0.0, yy, 0.0), (0.0, 0.0, zz))
+
+
+def _around(n: Direction, along: Scalar, across: Scalar) -> Matrix3:
+    """Return the inertia of a body of revolution: across 1 + (along - across) n n^T."""
+    extra = along - across
+    rows = [[product(n[i] * n[j], extra) for j in range(3)] for i in range(3)]
+    for i in range(3):
+        # of the parts (1 - n_i^2) across + n_i^2 along neither can be negative
+        rows[i][i] = product(1.0 - n[i] * n[i], across) + product(n[i] * n[i], along)
+    return cast(Matrix3, tuple(tuple(row) for row in rows))
+
+
+def _made(shape: str, mass: Scalar, com: Vector3, inertia: Matrix3 | None) -> MassProperties:
+    try:
+        return MassProperties(mass, com) if inertia is None else MassProperties(mass, com, inertia)
+    except ModelError as error:
+        raise ModelError(f"{shape}: {error}") from None

@@ -1,0 +1,83 @@
+"""The contract of a joint."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import casadi as ca
+import numpy as np
+import numpy.typing as npt
+
+from whippletree.spatial import Shift
+
+__all__ = ["Joint"]
+
+
+class Joint(ABC):
+    """What a joint type provides: the motion of its child frame in its parent frame.
+
+    Both joint frames have z along the joint's axis, and coincide when the coordinates are neutral. A type says:
+
+    1. `nq`, `nv` and the labels of its coordinates and velocities;
+    2. `configuration(q)`: what the sweeps need of the coordinates (sines, cosines, a rotation), computed once;
+    3. `shift(x)`: the shift from the parent frame to the child frame at the configuration x;
+    4. `joint_map(x)`: the (6, nv) map from velocities to the child's twist relative to the parent, at the child's
+       origin and in the child's axes;
+    5. `joint_bias(x, v)`: the child's acceleration relative to the parent when the joint accelerations are zero:
+       [angular; linear], the linear part being the acceleration of the child's origin as the parent sees it;
+    6. `rate_map(q)`: the (nq, nv) map from velocities to the rates of the coordinates;
+    7. `integrate`, `difference`, `neutral`, `random` on its configuration manifold.
+
+    >>> from whippletree.elements.joints import Revolute
+    >>> Revolute().nv
+    1
+    """
+
+    kind: ClassVar[str]
+    nq: ClassVar[int]
+    nv: ClassVar[int]
+    n_configuration: ClassVar[int]
+    position_labels: ClassVar[tuple[str, ...]]
+    velocity_labels: ClassVar[tuple[str, ...]]
+    quaternion: ClassVar[bool] = False  # the first four coordinates are a unit quaternion
+
+    @abstractmethod
+    def configuration(self, q: ca.SX) -> ca.SX:
+        """Return what the sweeps need of the coordinates (n_configuration)."""
+
+    @abstractmethod
+    def shift(self, x: ca.SX) -> Shift:
+        """Return the shift from the parent's joint frame to the child's."""
+
+    @abstractmethod
+    def joint_map(self, x: ca.SX) -> ca.SX:
+        """Return the joint map (6, nv)."""
+
+    def joint_bias(self, x: ca.SX, v: ca.SX) -> ca.SX:
+        """Return the relative acceleration at zero joint acceleration (6); zero for most joints."""
+        return ca.SX.zeros(6)
+
+    def rate_map(self, q: ca.SX) -> ca.SX:
+        """Return the map from velocities to coordinate rates (nq, nv)."""
+        return ca.densify(ca.SX.eye(self.nq))
+
+    def integrate(self, q: ca.SX, dq: ca.SX) -> ca.SX:
+        """Return the coordinates reached from `q` by the displacement `dq` (nv)."""
+        return q + dq
+
+    def difference(self, q0: ca.SX, q1: ca.SX) -> ca.SX:
+        """Return the displacement (nv) that leads from `q0` to `q1`."""
+        return q1 - q0
+
+    def neutral(self) -> npt.NDArray[np.float64]:
+        """Return the coordinates at which the joint frames coincide."""
+        return np.zeros(self.nq)
+
+    def random(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+        """Return random coordinates: angles over the full turn, displacements within a metre."""
+        return rng.uniform(-1.0, 1.0, self.nq) * self._spread()
+
+    def _spread(self) -> npt.NDArray[np.float64]:
+        """Return how far each coordinate is drawn by `random`."""
+        return np.array([np.pi if "angle" in label else 1.0 for label in self.position_labels])

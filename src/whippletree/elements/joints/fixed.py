@@ -1,0 +1,41 @@
+"""Fixed joint: no freedom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import casadi as ca
+
+from whippletree.elements.joints.base import Joint
+from whippletree.spatial import Shift
+
+__all__ = ["Fixed"]
+
+
+@dataclass(frozen=True)
+class Fixed(Joint):
+    """The child is welded to the parent.
+
+    >>> Fixed().nv
+    0
+    """
+
+    kind: ClassVar[str] = "fixed"
+    nq: ClassVar[int] = 0
+    nv: ClassVar[int] = 0
+    n_configuration: ClassVar[int] = 0
+    position_labels: ClassVar[tuple[str, ...]] = ()
+    velocity_labels: ClassVar[tuple[str, ...]] = ()
+
+    def configuration(self, q: ca.SX) -> ca.SX:
+        """Return nothing."""
+        return ca.SX.zeros(0)
+
+    def shift(self, x: ca.SX) -> Shift:
+        """Return the shift that does nothing."""
+        return Shift(())
+
+    def joint_map(self, x: ca.SX) -> ca.SX:
+        """Return the empty map."""
+        return ca.SX.zeros(6, 0)

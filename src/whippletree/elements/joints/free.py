@@ -1,0 +1,98 @@
+"""Free joint: any rotation and any displacement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import casadi as ca
+import numpy as np
+import numpy.typing as npt
+
+from whippletree.elements.joints.base import Joint
+from whippletree.elements.joints.spherical import quaternion_rates, random_quaternion
+from whippletree.spatial import (
+    Rotation,
+    Shift,
+    Translation,
+    cross,
+    quaternion_exp,
+    quaternion_log,
+    quaternion_product,
+    rotation_of_quaternion,
+)
+
+__all__ = ["Free"]
+
+
+@dataclass(frozen=True)
+class Free(Joint):
+    """A unit quaternion and a position in parent axes; velocities are [angular; linear] in child axes.
+
+    >>> Free().neutral()
+    array([1., 0., 0., 0., 0., 0., 0.])
+    """
+
+    kind: ClassVar[str] = "free"
+    nq: ClassVar[int] = 7
+    nv: ClassVar[int] = 6
+    n_configuration: ClassVar[int] = 12
+    position_labels: ClassVar[tuple[str, ...]] = (
+        "quaternion w",
+        "quaternion x",
+        "quaternion y",
+        "quaternion z",
+        "position x",
+        "position y",
+        "position z",
+    )
+    velocity_labels: ClassVar[tuple[str, ...]] = (
+        "angular velocity about x",
+        "angular velocity about y",
+        "angular velocity about z",
+        "velocity along x",
+        "velocity along y",
+        "velocity along z",
+    )
+    quaternion: ClassVar[bool] = True
+
+    def configuration(self, q: ca.SX) -> ca.SX:
+        """Return the rotation matrix, column by column, and the position."""
+        return ca.vertcat(ca.vec(rotation_of_quaternion(q[0:4])), q[4:7])
+
+    def shift(self, x: ca.SX) -> Shift:
+        """Translate, then rotate."""
+        return Shift((Translation(x[9:12]), Rotation(ca.reshape(x[0:9], 3, 3))))
+
+    def joint_map(self, x: ca.SX) -> ca.SX:
+        """Return the identity."""
+        return ca.densify(ca.SX.eye(6))
+
+    def joint_bias(self, x: ca.SX, v: ca.SX) -> ca.SX:
+        """Return the acceleration that comes from measuring the velocity in turning axes."""
+        return ca.vertcat(ca.SX.zeros(3), cross(v[0:3], v[3:6]))
+
+    def rate_map(self, q: ca.SX) -> ca.SX:
+        """Return quaternion rates, and the velocity turned into parent axes."""
+        zero = ca.SX.zeros
+        R = rotation_of_quaternion(q[0:4])
+        return ca.densify(ca.blockcat([[quaternion_rates(q), zero(4, 3)], [zero(3, 3), R]]))
+
+    def integrate(self, q: ca.SX, dq: ca.SX) -> ca.SX:
+        """Follow the rotation vector from `q`, and the displacement in the axes at `q`."""
+        turned = quaternion_product(q[0:4], quaternion_exp(dq[0:3]))
+        return ca.vertcat(turned, q[4:7] + rotation_of_quaternion(q[0:4]) @ dq[3:6])
+
+    def difference(self, q0: ca.SX, q1: ca.SX) -> ca.SX:
+        """Return the shortest rotation vector, and the displacement in the axes at `q0`."""
+        back = ca.vertcat(q0[0], -q0[1:4])
+        turn = quaternion_log(quaternion_product(back, q1[0:4]))
+        return ca.vertcat(turn, rotation_of_quaternion(q0[0:4]).T @ (q1[4:7] - q0[4:7]))
+
+    def neutral(self) -> npt.NDArray[np.float64]:
+        """Return the identity at the origin."""
+        return np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+
+    def random(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+        """Return a rotation drawn uniformly and a position within a metre in each direction."""
+        return np.concatenate([random_quaternion(rng), rng.uniform(-1.0, 1.0, 3)])

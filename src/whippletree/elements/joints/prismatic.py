@@ -1,0 +1,41 @@
+"""Prismatic joint: a displacement along z."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import casadi as ca
+
+from whippletree.elements.joints.base import Joint
+from whippletree.spatial import Shift, Translation
+
+__all__ = ["Prismatic"]
+
+
+@dataclass(frozen=True)
+class Prismatic(Joint):
+    """One displacement along the axis.
+
+    >>> Prismatic().joint_map(ca.SX([0.5]))[5]
+    SX(1)
+    """
+
+    kind: ClassVar[str] = "prismatic"
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    n_configuration: ClassVar[int] = 1
+    position_labels: ClassVar[tuple[str, ...]] = ("displacement",)
+    velocity_labels: ClassVar[tuple[str, ...]] = ("velocity",)
+
+    def configuration(self, q: ca.SX) -> ca.SX:
+        """Return the displacement."""
+        return q
+
+    def shift(self, x: ca.SX) -> Shift:
+        """Translate along z."""
+        return Shift((Translation(ca.vertcat(0, 0, x[0])),))
+
+    def joint_map(self, x: ca.SX) -> ca.SX:
+        """Return the axis."""
+        return ca.SX([0, 0, 0, 0, 0, 1])

@@ -1,0 +1,49 @@
+"""Screw joint: a turn about z that advances along it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import casadi as ca
+
+from whippletree.elements.joints.base import Joint
+from whippletree.spatial import Shift, Translation, Turn
+
+__all__ = ["Screw"]
+
+
+@dataclass(frozen=True)
+class Screw(Joint):
+    """One angle about the axis; the child advances by `lead` metres per turn.
+
+    >>> Screw(lead=2 * math.pi).joint_map(ca.SX([1, 0, 0]))[5]
+    SX(1)
+    """
+
+    lead: float | ca.SX
+
+    kind: ClassVar[str] = "screw"
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    n_configuration: ClassVar[int] = 3
+    position_labels: ClassVar[tuple[str, ...]] = ("angle",)
+    velocity_labels: ClassVar[tuple[str, ...]] = ("angular velocity",)
+
+    @property
+    def advance(self) -> float | ca.SX:
+        """The advance in metres per radian."""
+        return self.lead / (2 * math.pi)
+
+    def configuration(self, q: ca.SX) -> ca.SX:
+        """Return (cos, sin, displacement)."""
+        return ca.vertcat(ca.cos(q), ca.sin(q), self.advance * q)
+
+    def shift(self, x: ca.SX) -> Shift:
+        """Translate along z, then turn about it."""
+        return Shift((Translation(ca.vertcat(0, 0, x[2])), Turn(x[0], x[1])))
+
+    def joint_map(self, x: ca.SX) -> ca.SX:
+        """Return the screw axis."""
+        return ca.vertcat(0, 0, 1, 0, 0, self.advance)

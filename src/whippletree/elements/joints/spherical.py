@@ -1,0 +1,96 @@
+"""Spherical joint: any rotation, as a unit quaternion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import casadi as ca
+import numpy as np
+import numpy.typing as npt
+
+from whippletree.elements.joints.base import Joint
+from whippletree.spatial import (
+    Rotation,
+    Shift,
+    quaternion_exp,
+    quaternion_log,
+    quaternion_product,
+    rotation_of_quaternion,
+)
+
+__all__ = ["Spherical", "quaternion_rates", "random_quaternion"]
+
+
+def quaternion_rates(e: ca.SX) -> ca.SX:
+    """Return the (4, 3) map from angular velocity in child axes to quaternion rates.
+
+    >>> quaternion_rates(ca.SX([1, 0, 0, 0]))[1, 0]
+    SX(0.5)
+    """
+    w, x, y, z = e[0], e[1], e[2], e[3]
+    return 0.5 * ca.blockcat([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]])
+
+
+def random_quaternion(rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """Return a unit quaternion drawn uniformly over all rotations.
+
+    >>> float(np.linalg.norm(random_quaternion(np.random.default_rng(0)))).__round__(12)
+    1.0
+    """
+    e = rng.normal(size=4)
+    return np.asarray(e / np.linalg.norm(e))
+
+
+@dataclass(frozen=True)
+class Spherical(Joint):
+    """A unit quaternion (w, x, y, z) of child in parent; velocities are the angular velocity in child axes.
+
+    >>> Spherical().neutral()
+    array([1., 0., 0., 0.])
+    """
+
+    kind: ClassVar[str] = "spherical"
+    nq: ClassVar[int] = 4
+    nv: ClassVar[int] = 3
+    n_configuration: ClassVar[int] = 9
+    position_labels: ClassVar[tuple[str, ...]] = ("quaternion w", "quaternion x", "quaternion y", "quaternion z")
+    velocity_labels: ClassVar[tuple[str, ...]] = (
+        "angular velocity about x",
+        "angular velocity about y",
+        "angular velocity about z",
+    )
+    quaternion: ClassVar[bool] = True
+
+    def configuration(self, q: ca.SX) -> ca.SX:
+        """Return the rotation matrix, column by column."""
+        return ca.vec(rotation_of_quaternion(q))
+
+    def shift(self, x: ca.SX) -> Shift:
+        """Rotate."""
+        return Shift((Rotation(ca.reshape(x, 3, 3)),))
+
+    def joint_map(self, x: ca.SX) -> ca.SX:
+        """Return the three rotations."""
+        return ca.densify(ca.vertcat(ca.SX.eye(3), ca.SX.zeros(3, 3)))
+
+    def rate_map(self, q: ca.SX) -> ca.SX:
+        """Return the quaternion rates."""
+        return quaternion_rates(q)
+
+    def integrate(self, q: ca.SX, dq: ca.SX) -> ca.SX:
+        """Follow the rotation vector `dq` from `q`."""
+        return quaternion_product(q, quaternion_exp(dq))
+
+    def difference(self, q0: ca.SX, q1: ca.SX) -> ca.SX:
+        """Return the shortest rotation vector from `q0` to `q1`."""
+        back = ca.vertcat(q0[0], -q0[1:4])
+        return quaternion_log(quaternion_product(back, q1))
+
+    def neutral(self) -> npt.NDArray[np.float64]:
+        """Return the identity."""
+        return np.array([1.0, 0.0, 0.0, 0.0])
+
+    def random(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+        """Return a rotation drawn uniformly."""
+        return random_quaternion(rng)

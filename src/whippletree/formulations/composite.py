@@ -1,0 +1,187 @@
+"""Composite-body formulation (Garcia de Jalon and Bayo, 8.1-8.6).
+
+Inverse dynamics tau = tau(q, v, v') by the recursive Newton-Euler method (8.1); the bias force is its value at zero
+acceleration (8.5); the mass matrix comes column by column from composite inertias (8.6, each column with the bodies
+beyond the joint taken as one); forward dynamics solves M v' = tau - b (8.4) by a factorisation M = L^T D L that keeps
+the zeros between branches.
+
+Symbols: alpha acceleration of a node, f force that its parent exerts on it, I composite inertia, F = I H the force
+that a unit joint acceleration needs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from whippletree.formulations.node import Motion, Node
+from whippletree.formulations.sweeps import Unrolled, Walk
+from whippletree.spatial import RigidInertia, stack
+
+__all__ = ["bias_force", "forward_dynamics", "inter_body_forces", "inverse_dynamics", "mass_matrix"]
+
+
+class Carried(NamedTuple):
+    """Handed outward: the node's motion and acceleration."""
+
+    motion: Motion
+    alpha: ca.SX
+
+
+class Inertial(NamedTuple):
+    """Kept by the outward sweep: configuration, force on the node's own body, axes in the ground."""
+
+    x: ca.SX
+    f: ca.SX
+    axes: ca.SX
+
+
+class Effort(NamedTuple):
+    """Kept by the inward sweep: joint effort, and the force across the joint."""
+
+    tau: ca.SX
+    f: ca.SX
+
+
+class Column(NamedTuple):
+    """Kept by the composite sweep: the force that a unit joint acceleration needs, as columns (6, nv)."""
+
+    F: ca.SX
+
+
+class Configured(NamedTuple):
+    """Kept by the placing sweep."""
+
+    x: ca.SX
+
+
+def newton_euler(walk: Walk) -> tuple[Any, Any]:
+    """Run the Newton-Euler sweeps: accelerations outward, forces inward (8.1)."""
+    base = Carried(Motion.rest(), stack(ca.SX.zeros(3), -walk.gravity))
+    inertial = walk.outward(accelerate, base)
+    _, effort = walk.inward(balance, (ca.SX.zeros(6),), inertial)
+    return inertial, effort
+
+
+def inverse_dynamics(walk: Walk) -> Any:
+    """Return the joint efforts (nv) for given accelerations (8.1)."""
+    return walk.gather(newton_euler(walk)[1], "tau")
+
+
+bias_force = inverse_dynamics
+"""The same sweeps on nodes whose accelerations are zero (8.5)."""
+
+
+def inter_body_forces(walk: Walk) -> Any:
+    """Return the force across each joint and the node's axes in the ground frame, for given accelerations."""
+    inertial, effort = newton_euler(walk)
+    return walk.stacked(effort, "f", 6), walk.stacked(inertial, "axes", 9)
+
+
+def mass_matrix(walk: Walk) -> Any:
+    """Return the mass matrix (nv, nv), computed once and mirrored (8.6)."""
+    place = walk.outward(configure, ())
+    _, column = walk.inward(compose, (RigidInertia.zero(),), place)
+    return walk.climb(project, column, place)
+
+
+def forward_dynamics(walk: Unrolled, bias: ca.SX, mass: ca.SX, tau: ca.SX) -> ca.SX:
+    """Solve M v' = tau - b (8.4) with the zeros of M between branches kept."""
+    ancestors = freedom_parents(walk.parents, walk.v_slices, walk.nv)
+    return sparse_solve(mass, tau - bias, ancestors)
+
+
+def accelerate(node: Node, parent: Carried) -> tuple[Carried, Inertial]:
+    """Carry motion and acceleration to the node, and find the force its own body needs."""
+    x = node.configuration()
+    motion, alpha = node.carry(x, parent.motion, parent.alpha)
+    alpha = alpha + node.joint_map(x) @ node.acceleration
+    return Carried(motion, alpha), Inertial(x, node.inertial_force(motion, alpha), motion.axes)
+
+
+def balance(node: Node, children: tuple[ca.SX], kept: Inertial) -> tuple[tuple[ca.SX], Effort]:
+    """Add the children's forces, project on the joint, pass on to the parent."""
+    f = kept.f + children[0]
+    tau = node.joint_map(kept.x).T @ f
+    return (node.shift(kept.x).force(f),), Effort(tau, f)
+
+
+def configure(node: Node, parent: tuple[()]) -> tuple[tuple[()], Configured]:
+    """Place the node."""
+    return (), Configured(node.configuration())
+
+
+def compose(
+    node: Node, children: tuple[RigidInertia], place: Configured
+) -> tuple[tuple[RigidInertia], tuple[ca.SX]]:
+    """Weld the children to the node: composite inertia, and the force of a unit joint acceleration."""
+    inertia = children[0] + node.inertia
+    F = inertia.times(node.joint_map(place.x))
+    return (node.shift(place.x).inertia(inertia),), (F,)
+
+
+def project(node: Node, F: tuple[ca.SX], place: Configured) -> tuple[tuple[ca.SX], ca.SX]:
+    """Project a column on the node's joint, and carry it on to the parent."""
+    return (node.shift(place.x).force(F[0]),), node.joint_map(place.x).T @ F[0]
+
+
+def freedom_parents(parents: Any, v_slices: Any, nv: int) -> list[int]:
+    """Return for each freedom the nearest one below it on the way to the ground, or -1.
+
+    >>> freedom_parents([-1, 0, 0], [slice(0, 1), slice(1, 2), slice(2, 3)], 3)
+    [-1, 0, 0]
+    """
+    above = [-1] * nv
+    for k, where in enumerate(v_slices):
+        p = parents[k]
+        while p >= 0 and v_slices[p].stop == v_slices[p].start:
+            p = parents[p]
+        last = -1 if p < 0 else v_slices[p].stop - 1
+        for i in range(where.start, where.stop):
+            above[i] = last
+            last = i
+    return above
+
+
+def sparse_solve(M: ca.SX, b: ca.SX, above: list[int]) -> ca.SX:
+    """Solve M x = b by M = L^T D L, where row i of L has entries only on the way from freedom i to the ground.
+
+    Eliminating from the tips inward makes no fill, so the zeros between branches cost nothing.
+    """
+    entry = {(i, j): M[i, j] for i in range(len(above)) for j in _way(above, i)}
+    order = _tips_first(above)
+    reciprocal: dict[int, ca.SX] = {}
+    for k in order:
+        reciprocal[k] = 1 / entry[k, k]
+        way = _way(above, k)[1:]
+        for i in way:
+            gain = entry[k, i] * reciprocal[k]
+            for j in _way(above, i):
+                entry[i, j] = entry[i, j] - gain * entry[k, j]
+        for i in way:
+            entry[k, i] = entry[k, i] * reciprocal[k]
+    x = [b[i] for i in range(len(above))]
+    for k in order:  # L^T y = b
+        for i in _way(above, k)[1:]:
+            x[i] = x[i] - entry[k, i] * x[k]
+    x = [value * reciprocal[i] for i, value in enumerate(x)]
+    for k in reversed(order):  # L x = D^-1 y
+        for i in _way(above, k)[1:]:
+            x[k] = x[k] - entry[k, i] * x[i]
+    return ca.vertcat(*x)
+
+
+def _way(above: list[int], i: int) -> list[int]:
+    """Return freedom i and those on the way to the ground."""
+    way = []
+    while i >= 0:
+        way.append(i)
+        i = above[i]
+    return way
+
+
+def _tips_first(above: list[int]) -> list[int]:
+    """Return the freedoms so that each comes before the ones nearer to the ground."""
+    depth = [len(_way(above, i)) for i in range(len(above))]
+    return sorted(range(len(above)), key=lambda i: -depth[i])

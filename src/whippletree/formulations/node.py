@@ -1,0 +1,103 @@
+"""Nodes: what the sweeps walk over.
+
+A node offers its joint map H, its shift phi from the parent, its inertia M, and its velocity-dependent accelerations
+a and forces b. The sweeps do not tell kinds of nodes apart. There is one kind so far: a rigid body behind a joint.
+
+Accelerations are [angular acceleration; acceleration of the material point at the node's origin], in node axes. With
+them, neither a nor b needs a linear velocity:
+
+    alpha = phi* alpha_parent + H v' + a          f = M alpha + b
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import casadi as ca
+
+from whippletree.elements.joints import Joint
+from whippletree.spatial import RigidInertia, Rotation, Shift, Translation, centripetal, cross, stack
+
+__all__ = ["Load", "Motion", "Node"]
+
+
+class Motion(NamedTuple):
+    """What a node hands to its children: its turning rate in its own axes, and its axes in the ground frame."""
+
+    rate: ca.SX  # (3,)
+    axes: ca.SX  # (3, 3)
+
+    @staticmethod
+    def rest() -> Motion:
+        """Return the motion of the ground."""
+        return Motion(ca.SX.zeros(3), ca.densify(ca.SX.eye(3)))
+
+
+@dataclass(frozen=True)
+class Load:
+    """A wrench [moment; force] in ground axes at a point of the node."""
+
+    point: ca.SX
+    wrench: ca.SX
+
+
+@dataclass(frozen=True)
+class Node:
+    """A rigid body behind a joint, with its constants and its share of the state.
+
+    The node's frame is the joint frame on the node's side. `rotation` and `point` place the joint frame of the
+    other side in the parent node's frame.
+    """
+
+    joint: Joint
+    rotation: ca.SX
+    point: ca.SX
+    inertia: RigidInertia
+    q: ca.SX
+    v: ca.SX
+    tau: ca.SX
+    acceleration: ca.SX
+    prescribed: bool = False
+    loads: tuple[Load, ...] = field(default=())
+
+    def configuration(self) -> ca.SX:
+        """Return what the sweeps need of the joint's coordinates."""
+        return self.joint.configuration(self.q)
+
+    def shift(self, x: ca.SX) -> Shift:
+        """Return phi, the shift from the parent node to this one."""
+        return Shift.of(Translation(self.point), Rotation(self.rotation), *self.joint.shift(x).factors)
+
+    def joint_map(self, x: ca.SX) -> ca.SX:
+        """Return H (6, nv)."""
+        return self.joint.joint_map(x)
+
+    def carry(self, x: ca.SX, parent: Motion, alpha: ca.SX) -> tuple[Motion, ca.SX]:
+        """Return this node's motion, and its acceleration phi* alpha + a at zero joint acceleration."""
+        H, shift = self.joint_map(x), self.shift(x)
+        relative = H @ self.v
+        rate, carried = shift.carry(parent.rate, alpha)
+        coriolis = stack(cross(rate, relative[0:3]), 2 * cross(rate, relative[3:6]))
+        motion = Motion(rate + relative[0:3], parent.axes @ shift.rotation())
+        return motion, carried + coriolis + self.joint.joint_bias(x, self.v)
+
+    def bias_force(self, motion: Motion) -> ca.SX:
+        """Return b: the force needed at zero acceleration, gyroscopic and applied loads."""
+        return self.inertia.gyroscopic(centripetal(motion.rate)) - self.load(motion)
+
+    def inertial_force(self, motion: Motion, alpha: ca.SX) -> ca.SX:
+        """Return M alpha + b, grouped so that the first moment is multiplied once."""
+        inertia, W = self.inertia, centripetal(motion.rate)
+        gyroscopic = inertia.gyroscopic(W)[0:3]
+        U = centripetal(motion.rate, alpha[0:3])
+        moment = inertia.J @ alpha[0:3] + cross(inertia.h, alpha[3:6]) + gyroscopic
+        return stack(moment, inertia.m * alpha[3:6] + U @ inertia.h) - self.load(motion)
+
+    def load(self, motion: Motion) -> ca.SX:
+        """Return the applied wrenches at the node's origin, in node axes."""
+        total = ca.SX.zeros(6)
+        for load in self.loads:
+            local = Rotation(motion.axes.T).force(load.wrench)
+            total = total + Translation(load.point).force(local)
+        return total

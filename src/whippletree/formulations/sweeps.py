@@ -1,0 +1,141 @@
+"""The two sweeps that every formulation uses: from the ground outward, and from the tips inward.
+
+A step is a pure function of a node, of what arrives at it, and of what earlier sweeps kept for it:
+
+    step(node, arriving, *kept) -> (leaving, keep)
+
+Outward, a node receives what its parent leaves. Inward, it receives the sum of what its children leave. A walk
+drives the steps; this module holds the unrolled one, which calls them node by node. The rolled one is in `rolled`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import casadi as ca
+
+from whippletree.formulations.node import Node
+
+__all__ = ["Kept", "Unrolled", "Walk", "add_records"]
+
+Leaving = TypeVar("Leaving")
+Keep = TypeVar("Keep")
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True)
+class Kept(Generic[Keep]):
+    """What a sweep kept, node by node."""
+
+    records: Sequence[Keep]
+
+
+class Walk(Protocol):
+    """What drives the steps of a formulation, unrolled or rolled."""
+
+    gravity: ca.SX
+
+    def outward(
+        self, step: Callable[..., tuple[Leaving, Keep]], base: Leaving, *kept: Kept[Any]
+    ) -> Kept[Keep]:
+        """Walk from the ground to the tips; `base` is what the ground leaves."""
+        ...
+
+    def inward(
+        self, step: Callable[..., tuple[Leaving, Keep]], empty: Leaving, *kept: Kept[Any]
+    ) -> tuple[Leaving, Kept[Keep]]:
+        """Walk from the tips to the ground; `empty` arrives at a tip. Also return what arrives at the ground."""
+        ...
+
+    def climb(
+        self,
+        step: Callable[..., tuple[Leaving, ca.SX]],
+        start: Kept[Leaving],
+        *kept: Kept[Any],
+    ) -> Any:
+        """From every node climb to the ground; collect the pairs' blocks into a matrix (nv, nv), mirrored."""
+        ...
+
+    def gather(self, kept: Kept[Any], part: str) -> Any:
+        """Assemble one part of the kept records into a vector (nv), in the declared order."""
+        ...
+
+    def stacked(self, kept: Kept[Any], part: str, size: int) -> Any:
+        """Stack one part of the kept records, node after node (n * size)."""
+        ...
+
+
+def add_records(a: Any, b: Any) -> Any:
+    """Add two records member by member.
+
+    >>> add_records((1, 2), (3, 4))
+    (4, 6)
+    """
+    total = (x + y for x, y in zip(a, b, strict=True))
+    return type(a)(*total) if hasattr(a, "_fields") else tuple(total)
+
+
+class Unrolled:
+    """A walk that calls the steps node by node, so that the whole model becomes one straight line."""
+
+    def __init__(
+        self, nodes: Sequence[Node], parents: Sequence[int], v_slices: Sequence[slice], nv: int, gravity: ca.SX
+    ) -> None:
+        self.nodes, self.parents, self.v_slices, self.nv = nodes, parents, v_slices, nv
+        self.gravity = gravity
+
+    def outward(
+        self, step: Callable[..., tuple[Leaving, Keep]], base: Leaving, *kept: Kept[Any]
+    ) -> Kept[Keep]:
+        """Walk from the ground to the tips."""
+        left: list[Leaving] = []
+        records: list[Keep] = []
+        for k, node in enumerate(self.nodes):
+            arriving = base if self.parents[k] < 0 else left[self.parents[k]]
+            leaving, keep = step(node, arriving, *(field.records[k] for field in kept))
+            left.append(leaving)
+            records.append(keep)
+        return Kept(records)
+
+    def inward(
+        self, step: Callable[..., tuple[Leaving, Keep]], empty: Leaving, *kept: Kept[Any]
+    ) -> tuple[Leaving, Kept[Keep]]:
+        """Walk from the tips to the ground."""
+        arrived: list[Any] = [None] * (len(self.nodes) + 1)  # the last one is the ground's
+        records: list[Any] = [None] * len(self.nodes)
+        for k in reversed(range(len(self.nodes))):
+            arriving = empty if arrived[k] is None else arrived[k]
+            leaving, records[k] = step(self.nodes[k], arriving, *(field.records[k] for field in kept))
+            p = self.parents[k]
+            arrived[p] = leaving if arrived[p] is None else add_records(arrived[p], leaving)
+        total = empty if arrived[-1] is None else arrived[-1]
+        return total, Kept(records)
+
+    def climb(
+        self, step: Callable[..., tuple[Leaving, ca.SX]], start: Kept[Leaving], *kept: Kept[Any]
+    ) -> ca.SX:
+        """From every node climb to the ground, collecting blocks of a symmetric matrix."""
+        A = ca.densify(ca.SX(self.nv, self.nv))
+        for k in range(len(self.nodes)):
+            carried, j = start.records[k], k
+            while j >= 0:
+                carried, block = step(self.nodes[j], carried, *(field.records[j] for field in kept))
+                A[self.v_slices[j], self.v_slices[k]] = block
+                if j != k:
+                    A[self.v_slices[k], self.v_slices[j]] = block.T
+                j = self.parents[j]
+        return A
+
+    def gather(self, kept: Kept[Any], part: str) -> ca.SX:
+        """Assemble one part of the kept records into a vector (nv)."""
+        out = ca.densify(ca.SX(self.nv, 1))
+        for record, where in zip(kept.records, self.v_slices, strict=True):
+            if where.stop > where.start:
+                out[where] = getattr(record, part)
+        return out
+
+    def stacked(self, kept: Kept[Any], part: str, size: int) -> ca.SX:
+        """Stack one part of the kept records, node after node."""
+        return ca.vertcat(*(ca.vec(getattr(record, part)) for record in kept.records))

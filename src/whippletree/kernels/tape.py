@@ -1,0 +1,360 @@
+"""The tape: a trace as a list of scalar operations, each value used as often as it is needed.
+
+CasADi's instructions are read once, put into static single assignment with equal values merged, and then shaped for
+the processor: shared divisors become one reciprocal, and products that only feed sums are fused with them. Everything
+is deterministic, and nothing is reassociated, so that scalar and lane kernels give the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import casadi as ca
+
+__all__ = ["Instruction", "OperationCount", "Tape", "fuse", "read_tape"]
+
+_BINARY = {
+    ca.OP_ADD: "add",
+    ca.OP_SUB: "sub",
+    ca.OP_MUL: "mul",
+    ca.OP_DIV: "div",
+    ca.OP_POW: "pow",
+    ca.OP_CONSTPOW: "pow",
+    ca.OP_ATAN2: "atan2",
+    ca.OP_FMIN: "fmin",
+    ca.OP_FMAX: "fmax",
+    ca.OP_FMOD: "fmod",
+    ca.OP_COPYSIGN: "copysign",
+    ca.OP_LT: "lt",
+    ca.OP_LE: "le",
+    ca.OP_EQ: "eq",
+    ca.OP_NE: "ne",
+    ca.OP_AND: "and",
+    ca.OP_OR: "or",
+    ca.OP_IF_ELSE_ZERO: "if_else_zero",
+    ca.OP_HYPOT: "hypot",
+}
+_UNARY = {
+    ca.OP_NEG: "neg",
+    ca.OP_SQRT: "sqrt",
+    ca.OP_SIN: "sin",
+    ca.OP_COS: "cos",
+    ca.OP_TAN: "tan",
+    ca.OP_ASIN: "asin",
+    ca.OP_ACOS: "acos",
+    ca.OP_ATAN: "atan",
+    ca.OP_SINH: "sinh",
+    ca.OP_COSH: "cosh",
+    ca.OP_TANH: "tanh",
+    ca.OP_ASINH: "asinh",
+    ca.OP_ACOSH: "acosh",
+    ca.OP_ATANH: "atanh",
+    ca.OP_EXP: "exp",
+    ca.OP_LOG: "log",
+    ca.OP_EXPM1: "expm1",
+    ca.OP_LOG1P: "log1p",
+    ca.OP_FLOOR: "floor",
+    ca.OP_CEIL: "ceil",
+    ca.OP_FABS: "fabs",
+    ca.OP_SIGN: "sign",
+    ca.OP_NOT: "not",
+    ca.OP_ERF: "erf",
+}
+_COMMUTATIVE = frozenset({"add", "mul", "fmin", "fmax", "eq", "ne", "and", "or", "hypot"})
+_PAIR = 2
+
+Instruction = tuple[str, tuple[int, ...]]
+"""A name and the values it works on; ("const", ...) and ("input", ...) are leaves."""
+
+
+@dataclass(frozen=True)
+class OperationCount:
+    """Scalar operations of a trace, as the papers count them.
+
+    >>> OperationCount(multiplications=3, additions=2).total
+    5
+    """
+
+    multiplications: int = 0
+    additions: int = 0
+    divisions: int = 0
+    square_roots: int = 0
+    trigonometric: int = 0
+    other: int = 0
+
+    @property
+    def total(self) -> int:
+        """All operations."""
+        return (
+            self.multiplications
+            + self.additions
+            + self.divisions
+            + self.square_roots
+            + self.trigonometric
+            + self.other
+        )
+
+    def __str__(self) -> str:
+        parts = [
+            (self.multiplications, "multiplications"),
+            (self.additions, "additions"),
+            (self.divisions, "divisions"),
+            (self.square_roots, "square roots"),
+            (self.trigonometric, "sines and cosines"),
+            (self.other, "others"),
+        ]
+        return ", ".join(f"{n} {word}" for n, word in parts if n) or "no operations"
+
+
+@dataclass
+class Tape:
+    """Operations in an order in which each comes after its operands.
+
+    `inputs` maps a value to (argument, element); `outputs` lists (argument, element, value).
+    """
+
+    operations: list[Instruction] = field(default_factory=list)
+    constants: dict[int, float] = field(default_factory=dict)
+    inputs: dict[int, tuple[int, int]] = field(default_factory=dict)
+    outputs: list[tuple[int, int, int]] = field(default_factory=list)
+    _known: dict[tuple[object, ...], int] = field(default_factory=dict, repr=False)
+
+    def _put(self, key: tuple[object, ...], name: str, operands: tuple[int, ...]) -> int:
+        """Append an operation unless an equal one is there."""
+        found = self._known.get(key)
+        if found is not None:
+            return found
+        self.operations.append((name, operands))
+        value = len(self.operations) - 1
+        self._known[key] = value
+        return value
+
+    def constant(self, number: float) -> int:
+        """Return the value of a constant."""
+        value = self._put(("const", number.hex()), "const", ())
+        self.constants[value] = number
+        return value
+
+    def input(self, argument: int, element: int) -> int:
+        """Return the value of an element of an argument."""
+        value = self._put(("input", argument, element), "input", ())
+        self.inputs[value] = (argument, element)
+        return value
+
+    def operation(self, name: str, *operands: int) -> int:
+        """Return the value of an operation, simplified where signs and units allow."""
+        simple = self._simplify(name, operands)
+        if simple is not None:
+            return simple
+        if name in _COMMUTATIVE and operands[0] > operands[1]:
+            operands = (operands[1], operands[0])
+        return self._put((name, *operands), name, operands)
+
+    def _simplify(self, name: str, operands: tuple[int, ...]) -> int | None:
+        """Fold signs: a + (-b), a - (-b), (-a) b, a (1/d)."""
+        if name == "neg" and self._is(operands[0], "neg"):
+            return self._operand(operands[0])
+        if name == "neg" and operands[0] in self.constants:
+            return self.constant(-self.constants[operands[0]])
+        if len(operands) != _PAIR:
+            return None
+        a, b = operands
+        if name == "add" and self._is(b, "neg"):
+            return self.operation("sub", a, self._operand(b))
+        if name == "add" and self._is(a, "neg"):
+            return self.operation("sub", b, self._operand(a))
+        if name == "sub" and self._is(b, "neg"):
+            return self.operation("add", a, self._operand(b))
+        if name == "mul" and a in self.constants and self.constants[a] == -1.0:
+            return self.operation("neg", b)
+        if name == "mul" and b in self.constants and self.constants[b] == -1.0:
+            return self.operation("neg", a)
+        if name in ("mul", "div") and self._is(a, "neg"):
+            return self.operation("neg", self.operation(name, self._operand(a), b))
+        if name in ("mul", "div") and self._is(b, "neg"):
+            return self.operation("neg", self.operation(name, a, self._operand(b)))
+        return None
+
+    def _is(self, value: int, name: str) -> bool:
+        return self.operations[value][0] == name
+
+    def _operand(self, value: int) -> int:
+        return self.operations[value][1][0]
+
+    def uses(self) -> list[int]:
+        """Return how often each value is used, outputs included."""
+        count = [0] * len(self.operations)
+        for _, operands in self.operations:
+            for operand in operands:
+                count[operand] += 1
+        for _, _, value in self.outputs:
+            count[value] += 1
+        return count
+
+    def pruned(self) -> Tape:
+        """Return the tape without what no output needs."""
+        needed = [False] * len(self.operations)
+        pending = [value for _, _, value in self.outputs]
+        while pending:
+            value = pending.pop()
+            if not needed[value]:
+                needed[value] = True
+                pending.extend(self.operations[value][1])
+        tape, new = Tape(), {}
+        for old, (name, operands) in enumerate(self.operations):
+            if needed[old]:
+                tape.operations.append((name, tuple(new[o] for o in operands)))
+                new[old] = len(tape.operations) - 1
+        tape.constants = {new[v]: c for v, c in self.constants.items() if needed[v]}
+        tape.inputs = {new[v]: i for v, i in self.inputs.items() if needed[v]}
+        tape.outputs = [(a, e, new[v]) for a, e, v in self.outputs]
+        return tape
+
+    def count(self) -> OperationCount:
+        """Count the operations."""
+        names = Counter(name for name, _ in self.operations)
+        fused = names["fma"] + names["fnma"] + names["fms"]
+        known = {"const", "input", "neg", "add", "sub", "mul", "div", "sqrt", "sin", "cos", "fma", "fnma", "fms"}
+        return OperationCount(
+            multiplications=names["mul"] + fused,
+            additions=names["add"] + names["sub"] + fused,
+            divisions=names["div"],
+            square_roots=names["sqrt"],
+            trigonometric=names["sin"] + names["cos"],
+            other=sum(n for name, n in names.items() if name not in known),
+        )
+
+
+def read_tape(function: ca.Function) -> Tape:
+    """Read the instructions of an SX function into a tape, merging equal values.
+
+    >>> x = ca.SX.sym("x")
+    >>> read_tape(ca.Function("f", [x], [x * x + x * x])).count().multiplications
+    1
+    """
+    tape, slots = Tape(), {}
+    for k in range(function.n_instructions()):
+        code = function.instruction_id(k)
+        arguments, results = function.instruction_input(k), function.instruction_output(k)
+        if code == ca.OP_INPUT:
+            slots[results[0]] = tape.input(arguments[0], arguments[1])
+        elif code == ca.OP_OUTPUT:
+            tape.outputs.append((results[0], results[1], slots[arguments[0]]))
+        elif code == ca.OP_CONST:
+            slots[results[0]] = tape.constant(function.instruction_constant(k))
+        else:
+            slots[results[0]] = _append(tape, code, [slots[a] for a in arguments])
+    return _share_reciprocals(tape.pruned()).pruned()
+
+
+def _append(tape: Tape, code: int, operands: Sequence[int]) -> int:
+    """Append one CasADi instruction, spelling out its shorthands."""
+    if code in _BINARY:
+        return tape.operation(_BINARY[code], *operands)
+    if code in _UNARY:
+        return tape.operation(_UNARY[code], operands[0])
+    x = operands[0]
+    if code == ca.OP_ASSIGN:
+        return x
+    if code == ca.OP_SQ:
+        return tape.operation("mul", x, x)
+    if code == ca.OP_TWICE:
+        return tape.operation("add", x, x)
+    if code == ca.OP_INV:
+        return tape.operation("div", tape.constant(1.0), x)
+    raise NotImplementedError(f"the trace holds an operation (number {code}) that native code does not know")
+
+
+def _share_reciprocals(tape: Tape) -> Tape:
+    """Divide once by each divisor that is used more than once, and multiply by its reciprocal."""
+    divisors = Counter(operands[1] for name, operands in tape.operations if name == "div")
+    result, new = Tape(), list[int]()
+    for old, (name, operands) in enumerate(tape.operations):
+        if name == "const":
+            new.append(result.constant(tape.constants[old]))
+        elif name == "input":
+            new.append(result.input(*tape.inputs[old]))
+        elif name == "div" and (divisors[operands[1]] > 1 or operands[1] in tape.constants):
+            new.append(_by_reciprocal(result, new[operands[0]], new[operands[1]]))
+        else:
+            new.append(result.operation(name, *(new[o] for o in operands)))
+    result.outputs = [(a, e, new[v]) for a, e, v in tape.outputs]
+    return result
+
+
+def _by_reciprocal(tape: Tape, a: int, b: int) -> int:
+    """Return a / b as a product, where the reciprocal is shared or exact."""
+    if b in tape.constants:
+        d = tape.constants[b]
+        exact = d != 0 and math.isfinite(d) and abs(math.frexp(d)[0]) == 0.5  # noqa: PLR2004
+        return tape.operation("mul", a, tape.constant(1 / d)) if exact else tape.operation("div", a, b)
+    one = tape.constant(1.0)
+    reciprocal = tape.operation("div", one, b)
+    return reciprocal if a == one else tape.operation("mul", a, reciprocal)
+
+
+def fuse(tape: Tape) -> Tape:
+    """Fuse products that only feed sums with those sums: fma = a b + c, fnma = c - a b, fms = a b - c.
+
+    A product is fused when every one of its uses can take it, so that no multiplication is done twice.
+    """
+    product = _fusable_products(tape)
+    result, new = Tape(), list[int]()
+    for old, (name, operands) in enumerate(tape.operations):
+        if name == "const":
+            new.append(result.constant(tape.constants[old]))
+        elif name == "input":
+            new.append(result.input(*tape.inputs[old]))
+        elif name in ("add", "sub") and (operands[0] in product or operands[1] in product):
+            new.append(_fused(result, tape, name, operands, product, new))
+        else:
+            new.append(result._put((name, *(new[o] for o in operands)), name, tuple(new[o] for o in operands)))
+    result.outputs = [(a, e, new[v]) for a, e, v in tape.outputs]
+    return result.pruned()
+
+
+def _fusable_products(tape: Tape) -> dict[int, tuple[int, int]]:
+    """Return the products all of whose uses are sums that have room for them."""
+    taken: set[int] = set()
+    users: dict[int, list[int]] = {}
+    for k, (_, operands) in enumerate(tape.operations):
+        for operand in operands:
+            users.setdefault(operand, []).append(k)
+    is_output = {v for _, _, v in tape.outputs}
+    product: dict[int, tuple[int, int]] = {}
+    for k, (name, operands) in enumerate(tape.operations):
+        if name != "mul" or k in is_output:
+            continue
+        sums = users.get(k, [])
+        if all(_takes(tape, s, k) and s not in taken for s in sums):
+            product[k] = (operands[0], operands[1])
+            taken.update(sums)
+    return product
+
+
+def _takes(tape: Tape, user: int, value: int) -> bool:
+    """Tell whether an operation is a sum that uses the value once."""
+    name, operands = tape.operations[user]
+    return name in ("add", "sub") and operands[0] != operands[1] and value in operands
+
+
+def _fused(
+    result: Tape,
+    tape: Tape,
+    name: str,
+    operands: tuple[int, ...],
+    product: dict[int, tuple[int, int]],
+    new: list[int],
+) -> int:
+    """Return the fused form of a sum with one fusable product."""
+    a, b = operands
+    if a in product:
+        x, y = product[a]
+        fused, operands = ("fma" if name == "add" else "fms"), (new[x], new[y], new[b])
+    else:
+        x, y = product[b]
+        fused, operands = ("fma" if name == "add" else "fnma"), (new[x], new[y], new[a])
+    return result._put((fused, *operands), fused, operands)

@@ -1,0 +1,205 @@
+"""Sine and cosine in LLVM IR, for any number of lanes.
+
+The argument is reduced by multiples of pi/2 in three parts, with the rounding errors carried along, and two
+polynomials on [-pi/4, pi/4] follow: within 1 ulp up to 1e6. Beyond that the system's own functions answer, for the
+lanes that need it and no others, so that no lane's result depends on its neighbours.
+"""
+
+from __future__ import annotations
+
+import struct
+
+__all__ = ["FAST_LIMIT", "number", "sincos_ir", "vector_type"]
+
+FAST_LIMIT = 1e6
+"""Largest magnitude for which the lanes' own reduction is used."""
+
+_TWO_OVER_PI = 0.6366197723675814
+_ROUNDING = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer held in the low bits
+_HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)
+_SIN = (
+    -1.66666666666666324348e-01,
+    8.33333333332248946124e-03,
+    -1.98412698298579493134e-04,
+    2.75573137070700676789e-06,
+    -2.50507602534068634195e-08,
+    1.58969099521155010221e-10,
+)
+_COS = (
+    4.16666666666666019037e-02,
+    -1.38888888888741095749e-03,
+    2.48015872894767294178e-05,
+    -2.75573143513906633035e-07,
+    2.08757232129817482790e-09,
+    -1.13596475577881948265e-11,
+)
+
+
+def vector_type(width: int, scalar: str = "double") -> str:
+    """Return the LLVM type of `width` lanes.
+
+    >>> vector_type(4), vector_type(1)
+    ('<4 x double>', 'double')
+    """
+    return scalar if width == 1 else f"<{width} x {scalar}>"
+
+
+def number(value: float, width: int = 1) -> str:
+    """Return a constant, the same in every lane, exact to the bit.
+
+    >>> number(1.0)
+    '0x3FF0000000000000'
+    """
+    bits = "0x" + struct.pack(">d", value).hex().upper()
+    return bits if width == 1 else "<" + ", ".join([f"double {bits}"] * width) + ">"
+
+
+def _integer(value: int, width: int) -> str:
+    """Return an integer constant, the same in every lane."""
+    return str(value) if width == 1 else "<" + ", ".join([f"i64 {value}"] * width) + ">"
+
+
+def sincos_ir(width: int) -> str:
+    """Return the functions `sincos{width}` and its slow companion as IR text.
+
+    >>> "define internal" in sincos_ir(4)
+    True
+    """
+    T, I, B = vector_type(width), vector_type(width, "i64"), vector_type(width, "i1")
+    suffix = "f64" if width == 1 else f"v{width}f64"
+    lines: list[str] = []
+
+    def put(name: str, text: str) -> str:
+        lines.append(f"  %{name} = {text}")
+        return f"%{name}"
+
+    def const(value: float) -> str:
+        return number(value, width)
+
+    def mul(name: str, a: str, b: str) -> str:
+        return put(name, f"fmul {T} {a}, {b}")
+
+    def add(name: str, a: str, b: str) -> str:
+        return put(name, f"fadd {T} {a}, {b}")
+
+    def sub(name: str, a: str, b: str) -> str:
+        return put(name, f"fsub {T} {a}, {b}")
+
+    def fma(name: str, a: str, b: str, c: str) -> str:
+        return put(name, f"call {T} @llvm.fma.{suffix}({T} {a}, {T} {b}, {T} {c})")
+
+    def horner(name: str, coefficients: tuple[float, ...], z: str) -> str:
+        value = const(coefficients[-1])
+        for i, c in enumerate(reversed(coefficients[:-1])):
+            value = fma(f"{name}{i}", value, z, const(c))
+        return value
+
+    p1, p2, p3 = _HALF_PI
+    # n = the nearest multiple of pi/2; r + l = x - n pi/2, with l what does not fit into r
+    t = fma("t", "%x", const(_TWO_OVER_PI), const(_ROUNDING))
+    k = put("k", f"bitcast {T} {t} to {I}")
+    n = sub("n", t, const(_ROUNDING))
+    first = fma("first", n, const(-p1), "%x")  # exact
+    second = mul("second", n, const(-p2))
+    lost = fma("lost", n, const(-p2), put("minus", f"fneg {T} {second}"))  # exact
+    r = add("r", first, second)
+    part = sub("part", r, first)
+    e1 = sub("e1", first, sub("rest", r, part))
+    e2 = sub("e2", second, part)
+    low = add("low0", add("e", e1, e2), lost)
+    low = fma("low", n, const(-p3), low)
+    z = mul("z", r, r)
+    # sine: r + l - z l / 2 + r z (S1 + z (S2 + ...))
+    v = mul("v", z, r)
+    tail = horner("s", _SIN[1:], z)
+    half_low = mul("hl", low, const(0.5))
+    inner = fma("i0", put("nv", f"fneg {T} {v}"), tail, half_low)
+    inner = fma("i1", z, inner, put("nlow", f"fneg {T} {low}"))
+    inner = fma("i2", put("nv1", f"fneg {T} {v}"), const(_SIN[0]), inner)
+    sine = sub("sine", r, inner)
+    # cosine: 1 - z / 2 + z^2 (C1 + ...) - r l
+    hz = mul("hz", z, const(0.5))
+    w = sub("w", const(1.0), hz)
+    wl = sub("wl", sub("w1", const(1.0), w), hz)
+    poly = horner("c", _COS, z)
+    zz = mul("zz", z, z)
+    rl = fma("rl", put("nr", f"fneg {T} {r}"), low, wl)
+    cosine = add("cosine", w, fma("ct", zz, poly, rl))
+    # the quadrant: odd ones swap, and two bits give the signs
+    one, two = _integer(1, width), _integer(2, width)
+    odd = put("odd", f"trunc {I} {k} to {B}")
+    s0 = put("s_", f"select {B} {odd}, {T} {cosine}, {T} {sine}")
+    c0 = put("c_", f"select {B} {odd}, {T} {sine}, {T} {cosine}")
+    shift = _integer(62, width)
+    put("ks", f"and {I} {k}, {two}")
+    put("ss", f"shl {I} %ks, {shift}")
+    put("k1", f"add {I} {k}, {one}")
+    put("kc", f"and {I} %k1, {two}")
+    put("sc", f"shl {I} %kc, {shift}")
+    put("sb", f"bitcast {T} {s0} to {I}")
+    put("cb", f"bitcast {T} {c0} to {I}")
+    put("sx", f"xor {I} %sb, %ss")
+    put("cx", f"xor {I} %cb, %sc")
+    put("sin", f"bitcast {I} %sx to {T}")
+    put("cos", f"bitcast {I} %cx to {T}")
+    put("size", f"call {T} @llvm.fabs.{suffix}({T} %x)")
+    put("big", f"fcmp ugt {T} %size, {const(FAST_LIMIT)}")
+    put("p0", f"insertvalue {{{T}, {T}}} poison, {T} %sin, 0")
+    put("pair", f"insertvalue {{{T}, {T}}} %p0, {T} %cos, 1")
+    if width == 1:
+        lines.append("  br i1 %big, label %slow, label %done")
+    else:
+        put("mask", f"bitcast {B} %big to i{width}")
+        put("some", f"icmp ne i{width} %mask, 0")
+        lines.append("  br i1 %some, label %slow, label %done")
+    lines += [
+        "slow:",
+        f"  %far = call {{{T}, {T}}} @sincos{width}_far({T} %x, {B} %big, {{{T}, {T}}} %pair)",
+        f"  ret {{{T}, {T}}} %far",
+        "done:",
+        f"  ret {{{T}, {T}}} %pair",
+    ]
+    head = f"define internal {{{T}, {T}}} @sincos{width}({T} %x) #0 {{\n"
+    return head + "\n".join(lines) + "\n}\n" + _far_ir(width)
+
+
+def _far_ir(width: int) -> str:
+    """Return the slow companion: the system's functions for the lanes that are far out."""
+    T, B = vector_type(width), vector_type(width, "i1")
+    pair = f"{{{T}, {T}}}"
+    lines = [f"define internal {pair} @sincos{width}_far({T} %x, {B} %big, {pair} %p) #1 {{", "  br label %l0"]
+    for i in range(width):
+        lines.append(f"l{i}:")
+        before = "%p" if i == 0 else f"%q{i - 1}"
+        if i:
+            lines.append(f"  %q{i - 1} = phi {pair} [{'%p' if i == 1 else f'%q{i - 2}'}, %l{i - 1}], [%b{i - 1}, %f{i - 1}]")
+        if width == 1:
+            lines.append(f"  br i1 %big, label %f{i}, label %l{i + 1}")
+            x = "%x"
+        else:
+            lines.append(f"  %m{i} = extractelement {B} %big, i32 {i}")
+            lines.append(f"  br i1 %m{i}, label %f{i}, label %l{i + 1}")
+            x = f"%x{i}"
+        lines.append(f"f{i}:")
+        if width > 1:
+            lines.append(f"  {x} = extractelement {T} %x, i32 {i}")
+        lines.append(f"  %sv{i} = call double @sin(double {x})")
+        lines.append(f"  %cv{i} = call double @cos(double {x})")
+        if width == 1:
+            lines.append(f"  %a{i} = insertvalue {pair} {before}, double %sv{i}, 0")
+            lines.append(f"  %b{i} = insertvalue {pair} %a{i}, double %cv{i}, 1")
+        else:
+            lines.append(f"  %so{i} = extractvalue {pair} {before}, 0")
+            lines.append(f"  %co{i} = extractvalue {pair} {before}, 1")
+            lines.append(f"  %sn{i} = insertelement {T} %so{i}, double %sv{i}, i32 {i}")
+            lines.append(f"  %cn{i} = insertelement {T} %co{i}, double %cv{i}, i32 {i}")
+            lines.append(f"  %a{i} = insertvalue {pair} {before}, {T} %sn{i}, 0")
+            lines.append(f"  %b{i} = insertvalue {pair} %a{i}, {T} %cn{i}, 1")
+        lines.append(f"  br label %l{i + 1}")
+    last = width - 1
+    lines.append(f"l{width}:")
+    before = "%p" if last == 0 else f"%q{last - 1}"
+    lines.append(f"  %q{last} = phi {pair} [{before}, %l{last}], [%b{last}, %f{last}]")
+    lines.append(f"  ret {pair} %q{last}")
+    lines.append("}")
+    return "\n".join(lines) + "\n"

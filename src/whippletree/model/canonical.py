@@ -1,0 +1,128 @@
+"""The one form of a description from which its fingerprint and its pickle are made.
+
+It has two parts: an outline (names, types, what is joined to what) and a flat sequence of numbers.
+Expressions in parameters leave a NaN among the numbers, which are finite otherwise, and go together into
+one CasADi function.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from functools import lru_cache
+from hashlib import sha256
+from itertools import islice
+from typing import Any, TypeAlias
+
+import casadi as ca
+
+from whippletree.elements.joints import Joint
+from whippletree.spatial.scalars import Scalar, Vector3
+
+__all__ = [
+    "Outline",
+    "UseOutline",
+    "digest",
+    "joint_fields",
+    "joint_numbers",
+    "packed",
+    "take",
+    "take_vector",
+    "unpacked",
+]
+
+UseOutline: TypeAlias = tuple[str, type[Joint], str, str, bool]
+Outline: TypeAlias = tuple[
+    str, tuple[str, ...], tuple[UseOutline, ...], tuple[tuple[str, str], ...], tuple[str, ...]
+]
+
+FORMAT = "whippletree description 1"
+
+
+@lru_cache
+def joint_fields(joint_type: type[Joint]) -> tuple[str, ...]:
+    """Return the names of a joint type's numbers.
+
+    >>> from whippletree.elements.joints import Screw
+    >>> joint_fields(Screw)
+    ('lead',)
+    """
+    return tuple(field.name for field in fields(joint_type))  # type: ignore[arg-type]
+
+
+def joint_numbers(joint: Joint) -> list[Scalar]:
+    """Return a joint's own numbers.
+
+    >>> from whippletree.elements.joints import Screw
+    >>> joint_numbers(Screw(0.5))
+    [0.5]
+    """
+    return [getattr(joint, name) for name in joint_fields(type(joint))]
+
+
+def packed(numbers: Iterable[Scalar], symbols: list[ca.SX]) -> tuple[bytes, str | None]:
+    """Return the numbers as bytes, with NaN for expressions, and the expressions as a serialised function.
+
+    >>> len(packed([1.0, 2.0], [])[0])
+    16
+    """
+    entries = list(numbers)
+    plain = array("d", [entry if type(entry) is float else math.nan for entry in entries]).tobytes()
+    found = [entry for entry in entries if type(entry) is not float]
+    if not found:
+        return plain, None
+    return plain, ca.Function("e", symbols, [ca.vertcat(*found)]).serialize()
+
+
+def unpacked(data: bytes, expressions: str | None, symbols: list[ca.SX]) -> Iterator[Scalar]:
+    """Yield the numbers again, the expressions in these symbols.
+
+    >>> list(unpacked(packed([1.0, 2.0], [])[0], None, []))
+    [1.0, 2.0]
+    """
+    column: Any = None if expressions is None else ca.Function.deserialize(expressions)(*symbols)
+    k = 0
+    for number in array("d", data):
+        if math.isnan(number):
+            yield column[k]
+            k += 1
+        else:
+            yield number
+
+
+def digest(outline: Outline, numbers: Iterable[Scalar], symbols: list[ca.SX]) -> str:
+    """Return the sha256 of a description in hexadecimal digits.
+
+    >>> len(digest(("empty", (), (), (), ()), [0.0, 0.0, -9.81], []))
+    64
+    """
+    name, bodies, uses, frames, parameters = outline
+    joints = [(use, kind.__name__, *rest) for use, kind, *rest in uses]
+    text = repr((FORMAT, name, bodies, joints, frames, parameters))
+    data, expressions = packed(numbers, symbols)
+    # each part is preceded by its length, so that no two descriptions run together into the same bytes
+    result = sha256()
+    for part in (text.encode(), data, (expressions or "").encode()):
+        result.update(f"{len(part)}:".encode())
+        result.update(part)
+    return result.hexdigest()
+
+
+def take(numbers: Iterator[Scalar], count: int) -> tuple[Scalar, ...]:
+    """Return the next few numbers.
+
+    >>> take(iter([1.0, 2.0, 3.0]), 2)
+    (1.0, 2.0)
+    """
+    return tuple(islice(numbers, count))
+
+
+def take_vector(numbers: Iterator[Scalar]) -> Vector3:
+    """Return the next three numbers.
+
+    >>> take_vector(iter([1.0, 2.0, 3.0]))
+    (1.0, 2.0, 3.0)
+    """
+    return next(numbers), next(numbers), next(numbers)

@@ -1,0 +1,238 @@
+"""A mechanism as the next room receives it: frozen, validated, complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+import casadi as ca
+
+from whippletree.elements.bodies import MassProperties
+from whippletree.elements.joints import Joint
+from whippletree.errors import ModelError
+from whippletree.model import canonical
+from whippletree.model.names import suggestion
+from whippletree.spatial.placement import Placement
+from whippletree.spatial.scalars import Scalar, Vector3
+
+__all__ = ["GROUND", "Body", "Description", "Frame", "JointUse", "Parameter"]
+
+GROUND = "ground"
+
+Element = TypeVar("Element")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A named number that can be kept open: its symbol stands in the expressions that depend on it.
+
+    >>> Parameter("payload", 2.5, ca.SX.sym("payload")).value
+    2.5
+    """
+
+    name: str
+    value: float
+    symbol: ca.SX = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Body:
+    """A rigid body. The ground is not among the bodies.
+
+    >>> Body("arm", MassProperties(2.0)).properties.mass
+    2.0
+    """
+
+    name: str
+    properties: MassProperties
+
+
+@dataclass(frozen=True)
+class JointUse:
+    """A joint between two bodies, with the placement of its joint frame on each.
+
+    At zero coordinates the two joint frames coincide. If the joint is prescribed, its acceleration is given
+    and its driving force comes out.
+
+    >>> from whippletree.elements.joints import Revolute
+    >>> JointUse("A", Revolute(), "ground", "arm", Placement(), Placement(), False).child
+    'arm'
+    """
+
+    name: str
+    joint: Joint
+    parent: str
+    child: str
+    on_parent: Placement
+    on_child: Placement
+    prescribed: bool
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A named frame on a body or on the ground.
+
+    >>> Frame("tip", "arm", Placement(point=(1, 0, 0))).body
+    'arm'
+    """
+
+    name: str
+    body: str
+    placement: Placement
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """All there is to know about a mechanism; made by `Mechanism.describe`.
+
+    Elements are in the order they were declared. Two descriptions are equal if their fingerprints and
+    parameter values are.
+
+    >>> from whippletree.model import Mechanism
+    >>> d = Mechanism("empty").describe()
+    >>> d.gravity, d.bodies
+    ((0.0, 0.0, -9.81), ())
+    """
+
+    name: str
+    gravity: Vector3
+    bodies: tuple[Body, ...]
+    joints: tuple[JointUse, ...]
+    frames: tuple[Frame, ...]
+    parameters: tuple[Parameter, ...]
+
+    def body(self, name: str) -> Body:
+        """Return the body of that name.
+
+        >>> from whippletree.model import Mechanism
+        >>> m = Mechanism("m")
+        >>> arm = m.body("arm", mass=2.0)
+        >>> m.describe().body("arm").properties.mass
+        2.0
+        """
+        return _found(self._bodies, name, "body", self.name)
+
+    def joint(self, name: str) -> JointUse:
+        """Return the joint of that name; see `body`."""
+        return _found(self._joints, name, "joint", self.name)
+
+    def frame(self, name: str) -> Frame:
+        """Return the frame of that name; see `body`."""
+        return _found(self._frames, name, "frame", self.name)
+
+    @property
+    def parameter_values(self) -> tuple[float, ...]:
+        """The parameters' values as described, in order."""
+        return tuple(parameter.value for parameter in self.parameters)
+
+    def fingerprint(self) -> str:
+        """Return a sha256 of everything described except the values of parameters.
+
+        >>> from whippletree.model import Mechanism
+        >>> Mechanism("a").describe().fingerprint() == Mechanism("b").describe().fingerprint()
+        False
+        """
+        return self._fingerprint
+
+    def numbers(self) -> Iterator[Scalar]:
+        """Yield every number and expression of the description, in a fixed order.
+
+        >>> from whippletree.model import Mechanism
+        >>> list(Mechanism("empty").describe().numbers())
+        [0.0, 0.0, -9.81]
+        """
+        yield from self.gravity
+        for body in self.bodies:
+            yield from body.properties.entries()
+        for use in self.joints:
+            yield from canonical.joint_numbers(use.joint)
+            yield from use.on_parent.entries()
+            yield from use.on_child.entries()
+        for frame in self.frames:
+            yield from frame.placement.entries()
+
+    def outline(self) -> canonical.Outline:
+        """Return everything that is not a number: names, types and what is joined to what.
+
+        >>> from whippletree.model import Mechanism
+        >>> Mechanism("empty").describe().outline()
+        ('empty', (), (), (), ())
+        """
+        return (
+            self.name,
+            tuple(body.name for body in self.bodies),
+            tuple((use.name, type(use.joint), use.parent, use.child, use.prescribed) for use in self.joints),
+            tuple((frame.name, frame.body) for frame in self.frames),
+            tuple(parameter.name for parameter in self.parameters),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Description):
+            return NotImplemented
+        same_values = self.parameter_values == other.parameter_values
+        return same_values and self.fingerprint() == other.fingerprint()
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle without symbols, which CasADi does not pickle: expressions travel as a function."""
+        packed, expressions = canonical.packed(self.numbers(), self._symbols)
+        return _restored, (self.outline(), self.parameter_values, packed, expressions)
+
+    @property
+    def _symbols(self) -> list[ca.SX]:
+        return [parameter.symbol for parameter in self.parameters]
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        return canonical.digest(self.outline(), self.numbers(), self._symbols)
+
+    @cached_property
+    def _bodies(self) -> dict[str, Body]:
+        return {body.name: body for body in self.bodies}
+
+    @cached_property
+    def _joints(self) -> dict[str, JointUse]:
+        return {use.name: use for use in self.joints}
+
+    @cached_property
+    def _frames(self) -> dict[str, Frame]:
+        return {frame.name: frame for frame in self.frames}
+
+
+def _found(elements: dict[str, Element], name: str, kind: str, mechanism: str) -> Element:
+    """Look up a name, or say what there is."""
+    found = elements.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise ModelError(f'mechanism "{mechanism}" has no {kind} {suggestion(name, elements)}')
+    return found
+
+
+def _restored(
+    outline: canonical.Outline, values: tuple[float, ...], packed: bytes, expressions: str | None
+) -> Description:
+    """Build a description again from its pickled form, with new symbols for its parameters."""
+    name, body_names, uses, frames, parameter_names = outline
+    parameters = tuple(
+        Parameter(name, value, ca.SX.sym(name)) for name, value in zip(parameter_names, values, strict=True)
+    )
+    numbers = canonical.unpacked(packed, expressions, [parameter.symbol for parameter in parameters])
+    return Description(
+        name,
+        canonical.take_vector(numbers),
+        tuple(Body(name, MassProperties.of_entries(canonical.take(numbers, 13))) for name in body_names),
+        tuple(_restored_use(use, numbers) for use in uses),
+        tuple(Frame(name, body, Placement.of_entries(canonical.take(numbers, 12))) for name, body in frames),
+        parameters,
+    )
+
+
+def _restored_use(use: canonical.UseOutline, numbers: Iterator[Scalar]) -> JointUse:
+    name, joint_type, parent, child, prescribed = use
+    joint = joint_type(*canonical.take(numbers, len(canonical.joint_fields(joint_type))))
+    on_parent = Placement.of_entries(canonical.take(numbers, 12))
+    on_child = Placement.of_entries(canonical.take(numbers, 12))
+    return JointUse(name, joint, parent, child, on_parent, on_child, prescribed)

@@ -1,0 +1,51 @@
+"""What `Mechanism` hands back for a body, a frame or a joint: a name and whose name it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from whippletree.model.mechanism import Mechanism
+
+__all__ = ["BodyHandle", "FrameHandle", "JointHandle"]
+
+
+@dataclass(frozen=True)
+class _Handle:
+    name: str
+    mechanism: Mechanism = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class BodyHandle(_Handle):
+    """A body of a mechanism, or its ground.
+
+    >>> from whippletree.model import Mechanism
+    >>> Mechanism("m").body("arm").name
+    'arm'
+    """
+
+
+@dataclass(frozen=True)
+class FrameHandle(_Handle):
+    """A named frame of a mechanism.
+
+    >>> from whippletree.model import Mechanism
+    >>> Mechanism("m").frame("camera", on="ground").name
+    'camera'
+    """
+
+
+@dataclass(frozen=True)
+class JointHandle(_Handle):
+    """A joint of a mechanism.
+
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> m.revolute("A", m.ground, m.body("arm")).name
+    'A'
+    """

@@ -1,0 +1,71 @@
+"""The parameters of a mechanism, and expressions in them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable
+
+import casadi as ca
+
+from whippletree.errors import ModelError
+from whippletree.model.description import Parameter
+from whippletree.spatial.scalars import Scalar, expressions
+
+__all__ = ["Parameters"]
+
+
+class Parameters:
+    """The parameters declared so far, in order.
+
+    >>> known = Parameters()
+    >>> m = known.add("m", 2.0)
+    >>> known.values_of([3 * m, 1.0], "mass")
+    [6.0, 1.0]
+    """
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Parameter] = {}
+        self._symbols: set[int] = set()
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names declared so far."""
+        return self._by_name.keys()
+
+    def add(self, name: str, value: float) -> ca.SX:
+        """Declare a parameter and return its symbol."""
+        symbol = ca.SX.sym(name)
+        self._by_name[name] = Parameter(name, value, symbol)
+        self._symbols.add(hash(symbol))
+        return symbol
+
+    def all(self) -> tuple[Parameter, ...]:
+        """Return the parameters in order."""
+        return tuple(self._by_name.values())
+
+    def values_of(self, entries: Iterable[Scalar], what: str) -> list[float]:
+        """Return the entries at the parameters' values, if they are in these parameters and finite."""
+        listed = list(entries)
+        found = expressions(listed)
+        values = iter(self._evaluated(ca.vertcat(*found), what) if found else [])
+        return [entry if isinstance(entry, float) else next(values) for entry in listed]
+
+    def check(self, entries: Iterable[Scalar], what: str) -> None:
+        """Check that entries are in this mechanism's parameters and finite at their values."""
+        found = expressions(entries)
+        if found:
+            self._evaluated(ca.vertcat(*found), what)
+
+    def _evaluated(self, column: ca.SX, what: str) -> list[float]:
+        foreign = [symbol.name() for symbol in ca.symvar(column) if hash(symbol) not in self._symbols]
+        if foreign:
+            raise ModelError(
+                f'{what} depends on "{foreign[0]}", which is not a parameter of this mechanism: '
+                f"use what its .parameter(name, value) returned"
+            )
+        symbols = ca.vertcat(*(parameter.symbol for parameter in self._by_name.values()))
+        values = [parameter.value for parameter in self._by_name.values()]
+        result = ca.Function("values", [symbols], [ca.densify(column)])(values).nonzeros()
+        if not all(map(math.isfinite, result)):
+            raise ModelError(f"{what} is not finite at the parameters' values, got {result}")
+        return list(result)

@@ -1,0 +1,39 @@
+"""Spatial algebra on small symbolic matrices: shifts, inertias, rotations and unrolled solves.
+
+Spatial vectors are [angular; linear], spatial forces [moment; force]. The array type is CasADi's SX matrix.
+"""
+
+from whippletree.spatial.inertia import ArticulatedInertia, RigidInertia
+from whippletree.spatial.placement import Placement
+from whippletree.spatial.rotation import (
+    axis_angle,
+    quaternion_exp,
+    quaternion_log,
+    quaternion_product,
+    rotation_of_quaternion,
+)
+from whippletree.spatial.shift import Rotation, Shift, Translation, Turn
+from whippletree.spatial.solve import factor, solve_factored
+from whippletree.spatial.vectors import centripetal, cross, mirror, skew, stack
+
+__all__ = [
+    "ArticulatedInertia",
+    "Placement",
+    "RigidInertia",
+    "Rotation",
+    "Shift",
+    "Translation",
+    "Turn",
+    "axis_angle",
+    "centripetal",
+    "cross",
+    "factor",
+    "mirror",
+    "quaternion_exp",
+    "quaternion_log",
+    "quaternion_product",
+    "rotation_of_quaternion",
+    "skew",
+    "solve_factored",
+    "stack",
+]

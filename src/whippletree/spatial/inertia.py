@@ -1,0 +1,166 @@
+"""Inertias that the sweeps carry inward: of rigid bodies, and of articulated bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+
+from whippletree.spatial.vectors import cross, mirror, skew, stack
+
+__all__ = ["ArticulatedInertia", "RigidInertia"]
+
+
+@dataclass(frozen=True)
+class RigidInertia:
+    """Ten numbers: mass `m`, first moment `h` = mass times centre, and inertia `J` about the frame's origin.
+
+    As a matrix [[J, skew(h)], [-skew(h), m I]].
+
+    >>> RigidInertia(ca.SX(2), ca.SX([0, 0, 0]), ca.SX.eye(3)).times(ca.SX([0, 0, 0, 1, 0, 0]))[3]
+    SX(2)
+    """
+
+    m: ca.SX
+    h: ca.SX
+    J: ca.SX
+
+    @staticmethod
+    def zero() -> RigidInertia:
+        """Return the inertia of nothing."""
+        return RigidInertia(ca.SX(0), ca.SX.zeros(3), ca.SX.zeros(3, 3))
+
+    def __add__(self, other: RigidInertia) -> RigidInertia:
+        return RigidInertia(self.m + other.m, self.h + other.h, mirror(self.J + other.J))
+
+    def times(self, V: ca.SX) -> ca.SX:
+        """Return the momentum of motion columns (6, k)."""
+        w, v = V[0:3, :], V[3:6, :]
+        return stack(self.J @ w + cross(self.h, v), self.m * v - cross(self.h, w))
+
+    def translated(self, p: ca.SX) -> RigidInertia:
+        """Return the inertia about a point from which the present one is at `p`."""
+        h = self.h + self.m * p
+        # J' = J - p~ h~ - h'~ p~, with -a~ b~ = (a . b) I - b a^T
+        t = p * (self.h + h)
+        J = self.J
+        xx, yy, zz = J[0, 0] + (t[1] + t[2]), J[1, 1] + (t[0] + t[2]), J[2, 2] + (t[0] + t[1])
+        xy = J[1, 0] - (p[0] * self.h[1] + p[1] * h[0])
+        xz = J[2, 0] - (p[0] * self.h[2] + p[2] * h[0])
+        yz = J[2, 1] - (p[1] * self.h[2] + p[2] * h[1])
+        return RigidInertia(self.m, h, _symmetric(xx, xy, yy, xz, yz, zz))
+
+    def rotated(self, R: ca.SX) -> RigidInertia:
+        """Return the inertia in axes in which the present ones are the columns of `R`."""
+        return RigidInertia(self.m, R @ self.h, mirror(R @ self.J @ R.T))
+
+    def turned(self, c: ca.SX, s: ca.SX) -> RigidInertia:
+        """Return the inertia in axes in which the present ones are turned about z."""
+        h = self.h
+        turned_h = ca.vertcat(c * h[0] - s * h[1], s * h[0] + c * h[1], h[2])
+        return RigidInertia(self.m, turned_h, _turned_symmetric(self.J, c, s))
+
+    def gyroscopic(self, W: ca.SX) -> ca.SX:
+        """Return [w x J w; w x (w x h)] from W = skew(w)^2 (see `vectors.centripetal`).
+
+        With the products of w at hand, w x J w needs no product with J w: for its first component,
+        (Jzz - Jyy) wy wz + Jyz (wy^2 - wz^2) + Jxz wx wy - Jxy wx wz.
+        """
+        J = self.J
+        # W_xx = -(yy + zz), so W_zz - W_yy = zz - yy and so on.
+        dx, dy, dz = W[2, 2] - W[1, 1], W[0, 0] - W[2, 2], W[1, 1] - W[0, 0]
+        xy, xz, yz = W[1, 0], W[2, 0], W[2, 1]
+        x = (J[2, 2] - J[1, 1]) * yz - J[2, 1] * dx + J[2, 0] * xy - J[1, 0] * xz
+        y = (J[0, 0] - J[2, 2]) * xz - J[2, 0] * dy + J[1, 0] * yz - J[2, 1] * xy
+        z = (J[1, 1] - J[0, 0]) * xy - J[1, 0] * dz + J[2, 1] * xz - J[2, 0] * yz
+        return stack(x, y, z, W @ self.h)
+
+    def articulated(self) -> ArticulatedInertia:
+        """Return the same inertia in the general form."""
+        zero = ca.SX(0)
+        M = _symmetric(self.m, zero, self.m, zero, zero, self.m)
+        return ArticulatedInertia(self.J, ca.densify(skew(self.h)), M)
+
+
+@dataclass(frozen=True)
+class ArticulatedInertia:
+    """A symmetric 6 x 6 inertia [[J, B], [B^T, M]] with J and M mirrored: 21 numbers.
+
+    >>> RigidInertia(ca.SX(2), ca.SX([0, 0, 0]), ca.SX.eye(3)).articulated().M[0, 0]
+    SX(2)
+    """
+
+    J: ca.SX
+    B: ca.SX
+    M: ca.SX
+
+    @staticmethod
+    def zero() -> ArticulatedInertia:
+        """Return the inertia of nothing."""
+        return ArticulatedInertia(ca.SX.zeros(3, 3), ca.SX.zeros(3, 3), ca.SX.zeros(3, 3))
+
+    @staticmethod
+    def of_matrix(P: ca.SX) -> ArticulatedInertia:
+        """Split a symmetric matrix (6, 6) into its blocks, reading the lower half."""
+        return ArticulatedInertia(mirror(P[0:3, 0:3]), P[3:6, 0:3].T, mirror(P[3:6, 3:6]))
+
+    def matrix(self) -> ca.SX:
+        """Return the matrix (6, 6)."""
+        return ca.blockcat([[self.J, self.B], [self.B.T, self.M]])
+
+    def __add__(self, other: ArticulatedInertia) -> ArticulatedInertia:
+        return ArticulatedInertia(mirror(self.J + other.J), self.B + other.B, mirror(self.M + other.M))
+
+    def times(self, V: ca.SX) -> ca.SX:
+        """Return the product with motion columns (6, k)."""
+        w, v = V[0:3, :], V[3:6, :]
+        return stack(self.J @ w + self.B @ v, self.B.T @ w + self.M @ v)
+
+    def translated(self, p: ca.SX) -> ArticulatedInertia:
+        """Return the inertia about a point from which the present one is at `p`."""
+        S = skew(p)
+        B = self.B + S @ self.M
+        J = mirror(self.J + S @ self.B.T - B @ S)
+        return ArticulatedInertia(J, B, self.M)
+
+    def rotated(self, R: ca.SX) -> ArticulatedInertia:
+        """Return the inertia in axes in which the present ones are the columns of `R`."""
+        return ArticulatedInertia(
+            mirror(R @ self.J @ R.T), R @ self.B @ R.T, mirror(R @ self.M @ R.T)
+        )
+
+    def turned(self, c: ca.SX, s: ca.SX) -> ArticulatedInertia:
+        """Return the inertia in axes in which the present ones are turned about z."""
+        return ArticulatedInertia(
+            _turned_symmetric(self.J, c, s), _turned(self.B, c, s), _turned_symmetric(self.M, c, s)
+        )
+
+
+def _symmetric(xx: ca.SX, xy: ca.SX, yy: ca.SX, xz: ca.SX, yz: ca.SX, zz: ca.SX) -> ca.SX:
+    """Return a symmetric matrix from its lower half, row by row."""
+    return ca.blockcat([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def _turned_symmetric(A: ca.SX, c: ca.SX, s: ca.SX) -> ca.SX:
+    """Return Rz A Rz^T for a symmetric A with 8 multiplications.
+
+    With w = s (axx - ayy) + 2 c axy, the turned block is axx - s w, ayy + s w and c w - axy.
+    """
+    xx, xy, yy, xz, yz = A[0, 0], A[1, 0], A[1, 1], A[2, 0], A[2, 1]
+    w = s * (xx - yy) + c * (xy + xy)
+    sw = s * w
+    return _symmetric(xx - sw, c * w - xy, yy + sw, c * xz - s * yz, s * xz + c * yz, A[2, 2])
+
+
+def _turned(A: ca.SX, c: ca.SX, s: ca.SX) -> ca.SX:
+    """Return Rz A Rz^T for a general A with 12 multiplications, in the manner of `_turned_symmetric`."""
+    xx, xy, yx, yy = A[0, 0], A[0, 1], A[1, 0], A[1, 1]
+    w = s * (xx - yy) + c * (xy + yx)
+    sw, cw = s * w, c * w
+    return ca.blockcat(
+        [
+            [xx - sw, cw - yx, c * A[0, 2] - s * A[1, 2]],
+            [cw - xy, yy + sw, s * A[0, 2] + c * A[1, 2]],
+            [c * A[2, 0] - s * A[2, 1], s * A[2, 0] + c * A[2, 1], A[2, 2]],
+        ]
+    )

@@ -1,0 +1,78 @@
+"""Rotations: about an axis, and as unit quaternions (w, x, y, z) of child in parent."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+__all__ = ["axis_angle", "quaternion_exp", "quaternion_log", "quaternion_product", "rotation_of_quaternion"]
+
+
+def axis_angle(c: ca.SX, s: ca.SX) -> ca.SX:
+    """Return the rotation about z with cosine `c` and sine `s`.
+
+    >>> axis_angle(ca.SX(1), ca.SX(0)).shape
+    (3, 3)
+    """
+    zero, one = ca.SX(0), ca.SX(1)
+    return ca.blockcat([[c, -s, zero], [s, c, zero], [zero, zero, one]])
+
+
+def rotation_of_quaternion(e: ca.SX) -> ca.SX:
+    """Return the rotation matrix of a unit quaternion (w, x, y, z).
+
+    >>> rotation_of_quaternion(ca.SX([1, 0, 0, 0]))[0, 0]
+    SX(1)
+    """
+    w, x, y, z = e[0], e[1], e[2], e[3]
+    x2, y2, z2 = x + x, y + y, z + z
+    xx, yy, zz = x * x2, y * y2, z * z2
+    xy, xz, yz = x * y2, x * z2, y * z2
+    wx, wy, wz = w * x2, w * y2, w * z2
+    return ca.blockcat(
+        [
+            [1 - (yy + zz), xy - wz, xz + wy],
+            [xy + wz, 1 - (xx + zz), yz - wx],
+            [xz - wy, yz + wx, 1 - (xx + yy)],
+        ]
+    )
+
+
+def quaternion_product(a: ca.SX, b: ca.SX) -> ca.SX:
+    """Return the quaternion of the rotation `a` followed, in the turned frame, by `b`.
+
+    >>> quaternion_product(ca.SX([1, 0, 0, 0]), ca.SX([0, 1, 0, 0]))
+    SX([0, 1, 0, 0])
+    """
+    w = a[0] * b[0] - ca.dot(a[1:4], b[1:4])
+    return ca.vertcat(w, a[0] * b[1:4] + b[0] * a[1:4] + ca.cross(a[1:4], b[1:4]))
+
+
+def quaternion_exp(w: ca.SX) -> ca.SX:
+    """Return the unit quaternion of the rotation vector `w`, exact also at and near zero.
+
+    >>> quaternion_exp(ca.SX([0, 0, 0]))
+    SX([1, 0, 0, 0])
+    """
+    square = ca.dot(w, w)
+    small = square < 1e-8
+    angle = ca.sqrt(ca.if_else(small, 1.0, square))
+    series = 0.5 - square / 48
+    scale = ca.if_else(small, series, ca.sin(angle / 2) / angle)
+    cosine = ca.if_else(small, 1 - square / 8 + square * square / 384, ca.cos(angle / 2))
+    return ca.vertcat(cosine, scale * w)
+
+
+def quaternion_log(e: ca.SX) -> ca.SX:
+    """Return the shortest rotation vector of a unit quaternion: the inverse of `quaternion_exp`.
+
+    >>> quaternion_log(ca.SX([1, 0, 0, 0]))
+    SX([0, 0, 0])
+    """
+    sign = ca.if_else(e[0] < 0, -1.0, 1.0)
+    w, u = sign * e[0], sign * e[1:4]
+    square = ca.dot(u, u)
+    small = square < 1e-8
+    length = ca.sqrt(ca.if_else(small, 1.0, square))
+    # 2 asin(l) / l = 2 + l^2 / 3 + ..., and atan2 keeps its accuracy near half a turn.
+    factor = ca.if_else(small, 2 + square / 3, 2 * ca.atan2(length, w) / length)
+    return factor * u

@@ -1,0 +1,56 @@
+"""Unrolled solves of small symmetric positive definite systems."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+__all__ = ["factor", "solve_factored"]
+
+
+def factor(A: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
+    """Factor A = L diag(d) L^T without pivoting; return the unit lower L and the reciprocals of d.
+
+    Zeros that are known while tracing cost nothing.
+
+    >>> L, d = factor(ca.SX([[4.0, 2.0], [2.0, 3.0]]))
+    >>> d[0]
+    SX(0.25)
+    """
+    n = A.shape[0]
+    L = ca.SX.eye(n)
+    L = ca.densify(L)
+    reciprocals: list[ca.SX] = []
+    scaled = ca.densify(ca.SX(n, n))  # scaled[i, j] = L[i, j] d[j]
+    for j in range(n):
+        d = A[j, j]
+        for k in range(j):
+            d = d - L[j, k] * scaled[j, k]
+        reciprocals.append(1 / d)
+        for i in range(j + 1, n):
+            entry = A[i, j]
+            for k in range(j):
+                entry = entry - L[i, k] * scaled[j, k]
+            scaled[i, j] = entry
+            L[i, j] = entry * reciprocals[j]
+    return L, reciprocals
+
+
+def solve_factored(factors: tuple[ca.SX, list[ca.SX]], b: ca.SX) -> ca.SX:
+    """Solve A x = b for one or more columns, given `factor(A)`.
+
+    >>> solve_factored(factor(ca.SX([[4.0, 0.0], [0.0, 2.0]])), ca.SX([4.0, 4.0]))
+    SX([1, 2])
+    """
+    L, reciprocals = factors
+    n = L.shape[0]
+    if n == 1:
+        return b * reciprocals[0]
+    rows = [b[i, :] for i in range(n)]
+    for i in range(n):
+        for k in range(i):
+            rows[i] = rows[i] - L[i, k] * rows[k]
+    rows = [row * reciprocals[i] for i, row in enumerate(rows)]
+    for i in reversed(range(n)):
+        for k in range(i + 1, n):
+            rows[i] = rows[i] - L[k, i] * rows[k]
+    return ca.vertcat(*rows)

@@ -1,0 +1,66 @@
+"""Three-vectors and symmetric matrices over symbols."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+__all__ = ["centripetal", "cross", "is_zero", "mirror", "skew", "stack"]
+
+
+def is_zero(x: ca.SX) -> bool:
+    """Tell whether every entry of `x` is the constant zero.
+
+    >>> is_zero(ca.SX([0.0, 0.0]))
+    True
+    """
+    return bool(ca.SX(x).is_zero())
+
+
+def stack(*parts: ca.SX) -> ca.SX:
+    """Stack columns into one dense column.
+
+    >>> stack(ca.SX([1, 2]), ca.SX([3])).shape
+    (3, 1)
+    """
+    return ca.densify(ca.vertcat(*parts))
+
+
+def skew(p: ca.SX) -> ca.SX:
+    """Return the matrix of the cross product: skew(p) w = p x w.
+
+    >>> skew(ca.SX([1, 2, 3]))[0, 1]
+    SX(-3)
+    """
+    return ca.skew(p)
+
+
+def cross(a: ca.SX, b: ca.SX) -> ca.SX:
+    """Return the cross product; `b` may hold several columns.
+
+    >>> cross(ca.SX([1, 0, 0]), ca.SX([0, 1, 0]))
+    SX([0, 0, 1])
+    """
+    if b.shape[1] == 1:
+        return ca.cross(a, b)
+    return skew(a) @ b
+
+
+def mirror(a: ca.SX) -> ca.SX:
+    """Return the symmetric matrix whose lower half is that of `a`; the upper half shares its entries.
+
+    >>> mirror(ca.SX([[1, 9], [2, 3]]))[0, 1]
+    SX(2)
+    """
+    return ca.densify(ca.tril2symm(ca.tril(a)))
+
+
+def centripetal(w: ca.SX, dw: ca.SX | None = None) -> ca.SX:
+    """Return the matrix U with U p = dw x p + w x (w x p): the acceleration field of a turning frame.
+
+    >>> centripetal(ca.SX([0, 0, 2])) @ ca.SX([1, 0, 0])
+    SX([-4, 0, 0])
+    """
+    x, y, z = w[0], w[1], w[2]
+    xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
+    W = ca.blockcat([[-(yy + zz), xy, xz], [xy, -(xx + zz), yz], [xz, yz, -(xx + yy)]])
+    return W if dw is None or is_zero(dw) else W + skew(dw)
