@@ -10,7 +10,7 @@ HINT = 'Drake was skipped: pydrake is not installed (pip install "whippletree[dr
 
 
 class DrakeChain:
-    """A continuous plant without contact; forward dynamics by CalcTimeDerivatives, setting the state included."""
+    """A continuous plant without contact: CalcTimeDerivatives, setting the state included."""
 
     def __init__(self, ring: Ring) -> None:
         from pydrake.math import RigidTransform

@@ -15,17 +15,32 @@ import pinocchio as pin
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from support.pinocchio_models import (  # noqa: E402
+from support.pinocchio_models import (
     AXES,
     State,
-    axis_rotation,
+    mechanism_from_pinocchio,
     panda,
     random_state,
+    shared_joint,
     state_from_pinocchio,
+    state_to_pinocchio,
     talos,
+    velocity_map,
 )
 
-__all__ = ["AXES", "RING", "Ring", "axis_rotation", "chain", "panda", "ring_of", "robots", "talos"]
+__all__ = [
+    "AXES",
+    "Ring",
+    "chain",
+    "mechanism_from_pinocchio",
+    "panda",
+    "ring_of",
+    "robots",
+    "shared_joint",
+    "state_from_pinocchio",
+    "state_to_pinocchio",
+    "velocity_map",
+]
 
 RING = 64
 """How many different states a native loop goes round."""
@@ -53,7 +68,7 @@ def robots() -> dict[str, pin.Model]:
 
 
 def chain(joints: int, seed: int = 0) -> pin.Model:
-    """A serial chain of revolute joints about z, y, x in turn, with random offsets and random full inertias."""
+    """A serial chain of revolute joints about z, y, x in turn; random offsets, random full inertias."""
     rng = np.random.default_rng(seed)
     model = pin.Model()
     model.name = f"chain of {joints}"

@@ -18,7 +18,7 @@ BUILD = HERE / ".build"
 
 
 def library(source: str, compiler: str, flags: list[str], libraries: list[str] | None = None) -> ctypes.CDLL:
-    """The shared library of one source file; compiled only if source, command, compiler or processor is new."""
+    """The shared library of one source file; compiled if source, command, compiler or processor is new."""
     path = HERE / "native" / source
     program = shutil.which(compiler)
     if program is None:

@@ -30,7 +30,7 @@ PINOCCHIO_CHOICES = {
 }
 MUJOCO_TASKS = {FORWARD: 0, INVERSE: 1, MASS: 2}
 
-# As Pinocchio's own build has them, and everything hidden, so that nothing is shared with the wheel's library.
+# Limits as Pinocchio's own build has them; all hidden, so that nothing is shared with the wheel's library.
 PINOCCHIO_FLAGS = [
     "-std=c++17",
     "-DNDEBUG",
@@ -194,7 +194,7 @@ def mujoco_model(model: pin.Model) -> mujoco.MjModel:
 def mujoco_map(ring: Ring, peer: mujoco.MjModel, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """q, T and T' v of state k: MuJoCo's velocities are T times Pinocchio's, with T orthogonal.
 
-    The free base's linear velocity is in ground axes there and in body axes here; joints may be in another order.
+    A free base's linear velocity is in ground axes there, in body axes here; joints may be in another order.
     """
     model, q, v = ring.model, ring.theirs.q[k], ring.theirs.v[k]
     q_peer, T, bias = np.zeros(peer.nq), np.zeros((model.nv, model.nv)), np.zeros(model.nv)

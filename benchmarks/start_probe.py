@@ -37,7 +37,7 @@ print(
             "total": end - begin,
             "import": imported - begin,
             "build": built - imported,
-            "first result": end - built,
+            "first call": end - built,
             "cpu": end_cpu - begin_cpu,
             "a": a.tolist(),
         }

@@ -43,7 +43,7 @@ class Times:
 def bursts(
     contestants: Mapping[str, Run], rounds: int = BURSTS, seconds: float = BURST_SECONDS
 ) -> dict[str, Times]:
-    """Times every contestant in each round, one burst after the other, starting with another one each round."""
+    """In each round every contestant has one burst; each round starts with another one."""
     counts = {}
     for name, run in contestants.items():
         run(3)  # first touches

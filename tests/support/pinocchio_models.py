@@ -14,9 +14,9 @@ planar                ``q = [x, y, cos, sin]``,                ``q = [angle, x, 
 screw                 pitch, metres per radian                 lead, metres per turn
 ====================  =======================================  =========================================
 
-All other shared joints agree number by number. For every joint ``v = T(q) v_pinocchio`` with a square
-``T``, which is :func:`velocity_map`. From it follow ``a = T a_pinocchio + T' v_pinocchio`` and, since power is
-the same in both, ``tau_pinocchio = T^T tau`` and ``M_pinocchio = T^T M T``.
+All other shared joints agree number by number. For every joint ``v = T(q) v_pinocchio`` with an orthogonal
+``T``, which is :func:`velocity_map`. From it follow ``a = T a_pinocchio + T' v_pinocchio`` and, since power
+is the same in both, ``tau_pinocchio = T^T tau`` and ``M_pinocchio = T^T M T``.
 """
 
 from __future__ import annotations
@@ -176,8 +176,8 @@ def _snapped(rotation: Array, tolerance: float) -> Array:
 def tidied(model: pin.Model, tolerance: float = 1e-10) -> pin.Model:
     """A copy without the rounding of its file: ``rpy="1.57079632679 0 0"`` is meant as a quarter turn.
 
-    Entries of placement rotations that are within the tolerance of -1, 0 or 1 take that value. Friction, armature,
-    limits, frames and geometry are left behind. Only the copy is given to the engines that are compared.
+    Entries of placement rotations that are within the tolerance of -1, 0 or 1 take that value. Friction,
+    armature, limits, frames and geometry are left behind. All engines that are compared get the copy.
     """
     copy = pin.Model()
     copy.name = model.name
@@ -308,7 +308,7 @@ def _bias(numbers: str, q: Array, v: Array) -> Array:
 
 
 def velocity_map(model: pin.Model, q: Array) -> Array:
-    """T(q) of the whole model, from *our* positions: our velocities are T times Pinocchio's, (..., nv, nv)."""
+    """T of the whole model, (..., nv, nv), from *our* positions: our velocities are T times Pinocchio's."""
     q = np.asarray(q, dtype=float)
     T = np.zeros((*q.shape[:-1], model.nv, model.nv))
     for block in _blocks(model):

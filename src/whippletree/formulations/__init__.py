@@ -1,0 +1,1 @@
+"""The formulations: pure step functions, driven by the shared sweeps."""

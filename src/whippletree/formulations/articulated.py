@@ -28,10 +28,11 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from whippletree.formulations.node import Motion, Node
+from whippletree.formulations.reactions import described
 from whippletree.formulations.sweeps import Walk
 from whippletree.spatial import ArticulatedInertia, factor, solve_factored, stack
 
-__all__ = ["Dynamics", "forward_dynamics", "hinge_inertias", "inter_body_forces"]
+__all__ = ["Dynamics", "driving_forces", "forward_dynamics", "hinge_inertias", "reactions"]
 
 
 class Place(NamedTuple):
@@ -100,10 +101,10 @@ def driving_forces(walk: Walk) -> Any:
     return walk.gather(sweep(walk).outcome, "effort")
 
 
-def inter_body_forces(walk: Walk) -> Any:
-    """Return the force across each joint and the node's axes in the ground frame, (n * 6) and (n * 9)."""
+def reactions(walk: Walk) -> Any:
+    """Return the reaction of every joint, node after node (n * 6), from (18)."""
     result = sweep(walk)
-    return walk.stacked(result.outcome, "f", 6), walk.stacked(result.place, "axes", 9)
+    return described(walk, result.place, result.outcome)
 
 
 def hinge_inertias(walk: Walk) -> Any:

@@ -11,15 +11,17 @@ that a unit joint acceleration needs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
 
 from whippletree.formulations.node import Motion, Node
+from whippletree.formulations.reactions import described
 from whippletree.formulations.sweeps import Unrolled, Walk
 from whippletree.spatial import RigidInertia, stack
 
-__all__ = ["bias_force", "forward_dynamics", "inter_body_forces", "inverse_dynamics", "mass_matrix"]
+__all__ = ["bias_force", "forward_dynamics", "inverse_dynamics", "mass_matrix", "reactions"]
 
 
 class Carried(NamedTuple):
@@ -73,10 +75,10 @@ bias_force = inverse_dynamics
 """The same sweeps on nodes whose accelerations are zero (8.5)."""
 
 
-def inter_body_forces(walk: Walk) -> Any:
-    """Return the force across each joint and the node's axes in the ground frame, for given accelerations."""
+def reactions(walk: Walk) -> Any:
+    """Return the reaction of every joint, node after node (n * 6), for given accelerations."""
     inertial, effort = newton_euler(walk)
-    return walk.stacked(effort, "f", 6), walk.stacked(inertial, "axes", 9)
+    return described(walk, inertial, effort)
 
 
 def mass_matrix(walk: Walk) -> Any:
@@ -86,10 +88,22 @@ def mass_matrix(walk: Walk) -> Any:
     return walk.climb(project, column, place)
 
 
-def forward_dynamics(walk: Unrolled, bias: ca.SX, mass: ca.SX, tau: ca.SX) -> ca.SX:
-    """Solve M v' = tau - b (8.4) with the zeros of M between branches kept."""
-    ancestors = freedom_parents(walk.parents, walk.v_slices, walk.nv)
-    return sparse_solve(mass, tau - bias, ancestors)
+def forward_dynamics(walk: Unrolled) -> ca.SX:
+    """Return the joint accelerations (nv): M v' = tau - b (8.4), with the zeros of M between branches kept.
+
+    The nodes' accelerations must be zero except at prescribed hinges, whose rows leave the system.
+    """
+    bias, mass = inverse_dynamics(walk), mass_matrix(walk)
+    given: dict[int, ca.SX] = {}
+    tau = ca.SX.zeros(walk.nv)
+    for node, where in zip(walk.nodes, walk.v_slices, strict=True):
+        tau[where] = node.tau
+        if node.prescribed:
+            given.update({i: node.acceleration[i - where.start] for i in range(where.start, where.stop)})
+    above = freedom_parents(walk.parents, walk.v_slices, walk.nv, frozenset(given))
+    free = [i for i in range(walk.nv) if i not in given]
+    solution = sparse_solve(mass, tau - bias, above, free)
+    return ca.vertcat(*(given[i] if i in given else solution[i] for i in range(walk.nv)))
 
 
 def accelerate(node: Node, parent: Carried) -> tuple[Carried, Inertial]:
@@ -126,62 +140,58 @@ def project(node: Node, F: tuple[ca.SX], place: Configured) -> tuple[tuple[ca.SX
     return (node.shift(place.x).force(F[0]),), node.joint_map(place.x).T @ F[0]
 
 
-def freedom_parents(parents: Any, v_slices: Any, nv: int) -> list[int]:
-    """Return for each freedom the nearest one below it on the way to the ground, or -1.
+def freedom_parents(
+    parents: Sequence[int], v_slices: Sequence[slice], nv: int, leave_out: frozenset[int] = frozenset()
+) -> list[int]:
+    """Return for each freedom the nearest one on the way to the ground, or -1, some freedoms being left out.
 
     >>> freedom_parents([-1, 0, 0], [slice(0, 1), slice(1, 2), slice(2, 3)], 3)
     [-1, 0, 0]
     """
     above = [-1] * nv
+    last_of: list[int] = []
     for k, where in enumerate(v_slices):
-        p = parents[k]
-        while p >= 0 and v_slices[p].stop == v_slices[p].start:
-            p = parents[p]
-        last = -1 if p < 0 else v_slices[p].stop - 1
+        last = -1 if parents[k] < 0 else last_of[parents[k]]
         for i in range(where.start, where.stop):
-            above[i] = last
-            last = i
+            if i not in leave_out:
+                above[i] = last
+                last = i
+        last_of.append(last)
     return above
 
 
-def sparse_solve(M: ca.SX, b: ca.SX, above: list[int]) -> ca.SX:
+def sparse_solve(M: ca.SX, b: ca.SX, above: Sequence[int], freedoms: Sequence[int]) -> dict[int, ca.SX]:
     """Solve M x = b by M = L^T D L, where row i of L has entries only on the way from freedom i to the ground.
 
     Eliminating from the tips inward makes no fill, so the zeros between branches cost nothing.
     """
-    entry = {(i, j): M[i, j] for i in range(len(above)) for j in _way(above, i)}
-    order = _tips_first(above)
+    ways = {i: _way(above, i) for i in freedoms}
+    entry = {(i, j): M[i, j] for i in freedoms for j in ways[i]}
+    order = sorted(freedoms, key=lambda i: -len(ways[i]))
     reciprocal: dict[int, ca.SX] = {}
     for k in order:
         reciprocal[k] = 1 / entry[k, k]
-        way = _way(above, k)[1:]
-        for i in way:
+        for i in ways[k][1:]:
             gain = entry[k, i] * reciprocal[k]
-            for j in _way(above, i):
+            for j in ways[i]:
                 entry[i, j] = entry[i, j] - gain * entry[k, j]
-        for i in way:
+        for i in ways[k][1:]:
             entry[k, i] = entry[k, i] * reciprocal[k]
-    x = [b[i] for i in range(len(above))]
+    x = {i: b[i] for i in freedoms}
     for k in order:  # L^T y = b
-        for i in _way(above, k)[1:]:
+        for i in ways[k][1:]:
             x[i] = x[i] - entry[k, i] * x[k]
-    x = [value * reciprocal[i] for i, value in enumerate(x)]
+    x = {i: value * reciprocal[i] for i, value in x.items()}
     for k in reversed(order):  # L x = D^-1 y
-        for i in _way(above, k)[1:]:
+        for i in ways[k][1:]:
             x[k] = x[k] - entry[k, i] * x[i]
-    return ca.vertcat(*x)
+    return x
 
 
-def _way(above: list[int], i: int) -> list[int]:
+def _way(above: Sequence[int], i: int) -> list[int]:
     """Return freedom i and those on the way to the ground."""
     way = []
     while i >= 0:
         way.append(i)
         i = above[i]
     return way
-
-
-def _tips_first(above: list[int]) -> list[int]:
-    """Return the freedoms so that each comes before the ones nearer to the ground."""
-    depth = [len(_way(above, i)) for i in range(len(above))]
-    return sorted(range(len(above)), key=lambda i: -depth[i])

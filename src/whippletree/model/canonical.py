@@ -25,6 +25,7 @@ __all__ = [
     "Outline",
     "UseOutline",
     "digest",
+    "evaluated",
     "joint_fields",
     "joint_numbers",
     "packed",
@@ -90,6 +91,21 @@ def unpacked(data: bytes, expressions: str | None, symbols: list[ca.SX]) -> Iter
             k += 1
         else:
             yield number
+
+
+def evaluated(numbers: Iterable[Scalar], symbols: list[ca.SX], values: Iterable[float]) -> list[Scalar]:
+    """Return the numbers with the expressions replaced by what they come to at the symbols' values.
+
+    >>> x = ca.SX.sym("x")
+    >>> evaluated([1.0, 2 * x], [x], [3.0])
+    [1.0, 6.0]
+    """
+    entries = list(numbers)
+    found = [entry for entry in entries if type(entry) is not float]
+    if not found:
+        return entries
+    results = iter(ca.Function("e", symbols, [ca.vertcat(*found)])(*values).full().ravel().tolist())
+    return [entry if type(entry) is float else next(results) for entry in entries]
 
 
 def digest(outline: Outline, numbers: Iterable[Scalar], symbols: list[ca.SX]) -> str:

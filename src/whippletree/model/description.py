@@ -136,6 +136,18 @@ class Description:
         """
         return self._fingerprint
 
+    def folded(self) -> Description:
+        """Return the same mechanism with every parameter replaced by its value.
+
+        >>> from whippletree.model import Mechanism
+        >>> m = Mechanism("m")
+        >>> arm = m.body("arm", mass=2.0 * m.parameter("unit", 3.0))
+        >>> m.describe().folded().body("arm").properties.mass
+        6.0
+        """
+        numbers = canonical.evaluated(self.numbers(), self._symbols, self.parameter_values)
+        return _assembled((*self.outline()[:4], ()), (), iter(numbers))
+
     def numbers(self) -> Iterator[Scalar]:
         """Yield every number and expression of the description, in a fixed order.
 
@@ -215,11 +227,18 @@ def _restored(
     outline: canonical.Outline, values: tuple[float, ...], packed: bytes, expressions: str | None
 ) -> Description:
     """Build a description again from its pickled form, with new symbols for its parameters."""
-    name, body_names, uses, frames, parameter_names = outline
     parameters = tuple(
-        Parameter(name, value, ca.SX.sym(name)) for name, value in zip(parameter_names, values, strict=True)
+        Parameter(name, value, ca.SX.sym(name)) for name, value in zip(outline[4], values, strict=True)
     )
     numbers = canonical.unpacked(packed, expressions, [parameter.symbol for parameter in parameters])
+    return _assembled(outline, parameters, numbers)
+
+
+def _assembled(
+    outline: canonical.Outline, parameters: tuple[Parameter, ...], numbers: Iterator[Scalar]
+) -> Description:
+    """Build a description from its outline and its numbers in order."""
+    name, body_names, uses, frames, _ = outline
     return Description(
         name,
         canonical.take_vector(numbers),

@@ -39,6 +39,8 @@ class Placement:
     rotation: Rotation3 = IDENTITY
     point: Vector3 = (0.0, 0.0, 0.0)
 
+    __array_ufunc__ = None  # `placement @ array` is refused instead of left to NumPy
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "rotation", rotation_matrix(self.rotation))
         object.__setattr__(self, "point", vector(self.point, "point"))

@@ -1,0 +1,185 @@
+"""From Python: a batch of states, NumPy arrays to NumPy arrays, and one call for one state."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from bars import (
+    BATCH,
+    CALL,
+    TASKS,
+    THREADS,
+    Options,
+    best_of,
+    difference,
+    insist,
+    micro,
+    share,
+    system_of,
+    verdict,
+)
+from models import Ring, ring_of, robots, state_from_pinocchio
+from peers import FORWARD, INVERSE, MASS, PINOCCHIO_CHOICES
+from timing import BURST_SECONDS, Times, bursts, calls, one_core, table
+
+Calls = dict[str, Callable[[], object]]
+
+STATES = 10_000
+ONE, TWO, INTO = "1 thread", "2 threads", ", out="
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Batches
+
+
+def batch(options: Options) -> None:
+    rows = []
+    for robot, model in robots().items():
+        ring = ring_of(model, STATES)
+        contestants = pinocchio_batches(ring)
+        if not options.peers_only:
+            contestants |= our_batches(ring, system_of(model, options))
+        rounds = max(9, options.rounds - 6)
+        # One thread first, all together. Then threads, engine by engine: OpenMP's idle threads go on spinning
+        # for a while, which would count against whoever comes next.
+        single = {name: once for name, once in contestants.items() if ONE in name}
+        wall, cpu = alternating_calls(single, rounds)
+        for name in single:
+            rows.append([robot, name, *throughput(wall[name], cpu[name])])
+            if name.startswith("ours"):
+                gain = cpu[name].times_as_fast_as(cpu[name.replace("ours", "Pinocchio")])
+                rows[-1] += [gain, verdict(gain, BATCH[robot])]
+            rows[-1] += [None] * (9 - len(rows[-1]))
+        for engine in ("Pinocchio", "ours"):
+            group = {name: once for name, once in contestants.items() if name.startswith(engine)}
+            wall, cpu = alternating_calls(group, rounds)
+            for name in group:
+                if TWO in name:
+                    gain = wall[name.replace(TWO, ONE)].best / wall[name].best
+                    bar = verdict(gain, THREADS if engine == "ours" else None)
+                    rows.append([robot, name, *throughput(wall[name], cpu[name]), None, None, gain, bar])
+    header = [
+        "robot",
+        "call",
+        "wall ms, best",
+        "CPU ms, median",
+        "million states/s",
+        "ratio to Pinocchio, CPU",
+    ]
+    table(
+        f"Forward dynamics of {STATES} states from NumPy to NumPy, sin and cos included",
+        [*header, "bar", "two threads against one, wall", "bar"],
+        rows,
+        "Pinocchio: abaInParallel. Each call is set against the same kind of call: a new array, or `out=`. "
+        "If Pinocchio does not gain from a second thread either, the second core was busy.",
+    )
+
+
+def throughput(wall: Times, cpu: Times) -> list[float]:
+    return [1e3 * wall.best, 1e3 * cpu.median, STATES / wall.best / 1e6]
+
+
+def pinocchio_batches(ring: Ring) -> Calls:
+    pool = pin.ModelPool(ring.model, 2)
+    # states as columns, as Pinocchio wants them, so that nothing is copied
+    q, v, tau = (np.asfortranarray(x.T) for x in (ring.theirs.q, ring.theirs.v, ring.theirs.tau))
+    out = np.zeros((ring.model.nv, STATES), order="F")
+    return {
+        f"Pinocchio, {ONE}": lambda: pin.abaInParallel(1, pool, q, v, tau),
+        f"Pinocchio, {ONE}{INTO}": lambda: pin.abaInParallel(1, pool, q, v, tau, out),
+        f"Pinocchio, {TWO}": lambda: pin.abaInParallel(2, pool, q, v, tau),
+        f"Pinocchio, {TWO}{INTO}": lambda: pin.abaInParallel(2, pool, q, v, tau, out),
+    }
+
+
+def our_batches(ring: Ring, system: Any) -> Calls:
+    q, v, tau = ring.ours.q, ring.ours.v, ring.ours.tau
+    out = np.zeros((STATES, ring.model.nv))
+    forward = system.forward_dynamics
+    theirs = pin.abaInParallel(
+        1, pin.ModelPool(ring.model, 1), ring.theirs.q.T, ring.theirs.v.T, ring.theirs.tau.T
+    )
+    expected = state_from_pinocchio(ring.model, ring.theirs.q, ring.theirs.v, a=theirs.T).a
+    for threads in (1, 2):
+        worst = max(map(difference, forward(q, v, tau, threads=threads), expected))
+        insist(f"{ring.model.name}, batch with threads={threads}", worst)
+    return {
+        f"ours, {ONE}": lambda: forward(q, v, tau, threads=1),
+        f"ours, {ONE}{INTO}": lambda: forward(q, v, tau, threads=1, out=out),
+        f"ours, {TWO}": lambda: forward(q, v, tau, threads=2),
+        f"ours, {TWO}{INTO}": lambda: forward(q, v, tau, threads=2, out=out),
+    }
+
+
+def alternating_calls(
+    contestants: Mapping[str, Callable[[], object]], rounds: int
+) -> tuple[dict[str, Times], dict[str, Times]]:
+    """Wall clock and CPU time of the whole process per call; not tied to a core, since some use two."""
+    wall: dict[str, list[float]] = {name: [] for name in contestants}
+    cpu: dict[str, list[float]] = {name: [] for name in contestants}
+    for r in range(rounds + 1):
+        for name, call_once in contestants.items():
+            count = 0
+            begin, begin_cpu = time.perf_counter(), time.process_time()
+            while count == 0 or time.perf_counter() - begin < BURST_SECONDS:
+                call_once()
+                count += 1
+            end, end_cpu = time.perf_counter(), time.process_time()
+            if r > 0:  # the first round only warms up
+                wall[name].append((end - begin) / count)
+                cpu[name].append((end_cpu - begin_cpu) / count)
+    return ({n: Times(tuple(t)) for n, t in wall.items()}, {n: Times(tuple(t)) for n, t in cpu.items()})
+
+
+# ---------------------------------------------------------------------------------------------------------
+# One state
+
+
+def call(options: Options) -> None:
+    rows = []
+    for robot, model in robots().items():
+        ring = ring_of(model, 1)
+        contestants = pinocchio_calls(ring)
+        if not options.peers_only:
+            contestants |= our_calls(ring, system_of(model, options))
+        with one_core():
+            times = bursts({name: calls(once) for name, once in contestants.items()}, options.rounds)
+        for task in TASKS:
+            best = best_of(times, PINOCCHIO_CHOICES[task])
+            plain, into = times.get(task), times.get(task + INTO)
+            part, part_into = share(plain, times[best]), share(into, times[best])
+            rows.append([robot, task, micro(plain), micro(into), f"{micro(times[best]):.3g} ({best})"])
+            rows[-1] += [part, part_into, verdict(part, CALL, at_most=True)]
+    header = ["robot", "quantity", "ours", "ours, out=", "Pinocchio", "share of its time", "with out=", "bar"]
+    table("One state, one call from Python, µs", header, rows)
+
+
+def pinocchio_calls(ring: Ring) -> Calls:
+    model, data = ring.model, ring.model.createData()
+    q, v, a, tau = (x[0].copy() for x in ring.theirs)
+    local, world = pin.Convention.LOCAL, pin.Convention.WORLD
+    return {
+        "aba LOCAL": lambda: pin.aba(model, data, q, v, tau, local),
+        "aba WORLD": lambda: pin.aba(model, data, q, v, tau, world),
+        "rnea": lambda: pin.rnea(model, data, q, v, a),
+        "crba LOCAL": lambda: pin.crba(model, data, q, local),
+        "crba WORLD": lambda: pin.crba(model, data, q, world),
+    }
+
+
+def our_calls(ring: Ring, system: Any) -> Calls:
+    nv = ring.model.nv
+    q, v, a, tau = (x[0].copy() for x in ring.ours)
+    out, matrix = np.zeros(nv), np.zeros((nv, nv))
+    return {
+        FORWARD: lambda: system.forward_dynamics(q, v, tau),
+        INVERSE: lambda: system.inverse_dynamics(q, v, a),
+        MASS: lambda: system.mass_matrix(q),
+        FORWARD + INTO: lambda: system.forward_dynamics(q, v, tau, out=out),
+        INVERSE + INTO: lambda: system.inverse_dynamics(q, v, a, out=out),
+        MASS + INTO: lambda: system.mass_matrix(q, out=matrix),
+    }

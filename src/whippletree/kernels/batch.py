@@ -1,0 +1,236 @@
+"""The batch driver: states from rows into lanes, through the lane kernel, and back into rows.
+
+Rows are transposed block by block. The last, partial block repeats its last state, so every state passes through the
+same instructions whatever its place. Numbers that are not finite are noticed on the way in and out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from whippletree.kernels.trig import number, vector_type
+
+__all__ = ["batch_ir", "lane_buffer"]
+
+
+def lane_buffer(inputs: Sequence[int], outputs: Sequence[int], width: int, work: int) -> int:
+    """Return how many doubles of scratch memory one thread needs.
+
+    >>> lane_buffer([2], [1], 4, 0)
+    13
+    """
+    return width * (sum(inputs) + sum(outputs) + work) + max(outputs, default=0)
+
+
+def batch_ir(inputs: Sequence[int], outputs: Sequence[int], width: int, kernel: str, work: int = 0) -> str:
+    """Return the driver's text: `batch`, and the functions that transpose blocks.
+
+    batch(in, in_strides, out, out_strides, start, stop, buffer, constants, tables) returns -1, or twice the index of
+    a state near which an input is not finite, or that plus one for an output.
+    """
+    T = vector_type(width)
+    n_in, n_out = len(inputs), len(outputs)
+    lines = [
+        "define i64 @batch(ptr %in, ptr %in_strides, ptr %out, ptr %out_strides, i64 %start, i64 %stop, "
+        "ptr noalias %buffer, ptr noalias %constants, ptr noalias %tables) #0 {",
+        "entry:",
+        f"  %lanes = alloca [{width} x ptr], align 64",
+        f"  %ki = alloca [{max(n_in, 1)} x ptr], align 64",
+        f"  %ko = alloca [{max(n_out, 1)} x ptr], align 64",
+    ]
+    offset = 0
+    for which, sizes in (("i", inputs), ("o", outputs)):
+        for a, size in enumerate(sizes):
+            lines += [
+                f"  %s{which}{a} = getelementptr double, ptr %buffer, i64 {offset}",
+                f"  %k{which}{a}p = getelementptr ptr, ptr %k{which}, i64 {a}",
+                f"  store ptr %s{which}{a}, ptr %k{which}{a}p, align 8",
+            ]
+            offset += size * width
+    total = width * (sum(inputs) + sum(outputs))
+    lines.append(f"  %work = getelementptr double, ptr %buffer, i64 {total}")
+    for which, names, count in (("i", "in", n_in), ("o", "out", n_out)):
+        for a in range(count):
+            lines += [
+                f"  %b{which}{a}p = getelementptr ptr, ptr %{names}, i64 {a}",
+                f"  %b{which}{a} = load ptr, ptr %b{which}{a}p, align 8",
+                f"  %t{which}{a}p = getelementptr i64, ptr %{names}_strides, i64 {a}",
+                f"  %t{which}{a} = load i64, ptr %t{which}{a}p, align 8",
+            ]
+    lines += [
+        "  %last = sub i64 %stop, 1",
+        "  %any = icmp slt i64 %start, %stop",
+        "  br i1 %any, label %block, label %good",
+        "block:",
+        "  %i = phi i64 [%start, %entry], [%next, %advance]",
+    ]
+    for lane in range(width):
+        lines += [
+            f"  %x{lane} = add i64 %i, {lane}",
+            f"  %g{lane} = icmp slt i64 %x{lane}, %stop",
+            f"  %n{lane} = select i1 %g{lane}, i64 %x{lane}, i64 %last",
+            f"  %l{lane} = getelementptr ptr, ptr %lanes, i64 {lane}",
+        ]
+    sums = []
+    for a, size in enumerate(inputs):
+        for lane in range(width):
+            lines += [
+                f"  %c{a}_{lane} = mul i64 %n{lane}, %ti{a}",
+                f"  %d{a}_{lane} = getelementptr i8, ptr %bi{a}, i64 %c{a}_{lane}",
+                f"  store ptr %d{a}_{lane}, ptr %l{lane}, align 8",
+            ]
+        lines.append(f"  %f{a} = call {T} @pack(ptr %lanes, i64 {size}, ptr %si{a})")
+        sums.append(f"%f{a}")
+    _check(lines, sums, T, width, "in", "bad_in", "run")
+    lines += [
+        "run:",
+        f"  call void @{kernel}(ptr %ki, ptr %ko, ptr %work, ptr %constants, ptr %tables)",
+    ]
+    end = total + width * work
+    lines.append(f"  %dump = getelementptr double, ptr %buffer, i64 {end}")
+    sums = []
+    for a, size in enumerate(outputs):
+        for lane in range(width):
+            lines += [
+                f"  %p{a}_{lane} = mul i64 %x{lane}, %to{a}",
+                f"  %q{a}_{lane} = getelementptr i8, ptr %bo{a}, i64 %p{a}_{lane}",
+                f"  %r{a}_{lane} = select i1 %g{lane}, ptr %q{a}_{lane}, ptr %dump",
+                f"  store ptr %r{a}_{lane}, ptr %l{lane}, align 8",
+            ]
+        lines.append(f"  %u{a} = call {T} @unpack(ptr %lanes, i64 {size}, ptr %so{a})")
+        sums.append(f"%u{a}")
+    _check(lines, sums, T, width, "out", "bad_out", "advance")
+    lines += [
+        "advance:",
+        f"  %next = add i64 %i, {width}",
+        "  %more = icmp slt i64 %next, %stop",
+        "  br i1 %more, label %block, label %good",
+        "bad_in:",
+        "  %bad0 = mul i64 %i, 2",
+        "  ret i64 %bad0",
+        "bad_out:",
+        "  %bad1 = mul i64 %i, 2",
+        "  %bad2 = add i64 %bad1, 1",
+        "  ret i64 %bad2",
+        "good:",
+        "  ret i64 -1",
+        "}",
+    ]
+    return "\n".join(lines) + "\n" + _mover_ir("pack", width) + _mover_ir("unpack", width)
+
+
+def _check(lines: list[str], sums: list[str], T: str, width: int, tag: str, bad: str, good: str) -> None:
+    """Branch to `bad` if any of the sums is not a number."""
+    total = number(0.0, width)
+    for i, name in enumerate(sums):
+        lines.append(f"  %z{tag}{i} = fadd {T} {total}, {name}")
+        total = f"%z{tag}{i}"
+    lines += [
+        f"  %m{tag} = fcmp uno {T} {total}, {number(0.0, width)}",
+        f"  %w{tag} = bitcast <{width} x i1> %m{tag} to i{width}",
+        f"  %v{tag} = icmp ne i{width} %w{tag}, 0",
+        f"  br i1 %v{tag}, label %{bad}, label %{good}",
+    ]
+
+
+def _mover_ir(name: str, width: int) -> str:
+    """Return `pack` (rows to lanes) or `unpack` (lanes to rows); both return zeros, or NaN where not finite."""
+    T, zero = vector_type(width), number(0.0, width)
+    suffix = f"v{width}f64"
+    pack = name == "pack"
+    lines = [
+        f"define internal {T} @{name}(ptr %lanes, i64 %n, ptr noalias %soa) #0 {{",
+        "entry:",
+    ]
+    for lane in range(width):
+        lines += [
+            f"  %l{lane}p = getelementptr ptr, ptr %lanes, i64 {lane}",
+            f"  %l{lane} = load ptr, ptr %l{lane}p, align 8",
+        ]
+    lines += [
+        f"  %whole = and i64 %n, {-width}",
+        "  %some = icmp sgt i64 %whole, 0",
+        "  br i1 %some, label %blocks, label %tails",
+        "blocks:",
+        "  %j = phi i64 [0, %entry], [%j2, %blocks]",
+        f"  %s0 = phi {T} [{zero}, %entry], [%s{width}, %blocks]",
+    ]
+    for k in range(width):
+        lines.append(f"  %r{k} = getelementptr double, ptr %l{k}, i64 %j")
+        lines.append(f"  %k{k} = add i64 %j, {k}")
+        lines.append(f"  %c{k} = getelementptr {T}, ptr %soa, i64 %k{k}")
+        source = f"%r{k}, align 8" if pack else f"%c{k}, align {8 * width}"
+        lines.append(f"  %x{k} = load {T}, ptr {source}")
+    rows = [f"%x{k}" for k in range(width)]
+    for k in range(width):
+        call = f"call {T} @llvm.fma.{suffix}({T} {rows[k]}, {T} {zero}, {T} %s{k})"
+        lines.append(f"  %s{k + 1} = {call}")
+    rows = _transpose(lines, rows, T, width)
+    for k in range(width):
+        target = f"%c{k}, align {8 * width}" if pack else f"%r{k}, align 8"
+        lines.append(f"  store {T} {rows[k]}, ptr {target}")
+    lines += [
+        f"  %j2 = add i64 %j, {width}",
+        "  %again = icmp slt i64 %j2, %whole",
+        "  br i1 %again, label %blocks, label %tails",
+        "tails:",
+        "  %t0 = phi i64 [0, %entry], [%whole, %blocks]",
+        f"  %ts0 = phi {T} [{zero}, %entry], [%s{width}, %blocks]",
+        "  %left = icmp slt i64 %t0, %n",
+        "  br i1 %left, label %tail, label %done",
+        "tail:",
+        "  %t = phi i64 [%t0, %tails], [%t2, %tail]",
+        f"  %ts = phi {T} [%ts0, %tails], [%ts2, %tail]",
+        f"  %tc = getelementptr {T}, ptr %soa, i64 %t",
+    ]
+    if pack:
+        value = "poison"
+        for k in range(width):
+            lines += [
+                f"  %e{k}p = getelementptr double, ptr %l{k}, i64 %t",
+                f"  %e{k} = load double, ptr %e{k}p, align 8",
+                f"  %y{k} = insertelement {T} {value}, double %e{k}, i32 {k}",
+            ]
+            value = f"%y{k}"
+        lines.append(f"  store {T} {value}, ptr %tc, align {8 * width}")
+    else:
+        value = "%y"
+        lines.append(f"  %y = load {T}, ptr %tc, align {8 * width}")
+        for k in range(width):
+            lines += [
+                f"  %e{k}p = getelementptr double, ptr %l{k}, i64 %t",
+                f"  %e{k} = extractelement {T} %y, i32 {k}",
+                f"  store double %e{k}, ptr %e{k}p, align 8",
+            ]
+    lines += [
+        f"  %ts2 = call {T} @llvm.fma.{suffix}({T} {value}, {T} {zero}, {T} %ts)",
+        "  %t2 = add i64 %t, 1",
+        "  %on = icmp slt i64 %t2, %n",
+        "  br i1 %on, label %tail, label %done",
+        "done:",
+        f"  %end = phi {T} [%ts0, %tails], [%ts2, %tail]",
+        f"  ret {T} %end",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _transpose(lines: list[str], rows: list[str], T: str, width: int) -> list[str]:
+    """Write the transposition of a square block in log2(width) rounds of shuffles."""
+    stride = 1
+    while stride < width:
+        new = list(rows)
+        for a in range(width):
+            if a & stride:
+                continue
+            b = a | stride
+            low = [width + k - stride if k & stride else k for k in range(width)]
+            high = [width + k if k & stride else k + stride for k in range(width)]
+            for row, mask in ((a, low), (b, high)):
+                name = f"%h{stride}_{row}"
+                picks = ", ".join(f"i32 {k}" for k in mask)
+                lines.append(f"  {name} = shufflevector {T} {rows[a]}, {T} {rows[b]}, <{width} x i32> <{picks}>")
+                new[row] = name
+        rows = new
+        stride *= 2
+    return rows

@@ -1,0 +1,189 @@
+"""The disk cache of machine code.
+
+An entry is a set of named byte strings in one file, whose name is the hash of everything the code depends on. Machine
+code is loaded only from a folder and from files that belong to the user and that nobody else can write. Files are
+written beside their place and moved into it, so that processes that work at the same time never see half a file, and
+each carries a checksum, so that a damaged one is made again.
+
+The environment variable WHIPPLETREE_CACHE names another folder, or says `off`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import stat
+import sys
+import tempfile
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+from whippletree.errors import CacheError, CacheWarning
+
+__all__ = ["DiskCache", "default_folder", "open_cache"]
+
+_MAGIC = b"whippletree 1\n"
+_DIGEST = 32
+_OFF = ("off", "0", "none", "")
+
+
+def default_folder() -> Path:
+    """Return the folder used when WHIPPLETREE_CACHE does not name one.
+
+    >>> default_folder().name
+    'whippletree'
+    """
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "whippletree"
+
+
+def open_cache() -> DiskCache | None:
+    """Return the cache as the environment asks for it, or None if there is none.
+
+    A folder that was named but cannot be used is an error; the default one is only warned about.
+    """
+    named = os.environ.get("WHIPPLETREE_CACHE")
+    if named is not None:
+        return None if named.strip().lower() in _OFF else DiskCache(Path(named))
+    try:
+        return DiskCache(default_folder())
+    except (CacheError, RuntimeError) as error:  # RuntimeError: no home folder
+        warnings.warn(f"compiled code will not be kept: {error}", CacheWarning, stacklevel=2)
+        return None
+
+
+class DiskCache:
+    """A folder of compiled code, private to the user.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cache = DiskCache(Path(folder) / "cache")
+    ...     cache.store("key", {"code": b"123"})
+    ...     cache.load("key")
+    {'code': b'123'}
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.expanduser().absolute()
+        self._kernels = self.folder / "kernels"
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._kernels.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise self._error(f"cannot be made ({error.strerror})") from error
+        _require_private(self.folder, 0o022)
+        _require_private(self._kernels, 0o077)
+        if not os.access(self._kernels, os.W_OK | os.X_OK):
+            raise self._error("is read-only")
+
+    def _error(self, problem: str) -> CacheError:
+        return _cache_error(self.folder, problem)
+
+    def path(self, key: str) -> Path:
+        """Return the file of a key."""
+        return self._kernels / (hashlib.sha256(key.encode()).hexdigest() + ".wt")
+
+    def load(self, key: str) -> dict[str, bytes] | None:
+        """Return an entry, or None if it is not there or cannot be trusted."""
+        path = self.path(key)
+        data = _read_private(path)
+        if data is None:
+            return None
+        entry = _decode(data)
+        if entry is None:
+            warnings.warn(f"{path} was damaged and is made again", CacheWarning, stacklevel=3)
+        return entry
+
+    def store(self, key: str, entry: Mapping[str, bytes]) -> None:
+        """Keep an entry; one that is there is replaced whole."""
+        path = self.path(key)
+        try:
+            handle, temporary = tempfile.mkstemp(dir=self._kernels, suffix=".part")  # mode 0600
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(_encode(entry))
+                os.replace(temporary, path)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)
+                raise
+        except OSError as error:
+            raise self._error(f"cannot be written ({error.strerror})") from error
+
+    def size(self) -> tuple[int, int]:
+        """Return the number of entries and their bytes."""
+        sizes = [file.stat().st_size for file in self._kernels.glob("*.wt")]
+        return len(sizes), sum(sizes)
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        for file in (*self._kernels.glob("*.wt"), *self._kernels.glob("*.part")):
+            file.unlink(missing_ok=True)
+
+
+def _cache_error(folder: Path, problem: str) -> CacheError:
+    """Say what is wrong with a folder, and the ways out."""
+    return CacheError(
+        f"the folder for compiled code, {folder}, {problem}; give it to yourself alone (chmod 700), "
+        f"set WHIPPLETREE_CACHE to another folder, or to `off` to work without"
+    )
+
+
+def _require_private(folder: Path, forbidden: int) -> None:
+    """Raise unless a folder belongs to the user and is closed to others."""
+    info = folder.lstat()
+    if not stat.S_ISDIR(info.st_mode):
+        raise _cache_error(folder, "is not a folder")
+    if os.name != "posix":
+        return
+    if info.st_uid != os.geteuid():
+        raise _cache_error(folder, "belongs to another user")
+    if info.st_mode & forbidden:
+        raise _cache_error(folder, "is open to other users")
+
+
+def _read_private(path: Path) -> bytes | None:
+    """Return the contents of a file of the user's own, or None."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        handle = os.open(path, flags)
+    except OSError:
+        return None
+    with os.fdopen(handle, "rb") as file:
+        info = os.fstat(file.fileno())
+        trusted = stat.S_ISREG(info.st_mode)
+        if os.name == "posix":
+            trusted = trusted and info.st_uid == os.geteuid() and not info.st_mode & 0o077
+        try:
+            return file.read() if trusted else None
+        except OSError:
+            return None
+
+
+def _encode(entry: Mapping[str, bytes]) -> bytes:
+    """Return magic, checksum, a table of contents, and the parts."""
+    contents = json.dumps([[name, len(part)] for name, part in entry.items()]).encode()
+    payload = len(contents).to_bytes(8, "little") + contents + b"".join(entry.values())
+    return _MAGIC + hashlib.sha256(payload).digest() + payload
+
+
+def _decode(data: bytes) -> dict[str, bytes] | None:
+    """Return the parts, or None if anything is not as it was written."""
+    start = len(_MAGIC) + _DIGEST
+    payload = data[start:]
+    if data[: len(_MAGIC)] != _MAGIC or hashlib.sha256(payload).digest() != data[len(_MAGIC) : start]:
+        return None
+    length = int.from_bytes(payload[:8], "little")
+    position, entry = 8 + length, {}
+    for name, size in json.loads(payload[8 : 8 + length]):
+        entry[name] = payload[position : position + size]
+        position += size
+    return entry

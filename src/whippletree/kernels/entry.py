@@ -1,0 +1,216 @@
+"""A way into a kernel from Python in a fraction of a microsecond.
+
+For one state, most of the time of an ordinary call goes into checking and converting arguments. The function here is
+machine code that Python calls directly: it checks that each argument is a plain float64 array of the right length,
+with finite numbers, runs the kernel on the arrays' own memory, and answers with a number:
+
+    0  done          1  not the plain case: take the long way
+    2  an input is not finite          3  a result is not finite
+
+It reads the fields that NumPy publishes for arrays; `supported` checks, once, that they are where they should be.
+Arrays that share memory with the result are left to the long way.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from whippletree.kernels.native import NativeCode
+
+__all__ = ["DONE", "LONG_WAY", "NOT_FINITE_INPUT", "NOT_FINITE_RESULT", "Entry", "entry_ir", "supported"]
+
+DONE, LONG_WAY, NOT_FINITE_INPUT, NOT_FINITE_RESULT = range(4)
+
+_FASTCALL = 0x0080
+_DATA, _NDIM, _DIMENSIONS, _DESCRIPTION, _FLAGS = 16, 24, 32, 56, 64
+_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
+
+
+@functools.cache
+def supported() -> bool:
+    """Tell whether arrays are laid out in memory as this module expects."""
+    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8 or sys.maxsize < 2**32:
+        return False
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return False
+    sample = np.arange(6.0).reshape(2, 3)
+
+    def at(offset: int, kind: Any) -> Any:
+        return kind.from_address(id(sample) + offset).value
+
+    pointer = ctypes.c_int64
+    dimensions = at(_DIMENSIONS, pointer)
+    return bool(
+        at(8, pointer) == id(np.ndarray)
+        and at(_DATA, pointer) == sample.ctypes.data
+        and at(_NDIM, ctypes.c_int32) == 2
+        and [ctypes.c_int64.from_address(dimensions + 8 * i).value for i in range(2)] == [2, 3]
+        and at(_DESCRIPTION, pointer) == id(np.dtype(np.float64))
+        and at(_FLAGS, ctypes.c_int32) & 0x501 == _CONTIGUOUS | _ALIGNED | _WRITEABLE
+    )
+
+
+def entry_ir(inputs: Sequence[int], outputs: Sequence[int], kernel: str) -> str:
+    """Return the text of `entry(self, arguments, count)` for a kernel with inputs and outputs of these sizes.
+
+    `self` holds the address of a table: array type, float64 description, None, node constants, index tables, then a
+    default pointer for each input (zero where None is not allowed).
+    """
+    n = len(inputs)
+    lines = [
+        "declare ptr @PyLong_AsVoidPtr(ptr)",
+        "declare ptr @PyLong_FromLong(i64)",
+        "define ptr @entry(ptr %self, ptr %arguments, i64 %count) #0 {",
+        f"  %ki = alloca [{max(n, 1)} x ptr], align 16",
+        f"  %ko = alloca [{len(outputs)} x ptr], align 16",
+        "  %table = call ptr @PyLong_AsVoidPtr(ptr %self)",
+    ]
+    for i, name in enumerate(("array", "float64", "none", "constants", "tables")):
+        lines.append(f"  %{name}p = getelementptr ptr, ptr %table, i64 {i}")
+        lines.append(f"  %{name} = load ptr, ptr %{name}p, align 8")
+    lines.append(f"  %counted = icmp eq i64 %count, {n + len(outputs)}")
+    lines.append("  br i1 %counted, label %a0, label %long")
+    for a, size in enumerate([*inputs, *outputs]):
+        _argument_ir(lines, a, size, result=a >= n)
+    lines.append(f"a{n + len(outputs)}:")
+    _overlap_ir(lines, inputs, outputs)
+    lines.append("finite:")
+    _finite_ir(lines, [(f"%d{a}", size) for a, size in enumerate(inputs)], "i", "run", "bad")
+    lines.append("run:")
+    for a in range(n):
+        lines.append(f"  %ki{a} = getelementptr ptr, ptr %ki, i64 {a}")
+        lines.append(f"  store ptr %d{a}, ptr %ki{a}, align 8")
+    for a in range(len(outputs)):
+        lines.append(f"  %ko{a} = getelementptr ptr, ptr %ko, i64 {a}")
+        lines.append(f"  store ptr %d{n + a}, ptr %ko{a}, align 8")
+    lines.append(f"  call void @{kernel}(ptr %ki, ptr %ko, ptr null, ptr %constants, ptr %tables)")
+    results = [(f"%d{n + a}", size) for a, size in enumerate(outputs)]
+    _finite_ir(lines, results, "o", "done", "wrong")
+    for label, code in (("done", DONE), ("long", LONG_WAY), ("bad", NOT_FINITE_INPUT), ("wrong", NOT_FINITE_RESULT)):
+        lines += [f"{label}:", f"  %{label}c = call ptr @PyLong_FromLong(i64 {code})", f"  ret ptr %{label}c"]
+    lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def _argument_ir(lines: list[str], a: int, size: int, *, result: bool) -> None:
+    """Check argument `a` and leave the address of its numbers in %d{a}."""
+    flags = _CONTIGUOUS | _ALIGNED | (_WRITEABLE if result else 0)
+    lines += [
+        f"a{a}:",
+        f"  %g{a}p = getelementptr ptr, ptr %arguments, i64 {a}",
+        f"  %g{a} = load ptr, ptr %g{a}p, align 8",
+        f"  %f{a}p = getelementptr ptr, ptr %table, i64 {5 + a}",
+    ]
+    if result:
+        lines.append(f"  br label %t{a}")
+    else:
+        lines += [
+            f"  %f{a} = load ptr, ptr %f{a}p, align 8",
+            f"  %isnone{a} = icmp eq ptr %g{a}, %none",
+            f"  %hasdefault{a} = icmp ne ptr %f{a}, null",
+            f"  %default{a} = and i1 %isnone{a}, %hasdefault{a}",
+            f"  br i1 %default{a}, label %e{a}, label %t{a}",
+        ]
+    lines += [
+        f"t{a}:",
+        f"  %type{a}p = getelementptr i8, ptr %g{a}, i64 8",
+        f"  %type{a} = load ptr, ptr %type{a}p, align 8",
+        f"  %isarray{a} = icmp eq ptr %type{a}, %array",
+        f"  br i1 %isarray{a}, label %c{a}, label %long",
+        f"c{a}:",
+    ]
+    for name, offset, kind in (
+        ("data", _DATA, "ptr"),
+        ("ndim", _NDIM, "i32"),
+        ("dims", _DIMENSIONS, "ptr"),
+        ("desc", _DESCRIPTION, "ptr"),
+        ("flag", _FLAGS, "i32"),
+    ):
+        lines.append(f"  %{name}{a}p = getelementptr i8, ptr %g{a}, i64 {offset}")
+        lines.append(f"  %{name}{a} = load {kind}, ptr %{name}{a}p, align 4")
+    lines += [
+        f"  %okd{a} = icmp eq ptr %desc{a}, %float64",
+        f"  %mf{a} = and i32 %flag{a}, {flags}",
+        f"  %okf{a} = icmp eq i32 %mf{a}, {flags}",
+        f"  %okn{a} = icmp eq i32 %ndim{a}, 1",
+        f"  %ok1{a} = and i1 %okd{a}, %okf{a}",
+        f"  %ok2{a} = and i1 %ok1{a}, %okn{a}",
+        f"  br i1 %ok2{a}, label %s{a}, label %long",
+        f"s{a}:",
+        f"  %dim{a} = load i64, ptr %dims{a}, align 8",
+        f"  %oks{a} = icmp eq i64 %dim{a}, {size}",
+        f"  br i1 %oks{a}, label %e{a}, label %long",
+        f"e{a}:",
+    ]
+    if result:
+        lines.append(f"  %d{a} = getelementptr i8, ptr %data{a}, i64 0")
+    else:
+        lines.append(f"  %d{a} = phi ptr [%f{a}, %a{a}], [%data{a}, %s{a}]")
+    lines.append(f"  br label %a{a + 1}")
+
+
+def _overlap_ir(lines: list[str], inputs: Sequence[int], outputs: Sequence[int]) -> None:
+    """Go the long way if a result shares memory with an input or another result."""
+    n, together = len(inputs), "false"
+    sizes = [*inputs, *outputs]
+    for a in range(len(sizes)):
+        lines.append(f"  %lo{a} = ptrtoint ptr %d{a} to i64")
+        lines.append(f"  %hi{a} = add i64 %lo{a}, {8 * sizes[a]}")
+    for b in range(n, len(sizes)):
+        for a in range(b):
+            tag = f"{a}_{b}"
+            lines += [
+                f"  %x{tag} = icmp ult i64 %lo{a}, %hi{b}",
+                f"  %y{tag} = icmp ult i64 %lo{b}, %hi{a}",
+                f"  %z{tag} = and i1 %x{tag}, %y{tag}",
+                f"  %w{tag} = or i1 {together}, %z{tag}",
+            ]
+            together = f"%w{tag}"
+    lines.append(f"  br i1 {together}, label %long, label %finite")
+
+
+def _finite_ir(lines: list[str], arrays: list[tuple[str, int]], tag: str, good: str, bad: str) -> None:
+    """Branch to `bad` if a number in the arrays is not finite."""
+    total, k = "0.0", 0
+    for pointer, size in arrays:
+        for i in range(size):
+            lines += [
+                f"  %p{tag}{k} = getelementptr double, ptr {pointer}, i64 {i}",
+                f"  %v{tag}{k} = load double, ptr %p{tag}{k}, align 8",
+                f"  %n{tag}{k} = fmul double %v{tag}{k}, 0.0",
+                f"  %s{tag}{k} = fadd double {total}, %n{tag}{k}",
+            ]
+            total, k = f"%s{tag}{k}", k + 1
+    lines.append(f"  %q{tag} = fcmp uno double {total}, 0.0")
+    lines.append(f"  br i1 %q{tag}, label %{bad}, label %{good}")
+
+
+class _MethodDefinition(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("method", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class Entry:
+    """A Python function that runs `entry` of some machine code, and all that it points to."""
+
+    def __init__(self, code: NativeCode, defaults: Sequence[int], constants: int, tables: int) -> None:
+        self._table = (ctypes.c_int64 * (5 + len(defaults)))(
+            id(np.ndarray), id(np.dtype(np.float64)), id(None), constants, tables, *defaults
+        )
+        self._definition = _MethodDefinition(b"kernel", code.addresses["entry"], _FASTCALL, None)
+        self._code = code
+        create = ctypes.pythonapi.PyCFunction_NewEx
+        create.restype, create.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+        self.call: Callable[..., int] = create(
+            ctypes.addressof(self._definition), ctypes.addressof(self._table), None
+        )

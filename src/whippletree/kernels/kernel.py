@@ -1,0 +1,317 @@
+"""A kernel: a function of named arrays, in machine code, for one state or for many.
+
+It is compiled when it is first needed, separately for one state and for batches. Kernels are re-entrant: scratch
+memory belongs to the call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from whippletree.kernels import entry as fast
+from whippletree.kernels.batch import batch_ir, lane_buffer
+from whippletree.kernels.cache import DiskCache
+from whippletree.kernels.native import NativeCode, compile_ir, host, load_code
+
+__all__ = ["Array", "Kernel", "NotFinite", "Program", "Signature"]
+
+Array = npt.NDArray[np.float64]
+
+_FORMAT = "1"
+_KERNEL = "kernel"
+_PER_THREAD = 64  # states; fewer are not worth a thread
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Names and sizes of a kernel's inputs and outputs."""
+
+    inputs: tuple[tuple[str, int], ...]
+    outputs: tuple[tuple[str, int], ...]
+
+    @property
+    def input_sizes(self) -> list[int]:
+        """The sizes of the inputs."""
+        return [size for _, size in self.inputs]
+
+    @property
+    def output_sizes(self) -> list[int]:
+        """The sizes of the outputs."""
+        return [size for _, size in self.outputs]
+
+
+class Program(Protocol):
+    """What a kernel is made from: something that can write itself as LLVM IR."""
+
+    work_size: int
+    constants: Array
+    tables: npt.NDArray[np.int32]
+
+    def ir(self, *, name: str, width: int, pack: int, fused: bool) -> str:
+        """Return a module with the kernel function for `width` states."""
+        ...
+
+
+class NotFinite(ArithmeticError):
+    """A number was not finite: in the inputs, or in the results, near the given state."""
+
+    def __init__(self, where: str, state: int) -> None:
+        super().__init__(where)
+        self.where, self.state = where, state
+
+
+class Kernel:
+    """One function in machine code.
+
+    `trace` is called only if the code is not in the cache.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        signature: Signature,
+        trace: Callable[[], Program],
+        cache: DiskCache | None,
+        defaults: Mapping[str, Array] | None = None,
+    ) -> None:
+        self.key, self.signature = key, signature
+        self._trace, self._cache = trace, cache
+        self._program: Program | None = None
+        self._defaults = {
+            name: np.zeros(size) if defaults is None or name not in defaults else defaults[name]
+            for name, size in signature.inputs
+        }
+        self._buffers: list[Array] = []
+
+    # ------------------------------------------------------------------ what callers by address need
+
+    @property
+    def address(self) -> int:
+        """The address of `void kernel(in, out, work, constants, tables)` for one state."""
+        return self._one.code.addresses[_KERNEL]
+
+    @property
+    def input_names(self) -> list[str]:
+        """The names of the inputs, in order."""
+        return [name for name, _ in self.signature.inputs]
+
+    @property
+    def input_sizes(self) -> list[int]:
+        """The sizes of the inputs, in order."""
+        return self.signature.input_sizes
+
+    @property
+    def output_sizes(self) -> list[int]:
+        """The sizes of the outputs, in order."""
+        return self.signature.output_sizes
+
+    @property
+    def work_size(self) -> int:
+        """Doubles of scratch memory that a call needs."""
+        return self._one.work_size
+
+    @property
+    def constants_address(self) -> int:
+        """The address of the nodes' constants."""
+        return self._one.constants_address
+
+    @property
+    def tables_address(self) -> int:
+        """The address of the index tables."""
+        return self._one.tables_address
+
+    def default_input(self, name: str) -> Array:
+        """Return what an input is when it is not given."""
+        return self._defaults[name]
+
+    # ------------------------------------------------------------------ calls
+
+    @cached_property
+    def entry(self) -> Callable[..., int] | None:
+        """The fast way in for one state, or None if there is none (see `entry`)."""
+        return None if self._entry is None else self._entry.call
+
+    @cached_property
+    def _entry(self) -> fast.Entry | None:
+        part = self._one
+        if "entry" not in part.code.addresses or part.work_size:
+            return None
+        defaults = [self._defaults[name].ctypes.data for name in self.input_names]
+        return fast.Entry(part.code, defaults, part.constants_address, part.tables_address)
+
+    def one(self, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
+        """Evaluate one state: contiguous float64 arrays of the right sizes, not overlapping the outputs."""
+        part = self._one
+        arrays = [self._defaults[n] if a is None else a for n, a in zip(self.input_names, inputs, strict=True)]
+        if not all(np.isfinite(a).all() for a in arrays):
+            raise NotFinite("input", 0)
+        pointers = (ctypes.c_void_p * max(len(arrays), 1))(*(a.ctypes.data for a in arrays))
+        results = (ctypes.c_void_p * len(outputs))(*(a.ctypes.data for a in outputs))
+        work = self._take(part.work_size)
+        try:
+            part.call(pointers, results, work.ctypes.data, part.constants_address, part.tables_address)
+        finally:
+            self._buffers.append(work)
+        if not all(np.isfinite(a).all() for a in outputs):
+            raise NotFinite("result", 0)
+
+    def many(self, inputs: Sequence[Array | None], outputs: Sequence[Array], count: int, threads: int) -> None:
+        """Evaluate `count` states: inputs (count, size) or (size,), contiguous; outputs (count, size)."""
+        part = self._many
+        arrays = [self._defaults[n] if a is None else a for n, a in zip(self.input_names, inputs, strict=True)]
+        width = host().lanes
+        shares = max(1, min(threads, count // _PER_THREAD))
+        edges = [width * round(count * i / shares / width) for i in range(shares)] + [count]
+        call = _BatchCall(self, part, arrays, outputs)
+        if shares == 1:
+            codes = [call(0, count)]
+        else:
+            pool = _pool()
+            pending = [pool.submit(call, a, b) for a, b in zip(edges[1:-1], edges[2:], strict=True)]
+            codes = [call(edges[0], edges[1]), *(p.result() for p in pending)]
+        for code in codes:
+            if code >= 0:
+                raise NotFinite("result" if code & 1 else "input", code >> 1)
+
+    def _take(self, size: int) -> Array:
+        """Return scratch memory of at least `size` doubles, on a cache line."""
+        try:
+            buffer = self._buffers.pop()
+            if buffer.size >= size:
+                return buffer
+        except IndexError:
+            pass
+        raw = np.empty(size + 8)
+        return raw[(-raw.ctypes.data // 8) % 8 :][:size]
+
+    # ------------------------------------------------------------------ code
+
+    def program(self) -> Program:
+        """Return the trace, made now if need be."""
+        if self._program is None:
+            self._program = self._trace()
+        return self._program
+
+    @cached_property
+    def _one(self) -> _Part:
+        return self._part("one")
+
+    @cached_property
+    def _many(self) -> _Part:
+        return self._part("many")
+
+    def _part(self, form: str) -> _Part:
+        """Load code from the cache, or make it and keep it."""
+        key = f"{_FORMAT}|{form}|{self.key}|{self.signature}|{host().key()}"
+        entry = self._cache.load(key) if self._cache else None
+        if entry is None:
+            entry = self._make(form)
+            if self._cache:
+                self._cache.store(key, entry)
+        return _Part(form, entry)
+
+    def _make(self, form: str) -> dict[str, bytes]:
+        """Trace and compile."""
+        program, machine = self.program(), host()
+        inputs, outputs = self.input_sizes, self.output_sizes
+        width = 1 if form == "one" else machine.lanes
+        text = program.ir(name=_KERNEL, width=width, pack=machine.lanes, fused=machine.fused)
+        symbols = [_KERNEL]
+        if form == "many":
+            text += batch_ir(inputs, outputs, width, _KERNEL, program.work_size)
+            symbols.append("batch")
+        elif fast.supported() and not program.work_size:
+            text += fast.entry_ir(inputs, outputs, _KERNEL)
+            symbols.append("entry")
+        meta = {"symbols": symbols, "work": program.work_size}
+        return {
+            "meta": json.dumps(meta).encode(),
+            "constants": program.constants.tobytes(),
+            "tables": program.tables.tobytes(),
+            "code": compile_ir(text),
+        }
+
+
+class _Part:
+    """The code of one form of a kernel, loaded."""
+
+    def __init__(self, form: str, entry: Mapping[str, bytes]) -> None:
+        meta = json.loads(entry["meta"])
+        self.work_size: int = meta["work"]
+        self.code: NativeCode = load_code(entry["code"], meta["symbols"])
+        self._constants = np.frombuffer(entry["constants"], dtype=np.float64)
+        self._tables = np.frombuffer(entry["tables"], dtype=np.int32)
+        self.constants_address = self._constants.ctypes.data
+        self.tables_address = self._tables.ctypes.data
+        pointer, index = ctypes.c_void_p, ctypes.c_int64
+        if form == "one":
+            kind = ctypes.CFUNCTYPE(None, *[pointer] * 5)
+            self.call: Any = kind(self.code.addresses[_KERNEL])
+        else:
+            kind = ctypes.CFUNCTYPE(index, *[pointer] * 4, index, index, *[pointer] * 3)
+            self.call = kind(self.code.addresses["batch"])
+
+
+class _BatchCall:
+    """A batch call with its pointers, to be run over ranges of states."""
+
+    def __init__(
+        self, kernel: Kernel, part: _Part, inputs: Sequence[Array], outputs: Sequence[Array]
+    ) -> None:
+        self._kernel, self._part = kernel, part
+        n, m = max(len(inputs), 1), len(outputs)
+        self._keep = (inputs, outputs)
+        self._in = (ctypes.c_void_p * n)(*(a.ctypes.data for a in inputs))
+        self._out = (ctypes.c_void_p * m)(*(a.ctypes.data for a in outputs))
+        self._in_strides = (ctypes.c_int64 * n)(*(8 * a.shape[1] if a.ndim > 1 else 0 for a in inputs))
+        self._out_strides = (ctypes.c_int64 * m)(*(8 * a.shape[1] for a in outputs))
+        sizes = kernel.input_sizes, kernel.output_sizes
+        self._size = lane_buffer(*sizes, host().lanes, part.work_size)
+
+    def __call__(self, start: int, stop: int) -> int:
+        """Run over a range of states."""
+        buffer = self._kernel._take(self._size)
+        part = self._part
+        code: int = part.call(
+            self._in,
+            self._in_strides,
+            self._out,
+            self._out_strides,
+            start,
+            stop,
+            buffer.ctypes.data,
+            part.constants_address,
+            part.tables_address,
+        )
+        self._kernel._buffers.append(buffer)
+        return code
+
+
+_POOL: list[ThreadPoolExecutor] = []
+
+
+def _pool() -> ThreadPoolExecutor:
+    """Return the threads that share batches, made when first needed."""
+    if not _POOL:
+        _POOL.append(ThreadPoolExecutor(max(1, (os.cpu_count() or 1)), thread_name_prefix="whippletree"))
+    return _POOL[0]
+
+
+def content_key(*parts: str) -> str:
+    """Return a hash of the parts.
+
+    >>> len(content_key("a", "b"))
+    64
+    """
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()

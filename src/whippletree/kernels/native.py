@@ -1,0 +1,120 @@
+"""The processor at hand, and machine code for it by LLVM."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Host", "NativeCode", "compile_ir", "host", "load_code"]
+
+
+@dataclass(frozen=True)
+class Host:
+    """What machine code depends on.
+
+    >>> host().lanes in (4, 8)
+    True
+    """
+
+    triple: str
+    cpu: str
+    features: str
+    lanes: int
+    fused: bool
+    versions: str
+
+    def key(self) -> str:
+        """Return everything that a cached kernel's validity depends on."""
+        return "|".join((self.triple, self.cpu, self.features, self.versions))
+
+
+@functools.cache
+def host() -> Host:
+    """Return this machine's processor, its lanes and the compiler's version."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    _initialise()
+    features = llvm.get_host_cpu_features()
+    wide = all(features.get(name, False) for name in ("avx512f", "avx512dq", "avx512vl"))
+    arm = llvm.get_process_triple().startswith(("aarch64", "arm64"))
+    return Host(
+        triple=llvm.get_process_triple(),
+        cpu=llvm.get_host_cpu_name(),
+        features=features.flatten(),
+        lanes=8 if wide else 4,
+        fused=bool(features.get("fma", False)) or arm,
+        versions=f"llvmlite {llvmlite.__version__}, LLVM {'.'.join(map(str, llvm.llvm_version_info))}",
+    )
+
+
+@functools.cache
+def _initialise() -> None:
+    import llvmlite.binding as llvm
+
+    try:
+        llvm.initialize()
+    except RuntimeError:
+        pass  # newer LLVM bindings need no such call, and say so by raising
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    _offer_symbols()
+
+
+def _offer_symbols() -> None:
+    """Tell the linker where the interpreter's functions and the mathematical library are."""
+    import llvmlite.binding as llvm
+
+    for name in ("PyLong_AsVoidPtr", "PyLong_FromLong"):
+        function = getattr(ctypes.pythonapi, name)
+        llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+
+
+def _target_machine() -> Any:
+    """Return a target machine; each engine owns, and frees, its own."""
+    import llvmlite.binding as llvm
+
+    _initialise()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(
+        cpu=host().cpu, features=host().features, opt=2, reloc="pic", codemodel="jitdefault"
+    )
+
+
+def compile_ir(text: str, *, vectorise: bool = False) -> bytes:
+    """Compile a module's text to an object file; `vectorise` lets LLVM pair up scalar operations."""
+    import llvmlite.binding as llvm
+
+    machine = _target_machine()
+    module = llvm.parse_assembly(text)
+    module.triple = llvm.get_process_triple()
+    module.data_layout = str(machine.target_data)
+    if vectorise:
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options.slp_vectorization = True
+        options.loop_vectorization = False
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+    return bytes(machine.emit_object(module))
+
+
+class NativeCode:
+    """Machine code in memory, alive as long as this object."""
+
+    def __init__(self, engine: Any, addresses: dict[str, int]) -> None:
+        self._engine = engine
+        self.addresses = addresses
+
+
+def load_code(code: bytes, symbols: Iterable[str]) -> NativeCode:
+    """Link an object file into this process and return the addresses of its symbols."""
+    import llvmlite.binding as llvm
+
+    machine = _target_machine()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return NativeCode(engine, {name: engine.get_function_address(name) for name in symbols})

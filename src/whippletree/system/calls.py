@@ -1,0 +1,205 @@
+"""A call from Python: arguments checked, shapes made to agree, the kernel run, errors told by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whippletree.errors import DynamicsError, StateError
+from whippletree.kernels.kernel import Array, Kernel, NotFinite
+
+__all__ = ["Argument", "Call", "as_array", "default_threads"]
+
+UNIT_TOLERANCE = 1e-6
+"""How far the square of a quaternion's length may be from one."""
+
+Labels = Callable[[int], str]
+
+
+def default_threads() -> int:
+    """Return the number of processors this process may use.
+
+    >>> default_threads() >= 1
+    True
+    """
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An input of a call: its name, size, a label for each element, and its quaternions (all as slices)."""
+
+    name: str
+    size: int
+    label: Labels
+    quaternions: tuple[slice, ...] = ()
+    optional: bool = False
+
+
+class Call:
+    """A function of a system, ready to be called with arrays."""
+
+    def __init__(
+        self, kernel: Kernel, arguments: Sequence[Argument], shape: tuple[int, ...], blame: Callable[[], str]
+    ) -> None:
+        self.kernel, self.arguments, self.shape = kernel, tuple(arguments), shape
+        self._size = int(np.prod(shape))
+        self._vector = len(shape) == 1
+        self._quaternions = [(i, s) for i, a in enumerate(arguments) for s in a.quaternions]
+        self._blame = blame
+        self._entry = kernel.entry
+        self._count = len(self.arguments)
+
+    def run(self, values: tuple[Any, ...], out: Any = None, threads: int | None = None) -> Array:
+        """Evaluate; inputs left off at the end take their defaults.
+
+        Plain arrays for one state go straight into the kernel.
+        """
+        if len(values) < self._count:
+            values = (*values, *(None,) * (self._count - len(values)))
+        if self._entry is not None and (not self._quaternions or self._unit(values)):
+            if out is None:
+                result = np.empty(self._size)
+                if self._entry(*values, result) == 0:
+                    return result if self._vector else result.reshape(self.shape)
+            elif self._entry(*values, out if self._vector else self._flat(out)) == 0:
+                return out  # type: ignore[no-any-return]
+        return self._long_way(values, out, threads)
+
+    def _flat(self, out: Any) -> Any:
+        """Return a matrix given for the result as a vector on the same memory, if it is of the right shape."""
+        plain = type(out) is np.ndarray and out.shape == self.shape and out.flags.c_contiguous
+        return out.reshape(-1) if plain else None
+
+    def _unit(self, values: tuple[Any, ...]) -> bool:
+        """Tell whether all quaternions of plain one-state arrays have unit length."""
+        for i, where in self._quaternions:
+            value = values[i]
+            if type(value) is not np.ndarray or value.ndim != 1:
+                return False
+            e = value[where]
+            if not abs(e.dot(e) - 1.0) <= UNIT_TOLERANCE:
+                return False
+        return True
+
+    def _long_way(self, values: tuple[Any, ...], out: Any, threads: int | None) -> Array:
+        """Convert and check everything, then run one state or a batch."""
+        arrays = [
+            None if value is None and argument.optional else as_array(value, argument)
+            for value, argument in zip(values, self.arguments, strict=True)
+        ]
+        batch = self._batch_shape(arrays)
+        result = self._result(out, batch)
+        count = int(np.prod(batch)) if batch else 1
+        private = out is not None and any(a is not None and np.shares_memory(a, result) for a in arrays)
+        target = np.empty_like(result) if private else result
+        flat = target.reshape(count, self._size)
+        try:
+            if not batch:
+                self.kernel.one(arrays, [flat[0]])
+            elif count:
+                rows = [a if a is None else _rows(a, batch, count) for a in arrays]
+                self.kernel.many(rows, [flat], count, self._threads(threads))
+        except NotFinite as error:
+            raise self._explain(error, arrays, batch, count) from None
+        if private:
+            result[...] = target
+        return result
+
+    def _batch_shape(self, arrays: Sequence[Array | None]) -> tuple[int, ...]:
+        """Return the shape that the arguments' leading dimensions broadcast to."""
+        leading = [a.shape[:-1] for a in arrays if a is not None]
+        try:
+            return np.broadcast_shapes(*leading)
+        except ValueError:
+            shapes = ", ".join(
+                f"{argument.name} {a.shape}" for argument, a in zip(self.arguments, arrays, strict=True) if a is not None
+            )
+            raise StateError(f"the batches do not fit together: {shapes}; all leading sizes must agree") from None
+
+    def _result(self, out: Any, batch: tuple[int, ...]) -> Array:
+        """Return the array for the result, checked if it was given."""
+        shape = (*batch, *self.shape)
+        if out is None:
+            return np.empty(shape)
+        if not isinstance(out, np.ndarray) or out.dtype != np.float64:
+            raise StateError("out= must be a float64 array")
+        if out.shape != shape:
+            raise StateError(f"out= must have the shape {shape}, not {out.shape}")
+        if not out.flags.c_contiguous or not out.flags.writeable:
+            raise StateError("out= must be contiguous and writeable")
+        return out
+
+    def _threads(self, threads: int | None) -> int:
+        if threads is None:
+            return default_threads()
+        if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+            raise StateError(f"threads= must be a whole number of at least 1, not {threads!r}")
+        return int(threads)
+
+    def _explain(
+        self, error: NotFinite, arrays: Sequence[Array | None], batch: tuple[int, ...], count: int
+    ) -> Exception:
+        """Find the number that is not finite, and name it."""
+        for argument, array in zip(self.arguments, arrays, strict=True):
+            if array is None or np.isfinite(array).all():
+                continue
+            index = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+            return StateError(_not_finite(argument, array[index], index))
+        state = f" of state {error.state} or one of its neighbours" if batch else ""
+        return DynamicsError(f"the result{state} is not finite: {self._blame()}")
+
+
+def _not_finite(argument: Argument, value: float, index: tuple[int, ...]) -> str:
+    state = f" in state {index[0] if len(index) == 2 else index[:-1]}" if len(index) > 1 else ""
+    return f"{argument.name}[{index[-1]}]{state} is {value}: {argument.label(index[-1])} must be a finite number"
+
+
+def _rows(array: Array, batch: tuple[int, ...], count: int) -> Array:
+    """Return an argument as rows (count, size), or as one vector for all states."""
+    if array.ndim == 1:
+        return array
+    size = array.shape[-1]
+    return np.ascontiguousarray(np.broadcast_to(array, (*batch, size))).reshape(count, size)
+
+
+def as_array(value: Any, argument: Argument) -> npt.NDArray[np.float64]:
+    """Return an argument as a contiguous float64 array whose last dimension has the right size.
+
+    >>> as_array([1, 2], Argument("q", 2, str))
+    array([1., 2.])
+    """
+    if value is None:
+        raise StateError(f"{argument.name} is missing: give {argument.size} numbers")
+    try:
+        array = np.asarray(value)
+    except Exception as error:
+        raise StateError(f"{argument.name} cannot be read as an array of numbers: {error}") from None
+    if array.dtype.kind not in "fiu":
+        raise StateError(f"{argument.name} must hold real numbers, not {array.dtype}")
+    if array.ndim == 0 and argument.size == 1:
+        array = array.reshape(1)
+    if array.ndim == 0 or array.shape[-1] != argument.size:
+        raise StateError(
+            f"{argument.name} must have {argument.size} numbers (or be a batch whose last size is {argument.size}), "
+            f"but its shape is {array.shape}"
+        )
+    with np.errstate(all="ignore"):
+        result = np.ascontiguousarray(array, dtype=np.float64)
+    for where in argument.quaternions:
+        e = result[..., where]
+        with np.errstate(all="ignore"):
+            off = np.abs(np.einsum("...i,...i->...", e, e) - 1.0)
+        if not (off <= UNIT_TOLERANCE).all() and np.isfinite(off).all():
+            raise StateError(
+                f"{argument.name}[{where.start}:{where.stop}] is not a unit quaternion "
+                f"({argument.label(where.start)}): divide it by its length, or use system.normalize(q)"
+            )
+    return result

@@ -1,0 +1,97 @@
+"""What calls return when it is more than an array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from whippletree.errors import StateError
+from whippletree.kernels.kernel import Array
+
+__all__ = ["Energy", "Momentum", "Reaction", "Reactions"]
+
+
+class Energy(NamedTuple):
+    """Kinetic and potential energy, in joules; arrays for batches.
+
+    >>> float(Energy(np.float64(1.0), np.float64(2.0)).total)
+    3.0
+    """
+
+    kinetic: Array
+    potential: Array
+
+    @property
+    def total(self) -> Array:
+        """Their sum."""
+        return self.kinetic + self.potential
+
+
+class Momentum(NamedTuple):
+    """Angular and linear momentum (..., 3), in ground axes.
+
+    >>> Momentum(np.zeros(3), np.ones(3)).linear.tolist()
+    [1.0, 1.0, 1.0]
+    """
+
+    angular: Array
+    linear: Array
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """The whole wrench that a joint transmits to its described child, at the joint point on that child.
+
+    `unique` says for each of the six components whether rigid-body mechanics determines it.
+
+    >>> r = Reaction(np.arange(6.0), np.ones(6, dtype=bool))
+    >>> r.force.tolist()
+    [3.0, 4.0, 5.0]
+    """
+
+    wrench: Array
+    unique: npt.NDArray[np.bool_]
+
+    @property
+    def moment(self) -> Array:
+        """The moment (..., 3), in newton metres."""
+        return self.wrench[..., 0:3]
+
+    @property
+    def force(self) -> Array:
+        """The force (..., 3), in newtons."""
+        return self.wrench[..., 3:6]
+
+
+class Reactions(Mapping[str, Reaction]):
+    """The reactions of all joints, by name.
+
+    >>> r = Reactions(("A",), np.zeros((1, 6)))
+    >>> r["A"].force.tolist()
+    [0.0, 0.0, 0.0]
+    """
+
+    def __init__(self, names: tuple[str, ...], wrenches: Array) -> None:
+        self._names, self.wrenches = names, wrenches
+        self._index = {name: i for i, name in enumerate(names)}
+
+    def __getitem__(self, name: str) -> Reaction:
+        if name not in self._index:
+            raise StateError(f'there is no joint "{name}"; the joints are {", ".join(self._names)}')
+        return Reaction(self.wrenches[..., self._index[name], :], np.ones(6, dtype=bool))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._index
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"Reactions of {', '.join(self._names)}"

@@ -1,0 +1,586 @@
+"""The system: a plan and its kernels, and the calls that users make."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+import whippletree
+from whippletree._version import __version__
+from whippletree.errors import DynamicsError, ModelError, StateError
+from whippletree.kernels.cache import DiskCache, open_cache
+from whippletree.kernels.kernel import Array, Kernel
+from whippletree.kernels.tape import OperationCount, read_tape
+from whippletree.kernels.unrolled import StraightLine
+from whippletree.model.description import GROUND, Description
+from whippletree.model.names import suggestion
+from whippletree.system.calls import Argument, Call
+from whippletree.system.equations import Equations, Request
+from whippletree.system.results import Energy, Momentum, Reactions
+from whippletree.topology import Plan, make_plan
+
+__all__ = ["System"]
+
+SMALLEST_PIVOT = 1e-12
+"""A hinge's inertia below this share of what hangs on it is taken as none."""
+
+_DYNAMIC = frozenset({"forward_dynamics", "driving_forces", "reactions"})
+
+Wrenches = Mapping[Any, Any]
+
+
+class System:
+    """A mechanism ready to compute: `system = mechanism.build()`.
+
+    Calls take one state `(n,)` or a batch `(..., n)`; a batch is shared among threads (`threads=`, all processors by
+    default), and the results do not depend on how. `out=` takes an array for the result.
+
+    >>> import whippletree as wt
+    >>> m = wt.Mechanism("pendulum")
+    >>> rod = m.body("rod", wt.rod(length=1.0, mass=2.0, axis="x"))
+    >>> hinge = m.revolute("hinge", m.ground, rod, axis="y")
+    >>> s = m.build()
+    >>> bool(abs(s.forward_dynamics([0.0], [0.0])[0] - 1.5 * 9.81) < 1e-12)
+    True
+    """
+
+    def __init__(self, description: Description, *, fold: bool = False) -> None:
+        self._options = {"fold": fold}
+        self.description = description.folded() if fold else description
+        edges = [_Edge(use.name, use.parent, use.child, use.joint.nq, use.joint.nv) for use in description.joints]
+        self.plan: Plan = make_plan([body.name for body in description.bodies], edges)
+        self.nq, self.nv = self.plan.nq, self.plan.nv
+        self.n_bodies = len(description.bodies)
+        self._equations = Equations(self.description, self.plan)
+        self._cache: DiskCache | None = open_cache()
+        self._calls: dict[Request, Call] = {}
+        self._ready: dict[str, Call] = {}
+        self._kernels: dict[Request, Kernel] = {}
+        self._checked = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.description, self._options)
+
+    def __repr__(self) -> str:
+        return f'System "{self.description.name}": {self.n_bodies} bodies, {self.nv} freedoms'
+
+    # ------------------------------------------------------------------ names and states
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The joints in the order of `q` and `v`."""
+        return self.plan.joint_names
+
+    @property
+    def q0(self) -> Array:
+        """A configuration to start from: the neutral one."""
+        return self.neutral()
+
+    @property
+    def v0(self) -> Array:
+        """Velocities to start from: zero."""
+        return np.zeros(self.nv)
+
+    def q_slice(self, joint: str) -> slice:
+        """Return where a joint's coordinates are in `q`."""
+        return self.plan.q_slices[self._joint_index(joint)]
+
+    def v_slice(self, joint: str) -> slice:
+        """Return where a joint's velocities are in `v`, efforts and accelerations."""
+        return self.plan.v_slices[self._joint_index(joint)]
+
+    def coordinates(self, values: Mapping[str, Any]) -> Array:
+        """Return a configuration from joints' coordinates by name; the others are neutral."""
+        return self._fill(self.neutral(), values, self.q_slice, "coordinates")
+
+    def velocities(self, values: Mapping[str, Any]) -> Array:
+        """Return a vector (nv) from joints' velocities, accelerations or efforts by name; the others are zero."""
+        return self._fill(np.zeros(self.nv), values, self.v_slice, "velocities")
+
+    def neutral(self) -> Array:
+        """Return the configuration in which all joint frames coincide."""
+        parts = [use.joint.neutral() for use in self.description.joints]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def random(self, seed: int | np.random.Generator | None = None) -> Array:
+        """Return a random configuration; the same one for the same seed."""
+        rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
+        return np.concatenate([np.zeros(0), *(use.joint.random(rng) for use in self.description.joints)])
+
+    def normalize(self, q: Any) -> Array:
+        """Return a copy of `q` with every quaternion scaled to unit length."""
+        q = np.array(q, dtype=np.float64)
+        for where in self._quaternions():
+            q[..., where] /= np.linalg.norm(q[..., where], axis=-1, keepdims=True)
+        return q
+
+    def integrate(self, q: Any, dv: Any, *, out: Any = None) -> Array:
+        """Return the configuration reached from `q` by the displacement `dv` (nv), quaternions on the sphere."""
+        return self._call(Request("integrate")).run((q, dv), out)
+
+    def difference(self, q0: Any, q1: Any, *, out: Any = None) -> Array:
+        """Return the displacement (nv) that leads from `q0` to `q1`."""
+        return self._call(Request("difference")).run((q0, q1), out)
+
+    def coordinate_rates(self, q: Any, v: Any, *, out: Any = None) -> Array:
+        """Return the rates of the coordinates (nq) for velocities `v`."""
+        return self._call(Request("coordinate_rates")).run((q, v), out)
+
+    # ------------------------------------------------------------------ dynamics
+
+    def forward_dynamics(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any = None,
+        *,
+        a: Any = None,
+        t: float = 0.0,
+        wrenches: Wrenches | None = None,
+        parameters: Any = None,
+        formulation: str = "auto",
+        out: Any = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Return the accelerations (nv) under joint efforts `tau` and wrenches at frames.
+
+        At prescribed hinges the acceleration is taken from `a`. `wrenches` maps frames or bodies to [moment; force]
+        at their origin, in ground axes.
+        """
+        if a is None and wrenches is None and parameters is None and formulation == "auto":
+            return self._at_hand("forward_dynamics").run((q, v, tau), out, threads)
+        call, more = self._dynamic("forward_dynamics", formulation, a, wrenches, parameters)
+        return call.run((q, v, tau, *more), out, threads)
+
+    def driving_forces(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any = None,
+        *,
+        a: Any = None,
+        t: float = 0.0,
+        wrenches: Wrenches | None = None,
+        parameters: Any = None,
+        formulation: str = "auto",
+        out: Any = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Return the efforts (nv): `tau` at free joints, and what prescribed hinges need for their acceleration `a`."""
+        if a is None and wrenches is None and parameters is None and formulation == "auto":
+            return self._at_hand("driving_forces").run((q, v, tau), out, threads)
+        call, more = self._dynamic("driving_forces", formulation, a, wrenches, parameters)
+        return call.run((q, v, tau, *more), out, threads)
+
+    def reactions(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any = None,
+        *,
+        a: Any = None,
+        t: float = 0.0,
+        wrenches: Wrenches | None = None,
+        parameters: Any = None,
+        formulation: str = "auto",
+        frame: Any = GROUND,
+        threads: int | None = None,
+    ) -> Reactions:
+        """Return the wrench that every joint transmits to its described child, by joint name.
+
+        It acts at the joint point on that child and includes the actuator's effort. Axes are the ground's, or those
+        of `frame`, a body or a frame.
+        """
+        call, more = self._dynamic("reactions", formulation, a, wrenches, parameters)
+        wrenches_out = call.run((q, v, tau, *more), None, threads)
+        name = self._place_name(frame)
+        if name != GROUND:
+            R = self.pose(q, name, parameters=parameters)[..., None, :3, :3]
+            pairs = wrenches_out.reshape(*wrenches_out.shape[:-1], 2, 3)
+            wrenches_out = np.einsum("...ji,...kj->...ki", R, pairs).reshape(wrenches_out.shape)
+        return Reactions(self.joint_names, wrenches_out)
+
+    def inverse_dynamics(
+        self,
+        q: Any,
+        v: Any,
+        a: Any = None,
+        *,
+        t: float = 0.0,
+        wrenches: Wrenches | None = None,
+        parameters: Any = None,
+        formulation: str = "auto",
+        out: Any = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Return the joint efforts (nv) for accelerations `a`."""
+        if wrenches is None and parameters is None and formulation == "auto":
+            return self._at_hand("inverse_dynamics").run((q, v, a), out, threads)
+        call, more = self._dynamic("inverse_dynamics", formulation, None, wrenches, parameters)
+        return call.run((q, v, a, *more), out, threads)
+
+    def bias_force(
+        self,
+        q: Any,
+        v: Any,
+        *,
+        t: float = 0.0,
+        wrenches: Wrenches | None = None,
+        parameters: Any = None,
+        formulation: str = "auto",
+        out: Any = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Return the joint efforts (nv) that hold the accelerations at zero: velocity terms, gravity and wrenches."""
+        if wrenches is None and parameters is None and formulation == "auto":
+            return self._at_hand("bias_force").run((q, v), out, threads)
+        call, more = self._dynamic("bias_force", formulation, None, wrenches, parameters)
+        return call.run((q, v, *more), out, threads)
+
+    def mass_matrix(
+        self,
+        q: Any,
+        *,
+        t: float = 0.0,
+        parameters: Any = None,
+        formulation: str = "auto",
+        out: Any = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Return the mass matrix (nv, nv)."""
+        if parameters is None and formulation == "auto":
+            return self._at_hand("mass_matrix").run((q,), out, threads)
+        call, more = self._dynamic("mass_matrix", formulation, None, None, parameters)
+        return call.run((q, *more), out, threads)
+
+    # ------------------------------------------------------------------ kinematics
+
+    def pose(self, q: Any, name: Any, *, t: float = 0.0, parameters: Any = None, out: Any = None) -> Array:
+        """Return the pose of a body or frame: a 4 x 4 matrix in the ground frame."""
+        return self._about("pose", name, (q,), parameters, out)
+
+    def velocity(
+        self, q: Any, v: Any, name: Any, *, t: float = 0.0, frame: str = GROUND, parameters: Any = None, out: Any = None
+    ) -> Array:
+        """Return the velocity [angular; linear] of a body's or frame's origin, in ground axes or (`frame="body"`) its own."""
+        result = self._about("velocity", name, (q, v), parameters, out)
+        return self._in_axes(result, q, name, frame, parameters)
+
+    def acceleration(
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        name: Any,
+        *,
+        t: float = 0.0,
+        frame: str = GROUND,
+        parameters: Any = None,
+        out: Any = None,
+    ) -> Array:
+        """Return the acceleration [angular; linear] of a body's or frame's origin for joint accelerations `a`."""
+        result = self._about("acceleration", name, (q, v, a), parameters, out)
+        return self._in_axes(result, q, name, frame, parameters)
+
+    def jacobian(
+        self, q: Any, name: Any, *, t: float = 0.0, frame: str = GROUND, parameters: Any = None, out: Any = None
+    ) -> Array:
+        """Return the Jacobian (6, nv): velocity [angular; linear] of a body's or frame's origin is J v."""
+        result = self._about("jacobian", name, (q,), parameters, out)
+        return self._in_axes(result, q, name, frame, parameters)
+
+    def energy(self, q: Any, v: Any, *, t: float = 0.0, parameters: Any = None) -> Energy:
+        """Return kinetic and potential energy; the latter is zero with all mass at the ground's origin."""
+        both = self._plain("energy", (q, v), parameters)
+        return Energy(both[..., 0], both[..., 1])
+
+    def momentum(
+        self, q: Any, v: Any, *, about: str = "center_of_mass", t: float = 0.0, parameters: Any = None
+    ) -> Momentum:
+        """Return angular and linear momentum; the angular one about the centre of mass, or `about="origin"`."""
+        if about not in ("center_of_mass", "origin"):
+            raise StateError(f'about= must be "center_of_mass" or "origin", not {about!r}')
+        h = self._plain("momentum", (q, v), parameters)
+        angular, linear = h[..., 0:3], h[..., 3:6]
+        if about == "center_of_mass":
+            center = self.center_of_mass(q, parameters=parameters)
+            angular = angular - np.cross(center, linear)
+        return Momentum(angular, linear)
+
+    def center_of_mass(self, q: Any, *, t: float = 0.0, parameters: Any = None) -> Array:
+        """Return the centre of mass (3) of all bodies, in the ground frame."""
+        return self._plain("center_of_mass", (q,), parameters)
+
+    # ------------------------------------------------------------------ what a function is made of
+
+    def function(
+        self, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = ()
+    ) -> ca.Function:
+        """Return any function of the system as a CasADi Function."""
+        return self._equations.trace(self._request(name, formulation, frame, wrenches))
+
+    def c_source(
+        self, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = ()
+    ) -> str:
+        """Return any function of the system as C source."""
+        function = self.function(name, frame=frame, formulation=formulation, wrenches=wrenches)
+        generator = ca.CodeGenerator(f"{function.name()}.c", {"with_header": False})
+        generator.add(function)
+        return str(generator.dump())
+
+    def operations(
+        self, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = ()
+    ) -> OperationCount:
+        """Return the scalar operations of one evaluation, after folding and merging, before fusing."""
+        function = self.function(name, frame=frame, formulation=formulation, wrenches=wrenches)
+        return read_tape(function).count()
+
+    def kernel(
+        self, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = ()
+    ) -> Kernel:
+        """Return any function of the system as a kernel that can be called by address."""
+        return self._kernel(self._request(name, formulation, frame, wrenches))
+
+    # ------------------------------------------------------------------ inside
+
+    def _request(self, name: str, formulation: str, frame: Any, wrenches: Sequence[Any]) -> Request:
+        if name not in _SHAPES:
+            raise StateError(f"there is no function {suggestion(name, _SHAPES)}")
+        about = self._place_name(frame) if name in _FRAMED else ""
+        if name in _FRAMED and not frame:
+            raise StateError(f"{name} is about a body or frame: name it with frame=")
+        return Request(name, formulation, about, tuple(self._place_name(w) for w in wrenches)).resolved()
+
+    def _dynamic(
+        self, name: str, formulation: str, a: Any, wrenches: Wrenches | None, parameters: Any
+    ) -> tuple[Call, tuple[Any, ...]]:
+        """Return the call, and the values of its inputs beyond the usual ones."""
+        more: tuple[Any, ...] = ()
+        frames: tuple[str, ...] = ()
+        if self._equations.prescribed and name in _DYNAMIC:
+            more = (self._given_accelerations(a),)
+        elif a is not None:
+            raise StateError("a= is for prescribed hinges, and there is none: declare one with prescribed=True")
+        if wrenches:
+            named = {self._place_name(key): value for key, value in wrenches.items()}
+            frames = tuple(sorted(named))
+            more += tuple(named[key] for key in frames)
+        if parameters is not None:
+            more += (self._parameters(parameters),)
+        return self._call(Request(name, formulation, "", frames)), more
+
+    def _given_accelerations(self, a: Any) -> Any:
+        return self.velocities(a) if isinstance(a, Mapping) else a
+
+    def _parameters(self, values: Any) -> Any:
+        """Return the parameters' values as an array, or None for those described."""
+        if values is None:
+            return None
+        known = {p.name: i for i, p in enumerate(self.description.parameters)}
+        if not known:
+            raise StateError("this system has no parameters kept as inputs")
+        if not isinstance(values, Mapping):
+            return values
+        for name in values:
+            if name not in known:
+                raise StateError(f"there is no parameter {suggestion(name, known)}")
+        columns = [np.asarray(values.get(p.name, p.value)) for p in self.description.parameters]
+        try:
+            return np.stack(np.broadcast_arrays(*columns), axis=-1)
+        except ValueError:
+            raise StateError("the parameters' batches do not fit together") from None
+
+    def _plain(self, name: str, values: tuple[Any, ...], parameters: Any) -> Array:
+        if parameters is None:
+            return self._at_hand(name).run(values)
+        return self._call(Request(name)).run((*values, self._parameters(parameters)))
+
+    def _about(self, name: str, place: Any, values: tuple[Any, ...], parameters: Any, out: Any) -> Array:
+        given = values if parameters is None else (*values, self._parameters(parameters))
+        return self._call(Request(name, "auto", self._place_name(place))).run(given, out)
+
+    def _in_axes(self, value: Array, q: Any, name: Any, frame: str, parameters: Any) -> Array:
+        """Turn [angular; linear] into the body's axes if that is asked for."""
+        if frame == GROUND:
+            return value
+        if frame != "body":
+            raise StateError(f'frame= must be "ground" or "body", not {frame!r}')
+        R = np.swapaxes(self.pose(q, name, parameters=parameters)[..., :3, :3], -1, -2)
+        columns = value if value.ndim > 1 and value.shape[-2] == 6 and name is not None else value[..., None]
+        parts = [np.matmul(R, columns[..., i : i + 3, :]) for i in (0, 3)]
+        turned = np.concatenate(parts, axis=-2)
+        value[...] = turned if columns is value else turned[..., 0]
+        return value
+
+    def _place_name(self, place: Any) -> str:
+        """Return the name of a body, frame or handle, checked."""
+        name = getattr(place, "name", place)
+        if name == GROUND or name == "":
+            return str(name)
+        places = self._places
+        if not isinstance(name, str) or name not in places:
+            raise ModelError(f"there is no body or frame {suggestion(name, places)}")
+        return name
+
+    @functools.cached_property
+    def _places(self) -> dict[str, None]:
+        names = [b.name for b in self.description.bodies] + [f.name for f in self.description.frames]
+        return dict.fromkeys(names)
+
+    def _joint_index(self, joint: Any) -> int:
+        name = getattr(joint, "name", joint)
+        if name not in self._joints:
+            raise ModelError(f"there is no joint {suggestion(name, self._joints)}")
+        return self._joints[name]
+
+    @functools.cached_property
+    def _joints(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.joint_names)}
+
+    def _fill(self, vector: Array, values: Mapping[str, Any], where: Callable[[str], slice], what: str) -> Array:
+        for name, value in values.items():
+            place = where(name)
+            numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
+            if numbers.shape != (place.stop - place.start,):
+                size = place.stop - place.start
+                raise StateError(f'joint "{getattr(name, "name", name)}" has {size} {what}, not {numbers.size}')
+            vector[place] = numbers
+        return vector
+
+    def _quaternions(self) -> tuple[slice, ...]:
+        return tuple(
+            slice(q.start, q.start + 4)
+            for use, q in zip(self.description.joints, self.plan.q_slices, strict=True)
+            if use.joint.quaternion
+        )
+
+    def _at_hand(self, name: str) -> Call:
+        """Return the call without options; this is on the path of every microsecond."""
+        call = self._ready.get(name)
+        if call is None:
+            call = self._ready[name] = self._call(Request(name))
+        return call
+
+    def _call(self, request: Request) -> Call:
+        """Return the call of a request, made when first asked for."""
+        call = self._calls.get(request)
+        if call is None:
+            resolved = request.resolved()
+            kernel = self._kernel(resolved)
+            shape = tuple({"nv": self.nv, "nq": self.nq, "nj": len(self.joint_names)}.get(s, s) for s in _SHAPES[request.function])
+            arguments = [self._argument(name, size) for name, size in kernel.signature.inputs]
+            call = Call(kernel, arguments, shape, self._blame)  # type: ignore[arg-type]
+            self._calls[request] = call
+        return call
+
+    def _kernel(self, request: Request) -> Kernel:
+        kernel = self._kernels.get(request)
+        if kernel is None:
+            if self.nv == 0 and request.function not in ("pose", "center_of_mass", "energy", "reactions"):
+                raise StateError(f"{request.function} has no meaning for a system without freedoms")
+            key = f"{_source_key()}|{self.description.fingerprint()}|{request}"
+            defaults = {"parameters": np.array(self.description.parameter_values, dtype=np.float64)}
+            signature = self._equations.signature(request)
+            kernel = Kernel(key, signature, lambda: self._program(request), self._cache, defaults)
+            self._kernels[request] = kernel
+        return kernel
+
+    def _program(self, request: Request) -> StraightLine:
+        """Trace a request; dynamics are checked for hinges that move nothing."""
+        if request.function in _DYNAMIC:
+            self._check_hinges()
+        return StraightLine(self._equations.trace(request))
+
+    def _check_hinges(self) -> None:
+        """Refuse a joint whose articulated inertia is singular."""
+        if self._checked:
+            return
+        pivots = self._equations.hinge_inertias()
+        values = np.array(self.description.parameter_values)
+        worst = np.full(len(self._equations.skeleton().bones), np.inf)
+        for seed in (0, 1):
+            at = np.array(pivots(self.random(seed), values)).ravel()
+            worst = np.fmin(worst, np.where(np.isnan(at), -np.inf, at))
+        for k in np.flatnonzero(worst < SMALLEST_PIVOT):
+            name = self._equations.skeleton().bones[int(k)].use.name
+            raise DynamicsError(
+                f'joint "{name}" moves nothing that has inertia in its direction, so its acceleration is not '
+                f"determined; give mass or inertia to the bodies that hang on it, or prescribe the joint"
+            )
+        self._checked = True
+
+    def _blame(self) -> str:
+        """Say what a result that is not finite may come from."""
+        self._check_hinges()
+        return "the numbers are too large or too small to compute with, or a parameter makes a joint's inertia vanish"
+
+    def _argument(self, name: str, size: int) -> Argument:
+        """Describe an input for checks and messages."""
+        if name in ("q", "q0", "q1"):
+            return Argument(name, size, self._position_label, self._quaternions())
+        if name == "parameters":
+            names = [p.name for p in self.description.parameters]
+            return Argument(name, size, lambda i: f'parameter "{names[i]}"', optional=True)
+        if name.startswith("wrench on "):
+            parts = ("moment x", "moment y", "moment z", "force x", "force y", "force z")
+            return Argument(name, size, lambda i: parts[i])
+        return Argument(name, size, self._velocity_label, optional=name in ("tau", "a"))
+
+    def _position_label(self, i: int) -> str:
+        return self._label(i, self.plan.q_slices, "position_labels")
+
+    def _velocity_label(self, i: int) -> str:
+        return self._label(i, self.plan.v_slices, "velocity_labels")
+
+    def _label(self, i: int, slices: Sequence[slice], labels: str) -> str:
+        for use, where in zip(self.description.joints, slices, strict=True):
+            if where.start <= i < where.stop:
+                return f'{getattr(use.joint, labels)[i - where.start]} of joint "{use.name}"'
+        return "it"
+
+
+_SHAPES: dict[str, tuple[str | int, ...]] = {
+    "forward_dynamics": ("nv",),
+    "driving_forces": ("nv",),
+    "inverse_dynamics": ("nv",),
+    "bias_force": ("nv",),
+    "mass_matrix": ("nv", "nv"),
+    "reactions": ("nj", 6),
+    "pose": (4, 4),
+    "velocity": (6,),
+    "acceleration": (6,),
+    "jacobian": (6, "nv"),
+    "energy": (2,),
+    "momentum": (6,),
+    "center_of_mass": (3,),
+    "coordinate_rates": ("nq",),
+    "integrate": ("nq",),
+    "difference": ("nv",),
+}
+_FRAMED = frozenset({"pose", "velocity", "acceleration", "jacobian"})
+
+
+class _Edge:
+    """A joint as the plan sees it."""
+
+    def __init__(self, name: str, parent: str, child: str, nq: int, nv: int) -> None:
+        self.name, self.parent, self.child, self.nq, self.nv = name, parent, child, nq, nv
+
+
+def _rebuild(description: Description, options: dict[str, Any]) -> System:
+    return System(description, **options)
+
+
+@functools.cache
+def _source_key() -> str:
+    """Return a hash of the package's version and source, on which every trace depends."""
+    digest = hashlib.sha256(__version__.encode())
+    for path in sorted(Path(whippletree.__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
