@@ -25,6 +25,7 @@ __all__ = [
     "poses",
     "twist_rates",
     "twists",
+    "wrench_efforts",
 ]
 
 
@@ -165,6 +166,38 @@ def frame_acceleration(kept: Accelerating, point: ca.SX) -> ca.SX:
     return stack(kept.R @ kept.alpha[0:3], kept.R @ (kept.alpha[3:6] + U @ point))
 
 
+class Loaded(NamedTuple):
+    """Kept by the outward sweep of `wrench_efforts`: configuration, and applied wrenches."""
+
+    x: ca.SX
+    f: ca.SX
+
+
+class Effort(NamedTuple):
+    """Kept by its inward sweep."""
+
+    tau: ca.SX
+
+
+def wrench_efforts(walk: Walk) -> Any:
+    """Return J^T w (nv): the joint efforts that the applied wrenches amount to."""
+    loaded = walk.outward(load, Motion.rest())
+    return walk.gather(walk.inward(bear, (ca.SX.zeros(6),), loaded)[1], "tau")
+
+
+def load(node: Node, parent: Motion) -> tuple[Motion, Loaded]:
+    """Place a node and find the wrenches on it."""
+    x = node.configuration()
+    motion, _ = node.carry(x, parent, ca.SX.zeros(6))
+    return motion, Loaded(x, node.load(motion))
+
+
+def bear(node: Node, beyond: tuple[ca.SX], kept: Loaded) -> tuple[tuple[ca.SX], Effort]:
+    """Add the wrenches from beyond, project on the joint, pass on to the parent."""
+    f = kept.f + beyond[0]
+    return (node.shift(kept.x).force(f),), Effort(node.joint_map(kept.x).T @ f)
+
+
 class Axes(NamedTuple):
     """Kept by the Jacobian sweep: the joint map in ground axes, and the node's origin."""
 
@@ -191,10 +224,10 @@ def frame_jacobian(walk: Unrolled, index: int, point: ca.SX) -> ca.SX:
     J = ca.densify(ca.SX(6, walk.nv))
     if index < 0:
         return J
-    tip = axes.records[index]
+    tip = axes.at(index)
     place = tip.p + tip.R @ point
     while index >= 0:
-        record = axes.records[index]
+        record = axes.at(index)
         if record.H.shape[1]:
             J[:, walk.v_slices[index]] = Translation(place - record.p).motion(record.H)
         index = walk.parents[index]

@@ -6,7 +6,7 @@ Bodies that are welded to each other by fixed joints are one node, unless the fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import casadi as ca
 
@@ -59,13 +59,17 @@ class Symbols:
 
 @dataclass(frozen=True)
 class Skeleton:
-    """All nodes' constants; `where` gives the node and the placement in it of every body and frame."""
+    """All nodes' constants; `where` gives the node and the placement in it of every body and frame.
+
+    `positions` gives the rank of each node's joint among the declared ones.
+    """
 
     bones: tuple[Bone, ...]
     where: dict[str, tuple[int, Placement]]
     gravity: tuple[Scalar, Scalar, Scalar]
     nq: int
     nv: int
+    positions: tuple[int, ...]
 
     def walk(self, symbols: Symbols) -> Unrolled:
         """Return the unrolled walk over the nodes with these symbols."""
@@ -76,7 +80,20 @@ class Skeleton:
                 loads.setdefault(index, []).append(Load(column(placement.point), wrench))
         nodes = [_node(bone, symbols, tuple(loads.get(k, ()))) for k, bone in enumerate(self.bones)]
         parents, slices = [b.parent for b in self.bones], [b.v for b in self.bones]
-        return Unrolled(nodes, parents, slices, self.nv, column(self.gravity))
+        return Unrolled(nodes, parents, slices, self.nv, column(self.gravity), self.positions)
+
+
+    def toward(self, name: str) -> Skeleton:
+        """Return only the nodes on the way from the ground to a body or frame."""
+        index, placement = self.where[name]
+        path: list[int] = []
+        while index >= 0:
+            path.append(index)
+            index = self.bones[index].parent
+        path.reverse()
+        bones = tuple(replace(self.bones[k], parent=i - 1) for i, k in enumerate(path))
+        where = {name: (len(path) - 1, placement)}
+        return Skeleton(bones, where, self.gravity, self.nq, self.nv, tuple(range(len(path))))
 
 
 def column(values: Sequence[Scalar]) -> ca.SX:
@@ -138,7 +155,14 @@ def make_skeleton(description: Description, plan: Plan, *, weld: bool = True) ->
     for frame in description.frames:
         index, body_in_node = where[frame.body]
         where[frame.name] = (index, body_in_node @ frame.placement)
-    return Skeleton(tuple(bones), where, description.gravity, plan.nq, plan.nv)
+    return Skeleton(tuple(bones), where, description.gravity, plan.nq, plan.nv, _positions(bones, description))
+
+
+def _positions(bones: Sequence[Bone], description: Description) -> tuple[int, ...]:
+    """Return where a node's joint stands among those that are not welded, in the order they were declared."""
+    used = {bone.use.name for bone in bones}
+    rank = {name: i for i, name in enumerate(use.name for use in description.joints if use.name in used)}
+    return tuple(rank[bone.use.name] for bone in bones)
 
 
 def _tidy(placement: Placement) -> Placement:

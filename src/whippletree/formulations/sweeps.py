@@ -31,6 +31,10 @@ class Kept(Generic[Keep]):
 
     records: Sequence[Keep]
 
+    def at(self, index: int) -> Keep:
+        """Return what was kept for one node."""
+        return self.records[index]
+
 
 class Walk(Protocol):
     """What drives the steps of a formulation, unrolled or rolled."""
@@ -63,7 +67,7 @@ class Walk(Protocol):
         ...
 
     def stacked(self, kept: Kept[Any], part: str, size: int) -> Any:
-        """Stack one part of the kept records, node after node (n * size)."""
+        """Stack one part of the kept records (n * size), each node at its position."""
         ...
 
 
@@ -81,10 +85,17 @@ class Unrolled:
     """A walk that calls the steps node by node, so that the whole model becomes one straight line."""
 
     def __init__(
-        self, nodes: Sequence[Node], parents: Sequence[int], v_slices: Sequence[slice], nv: int, gravity: ca.SX
+        self,
+        nodes: Sequence[Node],
+        parents: Sequence[int],
+        v_slices: Sequence[slice],
+        nv: int,
+        gravity: ca.SX,
+        positions: Sequence[int] | None = None,
     ) -> None:
         self.nodes, self.parents, self.v_slices, self.nv = nodes, parents, v_slices, nv
         self.gravity = gravity
+        self._positions = list(positions) if positions is not None else list(range(len(nodes)))
 
     def outward(
         self, step: Callable[..., tuple[Leaving, Keep]], base: Leaving, *kept: Kept[Any]
@@ -137,5 +148,8 @@ class Unrolled:
         return out
 
     def stacked(self, kept: Kept[Any], part: str, size: int) -> ca.SX:
-        """Stack one part of the kept records, node after node."""
-        return ca.vertcat(*(ca.vec(getattr(record, part)) for record in kept.records))
+        """Stack one part of the kept records by position."""
+        blocks: list[Any] = [None] * len(self.nodes)
+        for position, record in zip(self._positions, kept.records, strict=True):
+            blocks[position] = ca.vec(getattr(record, part))
+        return ca.SX(ca.vertcat(*blocks))

@@ -54,7 +54,7 @@ def open_cache() -> DiskCache | None:
     if named is not None:
         return None if named.strip().lower() in _OFF else DiskCache(Path(named))
     try:
-        return DiskCache(default_folder())
+        return DiskCache(default_folder(), required=False)
     except (CacheError, RuntimeError) as error:  # RuntimeError: no home folder
         warnings.warn(f"compiled code will not be kept: {error}", CacheWarning, stacklevel=2)
         return None
@@ -62,6 +62,8 @@ def open_cache() -> DiskCache | None:
 
 class DiskCache:
     """A folder of compiled code, private to the user.
+
+    Code that cannot be written is an error if the folder is `required`, else a warning.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -71,8 +73,12 @@ class DiskCache:
     {'code': b'123'}
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder.expanduser().absolute()
+    def __init__(self, folder: Path, *, required: bool = True) -> None:
+        self._required = required
+        try:
+            self.folder = folder.expanduser().absolute()
+        except RuntimeError as error:
+            raise _cache_error(folder, f"cannot be found ({error})") from None
         self._kernels = self.folder / "kernels"
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -116,7 +122,10 @@ class DiskCache:
                     os.unlink(temporary)
                 raise
         except OSError as error:
-            raise self._error(f"cannot be written ({error.strerror})") from error
+            problem = self._error(f"cannot be written ({error.strerror})")
+            if self._required:
+                raise problem from error
+            warnings.warn(f"compiled code will not be kept: {problem}", CacheWarning, stacklevel=3)
 
     def size(self) -> tuple[int, int]:
         """Return the number of entries and their bytes."""

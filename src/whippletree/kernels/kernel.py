@@ -92,6 +92,7 @@ class Kernel:
             name: np.zeros(size) if defaults is None or name not in defaults else defaults[name]
             for name, size in signature.inputs
         }
+        self._optional = frozenset(defaults or ())  # what a caller may leave out
         self._buffers: list[Array] = []
 
     # ------------------------------------------------------------------ what callers by address need
@@ -147,7 +148,7 @@ class Kernel:
         part = self._one
         if "entry" not in part.code.addresses or part.work_size:
             return None
-        defaults = [self._defaults[name].ctypes.data for name in self.input_names]
+        defaults = [self._defaults[n].ctypes.data if n in self._optional else 0 for n in self.input_names]
         return fast.Entry(part.code, defaults, part.constants_address, part.tables_address)
 
     def one(self, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
@@ -299,6 +300,8 @@ class _BatchCall:
 
 
 _POOL: list[ThreadPoolExecutor] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_POOL.clear)  # a child process has none of its parent's threads
 
 
 def _pool() -> ThreadPoolExecutor:

@@ -289,7 +289,7 @@ def _by_reciprocal(tape: Tape, a: int, b: int) -> int:
     """Return a / b as a product, where the reciprocal is shared or exact."""
     if b in tape.constants:
         d = tape.constants[b]
-        exact = d != 0 and math.isfinite(d) and abs(math.frexp(d)[0]) == 0.5  # noqa: PLR2004
+        exact = d != 0 and math.isfinite(d) and abs(math.frexp(d)[0]) == 0.5 and math.isfinite(1 / d)
         return tape.operation("mul", a, tape.constant(1 / d)) if exact else tape.operation("div", a, b)
     one = tape.constant(1.0)
     reciprocal = tape.operation("div", one, b)

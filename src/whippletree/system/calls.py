@@ -98,9 +98,11 @@ class Call:
         batch = self._batch_shape(arrays)
         result = self._result(out, batch)
         count = int(np.prod(batch)) if batch else 1
-        private = out is not None and any(a is not None and np.shares_memory(a, result) for a in arrays)
-        target = np.empty_like(result) if private else result
-        flat = target.reshape(count, self._size)
+        private = out is not None and (
+            not result.flags.aligned or any(a is not None and np.shares_memory(a, result) for a in arrays)
+        )
+        target = np.empty(result.shape) if private else result
+        flat = np.asarray(target).reshape(count, self._size)
         try:
             if not batch:
                 self.kernel.one(arrays, [flat[0]])
@@ -193,11 +195,13 @@ def as_array(value: Any, argument: Argument) -> npt.NDArray[np.float64]:
         )
     with np.errstate(all="ignore"):
         result = np.ascontiguousarray(array, dtype=np.float64)
+    if not result.flags.aligned:
+        result = result.copy()
     for where in argument.quaternions:
         e = result[..., where]
         with np.errstate(all="ignore"):
             off = np.abs(np.einsum("...i,...i->...", e, e) - 1.0)
-        if not (off <= UNIT_TOLERANCE).all() and np.isfinite(off).all():
+        if not (off <= UNIT_TOLERANCE).all() and np.isfinite(e).all():
             raise StateError(
                 f"{argument.name}[{where.start}:{where.stop}] is not a unit quaternion "
                 f"({argument.label(where.start)}): divide it by its length, or use system.normalize(q)"

@@ -15,9 +15,11 @@ import numpy as np
 
 from whippletree.errors import StateError
 from whippletree.formulations import articulated, composite, kinematics
+from whippletree.formulations.rolled import Rolled
 from whippletree.formulations.skeleton import Skeleton, Symbols, column, make_skeleton
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.kernels.kernel import Signature
+from whippletree.loops import LoopProgram
 from whippletree.model.description import Description
 from whippletree.topology import Plan
 
@@ -100,6 +102,7 @@ class Equations:
             "velocity": (("velocity", 6),),
             "acceleration": (("acceleration", 6),),
             "jacobian": (("jacobian", 6 * nv),),
+            "wrench_efforts": (("effort", nv),),
             "energy": (("energy", 2),),
             "momentum": (("momentum", 6),),
             "center_of_mass": (("center of mass", 3),),
@@ -115,19 +118,31 @@ class Equations:
         """Return a request's function over symbols."""
         signature = self.signature(request)
         symbols = {name: ca.SX.sym(name.replace(" ", "_"), size) for name, size in signature.inputs}
-        output = _TRACES[request.function](self, request, symbols)
+        output = ca.vec(_TRACES[request.function](self, request, symbols))
         inputs = [symbols[name] for name, _ in signature.inputs]
         if "parameters" in symbols:
             named = ca.vertcat(*(p.symbol for p in self.description.parameters))
             output = ca.substitute(output, named, symbols["parameters"])
-        labels = [name.replace(" ", "_") for name, _ in signature.inputs]
-        outputs = [name.replace(" ", "_") for name, _ in signature.outputs]
+        labels = _labels([name for name, _ in signature.inputs])
+        outputs = _labels([name for name, _ in signature.outputs])
         if set(outputs) & set(labels):
             outputs = [f"new_{name}" if name in labels else name for name in outputs]
         return ca.Function(request.function, inputs, [ca.densify(output)], labels, outputs)
 
-    def walk(self, symbols: dict[str, ca.SX], *, weld: bool = True) -> Unrolled:
-        """Return the unrolled walk with these symbols; those that are missing are zero."""
+    def roll(self, request: Request) -> LoopProgram:
+        """Return a request's loops."""
+        signature = self.signature(request)
+        rolling = Rolling(self, [name for name, _ in signature.inputs])
+        output = _TRACES[request.function](rolling, request, {})
+        if rolling.walked is None:
+            raise StateError(f"{request.function} has no rolled form")
+        return rolling.walked.program(output, signature.output_sizes)
+
+    def walk(self, symbols: dict[str, ca.SX], *, weld: bool = True, toward: str = "") -> Unrolled:
+        """Return the unrolled walk with these symbols; those that are missing are zero.
+
+        `toward` leaves out the nodes that are not on the way to that body or frame.
+        """
         zero = ca.SX.zeros(self.plan.nv)
         wrenches = {
             name.removeprefix("wrench on "): value for name, value in symbols.items() if name.startswith("wrench on ")
@@ -139,7 +154,8 @@ class Equations:
             acceleration=symbols.get("a", zero),
             wrenches=wrenches,
         )
-        return self.skeleton(weld=weld).walk(given)
+        skeleton = self.skeleton(weld=weld)
+        return (skeleton.toward(toward) if toward else skeleton).walk(given)
 
     def hinge_inertias(self) -> ca.Function:
         """Return the function from q and parameters to each node's smallest relative pivot."""
@@ -148,22 +164,66 @@ class Equations:
         parameters = ca.vertcat(*(p.symbol for p in self.description.parameters))
         return ca.Function("hinge_inertias", [q, parameters], [pivots])
 
+    def grounded(self) -> tuple[Any, ca.SX]:
+        """Return mass and first moment of the bodies that are welded to the ground, which no node holds."""
+        mass, moment = 0.0, ca.SX.zeros(3)
+        for body in self.description.bodies:
+            index, placement = self.skeleton().where[body.name]
+            if index < 0:
+                moved = body.properties.moved(at=placement.point, rotation=placement.rotation)
+                mass, moment = mass + moved.mass, moment + moved.mass * column(moved.com)
+        return mass, moment
+
     def place(self, name: str) -> tuple[int, ca.SX, ca.SX]:
-        """Return node, rotation and point of a body or frame."""
-        index, placement = self.skeleton().where[name]
+        """Return a body's or frame's node among those on the way to it, and its rotation and point there."""
+        index, placement = self.skeleton().toward(name).where[name]
         return index, ca.SX(ca.DM(np.array(placement.rotation))), column(placement.point)
 
 
-Trace = Callable[[Equations, Request, dict[str, ca.SX]], ca.SX]
+def _labels(names: list[str]) -> list[str]:
+    """Return names that CasADi and C take, all different.
+
+    >>> _labels(["q", "wrench on tip-1", "wrench on tip 1"])
+    ['q', 'wrench_on_tip_1', 'wrench_on_tip_1_2']
+    """
+    labels: list[str] = []
+    for name in names:
+        plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
+        label, k = plain, 1
+        while label in labels:
+            k += 1
+            label = f"{plain}_{k}"
+        labels.append(label)
+    return labels
 
 
-def _forward_dynamics(eq: Equations, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+class Rolling:
+    """Stands in for the equations while a request is traced for loops: its walk is rolled."""
+
+    def __init__(self, equations: Equations, inputs: list[str]) -> None:
+        self.plan, self.description = equations.plan, equations.description
+        self.place, self.grounded = equations.place, equations.grounded
+        self._equations, self._inputs = equations, inputs
+        self.walked: Rolled | None = None
+
+    def walk(self, symbols: dict[str, ca.SX], *, weld: bool = True, toward: str = "") -> Rolled:
+        """Return the rolled walk."""
+        skeleton = self._equations.skeleton(weld=weld)
+        parameters = ca.SX(ca.vertcat(*(p.symbol for p in self.description.parameters)))
+        self.walked = Rolled(skeleton.toward(toward) if toward else skeleton, self._inputs, parameters)
+        return self.walked
+
+
+Trace = Callable[[Any, Request, dict[str, ca.SX]], Any]
+
+
+def _forward_dynamics(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
     if request.formulation == "composite":
         return composite.forward_dynamics(eq.walk(_prescribed_only(eq, x)))
     return articulated.forward_dynamics(eq.walk(x))
 
 
-def _driving_forces(eq: Equations, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _driving_forces(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
     if request.formulation == "articulated":
         return articulated.driving_forces(eq.walk(x))
     a = _forward_dynamics(eq, request, x)
@@ -172,28 +232,18 @@ def _driving_forces(eq: Equations, request: Request, x: dict[str, ca.SX]) -> ca.
     return ca.vertcat(*(needed[i] if mask[i] else x["tau"][i] for i in range(eq.plan.nv)))
 
 
-def _reactions(eq: Equations, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _reactions(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
     if request.formulation == "articulated":
-        stacked = articulated.reactions(eq.walk(x, weld=False))
-    else:
-        a = _forward_dynamics(eq, request, x)
-        stacked = composite.reactions(eq.walk({**x, "a": a}, weld=False))
-    return in_joint_order(eq.plan, stacked)
+        return articulated.reactions(eq.walk(x, weld=False))
+    a = _forward_dynamics(eq, request, x)
+    return composite.reactions(eq.walk({**x, "a": a}, weld=False))
 
 
-def in_joint_order(plan: Plan, stacked: Any) -> ca.SX:
-    """Reorder blocks of six from nodes to joints as declared."""
-    blocks: list[Any] = [None] * len(plan.nodes)
-    for node in plan.nodes:
-        blocks[node.joint] = stacked[6 * node.index : 6 * node.index + 6]
-    return ca.vertcat(*blocks)
-
-
-def _prescribed_mask(eq: Equations) -> list[bool]:
+def _prescribed_mask(eq: Any) -> list[bool]:
     return [use.prescribed for use in eq.description.joints for _ in range(use.joint.nv)]
 
 
-def _prescribed_only(eq: Equations, x: dict[str, ca.SX]) -> dict[str, ca.SX]:
+def _prescribed_only(eq: Any, x: dict[str, ca.SX]) -> dict[str, ca.SX]:
     """Return the symbols with the accelerations of free hinges set to zero."""
     if "a" not in x:
         return x
@@ -201,58 +251,59 @@ def _prescribed_only(eq: Equations, x: dict[str, ca.SX]) -> dict[str, ca.SX]:
     return {**x, "a": ca.densify(ca.SX(a))}
 
 
-def _inverse_dynamics(eq: Equations, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _inverse_dynamics(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
     return composite.inverse_dynamics(eq.walk(x))
 
 
-def _mass_matrix(eq: Equations, request: Request, x: dict[str, ca.SX]) -> ca.SX:
-    return ca.vec(composite.mass_matrix(eq.walk(x)))
+def _mass_matrix(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+    return composite.mass_matrix(eq.walk(x))
 
 
-def _pose(eq: Equations, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _pose(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
     index, rotation, point = eq.place(request.frame)
-    kept = kinematics.Pose.ground() if index < 0 else kinematics.poses(eq.walk(x)).records[index]
+    kept = kinematics.Pose.ground() if index < 0 else kinematics.poses(eq.walk(x, toward=request.frame)).at(index)
     return ca.vec(kinematics.frame_pose(kept, rotation, point).T)
 
 
-def _velocity(eq: Equations, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _velocity(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
     index, _, point = eq.place(request.frame)
     if index < 0:
         return ca.SX.zeros(6)
-    return kinematics.frame_twist(kinematics.twists(eq.walk(x)).records[index], point)
+    return kinematics.frame_twist(kinematics.twists(eq.walk(x, toward=request.frame)).at(index), point)
 
 
-def _acceleration(eq: Equations, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _acceleration(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
     index, _, point = eq.place(request.frame)
     if index < 0:
         return ca.SX.zeros(6)
-    return kinematics.frame_acceleration(kinematics.twist_rates(eq.walk(x)).records[index], point)
+    return kinematics.frame_acceleration(kinematics.twist_rates(eq.walk(x, toward=request.frame)).at(index), point)
 
 
-def _jacobian(eq: Equations, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _jacobian(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
     index, _, point = eq.place(request.frame)
-    return ca.vec(kinematics.frame_jacobian(eq.walk(x), index, point).T)
+    return ca.vec(kinematics.frame_jacobian(eq.walk(x, toward=request.frame), index, point).T)
 
 
-def _energy(eq: Equations, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _energy(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
     kinetic, potential = kinematics.energies(eq.walk(x))
-    return ca.vertcat(kinetic, potential)
+    return ca.vertcat(kinetic, potential - ca.dot(column(eq.description.gravity), eq.grounded()[1]))
 
 
-def _momentum(eq: Equations, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _momentum(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
     """Momentum about the ground's origin, in ground axes."""
     return kinematics.momentum(eq.walk(x))[2]
 
 
-def _center_of_mass(eq: Equations, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _center_of_mass(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
     mass, moment, _ = kinematics.momentum(eq.walk(x))
-    return moment / mass
+    still = eq.grounded()
+    return (moment + still[1]) / (mass + still[0])
 
 
 def _joint_wise(method: str) -> Trace:
     """Apply a method of every joint to its own slices of the inputs."""
 
-    def trace(eq: Equations, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+    def trace(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
         parts = []
         for use, q, v in zip(eq.description.joints, eq.plan.q_slices, eq.plan.v_slices, strict=True):
             if use.joint.nv == 0:
@@ -279,6 +330,7 @@ _INPUTS: dict[str, tuple[str, ...]] = {
     "velocity": ("q", "v"),
     "acceleration": ("q", "v", "a"),
     "jacobian": ("q",),
+    "wrench_efforts": ("q",),
     "energy": ("q", "v"),
     "momentum": ("q", "v"),
     "center_of_mass": ("q",),
@@ -298,6 +350,7 @@ _TRACES: dict[str, Trace] = {
     "velocity": _velocity,
     "acceleration": _acceleration,
     "jacobian": _jacobian,
+    "wrench_efforts": lambda eq, request, x: kinematics.wrench_efforts(eq.walk(x)),
     "energy": _energy,
     "momentum": _momentum,
     "center_of_mass": _center_of_mass,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from whippletree.kernels.tape import OperationCount, read_tape
 from whippletree.kernels.unrolled import StraightLine
 from whippletree.model.description import GROUND, Description
 from whippletree.model.names import suggestion
-from whippletree.system.calls import Argument, Call
+from whippletree.system.calls import Argument, Call, as_array
 from whippletree.system.equations import Equations, Request
 from whippletree.system.results import Energy, Momentum, Reactions
 from whippletree.topology import Plan, make_plan
@@ -31,6 +31,7 @@ SMALLEST_PIVOT = 1e-12
 """A hinge's inertia below this share of what hangs on it is taken as none."""
 
 _DYNAMIC = frozenset({"forward_dynamics", "driving_forces", "reactions"})
+_OPTIONAL = frozenset({"tau", "a"})
 
 Wrenches = Mapping[Any, Any]
 
@@ -110,15 +111,26 @@ class System:
 
     def random(self, seed: int | np.random.Generator | None = None) -> Array:
         """Return a random configuration; the same one for the same seed."""
-        rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
+        try:
+            rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
+        except Exception:
+            raise StateError("the seed must be a whole number of at least 0, or a NumPy generator") from None
         return np.concatenate([np.zeros(0), *(use.joint.random(rng) for use in self.description.joints)])
 
     def normalize(self, q: Any) -> Array:
         """Return a copy of `q` with every quaternion scaled to unit length."""
-        q = np.array(q, dtype=np.float64)
+        result = np.array(as_array(q, Argument("q", self.nq, self._position_label)))
         for where in self._quaternions():
-            q[..., where] /= np.linalg.norm(q[..., where], axis=-1, keepdims=True)
-        return q
+            e = result[..., where]
+            size = np.abs(e).max(axis=-1, keepdims=True)  # so that squares neither overflow nor vanish
+            if not (np.isfinite(size) & (size > 0)).all():
+                raise StateError(
+                    f"q[{where.start}:{where.stop}] ({self._position_label(where.start)}) has no direction: "
+                    f"give four finite numbers that are not all zero"
+                )
+            e /= size
+            e /= np.linalg.norm(e, axis=-1, keepdims=True)
+        return result
 
     def integrate(self, q: Any, dv: Any, *, out: Any = None) -> Array:
         """Return the configuration reached from `q` by the displacement `dv` (nv), quaternions on the sphere."""
@@ -293,7 +305,7 @@ class System:
     ) -> Array:
         """Return the Jacobian (6, nv): velocity [angular; linear] of a body's or frame's origin is J v."""
         result = self._about("jacobian", name, (q,), parameters, out)
-        return self._in_axes(result, q, name, frame, parameters)
+        return self._in_axes(result, q, name, frame, parameters, matrix=True)
 
     def energy(self, q: Any, v: Any, *, t: float = 0.0, parameters: Any = None) -> Energy:
         """Return kinetic and potential energy; the latter is zero with all mass at the ground's origin."""
@@ -304,7 +316,7 @@ class System:
         self, q: Any, v: Any, *, about: str = "center_of_mass", t: float = 0.0, parameters: Any = None
     ) -> Momentum:
         """Return angular and linear momentum; the angular one about the centre of mass, or `about="origin"`."""
-        if about not in ("center_of_mass", "origin"):
+        if not isinstance(about, str) or about not in ("center_of_mass", "origin"):
             raise StateError(f'about= must be "center_of_mass" or "origin", not {about!r}')
         h = self._plain("momentum", (q, v), parameters)
         angular, linear = h[..., 0:3], h[..., 3:6]
@@ -350,12 +362,15 @@ class System:
     # ------------------------------------------------------------------ inside
 
     def _request(self, name: str, formulation: str, frame: Any, wrenches: Sequence[Any]) -> Request:
-        if name not in _SHAPES:
+        if not isinstance(name, str) or name not in _SHAPES:
             raise StateError(f"there is no function {suggestion(name, _SHAPES)}")
-        about = self._place_name(frame) if name in _FRAMED else ""
-        if name in _FRAMED and not frame:
+        if name in _FRAMED and isinstance(frame, str) and not frame:
             raise StateError(f"{name} is about a body or frame: name it with frame=")
-        return Request(name, formulation, about, tuple(self._place_name(w) for w in wrenches)).resolved()
+        if isinstance(wrenches, str) or not isinstance(wrenches, Iterable):
+            raise StateError("wrenches= must list the bodies or frames at which wrenches act")
+        about = self._place_name(frame) if name in _FRAMED else ""
+        places = tuple(sorted({self._place_name(w) for w in wrenches}))
+        return Request(name, _text(formulation), about, places).resolved()
 
     def _dynamic(
         self, name: str, formulation: str, a: Any, wrenches: Wrenches | None, parameters: Any
@@ -367,13 +382,17 @@ class System:
             more = (self._given_accelerations(a),)
         elif a is not None:
             raise StateError("a= is for prescribed hinges, and there is none: declare one with prescribed=True")
-        if wrenches:
+        if wrenches is not None:
+            if not isinstance(wrenches, Mapping):
+                raise StateError("wrenches= must map bodies or frames to [moment; force]")
             named = {self._place_name(key): value for key, value in wrenches.items()}
+            if len(named) < len(wrenches):
+                raise StateError("wrenches= names a body or frame twice: add the wrenches up")
             frames = tuple(sorted(named))
             more += tuple(named[key] for key in frames)
         if parameters is not None:
             more += (self._parameters(parameters),)
-        return self._call(Request(name, formulation, "", frames)), more
+        return self._call(Request(name, _text(formulation), "", frames)), more
 
     def _given_accelerations(self, a: Any) -> Any:
         return self.velocities(a) if isinstance(a, Mapping) else a
@@ -405,28 +424,28 @@ class System:
         given = values if parameters is None else (*values, self._parameters(parameters))
         return self._call(Request(name, "auto", self._place_name(place))).run(given, out)
 
-    def _in_axes(self, value: Array, q: Any, name: Any, frame: str, parameters: Any) -> Array:
-        """Turn [angular; linear] into the body's axes if that is asked for."""
-        if frame == GROUND:
+    def _in_axes(
+        self, value: Array, q: Any, name: Any, frame: str, parameters: Any, *, matrix: bool = False
+    ) -> Array:
+        """Turn [angular; linear], or a matrix with such columns, into the body's axes if that is asked for."""
+        if isinstance(frame, str) and frame == GROUND:
             return value
-        if frame != "body":
+        if not isinstance(frame, str) or frame != "body":
             raise StateError(f'frame= must be "ground" or "body", not {frame!r}')
         R = np.swapaxes(self.pose(q, name, parameters=parameters)[..., :3, :3], -1, -2)
-        columns = value if value.ndim > 1 and value.shape[-2] == 6 and name is not None else value[..., None]
+        columns = value if matrix else value[..., None]
         parts = [np.matmul(R, columns[..., i : i + 3, :]) for i in (0, 3)]
         turned = np.concatenate(parts, axis=-2)
-        value[...] = turned if columns is value else turned[..., 0]
+        value[...] = turned if matrix else turned[..., 0]
         return value
 
     def _place_name(self, place: Any) -> str:
         """Return the name of a body, frame or handle, checked."""
         name = getattr(place, "name", place)
-        if name == GROUND or name == "":
-            return str(name)
         places = self._places
-        if not isinstance(name, str) or name not in places:
+        if not isinstance(name, str) or (name != GROUND and name not in places):
             raise ModelError(f"there is no body or frame {suggestion(name, places)}")
-        return name
+        return str.__str__(name)
 
     @functools.cached_property
     def _places(self) -> dict[str, None]:
@@ -435,7 +454,7 @@ class System:
 
     def _joint_index(self, joint: Any) -> int:
         name = getattr(joint, "name", joint)
-        if name not in self._joints:
+        if not isinstance(name, str) or name not in self._joints:
             raise ModelError(f"there is no joint {suggestion(name, self._joints)}")
         return self._joints[name]
 
@@ -444,12 +463,18 @@ class System:
         return {name: i for i, name in enumerate(self.joint_names)}
 
     def _fill(self, vector: Array, values: Mapping[str, Any], where: Callable[[str], slice], what: str) -> Array:
+        if not isinstance(values, Mapping):
+            raise StateError(f"give the {what} by joint: a mapping from names to numbers")
         for name, value in values.items():
             place = where(name)
-            numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
-            if numbers.shape != (place.stop - place.start,):
-                size = place.stop - place.start
-                raise StateError(f'joint "{getattr(name, "name", name)}" has {size} {what}, not {numbers.size}')
+            size = place.stop - place.start
+            joint = f'joint "{getattr(name, "name", name)}"'
+            try:
+                numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
+            except Exception:
+                raise StateError(f"{joint} has {size} {what}, which must be real numbers") from None
+            if numbers.shape != (size,):
+                raise StateError(f"{joint} has {size} {what}, not {numbers.size}")
             vector[place] = numbers
         return vector
 
@@ -475,7 +500,7 @@ class System:
             kernel = self._kernel(resolved)
             shape = tuple({"nv": self.nv, "nq": self.nq, "nj": len(self.joint_names)}.get(s, s) for s in _SHAPES[request.function])
             arguments = [self._argument(name, size) for name, size in kernel.signature.inputs]
-            call = Call(kernel, arguments, shape, self._blame)  # type: ignore[arg-type]
+            call = Call(kernel, arguments, shape, functools.partial(self._blame, request.function))  # type: ignore[arg-type]
             self._calls[request] = call
         return call
 
@@ -485,7 +510,8 @@ class System:
             if self.nv == 0 and request.function not in ("pose", "center_of_mass", "energy", "reactions"):
                 raise StateError(f"{request.function} has no meaning for a system without freedoms")
             key = f"{_source_key()}|{self.description.fingerprint()}|{request}"
-            defaults = {"parameters": np.array(self.description.parameter_values, dtype=np.float64)}
+            defaults = {name: np.zeros(self.nv) for name in _OPTIONAL}
+            defaults["parameters"] = np.array(self.description.parameter_values, dtype=np.float64)
             signature = self._equations.signature(request)
             kernel = Kernel(key, signature, lambda: self._program(request), self._cache, defaults)
             self._kernels[request] = kernel
@@ -506,7 +532,7 @@ class System:
         worst = np.full(len(self._equations.skeleton().bones), np.inf)
         for seed in (0, 1):
             at = np.array(pivots(self.random(seed), values)).ravel()
-            worst = np.fmin(worst, np.where(np.isnan(at), -np.inf, at))
+            worst = np.fmin(worst, np.where(np.isfinite(at), at, -np.inf))
         for k in np.flatnonzero(worst < SMALLEST_PIVOT):
             name = self._equations.skeleton().bones[int(k)].use.name
             raise DynamicsError(
@@ -515,9 +541,12 @@ class System:
             )
         self._checked = True
 
-    def _blame(self) -> str:
+    def _blame(self, function: str) -> str:
         """Say what a result that is not finite may come from."""
-        self._check_hinges()
+        if function == "center_of_mass":
+            return "the bodies have no mass together, or the numbers are too large to compute with"
+        if function in _DYNAMIC:
+            self._check_hinges()
         return "the numbers are too large or too small to compute with, or a parameter makes a joint's inertia vanish"
 
     def _argument(self, name: str, size: int) -> Argument:
@@ -530,7 +559,7 @@ class System:
         if name.startswith("wrench on "):
             parts = ("moment x", "moment y", "moment z", "force x", "force y", "force z")
             return Argument(name, size, lambda i: parts[i])
-        return Argument(name, size, self._velocity_label, optional=name in ("tau", "a"))
+        return Argument(name, size, self._velocity_label, optional=name in _OPTIONAL)
 
     def _position_label(self, i: int) -> str:
         return self._label(i, self.plan.q_slices, "position_labels")
@@ -571,6 +600,13 @@ class _Edge:
 
     def __init__(self, name: str, parent: str, child: str, nq: int, nv: int) -> None:
         self.name, self.parent, self.child, self.nq, self.nv = name, parent, child, nq, nv
+
+
+def _text(formulation: Any) -> str:
+    """Return the name of a formulation, if it can be one."""
+    if not isinstance(formulation, str):
+        raise StateError(f"formulation= must be the name of one, not {formulation!r}")
+    return formulation
 
 
 def _rebuild(description: Description, options: dict[str, Any]) -> System:

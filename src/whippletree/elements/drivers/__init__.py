@@ -1,1 +1,1 @@
-""""""
+"""What prescribes a motion over time: driver functions will live here, one type per file."""

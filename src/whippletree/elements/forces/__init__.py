@@ -1,1 +1,1 @@
-""""""
+"""Force elements (springs, dampers, actuators, contacts) will live here, one type per file."""

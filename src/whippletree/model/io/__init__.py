@@ -1,1 +1,1 @@
-""""""
+"""File formats: readers and writers of mechanisms will live here."""

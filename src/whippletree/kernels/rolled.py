@@ -1,0 +1,318 @@
+"""Programs that loop over items: compile time depends on the number of kinds, not of items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from whippletree.kernels.lowering import Body, declarations
+from whippletree.kernels.tape import Tape, fuse, read_tape
+from whippletree.kernels.trig import vector_type
+from whippletree.kernels.unrolled import ARGUMENTS
+from whippletree.loops import Climb, Loop, LoopProgram, Place, Segment, Variant
+
+__all__ = ["RolledLoops"]
+
+
+class RolledLoops:
+    """A program from loops, as formulations write them."""
+
+    def __init__(self, program: LoopProgram) -> None:
+        self.program = program
+        self.work_size = program.work_size
+        self.constants = np.array(program.constants, dtype=np.float64)
+        rows: list[int] = []
+        self._starts: list[tuple[int, ...]] = []
+        for step in program.steps:
+            if isinstance(step, Segment):
+                self._starts.append(())
+                continue
+            begin = len(rows)
+            rows.extend(x for row in step.table for x in row)
+            second = len(rows)
+            if isinstance(step, Climb):
+                rows.extend(x for row in step.starts for x in row)
+            self._starts.append((begin, second))
+        self.tables = np.array(rows, dtype=np.int32)
+        self._tapes: dict[int, Tape] = {}
+
+    def tape(self, variant: Variant) -> Tape:
+        """Return the operations of a step, read once."""
+        key = id(variant)
+        if key not in self._tapes:
+            self._tapes[key] = fuse(read_tape(variant.function))
+        return self._tapes[key]
+
+    def ir(self, *, name: str, width: int, pack: int, fused: bool) -> str:
+        """Return a module that runs the steps for `width` states."""
+        writer = _Writer(self, width, pack, fused)
+        return writer.module(name)
+
+
+class _Writer:
+    """Writes one function with all steps."""
+
+    def __init__(self, loops: RolledLoops, width: int, pack: int, fused: bool) -> None:
+        self.loops, self.width, self.pack, self.fused = loops, width, pack, fused
+        self.T, self.align = vector_type(width), 8 * width
+        self.lines: list[str] = []
+        self.block = 0
+
+    def module(self, name: str) -> str:
+        program = self.loops.program
+        self.lines = [f"define void @{name}({ARGUMENTS}) #0 {{", "entry:"]
+        self._pointers(program)
+        for argument, size in program.zeroed:
+            count = 8 * self.width * size
+            self.lines.append(
+                f"  call void @llvm.memset.p0.i64(ptr align 8 %o{argument}, i8 0, i64 {count}, i1 false)"
+            )
+        for i, (step, start) in enumerate(zip(program.steps, self.loops._starts, strict=True)):
+            if isinstance(step, Segment):
+                self._variant(step.variant, f"s{i}_", None)
+            elif isinstance(step, Loop):
+                self._loop(step, start[0], f"s{i}_")
+            else:
+                self._climb(step, start, f"s{i}_")
+        self.lines += ["  ret void", "}"]
+        memset = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
+        return "\n".join(self.lines) + "\n" + memset + declarations({self.width, 1, self.pack})
+
+    def _pointers(self, program: LoopProgram) -> None:
+        """Load the addresses of inputs and outputs that are used."""
+        used: set[tuple[str, int]] = set()
+        for step in program.steps:
+            variants = [step.variant] if isinstance(step, Segment) else step.variants
+            for variant in variants:
+                for place in (p for group in (*variant.sources, *variant.targets) for p in group):
+                    if place.kind in ("input", "output"):
+                        used.add((place.kind[0], place.argument))
+        used.update(("o", argument) for argument, _ in program.zeroed)
+        for letter, argument in sorted(used):
+            array = "%in" if letter == "i" else "%out"
+            self.lines += [
+                f"  %p{letter}{argument} = getelementptr ptr, ptr {array}, i64 {argument}",
+                f"  %{letter}{argument} = load ptr, ptr %p{letter}{argument}, align 8, !invariant.load !0",
+            ]
+
+    def _loop(self, loop: Loop, start: int, prefix: str) -> None:
+        """Write a loop over a table."""
+        columns, count = len(loop.table[0]), len(loop.table)
+        before, head, after = (f"{prefix}{word}" for word in ("before", "head", "after"))
+        self.lines += [
+            f"  br label %{before}",
+            f"{before}:",
+            f"  br label %{head}",
+            f"{head}:",
+            f"  %{prefix}i = phi i64 [0, %{before}], [%{prefix}next, %{prefix}latch]",
+            f"  %{prefix}at = mul i64 %{prefix}i, {columns}",
+            f"  %{prefix}from = add i64 %{prefix}at, {start}",
+            f"  %{prefix}row = getelementptr i32, ptr %tables, i64 %{prefix}from",
+        ]
+        self._switch(loop.variants, prefix, f"%{prefix}row", None)
+        self.lines += [
+            f"{prefix}latch:",
+            f"  %{prefix}next = add i64 %{prefix}i, 1",
+            f"  %{prefix}more = icmp slt i64 %{prefix}next, {count}",
+            f"  br i1 %{prefix}more, label %{head}, label %{after}",
+            f"{after}:",
+        ]
+
+    def _switch(self, variants: Sequence[Variant], prefix: str, row: str, climb: _ClimbColumn | None) -> None:
+        """Write the choice between variants, each ending at the latch."""
+        if len(variants) == 1:
+            self.lines.append(f"  br label %{prefix}v0")
+        else:
+            cases = " ".join(f"i32 {k}, label %{prefix}v{k}" for k in range(1, len(variants)))
+            self.lines += [
+                f"  %{prefix}kind = load i32, ptr {row}, align 4",
+                f"  switch i32 %{prefix}kind, label %{prefix}v0 [{cases}]",
+            ]
+        for k, variant in enumerate(variants):
+            self.lines.append(f"{prefix}v{k}:")
+            self._variant(variant, f"{prefix}v{k}_", row, climb)
+            self.lines.append(f"  br label %{prefix}latch")
+
+    def _variant(self, variant: Variant, prefix: str, row: str | None, climb: _ClimbColumn | None = None) -> None:
+        """Write one step."""
+        address = _Addresses(self, prefix, row)
+
+        def load(lines: list[str], argument: int, element: int) -> str:
+            return address.load(lines, variant.sources[argument][element])
+
+        body = Body(self.loops.tape(variant), self.width, self.pack, load, prefix, self.fused)
+        body.write()
+        for argument, element, value in body.tape.outputs:
+            place = variant.targets[argument][element]
+            if climb is not None and place.kind == "output":
+                climb.store(body.lines, self, address, place, body.result(value))
+            else:
+                address.store(body.lines, place, body.result(value))
+        self.lines += body.lines
+
+    def _climb(self, climb: Climb, start: tuple[int, ...], prefix: str) -> None:
+        """Write a climb: for every start, a walk to the end of its chain."""
+        table, starts = start
+        columns, T, align = len(climb.table[0]), self.T, self.align
+        names = ("before", "head", "inner", "after", "done")
+        before, head, inner, after, done = (f"{prefix}{word}" for word in names)
+        self.lines += [
+            f"  br label %{before}",
+            f"{before}:",
+            f"  br label %{head}",
+            f"{head}:",
+            f"  %{prefix}s = phi i64 [0, %{before}], [%{prefix}snext, %{done}]",
+            f"  %{prefix}s3 = mul i64 %{prefix}s, 3",
+            f"  %{prefix}sat = add i64 %{prefix}s3, {starts}",
+            f"  %{prefix}srow = getelementptr i32, ptr %tables, i64 %{prefix}sat",
+        ]
+        for i, word in enumerate(("first", "source", "column")):
+            self.lines += [
+                f"  %{prefix}{word}p = getelementptr i32, ptr %{prefix}srow, i64 {i}",
+                f"  %{prefix}{word}n = load i32, ptr %{prefix}{word}p, align 4",
+                f"  %{prefix}{word} = sext i32 %{prefix}{word}n to i64",
+            ]
+        for i in range(climb.size):
+            self.lines += [
+                f"  %{prefix}f{i} = add i64 %{prefix}source, {i}",
+                f"  %{prefix}g{i} = getelementptr {T}, ptr %work, i64 %{prefix}f{i}",
+                f"  %{prefix}h{i} = load {T}, ptr %{prefix}g{i}, align {align}",
+                f"  %{prefix}k{i} = getelementptr {T}, ptr %work, i64 {climb.carried + i}",
+                f"  store {T} %{prefix}h{i}, ptr %{prefix}k{i}, align {align}",
+            ]
+        self.lines += [
+            f"  br label %{inner}",
+            f"{inner}:",
+            f"  %{prefix}j = phi i64 [%{prefix}first, %{head}], [%{prefix}next, %{prefix}latch]",
+            f"  %{prefix}at = mul i64 %{prefix}j, {columns}",
+            f"  %{prefix}from = add i64 %{prefix}at, {table}",
+            f"  %{prefix}row = getelementptr i32, ptr %tables, i64 %{prefix}from",
+        ]
+        self._switch(climb.variants, prefix, f"%{prefix}row", _ClimbColumn(f"%{prefix}column", climb.order))
+        self.lines += [
+            f"{prefix}latch:",
+            f"  %{prefix}np = getelementptr i32, ptr %{prefix}row, i64 {columns - 1}",
+            f"  %{prefix}nn = load i32, ptr %{prefix}np, align 4",
+            f"  %{prefix}next = sext i32 %{prefix}nn to i64",
+            f"  %{prefix}on = icmp sge i64 %{prefix}next, 0",
+            f"  br i1 %{prefix}on, label %{inner}, label %{done}",
+            f"{done}:",
+            f"  %{prefix}snext = add i64 %{prefix}s, 1",
+            f"  %{prefix}more = icmp slt i64 %{prefix}snext, {len(climb.starts)}",
+            f"  br i1 %{prefix}more, label %{head}, label %{after}",
+            f"{after}:",
+        ]
+
+
+class _ClimbColumn:
+    """Where a climb's results go: entry (row, column) of a matrix, and its mirror image."""
+
+    def __init__(self, column: str, order: int) -> None:
+        self.column, self.order = column, order
+
+    def store(self, lines: list[str], writer: _Writer, address: _Addresses, place: Place, value: str) -> None:
+        T, align = writer.T, writer.align
+        row, a, b, c, d, p, r = (address.name() for _ in range(7))
+        lines += [
+            f"  {row} = add i64 {address.column(lines, place.column)}, {place.offset}",
+            f"  {a} = mul i64 {row}, {self.order}",
+            f"  {b} = add i64 {a}, {self.column}",
+            f"  {c} = mul i64 {self.column}, {self.order}",
+            f"  {d} = add i64 {c}, {row}",
+            f"  {p} = getelementptr {T}, ptr %o{place.argument}, i64 {b}",
+            f"  store {T} {value}, ptr {p}, align {align}",
+            f"  {r} = getelementptr {T}, ptr %o{place.argument}, i64 {d}",
+            f"  store {T} {value}, ptr {r}, align {align}",
+        ]
+
+
+class _Addresses:
+    """Addresses within one step; table columns and bases are loaded once."""
+
+    def __init__(self, writer: _Writer, prefix: str, row: str | None) -> None:
+        self._writer, self._prefix, self._row = writer, prefix, row
+        self._columns: dict[int, str] = {}
+        self._bases: dict[tuple[str, int, int, int], str] = {}
+        self._count = 0
+
+    def name(self) -> str:
+        """Return a fresh name."""
+        self._count += 1
+        return f"%{self._prefix}a{self._count}"
+
+    def column(self, lines: list[str], column: int) -> str:
+        """Return an entry of the item's table row."""
+        if column not in self._columns:
+            pointer, raw, value = self.name(), self.name(), self.name()
+            lines += [
+                f"  {pointer} = getelementptr i32, ptr {self._row}, i64 {column}",
+                f"  {raw} = load i32, ptr {pointer}, align 4, !invariant.load !0",
+                f"  {value} = sext i32 {raw} to i64",
+            ]
+            self._columns[column] = value
+        return self._columns[column]
+
+    def _base(self, lines: list[str], place: Place) -> str:
+        """Return the pointer that a place's fixed offset starts from."""
+        key = (place.kind, place.argument, place.column, place.scale)
+        if key in self._bases:
+            return self._bases[key]
+        T = self._writer.T if place.kind != "constant" else "double"
+        base = {
+            "input": f"%i{place.argument}",
+            "output": f"%o{place.argument}",
+            "constant": "%constants",
+            "work": "%work",
+        }.get(place.kind, "")
+        if place.kind == "pointer":
+            entry, base = self.name(), self.name()
+            lines.append(f"  {entry} = getelementptr ptr, ptr %in, i64 {self.column(lines, place.argument)}")
+            lines.append(f"  {base} = load ptr, ptr {entry}, align 8, !invariant.load !0")
+        elif place.column >= 0:
+            offset = self.column(lines, place.column)
+            if place.scale != 1:
+                scaled = self.name()
+                lines.append(f"  {scaled} = mul i64 {offset}, {place.scale}")
+                offset = scaled
+            moved = self.name()
+            lines.append(f"  {moved} = getelementptr {T}, ptr {base}, i64 {offset}")
+            base = moved
+        self._bases[key] = base
+        return base
+
+    def _pointer(self, lines: list[str], place: Place) -> str:
+        T = self._writer.T if place.kind != "constant" else "double"
+        base, pointer = self._base(lines, place), self.name()
+        lines.append(f"  {pointer} = getelementptr {T}, ptr {base}, i64 {place.offset}")
+        return pointer
+
+    def load(self, lines: list[str], place: Place) -> str:
+        """Write the load of a number; constants are spread over the lanes."""
+        writer, pointer, value = self._writer, self._pointer(lines, place), self.name()
+        T, width = writer.T, writer.width
+        fixed = ", !invariant.load !0" if place.kind in ("input", "pointer", "constant") else ""
+        if place.kind != "constant" or width == 1:
+            lines.append(f"  {value} = load {T}, ptr {pointer}, align {writer.align}{fixed}")
+            return value
+        one, spread = self.name(), self.name()
+        zeros = f"<{width} x i32> zeroinitializer"
+        lines += [
+            f"  {one} = load double, ptr {pointer}, align 8{fixed}",
+            f"  {spread} = insertelement {T} poison, double {one}, i32 0",
+            f"  {value} = shufflevector {T} {spread}, {T} poison, {zeros}",
+        ]
+        return value
+
+    def store(self, lines: list[str], place: Place, value: str) -> None:
+        """Write the store of a result, or its addition to what is there."""
+        T, align = self._writer.T, self._writer.align
+        pointer = self._pointer(lines, place)
+        if place.add:
+            old, new = self.name(), self.name()
+            lines += [
+                f"  {old} = load {T}, ptr {pointer}, align {align}",
+                f"  {new} = fadd {T} {old}, {value}",
+            ]
+            value = new
+        lines.append(f"  store {T} {value}, ptr {pointer}, align {align}")

@@ -1,0 +1,96 @@
+"""The language between formulations and kernels for models that are walked in a loop.
+
+A loop program evaluates small functions over many items without writing the same code once for each. It knows three
+kinds of memory beside inputs and outputs:
+
+- each item has a *row* of numbers that one loop writes and later loops read;
+- *slots* hold what an item hands on to its neighbours within a loop, and are used again when they are free;
+- *constants* are numbers of the item's own that differ between items of a kind.
+
+A `Variant` is a function together with where its arguments come from and where its results go. An item's entry in a
+loop's table says which variant it takes, and where its own numbers start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import casadi as ca
+
+__all__ = ["Climb", "Loop", "LoopProgram", "Place", "Segment", "Variant"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a number is: in a kind of memory, at a fixed offset, plus an offset from the item's table entry.
+
+    `kind` is "input" or "output" (of argument `argument`), "pointer" (of the input whose number is in column
+    `argument` of the table), "constant" or "work". `column` is the table's column with the item's offset, or -1.
+    `scale` multiplies that offset. `add` lets a result be added to what is there.
+    """
+
+    kind: str
+    offset: int
+    column: int = -1
+    argument: int = 0
+    scale: int = 1
+    add: bool = False
+
+
+Places: TypeAlias = tuple[tuple[Place, ...], ...]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A function of one item: `sources` for each element of each argument, `targets` for each result's element."""
+
+    function: ca.Function
+    sources: Places
+    targets: Places
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A function evaluated once, with fixed places."""
+
+    variant: Variant
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One variant per item, in the table's order; column 0 of the table is the variant's number."""
+
+    variants: tuple[Variant, ...]
+    table: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Climb:
+    """For every start, walk a chain of items to its end.
+
+    A row of `starts` is (first item, where the carried numbers start in work, offset of the column, steps). The
+    items' `table` is as in a loop, its last column being the next item. The carried numbers are at `carried` in work,
+    `size` of them. Results at "output" places are offset, beside their own column, by `row_scale` times nothing and by
+    the start's column; "mirror" places are their transposes.
+    """
+
+    variants: tuple[Variant, ...]
+    table: tuple[tuple[int, ...], ...]
+    starts: tuple[tuple[int, ...], ...]
+    carried: int
+    size: int
+    order: int
+
+
+Step: TypeAlias = Segment | Loop | Climb
+
+
+@dataclass(frozen=True)
+class LoopProgram:
+    """Steps in order, the memory they need, and the items' constants."""
+
+    steps: tuple[Step, ...]
+    work_size: int
+    constants: tuple[float, ...]
+    zeroed: tuple[tuple[int, int], ...] = ()  # outputs (argument, size) to be cleared first

@@ -1,0 +1,89 @@
+"""A few mechanisms for tests of kernels and calls, with what is needed to look at bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+import whippletree as wt
+from whippletree.kernels.kernel import Kernel, Signature
+from whippletree.kernels.unrolled import StraightLine
+
+
+def arm(joints: int = 3, name: str = "arm", prescribed: tuple[int, ...] = ()) -> wt.Mechanism:
+    """Return a chain of revolute joints with mixed axes, and a frame at its tip."""
+    m = wt.Mechanism(name)
+    before: Any = m.ground
+    for i in range(joints):
+        link = m.body(f"link {i}", wt.rod(0.5, mass=1.0 + 0.1 * i) + wt.sphere(0.1, mass=0.5, at=(0.2, 0.1, 0.05)))
+        at = (0.5, 0.0, 0.1) if i else (0.0, 0.0, 0.0)
+        m.revolute(f"joint {i}", before, link, at=at, axis="zyx"[i % 3], prescribed=i in prescribed)
+        before = link
+    if joints:
+        turned = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+        m.frame("tip", on=before, at=(0.5, 0.1, -0.2), rotation=turned)
+    return m
+
+
+def floating(name: str = "floating") -> wt.Mechanism:
+    """Return a free body with a spherical and a prismatic branch: two quaternions."""
+    m = wt.Mechanism(name)
+    base = m.body("base", wt.box((0.3, 0.2, 0.1), mass=3.0))
+    m.free("flight", m.ground, base)
+    ball = m.body("ball", wt.box((0.1, 0.1, 0.4), mass=1.0, at=(0.0, 0.0, -0.2)))
+    m.spherical("socket", base, ball, at=(0.1, 0.0, 0.0))
+    piston = m.body("piston", wt.cylinder(0.05, 0.2, mass=0.7))
+    m.prismatic("slide", base, piston, at=(-0.1, 0.0, 0.0), axis=(1.0, 1.0, 0.0))
+    return m
+
+
+def loaded(name: str = "loaded") -> wt.Mechanism:
+    """Return an arm with its payload and gravity as parameters."""
+    m = arm(3, name)
+    payload, g = m.parameter("payload", 2.0), m.parameter("g", 9.81)
+    m.gravity = (0.0, 0.0, -g)
+    m.fixed("grip", "link 2", m.body("load", wt.sphere(0.1, mass=payload)), at=(0.5, 0.0, 0.0))
+    return m
+
+
+def state(system: wt.System, seed: int = 0, batch: tuple[int, ...] = ()) -> tuple[Any, Any, Any]:
+    """Return random q, v and tau."""
+    rng = np.random.default_rng(seed)
+    count = int(np.prod(batch)) if batch else 1
+    q = np.array([system.random(rng) for _ in range(count)]).reshape(*batch, system.nq)
+    return q, rng.normal(size=(*batch, system.nv)), rng.normal(size=(*batch, system.nv))
+
+
+def kernel_of(function: ca.Function, **options: Any) -> Kernel:
+    """Return a kernel of any CasADi function, without a disk cache."""
+    inputs = tuple((function.name_in(i), function.numel_in(i)) for i in range(function.n_in()))
+    outputs = tuple((function.name_out(i), function.numel_out(i)) for i in range(function.n_out()))
+    return Kernel("test", Signature(inputs, outputs), lambda: StraightLine(function), None, **options)
+
+
+def run_one(kernel: Kernel, *inputs: Any) -> list[np.ndarray]:
+    """Evaluate one state the plain way and return the outputs."""
+    outputs = [np.full(size, np.nan) for size in kernel.output_sizes]
+    kernel.one([np.atleast_1d(np.asarray(x, dtype=np.float64)) for x in inputs], outputs)
+    return outputs
+
+
+def run_many(kernel: Kernel, *inputs: Any, threads: int = 1) -> list[np.ndarray]:
+    """Evaluate a batch (rows) and return the outputs."""
+    arrays = [np.ascontiguousarray(x, dtype=np.float64) for x in inputs]
+    count = max(len(a) for a in arrays if a.ndim > 1)
+    outputs = [np.full((count, size), np.nan) for size in kernel.output_sizes]
+    kernel.many(arrays, outputs, count, threads)
+    return outputs
+
+
+def bits(array: Any) -> np.ndarray:
+    """Return the numbers' bits, so that comparisons tell -0.0 from 0.0."""
+    return np.ascontiguousarray(array, dtype=np.float64).view(np.int64)
+
+
+def same_bits(a: Any, b: Any) -> bool:
+    """Tell whether two arrays are equal bit by bit."""
+    return np.shape(a) == np.shape(b) and bool((bits(a) == bits(b)).all())
