@@ -1,10 +1,12 @@
 """Joint reactions of an arm: what the bearings have to carry, at rest and in motion.
 
-A reaction is the whole wrench that a joint transmits to its child body, the motor's torque included, at the joint
-point and in ground axes. Two things are easy to check by hand:
+A reaction is the whole wrench that a joint transmits to its child body, the motor's torque included, at
+the joint point and in ground axes. Two things are easy to check by hand:
 
-- at rest, the first joint carries the weight of everything, and its moment balances that weight about the joint;
-- in motion, the first joint's force is the rate of the total linear momentum, less the weight (Newton's second law).
+- at rest, the first joint carries the weight of everything, and its moment balances that weight about
+  the joint;
+- in motion, the first joint's force is the rate of the total linear momentum, less the weight (Newton's
+  second law).
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ def main() -> dict[str, Any]:
     for name, reaction in motion.items():
         print(f"  {name:<10}", *(f"{x:10.4f}" for x in (*reaction.force, *reaction.moment)))
 
-    # Newton's second law for everything at once: the rate of momentum by a central difference along the motion.
+    # Newton's second law for everything at once: the rate of momentum by a central difference.
     a = system.forward_dynamics(q, v)
     h = 1e-4
     ahead = system.momentum(q + h * v + h * h / 2 * a, v + h * a).linear

@@ -5,9 +5,10 @@ A kernel is machine code with the signature
     void kernel(const double *const *in, double *const *out, double *work,
                 const double *constants, const int32_t *tables)
 
-It keeps no state of its own: scratch memory is the caller's, so several threads can use one kernel. This example calls
-it with `ctypes`; a loop compiled by Numba or written in C does the same with the same five pointers. Nothing is checked
-on this path: sizes, and that the numbers are finite, are the caller's business.
+It keeps no state of its own: scratch memory is the caller's, so several threads can use one kernel. This
+example calls it with `ctypes`; a loop compiled by Numba or written in C does the same with the same five
+pointers. Nothing is checked on this path: sizes, and that the numbers are finite, are the caller's
+business.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A crank whose motion is given: which torque does its motor need?
 
-A hinge declared with `prescribed=True` has no torque as input: its acceleration is given, and the driving torque comes
-out. Here a crank turns half a turn along a smooth profile and a rod swings freely at its end. The work of the motor
-must be the change of energy, whatever the rod does.
+A hinge declared with `prescribed=True` has no torque as input: its acceleration is given, and the
+driving torque comes out. Here a crank turns half a turn along a smooth profile and a rod swings freely
+at its end. The work of the motor must be the change of energy, whatever the rod does.
 """
 
 from __future__ import annotations

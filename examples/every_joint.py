@@ -1,7 +1,7 @@
 """A tree with branches and every joint type, and the identities that hold for any mechanism.
 
-The order of `q` and `v` is the order in which joints are declared; names are easier: `coordinates`, `velocities`,
-`q_slice`, `v_slice`. Quaternions make `q` longer than `v`.
+The order of `q` and `v` is the order in which joints are declared; names are easier: `coordinates`,
+`velocities`, `q_slice`, `v_slice`. Quaternions make `q` longer than `v`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The same equations elsewhere: as a CasADi function in an optimisation, and as C source.
 
-`system.function(name)` is the trace itself, a CasADi Function with named inputs and outputs: it can be called,
-differentiated and put into larger expressions. Here CasADi's `nlpsol` (with IPOPT, which comes with CasADi) finds the
-posture in which a three-joint arm reaches a point with the least effort of its motors.
+`system.function(name)` is the trace itself, a CasADi Function with named inputs and outputs: it can be
+called, differentiated and put into larger expressions. Here CasADi's `nlpsol` (with IPOPT, which comes
+with CasADi) finds the posture in which a three-joint arm reaches a point with the least effort of its
+motors.
 
 `system.c_source(name)` is plain C without dependencies, for a controller or another language.
 """

@@ -1,10 +1,12 @@
 """Parameters kept as inputs: one compilation, any payload.
 
-A mass, a length or any other number of the description can be a named parameter. It stays an input of every kernel, so
-it can change from call to call, and from state to state within a batch, without compiling anything again. Here the
-payload of a crane and the reach of its boom are swept together to find the heaviest payload that the hoist can hold.
+A mass, a length or any other number of the description can be a named parameter. It stays an input of
+every kernel, so it can change from call to call, and from state to state within a batch, without
+compiling anything again. Here the payload of a crane and the reach of its boom are swept together to
+find the heaviest payload that the hoist can hold.
 
-`build(fold=True)` goes the other way: the parameters' values are folded into the code, which is then smaller.
+`build(fold=True)` goes the other way: the parameters' values are folded into the code, which is then
+smaller.
 """
 
 from __future__ import annotations
@@ -18,12 +20,12 @@ import whippletree as wt
 G, BOOM_MASS, HOIST_LIMIT = 9.81, 40.0, 4000.0
 
 
-def describe() -> wt.Mechanism:
-    """A boom with a payload at its end; reach and payload are parameters."""
+def describe(payload: float = 50.0) -> wt.Mechanism:
+    """A boom with a payload at its end; reach and payload are parameters with default values."""
     m = wt.Mechanism("crane")
-    payload = m.parameter("payload", 50.0)
+    mass = m.parameter("payload", payload)
     reach = m.parameter("reach", 3.0)
-    beam, load = wt.rod(length=reach, mass=BOOM_MASS, axis="x"), wt.point_mass(payload, at=(reach, 0, 0))
+    beam, load = wt.rod(length=reach, mass=BOOM_MASS, axis="x"), wt.point_mass(mass, at=(reach, 0, 0))
     boom = m.body("boom", beam + load)
     m.revolute("hoist", m.ground, boom, axis="-y")  # positive lifts the boom
     return m

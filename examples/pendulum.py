@@ -1,7 +1,7 @@
 """A pendulum: the smallest mechanism, checked against closed forms.
 
-A uniform rod hangs on a hinge. Its angle is measured from straight down, positive when the rod swings towards -x
-(a right-handed turn about y takes -z to -x). Textbooks give
+A uniform rod hangs on a hinge. Its angle is measured from straight down, positive when the rod swings
+towards -x (a right-handed turn about y takes -z to -x). Textbooks give
 
     acceleration      -(3 g / 2 L) sin(angle)
     hinge force       what accelerates the centre of mass, minus the weight

@@ -1,10 +1,12 @@
-"""A satellite with an arm, floating freely: moving the arm turns the satellite, and momentum stays what it was.
+"""A satellite with an arm, floating freely: its arm turns it, and its momentum stays what it was.
 
-The base hangs on nothing: a free joint leads to it from the ground. Motors at the arm's joints push arm and base
-against each other, so neither the linear momentum nor the angular momentum about the centre of mass can change.
+The base hangs on nothing: a free joint leads to it from the ground. Motors at the arm's joints push arm
+and base against each other, so neither the linear momentum nor the angular momentum about the centre of
+mass can change.
 
-The motion is found with a small fourth-order Runge-Kutta method. The state of the free joint holds a unit quaternion;
-`coordinate_rates` gives its rate and `normalize` takes away the length that a step adds.
+The motion is found with a small fourth-order Runge-Kutta method. The state of the free joint holds a
+unit quaternion; `coordinate_rates` gives its rate and `normalize` takes away the length that a step
+adds.
 """
 
 from __future__ import annotations

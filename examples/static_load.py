@@ -1,8 +1,9 @@
 """A load at a named frame, and the torques that hold it.
 
-An external wrench is given at a frame or body, [moment; force] at its origin in ground axes. The principle of virtual
-work says which joint torques balance it: gravity's share minus J^T times the wrench. The engine gets the same from its
-force sweep, without a Jacobian; with those torques nothing accelerates, and the base carries weight and load.
+An external wrench is given at a frame or body, [moment; force] at its origin in ground axes. The
+principle of virtual work says which joint torques balance it: gravity's share minus J^T times the
+wrench. The engine gets the same from its force sweep, without a Jacobian; with those torques nothing
+accelerates, and the base carries weight and load.
 """
 
 from __future__ import annotations

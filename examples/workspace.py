@@ -1,7 +1,8 @@
 """Sampling a workspace: thousands of poses and Jacobians in one call.
 
-Calls take one state (n,) or any batch (..., n). This samples the joint angles of a six-joint arm, asks where its tool
-is and how well it can move there (the manipulability of the tool point, sqrt(det J J^T)), and looks for the best spot.
+Calls take one state (n,) or any batch (..., n). This samples the joint angles of a six-joint arm, asks
+where its tool is and how well it can move there (the manipulability of the tool point, sqrt(det J J^T)),
+and looks for the best spot.
 """
 
 from __future__ import annotations

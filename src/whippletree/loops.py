@@ -1,14 +1,14 @@
 """The language between formulations and kernels for models that are walked in a loop.
 
-A loop program evaluates small functions over many items without writing the same code once for each. It knows three
-kinds of memory beside inputs and outputs:
+A loop program evaluates small functions over many items without writing the same code once for each. It knows
+three kinds of memory beside inputs and outputs:
 
 - each item has a *row* of numbers that one loop writes and later loops read;
 - *slots* hold what an item hands on to its neighbours within a loop, and are used again when they are free;
 - *constants* are numbers of the item's own that differ between items of a kind.
 
-A `Variant` is a function together with where its arguments come from and where its results go. An item's entry in a
-loop's table says which variant it takes, and where its own numbers start.
+A `Variant` is a function together with where its arguments come from and where its results go. An item's
+entry in a loop's table says which variant it takes, and where its own numbers start.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Place:
     """Where a number is: in a kind of memory, at a fixed offset, plus an offset from the item's table entry.
 
     `kind` is "input" or "output" (of argument `argument`), "pointer" (of the input whose number is in column
-    `argument` of the table), "constant" or "work". `column` is the table's column with the item's offset, or -1.
-    `scale` multiplies that offset. `add` lets a result be added to what is there.
+    `argument` of the table), "constant" or "work". `column` is the table's column with the item's offset, or
+    -1. `scale` multiplies that offset. `add` lets a result be added to what is there.
     """
 
     kind: str
@@ -43,7 +43,7 @@ Places: TypeAlias = tuple[tuple[Place, ...], ...]
 
 @dataclass(frozen=True)
 class Variant:
-    """A function of one item: `sources` for each element of each argument, `targets` for each result's element."""
+    """A function of one item: `sources` of the arguments' elements, `targets` of the results'."""
 
     function: ca.Function
     sources: Places
@@ -69,10 +69,10 @@ class Loop:
 class Climb:
     """For every start, walk a chain of items to its end.
 
-    A row of `starts` is (first item, where the carried numbers start in work, offset of the column, steps). The
-    items' `table` is as in a loop, its last column being the next item. The carried numbers are at `carried` in work,
-    `size` of them. Results at "output" places are offset, beside their own column, by `row_scale` times nothing and by
-    the start's column; "mirror" places are their transposes.
+    A row of `starts` is (first item, where the carried numbers start in work, offset of the column, steps).
+    The items' `table` is as in a loop, its last column being the next item. The carried numbers are at
+    `carried` in work, `size` of them. Results at "output" places are offset, beside their own column, by
+    `row_scale` times nothing and by the start's column; "mirror" places are their transposes.
     """
 
     variants: tuple[Variant, ...]

@@ -51,8 +51,23 @@ JOINTS: dict[str, Callable[[Rng], pin.JointModel]] = {
 """How each shared joint is drawn."""
 
 
+def random_parents(rng: Rng, n_bodies: int) -> list[int]:
+    """The parents of joints 1 to n in a random tree, numbered depth first: Pinocchio's `crba` relies on it."""
+    branching = rng.uniform(0.0, 0.7)
+    children: list[list[int]] = [[] for _ in range(n_bodies + 1)]
+    for i in range(n_bodies):
+        hangs_on = int(rng.integers(0, i + 1)) if rng.random() < branching else i
+        children[hangs_on].append(i + 1)
+    parents, waiting = [], [(child, 0) for child in reversed(children[0])]
+    while waiting:
+        body, parent = waiting.pop()
+        parents.append(parent)
+        waiting += [(child, len(parents)) for child in reversed(children[body])]
+    return parents
+
+
 def random_pinocchio_model(seed: int, n_bodies: int, *, joints: tuple[str, ...] = tuple(JOINTS)) -> pin.Model:
-    """A random tree; the first body floats in one model of three, and half of the bodies may branch off.
+    """A random tree with up to 70 % of the bodies branching off anywhere; one first body in three floats.
 
     On the last body and on a random one there are frames, "tip" and "tool".
     """
@@ -60,11 +75,9 @@ def random_pinocchio_model(seed: int, n_bodies: int, *, joints: tuple[str, ...] 
     model = pin.Model()
     model.name = f"random {seed}"
     model.gravity.linear = rng.uniform(-10.0, 10.0, 3)
-    branching = rng.uniform(0.0, 0.7)
     floating = rng.random() < 1 / 3
-    for i in range(n_bodies):
+    for i, parent in enumerate(random_parents(rng, n_bodies)):
         kind = "FreeFlyer" if floating and i == 0 else str(rng.choice(joints))
-        parent = int(rng.integers(0, i + 1)) if rng.random() < branching else i
         k = model.addJoint(parent, JOINTS[kind](rng), pin.SE3(random_pose(rng)), f"joint {i}")
         own = random_mass_properties(rng)
         inertia = pin.Inertia(own["mass"], own["com"], own["inertia"])

@@ -1,1 +1,1 @@
-"""Questions about a mechanism: mobility, equilibrium, linearisation, modes and sensitivities will live here."""
+"""Questions about a mechanism: mobility, equilibrium, linearisation, modes and so on will live here."""

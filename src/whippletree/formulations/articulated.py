@@ -36,7 +36,7 @@ __all__ = ["Dynamics", "driving_forces", "forward_dynamics", "hinge_inertias", "
 
 
 class Place(NamedTuple):
-    """Kept by the first sweep: configuration, velocity-dependent acceleration and force, axes in the ground."""
+    """Kept by the first sweep: configuration, velocity-dependent terms, axes in the ground."""
 
     x: ca.SX
     a: ca.SX
@@ -67,7 +67,7 @@ class Hinge(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Kept by the third sweep: joint acceleration, force across the joint (at the node, in node axes), its effort."""
+    """Kept by the third sweep: joint acceleration, force across the joint (in node axes), its effort."""
 
     acceleration: ca.SX
     f: ca.SX
@@ -108,7 +108,7 @@ def reactions(walk: Walk) -> Any:
 
 
 def hinge_inertias(walk: Walk) -> Any:
-    """Return each hinge's smallest pivot beside the inertia that hangs on it (n): tiny means that it moves nothing."""
+    """Return each hinge's smallest pivot relative to what hangs on it (n): tiny if it moves nothing."""
     place = walk.outward(locate, Motion.rest())
     _, hinge = walk.inward(absorb_hinge, Articulated.nothing(), place)
     return walk.stacked(hinge, "pivot", 1)
@@ -142,7 +142,9 @@ def absorb_hinge(node: Node, children: Articulated, place: Place) -> tuple[Artic
     return Articulated(shift.inertia(P_plus), shift.force(z_plus)), Hinge(G, nu, P, z, pivot)
 
 
-def release_hinge(node: Node, parent: tuple[ca.SX], place: Place, hinge: Hinge) -> tuple[tuple[ca.SX], Outcome]:
+def release_hinge(
+    node: Node, parent: tuple[ca.SX], place: Place, hinge: Hinge
+) -> tuple[tuple[ca.SX], Outcome]:
     """Find the joint acceleration, the node's acceleration, and the force across the joint (13, 18)."""
     H = node.joint_map(place.x)
     alpha = node.shift(place.x).motion(parent[0]) + place.a

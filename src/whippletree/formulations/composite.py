@@ -1,12 +1,12 @@
 """Composite-body formulation (Garcia de Jalon and Bayo, 8.1-8.6).
 
-Inverse dynamics tau = tau(q, v, v') by the recursive Newton-Euler method (8.1); the bias force is its value at zero
-acceleration (8.5); the mass matrix comes column by column from composite inertias (8.6, each column with the bodies
-beyond the joint taken as one); forward dynamics solves M v' = tau - b (8.4) by a factorisation M = L^T D L that keeps
-the zeros between branches.
+Inverse dynamics tau = tau(q, v, v') by the recursive Newton-Euler method (8.1); the bias force is its value
+at zero acceleration (8.5); the mass matrix comes column by column from composite inertias (8.6, each column
+with the bodies beyond the joint taken as one); forward dynamics solves M v' = tau - b (8.4) by a
+factorisation M = L^T D L that keeps the zeros between branches.
 
-Symbols: alpha acceleration of a node, f force that its parent exerts on it, I composite inertia, F = I H the force
-that a unit joint acceleration needs.
+Symbols: alpha acceleration of a node, f force that its parent exerts on it, I composite inertia, F = I H the
+force that a unit joint acceleration needs.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def freedom_parents(
 
 
 def sparse_solve(M: ca.SX, b: ca.SX, above: Sequence[int], freedoms: Sequence[int]) -> dict[int, ca.SX]:
-    """Solve M x = b by M = L^T D L, where row i of L has entries only on the way from freedom i to the ground.
+    """Solve M x = b by M = L^T D L, where row i of L has entries only on i's way to the ground.
 
     Eliminating from the tips inward makes no fill, so the zeros between branches cost nothing.
     """

@@ -1,6 +1,7 @@
 """Kinematics: poses, twists, accelerations and Jacobians of frames; centre of mass, momentum and energy.
 
-Symbols: R, p axes and origin of a node in the ground frame; V = [w; u] twist of a node at its origin, in node axes.
+Symbols: R, p axes and origin of a node in the ground frame; V = [w; u] twist of a node at its origin, in node
+axes.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def momentum(walk: Walk) -> tuple[Any, Any, Any]:
     """Return mass, first moment, and momentum [angular about the ground's origin; linear], in ground axes."""
     moving = twists(walk)
     empty = (ca.SX.zeros(1), ca.SX.zeros(3), ca.SX.zeros(6))
-    return walk.inward(add_momentum, empty, moving)[0]  # type: ignore[return-value]
+    return walk.inward(add_momentum, empty, moving)[0]
 
 
 def place(node: Node, parent: Pose) -> tuple[Pose, Placed]:
@@ -122,7 +123,9 @@ def accelerate(node: Node, parent: tuple[Motion, ca.SX]) -> tuple[tuple[Motion, 
     return (motion, alpha), Accelerating(motion.axes, motion.rate, alpha)
 
 
-def add_energy(node: Node, beyond: tuple[ca.SX, ca.SX], kept: Moving) -> tuple[tuple[ca.SX, ca.SX], tuple[()]]:
+def add_energy(
+    node: Node, beyond: tuple[ca.SX, ca.SX], kept: Moving
+) -> tuple[tuple[ca.SX, ca.SX], tuple[()]]:
     """Add a node's kinetic energy and first moment of mass to those beyond it."""
     kinetic = 0.5 * ca.dot(kept.V, node.inertia.times(kept.V))
     return (beyond[0] + kinetic, beyond[1] + _first_moment(node.inertia, kept)), ()

@@ -1,10 +1,11 @@
 """Nodes: what the sweeps walk over.
 
-A node offers its joint map H, its shift phi from the parent, its inertia M, and its velocity-dependent accelerations
-a and forces b. The sweeps do not tell kinds of nodes apart. There is one kind so far: a rigid body behind a joint.
+A node offers its joint map H, its shift phi from the parent, its inertia M, and its velocity-dependent
+accelerations a and forces b. The sweeps do not tell kinds of nodes apart. There is one kind so far: a rigid
+body behind a joint.
 
-Accelerations are [angular acceleration; acceleration of the material point at the node's origin], in node axes. With
-them, neither a nor b needs a linear velocity:
+Accelerations are [angular acceleration; acceleration of the material point at the node's origin], in node
+axes. With them, neither a nor b needs a linear velocity:
 
     alpha = phi* alpha_parent + H v' + a          f = M alpha + b
 """
@@ -23,7 +24,7 @@ __all__ = ["Load", "Motion", "Node"]
 
 
 class Motion(NamedTuple):
-    """What a node hands to its children: its turning rate in its own axes, and its axes in the ground frame."""
+    """What a node hands to its children: its turning rate in its own axes, its axes in the ground frame."""
 
     rate: ca.SX  # (3,)
     axes: ca.SX  # (3, 3)
@@ -46,8 +47,8 @@ class Load:
 class Node:
     """A rigid body behind a joint, with its constants and its share of the state.
 
-    The node's frame is the joint frame on the node's side. `rotation` and `point` place the joint frame of the
-    other side in the parent node's frame.
+    The node's frame is the joint frame on the node's side. `rotation` and `point` place the joint frame of
+    the other side in the parent node's frame.
     """
 
     joint: Joint

@@ -1,4 +1,4 @@
-"""From the force across a node's joint to the described reaction: on the described child, at its joint point."""
+"""From the force across a node's joint to the reaction on the described child, at its joint point."""
 
 from __future__ import annotations
 

@@ -16,14 +16,14 @@ import casadi as ca
 from whippletree.elements.joints import Joint, Reversed, Screw
 from whippletree.formulations.node import Load, Node
 from whippletree.formulations.records import flatten, rebuild
-from whippletree.formulations.skeleton import Skeleton, column, rigid_inertia
+from whippletree.formulations.skeleton import Bone, Skeleton, column, rigid_inertia
 from whippletree.loops import Climb, Loop, LoopProgram, Place, Segment, Step, Variant
 from whippletree.spatial.scalars import Scalar
 
 __all__ = ["Rolled"]
 
-FEW = 12
-"""Up to this many different rotations are folded, each making a kind of its own."""
+FEW = 16
+"""Up to this many kinds, what nodes have in common is folded into the code."""
 
 # Columns of the tables.
 _VARIANT, _ROW, _CONSTANT, _Q, _V, _ARRIVING, _LEAVING, _STACK, _LOADS = range(9)
@@ -122,14 +122,16 @@ class Rolled:
         return loads
 
     def _find_kinds(self) -> list[Kind]:
-        rotations = {bone.placement.rotation for bone in self.bones}
-        few = len(rotations) <= FEW
+        """Group nodes that take the same steps; zeros and rotations that few nodes differ in make kinds of their own."""
         groups: dict[Hashable, list[int]] = {}
-        for k, bone in enumerate(self.bones):
-            inner = bone.joint.joint if isinstance(bone.joint, Reversed) else bone.joint
-            rotation = bone.placement.rotation if few else None
-            key = (type(inner), bone.reverse, bone.use.prescribed, len(self._loads.get(k, ())), rotation)
-            groups.setdefault(key, []).append(k)
+        for fold in (_folded_zeros, _folded_rotation, _folded_nothing):
+            groups = {}
+            for k, bone in enumerate(self.bones):
+                inner = bone.joint.joint if isinstance(bone.joint, Reversed) else bone.joint
+                key = (type(inner), bone.reverse, bone.use.prescribed, len(self._loads.get(k, ())), fold(bone))
+                groups.setdefault(key, []).append(k)
+            if len(groups) <= FEW:
+                break
         return [self._make_kind(number, bones) for number, bones in enumerate(groups.values())]
 
     def _numbers(self, k: int) -> list[Scalar]:
@@ -328,6 +330,25 @@ class Rolled:
         epilogue = None if output is None else ca.vec(ca.densify(ca.SX(output)))
         layout.find_live(epilogue)
         return layout.program(epilogue, sizes)
+
+
+def _folded_zeros(bone: Bone) -> Hashable:
+    """Nodes of a kind share their rotation and the zeros of their placement and first moment."""
+    return (bone.placement.rotation, _zeros(bone.placement.point), _zeros(bone.inertia[1:4]))
+
+
+def _folded_rotation(bone: Bone) -> Hashable:
+    """Nodes of a kind share their rotation."""
+    return bone.placement.rotation
+
+
+def _folded_nothing(bone: Bone) -> Hashable:
+    """Nodes of a kind need share nothing."""
+    return None
+
+
+def _zeros(values: Sequence[Scalar]) -> tuple[bool, ...]:
+    return tuple(isinstance(x, float) and x == 0.0 for x in values)
 
 
 def _same_constant(a: ca.SX, b: ca.SX) -> bool:

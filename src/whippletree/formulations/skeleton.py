@@ -83,6 +83,10 @@ class Skeleton:
         return Unrolled(nodes, parents, slices, self.nv, column(self.gravity), self.positions)
 
 
+    def by_position(self, position: int) -> Bone:
+        """Return the node at a position among the declared joints."""
+        return self.bones[self.positions.index(position)]
+
     def toward(self, name: str) -> Skeleton:
         """Return only the nodes on the way from the ground to a body or frame."""
         index, placement = self.where[name]

@@ -4,8 +4,9 @@ A step is a pure function of a node, of what arrives at it, and of what earlier 
 
     step(node, arriving, *kept) -> (leaving, keep)
 
-Outward, a node receives what its parent leaves. Inward, it receives the sum of what its children leave. A walk
-drives the steps; this module holds the unrolled one, which calls them node by node. The rolled one is in `rolled`.
+Outward, a node receives what its parent leaves. Inward, it receives the sum of what its children leave. A
+walk drives the steps; this module holds the unrolled one, which calls them node by node. The rolled one is in
+`rolled`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import casadi as ca
 
 from whippletree.formulations.node import Node
+from whippletree.spatial import mirror
 
 __all__ = ["Kept", "Unrolled", "Walk", "add_records"]
 
@@ -50,7 +52,7 @@ class Walk(Protocol):
     def inward(
         self, step: Callable[..., tuple[Leaving, Keep]], empty: Leaving, *kept: Kept[Any]
     ) -> tuple[Leaving, Kept[Keep]]:
-        """Walk from the tips to the ground; `empty` arrives at a tip. Also return what arrives at the ground."""
+        """Walk from the tips to the ground; `empty` arrives at a tip. Return also what reaches the ground."""
         ...
 
     def climb(
@@ -133,7 +135,7 @@ class Unrolled:
             carried, j = start.records[k], k
             while j >= 0:
                 carried, block = step(self.nodes[j], carried, *(field.records[j] for field in kept))
-                A[self.v_slices[j], self.v_slices[k]] = block
+                A[self.v_slices[j], self.v_slices[k]] = mirror(block) if j == k else block
                 if j != k:
                     A[self.v_slices[k], self.v_slices[j]] = block.T
                 j = self.parents[j]

@@ -1,7 +1,8 @@
 """The batch driver: states from rows into lanes, through the lane kernel, and back into rows.
 
-Rows are transposed block by block. The last, partial block repeats its last state, so every state passes through the
-same instructions whatever its place. Numbers that are not finite are noticed on the way in and out.
+Rows are transposed block by block. The last, partial block repeats its last state, so every state passes
+through the same instructions whatever its place. Numbers that are not finite are noticed on the way in and
+out.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ def lane_buffer(inputs: Sequence[int], outputs: Sequence[int], width: int, work:
 def batch_ir(inputs: Sequence[int], outputs: Sequence[int], width: int, kernel: str, work: int = 0) -> str:
     """Return the driver's text: `batch`, and the functions that transpose blocks.
 
-    batch(in, in_strides, out, out_strides, start, stop, buffer, constants, tables) returns -1, or twice the index of
-    a state near which an input is not finite, or that plus one for an output.
+    batch(in, in_strides, out, out_strides, start, stop, buffer, constants, tables) returns -1, or twice the
+    index of a state near which an input is not finite, or that plus one for an output.
     """
     T = vector_type(width)
     n_in, n_out = len(inputs), len(outputs)
@@ -134,7 +135,7 @@ def _check(lines: list[str], sums: list[str], T: str, width: int, tag: str, bad:
 
 
 def _mover_ir(name: str, width: int) -> str:
-    """Return `pack` (rows to lanes) or `unpack` (lanes to rows); both return zeros, or NaN where not finite."""
+    """Return `pack` (rows to lanes) or `unpack` (back); both return zeros, or NaN where not finite."""
     T, zero = vector_type(width), number(0.0, width)
     suffix = f"v{width}f64"
     pack = name == "pack"
@@ -229,7 +230,9 @@ def _transpose(lines: list[str], rows: list[str], T: str, width: int) -> list[st
             for row, mask in ((a, low), (b, high)):
                 name = f"%h{stride}_{row}"
                 picks = ", ".join(f"i32 {k}" for k in mask)
-                lines.append(f"  {name} = shufflevector {T} {rows[a]}, {T} {rows[b]}, <{width} x i32> <{picks}>")
+                lines.append(
+                    f"  {name} = shufflevector {T} {rows[a]}, {T} {rows[b]}, <{width} x i32> <{picks}>"
+                )
                 new[row] = name
         rows = new
         stride *= 2

@@ -166,15 +166,19 @@ def _read_private(path: Path) -> bytes | None:
         handle = os.open(path, flags)
     except OSError:
         return None
-    with os.fdopen(handle, "rb") as file:
-        info = os.fstat(file.fileno())
+    try:
+        info = os.fstat(handle)
         trusted = stat.S_ISREG(info.st_mode)
         if os.name == "posix":
             trusted = trusted and info.st_uid == os.geteuid() and not info.st_mode & 0o077
-        try:
-            return file.read() if trusted else None
-        except OSError:
+        if not trusted:
             return None
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read()
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
 
 
 def _encode(entry: Mapping[str, bytes]) -> bytes:

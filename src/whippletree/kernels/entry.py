@@ -28,6 +28,7 @@ __all__ = ["DONE", "LONG_WAY", "NOT_FINITE_INPUT", "NOT_FINITE_RESULT", "Entry",
 DONE, LONG_WAY, NOT_FINITE_INPUT, NOT_FINITE_RESULT = range(4)
 
 _FASTCALL = 0x0080
+_FIXED = 6  # entries of the table before the defaults
 _DATA, _NDIM, _DIMENSIONS, _DESCRIPTION, _FLAGS = 16, 24, 32, 56, 64
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 
@@ -59,8 +60,8 @@ def supported() -> bool:
 def entry_ir(inputs: Sequence[int], outputs: Sequence[int], kernel: str) -> str:
     """Return the text of `entry(self, arguments, count)` for a kernel with inputs and outputs of these sizes.
 
-    `self` holds the address of a table: array type, float64 description, None, node constants, index tables, then a
-    default pointer for each input (zero where None is not allowed).
+    `self` holds the address of a table: array type, float64 description, None, node constants, index tables, scratch
+    memory, then a default pointer for each input (zero where None is not allowed).
     """
     n = len(inputs)
     lines = [
@@ -71,7 +72,7 @@ def entry_ir(inputs: Sequence[int], outputs: Sequence[int], kernel: str) -> str:
         f"  %ko = alloca [{len(outputs)} x ptr], align 16",
         "  %table = call ptr @PyLong_AsVoidPtr(ptr %self)",
     ]
-    for i, name in enumerate(("array", "float64", "none", "constants", "tables")):
+    for i, name in enumerate(("array", "float64", "none", "constants", "tables", "work")):
         lines.append(f"  %{name}p = getelementptr ptr, ptr %table, i64 {i}")
         lines.append(f"  %{name} = load ptr, ptr %{name}p, align 8")
     lines.append(f"  %counted = icmp eq i64 %count, {n + len(outputs)}")
@@ -89,13 +90,13 @@ def entry_ir(inputs: Sequence[int], outputs: Sequence[int], kernel: str) -> str:
     for a in range(len(outputs)):
         lines.append(f"  %ko{a} = getelementptr ptr, ptr %ko, i64 {a}")
         lines.append(f"  store ptr %d{n + a}, ptr %ko{a}, align 8")
-    lines.append(f"  call void @{kernel}(ptr %ki, ptr %ko, ptr null, ptr %constants, ptr %tables)")
+    lines.append(f"  call void @{kernel}(ptr %ki, ptr %ko, ptr %work, ptr %constants, ptr %tables)")
     results = [(f"%d{n + a}", size) for a, size in enumerate(outputs)]
     _finite_ir(lines, results, "o", "done", "wrong")
     for label, code in (("done", DONE), ("long", LONG_WAY), ("bad", NOT_FINITE_INPUT), ("wrong", NOT_FINITE_RESULT)):
         lines += [f"{label}:", f"  %{label}c = call ptr @PyLong_FromLong(i64 {code})", f"  ret ptr %{label}c"]
     lines.append("}")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + _UNSOUND
 
 
 def _argument_ir(lines: list[str], a: int, size: int, *, result: bool) -> None:
@@ -105,7 +106,7 @@ def _argument_ir(lines: list[str], a: int, size: int, *, result: bool) -> None:
         f"a{a}:",
         f"  %g{a}p = getelementptr ptr, ptr %arguments, i64 {a}",
         f"  %g{a} = load ptr, ptr %g{a}p, align 8",
-        f"  %f{a}p = getelementptr ptr, ptr %table, i64 {5 + a}",
+        f"  %f{a}p = getelementptr ptr, ptr %table, i64 {_FIXED + a}",
     ]
     if result:
         lines.append(f"  br label %t{a}")
@@ -176,19 +177,61 @@ def _overlap_ir(lines: list[str], inputs: Sequence[int], outputs: Sequence[int])
 
 
 def _finite_ir(lines: list[str], arrays: list[tuple[str, int]], tag: str, good: str, bad: str) -> None:
-    """Branch to `bad` if a number in the arrays is not finite."""
-    total, k = "0.0", 0
-    for pointer, size in arrays:
-        for i in range(size):
-            lines += [
-                f"  %p{tag}{k} = getelementptr double, ptr {pointer}, i64 {i}",
-                f"  %v{tag}{k} = load double, ptr %p{tag}{k}, align 8",
-                f"  %n{tag}{k} = fmul double %v{tag}{k}, 0.0",
-                f"  %s{tag}{k} = fadd double {total}, %n{tag}{k}",
-            ]
-            total, k = f"%s{tag}{k}", k + 1
+    """Branch to `bad` if a number in the arrays is not finite: then its product with zero is not zero."""
+    total = "0.0"
+    for k, (pointer, size) in enumerate(arrays):
+        lines += [
+            f"  %n{tag}{k} = call double @unsound(ptr {pointer}, i64 {size})",
+            f"  %s{tag}{k} = fadd double {total}, %n{tag}{k}",
+        ]
+        total = f"%s{tag}{k}"
     lines.append(f"  %q{tag} = fcmp uno double {total}, 0.0")
     lines.append(f"  br i1 %q{tag}, label %{bad}, label %{good}")
+
+
+_UNSOUND = """
+define internal double @unsound(ptr %x, i64 %n) #0 {
+entry:
+  %whole = and i64 %n, -4
+  %some = icmp sgt i64 %whole, 0
+  br i1 %some, label %blocks, label %ends
+blocks:
+  %i = phi i64 [0, %entry], [%i4, %blocks]
+  %s = phi <4 x double> [zeroinitializer, %entry], [%t, %blocks]
+  %p = getelementptr double, ptr %x, i64 %i
+  %v = load <4 x double>, ptr %p, align 8
+  %z = fmul <4 x double> %v, zeroinitializer
+  %t = fadd <4 x double> %s, %z
+  %i4 = add i64 %i, 4
+  %more = icmp slt i64 %i4, %whole
+  br i1 %more, label %blocks, label %ends
+ends:
+  %j0 = phi i64 [0, %entry], [%whole, %blocks]
+  %w = phi <4 x double> [zeroinitializer, %entry], [%t, %blocks]
+  %w0 = extractelement <4 x double> %w, i32 0
+  %w1 = extractelement <4 x double> %w, i32 1
+  %w2 = extractelement <4 x double> %w, i32 2
+  %w3 = extractelement <4 x double> %w, i32 3
+  %a = fadd double %w0, %w1
+  %b = fadd double %w2, %w3
+  %r0 = fadd double %a, %b
+  %left = icmp slt i64 %j0, %n
+  br i1 %left, label %singles, label %done
+singles:
+  %j = phi i64 [%j0, %ends], [%j1, %singles]
+  %r = phi double [%r0, %ends], [%r1, %singles]
+  %q = getelementptr double, ptr %x, i64 %j
+  %u = load double, ptr %q, align 8
+  %y = fmul double %u, 0.0
+  %r1 = fadd double %r, %y
+  %j1 = add i64 %j, 1
+  %again = icmp slt i64 %j1, %n
+  br i1 %again, label %singles, label %done
+done:
+  %result = phi double [%r0, %ends], [%r1, %singles]
+  ret double %result
+}
+"""
 
 
 class _MethodDefinition(ctypes.Structure):
@@ -201,16 +244,28 @@ class _MethodDefinition(ctypes.Structure):
 
 
 class Entry:
-    """A Python function that runs `entry` of some machine code, and all that it points to."""
+    """A Python function, `call`, that runs `entry` of some machine code.
 
-    def __init__(self, code: NativeCode, defaults: Sequence[int], constants: int, tables: int) -> None:
-        self._table = (ctypes.c_int64 * (5 + len(defaults)))(
-            id(np.ndarray), id(np.dtype(np.float64)), id(None), constants, tables, *defaults
+    The function keeps alive all that it points to; `keep` owns the memory at the given addresses.
+    """
+
+    def __init__(
+        self,
+        code: NativeCode,
+        defaults: Sequence[int],
+        constants: int,
+        tables: int,
+        work: np.ndarray[Any, Any],
+        keep: object = None,
+    ) -> None:
+        self._table = (ctypes.c_int64 * (_FIXED + len(defaults)))(
+            id(np.ndarray), id(np.dtype(np.float64)), id(None), constants, tables, work.ctypes.data, *defaults
         )
+        # one work array is enough: the interpreter lets one call in at a time
         self._definition = _MethodDefinition(b"kernel", code.addresses["entry"], _FASTCALL, None)
-        self._code = code
         create = ctypes.pythonapi.PyCFunction_NewEx
-        create.restype, create.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+        create.restype, create.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
+        owned = (self._table, self._definition, code, work, keep)  # in the place of the function's module
         self.call: Callable[..., int] = create(
-            ctypes.addressof(self._definition), ctypes.addressof(self._table), None
+            ctypes.addressof(self._definition), ctypes.addressof(self._table), owned
         )

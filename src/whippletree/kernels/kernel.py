@@ -146,10 +146,12 @@ class Kernel:
     @cached_property
     def _entry(self) -> fast.Entry | None:
         part = self._one
-        if "entry" not in part.code.addresses or part.work_size:
+        if "entry" not in part.code.addresses:
             return None
         defaults = [self._defaults[n].ctypes.data if n in self._optional else 0 for n in self.input_names]
-        return fast.Entry(part.code, defaults, part.constants_address, part.tables_address)
+        work = self._take(part.work_size)
+        keep = part, self._defaults
+        return fast.Entry(part.code, defaults, part.constants_address, part.tables_address, work, keep)
 
     def one(self, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> None:
         """Evaluate one state: contiguous float64 arrays of the right sizes, not overlapping the outputs."""
@@ -232,15 +234,16 @@ class Kernel:
         if form == "many":
             text += batch_ir(inputs, outputs, width, _KERNEL, program.work_size)
             symbols.append("batch")
-        elif fast.supported() and not program.work_size:
+        elif fast.supported():
             text += fast.entry_ir(inputs, outputs, _KERNEL)
             symbols.append("entry")
+        code = compile_ir(text)
         meta = {"symbols": symbols, "work": program.work_size}
         return {
             "meta": json.dumps(meta).encode(),
             "constants": program.constants.tobytes(),
             "tables": program.tables.tobytes(),
-            "code": compile_ir(text),
+            "code": code,
         }
 
 

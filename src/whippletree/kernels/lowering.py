@@ -5,12 +5,13 @@ IR is written as text, which is some twenty times as fast as building it object 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 from whippletree.kernels.tape import Tape
 from whippletree.kernels.trig import number, sincos_ir, vector_type
 
-__all__ = ["Body", "declarations"]
+__all__ = ["Body", "Pool", "declarations"]
 
 _LIBRARY_1 = (
     "tan asin acos atan sinh cosh tanh asinh acosh atanh exp log expm1 log1p erf".split()  # noqa: SIM905
@@ -21,10 +22,10 @@ _COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 
-def declarations(widths: set[int]) -> str:
+def declarations(widths: set[int], pool: Pool) -> str:
     """Return what every module declares: intrinsics, library functions, attributes, sines and cosines.
 
-    >>> "@llvm.fma.f64" in declarations({1})
+    >>> "@llvm.fma.f64" in declarations({1}, Pool())
     True
     """
     lines = []
@@ -38,11 +39,51 @@ def declarations(widths: set[int]) -> str:
     lines.append("attributes #0 = { nounwind }")
     lines.append("attributes #1 = { nounwind noinline cold }")
     lines.append("!0 = !{}")
-    return "\n".join(lines) + "\n" + "".join(sincos_ir(width) for width in sorted(widths))
+    return "\n".join(lines) + "\n" + "".join(_sincos(width, pool) for width in sorted(widths))
+
+
+def _sincos(width: int, pool: Pool) -> str:
+    """Return the sine and cosine for a number of lanes, their constants in the pool."""
+    fresh = (f"%q{i}" for i in itertools.count())
+    return sincos_ir(width, lambda lines, value: pool.load(lines, value, width, lambda: next(fresh)))
 
 
 def _suffix(width: int) -> str:
     return "f64" if width == 1 else f"v{width}f64"
+
+
+class Pool:
+    """Numbers that the code reads from the constants it is called with, rather than carrying them itself.
+
+    >>> pool = Pool()
+    >>> pool.index(2.0), pool.index(3.0), pool.index(2.0)
+    (0, 1, 0)
+    """
+
+    def __init__(self, start: int = 0) -> None:
+        self._start = start
+        self._index: dict[float, int] = {}
+
+    def index(self, value: float) -> int:
+        """Return where a number stands, adding it if it is new."""
+        return self._start + self._index.setdefault(value, len(self._index))
+
+    @property
+    def values(self) -> list[float]:
+        """The numbers in order."""
+        return list(self._index)
+
+    def load(self, lines: list[str], value: float, width: int, fresh: Callable[[], str]) -> str:
+        """Write the load of a number into all lanes."""
+        pointer, one = fresh(), fresh()
+        lines.append(f"  {pointer} = getelementptr double, ptr %constants, i64 {self.index(value)}")
+        lines.append(f"  {one} = load double, ptr {pointer}, align 8, !invariant.load !0")
+        if width == 1:
+            return one
+        spread, whole, T = fresh(), fresh(), vector_type(width)
+        lines.append(f"  {spread} = insertelement {T} poison, double {one}, i32 0")
+        lines.append(f"  {whole} = shufflevector {T} {spread}, {T} poison, <{width} x i32> zeroinitializer")
+        return whole
 
 
 class Body:
@@ -61,12 +102,17 @@ class Body:
         load: Callable[[list[str], int, int], str],
         prefix: str = "",
         fused: bool = True,
+        pool: Pool | None = None,
+        block: int = 0,
     ) -> None:
         self.tape, self.width, self.pack = tape, width, pack
         self._load, self._prefix, self._fused = load, prefix, fused
+        self._pool, self._block = pool, block
+        self._emitted = self._blocks = 0
         self.T, self._s = vector_type(width), _suffix(width)
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
+        self._near: dict[int, str] = {}  # leaves loaded in this block
         self._temporary = 0
 
     def write(self) -> None:
@@ -81,10 +127,21 @@ class Body:
         for value in range(len(self.tape.operations)):
             if value not in self.names:
                 self._emit(value)
+                self._count()
+
+    def _count(self) -> None:
+        """Begin a new block now and then; what is loaded from memory is loaded again there."""
+        self._emitted += 1
+        if self._block and self._emitted % self._block == 0:
+            self._blocks += 1
+            label = f"{self._prefix}b{self._blocks}"
+            self.lines.append(f"  br i1 %go, label %{label}, label %stop")
+            self.lines.append(f"{label}:")
+            self._near.clear()
 
     def result(self, value: int) -> str:
-        """Return the name of a value."""
-        return self.names[value]
+        """Return the name of a value, at the end of the body."""
+        return self.use(value)
 
     def temporary(self) -> str:
         """Return a fresh name."""
@@ -147,7 +204,7 @@ class Body:
     def _pair(self, angle: int, wanted: dict[str, int]) -> None:
         """Write the sine and cosine of one value."""
         pair, T = self.temporary(), self.T
-        self.lines.append(f"  {pair} = call {{{T}, {T}}} @sincos{self.width}({T} {self.names[angle]})")
+        self.lines.append(f"  {pair} = call {{{T}, {T}}} @sincos{self.width}({T} {self.use(angle)}, ptr %constants)")
         for i, name in enumerate(("sin", "cos")):
             if name in wanted:
                 self.names[wanted[name]] = f"%{self._prefix}v{wanted[name]}"
@@ -159,10 +216,10 @@ class Body:
         packed = "zeroinitializer"
         for i, angle in enumerate(group):
             name = self.temporary()
-            self.lines.append(f"  {name} = insertelement {V} {packed}, double {self.names[angle]}, i32 {i}")
+            self.lines.append(f"  {name} = insertelement {V} {packed}, double {self.use(angle)}, i32 {i}")
             packed = name
         pair = self.temporary()
-        self.lines.append(f"  {pair} = call {{{V}, {V}}} @sincos{self.pack}({V} {packed})")
+        self.lines.append(f"  {pair} = call {{{V}, {V}}} @sincos{self.pack}({V} {packed}, ptr %constants)")
         for which, name in enumerate(("sin", "cos")):
             whole = self.temporary()
             self.lines.append(f"  {whole} = extractvalue {{{V}, {V}}} {pair}, {which}")
@@ -175,15 +232,30 @@ class Body:
     def _emit(self, value: int) -> None:
         """Write one operation."""
         name, operands = self.tape.operations[value]
-        if name == "const":
-            self.names[value] = number(self.tape.constants[value], self.width)
-            return
-        if name == "input":
-            self.names[value] = self._load(self.lines, *self.tape.inputs[value])
+        if name in ("const", "input"):
+            self.names[value] = name  # loaded where it is used
             return
         result = f"%{self._prefix}v{value}"
+        x = [self.use(o) for o in operands]
         self.names[value] = result
-        self._operation(result, name, [self.names[o] for o in operands])
+        self._operation(result, name, x)
+
+    def use(self, value: int) -> str:
+        """Return the name of a value; leaves are loaded if this block has not done so."""
+        name = self.tape.operations[value][0]
+        if name not in ("const", "input"):
+            return self.names[value]
+        if value not in self._near:
+            self._near[value] = self._leaf(value, name)
+        return self._near[value]
+
+    def _leaf(self, value: int, name: str) -> str:
+        if name == "input":
+            return self._load(self.lines, *self.tape.inputs[value])
+        constant = self.tape.constants[value]
+        if self._pool is None or constant == 0.0:
+            return number(constant, self.width)
+        return self._pool.load(self.lines, constant, self.width, self.temporary)
 
     def _operation(self, result: str, name: str, x: list[str]) -> None:
         """Write an operation on names."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from whippletree.kernels.lowering import Body, declarations
-from whippletree.kernels.tape import Tape, fuse, read_tape
+from whippletree.kernels.lowering import Body, Pool, declarations
+from whippletree.kernels.tape import OperationCount, Tape, fuse, read_tape
 from whippletree.kernels.trig import vector_type
 from whippletree.kernels.unrolled import ARGUMENTS
 from whippletree.loops import Climb, Loop, LoopProgram, Place, Segment, Variant
@@ -21,7 +23,7 @@ class RolledLoops:
     def __init__(self, program: LoopProgram) -> None:
         self.program = program
         self.work_size = program.work_size
-        self.constants = np.array(program.constants, dtype=np.float64)
+        self.pool = Pool(len(program.constants))
         rows: list[int] = []
         self._starts: list[tuple[int, ...]] = []
         for step in program.steps:
@@ -37,6 +39,23 @@ class RolledLoops:
         self.tables = np.array(rows, dtype=np.int32)
         self._tapes: dict[int, Tape] = {}
 
+    @property
+    def constants(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The items' constants, and the numbers that the code written so far reads."""
+        return np.array([*self.program.constants, *self.pool.values], dtype=np.float64)
+
+    def count(self) -> OperationCount:
+        """Count the operations of one evaluation."""
+        total = OperationCount()
+        for step in self.program.steps:
+            if isinstance(step, Segment):
+                total = total + self.tape(step.variant).count()
+            else:
+                times = Counter(row[0] for row in _visits(step))
+                for k, n in times.items():
+                    total = total + n * self.tape(step.variants[k]).count()
+        return total
+
     def tape(self, variant: Variant) -> Tape:
         """Return the operations of a step, read once."""
         key = id(variant)
@@ -48,6 +67,18 @@ class RolledLoops:
         """Return a module that runs the steps for `width` states."""
         writer = _Writer(self, width, pack, fused)
         return writer.module(name)
+
+
+def _visits(step: Loop | Climb) -> Iterator[tuple[int, ...]]:
+    """Yield the table's rows as often as a step visits them."""
+    if isinstance(step, Loop):
+        yield from step.table
+        return
+    for start in step.starts:
+        item = start[0]
+        while item >= 0:
+            yield step.table[item]
+            item = step.table[item][-1]
 
 
 class _Writer:
@@ -77,7 +108,7 @@ class _Writer:
                 self._climb(step, start, f"s{i}_")
         self.lines += ["  ret void", "}"]
         memset = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
-        return "\n".join(self.lines) + "\n" + memset + declarations({self.width, 1, self.pack})
+        return "\n".join(self.lines) + "\n" + memset + declarations({self.width, 1, self.pack}, self.loops.pool)
 
     def _pointers(self, program: LoopProgram) -> None:
         """Load the addresses of inputs and outputs that are used."""
@@ -141,7 +172,7 @@ class _Writer:
         def load(lines: list[str], argument: int, element: int) -> str:
             return address.load(lines, variant.sources[argument][element])
 
-        body = Body(self.loops.tape(variant), self.width, self.pack, load, prefix, self.fused)
+        body = Body(self.loops.tape(variant), self.width, self.pack, load, prefix, self.fused, self.loops.pool)
         body.write()
         for argument, element, value in body.tape.outputs:
             place = variant.targets[argument][element]

@@ -1,8 +1,9 @@
 """The tape: a trace as a list of scalar operations, each value used as often as it is needed.
 
-CasADi's instructions are read once, put into static single assignment with equal values merged, and then shaped for
-the processor: shared divisors become one reciprocal, and products that only feed sums are fused with them. Everything
-is deterministic, and nothing is reassociated, so that scalar and lane kernels give the same bits.
+CasADi's instructions are read once, put into static single assignment with equal values merged, and then
+shaped for the processor: shared divisors become one reciprocal, and products that only feed sums are fused
+with them. Everything is deterministic, and nothing is reassociated, so that scalar and lane kernels give the
+same bits.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 import casadi as ca
 
@@ -96,6 +97,12 @@ class OperationCount:
             + self.trigonometric
             + self.other
         )
+
+    def __add__(self, other: OperationCount) -> OperationCount:
+        return OperationCount(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def __rmul__(self, times: int) -> OperationCount:
+        return OperationCount(*(times * a for a in astuple(self)))
 
     def __str__(self) -> str:
         parts = [
@@ -203,7 +210,7 @@ class Tape:
             if not needed[value]:
                 needed[value] = True
                 pending.extend(self.operations[value][1])
-        tape, new = Tape(), {}
+        tape, new = Tape(), dict[int, int]()
         for old, (name, operands) in enumerate(self.operations):
             if needed[old]:
                 tape.operations.append((name, tuple(new[o] for o in operands)))
@@ -217,7 +224,21 @@ class Tape:
         """Count the operations."""
         names = Counter(name for name, _ in self.operations)
         fused = names["fma"] + names["fnma"] + names["fms"]
-        known = {"const", "input", "neg", "add", "sub", "mul", "div", "sqrt", "sin", "cos", "fma", "fnma", "fms"}
+        known = {
+            "const",
+            "input",
+            "neg",
+            "add",
+            "sub",
+            "mul",
+            "div",
+            "sqrt",
+            "sin",
+            "cos",
+            "fma",
+            "fnma",
+            "fms",
+        }
         return OperationCount(
             multiplications=names["mul"] + fused,
             additions=names["add"] + names["sub"] + fused,
@@ -311,7 +332,9 @@ def fuse(tape: Tape) -> Tape:
         elif name in ("add", "sub") and (operands[0] in product or operands[1] in product):
             new.append(_fused(result, tape, name, operands, product, new))
         else:
-            new.append(result._put((name, *(new[o] for o in operands)), name, tuple(new[o] for o in operands)))
+            new.append(
+                result._put((name, *(new[o] for o in operands)), name, tuple(new[o] for o in operands))
+            )
     result.outputs = [(a, e, new[v]) for a, e, v in tape.outputs]
     return result.pruned()
 

@@ -1,13 +1,14 @@
 """Sine and cosine in LLVM IR, for any number of lanes.
 
 The argument is reduced by multiples of pi/2 in three parts, with the rounding errors carried along, and two
-polynomials on [-pi/4, pi/4] follow: within 1 ulp up to 1e6. Beyond that the system's own functions answer, for the
-lanes that need it and no others, so that no lane's result depends on its neighbours.
+polynomials on [-pi/4, pi/4] follow: within 1 ulp up to 1e6. Beyond that the system's own functions answer,
+for the lanes that need it and no others, so that no lane's result depends on its neighbours.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 __all__ = ["FAST_LIMIT", "number", "sincos_ir", "vector_type"]
 
@@ -59,11 +60,10 @@ def _integer(value: int, width: int) -> str:
     return str(value) if width == 1 else "<" + ", ".join([f"i64 {value}"] * width) + ">"
 
 
-def sincos_ir(width: int) -> str:
+def sincos_ir(width: int, constant: Callable[[list[str], float], str]) -> str:
     """Return the functions `sincos{width}` and its slow companion as IR text.
 
-    >>> "define internal" in sincos_ir(4)
-    True
+    `constant` writes the load of a number, in all lanes, from the constants that the function is called with.
     """
     T, I, B = vector_type(width), vector_type(width, "i64"), vector_type(width, "i1")
     suffix = "f64" if width == 1 else f"v{width}f64"
@@ -73,8 +73,12 @@ def sincos_ir(width: int) -> str:
         lines.append(f"  %{name} = {text}")
         return f"%{name}"
 
+    loaded: dict[float, str] = {}
+
     def const(value: float) -> str:
-        return number(value, width)
+        if value not in loaded:
+            loaded[value] = constant(lines, value)
+        return loaded[value]
 
     def mul(name: str, a: str, b: str) -> str:
         return put(name, f"fmul {T} {a}, {b}")
@@ -159,7 +163,7 @@ def sincos_ir(width: int) -> str:
         "done:",
         f"  ret {{{T}, {T}}} %pair",
     ]
-    head = f"define internal {{{T}, {T}}} @sincos{width}({T} %x) #0 {{\n"
+    head = f"define internal {{{T}, {T}}} @sincos{width}({T} %x, ptr noalias %constants) #0 {{\n"
     return head + "\n".join(lines) + "\n}\n" + _far_ir(width)
 
 
@@ -167,12 +171,16 @@ def _far_ir(width: int) -> str:
     """Return the slow companion: the system's functions for the lanes that are far out."""
     T, B = vector_type(width), vector_type(width, "i1")
     pair = f"{{{T}, {T}}}"
-    lines = [f"define internal {pair} @sincos{width}_far({T} %x, {B} %big, {pair} %p) #1 {{", "  br label %l0"]
+    lines = [
+        f"define internal {pair} @sincos{width}_far({T} %x, {B} %big, {pair} %p) #1 {{",
+        "  br label %l0",
+    ]
     for i in range(width):
         lines.append(f"l{i}:")
         before = "%p" if i == 0 else f"%q{i - 1}"
         if i:
-            lines.append(f"  %q{i - 1} = phi {pair} [{'%p' if i == 1 else f'%q{i - 2}'}, %l{i - 1}], [%b{i - 1}, %f{i - 1}]")
+            kept = "%p" if i == 1 else f"%q{i - 2}"
+            lines.append(f"  {before} = phi {pair} [{kept}, %l{i - 1}], [%b{i - 1}, %f{i - 1}]")
         if width == 1:
             lines.append(f"  br i1 %big, label %f{i}, label %l{i + 1}")
             x = "%x"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from whippletree.kernels.lowering import Body, declarations
+from whippletree.kernels.lowering import Body, Pool, declarations
 from whippletree.kernels.tape import Tape, fuse, read_tape
 from whippletree.kernels.trig import vector_type
 
@@ -15,6 +16,10 @@ __all__ = ["ARGUMENTS", "StraightLine"]
 
 ARGUMENTS = "ptr noalias %in, ptr noalias %out, ptr noalias %work, ptr noalias %constants, ptr noalias %tables"
 """The arguments of every kernel: pointers to inputs and outputs, scratch memory, node constants, index tables."""
+
+
+BLOCK = 200
+"""Operations to a block: within one, the compiler may reorder; across, it keeps the order given."""
 
 
 class StraightLine:
@@ -27,11 +32,16 @@ class StraightLine:
     """
 
     work_size = 0
-    constants = np.zeros(0)
     tables = np.zeros(0, dtype=np.int32)
 
     def __init__(self, function: ca.Function) -> None:
         self.function = function
+        self._pool = Pool()
+
+    @property
+    def constants(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The numbers that the code written so far reads."""
+        return np.array(self._pool.values, dtype=np.float64)
 
     @cached_property
     def tape(self) -> Tape:
@@ -41,7 +51,7 @@ class StraightLine:
     def ir(self, *, name: str, width: int, pack: int, fused: bool) -> str:
         """Return a module that evaluates the trace for `width` states, element by element beside each other."""
         tape, T, align = fuse(self.tape), vector_type(width), 8 * width
-        head: list[str] = []
+        head: list[str] = ["  %go = icmp ne ptr %out, null"]
         for a in sorted({argument for argument, _ in tape.inputs.values()}):
             head.append(f"  %pi{a} = getelementptr ptr, ptr %in, i64 {a}")
             head.append(f"  %i{a} = load ptr, ptr %pi{a}, align 8, !invariant.load !0")
@@ -49,18 +59,22 @@ class StraightLine:
             head.append(f"  %po{a} = getelementptr ptr, ptr %out, i64 {a}")
             head.append(f"  %o{a} = load ptr, ptr %po{a}, align 8, !invariant.load !0")
 
+        count = 0
+
         def load(lines: list[str], argument: int, element: int) -> str:
-            at = f"%a{argument}_{element}"
+            nonlocal count
+            count += 1
+            at = f"%a{count}"
             lines.append(f"  {at}p = getelementptr {T}, ptr %i{argument}, i64 {element}")
             lines.append(f"  {at} = load {T}, ptr {at}p, align {align}, !invariant.load !0")
             return at
 
-        body = Body(tape, width, pack, load, fused=fused)
+        body = Body(tape, width, pack, load, fused=fused, pool=self._pool, block=BLOCK)
         body.write()
-        tail: list[str] = []
         for argument, element, value in tape.outputs:
             at = f"%r{argument}_{element}"
-            tail.append(f"  {at} = getelementptr {T}, ptr %o{argument}, i64 {element}")
-            tail.append(f"  store {T} {body.result(value)}, ptr {at}, align {align}")
-        lines = [f"define void @{name}({ARGUMENTS}) #0 {{", *head, *body.lines, *tail, "  ret void", "}"]
-        return "\n".join(lines) + "\n" + declarations({width, pack})
+            result = body.result(value)
+            body.lines.append(f"  {at} = getelementptr {T}, ptr %o{argument}, i64 {element}")
+            body.lines.append(f"  store {T} {result}, ptr {at}, align {align}")
+        lines = [f"define void @{name}({ARGUMENTS}) #0 {{", *head, *body.lines, "  br label %stop", "stop:", "  ret void", "}"]
+        return "\n".join(lines) + "\n" + declarations({width, pack}, self._pool)

@@ -125,9 +125,7 @@ class ArticulatedInertia:
 
     def rotated(self, R: ca.SX) -> ArticulatedInertia:
         """Return the inertia in axes in which the present ones are the columns of `R`."""
-        return ArticulatedInertia(
-            mirror(R @ self.J @ R.T), R @ self.B @ R.T, mirror(R @ self.M @ R.T)
-        )
+        return ArticulatedInertia(mirror(R @ self.J @ R.T), R @ self.B @ R.T, mirror(R @ self.M @ R.T))
 
     def turned(self, c: ca.SX, s: ca.SX) -> ArticulatedInertia:
         """Return the inertia in axes in which the present ones are turned about z."""

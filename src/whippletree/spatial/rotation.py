@@ -40,8 +40,8 @@ def rotation_of_quaternion(e: ca.SX) -> ca.SX:
 def quaternion_product(a: ca.SX, b: ca.SX) -> ca.SX:
     """Return the quaternion of the rotation `a` followed, in the turned frame, by `b`.
 
-    >>> quaternion_product(ca.SX([1, 0, 0, 0]), ca.SX([0, 1, 0, 0]))
-    SX([0, 1, 0, 0])
+    >>> ca.DM(quaternion_product(ca.SX([1, 0, 0, 0]), ca.SX([0, 1, 0, 0])))
+    DM([0, 1, 0, 0])
     """
     w = a[0] * b[0] - ca.dot(a[1:4], b[1:4])
     return ca.vertcat(w, a[0] * b[1:4] + b[0] * a[1:4] + ca.cross(a[1:4], b[1:4]))
@@ -50,8 +50,8 @@ def quaternion_product(a: ca.SX, b: ca.SX) -> ca.SX:
 def quaternion_exp(w: ca.SX) -> ca.SX:
     """Return the unit quaternion of the rotation vector `w`, exact also at and near zero.
 
-    >>> quaternion_exp(ca.SX([0, 0, 0]))
-    SX([1, 0, 0, 0])
+    >>> ca.DM(quaternion_exp(ca.SX([0, 0, 0])))
+    DM([1, 0, 0, 0])
     """
     square = ca.dot(w, w)
     small = square < 1e-8
@@ -65,8 +65,8 @@ def quaternion_exp(w: ca.SX) -> ca.SX:
 def quaternion_log(e: ca.SX) -> ca.SX:
     """Return the shortest rotation vector of a unit quaternion: the inverse of `quaternion_exp`.
 
-    >>> quaternion_log(ca.SX([1, 0, 0, 0]))
-    SX([0, 0, 0])
+    >>> ca.DM(quaternion_log(ca.SX([1, 0, 0, 0])))
+    DM([0, 0, 0])
     """
     sign = ca.if_else(e[0] < 0, -1.0, 1.0)
     w, u = sign * e[0], sign * e[1:4]

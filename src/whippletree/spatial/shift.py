@@ -54,8 +54,8 @@ class ShiftFactor(Protocol):
 class Translation:
     """The child's origin is at `p` in the parent's frame.
 
-    >>> Translation(ca.SX([1, 0, 0])).motion(ca.SX([0, 0, 1, 0, 0, 0]))
-    SX([0, 0, 1, 0, 1, 0])
+    >>> ca.DM(Translation(ca.SX([1, 0, 0])).motion(ca.SX([0, 0, 1, 0, 0, 0])))
+    DM([0, 0, 1, 0, 1, 0])
     """
 
     p: ca.SX
@@ -117,8 +117,8 @@ class Rotation:
 class Turn:
     """The child is turned about the common z axis by an angle with cosine `c` and sine `s`.
 
-    >>> Turn(ca.SX(0), ca.SX(1)).motion(ca.SX([0, 1, 0, 0, 0, 0]))
-    SX([1, 0, 0, 0, 0, 0])
+    >>> ca.DM(Turn(ca.SX(0), ca.SX(1)).motion(ca.SX([0, 1, 0, 0, 0, 0])))
+    DM([1, 0, 0, 0, 0, 0])
     """
 
     c: ca.SX

@@ -37,8 +37,8 @@ def skew(p: ca.SX) -> ca.SX:
 def cross(a: ca.SX, b: ca.SX) -> ca.SX:
     """Return the cross product; `b` may hold several columns.
 
-    >>> cross(ca.SX([1, 0, 0]), ca.SX([0, 1, 0]))
-    SX([0, 0, 1])
+    >>> ca.DM(cross(ca.SX([1, 0, 0]), ca.SX([0, 1, 0])))
+    DM([0, 0, 1])
     """
     if b.shape[1] == 1:
         return ca.cross(a, b)
@@ -57,8 +57,8 @@ def mirror(a: ca.SX) -> ca.SX:
 def centripetal(w: ca.SX, dw: ca.SX | None = None) -> ca.SX:
     """Return the matrix U with U p = dw x p + w x (w x p): the acceleration field of a turning frame.
 
-    >>> centripetal(ca.SX([0, 0, 2])) @ ca.SX([1, 0, 0])
-    SX([-4, 0, 0])
+    >>> ca.DM(centripetal(ca.SX([0, 0, 2])) @ ca.SX([1, 0, 0]))
+    DM([-4, 0, 0])
     """
     x, y, z = w[0], w[1], w[2]
     xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z

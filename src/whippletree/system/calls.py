@@ -74,7 +74,7 @@ class Call:
         return self._long_way(values, out, threads)
 
     def _flat(self, out: Any) -> Any:
-        """Return a matrix given for the result as a vector on the same memory, if it is of the right shape."""
+        """Return a matrix given for the result as a vector on the same memory, if its shape is right."""
         plain = type(out) is np.ndarray and out.shape == self.shape and out.flags.c_contiguous
         return out.reshape(-1) if plain else None
 
@@ -122,15 +122,22 @@ class Call:
             return np.broadcast_shapes(*leading)
         except ValueError:
             shapes = ", ".join(
-                f"{argument.name} {a.shape}" for argument, a in zip(self.arguments, arrays, strict=True) if a is not None
+                f"{argument.name} {a.shape}"
+                for argument, a in zip(self.arguments, arrays, strict=True)
+                if a is not None
             )
-            raise StateError(f"the batches do not fit together: {shapes}; all leading sizes must agree") from None
+            raise StateError(
+                f"the batches do not fit together: {shapes}; all leading sizes must agree"
+            ) from None
 
     def _result(self, out: Any, batch: tuple[int, ...]) -> Array:
         """Return the array for the result, checked if it was given."""
         shape = (*batch, *self.shape)
-        if out is None:
-            return np.empty(shape)
+        return np.empty(shape) if out is None else self.checked_out(out, shape)
+
+    @staticmethod
+    def checked_out(out: Any, shape: tuple[int, ...]) -> Array:
+        """Return an array given for a result, or say what is wrong with it."""
         if not isinstance(out, np.ndarray) or out.dtype != np.float64:
             raise StateError("out= must be a float64 array")
         if out.shape != shape:
@@ -161,7 +168,9 @@ class Call:
 
 def _not_finite(argument: Argument, value: float, index: tuple[int, ...]) -> str:
     state = f" in state {index[0] if len(index) == 2 else index[:-1]}" if len(index) > 1 else ""
-    return f"{argument.name}[{index[-1]}]{state} is {value}: {argument.label(index[-1])} must be a finite number"
+    return (
+        f"{argument.name}[{index[-1]}]{state} is {value}: {argument.label(index[-1])} must be a finite number"
+    )
 
 
 def _rows(array: Array, batch: tuple[int, ...], count: int) -> Array:
@@ -190,8 +199,8 @@ def as_array(value: Any, argument: Argument) -> npt.NDArray[np.float64]:
         array = array.reshape(1)
     if array.ndim == 0 or array.shape[-1] != argument.size:
         raise StateError(
-            f"{argument.name} must have {argument.size} numbers (or be a batch whose last size is {argument.size}), "
-            f"but its shape is {array.shape}"
+            f"{argument.name} must have {argument.size} numbers "
+            f"(or be a batch whose last size is {argument.size}), but its shape is {array.shape}"
         )
     with np.errstate(all="ignore"):
         result = np.ascontiguousarray(array, dtype=np.float64)

@@ -32,8 +32,16 @@ FORMULATIONS: dict[str, tuple[str, ...]] = {
     "inverse_dynamics": ("composite",),
     "bias_force": ("composite",),
     "mass_matrix": ("composite",),
+    "motion_reactions": ("composite",),
 }
 """Formulations that can answer, best first: `auto` takes the first."""
+
+
+ROLL_FROM = 48
+"""From this many nodes on, functions are loops over the nodes rather than one straight line."""
+
+_SOLVED = frozenset({"forward_dynamics", "driving_forces", "reactions"})
+_ONLY_UNROLLED = frozenset({"jacobian", "integrate", "difference", "coordinate_rates"})
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,8 @@ class Equations:
         return Signature(tuple(inputs), self._outputs(request.function))
 
     def _outputs(self, function: str) -> tuple[tuple[str, int], ...]:
+        if function == "hinge_inertias":  # apart, for the others need no skeleton, which takes time
+            return (("pivots", len(self.skeleton().bones)),)
         nv, nq, joints = self.plan.nv, self.plan.nq, len(self.description.joints)
         sizes: dict[str, tuple[tuple[str, int], ...]] = {
             "forward_dynamics": (("acceleration", nv),),
@@ -98,6 +108,7 @@ class Equations:
             "bias_force": (("effort", nv),),
             "mass_matrix": (("mass matrix", nv * nv),),
             "reactions": (("reactions", 6 * joints),),
+            "motion_reactions": (("reactions", 6 * joints),),
             "pose": (("pose", 16),),
             "velocity": (("velocity", 6),),
             "acceleration": (("acceleration", 6),),
@@ -129,6 +140,17 @@ class Equations:
             outputs = [f"new_{name}" if name in labels else name for name in outputs]
         return ca.Function(request.function, inputs, [ca.densify(output)], labels, outputs)
 
+    def rolls(self, request: Request) -> bool:
+        """Tell whether a request is answered by loops: it is for large models, where there is such a form."""
+        if request.function in _ONLY_UNROLLED or request.formulation == "composite" and request.function in _SOLVED:
+            return False
+        return self.large
+
+    @property
+    def large(self) -> bool:
+        """Whether the model is large enough for loops."""
+        return len(self.plan.nodes) >= ROLL_FROM
+
     def roll(self, request: Request) -> LoopProgram:
         """Return a request's loops."""
         signature = self.signature(request)
@@ -156,13 +178,6 @@ class Equations:
         )
         skeleton = self.skeleton(weld=weld)
         return (skeleton.toward(toward) if toward else skeleton).walk(given)
-
-    def hinge_inertias(self) -> ca.Function:
-        """Return the function from q and parameters to each node's smallest relative pivot."""
-        q = ca.SX.sym("q", self.plan.nq)
-        pivots = articulated.hinge_inertias(self.walk({"q": q}))
-        parameters = ca.vertcat(*(p.symbol for p in self.description.parameters))
-        return ca.Function("hinge_inertias", [q, parameters], [pivots])
 
     def grounded(self) -> tuple[Any, ca.SX]:
         """Return mass and first moment of the bodies that are welded to the ground, which no node holds."""
@@ -210,7 +225,8 @@ class Rolling:
         """Return the rolled walk."""
         skeleton = self._equations.skeleton(weld=weld)
         parameters = ca.SX(ca.vertcat(*(p.symbol for p in self.description.parameters)))
-        self.walked = Rolled(skeleton.toward(toward) if toward else skeleton, self._inputs, parameters)
+        skeleton = skeleton.toward(toward) if toward else skeleton
+        self.walked = Rolled(skeleton, self._inputs, parameters, skeleton.positions)
         return self.walked
 
 
@@ -324,12 +340,14 @@ _INPUTS: dict[str, tuple[str, ...]] = {
     "driving_forces": ("q", "v", "tau"),
     "reactions": ("q", "v", "tau"),
     "inverse_dynamics": ("q", "v", "a"),
+    "motion_reactions": ("q", "v", "a"),
     "bias_force": ("q", "v"),
     "mass_matrix": ("q",),
     "pose": ("q",),
     "velocity": ("q", "v"),
     "acceleration": ("q", "v", "a"),
     "jacobian": ("q",),
+    "hinge_inertias": ("q",),
     "wrench_efforts": ("q",),
     "energy": ("q", "v"),
     "momentum": ("q", "v"),
@@ -344,12 +362,14 @@ _TRACES: dict[str, Trace] = {
     "driving_forces": _driving_forces,
     "reactions": _reactions,
     "inverse_dynamics": _inverse_dynamics,
+    "motion_reactions": lambda eq, request, x: composite.reactions(eq.walk(x, weld=False)),
     "bias_force": _inverse_dynamics,
     "mass_matrix": _mass_matrix,
     "pose": _pose,
     "velocity": _velocity,
     "acceleration": _acceleration,
     "jacobian": _jacobian,
+    "hinge_inertias": lambda eq, request, x: articulated.hinge_inertias(eq.walk(x)),
     "wrench_efforts": lambda eq, request, x: kinematics.wrench_efforts(eq.walk(x)),
     "energy": _energy,
     "momentum": _momentum,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,12 +16,14 @@ import whippletree
 from whippletree._version import __version__
 from whippletree.errors import DynamicsError, ModelError, StateError
 from whippletree.kernels.cache import DiskCache, open_cache
-from whippletree.kernels.kernel import Array, Kernel
+from whippletree.kernels.kernel import Array, Kernel, NotFinite, Program
+from whippletree.kernels.rolled import RolledLoops
 from whippletree.kernels.tape import OperationCount, read_tape
 from whippletree.kernels.unrolled import StraightLine
 from whippletree.model.description import GROUND, Description
 from whippletree.model.names import suggestion
 from whippletree.system.calls import Argument, Call, as_array
+from whippletree.system.dense import solve_forward
 from whippletree.system.equations import Equations, Request
 from whippletree.system.results import Energy, Momentum, Reactions
 from whippletree.topology import Plan, make_plan
@@ -167,6 +170,8 @@ class System:
         """
         if a is None and wrenches is None and parameters is None and formulation == "auto":
             return self._at_hand("forward_dynamics").run((q, v, tau), out, threads)
+        if formulation == "composite" and self._equations.large:
+            return self._dense("forward_dynamics", (q, v, tau), a, wrenches, parameters, out, threads)
         call, more = self._dynamic("forward_dynamics", formulation, a, wrenches, parameters)
         return call.run((q, v, tau, *more), out, threads)
 
@@ -187,6 +192,8 @@ class System:
         """Return the efforts (nv): `tau` at free joints, and what prescribed hinges need for their acceleration `a`."""
         if a is None and wrenches is None and parameters is None and formulation == "auto":
             return self._at_hand("driving_forces").run((q, v, tau), out, threads)
+        if formulation == "composite" and self._equations.large:
+            return self._dense("driving_forces", (q, v, tau), a, wrenches, parameters, out, threads)
         call, more = self._dynamic("driving_forces", formulation, a, wrenches, parameters)
         return call.run((q, v, tau, *more), out, threads)
 
@@ -209,8 +216,11 @@ class System:
         It acts at the joint point on that child and includes the actuator's effort. Axes are the ground's, or those
         of `frame`, a body or a frame.
         """
-        call, more = self._dynamic("reactions", formulation, a, wrenches, parameters)
-        wrenches_out = call.run((q, v, tau, *more), None, threads)
+        if formulation == "composite" and self._equations.large:
+            wrenches_out = self._dense("reactions", (q, v, tau), a, wrenches, parameters, None, threads)
+        else:
+            call, more = self._dynamic("reactions", formulation, a, wrenches, parameters)
+            wrenches_out = call.run((q, v, tau, *more), None, threads)
         name = self._place_name(frame)
         if name != GROUND:
             R = self.pose(q, name, parameters=parameters)[..., None, :3, :3]
@@ -304,7 +314,10 @@ class System:
         self, q: Any, name: Any, *, t: float = 0.0, frame: str = GROUND, parameters: Any = None, out: Any = None
     ) -> Array:
         """Return the Jacobian (6, nv): velocity [angular; linear] of a body's or frame's origin is J v."""
-        result = self._about("jacobian", name, (q,), parameters, out)
+        if self._equations.large:
+            result = self._jacobian_by_wrenches(q, self._place_name(name), parameters, out)
+        else:
+            result = self._about("jacobian", name, (q,), parameters, out)
         return self._in_axes(result, q, name, frame, parameters, matrix=True)
 
     def energy(self, q: Any, v: Any, *, t: float = 0.0, parameters: Any = None) -> Energy:
@@ -350,8 +363,10 @@ class System:
         self, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = ()
     ) -> OperationCount:
         """Return the scalar operations of one evaluation, after folding and merging, before fusing."""
-        function = self.function(name, frame=frame, formulation=formulation, wrenches=wrenches)
-        return read_tape(function).count()
+        request = self._request(name, formulation, frame, wrenches)
+        if self._equations.rolls(request):
+            return RolledLoops(self._equations.roll(request)).count()
+        return read_tape(self._equations.trace(request)).count()
 
     def kernel(
         self, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = ()
@@ -393,6 +408,53 @@ class System:
         if parameters is not None:
             more += (self._parameters(parameters),)
         return self._call(Request(name, _text(formulation), "", frames)), more
+
+    def _dense(
+        self,
+        name: str,
+        state: tuple[Any, Any, Any],
+        a: Any,
+        wrenches: Wrenches | None,
+        parameters: Any,
+        out: Any,
+        threads: int | None,
+    ) -> Array:
+        """Answer with the composite formulation for a large model (see `dense`)."""
+        self._check_hinges()
+        arguments = [self._argument(key, self.nv if key != "q" else self.nq) for key in ("q", "v", "tau")]
+        q, v, tau = (
+            None if value is None and argument.optional else as_array(value, argument)
+            for value, argument in zip(state, arguments, strict=True)
+        )
+        mask = np.array([use.prescribed for use in self.description.joints for _ in range(use.joint.nv)])
+        if a is not None and not mask.any():
+            raise StateError("a= is for prescribed hinges, and there is none: declare one with prescribed=True")
+        named = self._given_accelerations(a)
+        full = np.zeros(self.nv) if named is None else as_array(named, self._argument("a", self.nv))
+        options = {"wrenches": wrenches, "parameters": parameters, "threads": threads}
+        solution = solve_forward(self, (q, v, tau), np.where(mask, full, 0.0), mask, **options)
+        if name == "driving_forces":
+            needed = self.inverse_dynamics(q, v, solution, **options)
+            solution = np.where(mask, needed, 0.0 if tau is None else tau)
+        elif name == "reactions":
+            call, more = self._dynamic("motion_reactions", "composite", None, wrenches, parameters)
+            solution = call.run((q, v, solution, *more), None, threads)
+        if out is None:
+            return solution
+        checked = Call.checked_out(out, solution.shape)
+        checked[...] = solution
+        return checked
+
+    def _jacobian_by_wrenches(self, q: Any, name: str, parameters: Any, out: Any) -> Array:
+        """Return a large model's Jacobian row by row: J^T w for the six unit wrenches."""
+        q = as_array(q, self._argument("q", self.nq))
+        given: tuple[Any, ...] = (q[..., None, :], np.eye(6))
+        if parameters is not None:
+            values = as_array(self._parameters(parameters), self._argument("parameters", len(self.description.parameters)))
+            given = (*given, values[..., None, :] if values.ndim > 1 else values)
+        if name == GROUND:
+            return np.zeros((*q.shape[:-1], 6, self.nv))
+        return self._call(Request("wrench_efforts", "auto", "", (name,))).run(given, out)
 
     def _given_accelerations(self, a: Any) -> Any:
         return self.velocities(a) if isinstance(a, Mapping) else a
@@ -517,29 +579,50 @@ class System:
             self._kernels[request] = kernel
         return kernel
 
-    def _program(self, request: Request) -> StraightLine:
+    def _program(self, request: Request) -> Program:
         """Trace a request; dynamics are checked for hinges that move nothing."""
         if request.function in _DYNAMIC:
             self._check_hinges()
+        if self._equations.rolls(request):
+            return RolledLoops(self._equations.roll(request))
         return StraightLine(self._equations.trace(request))
 
     def _check_hinges(self) -> None:
         """Refuse a joint whose articulated inertia is singular."""
         if self._checked:
             return
-        pivots = self._equations.hinge_inertias()
-        values = np.array(self.description.parameter_values)
         worst = np.full(len(self._equations.skeleton().bones), np.inf)
+        pivots = self._hinge_inertias()
         for seed in (0, 1):
-            at = np.array(pivots(self.random(seed), values)).ravel()
+            at = pivots(self.random(seed))
             worst = np.fmin(worst, np.where(np.isfinite(at), at, -np.inf))
         for k in np.flatnonzero(worst < SMALLEST_PIVOT):
-            name = self._equations.skeleton().bones[int(k)].use.name
+            name = self._equations.skeleton().by_position(int(k)).use.name
             raise DynamicsError(
                 f'joint "{name}" moves nothing that has inertia in its direction, so its acceleration is not '
                 f"determined; give mass or inertia to the bodies that hang on it, or prescribe the joint"
             )
         self._checked = True
+
+    def _hinge_inertias(self) -> Callable[[Array], Array]:
+        """Return the function from a configuration to every hinge's smallest relative pivot."""
+        request = Request("hinge_inertias").resolved()
+        values = np.array(self.description.parameter_values, dtype=np.float64)
+        if not self._equations.rolls(request):
+            function = self._equations.trace(request)
+            more = [values] if values.size else []
+            return lambda q: np.array(function(q, *more)).ravel()
+        signature = self._equations.signature(request)
+        program = RolledLoops(self._equations.roll(request))
+        kernel = Kernel("", signature, lambda: program, None, {"parameters": values})
+
+        def evaluate(q: Array) -> Array:
+            result = np.empty(signature.output_sizes[0])
+            with contextlib.suppress(NotFinite):
+                kernel.one([q, *([values] if values.size else [])], [result])
+            return result
+
+        return evaluate
 
     def _blame(self, function: str) -> str:
         """Say what a result that is not finite may come from."""
@@ -581,6 +664,8 @@ _SHAPES: dict[str, tuple[str | int, ...]] = {
     "bias_force": ("nv",),
     "mass_matrix": ("nv", "nv"),
     "reactions": ("nj", 6),
+    "motion_reactions": ("nj", 6),
+    "wrench_efforts": ("nv",),
     "pose": (4, 4),
     "velocity": (6,),
     "acceleration": (6,),

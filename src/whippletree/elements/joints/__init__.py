@@ -6,8 +6,8 @@ from whippletree.elements.joints.fixed import Fixed
 from whippletree.elements.joints.free import Free
 from whippletree.elements.joints.planar import Planar
 from whippletree.elements.joints.prismatic import Prismatic
-from whippletree.elements.joints.revolute import Revolute
 from whippletree.elements.joints.reversal import Reversed
+from whippletree.elements.joints.revolute import Revolute
 from whippletree.elements.joints.screw import Screw
 from whippletree.elements.joints.spherical import Spherical
 from whippletree.elements.joints.universal import Universal

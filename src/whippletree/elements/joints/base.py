@@ -17,15 +17,18 @@ __all__ = ["Joint"]
 class Joint(ABC):
     """What a joint type provides: the motion of its child frame in its parent frame.
 
-    Both joint frames have z along the joint's axis, and coincide when the coordinates are neutral. A type says:
+    Both joint frames have z along the joint's axis, and coincide when the coordinates are neutral. A type
+    says:
 
     1. `nq`, `nv` and the labels of its coordinates and velocities;
-    2. `configuration(q)`: what the sweeps need of the coordinates (sines, cosines, a rotation), computed once;
+    2. `configuration(q)`: what the sweeps need of the coordinates (sines, cosines, a rotation), computed
+       once;
     3. `shift(x)`: the shift from the parent frame to the child frame at the configuration x;
-    4. `joint_map(x)`: the (6, nv) map from velocities to the child's twist relative to the parent, at the child's
-       origin and in the child's axes;
-    5. `joint_bias(x, v)`: the child's acceleration relative to the parent when the joint accelerations are zero:
-       [angular; linear], the linear part being the acceleration of the child's origin as the parent sees it;
+    4. `joint_map(x)`: the (6, nv) map from velocities to the child's twist relative to the parent, at the
+       child's origin and in the child's axes;
+    5. `joint_bias(x, v)`: the child's acceleration relative to the parent when the joint accelerations are
+       zero: [angular; linear], the linear part being the acceleration of the child's origin as the parent
+       sees it;
     6. `rate_map(q)`: the (nq, nv) map from velocities to the rates of the coordinates;
     7. `integrate`, `difference`, `neutral`, `random` on its configuration manifold.
 

@@ -18,8 +18,9 @@ __all__ = ["Reversed"]
 class Reversed(Joint):
     """The same joint seen from the other side: coordinates and velocities keep their described meaning.
 
-    With R and r = R^T p the described child's axes and origin (in child axes), w and v its relative velocity, and
-    dw and a its relative acceleration, the described parent moves relative to the child, in parent axes, with
+    With R and r = R^T p the described child's axes and origin (in child axes), w and v its relative velocity,
+    and dw and a its relative acceleration, the described parent moves relative to the child, in parent axes,
+    with
 
         w' = -R w,     v' = R (-v + w x r),
         dw' = -R dw,   a' = R (-a + dw x r + 2 w x v - w x (w x r)).

@@ -46,4 +46,4 @@ class Screw(Joint):
 
     def joint_map(self, x: ca.SX) -> ca.SX:
         """Return the screw axis."""
-        return ca.vertcat(0, 0, 1, 0, 0, self.advance)
+        return ca.SX(ca.vertcat(0, 0, 1, 0, 0, self.advance))

@@ -54,7 +54,12 @@ class Spherical(Joint):
     nq: ClassVar[int] = 4
     nv: ClassVar[int] = 3
     n_configuration: ClassVar[int] = 9
-    position_labels: ClassVar[tuple[str, ...]] = ("quaternion w", "quaternion x", "quaternion y", "quaternion z")
+    position_labels: ClassVar[tuple[str, ...]] = (
+        "quaternion w",
+        "quaternion x",
+        "quaternion y",
+        "quaternion z",
+    )
     velocity_labels: ClassVar[tuple[str, ...]] = (
         "angular velocity about x",
         "angular velocity about y",

@@ -15,7 +15,7 @@ __all__ = ["Universal"]
 
 @dataclass(frozen=True)
 class Universal(Joint):
-    """Two angles: about the parent's axis (x of the joint frame), and about the child's (z), perpendicular to it.
+    """Two angles: about the parent's axis (x of the joint frame), and about the child's (z).
 
     >>> Universal().joint_map(ca.SX([1, 0, 1, 0])).shape
     (6, 2)
@@ -25,7 +25,10 @@ class Universal(Joint):
     nq: ClassVar[int] = 2
     nv: ClassVar[int] = 2
     n_configuration: ClassVar[int] = 4
-    position_labels: ClassVar[tuple[str, ...]] = ("angle about the parent's axis", "angle about the child's axis")
+    position_labels: ClassVar[tuple[str, ...]] = (
+        "angle about the parent's axis",
+        "angle about the child's axis",
+    )
     velocity_labels: ClassVar[tuple[str, ...]] = (
         "angular velocity about the parent's axis",
         "angular velocity about the child's axis",

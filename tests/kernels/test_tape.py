@@ -1,0 +1,331 @@
+"""Tapes and their lowering: every operation against CasADi's own evaluator, and shapes that are counted by hand."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+from support.systems import kernel_of, run_many, run_one, same_bits
+
+from whippletree.kernels import tape as tapes
+from whippletree.kernels.native import host
+from whippletree.kernels.tape import OperationCount, Tape, fuse, read_tape
+
+ANY, POSITIVE, UNIT, ABOVE_ONE = (-3.0, 3.0), (0.1, 3.0), (-0.99, 0.99), (1.01, 4.0)
+
+UNARY = {
+    ca.OP_NEG: (lambda x: -x, ANY),
+    ca.OP_SQRT: (ca.sqrt, POSITIVE),
+    ca.OP_SIN: (ca.sin, ANY),
+    ca.OP_COS: (ca.cos, ANY),
+    ca.OP_TAN: (ca.tan, UNIT),
+    ca.OP_ASIN: (ca.asin, UNIT),
+    ca.OP_ACOS: (ca.acos, UNIT),
+    ca.OP_ATAN: (ca.atan, ANY),
+    ca.OP_SINH: (ca.sinh, ANY),
+    ca.OP_COSH: (ca.cosh, ANY),
+    ca.OP_TANH: (ca.tanh, ANY),
+    ca.OP_ASINH: (ca.asinh, ANY),
+    ca.OP_ACOSH: (ca.acosh, ABOVE_ONE),
+    ca.OP_ATANH: (ca.atanh, UNIT),
+    ca.OP_EXP: (ca.exp, ANY),
+    ca.OP_LOG: (ca.log, POSITIVE),
+    ca.OP_EXPM1: (ca.expm1, ANY),
+    ca.OP_LOG1P: (ca.log1p, POSITIVE),
+    ca.OP_FLOOR: (ca.floor, ANY),
+    ca.OP_CEIL: (ca.ceil, ANY),
+    ca.OP_FABS: (ca.fabs, ANY),
+    ca.OP_SIGN: (ca.sign, ANY),
+    ca.OP_NOT: (ca.logic_not, ANY),
+    ca.OP_ERF: (ca.erf, ANY),
+    ca.OP_SQ: (lambda x: x * x, ANY),
+    ca.OP_TWICE: (lambda x: x + x, ANY),
+    ca.OP_INV: (lambda x: 1 / x, POSITIVE),
+}
+BINARY = {
+    ca.OP_ADD: (lambda x, y: x + y, ANY),
+    ca.OP_SUB: (lambda x, y: x - y, ANY),
+    ca.OP_MUL: (lambda x, y: x * y, ANY),
+    ca.OP_DIV: (lambda x, y: x / y, POSITIVE),
+    ca.OP_POW: (lambda x, y: x**y, POSITIVE),
+    ca.OP_CONSTPOW: (lambda x, y: ca.constpow(x, 2.7) + y, POSITIVE),
+    ca.OP_ATAN2: (ca.atan2, ANY),
+    ca.OP_FMIN: (ca.fmin, ANY),
+    ca.OP_FMAX: (ca.fmax, ANY),
+    ca.OP_FMOD: (ca.fmod, POSITIVE),
+    ca.OP_COPYSIGN: (ca.copysign, ANY),
+    ca.OP_LT: (lambda x, y: x < y, ANY),
+    ca.OP_LE: (lambda x, y: x <= y, ANY),
+    ca.OP_EQ: (lambda x, y: x == y, ANY),
+    ca.OP_NE: (lambda x, y: x != y, ANY),
+    ca.OP_AND: (ca.logic_and, ANY),
+    ca.OP_OR: (ca.logic_or, ANY),
+    ca.OP_IF_ELSE_ZERO: (lambda x, y: ca.if_else(x, y, 0), ANY),
+    ca.OP_HYPOT: (ca.hypot, ANY),
+}
+
+
+def codes(function: ca.Function) -> set[int]:
+    return {function.instruction_id(k) for k in range(function.n_instructions())}
+
+
+def points(domain: tuple[float, float], count: int, columns: int) -> np.ndarray:
+    """Return points of a domain, with zeros, equal pairs and whole numbers among them where it has them."""
+    rng = np.random.default_rng(1)
+    x = rng.uniform(*domain, (count, columns))
+    x[::5] = np.round(x[::5])
+    x[::7] = x[::7, :1]
+    return np.clip(x, *domain)
+
+
+def compare(function: ca.Function, *inputs: np.ndarray, rtol: float = 4e-16) -> None:
+    """Check the kernel for one state and the lanes against CasADi, and against each other to the bit."""
+    kernel = kernel_of(function)
+    many = run_many(kernel, *inputs)
+    for i in range(len(inputs[0])):
+        row = [x[i] for x in inputs]
+        one = run_one(kernel, *row)
+        exact = function.call([ca.DM(r) for r in row])
+        for a, b, c in zip(one, many, exact, strict=True):
+            assert same_bits(a, b[i])
+            np.testing.assert_allclose(a, np.array(c.full()).ravel(order="F"), rtol=rtol, atol=0)
+
+
+def test_every_operation_is_tried():
+    assert set(UNARY) >= set(tapes._UNARY)
+    assert set(BINARY) == set(tapes._BINARY)
+
+
+@pytest.mark.parametrize("code", UNARY)
+def test_unary(code):
+    operation, domain = UNARY[code]
+    x = ca.SX.sym("x")
+    function = ca.Function("f", [x], [operation(x)], ["x"], ["y"])
+    assert code in codes(function)
+    compare(function, points(domain, 45, 1))
+
+
+@pytest.mark.parametrize("code", BINARY)
+def test_binary(code):
+    operation, domain = BINARY[code]
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    function = ca.Function("f", [x, y], [operation(x, y)], ["x", "y"], ["z"])
+    assert code in codes(function)
+    values = points(domain, 45, 2)
+    compare(function, values[:, :1].copy(), values[:, 1:].copy())
+
+
+def test_signed_zeros_and_signs():
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    function = ca.Function("f", [x, y], [ca.copysign(x, y), ca.fabs(x), ca.sign(y), -x], ["x", "y"], ["a", "b", "c", "d"])
+    grid = np.array([[a, b] for a in (0.0, -0.0, 2.0, -2.0) for b in (0.0, -0.0, 3.0, -3.0)])
+    compare(function, grid[:, :1].copy(), grid[:, 1:].copy())
+
+
+def test_choices():
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    z = ca.if_else(ca.logic_and(x > y, ca.logic_not(y < 0)), x * y, ca.if_else(x == y, 7.0, ca.fmin(x, y) - ca.fmax(x, 1)))
+    values = points(ANY, 60, 2)
+    compare(ca.Function("f", [x, y], [z], ["x", "y"], ["z"]), values[:, :1].copy(), values[:, 1:].copy())
+
+
+def random_expression(rng: np.random.Generator, leaves: list[ca.SX], size: int) -> list[ca.SX]:
+    """Return expressions that grow on each other."""
+    found = [*leaves, ca.SX(1.0), ca.SX(-1.0), ca.SX(0.5), ca.SX(-3.0)]
+    for _ in range(size):
+        a, b = (found[int(i)] for i in rng.integers(len(found), size=2))
+        kind = rng.integers(9)
+        found.append(
+            [
+                lambda a, b: a + b,
+                lambda a, b: a - b,
+                lambda a, b: a * b * 0.5,
+                lambda a, b: a / (2 + b * b),
+                lambda a, b: -a,
+                lambda a, b: ca.sin(a),
+                lambda a, b: ca.cos(a * b),
+                lambda a, b: ca.sqrt(1 + a * a),
+                lambda a, b: ca.fmax(-a, b) - a,
+            ][kind](a, b)
+        )
+    return found[-8:]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs(seed):
+    """Folded signs, shared reciprocals and fused products change rounding only."""
+    rng = np.random.default_rng(seed)
+    x, y = ca.SX.sym("x", 4), ca.SX.sym("y", 3)
+    outputs = random_expression(rng, [*ca.vertsplit(x), *ca.vertsplit(y)], 60)
+    scale = ca.vertcat(*outputs)
+    function = ca.Function("f", [x, y], [scale / (1 + ca.fabs(scale))], ["x", "y"], ["z"])
+    inputs = rng.normal(size=(11, 4)), rng.normal(size=(11, 3))
+    kernel = kernel_of(function)
+    many = run_many(kernel, *inputs)[0]
+    for i in range(11):
+        exact = np.array(function(inputs[0][i], inputs[1][i])).ravel()
+        assert same_bits(run_one(kernel, inputs[0][i], inputs[1][i])[0], many[i])
+        np.testing.assert_allclose(many[i], exact, rtol=1e-9, atol=1e-12)
+
+
+def test_without_fused_instructions():
+    """Processors that have none get a product and a sum."""
+    from whippletree.kernels.unrolled import StraightLine
+
+    x = ca.SX.sym("x", 3)
+    program = StraightLine(ca.Function("f", [x], [x[0] * x[1] + x[2]], ["x"], ["y"]))
+    options = {"name": "f", "width": 1, "pack": 4}
+    fused, plain = program.ir(fused=True, **options), program.ir(fused=False, **options)
+
+    def body(text: str) -> str:
+        return text[text.index("define void @f") :].split("\n}\n")[0]
+
+    assert "llvm.fma" in body(fused)
+    assert "llvm.fma" not in body(plain)
+    assert "fmul" in body(plain)
+
+
+# ---------------------------------------------------------------------- tapes
+
+
+def names(tape: Tape) -> list[str]:
+    return [name for name, _ in tape.operations if name not in ("const", "input")]
+
+
+def traced(*outputs: ca.SX, inputs: list[ca.SX]) -> Tape:
+    return read_tape(ca.Function("f", inputs, list(outputs)))
+
+
+A, B, C, D = (ca.SX.sym(n) for n in "abcd")
+ALL = [A, B, C, D]
+
+
+def test_equal_values_are_merged():
+    assert names(traced(ca.sin(A + B) + ca.cos(B + A), inputs=ALL)) == ["add", "sin", "cos", "add"]
+    assert names(traced((A * B) * (B * A), inputs=ALL)) == ["mul", "mul"]
+    assert names(traced(A - B, B - A, inputs=ALL)) == ["sub", "sub"]
+
+
+def test_signs_are_folded():
+    assert names(traced(A + (-B), inputs=ALL)) == ["sub"]
+    assert names(traced(-A + B, inputs=ALL)) == ["sub"]
+    assert names(traced(A - (-B), inputs=ALL)) == ["add"]
+    assert names(traced(-(-A) * B, inputs=ALL)) == ["mul"]
+    assert names(traced((-A) * (-B), inputs=ALL)) == ["mul"]
+    assert names(traced(C - (-A) * B, inputs=ALL)) == ["mul", "add"]
+
+
+def test_a_shared_divisor_is_inverted_once():
+    tape = traced(A / C, B / C, D / C, inputs=ALL)
+    assert names(tape) == ["div", "mul", "mul", "mul"]
+    assert tape.count().divisions == 1
+    assert names(traced(A / C, inputs=ALL)) == ["div"]
+    assert names(traced(1 / C, A / C, inputs=ALL)) == ["div", "mul"]
+
+
+def test_division_by_a_constant_is_exact():
+    """By a power of two it is a product; by another number it stays a division; by a tiny one as well."""
+    for divisor, expected in ((4.0, "mul"), (-0.5, "mul"), (3.0, "div"), (5e-324, "div"), (1e300, "div")):
+        tape = Tape()
+        x = tape.input(0, 0)
+        tape.outputs = [(0, 0, tape.operation("div", x, tape.constant(divisor)))]
+        assert names(tapes._share_reciprocals(tape).pruned()) == [expected]
+
+
+def test_products_that_only_feed_sums_are_fused():
+    def fused(*outputs: ca.SX) -> list[str]:
+        return names(fuse(traced(*outputs, inputs=ALL)))
+
+    assert fused(A * B + C) == ["fma"]
+    assert fused(A * B - C) == ["fms"]
+    assert fused(C - A * B) == ["fnma"]
+    assert fused(A * B + C * D) == ["mul", "fma"]
+    assert fused(A * B + C, A * B - D) == ["fma", "fms"]  # every use takes it
+    assert fused(A * B + C, A * B) == ["mul", "add"]  # an output as well: once is enough
+    assert fused(A * B + C, (A * B) * D) == ["mul", "add", "mul"]
+    assert sorted(fused(A * B + A * B)) in (["add", "mul"], ["mul", "add"])
+
+
+def test_counts_by_hand():
+    x = ca.SX.sym("x", 6)
+    dot = ca.dot(x[0:3], x[3:6])
+    assert traced(dot, inputs=[x]).count() == OperationCount(multiplications=3, additions=2)
+    assert fuse(traced(dot, inputs=[x])).count() == OperationCount(multiplications=3, additions=2)
+    assert traced(ca.cross(x[0:3], x[3:6]), inputs=[x]).count() == OperationCount(multiplications=6, additions=3)
+    norm = x / ca.sqrt(ca.sumsqr(x))
+    expected = OperationCount(multiplications=12, additions=5, divisions=1, square_roots=1)
+    assert traced(norm, inputs=[x]).count() == expected
+    turned = ca.vertcat(ca.cos(x[0]) * x[1] - ca.sin(x[0]) * x[2], ca.sin(x[0]) * x[1] + ca.cos(x[0]) * x[2])
+    count = traced(turned, inputs=[x]).count()
+    assert count == OperationCount(multiplications=4, additions=2, trigonometric=2)
+    assert (count.total, str(count)) == (8, "4 multiplications, 2 additions, 2 sines and cosines")
+    assert traced(ca.fmax(A, ca.exp(B)), inputs=ALL).count() == OperationCount(other=2)
+    assert str(OperationCount()) == "no operations"
+
+
+def test_negation_is_not_counted():
+    assert traced(-A, inputs=ALL).count().total == 0
+
+
+def test_what_is_not_needed_is_dropped():
+    tape = Tape()
+    x = tape.input(0, 0)
+    tape.operation("sin", x)
+    tape.outputs = [(0, 0, tape.operation("mul", x, x))]
+    assert names(tape.pruned()) == ["mul"]
+    assert tape.uses()[x] == 3
+
+
+def test_an_unknown_operation_says_so():
+    function = ca.Function("f", [A], [ca.erfinv(A)])
+    with pytest.raises(NotImplementedError, match="native code does not know"):
+        read_tape(function)
+
+
+# ---------------------------------------------------------------------- odd shapes
+
+
+def both(function: ca.Function, *inputs: np.ndarray) -> list[np.ndarray]:
+    """Evaluate by CasADi and by both kernels, and return what they agree on."""
+    compare(function, *(np.tile(x, (5, 1)) for x in inputs))
+    return run_one(kernel_of(function), *inputs)
+
+
+def test_outputs_that_are_inputs_constants_or_the_same():
+    x, y, unused = ca.SX.sym("x", 2), ca.SX.sym("y"), ca.SX.sym("unused", 3)
+    outputs = [ca.vertcat(x[1], x[0], x[1]), ca.SX([2.5, 0.0, 1e-320]), ca.vertcat(x[0] * y, x[0] * y), y]
+    function = ca.Function("f", [x, unused, y], outputs, ["x", "unused", "y"], ["a", "b", "c", "d"])
+    values = both(function, np.array([3.0, 4.0]), np.zeros(3), np.array([5.0]))
+    assert [v.tolist() for v in values] == [[4.0, 3.0, 4.0], [2.5, 0.0, 1e-320], [15.0, 15.0], [5.0]]
+
+
+def test_empty_inputs_and_outputs():
+    x, nothing = ca.SX.sym("x"), ca.SX.sym("nothing", 0)
+    function = ca.Function("f", [nothing, x], [ca.SX(0, 1), 2 * x], ["n", "x"], ["e", "y"])
+    kernel = kernel_of(function)
+    empty, doubled = run_one(kernel, np.zeros(0), [3.0])
+    assert (empty.shape, doubled.tolist()) == ((0,), [6.0])
+    empty, doubled = run_many(kernel, np.zeros((9, 0)), np.arange(9.0)[:, None])
+    assert (empty.shape, doubled.ravel().tolist()) == ((9, 0), (2 * np.arange(9.0)).tolist())
+
+
+def test_a_function_without_inputs():
+    kernel = kernel_of(ca.Function("f", [], [ca.SX([1.0, 2.0])], [], ["y"]))
+    out = np.zeros(2)
+    kernel.one([], [out])
+    assert out.tolist() == [1.0, 2.0]
+    assert kernel.entry(out) == 0
+
+
+def test_matrices_are_stored_by_columns():
+    x = ca.SX.sym("x", 2)
+    function = ca.Function("f", [x], [ca.densify(x @ ca.SX([[1.0, 10.0, 100.0]]))], ["x"], ["m"])
+    assert both(function, np.array([1.0, 2.0]))[0].tolist() == [1, 2, 10, 20, 100, 200]
+
+
+def test_many_inputs_and_outputs():
+    symbols = [ca.SX.sym(f"x{i}", 1 + i % 9) for i in range(20)]
+    outputs = [ca.sumsqr(s) * ca.vertcat(s, s) for s in symbols]
+    function = ca.Function("f", symbols, outputs, [f"x{i}" for i in range(20)], [f"y{i}" for i in range(20)])
+    rng = np.random.default_rng(0)
+    compare(function, *(rng.normal(size=(host().lanes + 1, s.numel())) for s in symbols), rtol=2e-15)

@@ -1,0 +1,185 @@
+"""The plan's guarantees, on graphs of names and sizes: no mechanics here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whippletree.errors import TopologyError
+from whippletree.topology import Plan, make_plan
+from whippletree.topology.plan import GROUND
+
+
+@dataclass(frozen=True)
+class Edge:
+    name: str
+    parent: str
+    child: str
+    nq: int = 1
+    nv: int = 1
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> tuple[list[str], list[Edge]]:
+    """Random trees, with joints in any order, described either way, of any size."""
+    n = draw(st.integers(0, 25))
+    bodies = [f"b{i}" for i in range(n)]
+    edges = []
+    for i, body in enumerate(bodies):
+        near = draw(st.sampled_from(["ground", *bodies[:i]]))
+        ends = (near, body) if draw(st.booleans()) else (body, near)
+        nv = draw(st.integers(0, 6))
+        edges.append(Edge(f"j{i}", *ends, nq=nv + draw(st.integers(0, 1)), nv=nv))
+    return draw(st.permutations(bodies)), draw(st.permutations(edges))
+
+
+@given(trees())
+def test_parents_come_before_their_children(tree: tuple[list[str], list[Edge]]) -> None:
+    plan = make_plan(*tree)
+    for k, node in enumerate(plan.nodes):
+        assert node.index == k
+        assert GROUND <= node.parent < k
+
+
+@given(trees())
+def test_one_node_per_body_and_one_joint_per_node(tree: tuple[list[str], list[Edge]]) -> None:
+    bodies, edges = tree
+    plan = make_plan(bodies, edges)
+    assert sorted(node.body for node in plan.nodes) == sorted(bodies)
+    assert sorted(node.joint for node in plan.nodes) == list(range(len(edges)))
+    for node in plan.nodes:
+        assert plan.node_of(node.body) is node
+        edge = edges[node.joint]
+        near = "ground" if node.parent == GROUND else plan.nodes[node.parent].body
+        assert (near, node.body) == ((edge.child, edge.parent) if node.reverse else (edge.parent, edge.child))
+
+
+@given(trees())
+def test_numbers_are_in_the_order_of_declaration(tree: tuple[list[str], list[Edge]]) -> None:
+    bodies, edges = tree
+    plan = make_plan(bodies, edges)
+    assert plan.joint_names == tuple(edge.name for edge in edges)
+    q = v = 0
+    for k, edge in enumerate(edges):
+        assert plan.q_slices[k] == slice(q, q + edge.nq)
+        assert plan.v_slices[k] == slice(v, v + edge.nv)
+        q, v = q + edge.nq, v + edge.nv
+    assert (plan.nq, plan.nv) == (q, v)
+    for node in plan.nodes:
+        assert (node.q, node.v) == (plan.q_slices[node.joint], plan.v_slices[node.joint])
+
+
+@given(trees())
+def test_paths_children_and_depths_fit_together(tree: tuple[list[str], list[Edge]]) -> None:
+    plan = make_plan(*tree)
+    for node in plan.nodes:
+        path = plan.support_path(node.index)
+        assert path[-1] == node.index
+        assert len(path) == node.depth
+        steps = zip((GROUND, *path), path, strict=False)
+        assert all(plan.nodes[far].parent == near for near, far in steps)
+        assert all(plan.nodes[child].parent == node.index for child in plan.children[node.index])
+    roots = sum(node.parent == GROUND for node in plan.nodes)
+    assert sum(len(c) for c in plan.children) == len(plan.nodes) - roots
+
+
+@given(trees())
+def test_subtrees_are_numbered_in_one_piece(tree: tuple[list[str], list[Edge]]) -> None:
+    plan = make_plan(*tree)
+    for node in plan.nodes:
+        below = [other.index for other in plan.nodes if node.index in plan.support_path(other.index)]
+        assert below == list(range(node.index, node.index + len(below)))
+
+
+@given(trees())
+def test_the_tree_does_not_depend_on_the_order_of_bodies(tree: tuple[list[str], list[Edge]]) -> None:
+    bodies, edges = tree
+    assert make_plan(bodies, edges) == make_plan(sorted(bodies), edges)
+
+
+@given(trees(), st.data())
+def test_one_joint_more_closes_a_loop(tree: tuple[list[str], list[Edge]], data: st.DataObject) -> None:
+    bodies, edges = tree
+    if not bodies:
+        return
+    ends = data.draw(st.lists(st.sampled_from(["ground", *bodies]), min_size=2, max_size=2, unique=True))
+    with pytest.raises(TopologyError, match="closes a loop") as error:
+        make_plan(bodies, [*edges, Edge("extra", *ends)])
+    assert '"extra"' in str(error.value)
+
+
+@given(trees(), st.data())
+def test_one_joint_less_leaves_bodies_behind(tree: tuple[list[str], list[Edge]], data: st.DataObject) -> None:
+    bodies, edges = tree
+    if not bodies:
+        return
+    gone = data.draw(st.sampled_from(edges))
+    with pytest.raises(TopologyError, match="not connected to the ground"):
+        make_plan(bodies, [edge for edge in edges if edge is not gone])
+
+
+def chain() -> tuple[list[str], list[Edge]]:
+    joints = [Edge("A", "ground", "a"), Edge("B", "b", "a", 2, 2), Edge("C", "b", "c", 4, 3)]
+    return ["a", "b", "c"], joints
+
+
+def test_the_loop_is_named_joint_by_joint() -> None:
+    bodies, edges = chain()
+    with pytest.raises(TopologyError) as error:
+        make_plan(bodies, [*edges, Edge("D", "ground", "c")])
+    assert str(error.value) == (
+        'joint "D" closes a loop with "A", "B", "C"; closed loops are not supported yet: '
+        "leave out one joint of the loop"
+    )
+
+
+def test_two_joints_between_the_same_bodies_are_a_loop() -> None:
+    with pytest.raises(TopologyError, match='joint "B" closes a loop with "A"'):
+        make_plan(["a"], [Edge("A", "ground", "a"), Edge("B", "a", "ground")])
+
+
+def test_a_loop_away_from_the_ground_is_named_as_a_loop() -> None:
+    joints = [Edge("A", "a", "b"), Edge("B", "b", "c"), Edge("C", "c", "a")]
+    with pytest.raises(TopologyError, match='joint "C" closes a loop with "B", "A"'):
+        make_plan(["a", "b", "c"], joints)
+
+
+@pytest.mark.parametrize(
+    ("bodies", "text"),
+    [
+        (["x"], '"x" is not connected to the ground by any joint'),
+        (["x", "y"], '"x", "y" are not connected'),
+        ([f"x{i}" for i in range(8)], '"x4", ... are not connected'),
+    ],
+)
+def test_islands_are_named_with_a_remedy(bodies: list[str], text: str) -> None:
+    own, edges = chain()
+    with pytest.raises(TopologyError) as error:
+        make_plan([*own, *bodies], edges)
+    assert text in str(error.value)
+    assert "m.free(...)" in str(error.value)
+
+
+def test_the_plan_in_words() -> None:
+    text = str(make_plan(*chain()))
+    assert text.splitlines()[0] == "3 bodies in a tree of depth 3, 6 freedoms, 7 coordinates; no loops"
+    assert "b on a by B (walked from its child to its parent)" in text
+    assert "c on b by C" in text
+
+
+def test_nothing_at_all() -> None:
+    plan = make_plan([], [])
+    assert isinstance(plan, Plan)
+    assert (plan.nq, plan.nv, plan.nodes, plan.children) == (0, 0, (), ())
+
+
+def test_a_long_chain_needs_no_recursion() -> None:
+    n = 5000
+    bodies = [f"b{i}" for i in range(n)]
+    edges = [Edge(f"j{i}", bodies[i - 1] if i else "ground", bodies[i]) for i in range(n)]
+    plan = make_plan(bodies, edges)
+    assert plan.nodes[-1].depth == n
+    assert len(plan.support_path(n - 1)) == n
