@@ -1,7 +1,7 @@
 """A double pendulum, derived by hand.
 
-Links turn about y, with lengths along x at zero angles; A = q1 and B = q1 + q2 are the angles from the horizontal,
-positive downward. With k = m2 l1 c2:
+Links turn about y, with lengths along x at zero angles; A = q1 and B = q1 + q2 are the angles from the
+horizontal, positive downward. With k = m2 l1 c2:
 
     T = 1/2 (I1 + m1 c1^2 + m2 l1^2) A'^2 + 1/2 (I2 + m2 c2^2) B'^2 + k A' B' cos q2
     V = -g ((m1 c1 + m2 l1) sin A + m2 c2 sin B)
@@ -16,12 +16,13 @@ import whippletree as wt
 from support.measures import evaluated
 
 G = 9.81
+GRAVITY = np.array([0.0, 0.0, -G])
 M1, M2, L1, C1, C2, I1, I2 = 1.3, 0.7, 0.8, 0.35, 0.25, 0.11, 0.05
 K = M2 * L1 * C2
 
 
 def mechanism() -> wt.Mechanism:
-    m = wt.Mechanism("double pendulum", gravity=(0, 0, -G))
+    m = wt.Mechanism("double pendulum", gravity=GRAVITY)
     upper = m.body("upper", mass=M1, com=(C1, 0, 0), inertia=np.diag([0.02, I1, 0.1]))
     lower = m.body("lower", mass=M2, com=(C2, 0, 0), inertia=np.diag([0.01, I2, 0.05]))
     m.revolute("shoulder", m.ground, upper, axis="y")
@@ -78,8 +79,11 @@ def test_reactions(formulation: str) -> None:
         angle, rate, change = 0.0, 0.0, 0.0
         for k, length in enumerate((L1, C2)):
             angle, rate, change = angle + q[k], rate + v[k], change + a[k]
-            out, across = np.array([np.cos(angle), 0, -np.sin(angle)]), np.array([-np.sin(angle), 0, -np.cos(angle)])
+            out, across = (
+                np.array([np.cos(angle), 0, -np.sin(angle)]),
+                np.array([-np.sin(angle), 0, -np.cos(angle)]),
+            )
             acceleration += length * (change * across - rate**2 * out)
         reaction = evaluated(f, q[None], v[None], tau[None], shape=(2, 6))[0, 1]
-        np.testing.assert_allclose(reaction[3:], M2 * (acceleration + [0, 0, G]), rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(reaction[3:], M2 * (acceleration - GRAVITY), rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(reaction[:3], [0, tau[1], 0], rtol=1e-12, atol=1e-13)

@@ -10,9 +10,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from support.systems import arm, floating, same_bits, state
 
 import whippletree as wt
+from support.systems import arm, floating, same_bits, state
 from whippletree.kernels.batch import lane_buffer
 from whippletree.kernels.kernel import NotFinite
 from whippletree.kernels.native import host
@@ -90,7 +90,7 @@ def test_a_far_state_does_not_change_its_neighbours():
 def test_nothing_is_written_beyond_the_batch():
     system = chain()
     for count in range(1, 2 * host().lanes + 2):
-        q, v, tau = state(system, 3, (count,))
+        q = state(system, 3, (count,))[0]
         memory = np.full((count + 40) * 9, -7.0)
         out = memory[20 * 9 : 20 * 9 + count * 9].reshape(count, 3, 3)
         system.mass_matrix(q, out=out)
@@ -171,7 +171,9 @@ def test_many_python_threads_at_once():
         rows = slice(97 * k, 97 * k + 150)
         good = True
         for i in range(20):
-            good &= same_bits(system.forward_dynamics(q[rows], v[rows], tau[rows], threads=1 + i % 3), expected[rows])
+            good &= same_bits(
+                system.forward_dynamics(q[rows], v[rows], tau[rows], threads=1 + i % 3), expected[rows]
+            )
             at = 97 * k + i
             good &= same_bits(system.forward_dynamics(q[at], v[at], tau[at]), expected[at])
             good &= same_bits(system.forward_dynamics(list(q[at]), v[at], tau[at]), expected[at])
@@ -217,3 +219,40 @@ def test_more_threads_than_processors():
     with ThreadPoolExecutor(4) as pool:
         calls = [pool.submit(chain().forward_dynamics, q, v, tau, threads=many) for _ in range(8)]
         assert all(same_bits(call.result(), expected) for call in calls)
+
+
+@cache
+def long() -> wt.System:
+    """Return a chain that is long enough for loops in the place of straight lines."""
+    return arm(50, "long").build()
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 19, 257])
+def test_loops_give_the_same_bits_in_every_place(count):
+    s = long()
+    assert s.kernel("forward_dynamics").work_size > 0
+    q, v, tau = state(s, 5, (count,))
+    batch = s.forward_dynamics(q, v, tau, threads=1)
+    assert same_bits(batch, [s.forward_dynamics(*row) for row in zip(q, v, tau, strict=True)])
+    assert same_bits(batch, [s.forward_dynamics(list(a), b, c) for a, b, c in zip(q, v, tau, strict=True)])
+    assert same_bits(s.forward_dynamics(q, v, tau, threads=3), batch)
+    order = np.random.default_rng(2).permutation(count)
+    assert same_bits(s.forward_dynamics(q[order], v[order], tau[order]), batch[order])
+
+
+def test_loops_from_many_threads_at_once():
+    """Scratch memory belongs to the call."""
+    s = long()
+    q, v, tau = state(s, 6, (200,))
+    expected = s.forward_dynamics(q, v, tau, threads=1)
+
+    def work(k: int) -> bool:
+        rows = slice(3 * k, 3 * k + 130)
+        good = same_bits(s.forward_dynamics(q[rows], v[rows], tau[rows], threads=2), expected[rows])
+        for i in range(10 * k, 10 * k + 10):
+            good &= same_bits(s.forward_dynamics(q[i], v[i], tau[i]), expected[i])
+            good &= same_bits(s.forward_dynamics(list(q[i]), v[i], tau[i]), expected[i])
+        return good
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(16)))

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.systems import arm, loaded, same_bits, state
 
 import whippletree as wt
+from support.systems import arm, loaded, same_bits, state
 from whippletree.kernels import cache as caches
 from whippletree.kernels import kernel as kernels
 from whippletree.kernels.cache import DiskCache, default_folder, open_cache
@@ -38,7 +38,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Return the list to which every trace and every compilation adds its name."""
     done: list[str] = []
-    trace, compile_ir = Equations.trace, kernels.compile_ir
+    trace, roll, compile_ir = Equations.trace, Equations.roll, kernels.compile_ir
+
+    def rolled(self: Equations, request: object) -> object:
+        done.append("trace")
+        return roll(self, request)  # type: ignore[arg-type]
 
     def traced(self: Equations, request: object) -> object:
         done.append("trace")
@@ -49,6 +53,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return compile_ir(text, *arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Equations, "trace", traced)
+    monkeypatch.setattr(Equations, "roll", rolled)
     monkeypatch.setattr(kernels, "compile_ir", compiled)
     return done
 
@@ -79,6 +84,15 @@ def test_a_warm_start_neither_traces_nor_compiles(folder, made):
     assert not made
 
 
+def test_a_warm_start_of_loops(folder, made):
+    z = np.zeros(50)
+    first = arm(50, "long").build().forward_dynamics(z, z)
+    assert {"trace", "compile"} <= set(made)
+    made.clear()
+    assert same_bits(arm(50, "long").build().forward_dynamics(z, z), first)
+    assert not made
+
+
 def test_a_warm_start_in_another_process(folder):
     expected = use()
     program = """
@@ -90,7 +104,7 @@ from whippletree.system import equations
 def refuse(*arguments, **options):
     raise SystemExit("a warm start should not come here")
 
-equations.Equations.trace = equations.make_skeleton = refuse
+equations.Equations.trace = equations.Equations.roll = equations.make_skeleton = refuse
 kernel.compile_ir = native.compile_ir = refuse
 from support.systems import arm, state
 system = arm(2).build()
@@ -255,7 +269,7 @@ def test_a_full_disk(folder, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(wt.CacheError, match="No space left.*WHIPPLETREE_CACHE"):
+    with pytest.raises(wt.CacheError, match=r"No space left.*WHIPPLETREE_CACHE"):
         cache.store("key", {"code": b"1"})
     with pytest.warns(wt.CacheWarning, match="No space left"):
         quiet.store("key", {"code": b"1"})
@@ -325,7 +339,9 @@ def test_a_file_of_another_user_is_not_loaded(folder, made, monkeypatch):
 
 
 @posix
-@pytest.mark.parametrize(("which", "mode"), [("", 0o770), ("", 0o702), ("kernels", 0o750), ("kernels", 0o701), ("kernels", 0o777)])
+@pytest.mark.parametrize(
+    ("which", "mode"), [("", 0o770), ("", 0o702), ("kernels", 0o750), ("kernels", 0o701), ("kernels", 0o777)]
+)
 def test_a_folder_open_to_others_is_refused(folder, which, mode):
     use()
     (folder / which).chmod(mode)
@@ -373,7 +389,7 @@ def test_a_folder_that_cannot_be_made(folder, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(wt.CacheError, match="cannot be made.*Permission denied"):
+    with pytest.raises(wt.CacheError, match=r"cannot be made.*Permission denied"):
         use()
 
 
@@ -384,7 +400,7 @@ def test_a_folder_that_becomes_read_only_later(folder, monkeypatch):
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr(caches.tempfile, "mkstemp", refuse)
-    with pytest.raises(wt.CacheError, match="cannot be written.*Read-only file system.*WHIPPLETREE_CACHE"):
+    with pytest.raises(wt.CacheError, match=r"cannot be written.*Read-only file system.*WHIPPLETREE_CACHE"):
         system.forward_dynamics(np.zeros(2), np.zeros(2))
 
 

@@ -1,4 +1,4 @@
-"""The fast way in against the long way: the same bits, and every odd argument ends in an answer or our error."""
+"""The fast way in against the long way: the same bits, and an answer or our error for every odd argument."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from support.systems import arm, floating, same_bits, state
 
 import whippletree as wt
+from support.systems import arm, floating, same_bits, state
 from whippletree.kernels import entry
 from whippletree.system import calls
 
@@ -53,7 +53,12 @@ def test_both_ways_give_the_same_bits(make, long_ways):
     s = make()
     for seed in range(20):
         q, v, tau = state(s, seed)
-        fast = [s.forward_dynamics(q, v, tau), s.inverse_dynamics(q, v, tau), s.bias_force(q, v), s.mass_matrix(q)]
+        fast = [
+            s.forward_dynamics(q, v, tau),
+            s.inverse_dynamics(q, v, tau),
+            s.bias_force(q, v),
+            s.mass_matrix(q),
+        ]
         assert not long_ways
         slow = [
             s.forward_dynamics(list(q), v, tau),
@@ -116,7 +121,9 @@ def test_odd_arrays_give_the_same_bits(form):
 @pytest.mark.parametrize("kind", [np.float32, np.float16, np.int64, np.int8, np.uint16])
 def test_other_numbers_are_converted(kind):
     q, v = np.array([1, 0, 2], dtype=kind), np.array([1, 2, 3], dtype=kind)
-    assert same_bits(system().forward_dynamics(q, v, q), system().forward_dynamics([1, 0, 2], [1, 2, 3], [1, 0, 2]))
+    assert same_bits(
+        system().forward_dynamics(q, v, q), system().forward_dynamics([1, 0, 2], [1, 2, 3], [1, 0, 2])
+    )
 
 
 BAD = {
@@ -133,7 +140,10 @@ BAD = {
     "ragged": ([[1.0], [1.0, 2.0]], "cannot be read|must hold real numbers"),
     "NaN": (np.array([0.0, np.nan, 0.0]), r"\[1\] is nan.*joint 1"),
     "infinity": (np.array([0.0, 0.0, -np.inf]), r"\[2\] is -inf.*joint 2"),
-    "too big for a double": (np.array([0, 0, 1], dtype=np.longdouble) * np.longdouble("1e4000"), r"\[2\] is inf"),
+    "too big for a double": (
+        np.array([0, 0, 1], dtype=np.longdouble) * np.longdouble("1e4000"),
+        r"\[2\] is inf",
+    ),
 }
 if np.finfo(np.longdouble).maxexp == 1024:
     del BAD["too big for a double"]
@@ -256,9 +266,26 @@ def test_the_codes():
     assert call(z, z, None, out) == entry.DONE
     assert call(z, np.full(3, np.nan), z, out) == entry.NOT_FINITE_INPUT
     assert call(z, np.full(3, 1e200), z, out) == entry.NOT_FINITE_RESULT
-    for odd in ((), (z,), (z, z, z), (z, z, z, out, out), (None, z, z, out), (z, None, z, out), (z, z, z, None)):
+    for odd in (
+        (),
+        (z,),
+        (z, z, z),
+        (z, z, z, out, out),
+        (None, z, z, out),
+        (z, None, z, out),
+        (z, z, z, None),
+    ):
         assert call(*odd) == entry.LONG_WAY
-    for odd in (object(), 1, "abc", np.zeros(4), np.zeros((3, 1)), np.zeros(3, "f4"), np.float64(1.0), np.ndarray):
+    for odd in (
+        object(),
+        1,
+        "abc",
+        np.zeros(4),
+        np.zeros((3, 1)),
+        np.zeros(3, "f4"),
+        np.float64(1.0),
+        np.ndarray,
+    ):
         assert call(odd, z, z, out) == entry.LONG_WAY
         assert call(z, z, z, odd) == entry.LONG_WAY
     assert call(z, z, out, out) == entry.LONG_WAY

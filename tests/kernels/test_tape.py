@@ -1,12 +1,12 @@
-"""Tapes and their lowering: every operation against CasADi's own evaluator, and shapes that are counted by hand."""
+"""Tapes and their lowering: every operation against CasADi's evaluator, and shapes counted by hand."""
 
 from __future__ import annotations
 
 import casadi as ca
 import numpy as np
 import pytest
-from support.systems import kernel_of, run_many, run_one, same_bits
 
+from support.systems import kernel_of, run_many, run_one, same_bits
 from whippletree.kernels import tape as tapes
 from whippletree.kernels.native import host
 from whippletree.kernels.tape import OperationCount, Tape, fuse, read_tape
@@ -117,14 +117,20 @@ def test_binary(code):
 
 def test_signed_zeros_and_signs():
     x, y = ca.SX.sym("x"), ca.SX.sym("y")
-    function = ca.Function("f", [x, y], [ca.copysign(x, y), ca.fabs(x), ca.sign(y), -x], ["x", "y"], ["a", "b", "c", "d"])
+    function = ca.Function(
+        "f", [x, y], [ca.copysign(x, y), ca.fabs(x), ca.sign(y), -x], ["x", "y"], ["a", "b", "c", "d"]
+    )
     grid = np.array([[a, b] for a in (0.0, -0.0, 2.0, -2.0) for b in (0.0, -0.0, 3.0, -3.0)])
     compare(function, grid[:, :1].copy(), grid[:, 1:].copy())
 
 
 def test_choices():
     x, y = ca.SX.sym("x"), ca.SX.sym("y")
-    z = ca.if_else(ca.logic_and(x > y, ca.logic_not(y < 0)), x * y, ca.if_else(x == y, 7.0, ca.fmin(x, y) - ca.fmax(x, 1)))
+    z = ca.if_else(
+        ca.logic_and(x > y, ca.logic_not(y < 0)),
+        x * y,
+        ca.if_else(x == y, 7.0, ca.fmin(x, y) - ca.fmax(x, 1)),
+    )
     values = points(ANY, 60, 2)
     compare(ca.Function("f", [x, y], [z], ["x", "y"], ["z"]), values[:, :1].copy(), values[:, 1:].copy())
 
@@ -178,7 +184,7 @@ def test_without_fused_instructions():
     fused, plain = program.ir(fused=True, **options), program.ir(fused=False, **options)
 
     def body(text: str) -> str:
-        return text[text.index("define void @f") :].split("\n}\n")[0]
+        return text[text.index("define void @f") :].split("\n}\n", maxsplit=1)[0]
 
     assert "llvm.fma" in body(fused)
     assert "llvm.fma" not in body(plain)
@@ -210,7 +216,7 @@ def test_signs_are_folded():
     assert names(traced(A + (-B), inputs=ALL)) == ["sub"]
     assert names(traced(-A + B, inputs=ALL)) == ["sub"]
     assert names(traced(A - (-B), inputs=ALL)) == ["add"]
-    assert names(traced(-(-A) * B, inputs=ALL)) == ["mul"]
+    assert names(traced(0 - (0 - A) * B, inputs=ALL)) == ["mul"]
     assert names(traced((-A) * (-B), inputs=ALL)) == ["mul"]
     assert names(traced(C - (-A) * B, inputs=ALL)) == ["mul", "add"]
 
@@ -251,7 +257,9 @@ def test_counts_by_hand():
     dot = ca.dot(x[0:3], x[3:6])
     assert traced(dot, inputs=[x]).count() == OperationCount(multiplications=3, additions=2)
     assert fuse(traced(dot, inputs=[x])).count() == OperationCount(multiplications=3, additions=2)
-    assert traced(ca.cross(x[0:3], x[3:6]), inputs=[x]).count() == OperationCount(multiplications=6, additions=3)
+    assert traced(ca.cross(x[0:3], x[3:6]), inputs=[x]).count() == OperationCount(
+        multiplications=6, additions=3
+    )
     norm = x / ca.sqrt(ca.sumsqr(x))
     expected = OperationCount(multiplications=12, additions=5, divisions=1, square_roots=1)
     assert traced(norm, inputs=[x]).count() == expected

@@ -1,8 +1,8 @@
 """Sine and cosine in the lanes, against mpmath.
 
-mpmath takes some 10 us a value, so about 20 000 points go to it: those that are hard (near multiples of pi/2, tiny,
-the edges) and a random sample. A million more are measured against the 80-bit functions of the C library where the
-processor has them; these are good to 1/1000 of our last place.
+mpmath takes some 10 us a value, so about 20 000 points go to it: those that are hard (near multiples of pi/2,
+tiny, the edges) and a random sample. A million more are measured against the C library's 80-bit functions
+where the processor has them; these are good to 1/1000 of our last place.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import casadi as ca
 import mpmath
 import numpy as np
 import pytest
-from support.systems import bits, kernel_of, run_many, same_bits
 
+from support.systems import bits, kernel_of, run_many, same_bits
 from whippletree.kernels.kernel import Kernel, NotFinite
 from whippletree.kernels.native import host
 from whippletree.kernels.trig import FAST_LIMIT
@@ -36,7 +36,7 @@ def lanes(x: np.ndarray) -> np.ndarray:
 
 
 def scalar(x: np.ndarray, angles: int = 1) -> np.ndarray:
-    """Return sines and cosines (n, 2) by the kernel for one state, with several angles to a state or with one."""
+    """Return sines and cosines (n, 2) by the kernel for one state, with one or several angles."""
     call = kernel(angles).entry
     assert call is not None
     padded = np.resize(x, -(-len(x) // angles) * angles).reshape(-1, angles)
@@ -88,13 +88,17 @@ def nearest_multiples(count: int) -> np.ndarray:
 def edges() -> np.ndarray:
     """Return numbers at which something changes."""
     quarter = [k * np.pi / 4 for k in range(1, 40)]
-    small = [2.0**-k for k in range(0, 60)] + [1e-300, 2.2250738585072014e-308, 1e-310, 1.5e-323, 5e-324]
-    return np.array([*quarter, *small, 1e6, np.nextafter(1e6, 0), 999999.5, 3.0, 22.0, 355.0, 710.0, 833719.0])
+    small = [2.0**-k for k in range(60)] + [1e-300, 2.2250738585072014e-308, 1e-310, 1.5e-323, 5e-324]
+    return np.array(
+        [*quarter, *small, 1e6, np.nextafter(1e6, 0), 999999.5, 3.0, 22.0, 355.0, 710.0, 833719.0]
+    )
 
 
 def test_one_ulp_up_to_the_limit():
     hard = around(np.concatenate([edges(), -edges(), nearest_multiples(1500)]))
-    x = np.concatenate([hard[np.abs(hard) <= FAST_LIMIT], magnitudes(7000, -20, 6, 1), magnitudes(7000, -1, 6, 2)])
+    x = np.concatenate(
+        [hard[np.abs(hard) <= FAST_LIMIT], magnitudes(7000, -20, 6, 1), magnitudes(7000, -1, 6, 2)]
+    )
     errors = ulps(x, lanes(x))
     assert len(x) > 18_000
     assert errors.max() <= 1.0, (x[errors.max(axis=1).argmax()], errors.max())
@@ -104,7 +108,14 @@ def test_one_ulp_on_a_million_points():
     if np.finfo(np.longdouble).nmant != 63:
         pytest.skip("this processor has no 80-bit numbers to compare with")
     rng = np.random.default_rng(3)
-    x = np.concatenate([multiples(), rng.uniform(-1e6, 1e6, 200_000), rng.uniform(-7, 7, 200_000), magnitudes(200_000, -300, 6, 4)])
+    x = np.concatenate(
+        [
+            multiples(),
+            rng.uniform(-1e6, 1e6, 200_000),
+            rng.uniform(-7, 7, 200_000),
+            magnitudes(200_000, -300, 6, 4),
+        ]
+    )
     values, wide = lanes(x), x.astype(np.longdouble)
     for i, exact in enumerate((np.sin(wide), np.cos(wide))):
         error = np.abs(values[:, i] - exact) / np.spacing(np.abs(exact.astype(np.float64)))
@@ -122,7 +133,11 @@ def test_beyond_the_limit_the_system_answers():
 @pytest.mark.parametrize("x", [0.0, 5e-324, 1e-310, 2.2250738585072014e-308, 1e-200, 1e-9])
 def test_tiny(x):
     for value in (x, -x):
-        for result in (lanes(np.array([value])), scalar(np.array([value])), scalar(np.array([value, 1.0]), 2)[:1]):
+        for result in (
+            lanes(np.array([value])),
+            scalar(np.array([value])),
+            scalar(np.array([value, 1.0]), 2)[:1],
+        ):
             assert same_bits(result[0], [value, 1.0])  # the sign of zero as well
 
 

@@ -67,7 +67,7 @@ def test_negative_zero_is_zero():
         object(),
         {},
     ],
-    ids=lambda value: shown(value)[:30],
+    ids=lambda value: shown(value)[:17],  # an address in an id would differ between the workers
 )
 def test_what_is_not_one_finite_number_is_refused(value):
     with pytest.raises(ModelError, match="mass"):

@@ -1,8 +1,8 @@
 """Newton and Euler's balance of every body in absolute coordinates, in plain NumPy.
 
-Nothing is shared with the engine: the graph is walked here, joint transforms are composed here, and velocities and
-accelerations of bodies are the first and second derivatives of their poses along the motion q(t). The derivatives
-are exact: all numbers are polynomials in time, cut after the second power.
+Nothing is shared with the engine: the graph is walked here, joint transforms are composed here, and
+velocities and accelerations of bodies are the first and second derivatives of their poses along the motion
+q(t). The derivatives are exact: all numbers are polynomials in time, cut after the second power.
 
 Of the description only names, masses, placements and joint types are read.
 """
@@ -114,7 +114,7 @@ def quaternion_times(a: Array, b: Array) -> Array:
 
 
 def turning(e: Array, w: Array, dw: Array) -> Jet:
-    """The rotation of the quaternion that starts at e and turns with w + dw t in its own axes: e' = e (0, w) / 2."""
+    """The rotation of a quaternion that starts at e and turns with w + dw t in its axes: e' = e w / 2."""
     rate = quaternion_times(e, np.concatenate([[0.0], w])) / 2
     second = quaternion_times(rate, np.concatenate([[0.0], w])) / 2
     second = second + quaternion_times(e, np.concatenate([[0.0], dw])) / 2
@@ -185,7 +185,9 @@ def across(use: JointUse, q: Array, v: Array, a: Array) -> Moving:
         case "cylindrical":
             return Moving(about_z(path[0]), vector(zero, zero, path[1]))
         case "screw":
-            return Moving(about_z(path[0]), vector(zero, zero, path[0] * (float(use.joint.lead) / (2 * np.pi))))
+            return Moving(
+                about_z(path[0]), vector(zero, zero, path[0] * (float(use.joint.lead) / (2 * np.pi)))
+            )
         case "universal":
             return Moving(about_x(path[0]) @ about_z(path[1]), Jet.constant(np.zeros(3)))
         case "planar":
@@ -222,7 +224,7 @@ class Absolute:
         return (self.bodies[use.child] @ placed(use.on_child)).p.c[0]
 
     def joint_axes(self, use: JointUse) -> Array:
-        """The (6, nv) twists of the child relative to the parent, at the joint point on the child, in ground axes."""
+        """The (6, nv) twists of the child relative to the parent, at its joint point, in ground axes."""
         side = (self.bodies[use.parent] @ placed(use.on_parent)).R.c[0]
         columns = []
         for unit in np.eye(use.joint.nv):
@@ -231,7 +233,7 @@ class Absolute:
         return np.array(columns).reshape(-1, 6).T
 
     def imbalance(self, reactions: Mapping[str, Array], loads: Mapping[str, Array]) -> Array:
-        """What is left of Newton's and Euler's equations of every body, (n, 6) of [moment about the com; force].
+        """What is left of the equations of every body, (n, 6) of [moment about the centre of mass; force].
 
         `reactions` are the wrenches on the described children at their joint points, `loads` the wrenches at
         frames or bodies, all [moment; force] in ground axes.

@@ -34,7 +34,9 @@ JOINTS: dict[str, Callable[[Rng], pin.JointModel]] = {
     "RUBX": lambda rng: pin.JointModelRUBX(),
     "RUBY": lambda rng: pin.JointModelRUBY(),
     "RUBZ": lambda rng: pin.JointModelRUBZ(),
-    "RevoluteUnboundedUnaligned": lambda rng: pin.JointModelRevoluteUnboundedUnaligned(),  # no axis from Python
+    "RevoluteUnboundedUnaligned": lambda rng: (
+        pin.JointModelRevoluteUnboundedUnaligned()
+    ),  # no axis from Python
     "PX": lambda rng: pin.JointModelPX(),
     "PY": lambda rng: pin.JointModelPY(),
     "PZ": lambda rng: pin.JointModelPZ(),
@@ -52,7 +54,7 @@ JOINTS: dict[str, Callable[[Rng], pin.JointModel]] = {
 
 
 def random_parents(rng: Rng, n_bodies: int) -> list[int]:
-    """The parents of joints 1 to n in a random tree, numbered depth first: Pinocchio's `crba` relies on it."""
+    """The parents of joints 1 to n of a random tree, numbered depth first, as Pinocchio's `crba` needs."""
     branching = rng.uniform(0.0, 0.7)
     children: list[list[int]] = [[] for _ in range(n_bodies + 1)]
     for i in range(n_bodies):

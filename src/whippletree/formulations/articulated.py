@@ -197,4 +197,5 @@ def _smallest_pivot(reciprocals: list[ca.SX], P: ArticulatedInertia, H: ca.SX) -
     smallest = 1 / reciprocals[0]
     for reciprocal in reciprocals[1:]:
         smallest = ca.fmin(smallest, 1 / reciprocal)
-    return smallest / scale
+    # a parameter may cancel from the share, but not from the question
+    return ca.if_else(smallest > 0, smallest / scale, -1)

@@ -59,8 +59,8 @@ class Sweep:
     """A sweep in the making."""
 
     outward: bool
-    drafts: dict[Hashable, Draft] = field(default_factory=dict)
-    variant_of: list[Hashable] = field(default_factory=list)
+    drafts: dict[Any, Draft] = field(default_factory=dict)
+    variant_of: list[Any] = field(default_factory=list)
     base: list[ca.SX] = field(default_factory=list)
     live: set[int] = field(default_factory=set)  # entries of what leaves that somebody needs
     kept: list[dict[int, None]] = field(default_factory=list)  # per kind, entries that go into rows
@@ -138,7 +138,8 @@ class Rolled:
         """Return all constants of a node: point, rotation, inertia, the joint's own, points of loads."""
         bone = self.bones[k]
         rows = bone.placement.rotation
-        own = [joint_lead(bone.joint)] if joint_lead(bone.joint) is not None else []
+        lead = joint_lead(bone.joint)
+        own: list[Scalar] = [] if lead is None else [lead]
         loads = [x for _, point in self._loads.get(k, ()) for x in point]
         return [*bone.placement.point, *(x for row in rows for x in row), *bone.inertia, *own, *loads]
 
@@ -212,7 +213,7 @@ class Rolled:
         sweep = Sweep(outward=False, base=flatten(empty))
         sweep.variant_of = self._inward_variants()
         for key in dict.fromkeys(sweep.variant_of):
-            number, tip, adds = key  # type: ignore[misc]
+            number, tip, adds = key
             arriving, symbols = (empty, []) if tip else self._symbols_like(empty, "arriving")
             draft = self._draft(step, number, self.kinds[number], arriving, symbols, kept)
             draft.adds = adds
@@ -268,7 +269,7 @@ class Rolled:
     @staticmethod
     def _symbols_like(record: Any, name: str) -> tuple[Any, list[tuple[ca.SX, Origin]]]:
         symbols = [(ca.SX.sym(f"{name}{i}"), (name, i)) for i in range(len(flatten(record)))]
-        return rebuild(record, iter([s for s, _ in symbols])), symbols  # type: ignore[return-value]
+        return rebuild(record, iter([s for s, _ in symbols])), symbols
 
     def _draft(
         self,
@@ -308,19 +309,19 @@ class Rolled:
             symbols[draft.kind] = tuple(own)
         return Kept(self, index, tuple(records), tuple(symbols))
 
-    def _inward_variants(self) -> list[Hashable]:
+    def _inward_variants(self) -> list[tuple[int, bool, bool]]:
         """Return each node's kind, whether it is a tip, and whether it adds to what a sibling has left."""
         has_child = [False] * len(self.bones)
         for bone in self.bones:
             if bone.parent >= 0:
                 has_child[bone.parent] = True
         reported: set[int] = set()
-        variants: list[Hashable] = [None] * len(self.bones)
+        variants: list[tuple[int, bool, bool]] = []
         for k in reversed(range(len(self.bones))):
             parent = self.bones[k].parent
-            variants[k] = (self._kind_of[k], not has_child[k], parent in reported)
+            variants.append((self._kind_of[k], not has_child[k], parent in reported))
             reported.add(parent)
-        return variants
+        return variants[::-1]
 
     # ------------------------------------------------------------------ the program
 
@@ -457,7 +458,7 @@ class _Layout:
             position += len(self.row_place[walk._kind_of[k]])
             self.constant_start.append(len(self.constants))
             numbers = walk._numbers(k)
-            self.constants.extend(float(numbers[i]) for i in kind.varying)  # type: ignore[arg-type]
+            self.constants.extend(float(numbers[i]) for i in kind.varying)
         self.slots_start = position
 
     def program(self, epilogue: ca.SX | None, sizes: Sequence[int]) -> LoopProgram:
@@ -514,7 +515,8 @@ class _Layout:
         if sweep.outward and size:
             values = [sweep.base[entry] for entry in live]
             steps.append(self._segment(values, [Place("work", slots + i) for i in range(size)]))
-        variants, number = [], {}
+        variants: list[Variant] = []
+        number: dict[Any, int] = {}
         for key, draft in sweep.drafts.items():
             number[key] = len(variants)
             variants.append(self._variant(sweep, index, draft, live))

@@ -54,9 +54,20 @@ class Signature:
 class Program(Protocol):
     """What a kernel is made from: something that can write itself as LLVM IR."""
 
-    work_size: int
-    constants: Array
-    tables: npt.NDArray[np.int32]
+    @property
+    def work_size(self) -> int:
+        """Doubles of scratch memory for one state."""
+        ...
+
+    @property
+    def constants(self) -> Array:
+        """The numbers that the code written so far reads."""
+        ...
+
+    @property
+    def tables(self) -> npt.NDArray[np.int32]:
+        """The index tables that the code reads."""
+        ...
 
     def ir(self, *, name: str, width: int, pack: int, fused: bool) -> str:
         """Return a module with the kernel function for `width` states."""

@@ -11,6 +11,8 @@ from whippletree.spatial.rotation import (
     quaternion_log,
     quaternion_product,
     rotation_of_quaternion,
+    screw_displacement,
+    screw_velocity,
 )
 from whippletree.spatial.shift import Rotation, Shift, Translation, Turn
 from whippletree.spatial.solve import factor, solve_factored
@@ -33,6 +35,8 @@ __all__ = [
     "quaternion_log",
     "quaternion_product",
     "rotation_of_quaternion",
+    "screw_displacement",
+    "screw_velocity",
     "skew",
     "solve_factored",
     "stack",

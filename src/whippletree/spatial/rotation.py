@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import casadi as ca
 
-__all__ = ["axis_angle", "quaternion_exp", "quaternion_log", "quaternion_product", "rotation_of_quaternion"]
+__all__ = [
+    "axis_angle",
+    "quaternion_exp",
+    "quaternion_log",
+    "quaternion_product",
+    "rotation_of_quaternion",
+    "screw_displacement",
+    "screw_velocity",
+]
+
+_NEAR = 0.25
+"""Squares of angles below this are answered by series, which are then exact to rounding."""
 
 
 def axis_angle(c: ca.SX, s: ca.SX) -> ca.SX:
@@ -76,3 +87,48 @@ def quaternion_log(e: ca.SX) -> ca.SX:
     # 2 asin(l) / l = 2 + l^2 / 3 + ..., and atan2 keeps its accuracy near half a turn.
     factor = ca.if_else(small, 2 + square / 3, 2 * ca.atan2(length, w) / length)
     return factor * u
+
+
+def screw_displacement(w: ca.SX, u: ca.SX) -> ca.SX:
+    """Return how far a body gets that turns by `w` and advances by `u`, both in its own axes, in its first axes.
+
+    u + (1 - cos t) / t^2 w x u + (t - sin t) / t^3 w x (w x u), with t the length of w.
+
+    >>> screw_displacement(ca.SX([0, 0, 0]), ca.SX([1, 2, 3]))
+    SX([1, 2, 3])
+    """
+    square = ca.dot(w, w)
+    near = square < _NEAR
+    angle = ca.sqrt(ca.if_else(near, 1.0, square))
+    half = ca.sin(angle / 2) / angle
+    first = ca.if_else(near, _series(square, (2, -24, 720, -40320, 3628800, -479001600)), 2 * half * half)
+    series = _series(square, (6, -120, 5040, -362880, 39916800, -6227020800))
+    second = ca.if_else(near, series, (angle - ca.sin(angle)) / (angle * angle * angle))
+    across = ca.cross(w, u)
+    return u + first * across + second * ca.cross(w, across)
+
+
+def screw_velocity(w: ca.SX, d: ca.SX) -> ca.SX:
+    """Return the advance `u` with which `screw_displacement(w, u)` is `d`, for turns of less than a full one.
+
+    d - w x d / 2 + (1 - t / 2 cot(t / 2)) / t^2 w x (w x d).
+
+    >>> screw_velocity(ca.SX([0, 0, 0]), ca.SX([1, 2, 3]))
+    SX([1, 2, 3])
+    """
+    square = ca.dot(w, w)
+    near = square < _NEAR
+    angle = ca.sqrt(ca.if_else(near, 1.0, square))
+    half = angle / 2
+    series = _series(square, (12, 720, 30240, 1209600, 47900160, 1307674368000 / 691, 74724249600))
+    factor = ca.if_else(near, series, (1 - half * ca.cos(half) / ca.sin(half)) / (angle * angle))
+    across = ca.cross(w, d)
+    return d - across / 2 + factor * ca.cross(w, across)
+
+
+def _series(x: ca.SX, divisors: tuple[float, ...]) -> ca.SX:
+    """Return the sum of x^k / divisors[k]."""
+    value = ca.SX(1 / divisors[-1])
+    for divisor in reversed(divisors[:-1]):
+        value = value * x + 1 / divisor
+    return value

@@ -181,7 +181,8 @@ class Equations:
 
     def grounded(self) -> tuple[Any, ca.SX]:
         """Return mass and first moment of the bodies that are welded to the ground, which no node holds."""
-        mass, moment = 0.0, ca.SX.zeros(3)
+        mass: Any = 0.0
+        moment = ca.SX.zeros(3)
         for body in self.description.bodies:
             index, placement = self.skeleton().where[body.name]
             if index < 0:
@@ -233,13 +234,13 @@ class Rolling:
 Trace = Callable[[Any, Request, dict[str, ca.SX]], Any]
 
 
-def _forward_dynamics(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _forward_dynamics(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     if request.formulation == "composite":
         return composite.forward_dynamics(eq.walk(_prescribed_only(eq, x)))
     return articulated.forward_dynamics(eq.walk(x))
 
 
-def _driving_forces(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _driving_forces(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     if request.formulation == "articulated":
         return articulated.driving_forces(eq.walk(x))
     a = _forward_dynamics(eq, request, x)
@@ -248,7 +249,7 @@ def _driving_forces(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
     return ca.vertcat(*(needed[i] if mask[i] else x["tau"][i] for i in range(eq.plan.nv)))
 
 
-def _reactions(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _reactions(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     if request.formulation == "articulated":
         return articulated.reactions(eq.walk(x, weld=False))
     a = _forward_dynamics(eq, request, x)
@@ -267,50 +268,50 @@ def _prescribed_only(eq: Any, x: dict[str, ca.SX]) -> dict[str, ca.SX]:
     return {**x, "a": ca.densify(ca.SX(a))}
 
 
-def _inverse_dynamics(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _inverse_dynamics(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     return composite.inverse_dynamics(eq.walk(x))
 
 
-def _mass_matrix(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _mass_matrix(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     return composite.mass_matrix(eq.walk(x))
 
 
-def _pose(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _pose(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     index, rotation, point = eq.place(request.frame)
     kept = kinematics.Pose.ground() if index < 0 else kinematics.poses(eq.walk(x, toward=request.frame)).at(index)
     return ca.vec(kinematics.frame_pose(kept, rotation, point).T)
 
 
-def _velocity(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _velocity(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     index, _, point = eq.place(request.frame)
     if index < 0:
         return ca.SX.zeros(6)
     return kinematics.frame_twist(kinematics.twists(eq.walk(x, toward=request.frame)).at(index), point)
 
 
-def _acceleration(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _acceleration(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     index, _, point = eq.place(request.frame)
     if index < 0:
         return ca.SX.zeros(6)
     return kinematics.frame_acceleration(kinematics.twist_rates(eq.walk(x, toward=request.frame)).at(index), point)
 
 
-def _jacobian(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _jacobian(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     index, _, point = eq.place(request.frame)
     return ca.vec(kinematics.frame_jacobian(eq.walk(x, toward=request.frame), index, point).T)
 
 
-def _energy(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _energy(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     kinetic, potential = kinematics.energies(eq.walk(x))
     return ca.vertcat(kinetic, potential - ca.dot(column(eq.description.gravity), eq.grounded()[1]))
 
 
-def _momentum(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _momentum(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     """Momentum about the ground's origin, in ground axes."""
     return kinematics.momentum(eq.walk(x))[2]
 
 
-def _center_of_mass(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+def _center_of_mass(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     mass, moment, _ = kinematics.momentum(eq.walk(x))
     still = eq.grounded()
     return (moment + still[1]) / (mass + still[0])
@@ -319,7 +320,7 @@ def _center_of_mass(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
 def _joint_wise(method: str) -> Trace:
     """Apply a method of every joint to its own slices of the inputs."""
 
-    def trace(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+    def trace(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
         parts = []
         for use, q, v in zip(eq.description.joints, eq.plan.q_slices, eq.plan.v_slices, strict=True):
             if use.joint.nv == 0:

@@ -14,12 +14,14 @@ import numpy as np
 
 import whippletree
 from whippletree._version import __version__
+from whippletree.elements.bodies import rod
 from whippletree.errors import DynamicsError, ModelError, StateError
 from whippletree.kernels.cache import DiskCache, open_cache
 from whippletree.kernels.kernel import Array, Kernel, NotFinite, Program
 from whippletree.kernels.rolled import RolledLoops
 from whippletree.kernels.tape import OperationCount, read_tape
 from whippletree.kernels.unrolled import StraightLine
+from whippletree.model import Mechanism
 from whippletree.model.description import GROUND, Description
 from whippletree.model.names import suggestion
 from whippletree.system.calls import Argument, Call, as_array
@@ -35,6 +37,8 @@ SMALLEST_PIVOT = 1e-12
 
 _DYNAMIC = frozenset({"forward_dynamics", "driving_forces", "reactions"})
 _OPTIONAL = frozenset({"tau", "a"})
+AUTO = "auto"
+"""The formulation that is best for a function."""
 
 Wrenches = Mapping[Any, Any]
 
@@ -78,42 +82,87 @@ class System:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """The joints in the order of `q` and `v`."""
+        """The joints in the order of `q` and `v`.
+
+        >>> s = _pendulum()
+        >>> s.joint_names
+        ('hinge',)
+        """
         return self.plan.joint_names
 
     @property
     def q0(self) -> Array:
-        """A configuration to start from: the neutral one."""
+        """A configuration to start from: the neutral one.
+
+        >>> s = _pendulum()
+        >>> s.q0
+        array([0.])
+        """
         return self.neutral()
 
     @property
     def v0(self) -> Array:
-        """Velocities to start from: zero."""
+        """Velocities to start from: zero.
+
+        >>> s = _pendulum()
+        >>> s.v0
+        array([0.])
+        """
         return np.zeros(self.nv)
 
     def q_slice(self, joint: str) -> slice:
-        """Return where a joint's coordinates are in `q`."""
+        """Return where a joint's coordinates are in `q`.
+
+        >>> s = _pendulum()
+        >>> s.q_slice("hinge")
+        slice(0, 1, None)
+        """
         return self.plan.q_slices[self._joint_index(joint)]
 
     def v_slice(self, joint: str) -> slice:
-        """Return where a joint's velocities are in `v`, efforts and accelerations."""
+        """Return where a joint's velocities are in `v`, efforts and accelerations.
+
+        >>> s = _pendulum()
+        >>> s.v_slice("hinge")
+        slice(0, 1, None)
+        """
         return self.plan.v_slices[self._joint_index(joint)]
 
     def coordinates(self, values: Mapping[str, Any]) -> Array:
-        """Return a configuration from joints' coordinates by name; the others are neutral."""
+        """Return a configuration from joints' coordinates by name; the others are neutral.
+
+        >>> s = _pendulum()
+        >>> s.coordinates({"hinge": 0.5})
+        array([0.5])
+        """
         return self._fill(self.neutral(), values, self.q_slice, "coordinates")
 
     def velocities(self, values: Mapping[str, Any]) -> Array:
-        """Return a vector (nv) from joints' velocities, accelerations or efforts by name; the others are zero."""
+        """Return a vector (nv) from joints' velocities, accelerations or efforts by name; the others are zero.
+
+        >>> s = _pendulum()
+        >>> s.velocities({"hinge": 2.0})
+        array([2.])
+        """
         return self._fill(np.zeros(self.nv), values, self.v_slice, "velocities")
 
     def neutral(self) -> Array:
-        """Return the configuration in which all joint frames coincide."""
+        """Return the configuration in which all joint frames coincide.
+
+        >>> s = _pendulum()
+        >>> s.neutral()
+        array([0.])
+        """
         parts = [use.joint.neutral() for use in self.description.joints]
         return np.concatenate([np.zeros(0), *parts])
 
     def random(self, seed: int | np.random.Generator | None = None) -> Array:
-        """Return a random configuration; the same one for the same seed."""
+        """Return a random configuration; the same one for the same seed.
+
+        >>> s = _pendulum()
+        >>> bool(s.random(7) == s.random(7))
+        True
+        """
         try:
             rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
         except Exception:
@@ -121,7 +170,12 @@ class System:
         return np.concatenate([np.zeros(0), *(use.joint.random(rng) for use in self.description.joints)])
 
     def normalize(self, q: Any) -> Array:
-        """Return a copy of `q` with every quaternion scaled to unit length."""
+        """Return a copy of `q` with every quaternion scaled to unit length.
+
+        >>> s = _pendulum()
+        >>> s.normalize([0.5])  # there are no quaternions in a pendulum
+        array([0.5])
+        """
         result = np.array(as_array(q, Argument("q", self.nq, self._position_label)))
         for where in self._quaternions():
             e = result[..., where]
@@ -136,15 +190,30 @@ class System:
         return result
 
     def integrate(self, q: Any, dv: Any, *, out: Any = None) -> Array:
-        """Return the configuration reached from `q` by the displacement `dv` (nv), quaternions on the sphere."""
+        """Return the configuration reached from `q` by the displacement `dv` (nv), quaternions on the sphere.
+
+        >>> s = _pendulum()
+        >>> s.integrate([0.5], [0.25])
+        array([0.75])
+        """
         return self._call(Request("integrate")).run((q, dv), out)
 
     def difference(self, q0: Any, q1: Any, *, out: Any = None) -> Array:
-        """Return the displacement (nv) that leads from `q0` to `q1`."""
+        """Return the displacement (nv) that leads from `q0` to `q1`.
+
+        >>> s = _pendulum()
+        >>> s.difference([0.5], [0.75])
+        array([0.25])
+        """
         return self._call(Request("difference")).run((q0, q1), out)
 
     def coordinate_rates(self, q: Any, v: Any, *, out: Any = None) -> Array:
-        """Return the rates of the coordinates (nq) for velocities `v`."""
+        """Return the rates of the coordinates (nq) for velocities `v`.
+
+        >>> s = _pendulum()
+        >>> s.coordinate_rates([0.5], [2.0])
+        array([2.])
+        """
         return self._call(Request("coordinate_rates")).run((q, v), out)
 
     # ------------------------------------------------------------------ dynamics
@@ -167,10 +236,14 @@ class System:
 
         At prescribed hinges the acceleration is taken from `a`. `wrenches` maps frames or bodies to [moment; force]
         at their origin, in ground axes.
+
+        >>> s = _pendulum()
+        >>> s.forward_dynamics([0.0], [0.0]).round(6)
+        array([14.715])
         """
-        if a is None and wrenches is None and parameters is None and formulation == "auto":
+        if a is None and wrenches is None and parameters is None and formulation is AUTO:
             return self._at_hand("forward_dynamics").run((q, v, tau), out, threads)
-        if formulation == "composite" and self._equations.large:
+        if _text(formulation) == "composite" and self._equations.large:
             return self._dense("forward_dynamics", (q, v, tau), a, wrenches, parameters, out, threads)
         call, more = self._dynamic("forward_dynamics", formulation, a, wrenches, parameters)
         return call.run((q, v, tau, *more), out, threads)
@@ -189,10 +262,15 @@ class System:
         out: Any = None,
         threads: int | None = None,
     ) -> Array:
-        """Return the efforts (nv): `tau` at free joints, and what prescribed hinges need for their acceleration `a`."""
-        if a is None and wrenches is None and parameters is None and formulation == "auto":
+        """Return the efforts (nv): `tau` at free joints, and what prescribed hinges need for their acceleration `a`.
+
+        >>> s = _pendulum()
+        >>> s.driving_forces([0.0], [0.0], [0.5])  # nothing is prescribed here
+        array([0.5])
+        """
+        if a is None and wrenches is None and parameters is None and formulation is AUTO:
             return self._at_hand("driving_forces").run((q, v, tau), out, threads)
-        if formulation == "composite" and self._equations.large:
+        if _text(formulation) == "composite" and self._equations.large:
             return self._dense("driving_forces", (q, v, tau), a, wrenches, parameters, out, threads)
         call, more = self._dynamic("driving_forces", formulation, a, wrenches, parameters)
         return call.run((q, v, tau, *more), out, threads)
@@ -215,8 +293,12 @@ class System:
 
         It acts at the joint point on that child and includes the actuator's effort. Axes are the ground's, or those
         of `frame`, a body or a frame.
+
+        >>> s = _pendulum()
+        >>> s.reactions([0.0], [0.0])["hinge"].force.round(3)  # a falling rod weighs a quarter
+        array([0.   , 0.   , 4.905])
         """
-        if formulation == "composite" and self._equations.large:
+        if _text(formulation) == "composite" and self._equations.large:
             wrenches_out = self._dense("reactions", (q, v, tau), a, wrenches, parameters, None, threads)
         else:
             call, more = self._dynamic("reactions", formulation, a, wrenches, parameters)
@@ -241,8 +323,13 @@ class System:
         out: Any = None,
         threads: int | None = None,
     ) -> Array:
-        """Return the joint efforts (nv) for accelerations `a`."""
-        if wrenches is None and parameters is None and formulation == "auto":
+        """Return the joint efforts (nv) for accelerations `a`.
+
+        >>> s = _pendulum()
+        >>> s.inverse_dynamics([0.0], [0.0], [0.0]).round(6)
+        array([-9.81])
+        """
+        if wrenches is None and parameters is None and formulation is AUTO:
             return self._at_hand("inverse_dynamics").run((q, v, a), out, threads)
         call, more = self._dynamic("inverse_dynamics", formulation, None, wrenches, parameters)
         return call.run((q, v, a, *more), out, threads)
@@ -259,8 +346,13 @@ class System:
         out: Any = None,
         threads: int | None = None,
     ) -> Array:
-        """Return the joint efforts (nv) that hold the accelerations at zero: velocity terms, gravity and wrenches."""
-        if wrenches is None and parameters is None and formulation == "auto":
+        """Return the joint efforts (nv) that hold the accelerations at zero: velocity terms, gravity and wrenches.
+
+        >>> s = _pendulum()
+        >>> s.bias_force([0.0], [0.0]).round(6)
+        array([-9.81])
+        """
+        if wrenches is None and parameters is None and formulation is AUTO:
             return self._at_hand("bias_force").run((q, v), out, threads)
         call, more = self._dynamic("bias_force", formulation, None, wrenches, parameters)
         return call.run((q, v, *more), out, threads)
@@ -275,8 +367,13 @@ class System:
         out: Any = None,
         threads: int | None = None,
     ) -> Array:
-        """Return the mass matrix (nv, nv)."""
-        if parameters is None and formulation == "auto":
+        """Return the mass matrix (nv, nv).
+
+        >>> s = _pendulum()
+        >>> s.mass_matrix([0.0]).round(6)
+        array([[0.666667]])
+        """
+        if parameters is None and formulation is AUTO:
             return self._at_hand("mass_matrix").run((q,), out, threads)
         call, more = self._dynamic("mass_matrix", formulation, None, None, parameters)
         return call.run((q, *more), out, threads)
@@ -284,13 +381,23 @@ class System:
     # ------------------------------------------------------------------ kinematics
 
     def pose(self, q: Any, name: Any, *, t: float = 0.0, parameters: Any = None, out: Any = None) -> Array:
-        """Return the pose of a body or frame: a 4 x 4 matrix in the ground frame."""
+        """Return the pose of a body or frame: a 4 x 4 matrix in the ground frame.
+
+        >>> s = _pendulum()
+        >>> s.pose([-np.pi / 2], "rod").round(6)[:3, 0] + 0.0  # the rod stands upright
+        array([0., 0., 1.])
+        """
         return self._about("pose", name, (q,), parameters, out)
 
     def velocity(
         self, q: Any, v: Any, name: Any, *, t: float = 0.0, frame: str = GROUND, parameters: Any = None, out: Any = None
     ) -> Array:
-        """Return the velocity [angular; linear] of a body's or frame's origin, in ground axes or (`frame="body"`) its own."""
+        """Return the velocity [angular; linear] of a body's or frame's origin, in ground axes or (`frame="body"`) its own.
+
+        >>> s = _pendulum()
+        >>> s.velocity([0.0], [3.0], "rod")[:3]
+        array([0., 3., 0.])
+        """
         result = self._about("velocity", name, (q, v), parameters, out)
         return self._in_axes(result, q, name, frame, parameters)
 
@@ -306,14 +413,24 @@ class System:
         parameters: Any = None,
         out: Any = None,
     ) -> Array:
-        """Return the acceleration [angular; linear] of a body's or frame's origin for joint accelerations `a`."""
+        """Return the acceleration [angular; linear] of a body's or frame's origin for joint accelerations `a`.
+
+        >>> s = _pendulum()
+        >>> s.acceleration([0.0], [0.0], [2.0], "rod")[:3]
+        array([0., 2., 0.])
+        """
         result = self._about("acceleration", name, (q, v, a), parameters, out)
         return self._in_axes(result, q, name, frame, parameters)
 
     def jacobian(
         self, q: Any, name: Any, *, t: float = 0.0, frame: str = GROUND, parameters: Any = None, out: Any = None
     ) -> Array:
-        """Return the Jacobian (6, nv): velocity [angular; linear] of a body's or frame's origin is J v."""
+        """Return the Jacobian (6, nv): velocity [angular; linear] of a body's or frame's origin is J v.
+
+        >>> s = _pendulum()
+        >>> s.jacobian([0.0], "rod")[:3, 0]
+        array([0., 1., 0.])
+        """
         if self._equations.large:
             result = self._jacobian_by_wrenches(q, self._place_name(name), parameters, out)
         else:
@@ -321,14 +438,24 @@ class System:
         return self._in_axes(result, q, name, frame, parameters, matrix=True)
 
     def energy(self, q: Any, v: Any, *, t: float = 0.0, parameters: Any = None) -> Energy:
-        """Return kinetic and potential energy; the latter is zero with all mass at the ground's origin."""
+        """Return kinetic and potential energy; the latter is zero with all mass at the ground's origin.
+
+        >>> s = _pendulum()
+        >>> s.energy([0.0], [3.0]).kinetic.round(6)
+        np.float64(3.0)
+        """
         both = self._plain("energy", (q, v), parameters)
         return Energy(both[..., 0], both[..., 1])
 
     def momentum(
         self, q: Any, v: Any, *, about: str = "center_of_mass", t: float = 0.0, parameters: Any = None
     ) -> Momentum:
-        """Return angular and linear momentum; the angular one about the centre of mass, or `about="origin"`."""
+        """Return angular and linear momentum; the angular one about the centre of mass, or `about="origin"`.
+
+        >>> s = _pendulum()
+        >>> s.momentum([0.0], [3.0]).linear.round(6) + 0.0
+        array([ 0.,  0., -3.])
+        """
         if not isinstance(about, str) or about not in ("center_of_mass", "origin"):
             raise StateError(f'about= must be "center_of_mass" or "origin", not {about!r}')
         h = self._plain("momentum", (q, v), parameters)
@@ -339,7 +466,12 @@ class System:
         return Momentum(angular, linear)
 
     def center_of_mass(self, q: Any, *, t: float = 0.0, parameters: Any = None) -> Array:
-        """Return the centre of mass (3) of all bodies, in the ground frame."""
+        """Return the centre of mass (3) of all bodies, in the ground frame.
+
+        >>> s = _pendulum()
+        >>> s.center_of_mass([-np.pi / 2]).round(6) + 0.0
+        array([0. , 0. , 0.5])
+        """
         return self._plain("center_of_mass", (q,), parameters)
 
     # ------------------------------------------------------------------ what a function is made of
@@ -347,13 +479,23 @@ class System:
     def function(
         self, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = ()
     ) -> ca.Function:
-        """Return any function of the system as a CasADi Function."""
+        """Return any function of the system as a CasADi Function.
+
+        >>> s = _pendulum()
+        >>> s.function("mass_matrix").name_in()
+        ['q']
+        """
         return self._equations.trace(self._request(name, formulation, frame, wrenches))
 
     def c_source(
         self, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = ()
     ) -> str:
-        """Return any function of the system as C source."""
+        """Return any function of the system as C source.
+
+        >>> s = _pendulum()
+        >>> "mass_matrix" in s.c_source("mass_matrix")
+        True
+        """
         function = self.function(name, frame=frame, formulation=formulation, wrenches=wrenches)
         generator = ca.CodeGenerator(f"{function.name()}.c", {"with_header": False})
         generator.add(function)
@@ -362,7 +504,12 @@ class System:
     def operations(
         self, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = ()
     ) -> OperationCount:
-        """Return the scalar operations of one evaluation, after folding and merging, before fusing."""
+        """Return the scalar operations of one evaluation, after folding and merging, before fusing.
+
+        >>> s = _pendulum()
+        >>> s.operations("forward_dynamics").trigonometric
+        1
+        """
         request = self._request(name, formulation, frame, wrenches)
         if self._equations.rolls(request):
             return RolledLoops(self._equations.roll(request)).count()
@@ -371,7 +518,12 @@ class System:
     def kernel(
         self, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = ()
     ) -> Kernel:
-        """Return any function of the system as a kernel that can be called by address."""
+        """Return any function of the system as a kernel that can be called by address.
+
+        >>> s = _pendulum()
+        >>> s.kernel("forward_dynamics").input_names
+        ['q', 'v', 'tau']
+        """
         return self._kernel(self._request(name, formulation, frame, wrenches))
 
     # ------------------------------------------------------------------ inside
@@ -532,9 +684,11 @@ class System:
             size = place.stop - place.start
             joint = f'joint "{getattr(name, "name", name)}"'
             try:
-                numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
+                numbers = np.atleast_1d(np.asarray(value))
             except Exception:
-                raise StateError(f"{joint} has {size} {what}, which must be real numbers") from None
+                numbers = np.array([None])
+            if numbers.dtype.kind not in "fiu":
+                raise StateError(f"{joint} has {size} {what}, which must be real numbers")
             if numbers.shape != (size,):
                 raise StateError(f"{joint} has {size} {what}, not {numbers.size}")
             vector[place] = numbers
@@ -685,6 +839,18 @@ class _Edge:
 
     def __init__(self, name: str, parent: str, child: str, nq: int, nv: int) -> None:
         self.name, self.parent, self.child, self.nq, self.nv = name, parent, child, nq, nv
+
+
+@functools.cache
+def _pendulum() -> System:
+    """Return the system of the examples: the pendulum that the docstring of `System` builds.
+
+    >>> _pendulum()
+    System "pendulum": 1 bodies, 1 freedoms
+    """
+    m = Mechanism("pendulum")
+    m.revolute("hinge", m.ground, m.body("rod", rod(length=1.0, mass=2.0, axis="x")), axis="y")
+    return m.build()
 
 
 def _text(formulation: Any) -> str:

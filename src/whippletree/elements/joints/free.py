@@ -20,6 +20,8 @@ from whippletree.spatial import (
     quaternion_log,
     quaternion_product,
     rotation_of_quaternion,
+    screw_displacement,
+    screw_velocity,
 )
 
 __all__ = ["Free"]
@@ -79,15 +81,17 @@ class Free(Joint):
         return ca.densify(ca.blockcat([[quaternion_rates(q), zero(4, 3)], [zero(3, 3), R]]))
 
     def integrate(self, q: ca.SX, dq: ca.SX) -> ca.SX:
-        """Follow the rotation vector from `q`, and the displacement in the axes at `q`."""
+        """Follow a constant twist in child axes for a unit of time: a screw motion."""
         turned = quaternion_product(q[0:4], quaternion_exp(dq[0:3]))
-        return ca.vertcat(turned, q[4:7] + rotation_of_quaternion(q[0:4]) @ dq[3:6])
+        way = screw_displacement(dq[0:3], dq[3:6])
+        return ca.vertcat(turned, q[4:7] + rotation_of_quaternion(q[0:4]) @ way)
 
     def difference(self, q0: ca.SX, q1: ca.SX) -> ca.SX:
-        """Return the shortest rotation vector, and the displacement in the axes at `q0`."""
+        """Return the constant twist in child axes that leads from `q0` to `q1` in a unit of time."""
         back = ca.vertcat(q0[0], -q0[1:4])
         turn = quaternion_log(quaternion_product(back, q1[0:4]))
-        return ca.vertcat(turn, rotation_of_quaternion(q0[0:4]).T @ (q1[4:7] - q0[4:7]))
+        way = rotation_of_quaternion(q0[0:4]).T @ (q1[4:7] - q0[4:7])
+        return ca.vertcat(turn, screw_velocity(turn, way))
 
     def neutral(self) -> npt.NDArray[np.float64]:
         """Return the identity at the origin."""

@@ -1,0 +1,162 @@
+"""The rolled walk against the unrolled one: the same text, traced in two ways, must give the same numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import measures
+from support.random_trees import KINDS, random_mechanism, random_states
+
+import whippletree as wt
+from whippletree.system import equations
+
+TOLERANCE = 1e-11
+
+
+def relative(ours: np.ndarray, expected: np.ndarray) -> float:
+    """The largest difference over the largest magnitude, for one state."""
+    return measures.relative(ours[None], expected[None])
+
+
+def both(mechanism: wt.Mechanism, monkeypatch: pytest.MonkeyPatch, compute) -> tuple[dict, dict]:
+    """What `compute` makes of the system in loops, and in one straight line."""
+    results = []
+    for least in (1, 10**9):
+        monkeypatch.setattr(equations, "ROLL_FROM", least)
+        results.append(compute(mechanism.build()))
+    return results[0], results[1]
+
+
+def everything(system: wt.System, place: str, states: dict) -> dict[str, np.ndarray]:
+    q, v, tau, a = (states[name][0] for name in ("q", "v", "tau", "a"))
+    wrench = {place: np.arange(1.0, 7.0)}
+    given = a if any(use.prescribed for use in system.description.joints) else None
+    results = {
+        "forward": system.forward_dynamics(q, v, tau, a=given),
+        "loaded": system.forward_dynamics(q, v, tau, a=given, wrenches=wrench),
+        "driving": system.driving_forces(q, v, tau, a=given),
+        "inverse": system.inverse_dynamics(q, v, a, wrenches=wrench),
+        "bias": system.bias_force(q, v),
+        "mass": system.mass_matrix(q),
+        "reactions": system.reactions(q, v, tau, a=given).wrenches,
+        "energy": np.array(system.energy(q, v)),
+        "momentum": np.array(system.momentum(q, v)),
+        "center": system.center_of_mass(q),
+        "pose": system.pose(q, place),
+        "velocity": system.velocity(q, v, place),
+        "acceleration": system.acceleration(q, v, a, place),
+        "jacobian": system.jacobian(q, place),
+    }
+    if system.nv:
+        composite = {"a": given, "formulation": "composite"}
+        results["composite"] = system.forward_dynamics(q, v, tau, **composite)
+        results["composite driving"] = system.driving_forces(q, v, tau, **composite)
+        results["composite reactions"] = system.reactions(q, v, tau, **composite).wrenches
+    return results
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_function_agrees_on_random_trees(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    prescribed = 0.3 if seed % 2 else 0.0
+    mechanism = random_mechanism(seed, n_bodies=3 + 2 * seed, kinds=KINDS, prescribed=prescribed)
+    place = mechanism.describe().bodies[-1].name
+    states = random_states(mechanism.build(), seed, 1)
+    rolled, straight = both(mechanism, monkeypatch, lambda s: everything(s, place, states))
+    for name, expected in straight.items():
+        assert relative(rolled[name], expected) < TOLERANCE, name
+
+
+def test_lanes_of_loops_give_the_bits_of_one_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(equations, "ROLL_FROM", 1)
+    system = random_mechanism(11, n_bodies=9, kinds=KINDS).build()
+    states = random_states(system, 0, 13)
+    q, v, tau = states["q"], states["v"], states["tau"]
+    batch = system.forward_dynamics(q, v, tau, threads=1)
+    matrices = system.mass_matrix(q, threads=1)
+    for i in range(13):
+        assert np.array_equal(batch[i], system.forward_dynamics(q[i], v[i], tau[i]))
+        assert np.array_equal(matrices[i], system.mass_matrix(q[i]))
+
+
+def parametric_chain(n: int) -> wt.Mechanism:
+    """A chain whose lengths, masses and gravity hang on parameters; a screw with a parameter for its lead."""
+    m = wt.Mechanism("chain")
+    length, mass, lead = m.parameter("length", 0.3), m.parameter("mass", 1.5), m.parameter("lead", 0.2)
+    m.gravity = (0, 0, -9.81 * m.parameter("g", 1.0))
+    body = m.ground
+    for i in range(n):
+        link = m.body(f"link{i}", wt.rod(length=length, mass=mass + 0.1 * i, axis="x"))
+        if i % 3 == 2:
+            m.screw(f"j{i}", body, link, at=(length, 0, 0.1), axis="z", lead=lead)
+        else:
+            at = (0.0, 0.0, 0.2) if i == 0 else (length, 0, 0)
+            m.revolute(f"j{i}", body, link, at=at, axis="y" if i % 2 else "z")
+        body = link
+    m.frame("tip", on=body, at=(length, 0, 0))
+    return m
+
+
+@pytest.mark.parametrize("values", [None, {"length": 0.4, "mass": 0.7, "lead": -0.3, "g": 0.5}])
+def test_parameters_reach_the_loops(values, monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = parametric_chain(7)
+    rng = np.random.default_rng(3)
+    q, v, tau = rng.uniform(-1, 1, (3, 7))
+
+    def compute(s: wt.System) -> dict[str, np.ndarray]:
+        return {
+            "forward": s.forward_dynamics(q, v, tau, parameters=values),
+            "energy": np.array(s.energy(q, v, parameters=values)),
+            "pose": s.pose(q, "tip", parameters=values),
+            "jacobian": s.jacobian(q, "tip", parameters=values),
+            "mass": s.mass_matrix(q, parameters=values),
+        }
+
+    rolled, straight = both(mechanism, monkeypatch, compute)
+    for name, expected in straight.items():
+        assert relative(rolled[name], expected) < TOLERANCE, name
+
+
+def test_kinds_are_few_and_constants_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chain of equal links has code for a handful of steps, and hardly any constants per link."""
+    monkeypatch.setattr(equations, "ROLL_FROM", 1)
+    m = wt.Mechanism("chain")
+    body = m.ground
+    for i in range(60):
+        link = m.body(f"link{i}", wt.rod(length=1.0, mass=1.0, axis="x"))
+        m.revolute(f"j{i}", body, link, at=(float(i > 0), 0, 0), axis="y")
+        body = link
+    system = m.build()
+    program = system._equations.roll(equations.Request("forward_dynamics").resolved())
+    variants = sum(len(step.variants) for step in program.steps if hasattr(step, "variants"))
+    assert variants <= 8
+    assert len(program.constants) == 0  # all links are alike, and only the first one's place differs
+
+
+def test_operations_grow_linearly(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = []
+    for n in (60, 120, 240):
+        counts.append(parametric_chain(n).build(fold=True).operations("forward_dynamics").total)
+    assert counts[2] - counts[1] == pytest.approx(2 * (counts[1] - counts[0]), rel=0.02)
+    assert counts[2] < 2.1 * counts[1]
+
+
+def test_a_singular_hinge_in_a_large_model_is_named() -> None:
+    m = wt.Mechanism("chain")
+    body = m.ground
+    for i in range(60):
+        link = m.body(f"link{i}", wt.rod(length=1.0, mass=1.0, axis="x")) if i < 59 else m.body(f"link{i}")
+        m.revolute(f"j{i}", body, link, at=(1.0, 0, 0), axis="y")
+        body = link
+    with pytest.raises(wt.DynamicsError, match='"j59"'):
+        m.build().forward_dynamics(np.zeros(60), np.zeros(60))
+
+
+@pytest.mark.deep
+def test_a_thousand_joints() -> None:
+    """Inverse dynamics undoes forward dynamics in a chain of a thousand links."""
+    system = parametric_chain(1000).build()
+    rng = np.random.default_rng(0)
+    q, v, tau = rng.uniform(-0.1, 0.1, (3, 1000))
+    a = system.forward_dynamics(q, v, tau)
+    bias = np.abs(system.bias_force(q, v)).max()  # the efforts are differences of numbers of this size
+    assert np.abs(system.inverse_dynamics(q, v, a) - tau).max() < 1e-9 * bias
