@@ -271,3 +271,26 @@ def test_quaternions_turn_as_the_exponential_says(joint: Joint) -> None:
     step = np.concatenate([w, np.zeros(joint.nv - 3)])
     got = rotation(integrate(joint, q, step)).full()
     np.testing.assert_allclose(got, rotation(q).full() @ turn, atol=2e-15)
+
+
+@pytest.mark.parametrize("length", STEPS)
+def test_a_free_joint_follows_a_screw_motion(length: float) -> None:
+    """The exponential of the 4 x 4 matrix of a constant twist, summed as a series and squared."""
+    rng = np.random.default_rng(13)
+    joint, s = Free(), Along(Free())
+    place = ca.Function("place", [s.q], [s.R, s.p])
+    q, step = joint.random(rng), rng.normal(size=6)
+    step[:3] *= length / np.linalg.norm(step[:3])
+    (x, y, z), halvings = step[:3], 6
+    twist = (
+        np.array([[0, -z, y, step[3]], [z, 0, -x, step[4]], [-y, x, 0, step[5]], [0, 0, 0, 0]]) / 2**halvings
+    )
+    whole = term = np.eye(4)
+    for k in range(1, 20):
+        term = term @ twist / k
+        whole = whole + term
+    for _ in range(halvings):
+        whole = whole @ whole
+    (R0, p0), (R1, p1) = ([m.full() for m in place(at)] for at in (q, integrate(joint, q, step)))
+    np.testing.assert_allclose(R1, R0 @ whole[:3, :3], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(p1, p0 + R0 @ whole[:3, 3:], rtol=0, atol=2e-14)

@@ -32,6 +32,14 @@ def floater() -> wt.System:
 
 
 @cache
+def long() -> wt.System:
+    """Return a chain that is large enough for loops, with something bolted to the ground beside it."""
+    m = arm(50, "long")
+    m.frame("anchor", on=m.ground, at=(1.0, 2.0, 3.0))
+    return m.build()
+
+
+@cache
 def driven() -> wt.System:
     return arm(3, "driven", prescribed=(1,)).build()
 
@@ -75,7 +83,7 @@ def last(system: wt.System) -> str:
 
 
 @pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("make", [chain, floater, driven, parametric])
+@pytest.mark.parametrize("make", [chain, floater, driven, parametric, long])
 def test_shapes(make, name):
     """One state, a batch, and batches of batches, row by row the same numbers."""
     s = make()
@@ -87,7 +95,24 @@ def test_shapes(make, name):
         for index in np.ndindex(*batch):
             one = call(s, q[index], v[index], x[index])
             assert one.shape == shape(s)
-            np.testing.assert_allclose(result[index], one, rtol=1e-13, atol=1e-13)
+            np.testing.assert_allclose(
+                result[index], one, rtol=1e-13, atol=1e-13 * (1 + abs(one).max(initial=0))
+            )
+
+
+@pytest.mark.parametrize("make", [chain, long])
+def test_places_on_the_ground_do_not_move(make):
+    s = make()
+    q, v, a = state(s, 2, (2,))
+    for place in ("ground", "anchor") if make is long else ("ground",):
+        at = np.array([1.0, 2.0, 3.0]) if place == "anchor" else np.zeros(3)
+        assert (s.pose(q, place) == np.block([[np.eye(3), at[:, None]], [np.zeros(3), 1.0]])).all()
+        for frame in ("ground", "body"):
+            assert not s.velocity(q, v, place, frame=frame).any()
+            assert not s.acceleration(q, v, a, place, frame=frame).any()
+            out = np.ones((2, 6, s.nv))
+            assert s.jacobian(q, place, frame=frame, out=out) is out
+            assert not out.any()
 
 
 def test_broadcasting():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from whippletree.kernels.lowering import Body, Pool, declarations
-from whippletree.kernels.tape import OperationCount, Tape, fuse, read_tape
+from whippletree.kernels.tape import OperationCount, Tape, arrange, fuse, read_tape
 from whippletree.kernels.trig import vector_type
 from whippletree.kernels.unrolled import ARGUMENTS
 from whippletree.loops import Climb, Loop, LoopProgram, Place, Segment, Variant
@@ -60,7 +60,7 @@ class RolledLoops:
         """Return the operations of a step, read once."""
         key = id(variant)
         if key not in self._tapes:
-            self._tapes[key] = fuse(read_tape(variant.function))
+            self._tapes[key] = arrange(fuse(read_tape(variant.function)))
         return self._tapes[key]
 
     def ir(self, *, name: str, width: int, pack: int, fused: bool) -> str:

@@ -8,6 +8,7 @@ same bits.
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from dataclasses import astuple, dataclass, field
 
 import casadi as ca
 
-__all__ = ["Instruction", "OperationCount", "Tape", "fuse", "read_tape"]
+__all__ = ["Instruction", "OperationCount", "Tape", "arrange", "fuse", "read_tape"]
 
 _BINARY = {
     ca.OP_ADD: "add",
@@ -65,6 +66,7 @@ _UNARY = {
     ca.OP_ERF: "erf",
 }
 _COMMUTATIVE = frozenset({"add", "mul", "fmin", "fmax", "eq", "ne", "and", "or", "hypot"})
+_LEAVES = frozenset({"const", "input"})
 _PAIR = 2
 
 Instruction = tuple[str, tuple[int, ...]]
@@ -381,3 +383,63 @@ def _fused(
         x, y = product[b]
         fused, operands = ("fma" if name == "add" else "fnma"), (new[x], new[y], new[a])
     return result._put((fused, *operands), fused, operands)
+
+
+def arrange(tape: Tape) -> Tape:
+    """Return the tape in an order that keeps few values waiting, so that more of them stay in registers.
+
+    Of the operations whose operands are at hand, the next is the one that is the last to use most of them; among
+    equals, the one whose operands are freshest.
+    """
+    order = [k for k, (name, _) in enumerate(tape.operations) if name in _LEAVES]
+    order += _fresh_first(tape)
+    new = {old: k for k, old in enumerate(order)}
+    result = Tape([(tape.operations[k][0], tuple(new[o] for o in tape.operations[k][1])) for k in order])
+    result.constants = {new[v]: c for v, c in tape.constants.items()}
+    result.inputs = {new[v]: i for v, i in tape.inputs.items()}
+    result.outputs = [(a, e, new[v]) for a, e, v in tape.outputs]
+    return result
+
+
+def _fresh_first(tape: Tape) -> list[int]:
+    """Return all operations but the leaves, arranged as `arrange` says."""
+    n = len(tape.operations)
+    operands = [
+        {o for o in tape.operations[k][1] if tape.operations[o][0] not in _LEAVES} for k in range(n)
+    ]
+    users: list[set[int]] = [set() for _ in range(n)]
+    for k in range(n):
+        for o in operands[k]:
+            users[o].add(k)
+    held = {value for _, _, value in tape.outputs}  # never used up
+    missing = [len(operands[k]) for k in range(n)]
+    stamp = [0] * n
+    heap: list[tuple[int, int, int]] = []
+
+    def offer(k: int) -> None:
+        last_uses = sum(1 for o in operands[k] if len(users[o]) == 1 and o not in held)
+        heapq.heappush(heap, (-last_uses, -max((stamp[o] for o in operands[k]), default=0), k))
+
+    for k in range(n):
+        if not missing[k] and tape.operations[k][0] not in _LEAVES:
+            offer(k)
+    order: list[int] = []
+    done = [False] * n
+    while heap:
+        _, _, k = heapq.heappop(heap)
+        if done[k]:
+            continue  # offered again since, and taken then
+        done[k] = True
+        order.append(k)
+        stamp[k] = len(order)
+        for u in sorted(users[k]):
+            missing[u] -= 1
+            if not missing[u]:
+                offer(u)
+        for o in sorted(operands[k]):
+            users[o].discard(k)
+            if len(users[o]) == 1:
+                (u,) = users[o]
+                if not missing[u] and not done[u]:
+                    offer(u)
+    return order

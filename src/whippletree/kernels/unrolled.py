@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from whippletree.kernels.lowering import Body, Pool, declarations
-from whippletree.kernels.tape import Tape, fuse, read_tape
+from whippletree.kernels.tape import Tape, arrange, fuse, read_tape
 from whippletree.kernels.trig import vector_type
 
 __all__ = ["ARGUMENTS", "StraightLine"]
@@ -50,7 +50,7 @@ class StraightLine:
 
     def ir(self, *, name: str, width: int, pack: int, fused: bool) -> str:
         """Return a module that evaluates the trace for `width` states, element by element beside each other."""
-        tape, T, align = fuse(self.tape), vector_type(width), 8 * width
+        tape, T, align = arrange(fuse(self.tape)), vector_type(width), 8 * width
         head: list[str] = ["  %go = icmp ne ptr %out, null"]
         for a in sorted({argument for argument, _ in tape.inputs.values()}):
             head.append(f"  %pi{a} = getelementptr ptr, ptr %in, i64 {a}")

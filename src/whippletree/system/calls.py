@@ -13,10 +13,12 @@ import numpy.typing as npt
 from whippletree.errors import DynamicsError, StateError
 from whippletree.kernels.kernel import Array, Kernel, NotFinite
 
-__all__ = ["Argument", "Call", "as_array", "default_threads"]
+__all__ = ["Argument", "Call", "as_array", "check_together", "default_threads"]
 
 UNIT_TOLERANCE = 1e-6
 """How far the square of a quaternion's length may be from one."""
+
+_QUATERNION = 4
 
 Labels = Callable[[int], str]
 
@@ -84,8 +86,8 @@ class Call:
             value = values[i]
             if type(value) is not np.ndarray or value.ndim != 1 or value.dtype.char != "d":
                 return False
-            e: list[float] = value[where].tolist()  # plain numbers: no warnings, and faster for so few
-            if not abs(sum([x * x for x in e]) - 1.0) <= UNIT_TOLERANCE:
+            e = value[where].tolist()  # plain numbers: no warnings, and faster for so few
+            if len(e) != _QUATERNION or not _near_one(*e):
                 return False
         return True
 
@@ -95,7 +97,7 @@ class Call:
             None if value is None and argument.optional else as_array(value, argument)
             for value, argument in zip(values, self.arguments, strict=True)
         ]
-        batch = self._batch_shape(arrays)
+        batch = _batch_shape(self.arguments, arrays)
         result = self._result(out, batch)
         count = int(np.prod(batch)) if batch else 1
         private = out is not None and (
@@ -114,21 +116,6 @@ class Call:
         if private:
             result[...] = target
         return result
-
-    def _batch_shape(self, arrays: Sequence[Array | None]) -> tuple[int, ...]:
-        """Return the shape that the arguments' leading dimensions broadcast to."""
-        leading = [a.shape[:-1] for a in arrays if a is not None]
-        try:
-            return np.broadcast_shapes(*leading)
-        except ValueError:
-            shapes = ", ".join(
-                f"{argument.name} {a.shape}"
-                for argument, a in zip(self.arguments, arrays, strict=True)
-                if a is not None
-            )
-            raise StateError(
-                f"the batches do not fit together: {shapes}; all leading sizes must agree"
-            ) from None
 
     def _result(self, out: Any, batch: tuple[int, ...]) -> Array:
         """Return the array for the result, checked if it was given."""
@@ -164,6 +151,33 @@ class Call:
             return StateError(_not_finite(argument, array[index], index))
         state = f" of state {error.state} or one of its neighbours" if batch else ""
         return DynamicsError(f"the result{state} is not finite: {self._blame()}")
+
+
+def check_together(arguments: Sequence[Argument], arrays: Sequence[Array | None]) -> None:
+    """Raise unless all numbers are finite and the batches fit together.
+
+    >>> check_together([Argument("q", 1, str)], [np.zeros(1)])
+    """
+    for argument, array in zip(arguments, arrays, strict=True):
+        if array is not None and not np.isfinite(array).all():
+            index = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+            raise StateError(_not_finite(argument, array[index], index))
+    _batch_shape(arguments, arrays)
+
+
+def _batch_shape(arguments: Sequence[Argument], arrays: Sequence[Array | None]) -> tuple[int, ...]:
+    """Return the shape that the arguments' leading dimensions broadcast to."""
+    given = [(argument.name, a.shape) for argument, a in zip(arguments, arrays, strict=True) if a is not None]
+    try:
+        return np.broadcast_shapes(*(shape[:-1] for _, shape in given))
+    except ValueError:
+        shapes = ", ".join(f"{name} {shape}" for name, shape in given)
+        raise StateError(f"the batches do not fit together: {shapes}; all leading sizes must agree") from None
+
+
+def _near_one(w: float, x: float, y: float, z: float) -> bool:
+    """Tell whether a quaternion has unit length."""
+    return -UNIT_TOLERANCE <= w * w + x * x + y * y + z * z - 1.0 <= UNIT_TOLERANCE
 
 
 def _not_finite(argument: Argument, value: float, index: tuple[int, ...]) -> str:

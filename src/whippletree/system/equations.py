@@ -144,6 +144,8 @@ class Equations:
         """Tell whether a request is answered by loops: it is for large models, where there is such a form."""
         if request.function in _ONLY_UNROLLED or request.formulation == "composite" and request.function in _SOLVED:
             return False
+        if self.large and request.frame and self.skeleton().where[request.frame][0] < 0:
+            return False  # on the ground: there is nothing to walk
         return self.large
 
     @property

@@ -24,7 +24,7 @@ from whippletree.kernels.unrolled import StraightLine
 from whippletree.model import Mechanism
 from whippletree.model.description import GROUND, Description
 from whippletree.model.names import suggestion
-from whippletree.system.calls import Argument, Call, as_array
+from whippletree.system.calls import Argument, Call, as_array, check_together
 from whippletree.system.dense import solve_forward
 from whippletree.system.equations import Equations, Request
 from whippletree.system.results import Energy, Momentum, Reactions
@@ -584,7 +584,11 @@ class System:
         named = self._given_accelerations(a)
         full = np.zeros(self.nv) if named is None else as_array(named, self._argument("a", self.nv))
         options = {"wrenches": wrenches, "parameters": parameters, "threads": threads}
-        solution = solve_forward(self, (q, v, tau), np.where(mask, full, 0.0), mask, **options)
+        check_together([*arguments, self._argument("a", self.nv)], [q, v, tau, full])
+        with np.errstate(all="ignore"):
+            solution = solve_forward(self, (q, v, tau), np.where(mask, full, 0.0), mask, **options)
+        if not np.isfinite(solution).all():
+            raise DynamicsError(f"the result is not finite: {self._blame(name)}")
         if name == "driving_forces":
             needed = self.inverse_dynamics(q, v, solution, **options)
             solution = np.where(mask, needed, 0.0 if tau is None else tau)
@@ -605,7 +609,10 @@ class System:
             values = as_array(self._parameters(parameters), self._argument("parameters", len(self.description.parameters)))
             given = (*given, values[..., None, :] if values.ndim > 1 else values)
         if name == GROUND:
-            return np.zeros((*q.shape[:-1], 6, self.nv))
+            result = np.zeros((*q.shape[:-1], 6, self.nv))
+            if out is not None:
+                Call.checked_out(out, result.shape)[...] = result
+            return result if out is None else out
         return self._call(Request("wrench_efforts", "auto", "", (name,))).run(given, out)
 
     def _given_accelerations(self, a: Any) -> Any:
@@ -796,7 +803,8 @@ class System:
         if name.startswith("wrench on "):
             parts = ("moment x", "moment y", "moment z", "force x", "force y", "force z")
             return Argument(name, size, lambda i: parts[i])
-        return Argument(name, size, self._velocity_label, optional=name in _OPTIONAL)
+        word = {"tau": "the effort for the ", "a": "the rate of the "}.get(name, "")
+        return Argument(name, size, lambda i: word + self._velocity_label(i), optional=name in _OPTIONAL)
 
     def _position_label(self, i: int) -> str:
         return self._label(i, self.plan.q_slices, "position_labels")
