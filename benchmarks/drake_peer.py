@@ -24,9 +24,7 @@ class DrakeChain:
         for j in range(1, model.njoints):
             place, mass, name = model.jointPlacements[j], model.inertias[j], model.names[j]
             moments = [mass.inertia[i, k] for i, k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
-            inertia = SpatialInertia.MakeFromCentralInertia(
-                mass.mass, mass.lever, RotationalInertia(*moments)
-            )
+            inertia = SpatialInertia.MakeFromCentralInertia(mass.mass, mass.lever, RotationalInertia(*moments))
             bodies.append(plant.AddRigidBody(name, inertia))
             before = bodies[model.parents[j]].body_frame()
             pose = RigidTransform(place.homogeneous)

@@ -164,19 +164,13 @@ def mujoco_model(model: pin.Model) -> mujoco.MjModel:
     spec.option.gravity = model.gravity.linear
     off = mujoco.mjtDisableBit
     spec.option.disableflags |= (
-        off.mjDSBL_CONTACT
-        | off.mjDSBL_LIMIT
-        | off.mjDSBL_FRICTIONLOSS
-        | off.mjDSBL_SENSOR
-        | off.mjDSBL_ACTUATION
+        off.mjDSBL_CONTACT | off.mjDSBL_LIMIT | off.mjDSBL_FRICTIONLOSS | off.mjDSBL_SENSOR | off.mjDSBL_ACTUATION
     )
     bodies = [spec.worldbody]
     for j in range(1, model.njoints):
         place, mass = model.jointPlacements[j], model.inertias[j]
         x, y, z, w = pin.Quaternion(place.rotation).coeffs()
-        body = bodies[model.parents[j]].add_body(
-            name=model.names[j], pos=place.translation, quat=[w, x, y, z]
-        )
+        body = bodies[model.parents[j]].add_body(name=model.names[j], pos=place.translation, quat=[w, x, y, z])
         body.mass = mass.mass
         body.ipos = mass.lever
         inertia = mass.inertia

@@ -40,9 +40,7 @@ class Times:
         return statistics.median(theirs / ours for ours, theirs in pairs)
 
 
-def bursts(
-    contestants: Mapping[str, Run], rounds: int = BURSTS, seconds: float = BURST_SECONDS
-) -> dict[str, Times]:
+def bursts(contestants: Mapping[str, Run], rounds: int = BURSTS, seconds: float = BURST_SECONDS) -> dict[str, Times]:
     """In each round every contestant has one burst; each round starts with another one."""
     counts = {}
     for name, run in contestants.items():

@@ -48,9 +48,7 @@ def native(options: Options) -> None:
     )
 
 
-def result(
-    times: dict[str, Times], choices: tuple[str, ...], bars: tuple[float, float | None]
-) -> list[object]:
+def result(times: dict[str, Times], choices: tuple[str, ...], bars: tuple[float, float | None]) -> list[object]:
     ours, best = times.get("ours"), best_of(times, choices)
     by_pinocchio, by_mujoco = ratio(ours, times[best]), ratio(ours, times["MuJoCo"])
     others = [f"{choice} {micro(times[choice]):.3g}" for choice in choices if choice != best]

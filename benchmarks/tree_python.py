@@ -100,9 +100,7 @@ def our_batches(ring: Ring, system: Any) -> Calls:
     q, v, tau = ring.ours.q, ring.ours.v, ring.ours.tau
     out = np.zeros((STATES, ring.model.nv))
     forward = system.forward_dynamics
-    theirs = pin.abaInParallel(
-        1, pin.ModelPool(ring.model, 1), ring.theirs.q.T, ring.theirs.v.T, ring.theirs.tau.T
-    )
+    theirs = pin.abaInParallel(1, pin.ModelPool(ring.model, 1), ring.theirs.q.T, ring.theirs.v.T, ring.theirs.tau.T)
     expected = state_from_pinocchio(ring.model, ring.theirs.q, ring.theirs.v, a=theirs.T).a
     for threads in (1, 2):
         worst = max(map(difference, forward(q, v, tau, threads=threads), expected))

@@ -41,9 +41,7 @@ def start(options: Options) -> None:
             total, *rest = (statistics.median(run[part] for run in runs) for part in parts)
             rows.append([cache, total, verdict(total, bar, at_most=True), *rest])
     header = ["cache", "import to first result, s", "bar", "import", "build", "first call", "CPU time"]
-    table(
-        "Start: forward dynamics of the 7-joint arm in a new process, wall clock, median of 5", header, rows
-    )
+    table("Start: forward dynamics of the 7-joint arm in a new process, wall clock, median of 5", header, rows)
 
 
 def plain_arm(ring: Ring) -> dict[str, Any]:

@@ -24,9 +24,7 @@ def main() -> None:
     names = ", ".join(SECTIONS)
     parser = argparse.ArgumentParser(description="Speed on trees beside Pinocchio, MuJoCo and Drake.")
     parser.add_argument("sections", nargs="*", metavar="section", help=f"any of {names} (default: all)")
-    parser.add_argument(
-        "--rounds", type=int, default=BURSTS, help="bursts per contestant, default %(default)s"
-    )
+    parser.add_argument("--rounds", type=int, default=BURSTS, help="bursts per contestant, default %(default)s")
     parser.add_argument("--peers", action="store_true", help="time the peers alone")
     arguments = parser.parse_args()
     unknown = [name for name in arguments.sections if name not in SECTIONS]

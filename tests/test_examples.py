@@ -55,9 +55,7 @@ def test_the_example_of_the_readme() -> None:
     code = readme.split("```python\n")[1].split("```")[0]
     names: dict[str, Any] = {}
     exec(code, names)
-    np.testing.assert_allclose(
-        names["x"], [-np.sin(0.5) - np.sin(0.3) / 2, 0, -np.cos(0.5) - np.cos(0.3) / 2]
-    )
+    np.testing.assert_allclose(names["x"], [-np.sin(0.5) - np.sin(0.3) / 2, 0, -np.cos(0.5) - np.cos(0.3) / 2])
     assert names["many"].shape == (10_000, 2)
     assert np.isfinite([*names["a"], *names["f"]]).all()
 

@@ -86,10 +86,7 @@ def test_a_universal_joint_is_two_hinges() -> None:
     x = random_states(whole, 7, 4)
     state = x["q"], x["v"], x["tau"]
     for name in ("forward_dynamics", "driving_forces"):
-        assert (
-            relative(evaluated(whole.function(name), *state), evaluated(by_hand.function(name), *state))
-            < TOLERANCE
-        )
+        assert relative(evaluated(whole.function(name), *state), evaluated(by_hand.function(name), *state)) < TOLERANCE
     ours = evaluated(whole.function("reactions"), *state, shape=(1, 6))[:, 0]
     theirs = evaluated(by_hand.function("reactions"), *state, shape=(2, 6))[:, 1]
     assert relative(ours, theirs) < TOLERANCE

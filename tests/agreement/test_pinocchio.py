@@ -49,9 +49,7 @@ def size_of(seed: int) -> int:
 
 def trees() -> list:
     """The seeds of the random trees: the small ones and a few large ones, the others marked as deep."""
-    quick = {
-        seed for seed in range(N_TREES) if size_of(seed) <= 10 or (seed < 40 and size_of(seed) % 20 == 0)
-    }
+    quick = {seed for seed in range(N_TREES) if size_of(seed) <= 10 or (seed < 40 and size_of(seed) % 20 == 0)}
     deep = pytest.mark.deep
     return [seed if seed in quick else pytest.param(seed, marks=deep) for seed in range(N_TREES)]
 
@@ -94,9 +92,7 @@ def frame_answers(model: pin.Model, data: pin.Data, name: str, back: Array) -> d
     }
 
 
-def answers(
-    case: Case, q: Array, v: Array, tau: Array, a: Array, wrench: Array, ours: Array
-) -> dict[str, Array]:
+def answers(case: Case, q: Array, v: Array, tau: Array, a: Array, wrench: Array, ours: Array) -> dict[str, Array]:
     """Everything Pinocchio has to say about one state; `ours` is q in our numbers."""
     model, data = case.model, case.model.createData()
     T = velocity_map(model, ours)
@@ -251,9 +247,7 @@ def test_random_trees(seed: int) -> None:
 def test_the_random_trees_are_what_they_should_be() -> None:
     models = [random_pinocchio_model(seed, size_of(seed)) for seed in range(N_TREES)]
     assert {model.njoints - 1 for model in models} == set(range(1, 41))
-    kinds = {
-        joint.shortname().removeprefix("JointModel") for model in models for joint in list(model.joints)[1:]
-    }
+    kinds = {joint.shortname().removeprefix("JointModel") for model in models for joint in list(model.joints)[1:]}
     assert kinds == set(JOINTS)
     assert sum(model.joints[1].shortname() == "JointModelFreeFlyer" for model in models) > N_TREES / 5
     branching = [len(set(model.parents)) < model.njoints - 1 for model in models]

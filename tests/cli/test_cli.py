@@ -105,9 +105,7 @@ def test_cache_clear(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not list(cache.rglob("*.wt"))
 
 
-def test_cache_clear_without_a_cache(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_cache_clear_without_a_cache(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("WHIPPLETREE_CACHE", "off")
     assert main(["cache", "clear"]) == 0
     assert "nothing to clear" in capsys.readouterr().out

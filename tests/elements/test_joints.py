@@ -282,9 +282,7 @@ def test_a_free_joint_follows_a_screw_motion(length: float) -> None:
     q, step = joint.random(rng), rng.normal(size=6)
     step[:3] *= length / np.linalg.norm(step[:3])
     (x, y, z), halvings = step[:3], 6
-    twist = (
-        np.array([[0, -z, y, step[3]], [z, 0, -x, step[4]], [-y, x, 0, step[5]], [0, 0, 0, 0]]) / 2**halvings
-    )
+    twist = np.array([[0, -z, y, step[3]], [z, 0, -x, step[4]], [-y, x, 0, step[5]], [0, 0, 0, 0]]) / 2**halvings
     whole = term = np.eye(4)
     for k in range(1, 20):
         term = term @ twist / k

@@ -65,9 +65,7 @@ def test_rod_is_its_integral():
 
 def test_box_is_its_integral():
     points, w = grid(gauss(-0.5, 0.5), gauss(-1, 1), gauss(-1.5, 1.5))
-    assert_same(
-        box((1, 2, 3), density=7.8, at=(1, -2, 0.5)), summed(7.8 * w, points + np.array([1, -2, 0.5]))
-    )
+    assert_same(box((1, 2, 3), density=7.8, at=(1, -2, 0.5)), summed(7.8 * w, points + np.array([1, -2, 0.5])))
 
 
 def test_cylinder_is_its_integral():
@@ -85,9 +83,7 @@ def test_sphere_is_its_integral():
     r, cosine, angle = spherical.T
     sine = np.sqrt(1 - cosine**2)
     points = (r * np.stack([sine * np.cos(angle), sine * np.sin(angle), cosine])).T
-    assert_same(
-        sphere(0.3, density=1000, at=(1, 0, 0)), summed(1000 * w * r**2, points + np.array([1, 0, 0]))
-    )
+    assert_same(sphere(0.3, density=1000, at=(1, 0, 0)), summed(1000 * w * r**2, points + np.array([1, 0, 0])))
 
 
 @given(seeds, st.integers(1, 8))
@@ -156,9 +152,7 @@ def test_shapes_take_parameters_wherever_a_number_goes():
     def assembly(a, b, c, d, m):
         return (
             rod(a, m, axis=(1, 2, 2), at=(0, b, 0))
-            + box((a, b, c), density=d, at=(c, 0, 0)).moved(
-                at=(0, 0, a), rotation=turn_z_to(np.array([0.6, 0, 0.8]))
-            )
+            + box((a, b, c), density=d, at=(c, 0, 0)).moved(at=(0, 0, a), rotation=turn_z_to(np.array([0.6, 0, 0.8])))
             + cylinder(a, b, mass=m, axis="y")
             + sphere(c, density=d, at=(a, a, a))
             + point_masses([(m, (a, 0, 0)), (2.0, (0, b, c))])
@@ -177,9 +171,7 @@ def test_entries_are_plain_floats_whatever_was_given():
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1.0, 1e300])
-@pytest.mark.parametrize(
-    "moments", [(0, 0, 0), (1, 1, 1), (0, 1, 1), (1, 1, 2), (1, 2, 3), (1, 1, 2 * (1 + 1e-10))]
-)
+@pytest.mark.parametrize("moments", [(0, 0, 0), (1, 1, 1), (0, 1, 1), (1, 1, 2), (1, 2, 3), (1, 1, 2 * (1 + 1e-10))])
 def test_inertias_of_points_rods_and_plates_are_fine(moments, scale):
     R = turn_z_to(np.array([2.0, -1.0, 2.0]) / 3)
     for inertia in (np.diag(moments) * scale, (R * moments) @ R.T * scale):

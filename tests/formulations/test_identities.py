@@ -81,9 +81,7 @@ def test_inverse_dynamics_is_mass_times_acceleration_plus_bias(seed: int) -> Non
         evaluated(function(seed, "inverse_dynamics"), s.q, s.v, np.tile(unit, (len(s.q), 1))) - still
         for unit in np.eye(s.system.nv)
     ]
-    scale = (
-        np.abs(still).max() / np.abs(columns).max()
-    )  # the difference of two efforts carries their rounding
+    scale = np.abs(still).max() / np.abs(columns).max()  # the difference of two efforts carries their rounding
     assert relative(np.stack(columns, axis=2), mass_matrices(seed)) < TOLERANCE * max(1.0, scale)
 
 
@@ -139,9 +137,7 @@ def test_momentum_is_mass_times_the_rate_of_the_centre(seed: int) -> None:
     rates = evaluated(function(seed, "coordinate_rates"), s.q, s.v)
     mass = sum(body.properties.mass for body in s.system.description.bodies)
     momentum = evaluated(function(seed, "momentum"), s.q, s.v)
-    assert (
-        relative(momentum[:, 3:], mass * along(function(seed, "center_of_mass"), [rates], [s.q])) < TOLERANCE
-    )
+    assert relative(momentum[:, 3:], mass * along(function(seed, "center_of_mass"), [rates], [s.q])) < TOLERANCE
 
 
 def test_integrate_and_difference_undo_each_other(seed: int) -> None:
@@ -169,10 +165,7 @@ def test_native_code_says_the_same() -> None:
     """One small tree through the calls that users make, batch and single state."""
     s, q, v, tau, a = tree(1)
     mass = s.mass_matrix(q)
-    assert (
-        relative(s.energy(q, v).kinetic[:, None], 0.5 * np.einsum("bi,bij,bj->b", v, mass, v)[:, None])
-        < TOLERANCE
-    )
+    assert relative(s.energy(q, v).kinetic[:, None], 0.5 * np.einsum("bi,bij,bj->b", v, mass, v)[:, None]) < TOLERANCE
     expected = np.einsum("bij,bj->bi", mass, a) + s.bias_force(q, v)
     assert relative(s.inverse_dynamics(q, v, a), expected) < TOLERANCE
     assert relative(s.inverse_dynamics(q, v, s.forward_dynamics(q, v, tau)), tau) < 1e-9

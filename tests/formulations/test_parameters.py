@@ -70,10 +70,7 @@ def test_values_change_without_compiling_again() -> None:
     assert relative(kept.forward_dynamics(*state, parameters=OTHERS), expected["b"]) < 1e-12
     only = {**DEFAULTS, "lead": OTHERS["lead"]}
     once = mechanism(only, keep=False).build().function("forward_dynamics")
-    assert (
-        relative(kept.forward_dynamics(*state, parameters={"lead": only["lead"]}), evaluated(once, *state))
-        < 1e-12
-    )
+    assert relative(kept.forward_dynamics(*state, parameters={"lead": only["lead"]}), evaluated(once, *state)) < 1e-12
     assert kept.kernel("forward_dynamics").address == address
 
 

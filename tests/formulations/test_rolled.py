@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support import measures
-from support.random_trees import KINDS, random_mechanism, random_states
 
 import whippletree as wt
+from support import measures
+from support.random_trees import KINDS, random_mechanism, random_states
 from whippletree.system import equations
 
 TOLERANCE = 1e-11
@@ -126,7 +126,7 @@ def test_kinds_are_few_and_constants_folded(monkeypatch: pytest.MonkeyPatch) -> 
         m.revolute(f"j{i}", body, link, at=(float(i > 0), 0, 0), axis="y")
         body = link
     system = m.build()
-    program = system._equations.roll(equations.Request("forward_dynamics").resolved())
+    program = system._engine.equations.roll(equations.Request("forward_dynamics").resolved())
     variants = sum(len(step.variants) for step in program.steps if hasattr(step, "variants"))
     assert variants <= 8
     assert len(program.constants) == 0  # all links are alike, and only the first one's place differs

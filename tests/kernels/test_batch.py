@@ -14,7 +14,7 @@ import pytest
 import whippletree as wt
 from support.systems import arm, floating, same_bits, state
 from whippletree.kernels.batch import lane_buffer
-from whippletree.kernels.kernel import NotFinite
+from whippletree.kernels.kernel import NotFiniteError
 from whippletree.kernels.native import host
 
 BIG = 10_001
@@ -151,7 +151,7 @@ def test_a_result_that_is_not_finite_is_found(count):
         with pytest.raises(wt.DynamicsError, match="not finite"):
             system.forward_dynamics(q, fast)
         outputs = [np.empty((count, 3))]
-        with pytest.raises(NotFinite) as caught:
+        with pytest.raises(NotFiniteError) as caught:
             system.kernel("forward_dynamics").many([q, fast, None], outputs, count, 1)
         assert caught.value.where == "result"
         assert caught.value.state <= position < caught.value.state + width
@@ -171,9 +171,7 @@ def test_many_python_threads_at_once():
         rows = slice(97 * k, 97 * k + 150)
         good = True
         for i in range(20):
-            good &= same_bits(
-                system.forward_dynamics(q[rows], v[rows], tau[rows], threads=1 + i % 3), expected[rows]
-            )
+            good &= same_bits(system.forward_dynamics(q[rows], v[rows], tau[rows], threads=1 + i % 3), expected[rows])
             at = 97 * k + i
             good &= same_bits(system.forward_dynamics(q[at], v[at], tau[at]), expected[at])
             good &= same_bits(system.forward_dynamics(list(q[at]), v[at], tau[at]), expected[at])

@@ -20,7 +20,7 @@ from whippletree.kernels import kernel as kernels
 from whippletree.kernels.cache import DiskCache, default_folder, open_cache
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.native import host
-from whippletree.system import system as systems
+from whippletree.system import engine as systems
 from whippletree.system.equations import Equations
 
 posix = pytest.mark.skipif(os.name != "posix", reason="owners and modes are those of POSIX")

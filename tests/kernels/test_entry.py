@@ -121,9 +121,7 @@ def test_odd_arrays_give_the_same_bits(form):
 @pytest.mark.parametrize("kind", [np.float32, np.float16, np.int64, np.int8, np.uint16])
 def test_other_numbers_are_converted(kind):
     q, v = np.array([1, 0, 2], dtype=kind), np.array([1, 2, 3], dtype=kind)
-    assert same_bits(
-        system().forward_dynamics(q, v, q), system().forward_dynamics([1, 0, 2], [1, 2, 3], [1, 0, 2])
-    )
+    assert same_bits(system().forward_dynamics(q, v, q), system().forward_dynamics([1, 0, 2], [1, 2, 3], [1, 0, 2]))
 
 
 BAD = {

@@ -257,9 +257,7 @@ def test_counts_by_hand():
     dot = ca.dot(x[0:3], x[3:6])
     assert traced(dot, inputs=[x]).count() == OperationCount(multiplications=3, additions=2)
     assert fuse(traced(dot, inputs=[x])).count() == OperationCount(multiplications=3, additions=2)
-    assert traced(ca.cross(x[0:3], x[3:6]), inputs=[x]).count() == OperationCount(
-        multiplications=6, additions=3
-    )
+    assert traced(ca.cross(x[0:3], x[3:6]), inputs=[x]).count() == OperationCount(multiplications=6, additions=3)
     norm = x / ca.sqrt(ca.sumsqr(x))
     expected = OperationCount(multiplications=12, additions=5, divisions=1, square_roots=1)
     assert traced(norm, inputs=[x]).count() == expected

@@ -85,8 +85,7 @@ def test_parameters_that_nothing_uses_yet_are_in_the_fingerprint():
 
 def test_negative_zero_makes_no_difference():
     prints = {
-        Mechanism("m", gravity=(zero, 0, 1)).describe().fingerprint()
-        for zero in (0, 0.0, -0.0, np.float32(-0.0))
+        Mechanism("m", gravity=(zero, 0, 1)).describe().fingerprint() for zero in (0, 0.0, -0.0, np.float32(-0.0))
     }
     assert len(prints) == 1
 
@@ -119,8 +118,7 @@ def test_a_description_survives_pickling(travel):
     assert back == described
     # the numbers are the same functions of the parameters, whatever the symbols are
     values = [
-        ca.Function("f", [d.parameters[0].symbol], [ca.vertcat(*d.numbers())])(1.7).full()
-        for d in (described, back)
+        ca.Function("f", [d.parameters[0].symbol], [ca.vertcat(*d.numbers())])(1.7).full() for d in (described, back)
     ]
     assert np.array_equal(*values)
     assert back.joint("s").joint.kind == "screw"

@@ -23,9 +23,7 @@ class Hostile:
     def _refuse(self, *_):
         raise RuntimeError("leave me alone")
 
-    __float__ = __int__ = __index__ = __len__ = __iter__ = __getitem__ = __array__ = __eq__ = __bool__ = (
-        _refuse
-    )
+    __float__ = __int__ = __index__ = __len__ = __iter__ = __getitem__ = __array__ = __eq__ = __bool__ = _refuse
     __repr__ = __str__ = __lt__ = __abs__ = __neg__ = _refuse
     __hash__ = None
 
@@ -130,9 +128,7 @@ POISON = [
     ...,
 ]
 
-scalars = st.one_of(
-    st.floats(), st.integers(), st.floats(-10, 10), st.booleans(), st.complex_numbers(), st.none()
-)
+scalars = st.one_of(st.floats(), st.integers(), st.floats(-10, 10), st.booleans(), st.complex_numbers(), st.none())
 
 
 class Poison(int):
@@ -170,9 +166,7 @@ poses = mostly(np.eye(4), Placement(point=(1, 2, 3)), np.diag([1.0, -1.0, -1.0, 
 bodies = mostly("ground", "a", "b", FromMechanism("ground"), FromMechanism("a"), FromMechanism("b"))
 names = mostly("c", "d", "e", "f", "g", "h", "left wheel", "Ω 1", "a", "ground")
 properties = mostly(MassProperties(1.0), rod(1.0, 1.0), sphere(1.0, density=2.0))
-inertias = mostly(
-    np.eye(3), [[1, 0, 0], [0, 1, 0], [0, 0, 2]], ca.SX.eye(3), ((P, 0, 0), (0, P, 0), (0, 0, P))
-)
+inertias = mostly(np.eye(3), [[1, 0, 0], [0, 1, 0], [0, 0, 2]], ca.SX.eye(3), ((P, 0, 0), (0, P, 0), (0, 0, P)))
 
 ALIGNED = {
     "at": vectors,

@@ -274,9 +274,7 @@ def test_expressions_are_checked_at_the_parameters_values():
     p = m.parameter("p", -2.0)
     refused(['body "c"', "parameters' values", "negative"], lambda: m.body("c", mass=p))
     refused(['body "c"', "not finite"], lambda: m.body("c", mass=ca.sqrt(p)))
-    refused(
-        ['body "c"', "triangle"], lambda: m.body("c", mass=1, inertia=ca.diag(ca.vertcat(-p, -p, -3 * p)))
-    )
+    refused(['body "c"', "triangle"], lambda: m.body("c", mass=1, inertia=ca.diag(ca.vertcat(-p, -p, -3 * p))))
     refused(['body "c"', "symmetric"], lambda: m.body("c", mass=1, inertia=[[9, p, 0], [1, 9, 0], [0, 0, 9]]))
     refused(['joint "J"', "lead must not be zero"], lambda: m.screw("J", "ground", m.body("a"), lead=p + 2))
     refused(['joint "K"', "finite"], lambda: m.free("K", "ground", "a", at=(1 / (p + 2), 0, 0)))

@@ -141,9 +141,7 @@ def test_the_inverse_leads_back(name: str) -> None:
     shift, R, p = SHIFTS[name]
     back = shift.inverse()
     np.testing.assert_allclose(dense(back.motion(shift.motion(ca.SX(COLUMNS)))), COLUMNS, atol=1e-14)
-    np.testing.assert_allclose(
-        dense(back.motion(ca.SX(COLUMNS))), outward(R.T, -R.T @ p) @ COLUMNS, atol=1e-14
-    )
+    np.testing.assert_allclose(dense(back.motion(ca.SX(COLUMNS))), outward(R.T, -R.T @ p) @ COLUMNS, atol=1e-14)
 
 
 @shifts
@@ -155,9 +153,7 @@ def test_axes_and_origin(name: str) -> None:
 
 
 def test_factors_that_do_nothing_are_left_out() -> None:
-    kept = Shift.of(
-        Translation(ca.SX.zeros(3)), Rotation(ca.densify(ca.SX.eye(3))), Translation(ca.SX([0, 0, 1]))
-    )
+    kept = Shift.of(Translation(ca.SX.zeros(3)), Rotation(ca.densify(ca.SX.eye(3))), Translation(ca.SX([0, 0, 1])))
     assert len(kept.factors) == 1
 
 
@@ -195,18 +191,14 @@ def test_gyroscopic_force() -> None:
 def test_centripetal_field() -> None:
     w, dw = np.array([0.4, -1.1, 0.9]), np.array([-0.2, 0.5, 1.3])
     np.testing.assert_allclose(dense(centripetal(ca.SX(w))), tilde(w) @ tilde(w), atol=1e-15)
-    np.testing.assert_allclose(
-        dense(centripetal(ca.SX(w), ca.SX(dw))), tilde(dw) + tilde(w) @ tilde(w), atol=1e-15
-    )
+    np.testing.assert_allclose(dense(centripetal(ca.SX(w), ca.SX(dw))), tilde(dw) + tilde(w) @ tilde(w), atol=1e-15)
 
 
 def test_vectors() -> None:
     a, b = COLUMNS[:3, 0], COLUMNS[:3]
     np.testing.assert_allclose(dense(skew(ca.SX(a))), tilde(a), atol=0)
     np.testing.assert_allclose(dense(cross(ca.SX(a), ca.SX(b))), tilde(a) @ b, atol=1e-15)
-    np.testing.assert_allclose(
-        dense(cross(ca.SX(a), ca.SX(b[:, 1]))).ravel(), np.cross(a, b[:, 1]), atol=1e-15
-    )
+    np.testing.assert_allclose(dense(cross(ca.SX(a), ca.SX(b[:, 1]))).ravel(), np.cross(a, b[:, 1]), atol=1e-15)
     assert stack(ca.SX(2, 1), ca.SX([1])).is_dense()
     lower = np.tril(COLUMNS[:4, :4])
     assert np.array_equal(dense(mirror(ca.SX(COLUMNS[:4, :4]))), lower + np.tril(lower, -1).T)
@@ -221,9 +213,7 @@ def test_small_solves(n: int) -> None:
     assert np.array_equal(np.tril(unit), unit)
     diagonal = np.diag([1 / float(d) for d in reciprocals])
     np.testing.assert_allclose(unit @ diagonal @ unit.T, A, atol=1e-13)
-    np.testing.assert_allclose(
-        dense(solve_factored((L, reciprocals), ca.SX(b))), np.linalg.solve(A, b), atol=1e-13
-    )
+    np.testing.assert_allclose(dense(solve_factored((L, reciprocals), ca.SX(b))), np.linalg.solve(A, b), atol=1e-13)
 
 
 def test_the_factorisation_reads_the_lower_half_only() -> None:
@@ -251,6 +241,4 @@ def test_rotation_vectors(length: float) -> None:
     assert abs(e[0] - expected[0]) <= 4e-16  # of a unit quaternion
     np.testing.assert_allclose(e[1:], expected[1:], rtol=1e-15)
     np.testing.assert_allclose(dense(quaternion_log(ca.SX(e))).ravel(), w, rtol=1e-15, atol=1e-16)
-    np.testing.assert_allclose(
-        np.abs(dense(quaternion_log(ca.SX(-e))).ravel()), np.abs(w), rtol=1e-15, atol=1e-16
-    )
+    np.testing.assert_allclose(np.abs(dense(quaternion_log(ca.SX(-e))).ravel()), np.abs(w), rtol=1e-15, atol=1e-16)

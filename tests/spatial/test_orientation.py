@@ -63,9 +63,7 @@ def test_an_axis_may_have_any_length(size):
     assert np.allclose(direction((size, 0, -size)), np.array([1, 0, -1]) / math.sqrt(2), rtol=0, atol=2e-16)
 
 
-@pytest.mark.parametrize(
-    "axis", [[0, 0, 2], (0, 0, 2), np.array([0, 0, 2]), np.float32([0, 0, 2]), ca.DM([0, 0, 2])]
-)
+@pytest.mark.parametrize("axis", [[0, 0, 2], (0, 0, 2), np.array([0, 0, 2]), np.float32([0, 0, 2]), ca.DM([0, 0, 2])])
 def test_an_axis_may_be_any_list_of_three(axis):
     assert direction(axis) == (0.0, 0.0, 1.0)
 

@@ -185,9 +185,7 @@ def across(use: JointUse, q: Array, v: Array, a: Array) -> Moving:
         case "cylindrical":
             return Moving(about_z(path[0]), vector(zero, zero, path[1]))
         case "screw":
-            return Moving(
-                about_z(path[0]), vector(zero, zero, path[0] * (float(use.joint.lead) / (2 * np.pi)))
-            )
+            return Moving(about_z(path[0]), vector(zero, zero, path[0] * (float(use.joint.lead) / (2 * np.pi))))
         case "universal":
             return Moving(about_x(path[0]) @ about_z(path[1]), Jet.constant(np.zeros(3)))
         case "planar":

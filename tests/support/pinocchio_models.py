@@ -153,9 +153,7 @@ def mechanism_from_pinocchio(model: pin.Model, name: str | None = None) -> wt.Me
             bodies.append(mechanism.body(model.names[j]))
         else:
             bodies.append(
-                mechanism.body(
-                    model.names[j], mass=body.mass, com=body.lever.copy(), inertia=body.inertia.copy()
-                )
+                mechanism.body(model.names[j], mass=body.mass, com=body.lever.copy(), inertia=body.inertia.copy())
             )
         shared = shared_joint(model.joints[j])
         on_child = np.eye(4)
@@ -343,9 +341,7 @@ def state_from_pinocchio(
         if v is not None:
             v_ours[..., b.v] = _times(T, v[..., b.v])
         if a is not None:
-            a_ours[..., b.v] = _times(T, a[..., b.v]) + _bias(
-                b.numbers, ours[..., b.q_ours], v_ours[..., b.v]
-            )
+            a_ours[..., b.v] = _times(T, a[..., b.v]) + _bias(b.numbers, ours[..., b.q_ours], v_ours[..., b.v])
         if tau is not None:  # T is orthogonal for every joint: its inverse transpose is T itself
             tau_ours[..., b.v] = _times(T, tau[..., b.v])
     return State(ours, v_ours, a_ours, tau_ours)

@@ -34,9 +34,7 @@ JOINTS: dict[str, Callable[[Rng], pin.JointModel]] = {
     "RUBX": lambda rng: pin.JointModelRUBX(),
     "RUBY": lambda rng: pin.JointModelRUBY(),
     "RUBZ": lambda rng: pin.JointModelRUBZ(),
-    "RevoluteUnboundedUnaligned": lambda rng: (
-        pin.JointModelRevoluteUnboundedUnaligned()
-    ),  # no axis from Python
+    "RevoluteUnboundedUnaligned": lambda rng: pin.JointModelRevoluteUnboundedUnaligned(),  # no axis from Python
     "PX": lambda rng: pin.JointModelPX(),
     "PY": lambda rng: pin.JointModelPY(),
     "PZ": lambda rng: pin.JointModelPZ(),

@@ -17,9 +17,7 @@ def arm(joints: int = 3, name: str = "arm", prescribed: tuple[int, ...] = ()) ->
     m = wt.Mechanism(name)
     before: Any = m.ground
     for i in range(joints):
-        link = m.body(
-            f"link {i}", wt.rod(0.5, mass=1.0 + 0.1 * i) + wt.sphere(0.1, mass=0.5, at=(0.2, 0.1, 0.05))
-        )
+        link = m.body(f"link {i}", wt.rod(0.5, mass=1.0 + 0.1 * i) + wt.sphere(0.1, mass=0.5, at=(0.2, 0.1, 0.05)))
         at = (0.5, 0.0, 0.1) if i else (0.0, 0.0, 0.0)
         m.revolute(f"joint {i}", before, link, at=at, axis="zyx"[i % 3], prescribed=i in prescribed)
         before = link

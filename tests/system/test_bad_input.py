@@ -103,9 +103,7 @@ def test_two_elements_of_one_name():
         m.body("ground")
 
 
-@pytest.mark.parametrize(
-    "axis", [(0, 0, 0), (0.0, -0.0, 0.0), (np.nan, 0, 1), (np.inf, 0, 0), (1, 0), "w", None, 3]
-)
+@pytest.mark.parametrize("axis", [(0, 0, 0), (0.0, -0.0, 0.0), (np.nan, 0, 1), (np.inf, 0, 0), (1, 0), "w", None, 3])
 def test_axis(axis):
     m = wt.Mechanism("m")
     body = m.body("b", mass=1.0)
@@ -366,9 +364,7 @@ numbers = st.one_of(
     st.integers(-(2**70), 2**70),
     st.sampled_from([np.nan, np.inf, 1e308, -1e200, 5e-324, -0.0, 1e6, 1e19, True, None, "1", 1j]),
 )
-kinds = st.sampled_from(
-    ["f8", ">f8", "f4", "f2", "g", "i8", "u1", "?", "c16", "O", "U3", "M8[s]", "V8", "S2"]
-)
+kinds = st.sampled_from(["f8", ">f8", "f4", "f2", "g", "i8", "u1", "?", "c16", "O", "U3", "M8[s]", "V8", "S2"])
 
 
 @st.composite
@@ -508,9 +504,7 @@ def test_any_arguments_end_in_an_answer_or_our_error(data):
     for i in range(len(arguments)):
         if data.draw(st.integers(0, 2)) == 0:
             arguments[i] = data.draw(junk)
-    chosen = (
-        data.draw(st.lists(st.sampled_from(OPTIONS[name]), unique=True, max_size=2)) if OPTIONS[name] else []
-    )
+    chosen = data.draw(st.lists(st.sampled_from(OPTIONS[name]), unique=True, max_size=2)) if OPTIONS[name] else []
     options = {key: data.draw(junk) for key in chosen}
     if "formulation" in OPTIONS[name] and "formulation" not in options and data.draw(st.integers(0, 3)) == 0:
         options["formulation"] = "composite"

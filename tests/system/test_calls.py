@@ -95,9 +95,7 @@ def test_shapes(make, name):
         for index in np.ndindex(*batch):
             one = call(s, q[index], v[index], x[index])
             assert one.shape == shape(s)
-            np.testing.assert_allclose(
-                result[index], one, rtol=1e-13, atol=1e-13 * (1 + abs(one).max(initial=0))
-            )
+            np.testing.assert_allclose(result[index], one, rtol=1e-13, atol=1e-13 * (1 + abs(one).max(initial=0)))
 
 
 @pytest.mark.parametrize("make", [chain, long])
@@ -241,9 +239,7 @@ def test_formulations():
             rtol=1e-10,
             atol=1e-10,
         )
-    with pytest.raises(
-        wt.StateError, match=r'"lagrange" cannot give forward_dynamics.*"auto", "articulated"'
-    ):
+    with pytest.raises(wt.StateError, match=r'"lagrange" cannot give forward_dynamics.*"auto", "articulated"'):
         s.forward_dynamics(q, v, formulation="lagrange")
     with pytest.raises(wt.StateError, match="cannot give mass_matrix"):
         s.mass_matrix(q, formulation="articulated")
@@ -366,9 +362,7 @@ def test_wrong_parameters():
 def test_folded_parameters_give_the_same_numbers():
     folded, kept = loaded().build(fold=True), parametric()
     q, v, tau = state(kept, 10)
-    np.testing.assert_allclose(
-        folded.forward_dynamics(q, v, tau), kept.forward_dynamics(q, v, tau), rtol=1e-12
-    )
+    np.testing.assert_allclose(folded.forward_dynamics(q, v, tau), kept.forward_dynamics(q, v, tau), rtol=1e-12)
     assert folded.operations("forward_dynamics").total < kept.operations("forward_dynamics").total
 
 
@@ -422,9 +416,7 @@ def test_momentum_about():
     q, v, _ = state(s, 12, (4,))
     here, origin = s.momentum(q, v), s.momentum(q, v, about="origin")
     assert same_bits(here.linear, origin.linear)
-    np.testing.assert_allclose(
-        here.angular, origin.angular - np.cross(s.center_of_mass(q), here.linear), rtol=1e-12
-    )
+    np.testing.assert_allclose(here.angular, origin.angular - np.cross(s.center_of_mass(q), here.linear), rtol=1e-12)
     # linear momentum is mass times the rate of the centre of mass
     h = 1e-6
     rate = (s.center_of_mass(s.integrate(q, h * v)) - s.center_of_mass(s.integrate(q, -h * v))) / (2 * h)
@@ -444,9 +436,7 @@ def test_body_axes(place):
             (s.velocity(q, v, place), s.velocity(q, v, place, frame="body")),
             (s.acceleration(q, v, a, place), s.acceleration(q, v, a, place, frame="body")),
         ):
-            turned = np.concatenate(
-                [np.einsum("...ji,...j->...i", R, ground[..., i : i + 3]) for i in (0, 3)], -1
-            )
+            turned = np.concatenate([np.einsum("...ji,...j->...i", R, ground[..., i : i + 3]) for i in (0, 3)], -1)
             np.testing.assert_allclose(body, turned, rtol=1e-12, atol=1e-12)
         J, in_body = s.jacobian(q, place), s.jacobian(q, place, frame="body")
         turned = np.concatenate([np.swapaxes(R, -1, -2) @ J[..., i : i + 3, :] for i in (0, 3)], -2)
@@ -541,9 +531,7 @@ def test_functions_are_casadi_functions(make):
 def test_matrices_come_by_rows():
     s = chain()
     q, _, _ = state(s, 16)
-    np.testing.assert_allclose(
-        s.function("pose", frame="tip")(q).full().reshape(4, 4), s.pose(q, "tip"), atol=1e-14
-    )
+    np.testing.assert_allclose(s.function("pose", frame="tip")(q).full().reshape(4, 4), s.pose(q, "tip"), atol=1e-14)
     J = s.function("jacobian", frame="tip")(q).full().reshape(6, 3)
     np.testing.assert_allclose(J, s.jacobian(q, "tip"), atol=1e-14)
 
@@ -581,10 +569,7 @@ def test_operations():
     assert count.trigonometric in (1, 2)
     assert count.total <= 8
     s = chain()
-    by = {
-        name: s.operations("forward_dynamics", formulation=name).total
-        for name in ("articulated", "composite")
-    }
+    by = {name: s.operations("forward_dynamics", formulation=name).total for name in ("articulated", "composite")}
     assert by["articulated"] == s.operations("forward_dynamics").total
     assert s.operations("forward_dynamics", wrenches=["tip"]).total > by["articulated"]
     assert arm(6).build().operations("forward_dynamics").total > 2 * by["articulated"]
@@ -613,9 +598,7 @@ def test_c_source(tmp_path):
     assert [function.name_in(i) for i in range(3)] == ["q", "v", "tau"]
     for seed in range(5):
         q, v, tau = state(s, seed)
-        np.testing.assert_allclose(
-            function(q, v, tau).full().ravel(), s.forward_dynamics(q, v, tau), rtol=1e-11
-        )
+        np.testing.assert_allclose(function(q, v, tau).full().ravel(), s.forward_dynamics(q, v, tau), rtol=1e-11)
 
 
 def test_by_address():
@@ -657,9 +640,7 @@ sys.stdout.write(b"".join(r.tobytes() for r in results).hex())
 """
     environment = {**os.environ, "PYTHONPATH": str(Path(wt.__file__).parents[1])}
     command = [sys.executable, "-c", program, str(tmp_path / "system")]
-    result = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 0, result.stderr
     expected = [
         s.forward_dynamics(q, v, tau, parameters={"payload": 3.0}),

@@ -50,9 +50,7 @@ def _parser() -> argparse.ArgumentParser:
         ("demo", demo, "a seven-joint arm, from its description to machine code"),
     ):
         words.add_parser(word, help=what, description=f"Show {what}.").set_defaults(run=run)
-    cache = words.add_parser(
-        "cache", help="the cache of compiled code", description="The cache of compiled code."
-    )
+    cache = words.add_parser("cache", help="the cache of compiled code", description="The cache of compiled code.")
     actions = cache.add_subparsers(title="actions", metavar="action", required=True)
     what = "remove all compiled code; it is made again when needed"
     actions.add_parser("clear", help=what, description=f"{what.capitalize()}.").set_defaults(run=clear)

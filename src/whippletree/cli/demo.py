@@ -61,9 +61,7 @@ def _one_state(system: System) -> None:
     energy = system.energy(q, v)
     back = system.inverse_dynamics(q, v, a)
 
-    print(
-        "A random state under random torques: how the joints accelerate, and the force and moment that each"
-    )
+    print("A random state under random torques: how the joints accelerate, and the force and moment that each")
     print("joint passes on to its outer body (its own torque included):\n")
     print(f"  {'joint':<15} {'angle':>7} {'torque':>8} {'acceleration':>13} {'force':>8} {'moment':>8}")
     print(f"  {'':<15} {'rad':>7} {'N m':>8} {'rad/s^2':>13} {'N':>8} {'N m':>8}")

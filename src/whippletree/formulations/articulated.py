@@ -142,9 +142,7 @@ def absorb_hinge(node: Node, children: Articulated, place: Place) -> tuple[Artic
     return Articulated(shift.inertia(P_plus), shift.force(z_plus)), Hinge(G, nu, P, z, pivot)
 
 
-def release_hinge(
-    node: Node, parent: tuple[ca.SX], place: Place, hinge: Hinge
-) -> tuple[tuple[ca.SX], Outcome]:
+def release_hinge(node: Node, parent: tuple[ca.SX], place: Place, hinge: Hinge) -> tuple[tuple[ca.SX], Outcome]:
     """Find the joint acceleration, the node's acceleration, and the force across the joint (13, 18)."""
     H = node.joint_map(place.x)
     alpha = node.shift(place.x).motion(parent[0]) + place.a

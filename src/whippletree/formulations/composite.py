@@ -126,9 +126,7 @@ def configure(node: Node, parent: tuple[()]) -> tuple[tuple[()], Configured]:
     return (), Configured(node.configuration())
 
 
-def compose(
-    node: Node, children: tuple[RigidInertia], place: Configured
-) -> tuple[tuple[RigidInertia], tuple[ca.SX]]:
+def compose(node: Node, children: tuple[RigidInertia], place: Configured) -> tuple[tuple[RigidInertia], tuple[ca.SX]]:
     """Weld the children to the node: composite inertia, and the force of a unit joint acceleration."""
     inertia = children[0] + node.inertia
     F = inertia.times(node.joint_map(place.x))

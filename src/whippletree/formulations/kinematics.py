@@ -123,9 +123,7 @@ def accelerate(node: Node, parent: tuple[Motion, ca.SX]) -> tuple[tuple[Motion, 
     return (motion, alpha), Accelerating(motion.axes, motion.rate, alpha)
 
 
-def add_energy(
-    node: Node, beyond: tuple[ca.SX, ca.SX], kept: Moving
-) -> tuple[tuple[ca.SX, ca.SX], tuple[()]]:
+def add_energy(node: Node, beyond: tuple[ca.SX, ca.SX], kept: Moving) -> tuple[tuple[ca.SX, ca.SX], tuple[()]]:
     """Add a node's kinetic energy and first moment of mass to those beyond it."""
     kinetic = 0.5 * ca.dot(kept.V, node.inertia.times(kept.V))
     return (beyond[0] + kinetic, beyond[1] + _first_moment(node.inertia, kept)), ()

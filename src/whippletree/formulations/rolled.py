@@ -122,13 +122,19 @@ class Rolled:
         return loads
 
     def _find_kinds(self) -> list[Kind]:
-        """Group nodes that take the same steps; zeros and rotations that few nodes differ in make kinds of their own."""
+        """Group nodes that take the same steps; while kinds stay few, common zeros and rotations are folded."""
         groups: dict[Hashable, list[int]] = {}
         for fold in (_folded_zeros, _folded_rotation, _folded_nothing):
             groups = {}
             for k, bone in enumerate(self.bones):
                 inner = bone.joint.joint if isinstance(bone.joint, Reversed) else bone.joint
-                key = (type(inner), bone.reverse, bone.use.prescribed, len(self._loads.get(k, ())), fold(bone))
+                key = (
+                    type(inner),
+                    bone.reverse,
+                    bone.use.prescribed,
+                    len(self._loads.get(k, ())),
+                    fold(bone),
+                )
                 groups.setdefault(key, []).append(k)
             if len(groups) <= FEW:
                 break
@@ -492,7 +498,9 @@ class _Layout:
         if values:
             steps.append(self._segment(values, targets))
 
-    def _segment(self, values: list[ca.SX], targets: list[Place], symbols: Sequence[tuple[ca.SX, Place]] = ()) -> Segment:
+    def _segment(
+        self, values: list[ca.SX], targets: list[Place], symbols: Sequence[tuple[ca.SX, Place]] = ()
+    ) -> Segment:
         """Return a function evaluated once, of parameters and given symbols."""
         parameters = self.walk._parameters
         sources = [place for _, place in symbols]
@@ -610,9 +618,7 @@ class _Layout:
                 targets.append(place)
         return self._function(draft, values, targets, live)
 
-    def _function(
-        self, draft: Draft, values: list[ca.SX], targets: list[Place], live: dict[int, int]
-    ) -> Variant:
+    def _function(self, draft: Draft, values: list[ca.SX], targets: list[Place], live: dict[int, int]) -> Variant:
         used = [(s, o) for s, o in draft.symbols if o[0] != "arriving" or o[1] in live]
         sources = tuple(self._source(origin, draft.kind, live) for _, origin in used)
         argument = ca.vertcat(*(s for s, _ in used)) if used else ca.SX(0, 1)
@@ -643,9 +649,7 @@ class _Layout:
             targets = [Place("work", slots + i) for i in range(6)]
             targets += [Place("output", i, _V) for i in range(len(draft.keep))]
             used = self._function(draft, values, targets, live)
-            sources = tuple(
-                Place("work", slots + p.offset) if p.column == _ARRIVING else p for p in used.sources[0]
-            )
+            sources = tuple(Place("work", slots + p.offset) if p.column == _ARRIVING else p for p in used.sources[0])
             variants.append(Variant(used.function, (sources,), used.targets))
         table = []
         for k, bone in enumerate(self.walk.bones):

@@ -82,7 +82,6 @@ class Skeleton:
         parents, slices = [b.parent for b in self.bones], [b.v for b in self.bones]
         return Unrolled(nodes, parents, slices, self.nv, column(self.gravity), self.positions)
 
-
     def by_position(self, position: int) -> Bone:
         """Return the node at a position among the declared joints."""
         return self.bones[self.positions.index(position)]

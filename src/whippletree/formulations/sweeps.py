@@ -43,9 +43,7 @@ class Walk(Protocol):
 
     gravity: ca.SX
 
-    def outward(
-        self, step: Callable[..., tuple[Leaving, Keep]], base: Leaving, *kept: Kept[Any]
-    ) -> Kept[Keep]:
+    def outward(self, step: Callable[..., tuple[Leaving, Keep]], base: Leaving, *kept: Kept[Any]) -> Kept[Keep]:
         """Walk from the ground to the tips; `base` is what the ground leaves."""
         ...
 
@@ -99,9 +97,7 @@ class Unrolled:
         self.gravity = gravity
         self._positions = list(positions) if positions is not None else list(range(len(nodes)))
 
-    def outward(
-        self, step: Callable[..., tuple[Leaving, Keep]], base: Leaving, *kept: Kept[Any]
-    ) -> Kept[Keep]:
+    def outward(self, step: Callable[..., tuple[Leaving, Keep]], base: Leaving, *kept: Kept[Any]) -> Kept[Keep]:
         """Walk from the ground to the tips."""
         left: list[Leaving] = []
         records: list[Keep] = []
@@ -126,9 +122,7 @@ class Unrolled:
         total = empty if arrived[-1] is None else arrived[-1]
         return total, Kept(records)
 
-    def climb(
-        self, step: Callable[..., tuple[Leaving, ca.SX]], start: Kept[Leaving], *kept: Kept[Any]
-    ) -> ca.SX:
+    def climb(self, step: Callable[..., tuple[Leaving, ca.SX]], start: Kept[Leaving], *kept: Kept[Any]) -> ca.SX:
         """From every node climb to the ground, collecting blocks of a symmetric matrix."""
         A = ca.densify(ca.SX(self.nv, self.nv))
         for k in range(len(self.nodes)):

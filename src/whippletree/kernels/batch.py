@@ -230,9 +230,7 @@ def _transpose(lines: list[str], rows: list[str], T: str, width: int) -> list[st
             for row, mask in ((a, low), (b, high)):
                 name = f"%h{stride}_{row}"
                 picks = ", ".join(f"i32 {k}" for k in mask)
-                lines.append(
-                    f"  {name} = shufflevector {T} {rows[a]}, {T} {rows[b]}, <{width} x i32> <{picks}>"
-                )
+                lines.append(f"  {name} = shufflevector {T} {rows[a]}, {T} {rows[b]}, <{width} x i32> <{picks}>")
                 new[row] = name
         rows = new
         stride *= 2

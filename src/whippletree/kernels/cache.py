@@ -116,10 +116,10 @@ class DiskCache:
             try:
                 with os.fdopen(handle, "wb") as file:
                     file.write(_encode(entry))
-                os.replace(temporary, path)
+                os.replace(temporary, path)  # noqa: PTH105 - tests of full disks stand in for it
             except BaseException:
                 with contextlib.suppress(OSError):
-                    os.unlink(temporary)
+                    Path(temporary).unlink()
                 raise
         except OSError as error:
             problem = self._error(f"cannot be written ({error.strerror})")

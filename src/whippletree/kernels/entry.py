@@ -93,7 +93,12 @@ def entry_ir(inputs: Sequence[int], outputs: Sequence[int], kernel: str) -> str:
     lines.append(f"  call void @{kernel}(ptr %ki, ptr %ko, ptr %work, ptr %constants, ptr %tables)")
     results = [(f"%d{n + a}", size) for a, size in enumerate(outputs)]
     _finite_ir(lines, results, "o", "done", "wrong")
-    for label, code in (("done", DONE), ("long", LONG_WAY), ("bad", NOT_FINITE_INPUT), ("wrong", NOT_FINITE_RESULT)):
+    for label, code in (
+        ("done", DONE),
+        ("long", LONG_WAY),
+        ("bad", NOT_FINITE_INPUT),
+        ("wrong", NOT_FINITE_RESULT),
+    ):
         lines += [f"{label}:", f"  %{label}c = call ptr @PyLong_FromLong(i64 {code})", f"  ret ptr %{label}c"]
     lines.append("}")
     return "\n".join(lines) + "\n" + _UNSOUND
@@ -264,8 +269,9 @@ class Entry:
         # one work array is enough: the interpreter lets one call in at a time
         self._definition = _MethodDefinition(b"kernel", code.addresses["entry"], _FASTCALL, None)
         create = ctypes.pythonapi.PyCFunction_NewEx
-        create.restype, create.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
-        owned = (self._table, self._definition, code, work, keep)  # in the place of the function's module
-        self.call: Callable[..., int] = create(
-            ctypes.addressof(self._definition), ctypes.addressof(self._table), owned
+        create.restype, create.argtypes = (
+            ctypes.py_object,
+            [ctypes.c_void_p, ctypes.py_object, ctypes.py_object],
         )
+        owned = (self._table, self._definition, code, work, keep)  # in the place of the function's module
+        self.call: Callable[..., int] = create(ctypes.addressof(self._definition), ctypes.addressof(self._table), owned)

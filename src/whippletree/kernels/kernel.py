@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import itertools
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,7 @@ from whippletree.kernels.batch import batch_ir, lane_buffer
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.native import NativeCode, compile_ir, host, load_code
 
-__all__ = ["Array", "Kernel", "NotFinite", "Program", "Signature"]
+__all__ = ["Array", "Kernel", "NotFiniteError", "Program", "Signature"]
 
 Array = npt.NDArray[np.float64]
 
@@ -74,7 +75,7 @@ class Program(Protocol):
         ...
 
 
-class NotFinite(ArithmeticError):
+class NotFiniteError(ArithmeticError):
     """A number was not finite: in the inputs, or in the results, near the given state."""
 
     def __init__(self, where: str, state: int) -> None:
@@ -169,7 +170,7 @@ class Kernel:
         part = self._one
         arrays = [self._defaults[n] if a is None else a for n, a in zip(self.input_names, inputs, strict=True)]
         if not all(np.isfinite(a).all() for a in arrays):
-            raise NotFinite("input", 0)
+            raise NotFiniteError("input", 0)
         pointers = (ctypes.c_void_p * max(len(arrays), 1))(*(a.ctypes.data for a in arrays))
         results = (ctypes.c_void_p * len(outputs))(*(a.ctypes.data for a in outputs))
         work = self._take(part.work_size)
@@ -178,7 +179,7 @@ class Kernel:
         finally:
             self._buffers.append(work)
         if not all(np.isfinite(a).all() for a in outputs):
-            raise NotFinite("result", 0)
+            raise NotFiniteError("result", 0)
 
     def many(self, inputs: Sequence[Array | None], outputs: Sequence[Array], count: int, threads: int) -> None:
         """Evaluate `count` states: inputs (count, size) or (size,), contiguous; outputs (count, size)."""
@@ -192,11 +193,11 @@ class Kernel:
             codes = [call(0, count)]
         else:
             pool = _pool()
-            pending = [pool.submit(call, a, b) for a, b in zip(edges[1:-1], edges[2:], strict=True)]
+            pending = [pool.submit(call, a, b) for a, b in itertools.pairwise(edges[1:])]
             codes = [call(edges[0], edges[1]), *(p.result() for p in pending)]
         for code in codes:
             if code >= 0:
-                raise NotFinite("result" if code & 1 else "input", code >> 1)
+                raise NotFiniteError("result" if code & 1 else "input", code >> 1)
 
     def _take(self, size: int) -> Array:
         """Return scratch memory of at least `size` doubles, on a cache line."""
@@ -281,9 +282,7 @@ class _Part:
 class _BatchCall:
     """A batch call with its pointers, to be run over ranges of states."""
 
-    def __init__(
-        self, kernel: Kernel, part: _Part, inputs: Sequence[Array], outputs: Sequence[Array]
-    ) -> None:
+    def __init__(self, kernel: Kernel, part: _Part, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         self._kernel, self._part = kernel, part
         n, m = max(len(inputs), 1), len(outputs)
         self._keep = (inputs, outputs)

@@ -150,9 +150,7 @@ class Body:
 
     def _angles(self) -> list[int]:
         """Return the distinct arguments of sines and cosines, in order."""
-        found = dict.fromkeys(
-            operands[0] for name, operands in self.tape.operations if name in ("sin", "cos")
-        )
+        found = dict.fromkeys(operands[0] for name, operands in self.tape.operations if name in ("sin", "cos"))
         return list(found)
 
     def _ready(self, angles: list[int]) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 from collections.abc import Iterable
@@ -55,10 +56,8 @@ def host() -> Host:
 def _initialise() -> None:
     import llvmlite.binding as llvm
 
-    try:
+    with contextlib.suppress(RuntimeError):  # newer bindings need no such call, and say so by raising
         llvm.initialize()
-    except RuntimeError:
-        pass  # newer LLVM bindings need no such call, and say so by raising
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     _offer_symbols()

@@ -96,9 +96,7 @@ class _Writer:
         self._pointers(program)
         for argument, size in program.zeroed:
             count = 8 * self.width * size
-            self.lines.append(
-                f"  call void @llvm.memset.p0.i64(ptr align 8 %o{argument}, i8 0, i64 {count}, i1 false)"
-            )
+            self.lines.append(f"  call void @llvm.memset.p0.i64(ptr align 8 %o{argument}, i8 0, i64 {count}, i1 false)")
         for i, (step, start) in enumerate(zip(program.steps, self.loops._starts, strict=True)):
             if isinstance(step, Segment):
                 self._variant(step.variant, f"s{i}_", None)

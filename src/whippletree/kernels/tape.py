@@ -92,12 +92,7 @@ class OperationCount:
     def total(self) -> int:
         """All operations."""
         return (
-            self.multiplications
-            + self.additions
-            + self.divisions
-            + self.square_roots
-            + self.trigonometric
-            + self.other
+            self.multiplications + self.additions + self.divisions + self.square_roots + self.trigonometric + self.other
         )
 
     def __add__(self, other: OperationCount) -> OperationCount:
@@ -334,9 +329,7 @@ def fuse(tape: Tape) -> Tape:
         elif name in ("add", "sub") and (operands[0] in product or operands[1] in product):
             new.append(_fused(result, tape, name, operands, product, new))
         else:
-            new.append(
-                result._put((name, *(new[o] for o in operands)), name, tuple(new[o] for o in operands))
-            )
+            new.append(result._put((name, *(new[o] for o in operands)), name, tuple(new[o] for o in operands)))
     result.outputs = [(a, e, new[v]) for a, e, v in tape.outputs]
     return result.pruned()
 
@@ -404,9 +397,7 @@ def arrange(tape: Tape) -> Tape:
 def _fresh_first(tape: Tape) -> list[int]:
     """Return all operations but the leaves, arranged as `arrange` says."""
     n = len(tape.operations)
-    operands = [
-        {o for o in tape.operations[k][1] if tape.operations[o][0] not in _LEAVES} for k in range(n)
-    ]
+    operands = [{o for o in tape.operations[k][1] if tape.operations[o][0] not in _LEAVES} for k in range(n)]
     users: list[set[int]] = [set() for _ in range(n)]
     for k in range(n):
         for o in operands[k]:

@@ -76,5 +76,13 @@ class StraightLine:
             result = body.result(value)
             body.lines.append(f"  {at} = getelementptr {T}, ptr %o{argument}, i64 {element}")
             body.lines.append(f"  store {T} {result}, ptr {at}, align {align}")
-        lines = [f"define void @{name}({ARGUMENTS}) #0 {{", *head, *body.lines, "  br label %stop", "stop:", "  ret void", "}"]
+        lines = [
+            f"define void @{name}({ARGUMENTS}) #0 {{",
+            *head,
+            *body.lines,
+            "  br label %stop",
+            "stop:",
+            "  ret void",
+            "}",
+        ]
         return "\n".join(lines) + "\n" + declarations({width, pack}, self._pool)

@@ -35,9 +35,7 @@ __all__ = [
 ]
 
 UseOutline: TypeAlias = tuple[str, type[Joint], str, str, bool]
-Outline: TypeAlias = tuple[
-    str, tuple[str, ...], tuple[UseOutline, ...], tuple[tuple[str, str], ...], tuple[str, ...]
-]
+Outline: TypeAlias = tuple[str, tuple[str, ...], tuple[UseOutline, ...], tuple[tuple[str, str], ...], tuple[str, ...]]
 
 FORMAT = "whippletree description 1"
 

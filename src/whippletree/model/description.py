@@ -227,16 +227,12 @@ def _restored(
     outline: canonical.Outline, values: tuple[float, ...], packed: bytes, expressions: str | None
 ) -> Description:
     """Build a description again from its pickled form, with new symbols for its parameters."""
-    parameters = tuple(
-        Parameter(name, value, ca.SX.sym(name)) for name, value in zip(outline[4], values, strict=True)
-    )
+    parameters = tuple(Parameter(name, value, ca.SX.sym(name)) for name, value in zip(outline[4], values, strict=True))
     numbers = canonical.unpacked(packed, expressions, [parameter.symbol for parameter in parameters])
     return _assembled(outline, parameters, numbers)
 
 
-def _assembled(
-    outline: canonical.Outline, parameters: tuple[Parameter, ...], numbers: Iterator[Scalar]
-) -> Description:
+def _assembled(outline: canonical.Outline, parameters: tuple[Parameter, ...], numbers: Iterator[Scalar]) -> Description:
     """Build a description from its outline and its numbers in order."""
     name, body_names, uses, frames, _ = outline
     return Description(

@@ -420,9 +420,7 @@ class Mechanism:
             text = new_name(name, self._joints, "joints")
             parent_name, child_name = self._body_name(parent, "parent"), self._body_name(child, "child")
             if parent_name == child_name:
-                raise ModelError(
-                    f'parent and child are both "{parent_name}": a joint needs two different bodies'
-                )
+                raise ModelError(f'parent and child are both "{parent_name}": a joint needs two different bodies')
             on_parent, on_child = sides.frames()
             self._parameters.check(on_parent.point, "the point on the parent")
             self._parameters.check(on_child.point, "the point on the child")

@@ -101,9 +101,7 @@ class UniversalSides(Sides):
 
     def _frames(self) -> Frames:
         if self.pose is not None and self.axis_child is not None:
-            raise ModelError(
-                "pose holds both axes of a universal joint, as its x and z: leave out axis_child"
-            )
+            raise ModelError("pose holds both axes of a universal joint, as its x and z: leave out axis_child")
         if self.pose is not None:
             on_parent = self._on_parent(IDENTITY)
             return on_parent, self._on_child(on_parent.rotation)

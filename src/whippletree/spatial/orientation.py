@@ -57,9 +57,7 @@ def direction(axis: object, what: str = "axis") -> Direction:
     """
     if isinstance(axis, str):
         if axis not in _NAMED:
-            raise ModelError(
-                f'{what} must be "x", "y", "z", "-x", "-y", "-z" or 3 numbers, got {shown(axis)}'
-            )
+            raise ModelError(f'{what} must be "x", "y", "z", "-x", "-y", "-z" or 3 numbers, got {shown(axis)}')
         return _NAMED[axis]
     read = vector(axis, what)
     if expressions(read):

@@ -74,9 +74,7 @@ class Placement:
         [1.0, 2.0, 3.0]
         """
         if expressions(self.point):
-            raise ModelError(
-                f"a placement with parameters has no numeric matrix: its point is {shown(self.point)}"
-            )
+            raise ModelError(f"a placement with parameters has no numeric matrix: its point is {shown(self.point)}")
         matrix = np.eye(4)
         matrix[:3, :3] = self.rotation
         matrix[:3, 3] = self.point
@@ -134,7 +132,5 @@ def _is_last_row(row: tuple[float, ...]) -> bool:
 
 def _turned(rotation: Rotation3, point: Vector3) -> Vector3:
     """Return R p, in which zeros stay plain zeros."""
-    x, y, z = (
-        product(row[0], point[0]) + product(row[1], point[1]) + product(row[2], point[2]) for row in rotation
-    )
+    x, y, z = (product(row[0], point[0]) + product(row[1], point[1]) + product(row[2], point[2]) for row in rotation)
     return x, y, z

@@ -37,9 +37,7 @@ __all__ = [
 Scalar: TypeAlias = float | ca.SX
 Vector3: TypeAlias = tuple[Scalar, Scalar, Scalar]
 Matrix3: TypeAlias = tuple[Vector3, Vector3, Vector3]
-Rotation3: TypeAlias = tuple[
-    tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]
-]
+Rotation3: TypeAlias = tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
 VectorLike: TypeAlias = Sequence[Any] | np.ndarray[Any, Any] | ca.SX
 
 _SHORT = reprlib.Repr()
@@ -83,9 +81,7 @@ def number(value: object, what: str) -> float:
     """
     read = scalar(value, what)
     if not isinstance(read, float):
-        raise ModelError(
-            f"{what} must be a plain number, not an expression in parameters: got {shown(value)}"
-        )
+        raise ModelError(f"{what} must be a plain number, not an expression in parameters: got {shown(value)}")
     return read
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whippletree.errors import DynamicsError, StateError
-from whippletree.kernels.kernel import Array, Kernel, NotFinite
+from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
 
 __all__ = ["Argument", "Call", "as_array", "check_together", "default_threads"]
 
@@ -111,7 +111,7 @@ class Call:
             elif count:
                 rows = [a if a is None else _rows(a, batch, count) for a in arrays]
                 self.kernel.many(rows, [flat], count, self._threads(threads))
-        except NotFinite as error:
+        except NotFiniteError as error:
             raise self._explain(error, arrays, batch, count) from None
         if private:
             result[...] = target
@@ -141,7 +141,7 @@ class Call:
         return int(threads)
 
     def _explain(
-        self, error: NotFinite, arrays: Sequence[Array | None], batch: tuple[int, ...], count: int
+        self, error: NotFiniteError, arrays: Sequence[Array | None], batch: tuple[int, ...], count: int
     ) -> Exception:
         """Find the number that is not finite, and name it."""
         for argument, array in zip(self.arguments, arrays, strict=True):
@@ -182,9 +182,7 @@ def _near_one(w: float, x: float, y: float, z: float) -> bool:
 
 def _not_finite(argument: Argument, value: float, index: tuple[int, ...]) -> str:
     state = f" in state {index[0] if len(index) == 2 else index[:-1]}" if len(index) > 1 else ""
-    return (
-        f"{argument.name}[{index[-1]}]{state} is {value}: {argument.label(index[-1])} must be a finite number"
-    )
+    return f"{argument.name}[{index[-1]}]{state} is {value}: {argument.label(index[-1])} must be a finite number"
 
 
 def _rows(array: Array, batch: tuple[int, ...], count: int) -> Array:

@@ -24,7 +24,14 @@ class Ingredients(Protocol):
         ...
 
     def inverse_dynamics(
-        self, q: Any, v: Any, a: Any, *, wrenches: Any = None, parameters: Any = None, threads: int | None = None
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        *,
+        wrenches: Any = None,
+        parameters: Any = None,
+        threads: int | None = None,
     ) -> Array:
         """Return the efforts for given accelerations."""
         ...

@@ -23,7 +23,7 @@ from whippletree.loops import LoopProgram
 from whippletree.model.description import Description
 from whippletree.topology import Plan
 
-__all__ = ["FORMULATIONS", "Equations", "Request"]
+__all__ = ["FORMULATIONS", "Equations", "Request", "formulation_name"]
 
 FORMULATIONS: dict[str, tuple[str, ...]] = {
     "forward_dynamics": ("articulated", "composite"),
@@ -62,10 +62,19 @@ class Request:
             return Request(self.function, choices[0], self.frame, self.wrenches)
         if self.formulation not in choices:
             known = ", ".join(f'"{name}"' for name in ("auto", *choices))
-            raise StateError(
-                f'formulation "{self.formulation}" cannot give {self.function}; choose one of {known}'
-            )
+            raise StateError(f'formulation "{self.formulation}" cannot give {self.function}; choose one of {known}')
         return self
+
+
+def formulation_name(formulation: Any) -> str:
+    """Return the name of a formulation, if it can be one.
+
+    >>> formulation_name("auto")
+    'auto'
+    """
+    if not isinstance(formulation, str):
+        raise StateError(f"formulation= must be the name of one, not {formulation!r}")
+    return formulation
 
 
 class Equations:
@@ -129,7 +138,7 @@ class Equations:
         """Return a request's function over symbols."""
         signature = self.signature(request)
         symbols = {name: ca.SX.sym(name.replace(" ", "_"), size) for name, size in signature.inputs}
-        output = ca.vec(_TRACES[request.function](self, request, symbols))
+        output: Any = ca.vec(_TRACES[request.function](self, request, symbols))
         inputs = [symbols[name] for name, _ in signature.inputs]
         if "parameters" in symbols:
             named = ca.vertcat(*(p.symbol for p in self.description.parameters))
@@ -142,7 +151,7 @@ class Equations:
 
     def rolls(self, request: Request) -> bool:
         """Tell whether a request is answered by loops: it is for large models, where there is such a form."""
-        if request.function in _ONLY_UNROLLED or request.formulation == "composite" and request.function in _SOLVED:
+        if request.function in _ONLY_UNROLLED or (request.formulation == "composite" and request.function in _SOLVED):
             return False
         if self.large and request.frame and self.skeleton().where[request.frame][0] < 0:
             return False  # on the ground: there is nothing to walk

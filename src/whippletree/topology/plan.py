@@ -98,8 +98,7 @@ class Plan:
     def __str__(self) -> str:
         depth = max((n.depth for n in self.nodes), default=0)
         lines = [
-            f"{len(self.nodes)} bodies in a tree of depth {depth}, "
-            f"{self.nv} freedoms, {self.nq} coordinates; no loops"
+            f"{len(self.nodes)} bodies in a tree of depth {depth}, {self.nv} freedoms, {self.nq} coordinates; no loops"
         ]
         for node in self.nodes:
             parent = "ground" if node.parent == GROUND else self.nodes[node.parent].body

@@ -1,0 +1,253 @@
+"""The engine room of a system: requests become kernels, and kernels become calls that check their arguments."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import whippletree
+from whippletree._version import __version__
+from whippletree.errors import DynamicsError, ModelError, StateError
+from whippletree.kernels.cache import DiskCache, open_cache
+from whippletree.kernels.kernel import Array, Kernel, NotFiniteError, Program
+from whippletree.kernels.rolled import RolledLoops
+from whippletree.kernels.unrolled import StraightLine
+from whippletree.model.description import GROUND, Description
+from whippletree.model.names import suggestion
+from whippletree.system.calls import Argument, Call
+from whippletree.system.equations import Equations, Request, formulation_name
+from whippletree.system.states import StateSpace
+from whippletree.topology import Plan
+
+__all__ = ["Engine"]
+
+SMALLEST_PIVOT = 1e-12
+"""A hinge's inertia below this share of what hangs on it is taken as none."""
+
+_DYNAMIC = frozenset({"forward_dynamics", "driving_forces", "reactions"})
+_OPTIONAL = frozenset({"tau", "a"})
+_WITHOUT_FREEDOMS = frozenset({"pose", "center_of_mass", "energy", "reactions"})
+
+_SHAPES: dict[str, tuple[str | int, ...]] = {
+    "forward_dynamics": ("nv",),
+    "driving_forces": ("nv",),
+    "inverse_dynamics": ("nv",),
+    "bias_force": ("nv",),
+    "mass_matrix": ("nv", "nv"),
+    "reactions": ("nj", 6),
+    "motion_reactions": ("nj", 6),
+    "wrench_efforts": ("nv",),
+    "pose": (4, 4),
+    "velocity": (6,),
+    "acceleration": (6,),
+    "jacobian": (6, "nv"),
+    "energy": (2,),
+    "momentum": (6,),
+    "center_of_mass": (3,),
+    "coordinate_rates": ("nq",),
+    "integrate": ("nq",),
+    "difference": ("nv",),
+}
+_FRAMED = frozenset({"pose", "velocity", "acceleration", "jacobian"})
+
+
+class Engine:
+    """Makes and keeps the kernels of a mechanism, and knows what their arguments are called."""
+
+    def __init__(self, description: Description, plan: Plan) -> None:
+        self.description, self.plan = description, plan
+        self.states = StateSpace(description, plan)
+        self.equations = Equations(description, plan)
+        self._cache: DiskCache | None = open_cache()
+        self._calls: dict[Request, Call] = {}
+        self._ready: dict[str, Call] = {}
+        self._kernels: dict[Request, Kernel] = {}
+        self._checked = False
+
+    def request(self, name: str, formulation: str, frame: Any, wrenches: Sequence[Any]) -> Request:
+        """Return what is asked for, every name in it checked."""
+        if not isinstance(name, str) or name not in _SHAPES:
+            raise StateError(f"there is no function {suggestion(name, _SHAPES)}")
+        if name in _FRAMED and isinstance(frame, str) and not frame:
+            raise StateError(f"{name} is about a body or frame: name it with frame=")
+        if isinstance(wrenches, str) or not isinstance(wrenches, Iterable):
+            raise StateError("wrenches= must list the bodies or frames at which wrenches act")
+        about = self.place_name(frame) if name in _FRAMED else ""
+        places = tuple(sorted({self.place_name(w) for w in wrenches}))
+        return Request(name, formulation_name(formulation), about, places).resolved()
+
+    def dynamic(
+        self, name: str, formulation: str, a: Any, wrenches: Mapping[Any, Any] | None, parameters: Any
+    ) -> tuple[Call, tuple[Any, ...]]:
+        """Return the call, and the values of its inputs beyond the usual ones."""
+        more: tuple[Any, ...] = ()
+        frames: tuple[str, ...] = ()
+        if self.equations.prescribed and name in _DYNAMIC:
+            more = (self.given_accelerations(a),)
+        elif a is not None:
+            raise StateError("a= is for prescribed hinges, and there is none: declare one with prescribed=True")
+        if wrenches is not None:
+            if not isinstance(wrenches, Mapping):
+                raise StateError("wrenches= must map bodies or frames to [moment; force]")
+            named = {self.place_name(key): value for key, value in wrenches.items()}
+            if len(named) < len(wrenches):
+                raise StateError("wrenches= names a body or frame twice: add the wrenches up")
+            frames = tuple(sorted(named))
+            more += tuple(named[key] for key in frames)
+        if parameters is not None:
+            more += (self.parameters(parameters),)
+        return self.call(Request(name, formulation_name(formulation), "", frames)), more
+
+    def parameters(self, values: Any) -> Any:
+        """Return the parameters' values as an array, or None for those described."""
+        if values is None:
+            return None
+        known = {p.name: i for i, p in enumerate(self.description.parameters)}
+        if not known:
+            raise StateError("this system has no parameters kept as inputs")
+        if not isinstance(values, Mapping):
+            return values
+        for name in values:
+            if name not in known:
+                raise StateError(f"there is no parameter {suggestion(name, known)}")
+        columns = [np.asarray(values.get(p.name, p.value)) for p in self.description.parameters]
+        try:
+            return np.stack(np.broadcast_arrays(*columns), axis=-1)
+        except ValueError:
+            raise StateError("the parameters' batches do not fit together") from None
+
+    def place_name(self, place: Any) -> str:
+        """Return the name of a body, frame or handle, checked."""
+        name = getattr(place, "name", place)
+        places = self._places
+        if not isinstance(name, str) or (name != GROUND and name not in places):
+            raise ModelError(f"there is no body or frame {suggestion(name, places)}")
+        return str.__str__(name)
+
+    @functools.cached_property
+    def _places(self) -> dict[str, None]:
+        names = [b.name for b in self.description.bodies] + [f.name for f in self.description.frames]
+        return dict.fromkeys(names)
+
+    def at_hand(self, name: str) -> Call:
+        """Return the call without options; this is on the path of every microsecond."""
+        call = self._ready.get(name)
+        if call is None:
+            call = self._ready[name] = self.call(Request(name))
+        return call
+
+    def call(self, request: Request) -> Call:
+        """Return the call of a request, made when first asked for."""
+        call = self._calls.get(request)
+        if call is None:
+            resolved = request.resolved()
+            kernel = self.kernel(resolved)
+            arguments = [self.argument(name, size) for name, size in kernel.signature.inputs]
+            blame = functools.partial(self.blame, request.function)
+            call = Call(kernel, arguments, self._shape(request.function), blame)
+            self._calls[request] = call
+        return call
+
+    def _shape(self, function: str) -> tuple[int, ...]:
+        """Return the shape of a function's result for one state."""
+        sizes = {"nv": self.plan.nv, "nq": self.plan.nq, "nj": len(self.plan.joint_names)}
+        return tuple(sizes[s] if isinstance(s, str) else s for s in _SHAPES[function])
+
+    def kernel(self, request: Request) -> Kernel:
+        """Return the kernel of a request, made when first asked for."""
+        kernel = self._kernels.get(request)
+        if kernel is None:
+            if self.plan.nv == 0 and request.function not in _WITHOUT_FREEDOMS:
+                raise StateError(f"{request.function} has no meaning for a system without freedoms")
+            key = f"{_source_key()}|{self.description.fingerprint()}|{request}"
+            defaults = {name: np.zeros(self.plan.nv) for name in _OPTIONAL}
+            defaults["parameters"] = np.array(self.description.parameter_values, dtype=np.float64)
+            signature = self.equations.signature(request)
+            kernel = Kernel(key, signature, lambda: self._program(request), self._cache, defaults)
+            self._kernels[request] = kernel
+        return kernel
+
+    def _program(self, request: Request) -> Program:
+        """Trace a request; dynamics are checked for hinges that move nothing."""
+        if request.function in _DYNAMIC:
+            self.check_hinges()
+        if self.equations.rolls(request):
+            return RolledLoops(self.equations.roll(request))
+        return StraightLine(self.equations.trace(request))
+
+    def check_hinges(self) -> None:
+        """Refuse a joint whose articulated inertia is singular."""
+        if self._checked:
+            return
+        worst = np.full(len(self.equations.skeleton().bones), np.inf)
+        pivots = self._hinge_inertias()
+        for seed in (0, 1):
+            at = pivots(self.states.random(seed))
+            worst = np.fmin(worst, np.where(np.isfinite(at), at, -np.inf))
+        for k in np.flatnonzero(worst < SMALLEST_PIVOT):
+            name = self.equations.skeleton().by_position(int(k)).use.name
+            raise DynamicsError(
+                f'joint "{name}" moves nothing that has inertia in its direction, so its acceleration is not '
+                f"determined; give mass or inertia to the bodies that hang on it, or prescribe the joint"
+            )
+        self._checked = True
+
+    def _hinge_inertias(self) -> Callable[[Array], Array]:
+        """Return the function from a configuration to every hinge's smallest relative pivot."""
+        request = Request("hinge_inertias").resolved()
+        values = np.array(self.description.parameter_values, dtype=np.float64)
+        if not self.equations.rolls(request):
+            function = self.equations.trace(request)
+            more = [values] if values.size else []
+            return lambda q: np.array(function(q, *more)).ravel()
+        signature = self.equations.signature(request)
+        program = RolledLoops(self.equations.roll(request))
+        kernel = Kernel("", signature, lambda: program, None, {"parameters": values})
+
+        def evaluate(q: Array) -> Array:
+            result = np.empty(signature.output_sizes[0])
+            with contextlib.suppress(NotFiniteError):
+                kernel.one([q, *([values] if values.size else [])], [result])
+            return result
+
+        return evaluate
+
+    def blame(self, function: str) -> str:
+        """Say what a result that is not finite may come from."""
+        if function == "center_of_mass":
+            return "the bodies have no mass together, or the numbers are too large to compute with"
+        if function in _DYNAMIC:
+            self.check_hinges()
+        return "the numbers are too large or too small to compute with, or a parameter makes a joint's inertia vanish"
+
+    def argument(self, name: str, size: int) -> Argument:
+        """Describe an input for checks and messages."""
+        if name in ("q", "q0", "q1"):
+            return Argument(name, size, self.states.position_label, self.states.quaternions)
+        if name == "parameters":
+            names = [p.name for p in self.description.parameters]
+            return Argument(name, size, lambda i: f'parameter "{names[i]}"', optional=True)
+        if name.startswith("wrench on "):
+            parts = ("moment x", "moment y", "moment z", "force x", "force y", "force z")
+            return Argument(name, size, lambda i: parts[i])
+        word = {"tau": "the effort for the ", "a": "the rate of the "}.get(name, "")
+        return Argument(name, size, lambda i: word + self.states.velocity_label(i), optional=name in _OPTIONAL)
+
+    def given_accelerations(self, a: Any) -> Any:
+        """Return accelerations given by joint, or as they are."""
+        return self.states.velocities(a) if isinstance(a, Mapping) else a
+
+
+@functools.cache
+def _source_key() -> str:
+    """Return a hash of the package's version and source, on which every trace depends."""
+    digest = hashlib.sha256(__version__.encode())
+    for path in sorted(Path(whippletree.__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,120 @@
+"""The space of states: where every joint's numbers are, and configurations to start from."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from whippletree.errors import ModelError, StateError
+from whippletree.kernels.kernel import Array
+from whippletree.model.description import Description
+from whippletree.model.names import suggestion
+from whippletree.system.calls import Argument, as_array
+from whippletree.topology import Plan
+
+__all__ = ["StateSpace"]
+
+
+class StateSpace:
+    """Coordinates and velocities of a mechanism, by name and by index."""
+
+    def __init__(self, description: Description, plan: Plan) -> None:
+        self.description, self.plan = description, plan
+
+    def neutral(self) -> Array:
+        """Return the configuration in which all joint frames coincide."""
+        parts = [use.joint.neutral() for use in self.description.joints]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def random(self, seed: int | np.random.Generator | None = None) -> Array:
+        """Return a random configuration; the same one for the same seed."""
+        try:
+            rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
+        except Exception:
+            raise StateError("the seed must be a whole number of at least 0, or a NumPy generator") from None
+        return np.concatenate([np.zeros(0), *(use.joint.random(rng) for use in self.description.joints)])
+
+    def normalize(self, q: Any) -> Array:
+        """Return a copy of `q` with every quaternion scaled to unit length."""
+        result = np.array(as_array(q, Argument("q", self.plan.nq, self.position_label)))
+        for where in self.quaternions:
+            e = result[..., where]
+            size = np.abs(e).max(axis=-1, keepdims=True)  # so that squares neither overflow nor vanish
+            if not (np.isfinite(size) & (size > 0)).all():
+                raise StateError(
+                    f"q[{where.start}:{where.stop}] ({self.position_label(where.start)}) has no direction: "
+                    f"give four finite numbers that are not all zero"
+                )
+            e /= size
+            e /= np.linalg.norm(e, axis=-1, keepdims=True)
+        return result
+
+    def q_slice(self, joint: str) -> slice:
+        """Return where a joint's coordinates are in `q`."""
+        return self.plan.q_slices[self._joint_index(joint)]
+
+    def v_slice(self, joint: str) -> slice:
+        """Return where a joint's velocities are in `v`."""
+        return self.plan.v_slices[self._joint_index(joint)]
+
+    def coordinates(self, values: Mapping[str, Any]) -> Array:
+        """Return a configuration from joints' coordinates by name."""
+        return self._fill(self.neutral(), values, self.q_slice, "coordinates")
+
+    def velocities(self, values: Mapping[str, Any]) -> Array:
+        """Return a vector (nv) from joints' velocities by name."""
+        return self._fill(np.zeros(self.plan.nv), values, self.v_slice, "velocities")
+
+    def _joint_index(self, joint: Any) -> int:
+        name = getattr(joint, "name", joint)
+        if not isinstance(name, str) or name not in self._joints:
+            raise ModelError(f"there is no joint {suggestion(name, self._joints)}")
+        return self._joints[name]
+
+    @functools.cached_property
+    def _joints(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.plan.joint_names)}
+
+    def _fill(self, vector: Array, values: Mapping[str, Any], where: Callable[[str], slice], what: str) -> Array:
+        if not isinstance(values, Mapping):
+            raise StateError(f"give the {what} by joint: a mapping from names to numbers")
+        for name, value in values.items():
+            place = where(name)
+            size = place.stop - place.start
+            joint = f'joint "{getattr(name, "name", name)}"'
+            try:
+                numbers = np.atleast_1d(np.asarray(value))
+            except Exception:
+                numbers = np.array([None])
+            if numbers.dtype.kind not in "fiu":
+                raise StateError(f"{joint} has {size} {what}, which must be real numbers")
+            if numbers.shape != (size,):
+                raise StateError(f"{joint} has {size} {what}, not {numbers.size}")
+            vector[place] = numbers
+        return vector
+
+    @functools.cached_property
+    def quaternions(self) -> tuple[slice, ...]:
+        """Where the unit quaternions are in `q`."""
+        return tuple(
+            slice(q.start, q.start + 4)
+            for use, q in zip(self.description.joints, self.plan.q_slices, strict=True)
+            if use.joint.quaternion
+        )
+
+    def position_label(self, i: int) -> str:
+        """Name a coordinate."""
+        return self._label(i, self.plan.q_slices, "position_labels")
+
+    def velocity_label(self, i: int) -> str:
+        """Name a velocity."""
+        return self._label(i, self.plan.v_slices, "velocity_labels")
+
+    def _label(self, i: int, slices: Sequence[slice], labels: str) -> str:
+        for use, where in zip(self.description.joints, slices, strict=True):
+            if where.start <= i < where.stop:
+                return f'{getattr(use.joint, labels)[i - where.start]} of joint "{use.name}"'
+        return "it"
