@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from whippletree.kernels.signature import UNIT_TOLERANCE, Signature
 from whippletree.kernels.trig import number, vector_type
 
-__all__ = ["batch_ir", "lane_buffer"]
+__all__ = ["CHUNK", "batch_ir", "lane_buffer"]
+
+
+CHUNK = 64
+"""States that a thread claims at a time."""
 
 
 def lane_buffer(inputs: Sequence[int], outputs: Sequence[int], width: int, work: int) -> int:
@@ -23,17 +28,18 @@ def lane_buffer(inputs: Sequence[int], outputs: Sequence[int], width: int, work:
     return width * (sum(inputs) + sum(outputs) + work) + max(outputs, default=0)
 
 
-def batch_ir(inputs: Sequence[int], outputs: Sequence[int], width: int, kernel: str, work: int = 0) -> str:
+def batch_ir(signature: Signature, width: int, kernel: str, work: int = 0) -> str:
     """Return the driver's text: `batch`, and the functions that transpose blocks.
 
     batch(in, in_strides, out, out_strides, start, stop, buffer, constants, tables) returns -1, or twice the
     index of a state near which an input is not finite, or that plus one for an output.
     """
     T = vector_type(width)
+    inputs, outputs = signature.input_sizes, signature.output_sizes
     n_in, n_out = len(inputs), len(outputs)
     lines = [
-        "define i64 @batch(ptr %in, ptr %in_strides, ptr %out, ptr %out_strides, i64 %start, i64 %stop, "
-        "ptr noalias %buffer, ptr noalias %constants, ptr noalias %tables) #0 {",
+        "define void @batch(ptr %in, ptr %in_strides, ptr %out, ptr %out_strides, ptr %progress, i64 %count, "
+        "i64 %wait, ptr noalias %buffer, ptr noalias %constants, ptr noalias %tables) #0 {",
         "entry:",
         f"  %lanes = alloca [{width} x ptr], align 64",
         f"  %ki = alloca [{max(n_in, 1)} x ptr], align 64",
@@ -59,11 +65,19 @@ def batch_ir(inputs: Sequence[int], outputs: Sequence[int], width: int, kernel: 
                 f"  %t{which}{a} = load i64, ptr %t{which}{a}p, align 8",
             ]
     lines += [
+        "  %finished = getelementptr i64, ptr %progress, i64 1",
+        "  %fault = getelementptr i64, ptr %progress, i64 2",
+        "  br label %claim",
+        "claim:",
+        f"  %start = atomicrmw add ptr %progress, i64 {CHUNK} monotonic",
+        f"  %end = add i64 %start, {CHUNK}",
+        "  %beyond = icmp slt i64 %count, %end",
+        "  %stop = select i1 %beyond, i64 %count, i64 %end",
         "  %last = sub i64 %stop, 1",
-        "  %any = icmp slt i64 %start, %stop",
-        "  br i1 %any, label %block, label %good",
+        "  %any = icmp slt i64 %start, %count",
+        "  br i1 %any, label %block, label %rest",
         "block:",
-        "  %i = phi i64 [%start, %entry], [%next, %advance]",
+        "  %i = phi i64 [%start, %claim], [%next, %advance]",
     ]
     for lane in range(width):
         lines += [
@@ -82,7 +96,9 @@ def batch_ir(inputs: Sequence[int], outputs: Sequence[int], width: int, kernel: 
             ]
         lines.append(f"  %f{a} = call {T} @pack(ptr %lanes, i64 {size}, ptr %si{a})")
         sums.append(f"%f{a}")
-    _check(lines, sums, T, width, "in", "bad_in", "run")
+    _check(lines, sums, T, width, "in", "bad_in", "unit")
+    lines.append("unit:")
+    _check_units(lines, signature.quaternions, T, width)
     lines += [
         "run:",
         f"  call void @{kernel}(ptr %ki, ptr %ko, ptr %work, ptr %constants, ptr %tables)",
@@ -105,16 +121,30 @@ def batch_ir(inputs: Sequence[int], outputs: Sequence[int], width: int, kernel: 
         "advance:",
         f"  %next = add i64 %i, {width}",
         "  %more = icmp slt i64 %next, %stop",
-        "  br i1 %more, label %block, label %good",
+        "  br i1 %more, label %block, label %report",
+        "report:",
+        "  %share = sub i64 %stop, %start",
+        "  %before = atomicrmw add ptr %finished, i64 %share release",
+        "  br label %claim",
         "bad_in:",
-        "  %bad0 = mul i64 %i, 2",
-        "  ret i64 %bad0",
+        "  br label %bad",
         "bad_out:",
-        "  %bad1 = mul i64 %i, 2",
-        "  %bad2 = add i64 %bad1, 1",
-        "  ret i64 %bad2",
+        "  br label %bad",
+        "bad:",
+        "  %which = phi i64 [1, %bad_in], [2, %bad_out]",
+        "  %twice = mul i64 %i, 2",
+        "  %code = add i64 %twice, %which",
+        "  %old = cmpxchg ptr %fault, i64 0, i64 %code monotonic monotonic",
+        "  br label %advance",
+        "rest:",
+        "  %waiting = icmp ne i64 %wait, 0",
+        "  br i1 %waiting, label %spin, label %good",
+        "spin:",
+        "  %now = load atomic i64, ptr %finished acquire, align 8",
+        "  %all = icmp sge i64 %now, %count",
+        "  br i1 %all, label %good, label %spin",
         "good:",
-        "  ret i64 -1",
+        "  ret void",
         "}",
     ]
     return "\n".join(lines) + "\n" + _mover_ir("pack", width) + _mover_ir("unpack", width)
@@ -131,6 +161,36 @@ def _check(lines: list[str], sums: list[str], T: str, width: int, tag: str, bad:
         f"  %w{tag} = bitcast <{width} x i1> %m{tag} to i{width}",
         f"  %v{tag} = icmp ne i{width} %w{tag}, 0",
         f"  br i1 %v{tag}, label %{bad}, label %{good}",
+    ]
+
+
+def _check_units(lines: list[str], quaternions: Sequence[tuple[int, int]], T: str, width: int) -> None:
+    """Branch to `bad_in` if a quaternion is not of unit length."""
+    off = "zeroinitializer"
+    B = vector_type(width, "i1")
+    for k, (argument, start) in enumerate(quaternions):
+        total = number(-1.0, width)
+        for i in range(4):
+            lines += [
+                f"  %u{k}_{i}p = getelementptr {T}, ptr %si{argument}, i64 {start + i}",
+                f"  %u{k}_{i} = load {T}, ptr %u{k}_{i}p, align {8 * width}",
+                f"  %v{k}_{i} = fmul {T} %u{k}_{i}, %u{k}_{i}",
+                f"  %w{k}_{i} = fadd {T} {total}, %v{k}_{i}",
+            ]
+            total = f"%w{k}_{i}"
+        lines += [
+            f"  %y{k} = call {T} @llvm.fabs.v{width}f64({T} {total})",
+            f"  %o{k} = fcmp ugt {T} %y{k}, {number(UNIT_TOLERANCE, width)}",
+            f"  %m{k} = or {B} {off}, %o{k}",
+        ]
+        off = f"%m{k}"
+    if not quaternions:
+        lines.append("  br label %run")
+        return
+    lines += [
+        f"  %offbits = bitcast {B} {off} to i{width}",
+        f"  %isoff = icmp ne i{width} %offbits, 0",
+        "  br i1 %isoff, label %bad_in, label %run",
     ]
 
 

@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 
 from whippletree.kernels.native import NativeCode
+from whippletree.kernels.signature import UNIT_TOLERANCE, Signature
+from whippletree.kernels.trig import number
 
 __all__ = ["DONE", "LONG_WAY", "NOT_FINITE_INPUT", "NOT_FINITE_RESULT", "Entry", "entry_ir", "supported"]
 
@@ -57,66 +59,66 @@ def supported() -> bool:
     )
 
 
-def entry_ir(inputs: Sequence[int], outputs: Sequence[int], kernel: str) -> str:
-    """Return the text of `entry(self, arguments, count)` for a kernel with inputs and outputs of these sizes.
+def entry_ir(signature: Signature, kernel: str) -> str:
+    """Return the text of `entry(self, arguments, count)`: the result comes first, then inputs, as many as are given.
 
     `self` holds the address of a table: array type, float64 description, None, node constants, index tables, scratch
-    memory, then a default pointer for each input (zero where None is not allowed).
+    memory, then a default pointer for each input (zero where it may not be left out).
     """
+    inputs = signature.input_sizes
     n = len(inputs)
     lines = [
         "declare ptr @PyLong_AsVoidPtr(ptr)",
         "declare ptr @PyLong_FromLong(i64)",
         "define ptr @entry(ptr %self, ptr %arguments, i64 %count) #0 {",
         f"  %ki = alloca [{max(n, 1)} x ptr], align 16",
-        f"  %ko = alloca [{len(outputs)} x ptr], align 16",
+        "  %ko = alloca [1 x ptr], align 16",
         "  %table = call ptr @PyLong_AsVoidPtr(ptr %self)",
     ]
     for i, name in enumerate(("array", "float64", "none", "constants", "tables", "work")):
         lines.append(f"  %{name}p = getelementptr ptr, ptr %table, i64 {i}")
         lines.append(f"  %{name} = load ptr, ptr %{name}p, align 8")
-    lines.append(f"  %counted = icmp eq i64 %count, {n + len(outputs)}")
-    lines.append("  br i1 %counted, label %a0, label %long")
-    for a, size in enumerate([*inputs, *outputs]):
-        _argument_ir(lines, a, size, result=a >= n)
-    lines.append(f"a{n + len(outputs)}:")
-    _overlap_ir(lines, inputs, outputs)
+    lines += [
+        "  %some = icmp sge i64 %count, 1",
+        f"  %fits = icmp sle i64 %count, {n + 1}",
+        "  %counted = and i1 %some, %fits",
+        "  br i1 %counted, label %a0, label %long",
+    ]
+    _argument_ir(lines, 0, signature.shape, result=True)
+    for a, size in enumerate(inputs):
+        _argument_ir(lines, a + 1, (size,), result=False)
+    lines.append(f"a{n + 1}:")
+    _overlap_ir(lines, [signature.output_sizes[0], *inputs])
     lines.append("finite:")
-    _finite_ir(lines, [(f"%d{a}", size) for a, size in enumerate(inputs)], "i", "run", "bad")
+    _finite_ir(lines, [(f"%d{a + 1}", size) for a, size in enumerate(inputs)], "i", "unit", "bad")
+    lines.append("unit:")
+    _unit_ir(lines, signature.quaternions)
     lines.append("run:")
     for a in range(n):
         lines.append(f"  %ki{a} = getelementptr ptr, ptr %ki, i64 {a}")
-        lines.append(f"  store ptr %d{a}, ptr %ki{a}, align 8")
-    for a in range(len(outputs)):
-        lines.append(f"  %ko{a} = getelementptr ptr, ptr %ko, i64 {a}")
-        lines.append(f"  store ptr %d{n + a}, ptr %ko{a}, align 8")
+        lines.append(f"  store ptr %d{a + 1}, ptr %ki{a}, align 8")
+    lines.append("  store ptr %d0, ptr %ko, align 8")
     lines.append(f"  call void @{kernel}(ptr %ki, ptr %ko, ptr %work, ptr %constants, ptr %tables)")
-    results = [(f"%d{n + a}", size) for a, size in enumerate(outputs)]
-    _finite_ir(lines, results, "o", "done", "wrong")
-    for label, code in (
-        ("done", DONE),
-        ("long", LONG_WAY),
-        ("bad", NOT_FINITE_INPUT),
-        ("wrong", NOT_FINITE_RESULT),
-    ):
+    _finite_ir(lines, [("%d0", signature.output_sizes[0])], "o", "done", "wrong")
+    codes = {"done": DONE, "long": LONG_WAY, "bad": NOT_FINITE_INPUT, "wrong": NOT_FINITE_RESULT}
+    for label, code in codes.items():
         lines += [f"{label}:", f"  %{label}c = call ptr @PyLong_FromLong(i64 {code})", f"  ret ptr %{label}c"]
     lines.append("}")
     return "\n".join(lines) + "\n" + _UNSOUND
 
 
-def _argument_ir(lines: list[str], a: int, size: int, *, result: bool) -> None:
-    """Check argument `a` and leave the address of its numbers in %d{a}."""
+def _argument_ir(lines: list[str], a: int, shape: tuple[int, ...], *, result: bool) -> None:
+    """Check argument `a` and leave the address of its numbers in %d{a}; one that is left off counts as None."""
     flags = _CONTIGUOUS | _ALIGNED | (_WRITEABLE if result else 0)
-    lines += [
-        f"a{a}:",
-        f"  %g{a}p = getelementptr ptr, ptr %arguments, i64 {a}",
-        f"  %g{a} = load ptr, ptr %g{a}p, align 8",
-        f"  %f{a}p = getelementptr ptr, ptr %table, i64 {_FIXED + a}",
-    ]
+    lines += [f"a{a}:", f"  %g{a}a = getelementptr ptr, ptr %arguments, i64 {a}"]
     if result:
-        lines.append(f"  br label %t{a}")
+        lines += [f"  %g{a} = load ptr, ptr %g{a}a, align 8", f"  br label %t{a}"]
     else:
         lines += [
+            f"  %there{a} = icmp sgt i64 %count, {a}",
+            f"  %g{a}p = select i1 %there{a}, ptr %g{a}a, ptr %nonep",
+            f"  %g{a} = load ptr, ptr %g{a}p, align 8",
+            f"  %f{a}p = getelementptr ptr, ptr %table, i64 {_FIXED + a - 1}",
             f"  %f{a} = load ptr, ptr %f{a}p, align 8",
             f"  %isnone{a} = icmp eq ptr %g{a}, %none",
             f"  %hasdefault{a} = icmp ne ptr %f{a}, null",
@@ -144,16 +146,22 @@ def _argument_ir(lines: list[str], a: int, size: int, *, result: bool) -> None:
         f"  %okd{a} = icmp eq ptr %desc{a}, %float64",
         f"  %mf{a} = and i32 %flag{a}, {flags}",
         f"  %okf{a} = icmp eq i32 %mf{a}, {flags}",
-        f"  %okn{a} = icmp eq i32 %ndim{a}, 1",
+        f"  %okn{a} = icmp eq i32 %ndim{a}, {len(shape)}",
         f"  %ok1{a} = and i1 %okd{a}, %okf{a}",
         f"  %ok2{a} = and i1 %ok1{a}, %okn{a}",
         f"  br i1 %ok2{a}, label %s{a}, label %long",
         f"s{a}:",
-        f"  %dim{a} = load i64, ptr %dims{a}, align 8",
-        f"  %oks{a} = icmp eq i64 %dim{a}, {size}",
-        f"  br i1 %oks{a}, label %e{a}, label %long",
-        f"e{a}:",
     ]
+    fits = "true"
+    for i, size in enumerate(shape):
+        lines += [
+            f"  %dim{a}_{i}p = getelementptr i64, ptr %dims{a}, i64 {i}",
+            f"  %dim{a}_{i} = load i64, ptr %dim{a}_{i}p, align 8",
+            f"  %oks{a}_{i} = icmp eq i64 %dim{a}_{i}, {size}",
+            f"  %okm{a}_{i} = and i1 {fits}, %oks{a}_{i}",
+        ]
+        fits = f"%okm{a}_{i}"
+    lines += [f"  br i1 {fits}, label %e{a}, label %long", f"e{a}:"]
     if result:
         lines.append(f"  %d{a} = getelementptr i8, ptr %data{a}, i64 0")
     else:
@@ -161,23 +169,42 @@ def _argument_ir(lines: list[str], a: int, size: int, *, result: bool) -> None:
     lines.append(f"  br label %a{a + 1}")
 
 
-def _overlap_ir(lines: list[str], inputs: Sequence[int], outputs: Sequence[int]) -> None:
-    """Go the long way if a result shares memory with an input or another result."""
-    n, together = len(inputs), "false"
-    sizes = [*inputs, *outputs]
-    for a in range(len(sizes)):
-        lines.append(f"  %lo{a} = ptrtoint ptr %d{a} to i64")
-        lines.append(f"  %hi{a} = add i64 %lo{a}, {8 * sizes[a]}")
-    for b in range(n, len(sizes)):
-        for a in range(b):
-            tag = f"{a}_{b}"
+def _unit_ir(lines: list[str], quaternions: Sequence[tuple[int, int]]) -> None:
+    """Go the long way, which explains, if a quaternion is not of unit length."""
+    good = "true"
+    for k, (argument, start) in enumerate(quaternions):
+        total = "-1.0"
+        for i in range(4):
             lines += [
-                f"  %x{tag} = icmp ult i64 %lo{a}, %hi{b}",
-                f"  %y{tag} = icmp ult i64 %lo{b}, %hi{a}",
-                f"  %z{tag} = and i1 %x{tag}, %y{tag}",
-                f"  %w{tag} = or i1 {together}, %z{tag}",
+                f"  %u{k}_{i}p = getelementptr double, ptr %d{argument + 1}, i64 {start + i}",
+                f"  %u{k}_{i} = load double, ptr %u{k}_{i}p, align 8",
+                f"  %w{k}_{i} = fmul double %u{k}_{i}, %u{k}_{i}",
+                f"  %x{k}_{i} = fadd double {total}, %w{k}_{i}",
             ]
-            together = f"%w{tag}"
+            total = f"%x{k}_{i}"
+        lines += [
+            f"  %y{k} = call double @llvm.fabs.f64(double {total})",
+            f"  %z{k} = fcmp ole double %y{k}, {number(UNIT_TOLERANCE)}",
+            f"  %v{k} = and i1 {good}, %z{k}",
+        ]
+        good = f"%v{k}"
+    lines.append(f"  br i1 {good}, label %run, label %long")
+
+
+def _overlap_ir(lines: list[str], sizes: Sequence[int]) -> None:
+    """Go the long way if the result, the first of the arrays, shares memory with an input."""
+    together = "false"
+    for a, size in enumerate(sizes):
+        lines.append(f"  %lo{a} = ptrtoint ptr %d{a} to i64")
+        lines.append(f"  %hi{a} = add i64 %lo{a}, {8 * size}")
+    for a in range(1, len(sizes)):
+        lines += [
+            f"  %m{a} = icmp ult i64 %lo{a}, %hi0",
+            f"  %n{a} = icmp ult i64 %lo0, %hi{a}",
+            f"  %o{a} = and i1 %m{a}, %n{a}",
+            f"  %p{a} = or i1 {together}, %o{a}",
+        ]
+        together = f"%p{a}"
     lines.append(f"  br i1 {together}, label %long, label %finite")
 
 

@@ -8,12 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import itertools
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -24,6 +20,8 @@ from whippletree.kernels import entry as fast
 from whippletree.kernels.batch import batch_ir, lane_buffer
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.native import NativeCode, compile_ir, host, load_code
+from whippletree.kernels.signature import Signature
+from whippletree.kernels.threads import help_with
 
 __all__ = ["Array", "Kernel", "NotFiniteError", "Program", "Signature"]
 
@@ -32,24 +30,6 @@ Array = npt.NDArray[np.float64]
 _FORMAT = "1"
 _KERNEL = "kernel"
 _PER_THREAD = 64  # states; fewer are not worth a thread
-
-
-@dataclass(frozen=True)
-class Signature:
-    """Names and sizes of a kernel's inputs and outputs."""
-
-    inputs: tuple[tuple[str, int], ...]
-    outputs: tuple[tuple[str, int], ...]
-
-    @property
-    def input_sizes(self) -> list[int]:
-        """The sizes of the inputs."""
-        return [size for _, size in self.inputs]
-
-    @property
-    def output_sizes(self) -> list[int]:
-        """The sizes of the outputs."""
-        return [size for _, size in self.outputs]
 
 
 class Program(Protocol):
@@ -62,7 +42,7 @@ class Program(Protocol):
 
     @property
     def constants(self) -> Array:
-        """The numbers that the code written so far reads."""
+        """The numbers that the code written last reads."""
         ...
 
     @property
@@ -185,19 +165,12 @@ class Kernel:
         """Evaluate `count` states: inputs (count, size) or (size,), contiguous; outputs (count, size)."""
         part = self._many
         arrays = [self._defaults[n] if a is None else a for n, a in zip(self.input_names, inputs, strict=True)]
-        width = host().lanes
-        shares = max(1, min(threads, count // _PER_THREAD))
-        edges = [width * round(count * i / shares / width) for i in range(shares)] + [count]
-        call = _BatchCall(self, part, arrays, outputs)
-        if shares == 1:
-            codes = [call(0, count)]
-        else:
-            pool = _pool()
-            pending = [pool.submit(call, a, b) for a, b in itertools.pairwise(edges[1:])]
-            codes = [call(edges[0], edges[1]), *(p.result() for p in pending)]
-        for code in codes:
-            if code >= 0:
-                raise NotFiniteError("result" if code & 1 else "input", code >> 1)
+        call = _BatchCall(self, part, arrays, outputs, count)
+        for _ in range(min(threads, -(-count // _PER_THREAD)) - 1):
+            help_with(call)
+        call(wait=True)
+        if call.fault:
+            raise NotFiniteError("input" if call.fault & 1 else "result", (call.fault - 1) >> 1)
 
     def _take(self, size: int) -> Array:
         """Return scratch memory of at least `size` doubles, on a cache line."""
@@ -207,8 +180,7 @@ class Kernel:
                 return buffer
         except IndexError:
             pass
-        raw = np.empty(size + 8)
-        return raw[(-raw.ctypes.data // 8) % 8 :][:size]
+        return aligned(size)
 
     # ------------------------------------------------------------------ code
 
@@ -239,15 +211,14 @@ class Kernel:
     def _make(self, form: str) -> dict[str, bytes]:
         """Trace and compile."""
         program, machine = self.program(), host()
-        inputs, outputs = self.input_sizes, self.output_sizes
         width = 1 if form == "one" else machine.lanes
         text = program.ir(name=_KERNEL, width=width, pack=machine.lanes, fused=machine.fused)
         symbols = [_KERNEL]
         if form == "many":
-            text += batch_ir(inputs, outputs, width, _KERNEL, program.work_size)
+            text += batch_ir(self.signature, width, _KERNEL, program.work_size)
             symbols.append("batch")
         elif fast.supported():
-            text += fast.entry_ir(inputs, outputs, _KERNEL)
+            text += fast.entry_ir(self.signature, _KERNEL)
             symbols.append("entry")
         code = compile_ir(text)
         meta = {"symbols": symbols, "work": program.work_size}
@@ -259,6 +230,16 @@ class Kernel:
         }
 
 
+def aligned(size: int) -> Array:
+    """Return an array of doubles that starts on a cache line.
+
+    >>> aligned(3).ctypes.data % 64
+    0
+    """
+    raw = np.empty(size + 8)
+    return raw[(-raw.ctypes.data // 8) % 8 :][:size]
+
+
 class _Part:
     """The code of one form of a kernel, loaded."""
 
@@ -266,7 +247,8 @@ class _Part:
         meta = json.loads(entry["meta"])
         self.work_size: int = meta["work"]
         self.code: NativeCode = load_code(entry["code"], meta["symbols"])
-        self._constants = np.frombuffer(entry["constants"], dtype=np.float64)
+        self._constants = aligned(len(entry["constants"]) // 8)
+        self._constants[:] = np.frombuffer(entry["constants"], dtype=np.float64)
         self._tables = np.frombuffer(entry["tables"], dtype=np.int32)
         self.constants_address = self._constants.ctypes.data
         self.tables_address = self._tables.ctypes.data
@@ -275,15 +257,17 @@ class _Part:
             kind = ctypes.CFUNCTYPE(None, *[pointer] * 5)
             self.call: Any = kind(self.code.addresses[_KERNEL])
         else:
-            kind = ctypes.CFUNCTYPE(index, *[pointer] * 4, index, index, *[pointer] * 3)
+            kind = ctypes.CFUNCTYPE(None, *[pointer] * 5, index, index, *[pointer] * 3)
             self.call = kind(self.code.addresses["batch"])
 
 
 class _BatchCall:
-    """A batch call with its pointers, to be run over ranges of states."""
+    """A batch call with its pointers; several threads may run it at once, and each takes what is left."""
 
-    def __init__(self, kernel: Kernel, part: _Part, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        self._kernel, self._part = kernel, part
+    def __init__(
+        self, kernel: Kernel, part: _Part, inputs: Sequence[Array], outputs: Sequence[Array], count: int
+    ) -> None:
+        self._kernel, self._part, self._count = kernel, part, count
         n, m = max(len(inputs), 1), len(outputs)
         self._keep = (inputs, outputs)
         self._in = (ctypes.c_void_p * n)(*(a.ctypes.data for a in inputs))
@@ -292,36 +276,30 @@ class _BatchCall:
         self._out_strides = (ctypes.c_int64 * m)(*(8 * a.shape[1] for a in outputs))
         sizes = kernel.input_sizes, kernel.output_sizes
         self._size = lane_buffer(*sizes, host().lanes, part.work_size)
+        self._progress = (ctypes.c_int64 * 3)()
 
-    def __call__(self, start: int, stop: int) -> int:
-        """Run over a range of states."""
+    @property
+    def fault(self) -> int:
+        """What went wrong (see `batch`)."""
+        return self._progress[2]
+
+    def __call__(self, *, wait: bool = False) -> None:
+        """Work on the states that nobody has claimed; with `wait`, return when all are done."""
         buffer = self._kernel._take(self._size)
         part = self._part
-        code: int = part.call(
+        part.call(
             self._in,
             self._in_strides,
             self._out,
             self._out_strides,
-            start,
-            stop,
+            self._progress,
+            self._count,
+            wait,
             buffer.ctypes.data,
             part.constants_address,
             part.tables_address,
         )
         self._kernel._buffers.append(buffer)
-        return code
-
-
-_POOL: list[ThreadPoolExecutor] = []
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_POOL.clear)  # a child process has none of its parent's threads
-
-
-def _pool() -> ThreadPoolExecutor:
-    """Return the threads that share batches, made when first needed."""
-    if not _POOL:
-        _POOL.append(ThreadPoolExecutor(max(1, (os.cpu_count() or 1)), thread_name_prefix="whippletree"))
-    return _POOL[0]
 
 
 def content_key(*parts: str) -> str:

@@ -25,7 +25,7 @@ _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 def declarations(widths: set[int], pool: Pool) -> str:
     """Return what every module declares: intrinsics, library functions, attributes, sines and cosines.
 
-    >>> "@llvm.fma.f64" in declarations({1}, Pool())
+    >>> "@llvm.fma.f64" in declarations({1}, Pool(1))
     True
     """
     lines = []
@@ -55,35 +55,33 @@ def _suffix(width: int) -> str:
 class Pool:
     """Numbers that the code reads from the constants it is called with, rather than carrying them itself.
 
-    >>> pool = Pool()
+    Each stands there once for every lane, so that an operation can take it straight from memory. `start` is where
+    they begin; it is rounded up to a cache line.
+
+    >>> pool = Pool(4)
     >>> pool.index(2.0), pool.index(3.0), pool.index(2.0)
-    (0, 1, 0)
+    (0, 4, 0)
     """
 
-    def __init__(self, start: int = 0) -> None:
-        self._start = start
+    def __init__(self, width: int, start: int = 0) -> None:
+        self.width, self.start = width, -(-start // 8) * 8
         self._index: dict[float, int] = {}
 
     def index(self, value: float) -> int:
         """Return where a number stands, adding it if it is new."""
-        return self._start + self._index.setdefault(value, len(self._index))
+        return self.start + self.width * self._index.setdefault(value, len(self._index))
 
     @property
     def values(self) -> list[float]:
-        """The numbers in order."""
-        return list(self._index)
+        """The numbers in order, each as often as there are lanes."""
+        return [value for value in self._index for _ in range(self.width)]
 
     def load(self, lines: list[str], value: float, width: int, fresh: Callable[[], str]) -> str:
         """Write the load of a number into all lanes."""
-        pointer, one = fresh(), fresh()
+        pointer, loaded, T = fresh(), fresh(), vector_type(width)
         lines.append(f"  {pointer} = getelementptr double, ptr %constants, i64 {self.index(value)}")
-        lines.append(f"  {one} = load double, ptr {pointer}, align 8, !invariant.load !0")
-        if width == 1:
-            return one
-        spread, whole, T = fresh(), fresh(), vector_type(width)
-        lines.append(f"  {spread} = insertelement {T} poison, double {one}, i32 0")
-        lines.append(f"  {whole} = shufflevector {T} {spread}, {T} poison, <{width} x i32> zeroinitializer")
-        return whole
+        lines.append(f"  {loaded} = load {T}, ptr {pointer}, align {8 * width}, !invariant.load !0")
+        return loaded
 
 
 class Body:

@@ -23,7 +23,7 @@ class RolledLoops:
     def __init__(self, program: LoopProgram) -> None:
         self.program = program
         self.work_size = program.work_size
-        self.pool = Pool(len(program.constants))
+        self.pool = Pool(1, len(program.constants))
         rows: list[int] = []
         self._starts: list[tuple[int, ...]] = []
         for step in program.steps:
@@ -41,8 +41,9 @@ class RolledLoops:
 
     @property
     def constants(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """The items' constants, and the numbers that the code written so far reads."""
-        return np.array([*self.program.constants, *self.pool.values], dtype=np.float64)
+        """The items' constants, and the numbers that the code written last reads."""
+        gap = [0.0] * (self.pool.start - len(self.program.constants))
+        return np.array([*self.program.constants, *gap, *self.pool.values], dtype=np.float64)
 
     def count(self) -> OperationCount:
         """Count the operations of one evaluation."""
@@ -65,6 +66,7 @@ class RolledLoops:
 
     def ir(self, *, name: str, width: int, pack: int, fused: bool) -> str:
         """Return a module that runs the steps for `width` states."""
+        self.pool = Pool(max(width, pack), len(self.program.constants))
         writer = _Writer(self, width, pack, fused)
         return writer.module(name)
 

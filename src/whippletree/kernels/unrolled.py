@@ -36,11 +36,11 @@ class StraightLine:
 
     def __init__(self, function: ca.Function) -> None:
         self.function = function
-        self._pool = Pool()
+        self._pool = Pool(1)
 
     @property
     def constants(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """The numbers that the code written so far reads."""
+        """The numbers that the code written last reads."""
         return np.array(self._pool.values, dtype=np.float64)
 
     @cached_property
@@ -50,6 +50,7 @@ class StraightLine:
 
     def ir(self, *, name: str, width: int, pack: int, fused: bool) -> str:
         """Return a module that evaluates the trace for `width` states, element by element beside each other."""
+        self._pool = Pool(max(width, pack))
         tape, T, align = arrange(fuse(self.tape)), vector_type(width), 8 * width
         head: list[str] = ["  %go = icmp ne ptr %out, null"]
         for a in sorted({argument for argument, _ in tape.inputs.values()}):

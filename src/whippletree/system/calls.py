@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,14 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from whippletree.errors import DynamicsError, StateError
+from whippletree.kernels.entry import DONE, LONG_WAY
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
+from whippletree.kernels.signature import UNIT_TOLERANCE
 
 __all__ = ["Argument", "Call", "as_array", "check_together", "default_threads"]
-
-UNIT_TOLERANCE = 1e-6
-"""How far the square of a quaternion's length may be from one."""
-
-_QUATERNION = 4
 
 Labels = Callable[[int], str]
 
@@ -45,53 +44,87 @@ class Argument:
     optional: bool = False
 
 
+_ROWS = 2  # dimensions of a plain batch
+_FLOAT = np.dtype(np.float64)
+
+
+def _is_plain(array: Any) -> bool:
+    """Tell whether something is an array of contiguous doubles with at least one dimension."""
+    if type(array) is not np.ndarray or array.dtype is not _FLOAT or array.ndim == 0:
+        return False
+    flags = array.flags
+    return flags.c_contiguous and flags.aligned
+
+
+def _no_entry(*_: Any) -> int:
+    """Stand in for a kernel's entry where there is none."""
+    return LONG_WAY
+
+
 class Call:
-    """A function of a system, ready to be called with arrays."""
+    """A function of a system, ready to be called with arrays.
+
+    `entry(result, *values)` is the fast way in for one state in plain arrays; it answers 0 if it has done the work.
+    `empty()` makes an array for the result of one state.
+    """
 
     def __init__(
         self, kernel: Kernel, arguments: Sequence[Argument], shape: tuple[int, ...], blame: Callable[[], str]
     ) -> None:
         self.kernel, self.arguments, self.shape = kernel, tuple(arguments), shape
-        self._size = int(np.prod(shape))
-        self._vector = len(shape) == 1
-        self._quaternions = [(i, s) for i, a in enumerate(arguments) for s in a.quaternions]
+        self._size = math.prod(shape)
         self._blame = blame
-        self._entry = kernel.entry
-        self._count = len(self.arguments)
+        self.empty = functools.partial(np.empty, shape if len(shape) > 1 else self._size)
+        self.entry: Callable[..., int] = self._first_entry
+
+    def _first_entry(self, result: Any, *values: Any) -> int:
+        """Take the place of the kernel's own entry until it is needed: batches do without."""
+        if any(getattr(value, "ndim", 1) > 1 for value in values):
+            return LONG_WAY
+        self.entry = self.kernel.entry or _no_entry
+        return self.entry(result, *values)
 
     def run(self, values: tuple[Any, ...], out: Any = None, threads: int | None = None) -> Array:
-        """Evaluate; inputs left off at the end take their defaults.
+        """Evaluate; inputs left off at the end take their defaults."""
+        result = self.empty() if out is None else out
+        if self.entry(result, *values) == DONE:
+            return result
+        return self.long_way(values, out, threads)
 
-        Plain arrays for one state go straight into the kernel.
-        """
-        if len(values) < self._count:
-            values = (*values, *(None,) * (self._count - len(values)))
-        if self._entry is not None and (not self._quaternions or self._unit(values)):
-            if out is None:
-                result = np.empty(self._size)
-                if self._entry(*values, result) == 0:
-                    return result if self._vector else result.reshape(self.shape)
-            elif self._entry(*values, out if self._vector else self._flat(out)) == 0:
-                return out  # type: ignore[no-any-return]
-        return self._long_way(values, out, threads)
+    def long_way(self, values: tuple[Any, ...], out: Any, threads: int | None) -> Array:
+        """Run a batch of plain arrays as it is; otherwise convert and check everything first."""
+        values = (*values, *(None,) * (len(self.arguments) - len(values)))
+        count = self._plain_rows(values, out)
+        if count:
+            result = np.empty((count, *self.shape)) if out is None else out
+            try:
+                self.kernel.many(values, [result.reshape(count, self._size)], count, self._threads(threads))
+            except NotFiniteError:
+                return self._converted(values, out, threads)  # which finds out what is wrong, and says so
+            return result
+        return self._converted(values, out, threads)
 
-    def _flat(self, out: Any) -> Any:
-        """Return a matrix given for the result as a vector on the same memory, if its shape is right."""
-        plain = type(out) is np.ndarray and out.shape == self.shape and out.flags.c_contiguous
-        return out.reshape(-1) if plain else None
+    def _plain_rows(self, values: tuple[Any, ...], out: Any) -> int:
+        """Return the size of a batch (count, n) whose arrays need no conversion, or 0."""
+        count = 0
+        for value, argument in zip(values, self.arguments, strict=True):
+            if value is None:
+                if not argument.optional:
+                    return 0
+                continue
+            if not _is_plain(value) or value.shape[-1] != argument.size or value.ndim > _ROWS:
+                return 0
+            if value.ndim == _ROWS:
+                if count and value.shape[0] != count:
+                    return 0
+                count = value.shape[0]
+            if out is not None and np.may_share_memory(value, out):
+                return 0
+        if out is None or not count:
+            return count
+        return count if _is_plain(out) and out.flags.writeable and out.shape == (count, *self.shape) else 0
 
-    def _unit(self, values: tuple[Any, ...]) -> bool:
-        """Tell whether all quaternions of plain one-state arrays have unit length."""
-        for i, where in self._quaternions:
-            value = values[i]
-            if type(value) is not np.ndarray or value.ndim != 1 or value.dtype.char != "d":
-                return False
-            e = value[where].tolist()  # plain numbers: no warnings, and faster for so few
-            if len(e) != _QUATERNION or not _near_one(*e):
-                return False
-        return True
-
-    def _long_way(self, values: tuple[Any, ...], out: Any, threads: int | None) -> Array:
+    def _converted(self, values: tuple[Any, ...], out: Any, threads: int | None) -> Array:
         """Convert and check everything, then run one state or a batch."""
         arrays = [
             None if value is None and argument.optional else as_array(value, argument)
@@ -173,11 +206,6 @@ def _batch_shape(arguments: Sequence[Argument], arrays: Sequence[Array | None]) 
     except ValueError:
         shapes = ", ".join(f"{name} {shape}" for name, shape in given)
         raise StateError(f"the batches do not fit together: {shapes}; all leading sizes must agree") from None
-
-
-def _near_one(w: float, x: float, y: float, z: float) -> bool:
-    """Tell whether a quaternion has unit length."""
-    return -UNIT_TOLERANCE <= w * w + x * x + y * y + z * z - 1.0 <= UNIT_TOLERANCE
 
 
 def _not_finite(argument: Argument, value: float, index: tuple[int, ...]) -> str:

@@ -21,7 +21,7 @@ from whippletree.kernels.unrolled import StraightLine
 from whippletree.model.description import GROUND, Description
 from whippletree.model.names import suggestion
 from whippletree.system.calls import Argument, Call
-from whippletree.system.equations import Equations, Request, formulation_name
+from whippletree.system.equations import FUNCTIONS, Equations, Request, formulation_name
 from whippletree.system.states import StateSpace
 from whippletree.topology import Plan
 
@@ -34,26 +34,6 @@ _DYNAMIC = frozenset({"forward_dynamics", "driving_forces", "reactions"})
 _OPTIONAL = frozenset({"tau", "a"})
 _WITHOUT_FREEDOMS = frozenset({"pose", "center_of_mass", "energy", "reactions"})
 
-_SHAPES: dict[str, tuple[str | int, ...]] = {
-    "forward_dynamics": ("nv",),
-    "driving_forces": ("nv",),
-    "inverse_dynamics": ("nv",),
-    "bias_force": ("nv",),
-    "mass_matrix": ("nv", "nv"),
-    "reactions": ("nj", 6),
-    "motion_reactions": ("nj", 6),
-    "wrench_efforts": ("nv",),
-    "pose": (4, 4),
-    "velocity": (6,),
-    "acceleration": (6,),
-    "jacobian": (6, "nv"),
-    "energy": (2,),
-    "momentum": (6,),
-    "center_of_mass": (3,),
-    "coordinate_rates": ("nq",),
-    "integrate": ("nq",),
-    "difference": ("nv",),
-}
 _FRAMED = frozenset({"pose", "velocity", "acceleration", "jacobian"})
 
 
@@ -66,14 +46,14 @@ class Engine:
         self.equations = Equations(description, plan)
         self._cache: DiskCache | None = open_cache()
         self._calls: dict[Request, Call] = {}
-        self._ready: dict[str, Call] = {}
+        self.ready: dict[str, Call] = {}
         self._kernels: dict[Request, Kernel] = {}
         self._checked = False
 
     def request(self, name: str, formulation: str, frame: Any, wrenches: Sequence[Any]) -> Request:
         """Return what is asked for, every name in it checked."""
-        if not isinstance(name, str) or name not in _SHAPES:
-            raise StateError(f"there is no function {suggestion(name, _SHAPES)}")
+        if not isinstance(name, str) or name not in FUNCTIONS:
+            raise StateError(f"there is no function {suggestion(name, FUNCTIONS)}")
         if name in _FRAMED and isinstance(frame, str) and not frame:
             raise StateError(f"{name} is about a body or frame: name it with frame=")
         if isinstance(wrenches, str) or not isinstance(wrenches, Iterable):
@@ -137,9 +117,9 @@ class Engine:
 
     def at_hand(self, name: str) -> Call:
         """Return the call without options; this is on the path of every microsecond."""
-        call = self._ready.get(name)
+        call = self.ready.get(name)
         if call is None:
-            call = self._ready[name] = self.call(Request(name))
+            call = self.ready[name] = self.call(Request(name))
         return call
 
     def call(self, request: Request) -> Call:
@@ -150,14 +130,9 @@ class Engine:
             kernel = self.kernel(resolved)
             arguments = [self.argument(name, size) for name, size in kernel.signature.inputs]
             blame = functools.partial(self.blame, request.function)
-            call = Call(kernel, arguments, self._shape(request.function), blame)
+            call = Call(kernel, arguments, kernel.signature.shape, blame)
             self._calls[request] = call
         return call
-
-    def _shape(self, function: str) -> tuple[int, ...]:
-        """Return the shape of a function's result for one state."""
-        sizes = {"nv": self.plan.nv, "nq": self.plan.nq, "nj": len(self.plan.joint_names)}
-        return tuple(sizes[s] if isinstance(s, str) else s for s in _SHAPES[function])
 
     def kernel(self, request: Request) -> Kernel:
         """Return the kernel of a request, made when first asked for."""

@@ -6,6 +6,7 @@ wrenches). From a request follow the signature, without any tracing, and the tra
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +19,12 @@ from whippletree.formulations import articulated, composite, kinematics
 from whippletree.formulations.rolled import Rolled
 from whippletree.formulations.skeleton import Skeleton, Symbols, column, make_skeleton
 from whippletree.formulations.sweeps import Unrolled
-from whippletree.kernels.kernel import Signature
+from whippletree.kernels.signature import Signature
 from whippletree.loops import LoopProgram
 from whippletree.model.description import Description
 from whippletree.topology import Plan
 
-__all__ = ["FORMULATIONS", "Equations", "Request", "formulation_name"]
+__all__ = ["FORMULATIONS", "FUNCTIONS", "Equations", "Request", "formulation_name"]
 
 FORMULATIONS: dict[str, tuple[str, ...]] = {
     "forward_dynamics": ("articulated", "composite"),
@@ -97,40 +98,31 @@ class Equations:
         """Return names and sizes of inputs and outputs."""
         nq, nv = self.plan.nq, self.plan.nv
         size = {"q": nq, "q0": nq, "q1": nq, "v": nv, "tau": nv, "a": nv, "dv": nv}
-        names = list(_INPUTS[request.function])
+        names = list(FUNCTIONS[request.function].inputs)
         if self.prescribed and request.function in ("forward_dynamics", "driving_forces", "reactions"):
             names.append("a")
         inputs = [(name, size[name]) for name in names]
         inputs += [(f"wrench on {name}", 6) for name in request.wrenches]
         if self.description.parameters:
             inputs.append(("parameters", len(self.description.parameters)))
-        return Signature(tuple(inputs), self._outputs(request.function))
+        shape = self._shape(request.function)
+        outputs = ((FUNCTIONS[request.function].result, math.prod(shape)),)
+        quaternions = [
+            (i, q.start)
+            for i, (name, _) in enumerate(inputs)
+            if name in ("q", "q0", "q1")
+            for use, q in zip(self.description.joints, self.plan.q_slices, strict=True)
+            if use.joint.quaternion
+        ]
+        return Signature(tuple(inputs), outputs, shape, tuple(quaternions))
 
-    def _outputs(self, function: str) -> tuple[tuple[str, int], ...]:
-        if function == "hinge_inertias":  # apart, for the others need no skeleton, which takes time
-            return (("pivots", len(self.skeleton().bones)),)
-        nv, nq, joints = self.plan.nv, self.plan.nq, len(self.description.joints)
-        sizes: dict[str, tuple[tuple[str, int], ...]] = {
-            "forward_dynamics": (("acceleration", nv),),
-            "driving_forces": (("effort", nv),),
-            "inverse_dynamics": (("effort", nv),),
-            "bias_force": (("effort", nv),),
-            "mass_matrix": (("mass matrix", nv * nv),),
-            "reactions": (("reactions", 6 * joints),),
-            "motion_reactions": (("reactions", 6 * joints),),
-            "pose": (("pose", 16),),
-            "velocity": (("velocity", 6),),
-            "acceleration": (("acceleration", 6),),
-            "jacobian": (("jacobian", 6 * nv),),
-            "wrench_efforts": (("effort", nv),),
-            "energy": (("energy", 2),),
-            "momentum": (("momentum", 6),),
-            "center_of_mass": (("center of mass", 3),),
-            "coordinate_rates": (("rates", nq),),
-            "integrate": (("q", nq),),
-            "difference": (("displacement", nv),),
-        }
-        return sizes[function]
+    def _shape(self, function: str) -> tuple[int, ...]:
+        """Return the shape of a function's result for one state."""
+        size = {"nq": self.plan.nq, "nv": self.plan.nv, "nj": len(self.description.joints)}
+        shape = FUNCTIONS[function].shape
+        if "nn" in shape:  # apart, for the others need no skeleton, which takes time
+            size["nn"] = len(self.skeleton().bones)
+        return tuple(size[s] if isinstance(s, str) else s for s in shape)
 
     # ------------------------------------------------------------------ traces
 
@@ -138,7 +130,7 @@ class Equations:
         """Return a request's function over symbols."""
         signature = self.signature(request)
         symbols = {name: ca.SX.sym(name.replace(" ", "_"), size) for name, size in signature.inputs}
-        output: Any = ca.vec(_TRACES[request.function](self, request, symbols))
+        output: Any = ca.vec(FUNCTIONS[request.function].trace(self, request, symbols))
         inputs = [symbols[name] for name, _ in signature.inputs]
         if "parameters" in symbols:
             named = ca.vertcat(*(p.symbol for p in self.description.parameters))
@@ -166,7 +158,7 @@ class Equations:
         """Return a request's loops."""
         signature = self.signature(request)
         rolling = Rolling(self, [name for name, _ in signature.inputs])
-        output = _TRACES[request.function](rolling, request, {})
+        output = FUNCTIONS[request.function].trace(rolling, request, {})
         if rolling.walked is None:
             raise StateError(f"{request.function} has no rolled form")
         return rolling.walked.program(output, signature.output_sizes)
@@ -287,6 +279,18 @@ def _mass_matrix(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     return composite.mass_matrix(eq.walk(x))
 
 
+def _motion_reactions(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
+    return composite.reactions(eq.walk(x, weld=False))
+
+
+def _wrench_efforts(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
+    return kinematics.wrench_efforts(eq.walk(x))
+
+
+def _hinge_inertias(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
+    return articulated.hinge_inertias(eq.walk(x))
+
+
 def _pose(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     index, rotation, point = eq.place(request.frame)
     kept = kinematics.Pose.ground() if index < 0 else kinematics.poses(eq.walk(x, toward=request.frame)).at(index)
@@ -347,46 +351,35 @@ def _joint_wise(method: str) -> Trace:
     return trace
 
 
-_INPUTS: dict[str, tuple[str, ...]] = {
-    "forward_dynamics": ("q", "v", "tau"),
-    "driving_forces": ("q", "v", "tau"),
-    "reactions": ("q", "v", "tau"),
-    "inverse_dynamics": ("q", "v", "a"),
-    "motion_reactions": ("q", "v", "a"),
-    "bias_force": ("q", "v"),
-    "mass_matrix": ("q",),
-    "pose": ("q",),
-    "velocity": ("q", "v"),
-    "acceleration": ("q", "v", "a"),
-    "jacobian": ("q",),
-    "hinge_inertias": ("q",),
-    "wrench_efforts": ("q",),
-    "energy": ("q", "v"),
-    "momentum": ("q", "v"),
-    "center_of_mass": ("q",),
-    "coordinate_rates": ("q", "v"),
-    "integrate": ("q", "dv"),
-    "difference": ("q0", "q1"),
-}
+@dataclass(frozen=True)
+class _Function:
+    """A function of a system: its usual inputs, what comes out and in what shape, and how it is traced."""
 
-_TRACES: dict[str, Trace] = {
-    "forward_dynamics": _forward_dynamics,
-    "driving_forces": _driving_forces,
-    "reactions": _reactions,
-    "inverse_dynamics": _inverse_dynamics,
-    "motion_reactions": lambda eq, request, x: composite.reactions(eq.walk(x, weld=False)),
-    "bias_force": _inverse_dynamics,
-    "mass_matrix": _mass_matrix,
-    "pose": _pose,
-    "velocity": _velocity,
-    "acceleration": _acceleration,
-    "jacobian": _jacobian,
-    "hinge_inertias": lambda eq, request, x: articulated.hinge_inertias(eq.walk(x)),
-    "wrench_efforts": lambda eq, request, x: kinematics.wrench_efforts(eq.walk(x)),
-    "energy": _energy,
-    "momentum": _momentum,
-    "center_of_mass": _center_of_mass,
-    "coordinate_rates": _joint_wise("rates"),
-    "integrate": _joint_wise("integrate"),
-    "difference": _joint_wise("difference"),
+    inputs: tuple[str, ...]
+    result: str
+    shape: tuple[str | int, ...]
+    trace: Trace
+
+
+FUNCTIONS: dict[str, _Function] = {
+    "forward_dynamics": _Function(("q", "v", "tau"), "acceleration", ("nv",), _forward_dynamics),
+    "driving_forces": _Function(("q", "v", "tau"), "effort", ("nv",), _driving_forces),
+    "inverse_dynamics": _Function(("q", "v", "a"), "effort", ("nv",), _inverse_dynamics),
+    "bias_force": _Function(("q", "v"), "effort", ("nv",), _inverse_dynamics),
+    "mass_matrix": _Function(("q",), "mass matrix", ("nv", "nv"), _mass_matrix),
+    "reactions": _Function(("q", "v", "tau"), "reactions", ("nj", 6), _reactions),
+    "motion_reactions": _Function(("q", "v", "a"), "reactions", ("nj", 6), _motion_reactions),
+    "pose": _Function(("q",), "pose", (4, 4), _pose),
+    "velocity": _Function(("q", "v"), "velocity", (6,), _velocity),
+    "acceleration": _Function(("q", "v", "a"), "acceleration", (6,), _acceleration),
+    "jacobian": _Function(("q",), "jacobian", (6, "nv"), _jacobian),
+    "wrench_efforts": _Function(("q",), "effort", ("nv",), _wrench_efforts),
+    "hinge_inertias": _Function(("q",), "pivots", ("nn",), _hinge_inertias),
+    "energy": _Function(("q", "v"), "energy", (2,), _energy),
+    "momentum": _Function(("q", "v"), "momentum", (6,), _momentum),
+    "center_of_mass": _Function(("q",), "center of mass", (3,), _center_of_mass),
+    "coordinate_rates": _Function(("q", "v"), "rates", ("nq",), _joint_wise("rates")),
+    "integrate": _Function(("q", "dv"), "q", ("nq",), _joint_wise("integrate")),
+    "difference": _Function(("q0", "q1"), "displacement", ("nv",), _joint_wise("difference")),
 }
+"""All functions; in shapes, nq, nv, nj and nn count coordinates, velocities, joints and nodes."""

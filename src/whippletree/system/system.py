@@ -56,6 +56,7 @@ class System:
         self.n_bodies = len(description.bodies)
         self._engine = Engine(self.description, self.plan)
         self._states = self._engine.states
+        self._ready = self._engine.ready
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.description, self._options)
@@ -211,7 +212,11 @@ class System:
         array([14.715])
         """
         if a is None and wrenches is None and parameters is None and formulation is AUTO:
-            return self._engine.at_hand("forward_dynamics").run((q, v, tau), out, threads)
+            call = self._ready.get("forward_dynamics") or self._engine.at_hand("forward_dynamics")
+            result = call.empty() if out is None else out
+            if call.entry(result, q, v, tau) == 0:
+                return result
+            return call.long_way((q, v, tau), out, threads)
         if formulation_name(formulation) == "composite" and self._engine.equations.large:
             return self._dense("forward_dynamics", (q, v, tau), a, wrenches, parameters, out, threads)
         call, more = self._engine.dynamic("forward_dynamics", formulation, a, wrenches, parameters)
@@ -238,7 +243,11 @@ class System:
         array([0.5])
         """
         if a is None and wrenches is None and parameters is None and formulation is AUTO:
-            return self._engine.at_hand("driving_forces").run((q, v, tau), out, threads)
+            call = self._ready.get("driving_forces") or self._engine.at_hand("driving_forces")
+            result = call.empty() if out is None else out
+            if call.entry(result, q, v, tau) == 0:
+                return result
+            return call.long_way((q, v, tau), out, threads)
         if formulation_name(formulation) == "composite" and self._engine.equations.large:
             return self._dense("driving_forces", (q, v, tau), a, wrenches, parameters, out, threads)
         call, more = self._engine.dynamic("driving_forces", formulation, a, wrenches, parameters)
@@ -299,7 +308,11 @@ class System:
         array([-9.81])
         """
         if wrenches is None and parameters is None and formulation is AUTO:
-            return self._engine.at_hand("inverse_dynamics").run((q, v, a), out, threads)
+            call = self._ready.get("inverse_dynamics") or self._engine.at_hand("inverse_dynamics")
+            result = call.empty() if out is None else out
+            if call.entry(result, q, v, a) == 0:
+                return result
+            return call.long_way((q, v, a), out, threads)
         call, more = self._engine.dynamic("inverse_dynamics", formulation, None, wrenches, parameters)
         return call.run((q, v, a, *more), out, threads)
 
@@ -322,7 +335,11 @@ class System:
         array([-9.81])
         """
         if wrenches is None and parameters is None and formulation is AUTO:
-            return self._engine.at_hand("bias_force").run((q, v), out, threads)
+            call = self._ready.get("bias_force") or self._engine.at_hand("bias_force")
+            result = call.empty() if out is None else out
+            if call.entry(result, q, v) == 0:
+                return result
+            return call.long_way((q, v), out, threads)
         call, more = self._engine.dynamic("bias_force", formulation, None, wrenches, parameters)
         return call.run((q, v, *more), out, threads)
 
@@ -343,7 +360,11 @@ class System:
         array([[0.666667]])
         """
         if parameters is None and formulation is AUTO:
-            return self._engine.at_hand("mass_matrix").run((q,), out, threads)
+            call = self._ready.get("mass_matrix") or self._engine.at_hand("mass_matrix")
+            result = call.empty() if out is None else out
+            if call.entry(result, q) == 0:
+                return result
+            return call.long_way((q,), out, threads)
         call, more = self._engine.dynamic("mass_matrix", formulation, None, None, parameters)
         return call.run((q, *more), out, threads)
 
