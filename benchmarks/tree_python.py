@@ -47,7 +47,8 @@ def batch(options: Options) -> None:
         # One thread first, all together. Then threads, engine by engine: OpenMP's idle threads go on spinning
         # for a while, which would count against whoever comes next.
         single = {name: once for name, once in contestants.items() if ONE in name}
-        wall, cpu = alternating_calls(single, rounds)
+        with one_core():
+            wall, cpu = alternating_calls(single, rounds)
         for name in single:
             rows.append([robot, name, *throughput(wall[name], cpu[name])])
             if name.startswith("ours"):
@@ -116,7 +117,7 @@ def our_batches(ring: Ring, system: Any) -> Calls:
 def alternating_calls(
     contestants: Mapping[str, Callable[[], object]], rounds: int
 ) -> tuple[dict[str, Times], dict[str, Times]]:
-    """Wall clock and CPU time of the whole process per call; not tied to a core, since some use two."""
+    """Wall clock and CPU time of the whole process per call."""
     wall: dict[str, list[float]] = {name: [] for name in contestants}
     cpu: dict[str, list[float]] = {name: [] for name in contestants}
     for r in range(rounds + 1):

@@ -7,12 +7,14 @@ import gc
 import sys
 from functools import cache
 
+import casadi as ca
 import numpy as np
 import pytest
 
 import whippletree as wt
-from support.systems import arm, floating, same_bits, state
+from support.systems import arm, floating, kernel_of, loaded, same_bits, state
 from whippletree.kernels import entry
+from whippletree.kernels.signature import UNIT_TOLERANCE
 from whippletree.system import calls
 
 NAMES = ("forward_dynamics", "inverse_dynamics", "bias_force", "mass_matrix")
@@ -32,13 +34,13 @@ def floater() -> wt.System:
 def long_ways(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count the calls that go the long way."""
     taken: list[int] = []
-    original = calls.Call._long_way
+    original = calls.Call.long_way
 
     def counted(self: calls.Call, *arguments: object) -> object:
         taken.append(1)
         return original(self, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(calls.Call, "_long_way", counted)
+    monkeypatch.setattr(calls.Call, "long_way", counted)
     return taken
 
 
@@ -260,18 +262,23 @@ def test_a_bad_out_is_refused(kind):
 def test_the_codes():
     call = system().kernel("forward_dynamics").entry
     z, out = np.zeros(3), np.empty(3)
-    assert call(z, z, z, out) == entry.DONE
-    assert call(z, z, None, out) == entry.DONE
-    assert call(z, np.full(3, np.nan), z, out) == entry.NOT_FINITE_INPUT
-    assert call(z, np.full(3, 1e200), z, out) == entry.NOT_FINITE_RESULT
+    assert call(out, z, z, z) == entry.DONE
+    assert call(out, z, z, None) == entry.DONE
+    assert call(out, z, z) == entry.DONE
+    assert call(out, z, np.full(3, np.nan), z) == entry.NOT_FINITE_INPUT
+    assert call(out, z, np.full(3, np.nan)) == entry.NOT_FINITE_INPUT
+    assert call(out, z, np.full(3, 1e200), z) == entry.NOT_FINITE_RESULT
     for odd in (
         (),
-        (z,),
-        (z, z, z),
-        (z, z, z, out, out),
-        (None, z, z, out),
-        (z, None, z, out),
-        (z, z, z, None),
+        (out,),
+        (out, z),
+        (out, z, z, z, z),
+        (out, z, z, z, None),
+        (out, None, z, z),
+        (out, z, None, z),
+        (out, z, None),
+        (None, z, z, z),
+        (None,),
     ):
         assert call(*odd) == entry.LONG_WAY
     for odd in (
@@ -284,11 +291,121 @@ def test_the_codes():
         np.float64(1.0),
         np.ndarray,
     ):
-        assert call(odd, z, z, out) == entry.LONG_WAY
-        assert call(z, z, z, odd) == entry.LONG_WAY
-    assert call(z, z, out, out) == entry.LONG_WAY
+        assert call(out, odd, z, z) == entry.LONG_WAY
+        assert call(out, z, z, odd) == entry.LONG_WAY
+        assert call(odd, z, z, z) == entry.LONG_WAY
+    assert call(out, z, z, out) == entry.LONG_WAY
+    assert call(out, z, out) == entry.LONG_WAY
     with pytest.raises(TypeError):
-        call(z, z, z, out=out)
+        call(out, z, z, tau=z)
+
+
+def test_inputs_left_off_at_the_end_take_their_defaults(long_ways):
+    s = loaded().build()
+    q, v, tau = state(s, 14)
+    kernel = s.kernel("forward_dynamics")
+    assert kernel.input_names == ["q", "v", "tau", "parameters"]
+    defaults = np.zeros(3), s.description.parameter_values
+    for given in ((q, v), (q, v, None), (q, v, tau), (q, v, tau, None), (q, v, None, None), (q, v, None, defaults[1])):
+        out, expected = np.full(3, np.nan), np.full(3, np.nan)
+        arrays = [None if x is None else np.asarray(x, dtype=np.float64) for x in given]
+        assert kernel.entry(out, *arrays) == entry.DONE
+        kernel.one([*arrays, *[None] * (4 - len(arrays))], [expected])
+        assert same_bits(out, expected)
+    assert same_bits(s.forward_dynamics(q, v), s.forward_dynamics(q, v, np.zeros(3)))
+    assert same_bits(s.inverse_dynamics(q, v), s.inverse_dynamics(q, v, np.zeros(3)))
+    assert not long_ways
+    heavy = s.forward_dynamics(q, v, parameters={"payload": 5.0})
+    assert not long_ways  # parameters are arrays by then
+    assert not same_bits(heavy, s.forward_dynamics(q, v))
+    assert same_bits(s.forward_dynamics(q, v, tau), s.forward_dynamics(list(q), v, tau))  # nothing stays behind
+
+
+def test_an_input_without_a_default_may_not_be_left_off():
+    wrenched = system().kernel("bias_force", wrenches=["tip"])
+    assert wrenched.input_names == ["q", "v", "wrench on tip"]
+    z, out = np.zeros(3), np.full(3, -7.0)
+    assert wrenched.entry(out, z, z, np.zeros(6)) == entry.DONE
+    out[:] = -7.0
+    assert wrenched.entry(out, z, z) == entry.LONG_WAY
+    assert wrenched.entry(out, z, z, None) == entry.LONG_WAY
+    assert (out == -7.0).all()
+
+
+def test_matrices_are_checked_side_by_side():
+    call, q = system().kernel("mass_matrix").entry, state(system(), 15)[0]
+    out = np.full((3, 3), np.nan)
+    assert call(out, q) == entry.DONE
+    assert same_bits(out, system().mass_matrix(list(q)))
+    for shape in ((9,), (3,), (1, 9), (9, 1), (3, 3, 1), (1, 3, 3), (2, 3), (3, 4), (4, 3), (0, 3), ()):
+        wrong = np.full(shape, -7.0)
+        assert call(wrong, q) == entry.LONG_WAY
+        assert (wrong == -7.0).all()
+    locked = _locked(np.full((3, 3), -7.0))
+    for odd in (locked, np.full((3, 3), -7.0, order="F"), np.full((3, 6), -7.0)[:, ::2], np.full((3, 3), -7, "i8")):
+        assert call(odd, q) == entry.LONG_WAY
+        assert (odd == -7).all()
+
+
+def test_a_kernel_with_several_results_has_no_fast_way():
+    x = ca.SX.sym("x")
+    kernel = kernel_of(ca.Function("f", [x], [2 * x, 3 * x], ["x"], ["y", "z"]))
+    assert kernel.entry is None
+    two = [np.empty(1), np.empty(1)]
+    kernel.one([np.array([5.0])], two)
+    assert [float(y[0]) for y in two] == [10.0, 15.0]
+
+
+# ---------------------------------------------------------------------- quaternions
+
+
+@pytest.mark.parametrize("where", [0, 7])
+@pytest.mark.parametrize("scale", [0.0, 1e-200, 0.9, 1.001, -1.1, 1e200])
+def test_a_quaternion_off_the_sphere_is_left_to_the_long_way(where, scale):
+    s = floater()
+    q, v, tau = state(s, 16)
+    call, out = s.kernel("forward_dynamics").entry, np.full(s.nv, -7.0)
+    bad = q.copy()
+    bad[where : where + 4] *= scale
+    assert call(out, bad, v, tau) == entry.LONG_WAY
+    assert (out == -7.0).all()
+    assert call(out, q, v, tau) == entry.DONE
+    difference = s.kernel("difference").entry
+    assert difference(out, q, bad) == difference(out, bad, q) == entry.LONG_WAY
+    assert difference(out, q, q) == entry.DONE
+    bad[where + 1] = np.nan
+    assert call(out, bad, v, tau) == entry.NOT_FINITE_INPUT
+
+
+def test_only_quaternions_have_unit_length():
+    """Numbers beside a quaternion, and those of systems without one, may be of any size."""
+    q, v, tau = state(floater(), 17)
+    q[4:7], q[11] = 100.0, -50.0
+    assert floater().kernel("forward_dynamics").entry(np.empty(floater().nv), q, v, tau) == entry.DONE
+    assert system().kernel("forward_dynamics").signature.quaternions == ()
+    assert floater().kernel("difference").signature.quaternions == ((0, 0), (0, 7), (1, 0), (1, 7))
+
+
+@pytest.mark.parametrize("edge", [1 - UNIT_TOLERANCE, 1 + UNIT_TOLERANCE])
+def test_all_ways_draw_the_same_line(edge):
+    """To the last bit of the tolerance: what one way in accepts, the others accept."""
+    s = floater()
+    q, v, _ = state(s, 18)
+    call, out = s.kernel("forward_dynamics").entry, np.empty(s.nv)
+    scales = np.sqrt(edge) + np.arange(-20, 21) * np.spacing(1.0)
+    answers = set()
+    for scale in scales:
+        rim = q.copy()
+        rim[0:4] *= scale
+        good = call(out, rim, v) == entry.DONE
+        answers.add(good)
+        for given in (rim, list(rim), rim[None], np.stack([q] * 9 + [rim]), np.stack([q] * 9 + [rim])[:, None]):
+            if good:
+                assert np.isfinite(s.forward_dynamics(given, v)).all()
+            else:
+                with pytest.raises(wt.StateError, match="unit quaternion"):
+                    s.forward_dynamics(given, v)
+    assert answers == {True, False}
 
 
 def test_references_do_not_leak():
@@ -299,11 +416,12 @@ def test_references_do_not_leak():
     gc.collect()
     before = [sys.getrefcount(x) for x in watched]
     for _ in range(100_000):
-        call(*good, out)
+        call(out, *good)
     for _ in range(20_000):
-        call(good[0], good[1], None, out)  # a default
-        call(odd, good[1], good[2], out)  # the long way
-        call(*good, good[0])  # an overlap
+        call(out, good[0], good[1], None)  # a default
+        call(out, good[0], good[1])  # one left off
+        call(out, odd, good[1], good[2])  # the long way
+        call(good[0], *good)  # an overlap
         call(good[0])
     for _ in range(20_000):
         s.forward_dynamics(*good, out=out)
@@ -318,7 +436,7 @@ def test_the_entry_keeps_what_it_needs_alive():
     gc.collect()
     keep = [np.random.default_rng(0).normal(size=1000) for _ in range(100)]
     z, out = np.zeros(2), np.empty(2)
-    assert call(z, z, out) == entry.DONE
+    assert call(out, z, z) == entry.DONE
     assert keep
 
 

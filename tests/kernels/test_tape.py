@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+
 import casadi as ca
 import numpy as np
 import pytest
 
-from support.systems import kernel_of, run_many, run_one, same_bits
+from support.systems import arm, floating, kernel_of, run_many, run_one, same_bits
 from whippletree.kernels import tape as tapes
 from whippletree.kernels.native import host
-from whippletree.kernels.tape import OperationCount, Tape, fuse, read_tape
+from whippletree.kernels.tape import OperationCount, Tape, arrange, fuse, read_tape
 
 ANY, POSITIVE, UNIT, ABOVE_ONE = (-3.0, 3.0), (0.1, 3.0), (-0.99, 0.99), (1.01, 4.0)
 
@@ -286,6 +289,112 @@ def test_an_unknown_operation_says_so():
     function = ca.Function("f", [A], [ca.erfinv(A)])
     with pytest.raises(NotImplementedError, match="native code does not know"):
         read_tape(function)
+
+
+# ---------------------------------------------------------------------- their order
+
+EVALUATE = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "neg": lambda a: -a,
+    "sin": math.sin,
+    "cos": math.cos,
+    "sqrt": math.sqrt,
+    "fmax": max,
+    "fma": lambda a, b, c: a * b + c,  # rounded twice, which is as good for a comparison
+    "fnma": lambda a, b, c: c - a * b,
+    "fms": lambda a, b, c: a * b - c,
+}
+
+
+def evaluated(tape: Tape, inputs: list[np.ndarray]) -> list[tuple[int, int, str]]:
+    """Return the outputs (argument, element, all digits), operation by operation in the tape's order."""
+    values: list[float] = []
+    for k, (name, operands) in enumerate(tape.operations):
+        if name == "const":
+            values.append(tape.constants[k])
+        elif name == "input":
+            argument, element = tape.inputs[k]
+            values.append(float(inputs[argument][element]))
+        else:
+            values.append(EVALUATE[name](*(values[o] for o in operands)))  # fails unless operands come before
+    return [(argument, element, values[v].hex()) for argument, element, v in tape.outputs]
+
+
+def most_waiting(tape: Tape) -> int:
+    """Return how many computed values wait for their last use at the worst moment."""
+    last = {o: k for k, (_, operands) in enumerate(tape.operations) for o in operands}
+    waiting, worst = set[int](), 0
+    for k, (name, operands) in enumerate(tape.operations):
+        if name not in ("const", "input"):
+            waiting = {o for o in waiting if o not in operands or last[o] > k} | {k}
+            worst = max(worst, len(waiting))
+    return worst
+
+
+def check_arranged(tape: Tape, inputs: list[np.ndarray]) -> Tape:
+    """Check that arranging changes nothing but the order, and return the arranged tape."""
+    before = (list(tape.operations), dict(tape.constants), dict(tape.inputs), list(tape.outputs))
+    result = arrange(tape)
+    assert before == (tape.operations, tape.constants, tape.inputs, tape.outputs)  # the tape itself is left alone
+    for k, (_, operands) in enumerate(result.operations):
+        assert all(o < k for o in operands)
+    assert Counter(name for name, _ in result.operations) == Counter(name for name, _ in tape.operations)
+    assert Counter(result.constants.values()) == Counter(tape.constants.values())
+    assert sorted(result.inputs.values()) == sorted(tape.inputs.values())
+    assert [(a, e) for a, e, _ in result.outputs] == [(a, e) for a, e, _ in tape.outputs]
+    assert result.count() == tape.count()
+    assert evaluated(result, inputs) == evaluated(tape, inputs)
+    assert arrange(tape).operations == result.operations  # the same every time
+    return result
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_arranging_keeps_results_and_dependencies(seed):
+    rng = np.random.default_rng(seed)
+    x, y = ca.SX.sym("x", 4), ca.SX.sym("y", 3)
+    found = random_expression(rng, [*ca.vertsplit(x), *ca.vertsplit(y)], 80)
+    outputs = [ca.vertcat(*(e / (1 + ca.sqrt(e * e)) for e in found)), found[-1], x[0], ca.SX(2.0), found[-1]]
+    tape = read_tape(ca.Function("f", [x, y], outputs))
+    inputs = [rng.normal(size=4), rng.normal(size=3)]
+    check_arranged(tape, inputs)
+    check_arranged(fuse(tape), inputs)
+
+
+@pytest.mark.parametrize("name", ["forward_dynamics", "inverse_dynamics", "mass_matrix", "reactions"])
+@pytest.mark.parametrize("make", [arm, floating])
+def test_arranging_a_mechanism(make, name):
+    function = make().build().function(name)
+    rng = np.random.default_rng(1)
+    inputs = [rng.normal(size=function.numel_in(i)) for i in range(function.n_in())]
+    check_arranged(fuse(read_tape(function)), inputs)
+
+
+def test_arranging_keeps_few_values_waiting():
+    """A sum of products, all the products first: each can be added as soon as it is there."""
+    tape = Tape()
+    x = [tape.input(0, i) for i in range(60)]
+    squares = [tape.operation("mul", a, a) for a in x]
+    total = squares[0]
+    for square in squares[1:]:
+        total = tape.operation("add", total, square)
+    tape.outputs = [(0, 0, total)]
+    assert most_waiting(tape) == 60
+    arranged = check_arranged(tape, [np.arange(60.0)])
+    assert most_waiting(arranged) <= 3
+
+
+def test_arranging_odd_tapes():
+    assert arrange(Tape()).operations == []
+    tape = Tape()
+    x, one = tape.input(0, 0), tape.constant(1.0)
+    tape.outputs = [(0, 0, x), (0, 1, one), (0, 2, x)]
+    check_arranged(tape, [np.array([3.0])])
+    y = tape.operation("mul", x, x)  # one operand twice
+    tape.outputs = [(0, 0, tape.operation("add", y, y)), (0, 1, y)]
+    check_arranged(tape, [np.array([3.0])])
 
 
 # ---------------------------------------------------------------------- odd shapes

@@ -42,7 +42,7 @@ def scalar(x: np.ndarray, angles: int = 1) -> np.ndarray:
     padded = np.resize(x, -(-len(x) // angles) * angles).reshape(-1, angles)
     result = np.empty((len(padded), 2 * angles))
     for row, out in zip(padded, result, strict=True):
-        assert call(row, out) == 0
+        assert call(out, row) == 0
     return np.stack([result[:, :angles].ravel(), result[:, angles:].ravel()], axis=1)[: len(x)]
 
 
@@ -193,7 +193,7 @@ def test_what_is_not_finite_is_noticed(bad):
             run_many(kernel(1), x)
     with pytest.raises(NotFiniteError, match="input"):
         kernel(1).one([np.array([bad])], [np.empty(2)])
-    assert kernel(1).entry(np.array([bad]), np.empty(2)) == 2
+    assert kernel(1).entry(np.empty(2), np.array([bad])) == 2
 
 
 def test_an_infinity_on_the_way_is_noticed():
@@ -205,4 +205,4 @@ def test_an_infinity_on_the_way_is_noticed():
         run_many(overflowing, np.stack([good] * 8 + [bad]))
     with pytest.raises(NotFiniteError, match="result"):
         overflowing.one([bad], [np.empty(1)])
-    assert overflowing.entry(bad, np.empty(1)) == 3
+    assert overflowing.entry(np.empty(1), bad) == 3

@@ -8,7 +8,8 @@ import casadi as ca
 import numpy as np
 
 import whippletree as wt
-from whippletree.kernels.kernel import Kernel, Signature
+from whippletree.kernels.kernel import Kernel
+from whippletree.kernels.signature import Signature
 from whippletree.kernels.unrolled import StraightLine
 
 
@@ -57,10 +58,11 @@ def state(system: wt.System, seed: int = 0, batch: tuple[int, ...] = ()) -> tupl
 
 
 def kernel_of(function: ca.Function, **options: Any) -> Kernel:
-    """Return a kernel of any CasADi function, without a disk cache."""
+    """Return a kernel of any CasADi function, without a disk cache; its first result is seen as a vector."""
     inputs = tuple((function.name_in(i), function.numel_in(i)) for i in range(function.n_in()))
     outputs = tuple((function.name_out(i), function.numel_out(i)) for i in range(function.n_out()))
-    return Kernel("test", Signature(inputs, outputs), lambda: StraightLine(function), None, **options)
+    signature = Signature(inputs, outputs, (outputs[0][1],))
+    return Kernel("test", signature, lambda: StraightLine(function), None, **options)
 
 
 def run_one(kernel: Kernel, *inputs: Any) -> list[np.ndarray]:

@@ -178,7 +178,7 @@ def _unit_rows(H: ca.SX) -> list[int]:
     """
     rows = []
     for column in range(H.shape[1]):
-        entries = [(r, H[r, column]) for r in range(6) if not H[r, column].is_zero()]
+        entries = [(r, H[r, column]) for r in range(H.shape[0]) if not H[r, column].is_zero()]
         if len(entries) == 1:
             row, entry = entries[0]
             alone = all(H[row, other].is_zero() for other in range(H.shape[1]) if other != column)

@@ -2,7 +2,10 @@
 
 Rows are transposed block by block. The last, partial block repeats its last state, so every state passes
 through the same instructions whatever its place. Numbers that are not finite are noticed on the way in and
-out.
+out, quaternions that are not of unit length on the way in.
+
+Any number of threads may run the driver on one batch at once. Each claims a chunk of states, reports it when it is
+done, and claims the next, until none is left; so a thread that comes late, or is held up, holds up nobody.
 """
 
 from __future__ import annotations
@@ -31,8 +34,11 @@ def lane_buffer(inputs: Sequence[int], outputs: Sequence[int], width: int, work:
 def batch_ir(signature: Signature, width: int, kernel: str, work: int = 0) -> str:
     """Return the driver's text: `batch`, and the functions that transpose blocks.
 
-    batch(in, in_strides, out, out_strides, start, stop, buffer, constants, tables) returns -1, or twice the
-    index of a state near which an input is not finite, or that plus one for an output.
+    batch(in, in_strides, out, out_strides, progress, count, wait, buffer, constants, tables) works on chunks until
+    all `count` states are claimed and, if `wait` is not zero, then waits until all are done. `progress` is shared by
+    all who work on the batch, and is zero at first: states claimed, states done, and a fault. A fault is twice the
+    index of the first state of a block in which something is wrong, plus one for an input (not finite, or a
+    quaternion not of unit length), plus two for a result that is not finite.
     """
     T = vector_type(width)
     inputs, outputs = signature.input_sizes, signature.output_sizes

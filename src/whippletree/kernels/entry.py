@@ -1,14 +1,15 @@
 """A way into a kernel from Python in a fraction of a microsecond.
 
 For one state, most of the time of an ordinary call goes into checking and converting arguments. The function here is
-machine code that Python calls directly: it checks that each argument is a plain float64 array of the right length,
-with finite numbers, runs the kernel on the arrays' own memory, and answers with a number:
+machine code that Python calls directly, the result first: it checks that each argument is a plain float64 array of
+the right shape, with finite numbers and quaternions of unit length, runs the kernel on the arrays' own memory, and
+answers with a number:
 
     0  done          1  not the plain case: take the long way
     2  an input is not finite          3  a result is not finite
 
 It reads the fields that NumPy publishes for arrays; `supported` checks, once, that they are where they should be.
-Arrays that share memory with the result are left to the long way.
+Arrays that share memory with the result, and quaternions that are not of unit length, are left to the long way.
 """
 
 from __future__ import annotations

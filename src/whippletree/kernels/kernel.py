@@ -9,6 +9,8 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
+import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
@@ -30,6 +32,17 @@ Array = npt.NDArray[np.float64]
 _FORMAT = "1"
 _KERNEL = "kernel"
 _PER_THREAD = 64  # states; fewer are not worth a thread
+_WRITING = threading.Lock()
+
+
+def _forget() -> None:
+    """Begin with a free lock in a child process, whose parent may have held it."""
+    global _WRITING
+    _WRITING = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 class Program(Protocol):
@@ -212,19 +225,21 @@ class Kernel:
         """Trace and compile."""
         program, machine = self.program(), host()
         width = 1 if form == "one" else machine.lanes
-        text = program.ir(name=_KERNEL, width=width, pack=machine.lanes, fused=machine.fused)
+        with _WRITING:  # another thread may want the other form of the same program
+            text = program.ir(name=_KERNEL, width=width, pack=machine.lanes, fused=machine.fused)
+            constants = program.constants.tobytes()
         symbols = [_KERNEL]
         if form == "many":
             text += batch_ir(self.signature, width, _KERNEL, program.work_size)
             symbols.append("batch")
-        elif fast.supported():
+        elif fast.supported() and len(self.signature.outputs) == 1:
             text += fast.entry_ir(self.signature, _KERNEL)
             symbols.append("entry")
         code = compile_ir(text)
         meta = {"symbols": symbols, "work": program.work_size}
         return {
             "meta": json.dumps(meta).encode(),
-            "constants": program.constants.tobytes(),
+            "constants": constants,
             "tables": program.tables.tobytes(),
             "code": code,
         }

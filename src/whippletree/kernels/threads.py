@@ -5,6 +5,7 @@ A helper that comes late finds nothing left to do, so nobody ever waits for one 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable
@@ -18,14 +19,15 @@ _LOCK = threading.Lock()
 
 
 def help_with(task: Callable[[], object]) -> None:
-    """Have another thread run a task; there are as many helpers as processors, less one."""
+    """Have another thread run a task, if there is one; there are as many helpers as processors, less one."""
     if not _HELPERS:
         _start()
-    _TASKS.put(task)
+    if _HELPERS:
+        _TASKS.put(task)
 
 
 def _start() -> None:
-    with _LOCK:
+    with _LOCK, contextlib.suppress(RuntimeError):  # no more threads, or the interpreter is about to end
         if not _HELPERS:
             for i in range(max(1, (os.cpu_count() or 2) - 1)):
                 helper = threading.Thread(target=_work, name=f"whippletree {i}", daemon=True)
@@ -35,7 +37,10 @@ def _start() -> None:
 
 def _work() -> None:
     while True:
-        _TASKS.get()()
+        task = _TASKS.get()
+        with contextlib.suppress(Exception):  # whoever asked for help finishes without it
+            task()
+        del task  # with its arrays
 
 
 def _forget() -> None:

@@ -17,7 +17,7 @@ FAST_LIMIT = 1e6
 
 _TWO_OVER_PI = 0.6366197723675814
 _ROUNDING = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer held in the low bits
-_HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)
+_HALF_PI = (1.5707963267948966, 6.12323399538461e-17, 3.5215598651832e-27)  # the second has 33 bits
 _SIN = (
     -1.66666666666666324348e-01,
     8.33333333332248946124e-03,
@@ -104,14 +104,12 @@ def sincos_ir(width: int, constant: Callable[[list[str], float], str]) -> str:
     k = put("k", f"bitcast {T} {t} to {I}")
     n = sub("n", t, const(_ROUNDING))
     first = fma("first", n, const(-p1), "%x")  # exact
-    second = mul("second", n, const(-p2))
-    lost = fma("lost", n, const(-p2), put("minus", f"fneg {T} {second}"))  # exact
+    second = mul("second", n, const(-p2))  # exact: 20 bits times 33
     r = add("r", first, second)
     part = sub("part", r, first)
     e1 = sub("e1", first, sub("rest", r, part))
     e2 = sub("e2", second, part)
-    low = add("low0", add("e", e1, e2), lost)
-    low = fma("low", n, const(-p3), low)
+    low = fma("low", n, const(-p3), add("e", e1, e2))
     z = mul("z", r, r)
     # sine: r + l - z l / 2 + r z (S1 + z (S2 + ...))
     v = mul("v", z, r)

@@ -18,7 +18,7 @@ ARGUMENTS = "ptr noalias %in, ptr noalias %out, ptr noalias %work, ptr noalias %
 """The arguments of every kernel: pointers to inputs and outputs, scratch memory, node constants, index tables."""
 
 
-BLOCK = 200
+BLOCK = 400
 """Operations to a block: within one, the compiler may reorder; across, it keeps the order given."""
 
 

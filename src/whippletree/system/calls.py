@@ -78,8 +78,8 @@ class Call:
         self.entry: Callable[..., int] = self._first_entry
 
     def _first_entry(self, result: Any, *values: Any) -> int:
-        """Take the place of the kernel's own entry until it is needed: batches do without."""
-        if any(getattr(value, "ndim", 1) > 1 for value in values):
+        """Take the place of the kernel's own entry until it could do the work: batches do without."""
+        if not all(value is None or (type(value) is np.ndarray and value.ndim == 1) for value in values):
             return LONG_WAY
         self.entry = self.kernel.entry or _no_entry
         return self.entry(result, *values)
@@ -106,7 +106,7 @@ class Call:
 
     def _plain_rows(self, values: tuple[Any, ...], out: Any) -> int:
         """Return the size of a batch (count, n) whose arrays need no conversion, or 0."""
-        count = 0
+        count: int | None = None
         for value, argument in zip(values, self.arguments, strict=True):
             if value is None:
                 if not argument.optional:
@@ -115,13 +115,13 @@ class Call:
             if not _is_plain(value) or value.shape[-1] != argument.size or value.ndim > _ROWS:
                 return 0
             if value.ndim == _ROWS:
-                if count and value.shape[0] != count:
+                if count is not None and value.shape[0] != count:
                     return 0
                 count = value.shape[0]
             if out is not None and np.may_share_memory(value, out):
                 return 0
         if out is None or not count:
-            return count
+            return count or 0
         return count if _is_plain(out) and out.flags.writeable and out.shape == (count, *self.shape) else 0
 
     def _converted(self, values: tuple[Any, ...], out: Any, threads: int | None) -> Array:
@@ -209,8 +209,13 @@ def _batch_shape(arguments: Sequence[Argument], arrays: Sequence[Array | None]) 
 
 
 def _not_finite(argument: Argument, value: float, index: tuple[int, ...]) -> str:
-    state = f" in state {index[0] if len(index) == 2 else index[:-1]}" if len(index) > 1 else ""
+    state = _state(index[:-1])
     return f"{argument.name}[{index[-1]}]{state} is {value}: {argument.label(index[-1])} must be a finite number"
+
+
+def _state(index: tuple[int, ...]) -> str:
+    """Say where in a batch a state stands."""
+    return f" in state {index[0] if len(index) == 1 else index}" if index else ""
 
 
 def _rows(array: Array, batch: tuple[int, ...], count: int) -> Array:
@@ -248,11 +253,20 @@ def as_array(value: Any, argument: Argument) -> npt.NDArray[np.float64]:
         result = result.copy()
     for where in argument.quaternions:
         e = result[..., where]
-        with np.errstate(all="ignore"):
-            off = np.abs(np.einsum("...i,...i->...", e, e) - 1.0)
-        if not (off <= UNIT_TOLERANCE).all() and np.isfinite(e).all():
+        off = ~_near_one(e)
+        if off.any() and np.isfinite(e).all():
+            state = _state(tuple(int(i) for i in np.argwhere(off)[0])) if e.ndim > 1 else ""
             raise StateError(
-                f"{argument.name}[{where.start}:{where.stop}] is not a unit quaternion "
+                f"{argument.name}[{where.start}:{where.stop}]{state} is not a unit quaternion "
                 f"({argument.label(where.start)}): divide it by its length, or use system.normalize(q)"
             )
     return result
+
+
+def _near_one(e: Array) -> npt.NDArray[np.bool_]:
+    """Tell which quaternions have unit length, by the very operations of `entry` and `batch`: all must agree."""
+    total: Any = -1.0
+    with np.errstate(all="ignore"):
+        for i in range(4):
+            total = total + e[..., i] * e[..., i]
+        return np.asarray(np.abs(total) <= UNIT_TOLERANCE)
