@@ -6,7 +6,7 @@ import numpy as np
 from models import AXES, Ring
 from timing import Run, calls
 
-HINT = 'Drake was skipped: pydrake is not installed (pip install "whippletree[drake]").'
+HINT = 'Drake was skipped: pydrake is not installed (pip install "whippletree[bench]").'
 
 
 class DrakeChain:

@@ -67,12 +67,12 @@ class Loop:
 
 @dataclass(frozen=True)
 class Climb:
-    """For every start, walk a chain of items to its end.
+    """For every start, walk a chain of items to its end, and fill a symmetric matrix of the given `order`.
 
-    A row of `starts` is (first item, where the carried numbers start in work, offset of the column, steps).
-    The items' `table` is as in a loop, its last column being the next item. The carried numbers are at
-    `carried` in work, `size` of them. Results at "output" places are offset, beside their own column, by
-    `row_scale` times nothing and by the start's column; "mirror" places are their transposes.
+    A row of `starts` is (first item, where the numbers to carry start in work, column of the matrix). The items'
+    `table` is as in a loop, its last column being the next item or -1. The carried numbers, `size` of them, are at
+    `carried` in work. A result at an "output" place goes to the row that its place says, in the start's column, and
+    to the mirror image of that entry.
     """
 
     variants: tuple[Variant, ...]

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
+import casadi as ca
 import numpy as np
 import pytest
 
 import whippletree as wt
-from support.systems import arm, floating, same_bits, state
-from whippletree.kernels.batch import lane_buffer
-from whippletree.kernels.kernel import NotFiniteError
+from support.systems import arm, floating, kernel_of, run_many, run_one, same_bits, state
+from whippletree.kernels import kernel as kernels
+from whippletree.kernels import threads as helpers
+from whippletree.kernels.batch import CHUNK, lane_buffer
+from whippletree.kernels.kernel import Kernel, NotFiniteError
 from whippletree.kernels.native import host
+from whippletree.kernels.unrolled import StraightLine
 
 BIG = 10_001
 
@@ -44,6 +53,23 @@ def test_small_batches_have_the_bits_of_single_states(count):
         single = np.array([system.forward_dynamics(q[i], v[i], tau[i]) for i in range(count)])
         assert same_bits(batch, single)
         assert same_bits(system.mass_matrix(q), [system.mass_matrix(row) for row in q])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("make", [chain, floater])
+def test_batches_of_every_size(make, threads):
+    """Chunks, blocks and their remainders: sizes 1 to 200 cross each of their edges."""
+    system = make()
+    assert 3 * CHUNK < 200
+    q, v, tau = state(system, 6, (200,))
+    expected = np.array([system.forward_dynamics(*row) for row in zip(q, v, tau, strict=True)])
+    masses = np.array([system.mass_matrix(row) for row in q])
+    for count in range(1, 201):
+        memory = np.full((count + 1, system.nv), -7.0)
+        system.forward_dynamics(q[:count], v[:count], tau[:count], out=memory[:count], threads=threads)
+        assert same_bits(memory[:count], expected[:count])
+        assert (memory[count] == -7.0).all()
+        assert same_bits(system.mass_matrix(q[:count], threads=threads), masses[:count])
 
 
 def test_a_big_batch_has_the_bits_of_single_states():
@@ -157,6 +183,54 @@ def test_a_result_that_is_not_finite_is_found(count):
         assert caught.value.state <= position < caught.value.state + width
 
 
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("count", [1, 3, 8, 9, 64, 65, 200])
+def test_a_quaternion_off_the_sphere_is_found(count, threads):
+    system = floater()
+    q, v, tau = state(system, 7, (count,))
+    expected = system.forward_dynamics(q, v, tau)
+    kernel, width = system.kernel("forward_dynamics"), host().lanes
+    for position in {0, count // 2, count - 1}:
+        for start, joint in ((0, "flight"), (7, "socket")):
+            bad = q.copy()
+            bad[position, start : start + 4] *= 1.001
+            with pytest.raises(wt.StateError) as caught:
+                system.forward_dynamics(bad, v, tau, threads=threads)
+            message = str(caught.value)
+            assert f"q[{start}:{start + 4}] in state {position} is not a unit quaternion" in message
+            assert f'joint "{joint}"' in message
+            assert "normalize" in message
+            with pytest.raises(NotFiniteError) as native:  # the machine code has noticed it, not only Python
+                kernel.many([bad, v, tau], [np.empty((count, system.nv))], count, threads)
+            assert native.value.where == "input"
+            assert native.value.state <= position < native.value.state + width
+    assert same_bits(system.forward_dynamics(q, v, tau, threads=threads), expected)
+
+
+def test_one_quaternion_for_all_states_is_checked():
+    system = floater()
+    q, v, _ = state(system, 8)
+    rows = np.tile(v, (70, 1))
+    assert same_bits(system.forward_dynamics(q, rows)[69], system.forward_dynamics(q, v))
+    q[7:11] *= 1.001
+    with pytest.raises(wt.StateError, match=r'q\[7:11\] is not a unit quaternion.*"socket"'):
+        system.forward_dynamics(q, rows)
+
+
+def test_batches_of_different_sizes_are_not_mixed():
+    """An empty one among them as well: none of its states is read."""
+    system = chain()
+    q, v, tau = state(system, 9, (5,))
+    for sizes in ((0, 5), (5, 0), (0, 64), (2, 5), (5, 2)):
+        a, b = np.zeros((sizes[0], 3)), np.zeros((sizes[1], 3))
+        with pytest.raises(wt.StateError, match="do not fit together"):
+            system.forward_dynamics(a, b)
+        with pytest.raises(wt.StateError, match="do not fit together"):
+            system.forward_dynamics(a, np.zeros(3), b)
+    assert system.forward_dynamics(np.zeros((0, 3)), v[:1]).shape == (0, 3)
+    assert same_bits(system.forward_dynamics(q[:1], v, tau)[4], system.forward_dynamics(q[0], v[4], tau[4]))
+
+
 def test_scratch_memory_is_large_enough_and_no_larger():
     assert lane_buffer([3, 3], [9], 8, 0) == 8 * 15 + 9
     assert lane_buffer([], [], 4, 5) == 20
@@ -192,23 +266,341 @@ def test_many_python_threads_at_the_first_call():
             assert all(same_bits(call.result(), expected) for call in calls[:16])
 
 
+def test_one_kernel_may_be_made_for_one_state_and_for_batches_at_once(monkeypatch):
+    """Each form keeps the constants of its own code, though the other is written while it compiles."""
+
+    class TwoFaced:
+        """A program that differs with its form, so that constants of the wrong form show."""
+
+        work_size, tables = 0, StraightLine.tables
+
+        def __init__(self, scalar: StraightLine, lanes: StraightLine) -> None:
+            self._faces, self._last = (scalar, lanes), scalar
+
+        @property
+        def constants(self) -> np.ndarray:
+            return self._last.constants
+
+        def ir(self, *, width: int, **options: object) -> str:
+            self._last = self._faces[width > 1]
+            return self._last.ir(width=width, **options)
+
+    x = ca.SX.sym("x")
+    faces = [ca.Function("f", [x], [factor * x], ["x"], ["y"]) for factor in (2.5, 7.5)]
+    compile_ir = kernels.compile_ir
+    for first, second in (("_one", "_many"), ("_many", "_one")):
+        plain = kernel_of(faces[0])
+        program = TwoFaced(*(StraightLine(f) for f in faces))
+        kernel = Kernel("test", plain.signature, lambda program=program: program, None)
+        texts: list[str] = []
+
+        def slow(text: str, texts=texts, kernel=kernel, second=second, **options: object) -> bytes:
+            texts.append(text)
+            if len(texts) == 1:
+                getattr(kernel, second)
+            return compile_ir(text, **options)
+
+        monkeypatch.setattr(kernels, "compile_ir", slow)
+        getattr(kernel, first)
+        assert len(texts) == 2
+        assert run_one(kernel, [2.0])[0].tolist() == [5.0]
+        assert run_many(kernel, np.full((9, 1), 2.0))[0].ravel().tolist() == [15.0] * 9
+
+
+# ---------------------------------------------------------------------- what is compiled
+
+
+@pytest.fixture
+def forms(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the list to which every form of a kernel that is made or loaded is added."""
+    made: list[str] = []
+    original = Kernel._part
+
+    def noted(self: Kernel, form: str) -> object:
+        made.append(form)
+        return original(self, form)
+
+    monkeypatch.setattr(Kernel, "_part", noted)
+    return made
+
+
+@pytest.mark.parametrize("make", [arm, floating])
+def test_batches_alone_do_not_compile_the_code_for_one_state(make, forms):
+    system = make(name="batches only").build()
+    q, v, tau = state(system, 10, (9,))
+    first = system.forward_dynamics(q, v, tau)
+    system.forward_dynamics(q, v, tau, out=np.empty_like(first))
+    system.forward_dynamics(q, v[0])
+    system.forward_dynamics(q[0], v)
+    system.forward_dynamics(q.tolist(), v, tau)
+    system.forward_dynamics(q.tolist(), v.tolist())
+    system.forward_dynamics(q[0], [list(row) for row in v])
+    system.forward_dynamics(q.reshape(3, 3, -1), v.reshape(3, 3, -1))
+    with pytest.raises(wt.StateError, match="finite"):
+        system.forward_dynamics(q, np.full_like(v, np.nan))
+    assert forms == ["many"]
+    system.mass_matrix(q)
+    system.pose(q, system.description.bodies[0].name)
+    system.energy(q, v)
+    assert forms == ["many"] * 4
+    assert same_bits(system.forward_dynamics(q[0], v[0], tau[0]), first[0])
+    assert forms == ["many"] * 4 + ["one"]
+    assert same_bits(system.forward_dynamics(q, v, tau), first)
+    assert same_bits(system.forward_dynamics(list(q[0]), v[0], tau[0]), first[0])
+    assert forms == ["many"] * 4 + ["one"]
+
+
+def test_single_states_alone_do_not_compile_the_code_for_batches(forms):
+    system = arm(2, "singles only").build()
+    system.forward_dynamics([0.1, 0.2], [0.0, 0.0])
+    system.forward_dynamics(np.zeros(2), np.zeros(2))
+    system.forward_dynamics(np.zeros(2), np.zeros(2), out=np.empty(2))
+    assert forms == ["one"]
+
+
+# ---------------------------------------------------------------------- helpers
+
+
+@pytest.fixture
+def busy() -> Iterator[threading.Event]:
+    """Keep every helper busy until the event is set."""
+    release = threading.Event()
+    chain().forward_dynamics(*big()[0], threads=2)  # the helpers are up
+    at_work = threading.Barrier(len(helpers._HELPERS) + 1)
+
+    def block() -> None:
+        at_work.wait(30)
+        release.wait(60)
+
+    for _ in helpers._HELPERS:
+        helpers.help_with(block)
+    at_work.wait(30)
+    yield release
+    release.set()
+    drain()
+
+
+def drain() -> None:
+    """Wait until every helper has come to the end of what was asked of it so far."""
+    together = threading.Barrier(len(helpers._HELPERS) + 1)
+    for _ in helpers._HELPERS:
+        helpers.help_with(lambda: together.wait(30))
+    together.wait(30)
+
+
+def test_busy_helpers_are_not_waited_for(busy):
+    (q, v, tau), expected = big()
+    out = np.full_like(expected, np.nan)
+    for count in (65, 128, 1000, BIG):
+        got = chain().forward_dynamics(q[:count], v[:count], tau[:count], out=out[:count], threads=2)
+        assert same_bits(got, expected[:count])
+    assert not busy.is_set()
+
+
+def test_a_helper_that_comes_late_finds_nothing_to_do(busy):
+    (q, v, tau), expected = big()
+    out = np.full_like(expected, np.nan)
+    chain().forward_dynamics(q, v, tau, out=out, threads=5)
+    assert same_bits(out, expected)
+    out[:] = -7.0
+    busy.set()
+    drain()
+    assert (out == -7.0).all()
+    assert same_bits(chain().forward_dynamics(q, v, tau, threads=2), expected)
+
+
+def test_what_a_late_helper_needs_stays_alive_and_is_let_go():
+    class Watched(np.ndarray):
+        """An array that can be watched."""
+
+    (q, v, tau), _ = big()
+    chain().forward_dynamics(q, v, tau, threads=2)
+    kernel = chain().kernel("forward_dynamics")
+    release, blocked = threading.Event(), threading.Barrier(len(helpers._HELPERS) + 1)
+
+    def block() -> None:
+        blocked.wait(30)
+        release.wait(60)
+
+    for _ in helpers._HELPERS:
+        helpers.help_with(block)
+    blocked.wait(30)
+    given = [x[:200].copy().view(Watched) for x in (q, v, tau)]
+    out = np.empty((200, 3)).view(Watched)
+    watched = [weakref.ref(x) for x in (*given, out)]
+    kernel.many(given, [out], 200, 3)
+    del given, out
+    gc.collect()
+    assert all(w() is not None for w in watched)  # the helpers' tasks hold them
+    release.set()
+    late = time.monotonic() + 20
+    while any(w() is not None for w in watched) and time.monotonic() < late:
+        time.sleep(0.01)  # and no further task, which would take the place of the last
+    assert all(w() is None for w in watched)
+
+
+def _never(task: Callable[[], object]) -> None:
+    """Help as a helper does that never comes."""
+
+
+def _before(task: Callable[[], object]) -> None:
+    """Do all the work before the caller begins."""
+    task()
+
+
+def _later(task: Callable[[], object]) -> None:
+    """Come in the middle, or when all is done."""
+    threading.Timer(0.0005, task).start()
+
+
+def _at_once(task: Callable[[], object]) -> None:
+    """Begin at the same time as the caller."""
+    threading.Thread(target=task).start()
+
+
+@pytest.mark.parametrize("help_with", [_never, _before, _later, _at_once])
+@pytest.mark.parametrize("count", [65, 129, 1000, BIG])
+def test_the_result_does_not_depend_on_when_help_comes(monkeypatch, help_with, count):
+    monkeypatch.setattr(kernels, "help_with", help_with)
+    (q, v, tau), expected = big()
+    for threads in (2, 3):
+        out = np.full((count, 3), np.nan)
+        chain().forward_dynamics(q[:count], v[:count], tau[:count], out=out, threads=threads)
+        assert same_bits(out, expected[:count])
+        bad = v[:count].copy()
+        bad[count - 1, 1] = np.inf
+        with pytest.raises(wt.StateError, match=rf"v\[1\] in state {count - 1} is inf"):
+            chain().forward_dynamics(q[:count], bad, tau[:count], threads=threads)
+
+
+def test_a_helper_that_is_held_up_in_the_middle_is_waited_for(monkeypatch):
+    """It has claimed states: the caller may not return before they are done."""
+    s = long()
+    rows = tuple(np.tile(x, (4, 1)) for x in state(s, 11, (500,)))
+    truth = s.forward_dynamics(*rows, threads=1)
+
+    def race(task: Callable[[], object]) -> None:
+        helper = threading.Thread(target=task)
+        helper.start()
+        time.sleep(0.001)  # it has begun
+
+    monkeypatch.setattr(kernels, "help_with", race)
+    for _ in range(5):
+        out = np.full_like(truth, np.nan)
+        s.forward_dynamics(*rows, out=out, threads=2)
+        assert same_bits(out, truth)
+
+
+def test_a_task_that_fails_does_not_end_a_helper():
+    (q, v, tau), expected = big()
+    chain().forward_dynamics(q, v, tau, threads=2)
+    before = list(helpers._HELPERS)
+
+    def fail() -> None:
+        raise MemoryError
+
+    for _ in range(3 * len(before)):
+        helpers.help_with(fail)
+    drain()
+    assert before == helpers._HELPERS
+    assert all(helper.is_alive() for helper in before)
+    assert same_bits(chain().forward_dynamics(q, v, tau, threads=2), expected)
+
+
+def test_no_thread_can_be_started(monkeypatch):
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    (q, v, tau), expected = big()
+    monkeypatch.setattr(helpers, "_HELPERS", [])
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert same_bits(chain().forward_dynamics(q, v, tau, threads=3), expected)
+    assert not helpers._HELPERS
+
+
+# ---------------------------------------------------------------------- processes
+
+forks = pytest.mark.skipif(sys.platform != "linux", reason="processes are not forked here")
+
+
 def _child(queue: multiprocessing.Queue) -> None:
     (q, v, tau), expected = big()
-    queue.put(same_bits(chain().forward_dynamics(q, v, tau, threads=2), expected))
+    fresh = not helpers._HELPERS
+    good = same_bits(chain().forward_dynamics(q, v, tau, threads=2), expected)
+    drain()  # they answer
+    queue.put((fresh, good, all(h.is_alive() for h in helpers._HELPERS) and bool(helpers._HELPERS)))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="processes are not forked here")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_forked_process_has_threads_of_its_own():
-    (q, v, tau), _ = big()
-    chain().forward_dynamics(q, v, tau, threads=2)  # the parent's threads are up
+def _compiling_child(queue: multiprocessing.Queue) -> None:
+    system = arm(2, f"made in {os.getpid()}").build()
+    q, v, _ = state(system, 12, (300,))
+    batch = system.forward_dynamics(q, v, threads=2)
+    queue.put((same_bits(batch[7], system.forward_dynamics(q[7], v[7])),))
+
+
+def fork(target: Callable[[multiprocessing.Queue], None]) -> None:
+    """Run a function in a forked process, and check that all it says is true."""
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
-    child = context.Process(target=_child, args=(queue,), daemon=True)
+    child = context.Process(target=target, args=(queue,), daemon=True)
     child.start()
-    assert queue.get(timeout=60)
-    child.join(30)
-    assert child.exitcode == 0
+    try:
+        assert all(queue.get(timeout=60))
+        child.join(30)
+        assert child.exitcode == 0
+    finally:
+        child.kill()
+
+
+@forks
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own():
+    (q, v, tau), expected = big()
+    chain().forward_dynamics(q, v, tau, threads=2)  # the parent's threads are up
+    fork(_child)
+    assert same_bits(chain().forward_dynamics(q, v, tau, threads=2), expected)
+    drain()
+
+
+@forks
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_fork_while_the_helpers_are_busy(busy):
+    (q, v, tau), expected = big()
+    chain().forward_dynamics(q, v, tau, threads=5)  # leaves tasks for the helpers
+    fork(_child)
+    assert same_bits(chain().forward_dynamics(q, v, tau, threads=2), expected)
+
+
+@forks
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_fork_while_locks_are_held():
+    """They belong to threads that the child does not have."""
+    chain().forward_dynamics(*big()[0], threads=2)
+    with helpers._LOCK, kernels._WRITING:
+        fork(_child)
+        fork(_compiling_child)
+
+
+@forks
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_forks_in_the_middle_of_batches():
+    given, expected = big()
+    over = threading.Event()
+
+    def work() -> bool:
+        good = True
+        while not over.is_set():
+            good &= same_bits(chain().forward_dynamics(*given, threads=2), expected)
+        return good
+
+    with ThreadPoolExecutor(1) as pool:
+        result = pool.submit(work)
+        try:
+            for _ in range(4):
+                fork(_child)
+        finally:
+            over.set()
+        assert result.result()
 
 
 def test_more_threads_than_processors():

@@ -302,6 +302,7 @@ EVALUATE = {
     "sin": math.sin,
     "cos": math.cos,
     "sqrt": math.sqrt,
+    "fabs": abs,
     "fmax": max,
     "fma": lambda a, b, c: a * b + c,  # rounded twice, which is as good for a comparison
     "fnma": lambda a, b, c: c - a * b,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import pickle
 import shutil
@@ -151,6 +152,35 @@ def test_out():
             call(np.zeros((*shape, 1)))
 
 
+def test_a_matrix_for_the_result():
+    s = floater()
+    q, n = state(s, 3, (4,))[0], s.nv
+    for given, shape in ((q[0], (n, n)), (q, (4, n, n)), (q.reshape(2, 2, -1), (2, 2, n, n))):
+        out = np.full(shape, np.nan)
+        assert s.mass_matrix(given, out=out) is out
+        assert same_bits(out, s.mass_matrix(given))
+        assert same_bits(out, s.mass_matrix(given.tolist()))
+        for wrong in (
+            (math.prod(shape),),
+            (*shape[:-2], n * n),
+            (*shape[:-1], n - 1),
+            (*shape[:-1], n + 1),
+            (*shape[:-2], n + 1, n),
+            (1, *shape),
+            (*shape, 1),
+            (),
+        ):
+            memory = np.full(wrong, -7.0)
+            with pytest.raises(wt.StateError) as caught:
+                s.mass_matrix(given, out=memory)
+            assert str(caught.value) == f"out= must have the shape {shape}, not {wrong}"
+            assert (memory == -7.0).all()
+        for odd in (np.full(shape, -7.0, order="F"), np.full((*shape, 2), -7.0)[..., 0]):
+            with pytest.raises(wt.StateError, match="out= must be contiguous"):
+                s.mass_matrix(given, out=odd)
+            assert (odd == -7.0).all()
+
+
 # ---------------------------------------------------------------------- names
 
 
@@ -180,13 +210,20 @@ def test_quaternions_off_the_sphere(scale):
     s = floater()
     q, v, _ = state(s, 5)
     q[7:11] *= scale
-    for given in (q, list(q), np.stack([s.neutral(), q])):
-        with pytest.raises(wt.StateError, match=r'q\[7:11\] is not a unit quaternion.*"socket".*normalize'):
+    for given, place in ((q, ""), (list(q), ""), (np.stack([s.neutral(), q]), " in state 1")):
+        with pytest.raises(wt.StateError, match=rf'q\[7:11\]{place} is not a unit quaternion.*"socket".*normalize'):
             s.forward_dynamics(given, v)
         with pytest.raises(wt.StateError, match="unit quaternion"):
             s.coordinate_rates(given, np.zeros(s.nv))
         with pytest.raises(wt.StateError, match="unit quaternion"):
             s.difference(s.neutral(), given)
+    where = r'q\[7:11\] in state {} is not a unit quaternion.*"socket".*normalize'
+    with pytest.raises(wt.StateError, match=where.format(1)):
+        s.forward_dynamics(np.stack([s.neutral(), q, s.neutral()]), v)
+    nested = np.tile(s.neutral(), (2, 3, 1))
+    nested[1, 2] = q
+    with pytest.raises(wt.StateError, match=where.format(r"\(1, 2\)")):
+        s.forward_dynamics(nested, v)
     if scale:
         good = s.normalize(q)
         assert np.isfinite(s.forward_dynamics(good, v)).all()

@@ -36,9 +36,9 @@ def batch_ir(signature: Signature, width: int, kernel: str, work: int = 0) -> st
 
     batch(in, in_strides, out, out_strides, progress, count, wait, buffer, constants, tables) works on chunks until
     all `count` states are claimed and, if `wait` is not zero, then waits until all are done. `progress` is shared by
-    all who work on the batch, and is zero at first: states claimed, states done, and a fault. A fault is twice the
-    index of the first state of a block in which something is wrong, plus one for an input (not finite, or a
-    quaternion not of unit length), plus two for a result that is not finite.
+    all who work on the batch: states claimed and states done, zero at first, and a fault, -1 at first. A fault is twice
+    the index of the first state of the first block in which something is wrong, plus one for an input (not finite, or
+    a quaternion not of unit length), plus two for a result that is not finite.
     """
     T = vector_type(width)
     inputs, outputs = signature.input_sizes, signature.output_sizes
@@ -140,7 +140,7 @@ def batch_ir(signature: Signature, width: int, kernel: str, work: int = 0) -> st
         "  %which = phi i64 [1, %bad_in], [2, %bad_out]",
         "  %twice = mul i64 %i, 2",
         "  %code = add i64 %twice, %which",
-        "  %old = cmpxchg ptr %fault, i64 0, i64 %code monotonic monotonic",
+        "  %old = atomicrmw umin ptr %fault, i64 %code monotonic",
         "  br label %advance",
         "rest:",
         "  %waiting = icmp ne i64 %wait, 0",

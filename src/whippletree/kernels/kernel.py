@@ -179,10 +179,10 @@ class Kernel:
         part = self._many
         arrays = [self._defaults[n] if a is None else a for n, a in zip(self.input_names, inputs, strict=True)]
         call = _BatchCall(self, part, arrays, outputs, count)
-        for _ in range(min(threads, -(-count // _PER_THREAD)) - 1):
+        for _ in range(min(threads, os.cpu_count() or 1, -(-count // _PER_THREAD)) - 1):
             help_with(call)
         call(wait=True)
-        if call.fault:
+        if call.fault >= 0:
             raise NotFiniteError("input" if call.fault & 1 else "result", (call.fault - 1) >> 1)
 
     def _take(self, size: int) -> Array:
@@ -291,7 +291,7 @@ class _BatchCall:
         self._out_strides = (ctypes.c_int64 * m)(*(8 * a.shape[1] for a in outputs))
         sizes = kernel.input_sizes, kernel.output_sizes
         self._size = lane_buffer(*sizes, host().lanes, part.work_size)
-        self._progress = (ctypes.c_int64 * 3)()
+        self._progress = (ctypes.c_int64 * 3)(0, 0, -1)
 
     @property
     def fault(self) -> int:
