@@ -18,6 +18,9 @@ from whippletree.kernels.trig import number, vector_type
 __all__ = ["CHUNK", "batch_ir", "lane_buffer"]
 
 
+_LINE = 64  # bytes of a cache line
+_AHEAD_BYTES = 2048  # how far ahead rows are asked for, at least
+_MOST_LINES = 40  # of one argument in a block
 CHUNK = 64
 """States that a thread claims at a time."""
 
@@ -102,6 +105,7 @@ def batch_ir(signature: Signature, width: int, kernel: str, work: int = 0) -> st
             ]
         lines.append(f"  %f{a} = call {T} @pack(ptr %lanes, i64 {size}, ptr %si{a})")
         sums.append(f"%f{a}")
+    _prefetch(lines, inputs, outputs, width)
     _check(lines, sums, T, width, "in", "bad_in", "unit")
     lines.append("unit:")
     _check_units(lines, signature.quaternions, T, width)
@@ -153,7 +157,32 @@ def batch_ir(signature: Signature, width: int, kernel: str, work: int = 0) -> st
         "  ret void",
         "}",
     ]
-    return "\n".join(lines) + "\n" + _mover_ir("pack", width) + _mover_ir("unpack", width)
+    declare = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
+    return "\n".join(lines) + "\n" + declare + _mover_ir("pack", width) + _mover_ir("unpack", width)
+
+
+def _prefetch(lines: list[str], inputs: Sequence[int], outputs: Sequence[int], width: int) -> None:
+    """Ask for the rows of a later block now, so that they arrive while this one is computed.
+
+    Asking for what is beyond the end does no harm. Rows so large that they would push out what is in use are left
+    to the processor.
+    """
+    row_bytes = 8 * width * (sum(inputs) + sum(outputs))
+    ahead = width * max(1, -(-_AHEAD_BYTES // max(row_bytes, 1)))
+    lines.append(f"  %ahead = add i64 %i, {ahead}")
+    for which, sizes, write in (("i", inputs, 0), ("o", outputs, 1)):
+        for a, size in enumerate(sizes):
+            count = -(-8 * width * size // _LINE) + 1
+            if count > _MOST_LINES:
+                continue
+            tag = f"{which}{a}"
+            lines.append(f"  %pf{tag}o = mul i64 %ahead, %t{tag}")
+            lines.append(f"  %pf{tag} = getelementptr i8, ptr %b{tag}, i64 %pf{tag}o")
+            for k in range(count):
+                lines += [
+                    f"  %pf{tag}_{k} = getelementptr i8, ptr %pf{tag}, i64 {_LINE * k}",
+                    f"  call void @llvm.prefetch.p0(ptr %pf{tag}_{k}, i32 {write}, i32 3, i32 1)",
+                ]
 
 
 def _check(lines: list[str], sums: list[str], T: str, width: int, tag: str, bad: str, good: str) -> None:

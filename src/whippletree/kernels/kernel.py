@@ -32,6 +32,7 @@ Array = npt.NDArray[np.float64]
 _FORMAT = "1"
 _KERNEL = "kernel"
 _PER_THREAD = 64  # states; fewer are not worth a thread
+_PROCESSORS = os.cpu_count() or 1
 _WRITING = threading.Lock()
 
 
@@ -107,7 +108,7 @@ class Kernel:
         """The address of `void kernel(in, out, work, constants, tables)` for one state."""
         return self._one.code.addresses[_KERNEL]
 
-    @property
+    @cached_property
     def input_names(self) -> list[str]:
         """The names of the inputs, in order."""
         return [name for name, _ in self.signature.inputs]
@@ -179,11 +180,19 @@ class Kernel:
         part = self._many
         arrays = [self._defaults[n] if a is None else a for n, a in zip(self.input_names, inputs, strict=True)]
         call = _BatchCall(self, part, arrays, outputs, count)
-        for _ in range(min(threads, os.cpu_count() or 1, -(-count // _PER_THREAD)) - 1):
+        for _ in range(min(threads, _PROCESSORS, -(-count // _PER_THREAD)) - 1):
             help_with(call)
         call(wait=True)
         if call.fault >= 0:
             raise NotFiniteError("input" if call.fault & 1 else "result", (call.fault - 1) >> 1)
+
+    @cached_property
+    def batch_layout(self) -> tuple[tuple[Any, Any], tuple[Any, Any], int]:
+        """Types for pointers and strides, of inputs and of outputs, and doubles of scratch memory."""
+        n, m = max(len(self.signature.inputs), 1), len(self.signature.outputs)
+        size = lane_buffer(self.input_sizes, self.output_sizes, host().lanes, self._many.work_size)
+        pointer, index = ctypes.c_void_p, ctypes.c_int64
+        return (pointer * n, index * n), (pointer * m, index * m), size
 
     def _take(self, size: int) -> Array:
         """Return scratch memory of at least `size` doubles, on a cache line."""
@@ -276,6 +285,9 @@ class _Part:
             self.call = kind(self.code.addresses["batch"])
 
 
+_Progress = ctypes.c_int64 * 3
+
+
 class _BatchCall:
     """A batch call with its pointers; several threads may run it at once, and each takes what is left."""
 
@@ -283,15 +295,13 @@ class _BatchCall:
         self, kernel: Kernel, part: _Part, inputs: Sequence[Array], outputs: Sequence[Array], count: int
     ) -> None:
         self._kernel, self._part, self._count = kernel, part, count
-        n, m = max(len(inputs), 1), len(outputs)
         self._keep = (inputs, outputs)
-        self._in = (ctypes.c_void_p * n)(*(a.ctypes.data for a in inputs))
-        self._out = (ctypes.c_void_p * m)(*(a.ctypes.data for a in outputs))
-        self._in_strides = (ctypes.c_int64 * n)(*(8 * a.shape[1] if a.ndim > 1 else 0 for a in inputs))
-        self._out_strides = (ctypes.c_int64 * m)(*(8 * a.shape[1] for a in outputs))
-        sizes = kernel.input_sizes, kernel.output_sizes
-        self._size = lane_buffer(*sizes, host().lanes, part.work_size)
-        self._progress = (ctypes.c_int64 * 3)(0, 0, -1)
+        (pointers, strides), (targets, target_strides), self._size = kernel.batch_layout
+        self._in = pointers(*[a.ctypes.data for a in inputs])
+        self._in_strides = strides(*[8 * a.shape[1] if a.ndim > 1 else 0 for a in inputs])
+        self._out = targets(*[a.ctypes.data for a in outputs])
+        self._out_strides = target_strides(*[8 * a.shape[1] for a in outputs])
+        self._progress = _Progress(0, 0, -1)
 
     @property
     def fault(self) -> int:
