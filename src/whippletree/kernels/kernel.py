@@ -7,7 +7,6 @@ memory belongs to the call.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import json
 import os
 import threading
@@ -325,12 +324,3 @@ class _BatchCall:
             part.tables_address,
         )
         self._kernel._buffers.append(buffer)
-
-
-def content_key(*parts: str) -> str:
-    """Return a hash of the parts.
-
-    >>> len(content_key("a", "b"))
-    64
-    """
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()

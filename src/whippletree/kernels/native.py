@@ -83,20 +83,17 @@ def _target_machine() -> Any:
     )
 
 
-def compile_ir(text: str, *, vectorise: bool = False) -> bytes:
-    """Compile a module's text to an object file; `vectorise` lets LLVM pair up scalar operations."""
+def compile_ir(text: str) -> bytes:
+    """Compile a module's text to an object file.
+
+    The text is optimised before it is written, so no passes over the IR are run: they would triple the time.
+    """
     import llvmlite.binding as llvm
 
     machine = _target_machine()
     module = llvm.parse_assembly(text)
     module.triple = llvm.get_process_triple()
     module.data_layout = str(machine.target_data)
-    if vectorise:
-        options = llvm.create_pipeline_tuning_options(speed_level=2)
-        options.slp_vectorization = True
-        options.loop_vectorization = False
-        builder = llvm.create_pass_builder(machine, options)
-        builder.getModulePassManager().run(module, builder)
     return bytes(machine.emit_object(module))
 
 
