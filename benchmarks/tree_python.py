@@ -98,7 +98,8 @@ def pinocchio_batches(ring: Ring) -> Calls:
 
 
 def our_batches(ring: Ring, system: Any) -> Calls:
-    q, v, tau = ring.ours.q, ring.ours.v, ring.ours.tau
+    # states as rows, as we want them, so that nothing is copied
+    q, v, tau = (np.ascontiguousarray(x) for x in (ring.ours.q, ring.ours.v, ring.ours.tau))
     out = np.zeros((STATES, ring.model.nv))
     forward = system.forward_dynamics
     theirs = pin.abaInParallel(1, pin.ModelPool(ring.model, 1), ring.theirs.q.T, ring.theirs.v.T, ring.theirs.tau.T)

@@ -646,3 +646,17 @@ def test_loops_from_many_threads_at_once():
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(16)))
+
+
+def test_batches_beyond_the_counter_go_in_parts(monkeypatch):
+    """A batch larger than one go can count is cut in halves, each as it would be alone."""
+    system = arm().build()
+    q, v, tau = (np.random.default_rng(5).uniform(-1, 1, (1000, system.nv)) for _ in range(3))
+    expected = system.forward_dynamics(q, v, tau, threads=1)
+    monkeypatch.setattr(kernels, "_MOST", 130)
+    assert same_bits(system.forward_dynamics(q, v, tau, threads=2), expected)
+    broadcast = system.forward_dynamics(q, v[0], tau, threads=2)
+    assert same_bits(broadcast, np.array([system.forward_dynamics(a, v[0], b) for a, b in zip(q, tau, strict=True)]))
+    q[777, 2] = np.nan
+    with pytest.raises(wt.StateError, match="777"):
+        system.forward_dynamics(q, v, tau)

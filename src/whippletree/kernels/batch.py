@@ -39,9 +39,11 @@ def batch_ir(signature: Signature, width: int, kernel: str, work: int = 0) -> st
 
     batch(in, in_strides, out, out_strides, progress, count, wait, buffer, constants, tables) works on chunks until
     all `count` states are claimed and, if `wait` is not zero, then waits until all are done. `progress` is shared by
-    all who work on the batch: states claimed and states done, zero at first, and a fault, -1 at first. A fault is twice
-    the index of the first state of the first block in which something is wrong, plus one for an input (not finite, or
-    a quaternion not of unit length), plus two for a result that is not finite.
+    all who work on the batch: states claimed and states done, zero at first, and a fault, -1 at first. The caller
+    claims from the front and helpers from the back, counted in the lower and the upper half of the first number, so
+    that in repeated calls each finds its own part in its cache. A fault is twice the index of the first state of the
+    first block in which something is wrong, plus one for an input (not finite, or a quaternion not of unit length),
+    plus two for a result that is not finite.
     """
     T = vector_type(width)
     inputs, outputs = signature.input_sizes, signature.output_sizes
@@ -81,23 +83,33 @@ def batch_ir(signature: Signature, width: int, kernel: str, work: int = 0) -> st
         "  %seen = load atomic i64, ptr %progress monotonic, align 8",
         "  br label %try",
         "try:",
-        "  %start = phi i64 [%seen, %claim], [%found, %take]",
-        "  %left = sub i64 %count, %start",
+        "  %word = phi i64 [%seen, %claim], [%found, %take]",
+        "  %front = and i64 %word, 4294967295",
+        "  %back = lshr i64 %word, 32",
+        "  %claimed = add i64 %front, %back",
+        "  %left = sub i64 %count, %claimed",
         "  %any = icmp sgt i64 %left, 0",
         "  br i1 %any, label %take, label %rest",
         "take:",
         "  %part = ashr i64 %left, 3",
         f"  %whole = and i64 %part, {-CHUNK}",
         f"  %small = icmp slt i64 %whole, {CHUNK}",
-        f"  %size = select i1 %small, i64 {CHUNK}, i64 %whole",
-        "  %end = add i64 %start, %size",
-        "  %swap = cmpxchg ptr %progress, i64 %start, i64 %end monotonic monotonic",
+        f"  %enough = select i1 %small, i64 {CHUNK}, i64 %whole",
+        "  %over = icmp sgt i64 %enough, %left",
+        "  %size = select i1 %over, i64 %left, i64 %enough",
+        "  %sizeback = shl i64 %size, 32",
+        "  %unclaimed = sub i64 %count, %back",
+        "  %startback = sub i64 %unclaimed, %size",
+        "  %caller = icmp ne i64 %wait, 0",
+        "  %start = select i1 %caller, i64 %front, i64 %startback",
+        "  %step = select i1 %caller, i64 %size, i64 %sizeback",
+        "  %claim2 = add i64 %word, %step",
+        "  %swap = cmpxchg ptr %progress, i64 %word, i64 %claim2 monotonic monotonic",
         "  %found = extractvalue {i64, i1} %swap, 0",
         "  %won = extractvalue {i64, i1} %swap, 1",
         "  br i1 %won, label %own, label %try",
         "own:",
-        "  %beyond = icmp slt i64 %count, %end",
-        "  %stop = select i1 %beyond, i64 %count, i64 %end",
+        "  %stop = add i64 %start, %size",
         "  %last = sub i64 %stop, 1",
         "  br label %block",
         "block:",

@@ -32,6 +32,7 @@ _FORMAT = "1"
 _KERNEL = "kernel"
 _PER_THREAD = 64  # states; fewer are not worth a thread
 _PROCESSORS = os.cpu_count() or 1
+_MOST = 2**30  # states in one go
 _WRITING = threading.Lock()
 
 
@@ -176,6 +177,12 @@ class Kernel:
 
     def many(self, inputs: Sequence[Array | None], outputs: Sequence[Array], count: int, threads: int) -> None:
         """Evaluate `count` states: inputs (count, size) or (size,), contiguous; outputs (count, size)."""
+        if count > _MOST:  # the halves of a counter hold no more
+            middle = count // 2
+            for rows in (slice(None, middle), slice(middle, None)):
+                some = [a if a is None or a.ndim == 1 else a[rows] for a in inputs]
+                self.many(some, [a[rows] for a in outputs], len(outputs[0][rows]), threads)
+            return
         part = self._many
         arrays = [self._defaults[n] if a is None else a for n, a in zip(self.input_names, inputs, strict=True)]
         call = _BatchCall(self, part, arrays, outputs, count)
