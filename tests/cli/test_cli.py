@@ -65,7 +65,7 @@ def test_info_counts_what_is_kept(cache: Path, capsys: pytest.CaptureFixture[str
     assert f"{cache} (1 entry, " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("value", ["off", "none", ""])
+@pytest.mark.parametrize("value", ["off", "none"])
 def test_info_says_why_the_cache_is_off(
     value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -146,7 +146,7 @@ def test_a_folded_system_has_code_of_its_own(folder, made):
 
 def test_off(monkeypatch, tmp_path, made):
     monkeypatch.chdir(tmp_path)
-    for word in ("off", "OFF", " off ", "0", "none", ""):
+    for word in ("off", "OFF", " off ", "0", "none"):
         monkeypatch.setenv("WHIPPLETREE_CACHE", word)
         assert open_cache() is None
     use()

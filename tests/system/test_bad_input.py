@@ -258,9 +258,9 @@ def test_a_parameter_that_makes_a_mass_vanish():
     m.revolute("hinge", m.ground, m.body("bob", mass=m.parameter("p", 1.0), com=(1.0, 0, 0)), axis="y")
     s = m.build()
     assert np.isfinite(s.forward_dynamics(Z, Z)).all()
-    with refused(wt.DynamicsError, "parameter", "inertia vanish"):
+    with refused(wt.DynamicsError, '"hinge"', "with these parameters"):
         s.forward_dynamics(Z, Z, parameters=[0.0])
-    with refused(wt.DynamicsError, "of state 0", "parameter"):
+    with refused(wt.DynamicsError, "of state 1", '"hinge"', "parameters"):
         s.forward_dynamics(Z, Z, parameters={"p": [1.0, 0.0]})
 
 

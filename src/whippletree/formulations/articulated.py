@@ -188,12 +188,11 @@ def _unit_rows(H: ca.SX) -> list[int]:
 
 
 def _smallest_pivot(reciprocals: list[ca.SX], P: ArticulatedInertia, H: ca.SX) -> ca.SX:
-    """Return the smallest pivot of D relative to the inertia that the hinge could feel."""
-    turning = ca.sumsqr(H[0:3, :]) * ca.trace(P.J)
-    sliding = ca.sumsqr(H[3:6, :]) * ca.trace(P.M)
-    scale = turning + sliding
-    smallest = 1 / reciprocals[0]
-    for reciprocal in reciprocals[1:]:
-        smallest = ca.fmin(smallest, 1 / reciprocal)
-    # a parameter may cancel from the share, but not from the question
-    return ca.if_else(smallest > 0, smallest / scale, -1)
+    """Return the smallest pivot of D, each relative to the inertia that its own column of H could feel."""
+    smallest = ca.SX(1)
+    for i, reciprocal in enumerate(reciprocals):
+        scale = ca.sumsqr(H[0:3, i]) * ca.trace(P.J) + ca.sumsqr(H[3:6, i]) * ca.trace(P.M)
+        pivot = 1 / reciprocal
+        # a parameter may cancel from the share, but not from the question
+        smallest = ca.fmin(smallest, ca.if_else(pivot > 0, pivot / scale, -1))
+    return smallest

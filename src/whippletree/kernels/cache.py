@@ -27,7 +27,7 @@ __all__ = ["DiskCache", "default_folder", "open_cache"]
 
 _MAGIC = b"whippletree 1\n"
 _DIGEST = 32
-_OFF = ("off", "0", "none", "")
+_OFF = ("off", "0", "none")
 
 
 def default_folder() -> Path:
@@ -50,9 +50,9 @@ def open_cache() -> DiskCache | None:
 
     A folder that was named but cannot be used is an error; the default one is only warned about.
     """
-    named = os.environ.get("WHIPPLETREE_CACHE")
-    if named is not None:
-        return None if named.strip().lower() in _OFF else DiskCache(Path(named))
+    named = os.environ.get("WHIPPLETREE_CACHE", "").strip()
+    if named:
+        return None if named.lower() in _OFF else DiskCache(Path(named))
     try:
         return DiskCache(default_folder(), required=False)
     except (CacheError, RuntimeError) as error:  # RuntimeError: no home folder

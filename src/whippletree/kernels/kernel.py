@@ -22,7 +22,7 @@ from whippletree.kernels.batch import batch_ir, lane_buffer
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.native import NativeCode, compile_ir, host, load_code
 from whippletree.kernels.signature import Signature
-from whippletree.kernels.threads import help_with
+from whippletree.kernels.threads import Linger, help_with
 
 __all__ = ["Array", "Kernel", "NotFiniteError", "Program", "Signature"]
 
@@ -246,7 +246,7 @@ class Kernel:
         symbols = [_KERNEL]
         if form == "many":
             text += batch_ir(self.signature, width, _KERNEL, program.work_size)
-            symbols.append("batch")
+            symbols += ["batch", "linger"]
         elif fast.supported() and len(self.signature.outputs) == 1:
             text += fast.entry_ir(self.signature, _KERNEL)
             symbols.append("entry")
@@ -289,6 +289,7 @@ class _Part:
         else:
             kind = ctypes.CFUNCTYPE(None, *[pointer] * 5, index, index, *[pointer] * 3)
             self.call = kind(self.code.addresses["batch"])
+            self.linger = ctypes.CFUNCTYPE(None, pointer, index)(self.code.addresses["linger"])
 
 
 _Progress = ctypes.c_int64 * 3
@@ -314,8 +315,11 @@ class _BatchCall:
         """What went wrong (see `batch`)."""
         return self._progress[2]
 
-    def __call__(self, *, wait: bool = False) -> None:
-        """Work on the states that nobody has claimed; with `wait`, return when all are done."""
+    def __call__(self, *, wait: bool = False) -> Linger:
+        """Work on the states that nobody has claimed; with `wait`, return when all are done.
+
+        Returns a way to wait for more work, for those who help.
+        """
         buffer = self._kernel._take(self._size)
         part = self._part
         part.call(
@@ -331,3 +335,4 @@ class _BatchCall:
             part.tables_address,
         )
         self._kernel._buffers.append(buffer)
+        return part.linger

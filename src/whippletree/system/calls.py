@@ -56,6 +56,10 @@ def _is_plain(array: Any) -> bool:
     return flags.c_contiguous and flags.aligned
 
 
+Blame = Callable[[dict[str, Array | None]], str]
+"""Says why a result is not finite, given the inputs by name."""
+
+
 def _no_entry(*_: Any) -> int:
     """Stand in for a kernel's entry where there is none."""
     return LONG_WAY
@@ -69,7 +73,11 @@ class Call:
     """
 
     def __init__(
-        self, kernel: Kernel, arguments: Sequence[Argument], shape: tuple[int, ...], blame: Callable[[], str]
+        self,
+        kernel: Kernel,
+        arguments: Sequence[Argument],
+        shape: tuple[int, ...],
+        blame: Blame,
     ) -> None:
         self.kernel, self.arguments, self.shape = kernel, tuple(arguments), shape
         self._size = math.prod(shape)
@@ -182,8 +190,21 @@ class Call:
                 continue
             index = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
             return StateError(_not_finite(argument, array[index], index))
-        state = f" of state {error.state} or one of its neighbours" if batch else ""
-        return DynamicsError(f"the result{state} is not finite: {self._blame()}")
+        rows = [a if a is None or not batch else _rows(a, batch, count) for a in arrays]
+        state, number = self._first_fault(rows, error.state, count)
+        where = f" of state {number}" if batch else ""
+        return DynamicsError(f"the result{where} is not finite: {self._blame(state)}")
+
+    def _first_fault(self, rows: Sequence[Array | None], start: int, count: int) -> tuple[dict[str, Array | None], int]:
+        """Return the inputs and the index of the first state, from `start` on, whose result is not finite."""
+        result = np.empty(self._size)
+        for k in range(start, count):
+            inputs = [a if a is None or a.ndim == 1 else a[k] for a in rows]
+            try:
+                self.kernel.one(inputs, [result])
+            except NotFiniteError:
+                break
+        return {a.name: x for a, x in zip(self.arguments, inputs, strict=True)}, k
 
 
 def check_together(arguments: Sequence[Argument], arrays: Sequence[Array | None]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 import whippletree
@@ -20,15 +21,15 @@ from whippletree.kernels.rolled import RolledLoops
 from whippletree.kernels.unrolled import StraightLine
 from whippletree.model.description import GROUND, Description
 from whippletree.model.names import suggestion
-from whippletree.system.calls import Argument, Call
+from whippletree.system.calls import Argument, Call, as_array
 from whippletree.system.equations import FUNCTIONS, Equations, Request, formulation_name
 from whippletree.system.states import StateSpace
 from whippletree.topology import Plan
 
 __all__ = ["Engine"]
 
-SMALLEST_PIVOT = 1e-12
-"""A hinge's inertia below this share of what hangs on it is taken as none."""
+SMALLEST_PIVOT = 1e-14
+"""A hinge's inertia below this share of what hangs on it is none: what is left is rounding."""
 
 _DYNAMIC = frozenset({"forward_dynamics", "driving_forces", "reactions"})
 _OPTIONAL = frozenset({"tau", "a"})
@@ -80,8 +81,9 @@ class Engine:
                 raise StateError("wrenches= names a body or frame twice: add the wrenches up")
             frames = tuple(sorted(named))
             more += tuple(named[key] for key in frames)
-        if parameters is not None:
-            more += (self.parameters(parameters),)
+        values = self.parameters(parameters)
+        if values is not None:
+            more += (values,)
         return self.call(Request(name, formulation_name(formulation), "", frames)), more
 
     def parameters(self, values: Any) -> Any:
@@ -89,10 +91,17 @@ class Engine:
         if values is None:
             return None
         known = {p.name: i for i, p in enumerate(self.description.parameters)}
+        if isinstance(values, Mapping) and not values:
+            return None
         if not known:
             raise StateError("this system has no parameters kept as inputs")
-        if not isinstance(values, Mapping):
-            return values
+        if isinstance(values, Mapping):
+            values = self._parameter_rows(values, known)
+        self._check_masses(values)
+        return values
+
+    def _parameter_rows(self, values: Mapping[str, Any], known: Mapping[str, int]) -> Array:
+        """Return parameters given by name as an array; the others have their described values."""
         for name in values:
             if name not in known:
                 raise StateError(f"there is no parameter {suggestion(name, known)}")
@@ -101,6 +110,26 @@ class Engine:
             return np.stack(np.broadcast_arrays(*columns), axis=-1)
         except ValueError:
             raise StateError("the parameters' batches do not fit together") from None
+
+    def _check_masses(self, values: Any) -> None:
+        """Refuse parameters that make a mass negative."""
+        rows = as_array(values, self.argument("parameters", len(self.description.parameters)))
+        names, function = self._masses
+        if not names or not rows.size:
+            return
+        masses = np.array(function(rows.reshape(-1, rows.shape[-1]).T))
+        for body, state in np.argwhere(masses < 0):
+            raise StateError(
+                f'these parameters give body "{names[body]}" the mass {masses[body, state]:g}: it must not be negative'
+            )
+
+    @functools.cached_property
+    def _masses(self) -> tuple[list[str], ca.Function]:
+        """The bodies whose masses depend on parameters, and the function from parameters to those masses."""
+        open_ = [b for b in self.description.bodies if isinstance(b.properties.mass, ca.SX)]
+        symbols = ca.vertcat(*(p.symbol for p in self.description.parameters))
+        masses = ca.vertcat(*(b.properties.mass for b in open_))
+        return [b.name for b in open_], ca.Function("masses", [symbols], [masses])
 
     def place_name(self, place: Any) -> str:
         """Return the name of a body, frame or handle, checked."""
@@ -157,49 +186,68 @@ class Engine:
         return StraightLine(self.equations.trace(request))
 
     def check_hinges(self) -> None:
-        """Refuse a joint whose articulated inertia is singular."""
-        if self._checked:
+        """Refuse a joint whose articulated inertia is singular wherever the mechanism is.
+
+        With parameters that depends on their values, so that a result has to be looked at (see `blame`).
+        """
+        if self._checked or self.description.parameters:
             return
         worst = np.full(len(self.equations.skeleton().bones), np.inf)
-        pivots = self._hinge_inertias()
         for seed in (0, 1):
-            at = pivots(self.states.random(seed))
-            worst = np.fmin(worst, np.where(np.isfinite(at), at, -np.inf))
-        for k in np.flatnonzero(worst < SMALLEST_PIVOT):
-            name = self.equations.skeleton().by_position(int(k)).use.name
+            worst = np.fmin(worst, self._hinge_pivots(self.states.random(seed), np.zeros(0)))
+        name = self._idle_joint(worst)
+        if name is not None:
             raise DynamicsError(
                 f'joint "{name}" moves nothing that has inertia in its direction, so its acceleration is not '
                 f"determined; give mass or inertia to the bodies that hang on it, or prescribe the joint"
             )
         self._checked = True
 
-    def _hinge_inertias(self) -> Callable[[Array], Array]:
-        """Return the function from a configuration to every hinge's smallest relative pivot."""
+    def _idle_joint(self, pivots: Array) -> str | None:
+        """Return the first joint whose inertia is none, if there is one."""
+        for k in np.flatnonzero(pivots < SMALLEST_PIVOT):
+            return self.equations.skeleton().by_position(int(k)).use.name
+        return None
+
+    def _hinge_pivots(self, q: Array, parameters: Array) -> Array:
+        """Return every hinge's smallest relative pivot; minus infinity where it cannot be computed."""
+        pivots = self._pivot_function(q, parameters)
+        return np.where(np.isfinite(pivots), pivots, -np.inf)
+
+    @functools.cached_property
+    def _pivot_function(self) -> Callable[[Array, Array], Array]:
         request = Request("hinge_inertias").resolved()
-        values = np.array(self.description.parameter_values, dtype=np.float64)
+        signature = self.equations.signature(request)
+        count = len(signature.inputs)
         if not self.equations.rolls(request):
             function = self.equations.trace(request)
-            more = [values] if values.size else []
-            return lambda q: np.array(function(q, *more)).ravel()
-        signature = self.equations.signature(request)
+            return lambda q, parameters: np.array(function(*(q, parameters)[:count])).ravel()
         program = RolledLoops(self.equations.roll(request))
-        kernel = Kernel("", signature, lambda: program, None, {"parameters": values})
+        kernel = Kernel("", signature, lambda: program, None)
 
-        def evaluate(q: Array) -> Array:
+        def evaluate(q: Array, parameters: Array) -> Array:
             result = np.empty(signature.output_sizes[0])
             with contextlib.suppress(NotFiniteError):
-                kernel.one([q, *([values] if values.size else [])], [result])
+                kernel.one([np.ascontiguousarray(x) for x in (q, parameters)[:count]], [result])
             return result
 
         return evaluate
 
-    def blame(self, function: str) -> str:
-        """Say what a result that is not finite may come from."""
+    def blame(self, function: str, state: Mapping[str, Array | None]) -> str:
+        """Say why a result is not finite at a state."""
         if function == "center_of_mass":
             return "the bodies have no mass together, or the numbers are too large to compute with"
         if function in _DYNAMIC:
-            self.check_hinges()
-        return "the numbers are too large or too small to compute with, or a parameter makes a joint's inertia vanish"
+            given = state.get("parameters")
+            values = np.array(self.description.parameter_values) if given is None else given
+            name = self._idle_joint(self._hinge_pivots(np.asarray(state["q"]), values))
+            if name is not None:
+                here = "with these parameters" if self.description.parameters else "in this configuration"
+                return (
+                    f'joint "{name}" moves nothing that has inertia in its direction {here}; give mass or inertia to '
+                    f"the bodies that hang on it, prescribe the joint, or keep away from there"
+                )
+        return "the numbers are too large or too small to compute with; check the state, masses and lengths"
 
     def argument(self, name: str, size: int) -> Argument:
         """Describe an input for checks and messages."""

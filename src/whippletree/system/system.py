@@ -556,7 +556,10 @@ class System:
         with np.errstate(all="ignore"):
             solution = solve_forward(self, (q, v, tau), np.where(mask, full, 0.0), mask, **options)
         if not np.isfinite(solution).all():
-            raise DynamicsError(f"the result is not finite: {self._engine.blame(name)}")
+            first = np.broadcast_to(np.asarray(q), (*solution.shape[:-1], self.nq))[
+                ~np.isfinite(solution).all(axis=-1)
+            ][0]
+            raise DynamicsError(f"the result is not finite: {self._engine.blame(name, {'q': first})}")
         if name == "driving_forces":
             needed = self.inverse_dynamics(q, v, solution, **options)
             solution = np.where(mask, needed, 0.0 if tau is None else tau)
@@ -573,11 +576,9 @@ class System:
         """Return a large model's Jacobian row by row: J^T w for the six unit wrenches."""
         q = as_array(q, self._engine.argument("q", self.nq))
         given: tuple[Any, ...] = (q[..., None, :], np.eye(6))
-        if parameters is not None:
-            values = as_array(
-                self._engine.parameters(parameters),
-                self._engine.argument("parameters", len(self.description.parameters)),
-            )
+        more = self._engine.parameters(parameters)
+        if more is not None:
+            values = as_array(more, self._engine.argument("parameters", len(self.description.parameters)))
             given = (*given, values[..., None, :] if values.ndim > 1 else values)
         if name == GROUND:
             result = np.zeros((*q.shape[:-1], 6, self.nv))
@@ -587,12 +588,14 @@ class System:
         return self._engine.call(Request("wrench_efforts", "auto", "", (name,))).run(given, out)
 
     def _plain(self, name: str, values: tuple[Any, ...], parameters: Any) -> Array:
-        if parameters is None:
+        given = self._engine.parameters(parameters)
+        if given is None:
             return self._engine.at_hand(name).run(values)
-        return self._engine.call(Request(name)).run((*values, self._engine.parameters(parameters)))
+        return self._engine.call(Request(name)).run((*values, given))
 
     def _about(self, name: str, place: Any, values: tuple[Any, ...], parameters: Any, out: Any) -> Array:
-        given = values if parameters is None else (*values, self._engine.parameters(parameters))
+        more = self._engine.parameters(parameters)
+        given = values if more is None else (*values, more)
         return self._engine.call(Request(name, "auto", self._engine.place_name(place))).run(given, out)
 
     def _in_axes(self, value: Array, q: Any, name: Any, frame: str, parameters: Any, *, matrix: bool = False) -> Array:
