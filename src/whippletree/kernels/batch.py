@@ -25,26 +25,6 @@ CHUNK = 64
 """The fewest states that a thread claims at a time; while many are left, it claims an eighth of them."""
 
 
-_LINGER = """
-define void @linger(ptr %bell, i64 %heard) #0 {
-entry:
-  br label %listen
-listen:
-  %k = phi i64 [0, %entry], [%next, %listen]
-  %now = load atomic i64, ptr %bell monotonic, align 8
-  %rung = icmp ne i64 %now, %heard
-  %next = add i64 %k, 1
-  %late = icmp sgt i64 %next, 50000
-  %end = or i1 %rung, %late
-  br i1 %end, label %done, label %listen
-done:
-  ret void
-}
-"""
-"""Waits, for a tenth of a millisecond at most, for a number to change. A thread that has just helped is often called
-again at once, and waking it up would take longer."""
-
-
 def lane_buffer(inputs: Sequence[int], outputs: Sequence[int], width: int, work: int) -> int:
     """Return how many doubles of scratch memory one thread needs.
 
@@ -205,7 +185,7 @@ def batch_ir(signature: Signature, width: int, kernel: str, work: int = 0) -> st
         "}",
     ]
     declare = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
-    return "\n".join(lines) + "\n" + declare + _LINGER + _mover_ir("pack", width) + _mover_ir("unpack", width)
+    return "\n".join(lines) + "\n" + declare + _mover_ir("pack", width) + _mover_ir("unpack", width)
 
 
 def _prefetch(lines: list[str], inputs: Sequence[int], outputs: Sequence[int], width: int) -> None:

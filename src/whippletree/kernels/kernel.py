@@ -22,7 +22,7 @@ from whippletree.kernels.batch import batch_ir, lane_buffer
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.native import NativeCode, compile_ir, host, load_code
 from whippletree.kernels.signature import Signature
-from whippletree.kernels.threads import Linger, help_with
+from whippletree.kernels.threads import help_with
 
 __all__ = ["Array", "Kernel", "NotFiniteError", "Program", "Signature"]
 
@@ -33,6 +33,7 @@ _KERNEL = "kernel"
 _PER_THREAD = 64  # states; fewer are not worth a thread
 _PROCESSORS = os.cpu_count() or 1
 _MOST = 2**30  # states in one go
+_APART = 64  # doubles between what different threads write
 _WRITING = threading.Lock()
 
 
@@ -246,7 +247,7 @@ class Kernel:
         symbols = [_KERNEL]
         if form == "many":
             text += batch_ir(self.signature, width, _KERNEL, program.work_size)
-            symbols += ["batch", "linger"]
+            symbols.append("batch")
         elif fast.supported() and len(self.signature.outputs) == 1:
             text += fast.entry_ir(self.signature, _KERNEL)
             symbols.append("entry")
@@ -261,13 +262,15 @@ class Kernel:
 
 
 def aligned(size: int) -> Array:
-    """Return an array of doubles that starts on a cache line.
+    """Return an array of doubles that starts on a cache line, with nobody else's memory near it.
+
+    Processors fetch neighbouring lines together, so that threads disturb each other even across a line's edge.
 
     >>> aligned(3).ctypes.data % 64
     0
     """
-    raw = np.empty(size + 8)
-    return raw[(-raw.ctypes.data // 8) % 8 :][:size]
+    raw = np.empty(size + 3 * _APART)
+    return raw[_APART + (-raw.ctypes.data // 8) % _APART :][:size]
 
 
 class _Part:
@@ -289,7 +292,6 @@ class _Part:
         else:
             kind = ctypes.CFUNCTYPE(None, *[pointer] * 5, index, index, *[pointer] * 3)
             self.call = kind(self.code.addresses["batch"])
-            self.linger = ctypes.CFUNCTYPE(None, pointer, index)(self.code.addresses["linger"])
 
 
 _Progress = ctypes.c_int64 * 3
@@ -315,11 +317,8 @@ class _BatchCall:
         """What went wrong (see `batch`)."""
         return self._progress[2]
 
-    def __call__(self, *, wait: bool = False) -> Linger:
-        """Work on the states that nobody has claimed; with `wait`, return when all are done.
-
-        Returns a way to wait for more work, for those who help.
-        """
+    def __call__(self, *, wait: bool = False) -> None:
+        """Work on the states that nobody has claimed; with `wait`, return when all are done."""
         buffer = self._kernel._take(self._size)
         part = self._part
         part.call(
@@ -335,4 +334,3 @@ class _BatchCall:
             part.tables_address,
         )
         self._kernel._buffers.append(buffer)
-        return part.linger

@@ -1,24 +1,17 @@
 """Threads that help with batches.
 
-A helper that comes late finds nothing left to do, so nobody ever waits for one to start. A task may return a function
-with which its helper waits a moment for the bell of the next one, without the interpreter's lock, before it sleeps.
+A helper that comes late finds nothing left to do, so nobody ever waits for one to start.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
-__all__ = ["Linger", "help_with"]
-
-Linger = Callable[[int, int], None]
-"""Waits a moment for the number at an address to differ from the one given."""
-
-_BELL = ctypes.c_int64(0)
+__all__ = ["help_with"]
 
 _HELPERS: list[threading.Thread] = []
 _TASKS: SimpleQueue[Callable[[], object]] = SimpleQueue()
@@ -30,7 +23,6 @@ def help_with(task: Callable[[], object]) -> None:
     if not _HELPERS:
         _start()
     if _HELPERS:
-        _BELL.value += 1
         _TASKS.put(task)
 
 
@@ -45,13 +37,10 @@ def _start() -> None:
 
 def _work() -> None:
     while True:
-        task, heard, linger = _TASKS.get(), _BELL.value, None
+        task = _TASKS.get()
         with contextlib.suppress(Exception):  # whoever asked for help finishes without it
-            linger = task()
+            task()
         del task  # with its arrays
-        if callable(linger):
-            linger(ctypes.addressof(_BELL), heard)
-        del linger
 
 
 def _forget() -> None:
