@@ -34,6 +34,7 @@ lint: $(STAMP)-lint  ## style, types and the direction of imports
 
 bench: $(STAMP)-bench  ## our speed beside the peers', one core (needs gcc and g++)
 	$(BIN)/python benchmarks/trees.py
+	$(BIN)/python benchmarks/loops.py
 
 clean:
 	rm -rf $(VENV) benchmarks/.build

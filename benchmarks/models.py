@@ -31,6 +31,7 @@ from support.pinocchio_models import (
 __all__ = [
     "AXES",
     "Ring",
+    "State",
     "chain",
     "mechanism_from_pinocchio",
     "panda",

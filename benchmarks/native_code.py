@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,15 +18,23 @@ HERE = Path(__file__).resolve().parent
 BUILD = HERE / ".build"
 
 
-def library(source: str, compiler: str, flags: list[str], libraries: list[str] | None = None) -> ctypes.CDLL:
-    """The shared library of one source file; compiled if source, command, compiler or processor is new."""
+def library(
+    source: str, compiler: str, flags: list[str], libraries: list[str] | None = None, *, tuned: bool = True
+) -> ctypes.CDLL:
+    """The shared library of one source file; compiled if source, command, compiler or processor is new.
+
+    tuned: for this very processor, otherwise for any of its family.
+    """
     path = HERE / "native" / source
+    text = path.read_text()
+    headers = [path.with_name(name).read_text() for name in re.findall(r'#include "(.+)"', text)]
     program = shutil.which(compiler)
     if program is None:
         raise SystemExit(f"{compiler} is needed to compile benchmarks/native/{source}")
-    command = [program, "-O3", "-march=native", "-fPIC", "-shared", *flags, str(path), *(libraries or [])]
+    tuning = ["-march=native"] if tuned else []
+    command = [program, "-O3", *tuning, "-fPIC", "-shared", *flags, str(path), *(libraries or [])]
     release = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
-    content = "\n".join([path.read_text(), *command, release, processor()])
+    content = "\n".join([text, *headers, *command, release, processor()])
     target = BUILD / f"{path.stem}-{hashlib.sha256(content.encode()).hexdigest()[:16]}.so"
     if not target.exists():
         BUILD.mkdir(exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,12 @@ def _aligned(size: int) -> np.ndarray:
 
 
 class KernelLoop:
-    """One kernel of a system over a ring of states."""
+    """One kernel over a ring of states: `given` holds the inputs that change, ``(k, n)`` arrays by name."""
 
-    def __init__(self, system: Any, ring: Ring, task: str) -> None:
-        self.task = task
-        self.nv = ring.model.nv
-        self.kernel = kernel = system.kernel(KERNELS[task])
-        given = {name: getattr(ring.ours, name) for name in INPUTS[task]}
+    def __init__(self, kernel: Any, given: Mapping[str, np.ndarray], shape: tuple[int, ...]) -> None:
+        self.kernel, self.shape = kernel, shape
+        states = len(next(iter(given.values())))
+        given = dict(given)
         strides, rings = [], []
         for name, size in zip(kernel.input_names, kernel.input_sizes, strict=True):
             if name in given:
@@ -39,7 +39,7 @@ class KernelLoop:
                 rings.append(np.ascontiguousarray(kernel.default_input(name), dtype=float))
                 strides.append(0)
         if given:
-            raise RuntimeError(f"kernel {KERNELS[task]} has no input {', '.join(given)}")
+            raise RuntimeError(f"the kernel has no input {', '.join(given)}")
         self._rings, self._strides = rings, np.array(strides, dtype=np.int64)
         self._outs = [_aligned(size) for size in kernel.output_sizes]
         self._work = _aligned(kernel.work_size)
@@ -53,7 +53,7 @@ class KernelLoop:
             ctypes.c_long(len(rings)),
             addresses(*[array.ctypes.data for array in rings]),
             pointer(self._strides),
-            ctypes.c_long(len(ring.ours.q)),
+            ctypes.c_long(states),
             outs(*[out.ctypes.data for out in self._outs]),
             pointer(self._work),
             ctypes.c_void_p(kernel.constants_address or None),
@@ -68,5 +68,10 @@ class KernelLoop:
 
     def answer(self, k: int) -> np.ndarray:
         self._evaluate(k, 1)
-        result = self._outs[0].copy()
-        return result.reshape(self.nv, self.nv) if self.task == MASS else result
+        return self._outs[0].copy().reshape(self.shape)
+
+
+def tree_loop(system: Any, ring: Ring, task: str) -> KernelLoop:
+    nv = ring.model.nv
+    given = {name: getattr(ring.ours, name) for name in INPUTS[task]}
+    return KernelLoop(system.kernel(KERNELS[task]), given, (nv, nv) if task == MASS else (nv,))

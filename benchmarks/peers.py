@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 import mujoco
 import numpy as np
@@ -53,7 +54,7 @@ class NativeLoop:
         if not handle:
             raise RuntimeError(f"{prefix} did not accept the model")
         self.nv = nv
-        self._handle = ctypes.c_void_p(handle)
+        self.handle = ctypes.c_void_p(handle)
         self._states = getattr(code, f"{prefix}_states")
         self._states.argtypes = [ctypes.c_void_p, ctypes.c_long, *[ctypes.c_void_p] * 3]
         self._states.restype = None
@@ -64,15 +65,15 @@ class NativeLoop:
     def set_states(self, q: np.ndarray, v: np.ndarray, x: np.ndarray) -> None:
         """x: joint forces for forward dynamics, accelerations for inverse dynamics."""
         self._kept = [np.ascontiguousarray(array, dtype=float) for array in (q, v, x)]
-        self._states(self._handle, len(q), *map(pointer, self._kept))
+        self._states(self.handle, len(q), *map(pointer, self._kept))
 
     def run(self, task: int) -> Run:
-        return lambda count: self._run(self._handle, task, 0, count, None)
+        return lambda count: self._run(self.handle, task, 0, count, None)
 
     def result(self, task: int, k: int, *, matrix: bool) -> np.ndarray:
         """The result for state k of the ring."""
         out = np.zeros((self.nv, self.nv) if matrix else self.nv)
-        self._run(self._handle, task, k, 1, pointer(out))
+        self._run(self.handle, task, k, 1, pointer(out))
         return out
 
 
@@ -87,19 +88,47 @@ def _wheel_headers() -> Path:
     raise SystemExit("Pinocchio's and Eigen's headers are needed: pip install pin cmeel-eigen")
 
 
-def _pinocchio_code() -> ctypes.CDLL:
+def pinocchio_code(source: str, *, tuned: bool = True) -> ctypes.CDLL:
     headers = _wheel_headers()
     flags = [*PINOCCHIO_FLAGS, "-isystem", str(headers), "-isystem", str(headers / "eigen3")]
-    code = library("pinocchio_loops.cpp", "g++", flags)
+    code = library(source, "g++", flags, tuned=tuned)
     code.pinocchio_open.restype = ctypes.c_void_p
     return code
 
 
-def _axis(joint: pin.JointModel) -> np.ndarray:
+def _axes(joint: pin.JointModel) -> list[np.ndarray]:
+    """The axes that the joint turns about or slides along, where it has any."""
     name = joint.shortname()
+    if name == "JointModelUniversal":
+        return [np.asarray(joint.extract().axis1), np.asarray(joint.extract().axis2)]
     if name.endswith("Unaligned"):
-        return np.asarray(joint.extract().axis)
-    return np.array(AXES.get(name[-1], (0.0, 0.0, 0.0)))
+        return [np.asarray(joint.extract().axis)]
+    return [np.array(AXES[name[-1]])] if name[-1] in AXES else []
+
+
+def pinocchio_loop(code: ctypes.CDLL, model: pin.Model) -> NativeLoop:
+    """The model read into a library of ours, without states."""
+    joints = range(1, model.njoints)
+    numbers = []
+    for j in joints:
+        place, body = model.jointPlacements[j], model.inertias[j]
+        axes = np.zeros((2, 3))
+        for row, axis in enumerate(_axes(model.joints[j])):
+            axes[row] = axis
+        parts = [axes, place.rotation, place.translation, body.mass, body.lever, body.inertia]
+        numbers.append(np.concatenate([np.ravel(part) for part in parts]))
+    flat = np.ascontiguousarray(np.concatenate(numbers))
+    parents = np.array([model.parents[j] for j in joints], dtype=np.int32)
+    kinds = [model.joints[j].shortname().encode() for j in joints]
+    gravity = np.array(model.gravity.linear)
+    handle = code.pinocchio_open(
+        len(kinds),
+        pointer(parents),
+        (ctypes.c_char_p * len(kinds))(*kinds),
+        pointer(flat),
+        pointer(gravity),
+    )
+    return NativeLoop(code, "pinocchio", handle, model.nv)
 
 
 class PinocchioLoop:
@@ -111,33 +140,7 @@ class PinocchioLoop:
         self._inverse = self._open(ring.theirs.a)
 
     def _open(self, x: np.ndarray) -> NativeLoop:
-        model = self.ring.model
-        code = _pinocchio_code()
-        joints = range(1, model.njoints)
-        numbers = []
-        for j in joints:
-            place, body = model.jointPlacements[j], model.inertias[j]
-            parts = [
-                _axis(model.joints[j]),
-                place.rotation,
-                place.translation,
-                body.mass,
-                body.lever,
-                body.inertia,
-            ]
-            numbers.append(np.concatenate([np.ravel(part) for part in parts]))
-        flat = np.ascontiguousarray(np.concatenate(numbers))
-        parents = np.array([model.parents[j] for j in joints], dtype=np.int32)
-        kinds = [model.joints[j].shortname().encode() for j in joints]
-        gravity = np.array(model.gravity.linear)
-        handle = code.pinocchio_open(
-            len(kinds),
-            pointer(parents),
-            (ctypes.c_char_p * len(kinds))(*kinds),
-            pointer(flat),
-            pointer(gravity),
-        )
-        loop = NativeLoop(code, "pinocchio", handle, model.nv)
+        loop = pinocchio_loop(pinocchio_code("pinocchio_loops.cpp"), self.ring.model)
         loop.set_states(self.ring.theirs.q, self.ring.theirs.v, x)
         return loop
 
@@ -158,8 +161,21 @@ class PinocchioLoop:
 # MuJoCo
 
 
-def mujoco_model(model: pin.Model) -> mujoco.MjModel:
-    """The same tree (revolute joints, free bases) without contacts, limits, sensors and actuators."""
+def _mujoco_joints(name: str, joint: pin.JointModel) -> list[dict[str, object]]:
+    """What the joint is in MuJoCo: one joint, or two hinges for a universal joint."""
+    kinds, kind = mujoco.mjtJoint, joint.shortname()
+    if kind == "JointModelFreeFlyer":
+        return [{"name": name, "type": kinds.mjJNT_FREE}]
+    if kind == "JointModelSpherical":
+        return [{"name": name, "type": kinds.mjJNT_BALL}]
+    slides = kind in ("JointModelPX", "JointModelPY", "JointModelPZ")
+    single = {"name": name, "type": kinds.mjJNT_SLIDE if slides else kinds.mjJNT_HINGE}
+    first, *second = _axes(joint)
+    return [single | {"axis": first}, *(single | {"name": f"{name}, second", "axis": axis} for axis in second)]
+
+
+def mujoco_spec(model: pin.Model) -> mujoco.MjSpec:
+    """The same tree without contacts, limits, sensors and actuators; bodies are named like their joints."""
     spec = mujoco.MjSpec()
     spec.option.gravity = model.gravity.linear
     off = mujoco.mjtDisableBit
@@ -176,13 +192,10 @@ def mujoco_model(model: pin.Model) -> mujoco.MjModel:
         inertia = mass.inertia
         body.fullinertia = [inertia[i, k] for i, k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
         body.explicitinertial = True
-        if model.joints[j].shortname() == "JointModelFreeFlyer":
-            body.add_joint(name=model.names[j], type=mujoco.mjtJoint.mjJNT_FREE)
-        else:
-            axis = _axis(model.joints[j])
-            body.add_joint(name=model.names[j], type=mujoco.mjtJoint.mjJNT_HINGE, axis=axis)
+        for joint in _mujoco_joints(model.names[j], model.joints[j]):
+            body.add_joint(**joint)
         bodies.append(body)
-    return spec.compile()
+    return spec
 
 
 def mujoco_map(ring: Ring, peer: mujoco.MjModel, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -195,8 +208,10 @@ def mujoco_map(ring: Ring, peer: mujoco.MjModel, k: int) -> tuple[np.ndarray, np
     for j in range(1, model.njoints):
         joint, at = model.joints[j], peer.joint(model.names[j])
         i, p, d = joint.idx_v, at.qposadr[0], at.dofadr[0]
-        if joint.nv == 1:
-            q_peer[p], T[d, i] = q[joint.idx_q], 1.0
+        if joint.nv < 6:
+            numbers = q[joint.idx_q : joint.idx_q + joint.nq]
+            q_peer[p : p + joint.nq] = numbers if joint.nq == joint.nv else numbers[[3, 0, 1, 2]]
+            T[d : d + joint.nv, i : i + joint.nv] = np.eye(joint.nv)
             continue
         position, (x, y, z, w) = q[joint.idx_q : joint.idx_q + 3], q[joint.idx_q + 3 : joint.idx_q + 7]
         R = pin.Quaternion(w, x, y, z).matrix()
@@ -207,32 +222,56 @@ def mujoco_map(ring: Ring, peer: mujoco.MjModel, k: int) -> tuple[np.ndarray, np
     return q_peer, T, bias
 
 
+class MujocoRing(NamedTuple):
+    """A ring of states in MuJoCo's numbers, with the maps that led to them."""
+
+    maps: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    tau: np.ndarray
+
+    def acceleration(self, k: int, theirs: np.ndarray) -> np.ndarray:
+        """Accelerations of state k in Pinocchio's numbers."""
+        _, T, bias = self.maps[k]
+        return T.T @ (theirs - bias)
+
+
+def mujoco_ring(ring: Ring, peer: mujoco.MjModel) -> MujocoRing:
+    maps = [mujoco_map(ring, peer, k) for k in range(len(ring.theirs.q))]
+    v, tau, a = (
+        np.array([T @ x for (_, T, _), x in zip(maps, values, strict=True)])
+        for values in (ring.theirs.v, ring.theirs.tau, ring.theirs.a)
+    )
+    biases = np.array([bias for _, _, bias in maps])
+    return MujocoRing(maps, np.array([at for at, _, _ in maps]), v, a + biases, tau)
+
+
+def mujoco_loop(model: mujoco.MjModel) -> NativeLoop:
+    """The model read into a library of ours, without states."""
+    folder = Path(mujoco.__file__).parent
+    shared = max(folder.glob("libmujoco.so*"))
+    flags = [f"-I{folder / 'include'}", "-Wall"]
+    code = library("mujoco_loops.c", "gcc", flags, [str(shared), f"-Wl,-rpath,{folder}", "-lm"])
+    code.mujoco_open.restype = ctypes.c_void_p
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "model.mjb"
+        mujoco.mj_saveModel(model, str(path), None)
+        handle = code.mujoco_open(str(path).encode())
+    return NativeLoop(code, "mujoco", handle, model.nv)
+
+
 class MujocoLoop:
     """MuJoCo's C library from its wheel."""
 
     def __init__(self, ring: Ring) -> None:
-        self.model = mujoco_model(ring.model)
-        folder = Path(mujoco.__file__).parent
-        shared = max(folder.glob("libmujoco.so*"))
-        flags = [f"-I{folder / 'include'}", "-Wall"]
-        self._code = library("mujoco_loops.c", "gcc", flags, [str(shared), f"-Wl,-rpath,{folder}", "-lm"])
-        self._code.mujoco_open.restype = ctypes.c_void_p
-        self._maps = [mujoco_map(ring, self.model, k) for k in range(len(ring.theirs.q))]
-        q = np.array([at for at, _, _ in self._maps])
-        v, tau, a = (
-            np.array([T @ x for (_, T, _), x in zip(self._maps, values, strict=True)])
-            for values in (ring.theirs.v, ring.theirs.tau, ring.theirs.a)
-        )
-        a += np.array([bias for _, _, bias in self._maps])
-        self._forward, self._inverse = self._open(q, v, tau), self._open(q, v, a)
+        self.model = mujoco_spec(ring.model).compile()
+        self._ring = mujoco_ring(ring, self.model)
+        self._forward, self._inverse = self._open(self._ring.tau), self._open(self._ring.a)
 
-    def _open(self, q: np.ndarray, v: np.ndarray, x: np.ndarray) -> NativeLoop:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model.mjb"
-            mujoco.mj_saveModel(self.model, str(path), None)
-            handle = self._code.mujoco_open(str(path).encode())
-        loop = NativeLoop(self._code, "mujoco", handle, self.model.nv)
-        loop.set_states(q, v, x)
+    def _open(self, x: np.ndarray) -> NativeLoop:
+        loop = mujoco_loop(self.model)
+        loop.set_states(self._ring.q, self._ring.v, x)
         return loop
 
     def _loop(self, task: str) -> NativeLoop:
@@ -243,8 +282,8 @@ class MujocoLoop:
 
     def answer(self, task: str, k: int) -> np.ndarray:
         """In Pinocchio's numbers."""
-        _, T, bias = self._maps[k]
         result = self._loop(task).result(MUJOCO_TASKS[task], k, matrix=task == MASS)
-        if task == MASS:
-            return T.T @ result @ T
-        return T.T @ (result - bias) if task == FORWARD else T.T @ result
+        if task == FORWARD:
+            return self._ring.acceleration(k, result)
+        _, T, _ = self._ring.maps[k]
+        return T.T @ result @ T if task == MASS else T.T @ result

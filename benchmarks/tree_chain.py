@@ -19,7 +19,7 @@ from bars import (
 )
 from drake_peer import HINT, DrakeChain
 from models import Ring, chain, mechanism_from_pinocchio, ring_of
-from ours import KernelLoop
+from ours import tree_loop
 from peers import FORWARD, INVERSE, MujocoLoop
 from timing import Run, bursts, one_core, table
 
@@ -69,7 +69,7 @@ def ours(ring: Ring) -> tuple[float, dict[str, Run]]:
     first = system.forward_dynamics(ring.ours.q[0], ring.ours.v[0], ring.ours.tau[0])
     built = time.perf_counter() - begin
     insist(f"ours on {ring.model.name}", residual(ring, first))
-    loop = KernelLoop(system, ring, FORWARD)
+    loop = tree_loop(system, ring, FORWARD)
     insist(f"native loop on {ring.model.name}", difference(loop.answer(0), first))
     return built, {"ours": loop.run()}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from bars import NATIVE, TASKS, Options, best_of, difference, insist, micro, ratio, system_of, verdict
 from models import Ring, ring_of, robots, state_to_pinocchio, velocity_map
-from ours import KernelLoop
+from ours import tree_loop
 from peers import FORWARD, INVERSE, PINOCCHIO_CHOICES, MujocoLoop, PinocchioLoop
 from timing import Times, bursts, one_core, table
 
@@ -23,7 +23,7 @@ def native(options: Options) -> None:
             answers = {c: [pinocchio.answer(c, k) for k in states] for c in choices}
             answers["MuJoCo"] = [mujoco.answer(task, k) for k in states]
             if system is not None:
-                loop = KernelLoop(system, ring, task)
+                loop = tree_loop(system, ring, task)
                 runs["ours"] = loop.run()
                 answers["ours"] = [in_their_numbers(ring, task, k, loop.answer(k)) for k in states]
             worst = {

@@ -1,4 +1,4 @@
-/* MuJoCo's smooth dynamics in a loop over a ring of states.
+/* MuJoCo's smooth dynamics and its step in a loop over a ring of states.
    Times are thread CPU time, taken here, around the loop alone. */
 #include <mujoco/mujoco.h>
 #include <stdlib.h>
@@ -65,8 +65,9 @@ void mujoco_states(void *handle, long ring, const double *q, const double *v, co
   p->x = x;
 }
 
-/* task 0: smooth forward dynamics; 1: inverse dynamics; 2: mass matrix. Returns seconds; the last result
-   goes to `out` if it is not null. */
+/* task 0: smooth forward dynamics; 1: inverse dynamics; 2: mass matrix; 3: a step with constraints; 4: the
+   same without the integration. Returns seconds; the last result, of a step the accelerations, goes to `out`
+   if it is not null. */
 double mujoco_run(void *handle, int task, long start, long count, double *out) {
   Peer *p = handle;
   const mjModel *m = p->model;
@@ -78,10 +79,12 @@ double mujoco_run(void *handle, int task, long start, long count, double *out) {
   const double begin = seconds();
   for (long i = 0; i < count; ++i) {
     copy(d->qpos, p->q + k * nq, nq);
-    if (task < 2) copy(d->qvel, p->v + k * nv, nv);
-    if (task == 0) {
+    if (task != 2) copy(d->qvel, p->v + k * nv, nv);
+    if (task == 0 || task > 2) {
       copy(d->qfrc_applied, p->x + k * nv, nv);
-      forward_dynamics(m, d);
+      if (task == 0) forward_dynamics(m, d);
+      else if (task == 3) mj_step(m, d);
+      else mj_forward(m, d);
     } else if (task == 1) {
       copy(d->qacc, p->x + k * nv, nv);
       inverse_dynamics(m, d, p->force);
@@ -95,6 +98,7 @@ double mujoco_run(void *handle, int task, long start, long count, double *out) {
   if (out) {
     if (task == 0) copy(out, d->qacc_smooth, nv);
     else if (task == 1) copy(out, p->force, nv);
+    else if (task > 2) copy(out, d->qacc, nv);
     else mj_fullM(m, d, out);
   }
   return time;

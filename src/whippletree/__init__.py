@@ -14,6 +14,8 @@ Describe bodies and joints, build, and compute:
 from whippletree._version import __version__
 from whippletree.elements.bodies import MassProperties, box, cylinder, point_mass, point_masses, rod, sphere
 from whippletree.errors import (
+    AssemblyError,
+    AssemblyWarning,
     CacheError,
     CacheWarning,
     DynamicsError,
@@ -27,6 +29,8 @@ from whippletree.spatial.placement import Placement
 from whippletree.system import Energy, Momentum, Reaction, Reactions, System
 
 __all__ = [
+    "AssemblyError",
+    "AssemblyWarning",
     "CacheError",
     "CacheWarning",
     "DynamicsError",

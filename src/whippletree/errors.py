@@ -5,6 +5,8 @@ to do about it.
 """
 
 __all__ = [
+    "AssemblyError",
+    "AssemblyWarning",
     "CacheError",
     "CacheWarning",
     "DynamicsError",
@@ -37,6 +39,14 @@ class StateError(WhippletreeError, ValueError):
 
 class DynamicsError(WhippletreeError, ArithmeticError):
     """The equations of motion have no finite answer: a joint moves nothing that has inertia."""
+
+
+class AssemblyError(WhippletreeError, ArithmeticError):
+    """A loop cannot be closed, or velocities cannot satisfy the closures, under the conditions given."""
+
+
+class AssemblyWarning(UserWarning):
+    """A closed configuration was found, but not quite the one that was asked for; or it is nearly singular."""
 
 
 class CacheError(WhippletreeError, OSError):

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import pickle
 import warnings
 from decimal import Decimal
 from fractions import Fraction
@@ -53,6 +54,7 @@ class HostileFloat(float):
 OTHER = Mechanism("other")
 OTHER_BODY = OTHER.body("a", mass=1.0)
 OTHER_PARAMETER = OTHER.parameter("p", 1.0)
+OTHER_JOINT = OTHER.revolute("J", OTHER.ground, OTHER_BODY)
 ENDLESS = []
 ENDLESS.append(ENDLESS)
 
@@ -100,6 +102,12 @@ POISON = [
     {},
     {1, 2, 3},
     {"x": 1.0},
+    {"J": math.nan},
+    {("J", 7): 1.0, None: 2.0},
+    ("J", 0),
+    ("J", "0"),
+    ("K", True),
+    ca.SX(2, 0),
     range(3),
     iter([1, 2, 3]),
     ENDLESS,
@@ -116,6 +124,10 @@ POISON = [
     OTHER_PARAMETER,
     OTHER_BODY,
     OTHER.ground,
+    OTHER_JOINT,
+    OTHER.coordinate("J"),
+    OTHER.distance("rod", OTHER.ground, OTHER_BODY, length=1.0),
+    OTHER.time + math.inf,
     OTHER,
     object(),
     Hostile(),
@@ -168,6 +180,10 @@ names = mostly("c", "d", "e", "f", "g", "h", "left wheel", "Ω 1", "a", "ground"
 properties = mostly(MassProperties(1.0), rod(1.0, 1.0), sphere(1.0, density=2.0))
 inertias = mostly(np.eye(3), [[1, 0, 0], [0, 1, 0], [0, 0, 2]], ca.SX.eye(3), ((P, 0, 0), (0, P, 0), (0, 0, P)))
 
+coordinates = mostly("J", ("K", 1), ("K", np.int64(0)), FromMechanism("J"), (FromMechanism("K"), 0))
+couplings = mostly({"J": 1.0}, {"J": 2, ("K", 1): P}, {("K", 0): P, ("K", 1): -1.0, "J": 0.0})
+written = mostly(*(FromMechanism(f"expression {k}") for k in range(6)))
+
 ALIGNED = {
     "at": vectors,
     "at_child": vectors,
@@ -187,8 +203,13 @@ CALLS = {
         for kind in ("revolute", "prismatic", "cylindrical", "planar", "universal")
     },
     "screw": ({"parent": bodies, "child": bodies, "lead": numbers}, AXIS),
+    "distance": ({"parent": bodies, "child": bodies, "length": numbers}, {"at": vectors, "at_child": vectors}),
+    "coupling": ({"ratios": couplings}, {"offset": numbers}),
+    "gear": ({"first": coordinates, "second": coordinates, "ratio": numbers}, {"offset": numbers}),
+    "closure": ({"expression": written}, {}),
 }
-LABELS = {"parameter": "parameter", "body": "body", "frame": "frame"}
+CLOSURES = ("distance", "coupling", "gear", "closure")
+LABELS = {"parameter": "parameter", "body": "body", "frame": "frame", **dict.fromkeys(CLOSURES, "closure")}
 
 
 @st.composite
@@ -208,6 +229,8 @@ def real(value, own):
         return own[value]
     if type(value) in (list, tuple):
         return type(value)(real(entry, own) for entry in value)
+    if type(value) is dict:
+        return {key: real(entry, own) for key, entry in value.items()}
     return value
 
 
@@ -219,7 +242,15 @@ def start():
         "a": m.body("a", mass=1.0),
         "b": m.body("b", mass=1.0),
     }
+    own |= {"J": m.revolute("J", m.ground, "a"), "K": m.cylindrical("K", "a", "b")}
     return m, own
+
+
+def expressions(m, own):
+    """What is written in the mechanism's symbols, some of it no closure."""
+    q, v, w = m.coordinate("J"), m.rate("K", 1), m.velocity("b")
+    texts = [q - m.time, ca.sin(q) * v + w[3], m.position("b") - own["p"], v * v, m.time - own["p"], ca.vertcat(q, v)]
+    return {f"expression {k}": text for k, text in enumerate(texts)}
 
 
 @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
@@ -228,6 +259,7 @@ def test_malformed_calls_raise_only_our_errors(sequence):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         m, own = start()
+        own |= expressions(m, own)
         for kind, drawn, arguments in sequence:
             name = real(drawn, own)
             try:
@@ -240,6 +272,7 @@ def test_malformed_calls_raise_only_our_errors(sequence):
         assert isinstance(described, Description)
         assert len(described.fingerprint()) == 64
         assert all(not isinstance(x, float) or math.isfinite(x) for x in described.numbers())
+        assert pickle.loads(pickle.dumps(m)).describe() == described
 
 
 @settings(max_examples=100, deadline=None)
@@ -300,13 +333,27 @@ def test_every_poison_in_every_place():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for kind, (required, optional) in CALLS.items():
-            good = {"parent": "a", "child": "b", "on": "a", "value": 1.0, "lead": 1.0}
+            good = {"parent": "a", "child": "b", "on": "a", "value": 1.0, "lead": 1.0, "length": 1.0}
+            good |= {"ratios": {"J": 1.0}, "first": "J", "second": ("K", 1), "ratio": -2.0}
             for place in ["name", *required, *optional]:
                 for poison in POISON:
-                    m, _ = start()
+                    m, own = start()
+                    good["expression"] = m.coordinate(own["J"]) - m.time
                     arguments = {**{key: good[key] for key in required}, "name": "it", place: poison}
                     try:
                         getattr(m, kind)(**arguments)
                     except WhippletreeError as error:
                         assert place == "name" or '"it"' in str(error)
                     m.describe()
+
+
+def test_every_poison_as_a_place_or_coordinate():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for poison in POISON:
+            for ask in ("coordinate", "rate", "position", "rotation", "velocity"):
+                m, _ = start()
+                with contextlib.suppress(WhippletreeError):
+                    assert isinstance(getattr(m, ask)(poison), ca.SX)
+            with contextlib.suppress(WhippletreeError):
+                assert isinstance(m.coordinate("K", poison), ca.SX)

@@ -114,17 +114,6 @@ def test_axis(axis):
         m.revolute("hinge", m.ground, body, axis=axis)
 
 
-def test_loops():
-    m = arm(2)
-    m.revolute("closing", "link 1", m.ground)
-    with refused(wt.TopologyError, '"closing"', "loop"):
-        m.build()
-    m = arm(1)
-    m.prismatic("beside", m.ground, "link 0")
-    with refused(wt.TopologyError, "loop"):
-        m.build()
-
-
 # ---------------------------------------------------------------------- joints that move nothing
 
 

@@ -64,6 +64,7 @@ class Hinge(NamedTuple):
     P: ArticulatedInertia
     z: ca.SX
     pivot: ca.SX
+    D: ca.SX
 
 
 class Outcome(NamedTuple):
@@ -128,7 +129,9 @@ def absorb_hinge(node: Node, children: Articulated, place: Place) -> tuple[Artic
     z = children.z + place.b
     if node.prescribed or H.shape[1] == 0:
         z_plus = z + P.times(place.a + H @ node.acceleration)
-        return Articulated(shift.inertia(P), shift.force(z_plus)), Hinge(H, node.acceleration, P, z, ca.SX(1))
+        return Articulated(shift.inertia(P), shift.force(z_plus)), Hinge(
+            H, node.acceleration, P, z, ca.SX(1), ca.SX(H.shape[1], H.shape[1])
+        )
     PH = P.times(H)
     D = H.T @ PH
     factors = factor(D)
@@ -139,7 +142,7 @@ def absorb_hinge(node: Node, children: Articulated, place: Place) -> tuple[Artic
     P_plus = release(P, PH, G, H)
     z_plus = z + P_plus.times(place.a) + G @ eps
     pivot = _smallest_pivot(factors[1], P, H)
-    return Articulated(shift.inertia(P_plus), shift.force(z_plus)), Hinge(G, nu, P, z, pivot)
+    return Articulated(shift.inertia(P_plus), shift.force(z_plus)), Hinge(G, nu, P, z, pivot, D)
 
 
 def release_hinge(node: Node, parent: tuple[ca.SX], place: Place, hinge: Hinge) -> tuple[tuple[ca.SX], Outcome]:

@@ -11,7 +11,8 @@ force that a unit joint acceleration needs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -20,8 +21,17 @@ from whippletree.formulations.node import Motion, Node
 from whippletree.formulations.reactions import described
 from whippletree.formulations.sweeps import Unrolled, Walk
 from whippletree.spatial import RigidInertia, stack
+from whippletree.spatial.sparse import SymmetricFactor, factor_symmetric
 
-__all__ = ["bias_force", "forward_dynamics", "inverse_dynamics", "mass_matrix", "reactions"]
+__all__ = [
+    "JointEquations",
+    "bias_force",
+    "equations",
+    "forward_dynamics",
+    "inverse_dynamics",
+    "mass_matrix",
+    "reactions",
+]
 
 
 class Carried(NamedTuple):
@@ -88,22 +98,56 @@ def mass_matrix(walk: Walk) -> Any:
     return walk.climb(project, column, place)
 
 
-def forward_dynamics(walk: Unrolled) -> ca.SX:
-    """Return the joint accelerations (nv): M v' = tau - b (8.4), with the zeros of M between branches kept.
+@dataclass(frozen=True)
+class JointEquations:
+    """The tree's equations M a = right for the freedoms that are not given, as entries (8.4).
 
-    The nodes' accelerations must be zero except at prescribed hinges, whose rows leave the system.
+    `given` holds the accelerations of prescribed hinges, whose rows leave the system; `order` eliminates from the tips
+    inward, which makes no new entries.
     """
+
+    mass: dict[tuple[int, int], ca.SX]
+    right: dict[int, ca.SX]
+    given: dict[int, ca.SX]
+    order: list[int]
+    nv: int
+
+    def factor(self) -> SymmetricFactor:
+        """Factor the mass matrix."""
+        return factor_symmetric(self.mass, self.order)
+
+    def given_accelerations(self) -> ca.SX:
+        """Return accelerations (nv) that are zero but where they are given."""
+        return self.complete({})
+
+    def complete(self, solution: Mapping[Any, ca.SX]) -> ca.SX:
+        """Return accelerations (nv): those solved for, those given, and zero elsewhere."""
+        all_of_them = {**solution, **self.given}
+        return ca.densify(ca.SX(ca.vertcat(*(all_of_them.get(i, 0) for i in range(self.nv)))))
+
+
+def equations(walk: Unrolled) -> JointEquations:
+    """Return the tree's equations; the nodes' accelerations must be zero except at prescribed hinges."""
     bias, mass = inverse_dynamics(walk), mass_matrix(walk)
     given: dict[int, ca.SX] = {}
-    tau = ca.SX.zeros(walk.nv)
+    right: dict[int, ca.SX] = {}
     for node, where in zip(walk.nodes, walk.v_slices, strict=True):
-        tau[where] = node.tau
-        if node.prescribed:
-            given.update({i: node.acceleration[i - where.start] for i in range(where.start, where.stop)})
+        for i in range(where.start, where.stop):
+            if node.prescribed:
+                given[i] = node.acceleration[i - where.start]
+            else:
+                right[i] = node.tau[i - where.start] - bias[i]
     above = freedom_parents(walk.parents, walk.v_slices, walk.nv, frozenset(given))
-    free = [i for i in range(walk.nv) if i not in given]
-    solution = sparse_solve(mass, tau - bias, above, free)
-    return ca.vertcat(*(given[i] if i in given else solution[i] for i in range(walk.nv)))
+    ways = {i: _way(above, i) for i in sorted(right)}
+    entries = {(i, j): mass[i, j] for i, way in ways.items() for j in way}
+    order = sorted(right, key=lambda i: -len(ways[i]))
+    return JointEquations(entries, right, given, order, walk.nv)
+
+
+def forward_dynamics(walk: Unrolled) -> ca.SX:
+    """Return the joint accelerations (nv): M v' = tau - b (8.4), with the zeros of M between branches kept."""
+    system = equations(walk)
+    return system.complete(system.factor().solve(dict(system.right)))
 
 
 def accelerate(node: Node, parent: Carried) -> tuple[Carried, Inertial]:
@@ -156,34 +200,6 @@ def freedom_parents(
                 last = i
         last_of.append(last)
     return above
-
-
-def sparse_solve(M: ca.SX, b: ca.SX, above: Sequence[int], freedoms: Sequence[int]) -> dict[int, ca.SX]:
-    """Solve M x = b by M = L^T D L, where row i of L has entries only on i's way to the ground.
-
-    Eliminating from the tips inward makes no fill, so the zeros between branches cost nothing.
-    """
-    ways = {i: _way(above, i) for i in freedoms}
-    entry = {(i, j): M[i, j] for i in freedoms for j in ways[i]}
-    order = sorted(freedoms, key=lambda i: -len(ways[i]))
-    reciprocal: dict[int, ca.SX] = {}
-    for k in order:
-        reciprocal[k] = 1 / entry[k, k]
-        for i in ways[k][1:]:
-            gain = entry[k, i] * reciprocal[k]
-            for j in ways[i]:
-                entry[i, j] = entry[i, j] - gain * entry[k, j]
-        for i in ways[k][1:]:
-            entry[k, i] = entry[k, i] * reciprocal[k]
-    x = {i: b[i] for i in freedoms}
-    for k in order:  # L^T y = b
-        for i in ways[k][1:]:
-            x[i] = x[i] - entry[k, i] * x[k]
-    x = {i: value * reciprocal[i] for i, value in x.items()}
-    for k in reversed(order):  # L x = D^-1 y
-        for i in ways[k][1:]:
-            x[k] = x[k] - entry[k, i] * x[i]
-    return x
 
 
 def _way(above: Sequence[int], i: int) -> list[int]:

@@ -12,7 +12,7 @@ axes. With them, neither a nor b needs a linear velocity:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import casadi as ca
@@ -61,6 +61,13 @@ class Node:
     acceleration: ca.SX
     prescribed: bool = False
     loads: tuple[Load, ...] = field(default=())
+    push: ca.SX | None = None  # a wrench at the origin, in node axes
+
+    def idle(self) -> Node:
+        """Return the node at the same place, without mass, motion, effort and loads."""
+        n = self.v.shape[0]
+        none = ca.SX.zeros(n)
+        return replace(self, inertia=RigidInertia.zero(), v=none, tau=none, acceleration=none, loads=(), push=None)
 
     def configuration(self) -> ca.SX:
         """Return what the sweeps need of the joint's coordinates."""
@@ -101,4 +108,4 @@ class Node:
         for load in self.loads:
             local = Rotation(motion.axes.T).force(load.wrench)
             total = total + Translation(load.point).force(local)
-        return total
+        return total if self.push is None else total + self.push

@@ -19,7 +19,7 @@ from whippletree.spatial import Placement, RigidInertia
 from whippletree.spatial.scalars import Scalar
 from whippletree.topology import Plan
 
-__all__ = ["Bone", "Skeleton", "Symbols", "make_skeleton"]
+__all__ = ["Bone", "Skeleton", "Symbols", "make_skeleton", "tidy"]
 
 _ROUNDING = 4e-16  # entries of a rotation below this are zeros that rounding has missed
 
@@ -144,12 +144,12 @@ def make_skeleton(description: Description, plan: Plan, *, weld: bool = True) ->
         near, far = (use.child, use.parent) if item.reverse else (use.parent, use.child)
         on_near, on_far = (use.on_child, use.on_parent) if item.reverse else (use.on_parent, use.on_child)
         parent, parent_body = where[near]
-        placement = _tidy(parent_body @ on_near)
+        placement = tidy(parent_body @ on_near)
         if weld and use.joint.nv == 0:
-            where[far] = (parent, _tidy(placement @ on_far.inverse()))
+            where[far] = (parent, tidy(placement @ on_far.inverse()))
         else:
             joint = Reversed(use.joint) if item.reverse else use.joint
-            where[far] = (len(bones), _tidy(on_far.inverse()))
+            where[far] = (len(bones), tidy(on_far.inverse()))
             bones.append(Bone(parent, use, joint, placement, [0.0] * 10, item.q, item.v))
         index, body_in_node = where[item.body]
         if index >= 0:
@@ -168,8 +168,12 @@ def _positions(bones: Sequence[Bone], description: Description) -> tuple[int, ..
     return tuple(rank[bone.use.name] for bone in bones)
 
 
-def _tidy(placement: Placement) -> Placement:
-    """Set rotation entries that are zero up to rounding to zero, so that they fold away."""
+def tidy(placement: Placement) -> Placement:
+    """Set rotation entries that are zero up to rounding to zero, so that they fold away.
+
+    >>> tidy(Placement.identity()).point
+    (0.0, 0.0, 0.0)
+    """
     rows = placement.rotation
     if all(abs(x) > _ROUNDING or x == 0.0 for row in rows for x in row):
         return placement

@@ -95,7 +95,12 @@ class Unrolled:
     ) -> None:
         self.nodes, self.parents, self.v_slices, self.nv = nodes, parents, v_slices, nv
         self.gravity = gravity
-        self._positions = list(positions) if positions is not None else list(range(len(nodes)))
+        self.memory: dict[Any, Any] = {}  # what those who use the walk do not want to work out again
+        self.positions = list(positions) if positions is not None else list(range(len(nodes)))
+
+    def with_nodes(self, nodes: Sequence[Node]) -> Unrolled:
+        """Return the same walk over other nodes."""
+        return Unrolled(nodes, self.parents, self.v_slices, self.nv, self.gravity, self.positions)
 
     def outward(self, step: Callable[..., tuple[Leaving, Keep]], base: Leaving, *kept: Kept[Any]) -> Kept[Keep]:
         """Walk from the ground to the tips."""
@@ -146,6 +151,6 @@ class Unrolled:
     def stacked(self, kept: Kept[Any], part: str, size: int) -> ca.SX:
         """Stack one part of the kept records by position."""
         blocks: list[Any] = [None] * len(self.nodes)
-        for position, record in zip(self._positions, kept.records, strict=True):
+        for position, record in zip(self.positions, kept.records, strict=True):
             blocks[position] = ca.vec(getattr(record, part))
         return ca.SX(ca.vertcat(*blocks))

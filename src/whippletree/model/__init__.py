@@ -1,13 +1,15 @@
-"""What a person describes: a mechanism of named bodies, joints, frames and parameters."""
+"""What a person describes: a mechanism of named bodies, joints, closures, frames and parameters."""
 
-from whippletree.model.description import GROUND, Body, Description, Frame, JointUse, Parameter
-from whippletree.model.handles import BodyHandle, FrameHandle, JointHandle
+from whippletree.model.description import GROUND, Body, ClosureUse, Description, Frame, JointUse, Parameter
+from whippletree.model.handles import BodyHandle, ClosureHandle, FrameHandle, JointHandle
 from whippletree.model.mechanism import Mechanism
 
 __all__ = [
     "GROUND",
     "Body",
     "BodyHandle",
+    "ClosureHandle",
+    "ClosureUse",
     "Description",
     "Frame",
     "FrameHandle",

@@ -2,7 +2,7 @@
 
 It has two parts: an outline (names, types, what is joined to what) and a flat sequence of numbers.
 Expressions in parameters leave a NaN among the numbers, which are finite otherwise, and go together into
-one CasADi function.
+one CasADi function. A closure that a user wrote is a function of its own, in the outline as text.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from typing import Any, TypeAlias
 
 import casadi as ca
 
+from whippletree.elements.closures import DeclaredClosure
 from whippletree.elements.joints import Joint
 from whippletree.spatial.scalars import Scalar, Vector3
 
 __all__ = [
+    "ClosureOutline",
     "Outline",
     "UseOutline",
     "digest",
@@ -35,9 +37,19 @@ __all__ = [
 ]
 
 UseOutline: TypeAlias = tuple[str, type[Joint], str, str, bool]
-Outline: TypeAlias = tuple[str, tuple[str, ...], tuple[UseOutline, ...], tuple[tuple[str, str], ...], tuple[str, ...]]
+ClosureOutline: TypeAlias = tuple[
+    str, type[DeclaredClosure], str, int, tuple[str, ...], tuple[tuple[str, int], ...]
+]  # name, type, its text and how many numbers it has; the sides' bodies, the coordinates
+Outline: TypeAlias = tuple[
+    str,
+    tuple[str, ...],
+    tuple[UseOutline, ...],
+    tuple[ClosureOutline, ...],
+    tuple[tuple[str, str], ...],
+    tuple[str, ...],
+]
 
-FORMAT = "whippletree description 1"
+FORMAT = "whippletree description 2"
 
 
 @lru_cache
@@ -109,12 +121,13 @@ def evaluated(numbers: Iterable[Scalar], symbols: list[ca.SX], values: Iterable[
 def digest(outline: Outline, numbers: Iterable[Scalar], symbols: list[ca.SX]) -> str:
     """Return the sha256 of a description in hexadecimal digits.
 
-    >>> len(digest(("empty", (), (), (), ()), [0.0, 0.0, -9.81], []))
+    >>> len(digest(("empty", (), (), (), (), ()), [0.0, 0.0, -9.81], []))
     64
     """
-    name, bodies, uses, frames, parameters = outline
+    name, bodies, uses, closures, frames, parameters = outline
     joints = [(use, kind.__name__, *rest) for use, kind, *rest in uses]
-    text = repr((FORMAT, name, bodies, joints, frames, parameters))
+    closed = [(use, kind.__name__, *rest) for use, kind, *rest in closures]
+    text = repr((FORMAT, name, bodies, joints, closed, frames, parameters))
     data, expressions = packed(numbers, symbols)
     # each part is preceded by its length, so that no two descriptions run together into the same bytes
     result = sha256()

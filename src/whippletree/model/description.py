@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import casadi as ca
 
 from whippletree.elements.bodies import MassProperties
+from whippletree.elements.closures import DeclaredClosure
 from whippletree.elements.joints import Joint
 from whippletree.errors import ModelError
 from whippletree.model import canonical
@@ -17,7 +18,7 @@ from whippletree.model.names import suggestion
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import Scalar, Vector3
 
-__all__ = ["GROUND", "Body", "Description", "Frame", "JointUse", "Parameter"]
+__all__ = ["GROUND", "Body", "ClosureUse", "Description", "Frame", "JointUse", "Parameter"]
 
 GROUND = "ground"
 
@@ -71,6 +72,24 @@ class JointUse:
 
 
 @dataclass(frozen=True)
+class ClosureUse:
+    """A closure with what it holds on to.
+
+    `sides` are frames, each as a body's name and a placement on it; `coordinates` are joint coordinates, each as a
+    joint's name and an index within the joint.
+
+    >>> from whippletree.elements.closures import Coupling
+    >>> ClosureUse("pair", Coupling((-2.0, 1.0), 0.0), (), (("A", 0), ("B", 0))).coordinates[1]
+    ('B', 0)
+    """
+
+    name: str
+    closure: DeclaredClosure
+    sides: tuple[tuple[str, Placement], ...]
+    coordinates: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
 class Frame:
     """A named frame on a body or on the ground.
 
@@ -100,6 +119,7 @@ class Description:
     gravity: Vector3
     bodies: tuple[Body, ...]
     joints: tuple[JointUse, ...]
+    closures: tuple[ClosureUse, ...]
     frames: tuple[Frame, ...]
     parameters: tuple[Parameter, ...]
 
@@ -118,6 +138,10 @@ class Description:
         """Return the joint of that name; see `body`."""
         return _found(self._joints, name, "joint", self.name)
 
+    def closure(self, name: str) -> ClosureUse:
+        """Return the closure of that name; see `body`."""
+        return _found(self._closures, name, "closure", self.name)
+
     def frame(self, name: str) -> Frame:
         """Return the frame of that name; see `body`."""
         return _found(self._frames, name, "frame", self.name)
@@ -126,6 +150,11 @@ class Description:
     def parameter_values(self) -> tuple[float, ...]:
         """The parameters' values as described, in order."""
         return tuple(parameter.value for parameter in self.parameters)
+
+    @cached_property
+    def timed(self) -> bool:
+        """Whether some closure depends on time."""
+        return any(use.closure.timed for use in self.closures)
 
     def fingerprint(self) -> str:
         """Return a sha256 of everything described except the values of parameters.
@@ -146,7 +175,7 @@ class Description:
         6.0
         """
         numbers = canonical.evaluated(self.numbers(), self._symbols, self.parameter_values)
-        return _assembled((*self.outline()[:4], ()), (), iter(numbers))
+        return _assembled((*self.outline()[:5], ()), (), iter(numbers))
 
     def numbers(self) -> Iterator[Scalar]:
         """Yield every number and expression of the description, in a fixed order.
@@ -162,6 +191,10 @@ class Description:
             yield from canonical.joint_numbers(use.joint)
             yield from use.on_parent.entries()
             yield from use.on_child.entries()
+        for closed in self.closures:
+            yield from closed.closure.entries()
+            for _, placement in closed.sides:
+                yield from placement.entries()
         for frame in self.frames:
             yield from frame.placement.entries()
 
@@ -170,12 +203,13 @@ class Description:
 
         >>> from whippletree.model import Mechanism
         >>> Mechanism("empty").describe().outline()
-        ('empty', (), (), (), ())
+        ('empty', (), (), (), (), ())
         """
         return (
             self.name,
             tuple(body.name for body in self.bodies),
             tuple((use.name, type(use.joint), use.parent, use.child, use.prescribed) for use in self.joints),
+            tuple(_closure_outline(use) for use in self.closures),
             tuple((frame.name, frame.body) for frame in self.frames),
             tuple(parameter.name for parameter in self.parameters),
         )
@@ -211,6 +245,10 @@ class Description:
         return {use.name: use for use in self.joints}
 
     @cached_property
+    def _closures(self) -> dict[str, ClosureUse]:
+        return {use.name: use for use in self.closures}
+
+    @cached_property
     def _frames(self) -> dict[str, Frame]:
         return {frame.name: frame for frame in self.frames}
 
@@ -227,19 +265,20 @@ def _restored(
     outline: canonical.Outline, values: tuple[float, ...], packed: bytes, expressions: str | None
 ) -> Description:
     """Build a description again from its pickled form, with new symbols for its parameters."""
-    parameters = tuple(Parameter(name, value, ca.SX.sym(name)) for name, value in zip(outline[4], values, strict=True))
+    parameters = tuple(Parameter(name, value, ca.SX.sym(name)) for name, value in zip(outline[5], values, strict=True))
     numbers = canonical.unpacked(packed, expressions, [parameter.symbol for parameter in parameters])
     return _assembled(outline, parameters, numbers)
 
 
 def _assembled(outline: canonical.Outline, parameters: tuple[Parameter, ...], numbers: Iterator[Scalar]) -> Description:
     """Build a description from its outline and its numbers in order."""
-    name, body_names, uses, frames, _ = outline
+    name, body_names, uses, closures, frames, _ = outline
     return Description(
         name,
         canonical.take_vector(numbers),
         tuple(Body(name, MassProperties.of_entries(canonical.take(numbers, 13))) for name in body_names),
         tuple(_restored_use(use, numbers) for use in uses),
+        tuple(_restored_closure(use, numbers) for use in closures),
         tuple(Frame(name, body, Placement.of_entries(canonical.take(numbers, 12))) for name, body in frames),
         parameters,
     )
@@ -251,3 +290,15 @@ def _restored_use(use: canonical.UseOutline, numbers: Iterator[Scalar]) -> Joint
     on_parent = Placement.of_entries(canonical.take(numbers, 12))
     on_child = Placement.of_entries(canonical.take(numbers, 12))
     return JointUse(name, joint, parent, child, on_parent, on_child, prescribed)
+
+
+def _closure_outline(use: ClosureUse) -> canonical.ClosureOutline:
+    closure, bodies = use.closure, tuple(body for body, _ in use.sides)
+    return use.name, type(closure), closure.text, len(closure.entries()), bodies, use.coordinates
+
+
+def _restored_closure(use: canonical.ClosureOutline, numbers: Iterator[Scalar]) -> ClosureUse:
+    name, closure_type, text, count, bodies, coordinates = use
+    closure = closure_type.of(text, canonical.take(numbers, count))
+    sides = tuple((body, Placement.of_entries(canonical.take(numbers, 12))) for body in bodies)
+    return ClosureUse(name, closure, sides, coordinates)

@@ -1,4 +1,4 @@
-"""What `Mechanism` hands back for a body, a frame or a joint: a name and whose name it is."""
+"""What `Mechanism` hands back for a body, a frame, a joint or a closure: a name and whose name it is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from whippletree.model.mechanism import Mechanism
 
-__all__ = ["BodyHandle", "FrameHandle", "JointHandle"]
+__all__ = ["BodyHandle", "ClosureHandle", "FrameHandle", "JointHandle"]
 
 
 @dataclass(frozen=True)
@@ -48,4 +48,15 @@ class JointHandle(_Handle):
     >>> m = Mechanism("m")
     >>> m.revolute("A", m.ground, m.body("arm")).name
     'A'
+    """
+
+
+@dataclass(frozen=True)
+class ClosureHandle(_Handle):
+    """A closure of a mechanism.
+
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> m.distance("rod", m.ground, m.body("ball"), length=1.0).name
+    'rod'
     """

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import casadi as ca
 import numpy as np
 
 from whippletree.elements.bodies import MassProperties
+from whippletree.elements.closures import Coupling, DeclaredClosure, Distance, Side
 from whippletree.elements.joints import (
     Cylindrical,
     Fixed,
@@ -21,11 +23,13 @@ from whippletree.elements.joints import (
     Universal,
 )
 from whippletree.errors import ModelError
-from whippletree.model.description import GROUND, Body, Description, Frame, JointUse
-from whippletree.model.handles import BodyHandle, FrameHandle, JointHandle
+from whippletree.model.description import GROUND, Body, ClosureUse, Description, Frame, JointUse
+from whippletree.model.handles import BodyHandle, ClosureHandle, FrameHandle, JointHandle
 from whippletree.model.names import called, checked_name, new_name, quoted, suggestion
 from whippletree.model.parameters import Parameters
 from whippletree.model.placing import AlignedSides, AxisSides, PoseLike, Sides, UniversalSides
+from whippletree.model.symbols import Symbols
+from whippletree.model.written import written
 from whippletree.spatial.orientation import IDENTITY, AxisLike, rotation_matrix
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import (
@@ -45,13 +49,17 @@ if TYPE_CHECKING:
 __all__ = ["Mechanism"]
 
 BodyLike: TypeAlias = BodyHandle | str
+PlaceLike: TypeAlias = BodyHandle | FrameHandle | str
+JointLike: TypeAlias = JointHandle | str
+CoordinateLike: TypeAlias = JointLike | tuple[JointLike, int]
 
 
 class Mechanism:
-    """A mechanism: bodies, the joints between them, frames and parameters, each with a name.
+    """A mechanism: bodies, the joints between them, closures, frames and parameters, each with a name.
 
     Every call checks what it is given and leaves the mechanism as it was if something is wrong. Wherever a
-    number goes, except in axes and rotations, an expression in parameters can go.
+    number goes, except in axes and rotations, an expression in parameters can go. Bodies and joints may form
+    any graph; closures are what holds besides the joints: rods, gears, and what one writes down.
 
     >>> m = Mechanism("pendulum")
     >>> length = m.parameter("length", 0.5)
@@ -65,15 +73,21 @@ class Mechanism:
         with called("mechanism", name):
             self._name = checked_name(name)
         self._parameters = Parameters()
+        self._symbols = Symbols()
         self._bodies: dict[str, Body] = {}
         self._joints: dict[str, JointUse] = {}
+        self._closures: dict[str, ClosureUse] = {}
         self._frames: dict[str, Frame] = {}
         self._ground = BodyHandle(GROUND, self)
         self.gravity = gravity
 
     def __repr__(self) -> str:
-        counts = f"{len(self._bodies)} bodies, {len(self._joints)} joints, {len(self._frames)} frames"
-        return f'<Mechanism "{self._name}": {counts}>'
+        counts = f"{len(self._bodies)} bodies, {len(self._joints)} joints, {len(self._closures)} closures"
+        return f'<Mechanism "{self._name}": {counts}, {len(self._frames)} frames>'
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as a description. Symbols handed out before are not those of the mechanism that comes back."""
+        return _restored, (self.describe(),)
 
     @property
     def name(self) -> str:
@@ -384,6 +398,146 @@ class Mechanism:
         sides = AlignedSides(at, None, at_child, None, pose, pose_child)
         return self._join(name, Free(), parent, child, sides, prescribed=prescribed)
 
+    def distance(
+        self,
+        name: str,
+        parent: BodyLike,
+        child: BodyLike,
+        *,
+        length: Scalar,
+        at: VectorLike | None = None,
+        at_child: VectorLike | None = None,
+    ) -> ClosureHandle:
+        """Keep two points at a distance: a massless rod with ball joints at its ends.
+
+        `at` and `at_child` are the points in the two bodies' frames, their origins unless given.
+
+        >>> m = Mechanism("m")
+        >>> m.distance("tie", m.ground, m.body("ball"), length=1.2, at=(0, 0, 2)).name
+        'tie'
+        """
+        with called("closure", name):
+            bodies = self._two_bodies(parent, child, "a distance")
+            read = self._length(length)
+            placements = AlignedSides(at=at, at_child=at_child).frames()
+            self._check_points(placements)
+            sides = tuple(zip(bodies, placements, strict=True))
+            return self._close(name, Distance(read), sides, ())
+
+    def coupling(self, name: str, ratios: Mapping[CoordinateLike, Scalar], *, offset: Scalar = 0.0) -> ClosureHandle:
+        """Keep a weighted sum of joint coordinates at `offset`: differentials, racks, planetary gears.
+
+        The keys of `ratios` are joints, by name or handle, or pairs of a joint and an index for joints with several
+        coordinates (the first unless given). With one joint only, the coupling locks it.
+
+        >>> m = Mechanism("differential")
+        >>> for name in ("left", "right", "cage"):
+        ...     hinge = m.revolute(name, m.ground, m.body(name + " shaft"))
+        >>> m.coupling("bevel", {"left": 1.0, "right": 1.0, "cage": -2.0}).name
+        'bevel'
+        """
+        with called("closure", name):
+            if not issubclass(type(ratios), Mapping) or not ratios:
+                raise ModelError(
+                    f'ratios must say which joints are coupled, as in {{"A": 1.0, "B": -2.0}}, got {shown(ratios)}'
+                )
+            return self._couple(name, ratios.items(), offset)
+
+    def gear(
+        self, name: str, first: CoordinateLike, second: CoordinateLike, *, ratio: Scalar, offset: Scalar = 0.0
+    ) -> ClosureHandle:
+        """Keep the second joint's coordinate at ratio times the first's plus `offset`.
+
+        That is a gear pair between revolute joints, a rack between a revolute and a prismatic one (the ratio then
+        is the pinion's radius), and a joint that mimics another. Joints are given as for `coupling`.
+
+        >>> m = Mechanism("m")
+        >>> for name in ("A", "B"):
+        ...     hinge = m.revolute(name, m.ground, m.body("wheel " + name))
+        >>> m.gear("pair", "A", "B", ratio=-2.0).name
+        'pair'
+        """
+        with called("closure", name):
+            read = scalar(ratio, "ratio")
+            if self._parameters.values_of([read], "ratio") == [0.0]:
+                raise ModelError("ratio must not be zero: to hold the second joint where it is, couple it alone")
+            return self._couple(name, [(first, -read), (second, 1.0)], offset)
+
+    def closure(self, name: str, expression: ca.SX) -> ClosureHandle:
+        """Keep an expression at zero: one entry or a column, written in the mechanism's symbols.
+
+        These are what `coordinate`, `rate`, `position`, `rotation`, `velocity`, `time` and `parameter` return. With a
+        rate or a velocity in it, it is a condition on velocities only, such as rolling, and must be affine in
+        them.
+
+        >>> m = Mechanism("cam")
+        >>> shaft = m.revolute("shaft", m.ground, m.body("disc"))
+        >>> follower = m.prismatic("follower", m.ground, m.body("tappet"))
+        >>> lift = 0.02 * (1 - ca.cos(m.coordinate("shaft")))
+        >>> m.closure("profile", m.coordinate("follower") - lift).name
+        'profile'
+        """
+        with called("closure", name):
+            places = [*self._bodies, *self._frames]
+            read = written(expression, self._symbols, self._parameters.all(), places, [*self._joints])
+            sides = tuple(self._placed(place) for place in read.places)
+            return self._close(name, read.closure, sides, read.coordinates)
+
+    def coordinate(self, joint: JointLike, index: int = 0) -> ca.SX:
+        """Return the symbol of a joint coordinate, for expressions.
+
+        >>> m = Mechanism("m")
+        >>> m.coordinate(m.revolute("A", m.ground, m.body("crank")))
+        SX(A)
+        """
+        with called("mechanism", self._name):
+            return ca.SX(self._symbols.coordinate(*self._coordinate((joint, index))).q)
+
+    def rate(self, joint: JointLike, index: int = 0) -> ca.SX:
+        """Return the symbol of the rate of a joint coordinate; see `coordinate`."""
+        with called("mechanism", self._name):
+            return ca.SX(self._symbols.coordinate(*self._coordinate((joint, index))).v)
+
+    def position(self, place: PlaceLike) -> ca.SX:
+        """Return the origin of a body or frame in the ground frame (3), for expressions.
+
+        >>> m = Mechanism("m")
+        >>> m.position(m.frame("hook", on=m.body("boom"), at=(0, 0, 2)))
+        SX([position of hook_0, position of hook_1, position of hook_2])
+        """
+        with called("mechanism", self._name):
+            return ca.SX(self._side(place).p)
+
+    def rotation(self, place: PlaceLike) -> ca.SX:
+        """Return the axes of a body or frame in the ground frame, as columns (3, 3); see `position`.
+
+        >>> m = Mechanism("m")
+        >>> m.rotation(m.body("arm")).shape
+        (3, 3)
+        """
+        with called("mechanism", self._name):
+            return ca.SX(self._side(place).R)
+
+    def velocity(self, place: PlaceLike) -> ca.SX:
+        """Return the angular velocity of a body or frame and its origin's velocity, in ground axes (6).
+
+        >>> m = Mechanism("m")
+        >>> m.velocity(m.body("arm")).shape
+        (6, 1)
+        """
+        with called("mechanism", self._name):
+            side = self._side(place)
+            return ca.vertcat(side.w, side.u)
+
+    @property
+    def time(self) -> ca.SX:
+        """The symbol of time, for expressions.
+
+        >>> Mechanism("m").time
+        SX(t)
+        """
+        return ca.SX(self._symbols.time)
+
     def describe(self) -> Description:
         """Return the mechanism as it is now, frozen.
 
@@ -395,15 +549,22 @@ class Mechanism:
             self._gravity,
             tuple(self._bodies.values()),
             tuple(self._joints.values()),
+            tuple(self._closures.values()),
             tuple(self._frames.values()),
             self._parameters.all(),
         )
 
-    def build(self, **options: Any) -> System:
-        """Plan the mechanism and return a system that computes; options as for `System`."""
+    def build(self, *, fold: bool = False, guess: Any = None, hold: Any = None, cut: Any = None) -> System:
+        """Plan the mechanism and return a system that computes.
+
+        With `fold`, parameters become plain numbers at their values. `guess` says roughly where joints are when the
+        loops are closed, `hold` which joints stay there; `cut` names joints at which loops must be cut. See
+        `System`.
+        """
         from whippletree.system import System
 
-        return System(self.describe(), **options)
+        choices = {"guess": guess, "hold": hold, "cut": cut}
+        return System(self.describe(), fold=fold, **{key: value for key, value in choices.items() if value is not None})
 
     def _join(
         self,
@@ -417,16 +578,55 @@ class Mechanism:
     ) -> JointHandle:
         """Add a joint of any type."""
         with called("joint", name):
-            text = new_name(name, self._joints, "joints")
-            parent_name, child_name = self._body_name(parent, "parent"), self._body_name(child, "child")
-            if parent_name == child_name:
-                raise ModelError(f'parent and child are both "{parent_name}": a joint needs two different bodies')
+            text = self._new_joint_name(name)
+            parent_name, child_name = self._two_bodies(parent, child, "a joint")
             on_parent, on_child = sides.frames()
-            self._parameters.check(on_parent.point, "the point on the parent")
-            self._parameters.check(on_child.point, "the point on the child")
+            self._check_points((on_parent, on_child))
             driven = _prescribed(prescribed, joint)
             self._joints[text] = JointUse(text, joint, parent_name, child_name, on_parent, on_child, driven)
         return JointHandle(text, self)
+
+    def _couple(self, name: str, terms: Iterable[tuple[CoordinateLike, Scalar]], offset: Scalar) -> ClosureHandle:
+        """Add a coupling, checked term by term."""
+        ratios: dict[tuple[str, int], Scalar] = {}
+        for key, given in terms:
+            joint, index = coordinate = self._coordinate(key)
+            if coordinate in ratios:
+                raise ModelError(f'joint "{joint}" is given twice, at index {index}')
+            ratios[coordinate] = scalar(given, f'the ratio of "{joint}"')
+        if not any(self._parameters.values_of(ratios.values(), "a ratio")):
+            raise ModelError("all ratios are zero: the coupling holds nothing")
+        read = scalar(offset, "offset")
+        self._parameters.check([read], "offset")
+        return self._close(name, Coupling(tuple(ratios.values()), read), (), tuple(ratios))
+
+    def _close(
+        self,
+        name: str,
+        closure: DeclaredClosure,
+        sides: tuple[tuple[str, Placement], ...],
+        coordinates: tuple[tuple[str, int], ...],
+    ) -> ClosureHandle:
+        """Add a closure of any type."""
+        text = self._new_joint_name(name)
+        self._closures[text] = ClosureUse(text, closure, sides, coordinates)
+        return ClosureHandle(text, self)
+
+    def _new_joint_name(self, name: object) -> str:
+        """Return a name that no joint and no closure has yet."""
+        text = new_name(name, self._joints, "joints and closures")
+        return new_name(text, self._closures, "joints and closures")
+
+    def _two_bodies(self, parent: object, child: object, what: str) -> tuple[str, str]:
+        """Return the names of two different bodies."""
+        names = self._body_name(parent, "parent"), self._body_name(child, "child")
+        if names[0] == names[1]:
+            raise ModelError(f'parent and child are both "{names[0]}": {what} needs two different bodies')
+        return names
+
+    def _check_points(self, placements: tuple[Placement, Placement]) -> None:
+        for placement, side in zip(placements, ("parent", "child"), strict=True):
+            self._parameters.check(placement.point, f"the point on the {side}")
 
     def _new_place_name(self, name: object) -> str:
         """Return a name that no body and no frame has yet."""
@@ -437,17 +637,53 @@ class Mechanism:
 
     def _body_name(self, body: object, role: str) -> str:
         """Return the name of a body of this mechanism, given by handle or by name."""
-        if isinstance(body, BodyHandle):
-            if body.mechanism is not self:
-                other = body.mechanism.name
-                raise ModelError(f'{role} {quoted(body.name)} is a body of another mechanism, "{other}"')
-            return body.name
-        if isinstance(body, FrameHandle | JointHandle) or (isinstance(body, str) and body in self._frames):
-            what = "joint" if isinstance(body, JointHandle) else "frame"
-            raise ModelError(f"{role} {quoted(str(body))} is a {what}: give a body")
-        if isinstance(body, str) and (body == GROUND or body in self._bodies):
-            return str.__str__(body)
-        raise ModelError(f"{role}: there is no body {suggestion(body, [GROUND, *self._bodies])}")
+        name = self._named(body, BodyHandle, "body", role)
+        if isinstance(name, str) and name in self._frames:
+            raise ModelError(f"{role} {quoted(name)} is a frame: give a body")
+        if isinstance(name, str) and (name == GROUND or name in self._bodies):
+            return str.__str__(name)
+        raise ModelError(f"{role}: there is no body {suggestion(name, [GROUND, *self._bodies])}")
+
+    def _joint_name(self, joint: object) -> str:
+        """Return the name of a joint of this mechanism, given by handle or by name."""
+        name = self._named(joint, JointHandle, "joint", "joint")
+        if isinstance(name, str) and name in self._joints:
+            return str.__str__(name)
+        raise ModelError(f"there is no joint {suggestion(name, self._joints)}")
+
+    def _side(self, place: object) -> Side:
+        """Return the symbols of a body or frame; numbers and parameters if it is on the ground."""
+        name = self._named(place, BodyHandle | FrameHandle, "body or a frame", "place")
+        if not isinstance(name, str) or not (name == GROUND or name in self._bodies or name in self._frames):
+            raise ModelError(f"there is no body or frame {suggestion(name, [GROUND, *self._bodies, *self._frames])}")
+        body, placement = self._placed(name)
+        if body != GROUND:
+            return self._symbols.place(str.__str__(name))
+        point = ca.densify(ca.vertcat(*map(ca.SX, placement.point)))
+        return Side(ca.SX(placement.rotation), point, ca.SX.zeros(3), ca.SX.zeros(3))
+
+    def _placed(self, place: str) -> tuple[str, Placement]:
+        """Return the body that a body or frame is on, and its placement there."""
+        frame = self._frames.get(place)
+        return (place, Placement.identity()) if frame is None else (frame.body, frame.placement)
+
+    def _named(self, given: object, handles: Any, wanted: str, role: str) -> object:
+        """Return the name in a handle of this mechanism and of the right kind; what is no handle as it is."""
+        if not isinstance(given, BodyHandle | FrameHandle | JointHandle | ClosureHandle):
+            return given
+        kind = _KINDS[type(given)]
+        if not isinstance(given, handles):
+            raise ModelError(f"{role} {quoted(given.name)} is a {kind}: give a {wanted}")
+        if given.mechanism is not self:
+            other = given.mechanism.name
+            raise ModelError(f'{role} {quoted(given.name)} is a {kind} of another mechanism, "{other}"')
+        return given.name
+
+    def _coordinate(self, key: object) -> tuple[str, int]:
+        """Return a joint's name and the index of one of its coordinates."""
+        joint, index = key if type(key) is tuple and len(key) == 2 else (key, 0)
+        name = self._joint_name(joint)
+        return name, _index(index, self._joints[name])
 
     def _check_properties(self, properties: MassProperties) -> None:
         """Check properties that depend on parameters at the parameters' values."""
@@ -460,11 +696,53 @@ class Mechanism:
         except ModelError as error:
             raise ModelError(f"at the parameters' values, {error}") from None
 
+    def _length(self, length: object) -> Scalar:
+        read = scalar(length, "length")
+        (value,) = self._parameters.values_of([read], "length")
+        if value <= 0.0:
+            raise ModelError(
+                f"length must be positive, got {shown(value)}: points that coincide are held by a spherical joint"
+            )
+        return read
+
     def _lead(self, lead: object) -> Scalar:
         read = scalar(lead, "lead")
         if self._parameters.values_of([read], "lead") == [0.0]:
             raise ModelError("lead must not be zero: a screw without advance is a revolute joint")
         return read
+
+
+_KINDS: dict[type, str] = {BodyHandle: "body", FrameHandle: "frame", JointHandle: "joint", ClosureHandle: "closure"}
+
+
+def _restored(description: Description) -> Mechanism:
+    """Return a mechanism with this description, to which more can be added."""
+    mechanism = Mechanism(description.name)
+    mechanism._parameters = Parameters(description.parameters)
+    mechanism._bodies.update({body.name: body for body in description.bodies})
+    mechanism._joints.update({use.name: use for use in description.joints})
+    mechanism._closures.update({use.name: use for use in description.closures})
+    mechanism._frames.update({frame.name: frame for frame in description.frames})
+    mechanism._gravity = description.gravity
+    return mechanism
+
+
+def _index(index: object, use: JointUse) -> int:
+    """Return the index of a coordinate whose rate is a velocity of the joint."""
+    joint, what = use.joint, f'joint "{use.name}"'
+    if joint.nv == 0:
+        raise ModelError(f"{what} is {joint.kind} and has no coordinates")
+    if joint.quaternion:
+        raise ModelError(
+            f"{what} is {joint.kind}: its coordinates are a quaternion, which is of no use in a coupling or an "
+            "expression; write an expression in .rotation, .position and .velocity of its bodies"
+        )
+    there = ", ".join(f"{k} ({label})" for k, label in enumerate(joint.position_labels))
+    if isinstance(index, bool | np.bool_) or not isinstance(index, int | np.integer):
+        raise ModelError(f"the index of a coordinate must be a whole number, got {shown(index)}; {what} has {there}")
+    if not 0 <= index < joint.nv:
+        raise ModelError(f"{what} has no coordinate {index}; it has {there}")
+    return int(index)
 
 
 def _properties(properties: object, mass: object, com: object, inertia: object) -> MassProperties:

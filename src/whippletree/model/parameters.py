@@ -23,9 +23,9 @@ class Parameters:
     [6.0, 1.0]
     """
 
-    def __init__(self) -> None:
-        self._by_name: dict[str, Parameter] = {}
-        self._symbols: set[int] = set()
+    def __init__(self, parameters: Iterable[Parameter] = ()) -> None:
+        self._by_name = {parameter.name: parameter for parameter in parameters}
+        self._symbols = {hash(parameter.symbol) for parameter in self._by_name.values()}
 
     @property
     def names(self) -> Collection[str]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whippletree.errors import DynamicsError, StateError
+from whippletree.errors import DynamicsError, StateError, WhippletreeError
 from whippletree.kernels.entry import DONE, LONG_WAY
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
 from whippletree.kernels.signature import UNIT_TOLERANCE
@@ -60,6 +60,10 @@ Blame = Callable[[dict[str, Array | None]], str]
 """Says why a result is not finite, given the inputs by name."""
 
 
+Rescue = Callable[[dict[str, Array | None]], Array]
+"""Answers for one state whose result from the kernel is not finite, or says why it cannot."""
+
+
 def _no_entry(*_: Any) -> int:
     """Stand in for a kernel's entry where there is none."""
     return LONG_WAY
@@ -78,8 +82,10 @@ class Call:
         arguments: Sequence[Argument],
         shape: tuple[int, ...],
         blame: Blame,
+        rescue: Rescue | None = None,
     ) -> None:
         self.kernel, self.arguments, self.shape = kernel, tuple(arguments), shape
+        self._rescue = rescue
         self._size = math.prod(shape)
         self._blame = blame
         self.empty = functools.partial(np.empty, shape if len(shape) > 1 else self._size)
@@ -153,10 +159,32 @@ class Call:
                 rows = [a if a is None else _rows(a, batch, count) for a in arrays]
                 self.kernel.many(rows, [flat], count, self._threads(threads))
         except NotFiniteError as error:
-            raise self._explain(error, arrays, batch, count) from None
+            if self._rescue is None or not all(a is None or np.isfinite(a).all() for a in arrays):
+                raise self._explain(error, arrays, batch, count) from None
+            self._one_by_one(arrays, batch, flat)
         if private:
             result[...] = target
         return result
+
+    def _one_by_one(self, arrays: Sequence[Array | None], batch: tuple[int, ...], flat: Array) -> None:
+        """Evaluate state by state; what the kernel cannot answer is rescued."""
+        rows = [a if a is None or not batch else _rows(a, batch, len(flat)) for a in arrays]
+        for k, result in enumerate(flat):
+            state = [a if a is None or a.ndim == 1 else a[k] for a in rows]
+            try:
+                self.kernel.one(state, [result])
+            except NotFiniteError:
+                named = {a.name: x for a, x in zip(self.arguments, state, strict=True)}
+                result[:] = self._rescued(named, k, bool(batch))
+
+    def _rescued(self, state: dict[str, Array | None], k: int, of_batch: bool) -> Array:
+        assert self._rescue is not None
+        try:
+            return self._rescue(state).reshape(-1)
+        except WhippletreeError as error:
+            if not of_batch:
+                raise
+            raise type(error)(f"in state {k}: {error}") from None
 
     def _result(self, out: Any, batch: tuple[int, ...]) -> Array:
         """Return the array for the result, checked if it was given."""

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
-import whippletree
-from whippletree._version import __version__
 from whippletree.errors import DynamicsError, ModelError, StateError
 from whippletree.kernels.cache import DiskCache, open_cache
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError, Program
@@ -23,6 +19,8 @@ from whippletree.model.description import GROUND, Description
 from whippletree.model.names import suggestion
 from whippletree.system.calls import Argument, Call, as_array
 from whippletree.system.equations import FUNCTIONS, Equations, Request, formulation_name
+from whippletree.system.loops import Loops
+from whippletree.system.source import source_key
 from whippletree.system.states import StateSpace
 from whippletree.topology import Plan
 
@@ -31,8 +29,8 @@ __all__ = ["Engine"]
 SMALLEST_PIVOT = 1e-14
 """A hinge's inertia below this share of what hangs on it is none: what is left is rounding."""
 
-_DYNAMIC = frozenset({"forward_dynamics", "driving_forces", "reactions"})
-_OPTIONAL = frozenset({"tau", "a"})
+_DYNAMIC = frozenset({"forward_dynamics", "driving_forces", "reactions", "closure_efforts"})
+_OPTIONAL = frozenset({"tau", "a", "t"})
 _WITHOUT_FREEDOMS = frozenset({"pose", "center_of_mass", "energy", "reactions"})
 
 _FRAMED = frozenset({"pose", "velocity", "acceleration", "jacobian"})
@@ -61,10 +59,28 @@ class Engine:
             raise StateError("wrenches= must list the bodies or frames at which wrenches act")
         about = self.place_name(frame) if name in _FRAMED else ""
         places = tuple(sorted({self.place_name(w) for w in wrenches}))
-        return Request(name, formulation_name(formulation), about, places).resolved()
+        return self.resolved(Request(name, formulation_name(formulation), about, places))
+
+    def resolved(self, request: Request) -> Request:
+        """Return a request with its formulation decided."""
+        return self.equations.resolved(request, lambda: self.loops.formulation)
+
+    @functools.cached_property
+    def loops(self) -> Loops:
+        """What there is to the loops of the mechanism."""
+        return Loops(self.equations, self.states, self._cache)
 
     def dynamic(
-        self, name: str, formulation: str, a: Any, wrenches: Mapping[Any, Any] | None, parameters: Any
+        self,
+        name: str,
+        formulation: str,
+        a: Any,
+        wrenches: Mapping[Any, Any] | None,
+        parameters: Any,
+        *,
+        t: float = 0.0,
+        check: bool = False,
+        baumgarte: Any = None,
     ) -> tuple[Call, tuple[Any, ...]]:
         """Return the call, and the values of its inputs beyond the usual ones."""
         more: tuple[Any, ...] = ()
@@ -81,10 +97,27 @@ class Engine:
                 raise StateError("wrenches= names a body or frame twice: add the wrenches up")
             frames = tuple(sorted(named))
             more += tuple(named[key] for key in frames)
+        request = Request(name, formulation_name(formulation), "", frames, check, self.damping(baumgarte, formulation))
+        if self.equations.timed(request):
+            more += (as_array(t, self.argument("t", 1)),)
         values = self.parameters(parameters)
         if values is not None:
             more += (values,)
-        return self.call(Request(name, formulation_name(formulation), "", frames)), more
+        return self.call(request), more
+
+    def damping(self, baumgarte: Any, formulation: str) -> tuple[float, float]:
+        """Return Baumgarte's two numbers, checked."""
+        if baumgarte is None:
+            return (0.0, 0.0)
+        if formulation != "joint_multipliers":
+            raise StateError('baumgarte= belongs to formulation="joint_multipliers"')
+        try:
+            alpha, beta = (float(x) for x in baumgarte)
+        except (TypeError, ValueError):
+            raise StateError("baumgarte= must be two numbers, alpha and beta, in 1/s") from None
+        if not (np.isfinite([alpha, beta]).all() and alpha >= 0 and beta >= 0):
+            raise StateError("baumgarte= must be two finite numbers that are not negative")
+        return alpha, beta
 
     def parameters(self, values: Any) -> Any:
         """Return the parameters' values as an array, or None for those described."""
@@ -148,18 +181,20 @@ class Engine:
         """Return the call without options; this is on the path of every microsecond."""
         call = self.ready.get(name)
         if call is None:
-            call = self.ready[name] = self.call(Request(name))
+            checked = self.equations.closed and name in _DYNAMIC
+            call = self.ready[name] = self.call(Request(name, check=checked))
         return call
 
     def call(self, request: Request) -> Call:
         """Return the call of a request, made when first asked for."""
         call = self._calls.get(request)
         if call is None:
-            resolved = request.resolved()
+            resolved = self.resolved(request)
             kernel = self.kernel(resolved)
             arguments = [self.argument(name, size) for name, size in kernel.signature.inputs]
             blame = functools.partial(self.blame, request.function)
-            call = Call(kernel, arguments, kernel.signature.shape, blame)
+            rescue = functools.partial(self.loops.rescue, resolved) if self.equations.closed else None
+            call = Call(kernel, arguments, kernel.signature.shape, blame, rescue)
             self._calls[request] = call
         return call
 
@@ -169,8 +204,10 @@ class Engine:
         if kernel is None:
             if self.plan.nv == 0 and request.function not in _WITHOUT_FREEDOMS:
                 raise StateError(f"{request.function} has no meaning for a system without freedoms")
-            key = f"{_source_key()}|{self.description.fingerprint()}|{request}"
-            defaults = {name: np.zeros(self.plan.nv) for name in _OPTIONAL}
+            key = f"{source_key()}|{self.description.fingerprint()}|{request}"
+            if self.equations.closed:
+                key += self.equations.loop_plan.key(request.formulation)
+            defaults = {"tau": np.zeros(self.plan.nv), "a": np.zeros(self.plan.nv), "t": np.zeros(1)}
             defaults["parameters"] = np.array(self.description.parameter_values, dtype=np.float64)
             signature = self.equations.signature(request)
             kernel = Kernel(key, signature, lambda: self._program(request), self._cache, defaults)
@@ -179,7 +216,7 @@ class Engine:
 
     def _program(self, request: Request) -> Program:
         """Trace a request; dynamics are checked for hinges that move nothing."""
-        if request.function in _DYNAMIC:
+        if request.function in _DYNAMIC and not self.equations.closed:
             self.check_hinges()
         if self.equations.rolls(request):
             return RolledLoops(self.equations.roll(request))
@@ -216,7 +253,7 @@ class Engine:
 
     @functools.cached_property
     def _pivot_function(self) -> Callable[[Array, Array], Array]:
-        request = Request("hinge_inertias").resolved()
+        request = self.resolved(Request("hinge_inertias"))
         signature = self.equations.signature(request)
         count = len(signature.inputs)
         if not self.equations.rolls(request):
@@ -253,6 +290,8 @@ class Engine:
         """Describe an input for checks and messages."""
         if name in ("q", "q0", "q1"):
             return Argument(name, size, self.states.position_label, self.states.quaternions)
+        if name == "t":
+            return Argument(name, size, lambda i: "the time", optional=True)
         if name == "parameters":
             names = [p.name for p in self.description.parameters]
             return Argument(name, size, lambda i: f'parameter "{names[i]}"', optional=True)
@@ -265,12 +304,3 @@ class Engine:
     def given_accelerations(self, a: Any) -> Any:
         """Return accelerations given by joint, or as they are."""
         return self.states.velocities(a) if isinstance(a, Mapping) else a
-
-
-@functools.cache
-def _source_key() -> str:
-    """Return a hash of the package's version and source, on which every trace depends."""
-    digest = hashlib.sha256(__version__.encode())
-    for path in sorted(Path(whippletree.__file__).parent.rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()

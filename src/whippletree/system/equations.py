@@ -6,9 +6,10 @@ wrenches). From a request follow the signature, without any tracing, and the tra
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi as ca
@@ -16,15 +17,22 @@ import numpy as np
 
 from whippletree.errors import StateError
 from whippletree.formulations import articulated, composite, kinematics
+from whippletree.formulations.closing import Closing
+from whippletree.formulations.grips import Fastenings, fastenings
 from whippletree.formulations.rolled import Rolled
 from whippletree.formulations.skeleton import Skeleton, Symbols, column, make_skeleton
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.kernels.signature import Signature
 from whippletree.loops import LoopProgram
 from whippletree.model.description import Description
+from whippletree.system import loop_equations
+from whippletree.system.loop_equations import LoopPlan
 from whippletree.topology import Plan
 
 __all__ = ["FORMULATIONS", "FUNCTIONS", "Equations", "Request", "formulation_name"]
+
+LOOP_FORMULATIONS = ("tree_augmented", "joint_multipliers", "independent_coordinates", "penalty", "absolute")
+"""Formulations of mechanisms with loops."""
 
 FORMULATIONS: dict[str, tuple[str, ...]] = {
     "forward_dynamics": ("articulated", "composite"),
@@ -41,7 +49,8 @@ FORMULATIONS: dict[str, tuple[str, ...]] = {
 ROLL_FROM = 48
 """From this many nodes on, functions are loops over the nodes rather than one straight line."""
 
-_SOLVED = frozenset({"forward_dynamics", "driving_forces", "reactions"})
+_SOLVED = frozenset({"forward_dynamics", "driving_forces", "reactions", "closure_efforts"})
+_OF_LOOPS = frozenset({"motion_basis", "self_stresses", "closure_efforts"})
 _ONLY_UNROLLED = frozenset({"jacobian", "integrate", "difference", "coordinate_rates"})
 
 
@@ -53,18 +62,8 @@ class Request:
     formulation: str = "auto"
     frame: str = ""
     wrenches: tuple[str, ...] = ()
-
-    def resolved(self) -> Request:
-        """Return the request with `auto` decided."""
-        choices = FORMULATIONS.get(self.function)
-        if choices is None:
-            return Request(self.function, "kinematics", self.frame, self.wrenches)
-        if self.formulation == "auto":
-            return Request(self.function, choices[0], self.frame, self.wrenches)
-        if self.formulation not in choices:
-            known = ", ".join(f'"{name}"' for name in ("auto", *choices))
-            raise StateError(f'formulation "{self.formulation}" cannot give {self.function}; choose one of {known}')
-        return self
+    check: bool = False
+    baumgarte: tuple[float, float] = (0.0, 0.0)
 
 
 def formulation_name(formulation: Any) -> str:
@@ -84,7 +83,63 @@ class Equations:
     def __init__(self, description: Description, plan: Plan) -> None:
         self.description, self.plan = description, plan
         self._skeletons: dict[bool, Skeleton] = {}
+        self._fastenings: dict[bool, Fastenings] = {}
         self.prescribed = any(use.prescribed for use in description.joints)
+        self.closed = bool(plan.cuts or description.closures)
+        self.loops: LoopPlan | None = None
+
+    def formulations(self, function: str) -> tuple[str, ...]:
+        """Return the formulations that can answer, best first; `auto` takes the first of those of a tree."""
+        if self.closed and function in _SOLVED:
+            return LOOP_FORMULATIONS
+        return FORMULATIONS.get(function, ())
+
+    def resolved(self, request: Request, auto: Callable[[], str]) -> Request:
+        """Return the request with its formulation decided; `auto()` decides for loops."""
+        choices = self.formulations(request.function)
+        if not choices:
+            return replace(request, formulation="kinematics")
+        if request.formulation == "auto":
+            return replace(request, formulation=auto() if choices is LOOP_FORMULATIONS else choices[0])
+        if request.formulation not in choices:
+            known = ", ".join(f'"{name}"' for name in ("auto", *choices))
+            what = f"{request.function} of a mechanism with loops" if self.closed else request.function
+            raise StateError(f'formulation "{request.formulation}" cannot give {what}; choose one of {known}')
+        return request
+
+    def fastenings(self, *, weld: bool = True) -> Fastenings:
+        """Return what the closures hold on to."""
+        if weld not in self._fastenings:
+            self._fastenings[weld] = fastenings(self.description, self.plan, self.skeleton(weld=weld))
+        return self._fastenings[weld]
+
+    def closing(self, symbols: Mapping[str, ca.SX] | None = None, *, weld: bool = True, kept: bool = True) -> Closing:
+        """Return the closures over these symbols, with the rows that the numeric plan keeps or with all."""
+        held = self.fastenings(weld=weld)
+        keep = self.loop_plan.keep if kept else tuple(tuple(range(f.closure.n_rows)) for f in held.all)
+        x = symbols or {}
+        none = ca.SX.zeros(self.plan.nv)
+        q = x.get("q", ca.SX.zeros(self.plan.nq))
+        return Closing(held, keep, q, x.get("v", none), x.get("a", none), x.get("t", ca.SX(0)))
+
+    @property
+    def loop_plan(self) -> LoopPlan:
+        """What numbers decided about the loops."""
+        if self.loops is None:
+            raise StateError("the loops have not been analysed")
+        return self.loops
+
+    @functools.cached_property
+    def prescribed_mask(self) -> list[bool]:
+        """Which freedoms are prescribed."""
+        return [use.prescribed for use in self.description.joints for _ in range(use.joint.nv)]
+
+    def prescribed_only(self, x: dict[str, ca.SX]) -> dict[str, ca.SX]:
+        """Return the symbols with the accelerations of free hinges set to zero."""
+        if "a" not in x:
+            return x
+        a = ca.vertcat(*(x["a"][i] if given else 0 for i, given in enumerate(self.prescribed_mask)))
+        return {**x, "a": ca.densify(ca.SX(a))}
 
     def skeleton(self, *, weld: bool = True) -> Skeleton:
         """Return the nodes' constants, with welded bodies as one node or not."""
@@ -99,10 +154,12 @@ class Equations:
         nq, nv = self.plan.nq, self.plan.nv
         size = {"q": nq, "q0": nq, "q1": nq, "v": nv, "tau": nv, "a": nv, "dv": nv}
         names = list(FUNCTIONS[request.function].inputs)
-        if self.prescribed and request.function in ("forward_dynamics", "driving_forces", "reactions"):
+        if self.prescribed and request.function in _SOLVED:
             names.append("a")
         inputs = [(name, size[name]) for name in names]
         inputs += [(f"wrench on {name}", 6) for name in request.wrenches]
+        if self.timed(request):
+            inputs.append(("t", 1))
         if self.description.parameters:
             inputs.append(("parameters", len(self.description.parameters)))
         shape = self._shape(request.function)
@@ -116,12 +173,20 @@ class Equations:
         ]
         return Signature(tuple(inputs), outputs, shape, tuple(quaternions))
 
+    def timed(self, request: Request) -> bool:
+        """Tell whether the time is an input."""
+        return self.description.timed and (request.function in _SOLVED or request.function in _OF_LOOPS)
+
     def _shape(self, function: str) -> tuple[int, ...]:
         """Return the shape of a function's result for one state."""
         size = {"nq": self.plan.nq, "nv": self.plan.nv, "nj": len(self.description.joints)}
         shape = FUNCTIONS[function].shape
         if "nn" in shape:  # apart, for the others need no skeleton, which takes time
             size["nn"] = len(self.skeleton().bones)
+        if function in _OF_LOOPS:
+            kept = sum(len(rows) for rows in self.loop_plan.keep)
+            size["nf"] = len(self.loop_plan.choice.independent)
+            size["nm"], size["nr"] = kept, self.fastenings().n_rows - kept
         return tuple(size[s] if isinstance(s, str) else s for s in shape)
 
     # ------------------------------------------------------------------ traces
@@ -130,7 +195,8 @@ class Equations:
         """Return a request's function over symbols."""
         signature = self.signature(request)
         symbols = {name: ca.SX.sym(name.replace(" ", "_"), size) for name, size in signature.inputs}
-        output: Any = ca.vec(FUNCTIONS[request.function].trace(self, request, symbols))
+        of_loops = loop_equations.TRACES.get(request.function) if self.closed else None
+        output: Any = ca.vec((of_loops or FUNCTIONS[request.function].trace)(self, request, symbols))
         inputs = [symbols[name] for name, _ in signature.inputs]
         if "parameters" in symbols:
             named = ca.vertcat(*(p.symbol for p in self.description.parameters))
@@ -143,6 +209,8 @@ class Equations:
 
     def rolls(self, request: Request) -> bool:
         """Tell whether a request is answered by loops: it is for large models, where there is such a form."""
+        if self.closed and (request.function in _SOLVED or request.function in _OF_LOOPS):
+            return False
         if request.function in _ONLY_UNROLLED or (request.formulation == "composite" and request.function in _SOLVED):
             return False
         if self.large and request.frame and self.skeleton().where[request.frame][0] < 0:
@@ -239,7 +307,7 @@ Trace = Callable[[Any, Request, dict[str, ca.SX]], Any]
 
 def _forward_dynamics(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     if request.formulation == "composite":
-        return composite.forward_dynamics(eq.walk(_prescribed_only(eq, x)))
+        return composite.forward_dynamics(eq.walk(eq.prescribed_only(x)))
     return articulated.forward_dynamics(eq.walk(x))
 
 
@@ -248,7 +316,7 @@ def _driving_forces(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
         return articulated.driving_forces(eq.walk(x))
     a = _forward_dynamics(eq, request, x)
     needed = composite.inverse_dynamics(eq.walk({**x, "a": a}))
-    mask = _prescribed_mask(eq)
+    mask = eq.prescribed_mask
     return ca.vertcat(*(needed[i] if mask[i] else x["tau"][i] for i in range(eq.plan.nv)))
 
 
@@ -257,18 +325,6 @@ def _reactions(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
         return articulated.reactions(eq.walk(x, weld=False))
     a = _forward_dynamics(eq, request, x)
     return composite.reactions(eq.walk({**x, "a": a}, weld=False))
-
-
-def _prescribed_mask(eq: Any) -> list[bool]:
-    return [use.prescribed for use in eq.description.joints for _ in range(use.joint.nv)]
-
-
-def _prescribed_only(eq: Any, x: dict[str, ca.SX]) -> dict[str, ca.SX]:
-    """Return the symbols with the accelerations of free hinges set to zero."""
-    if "a" not in x:
-        return x
-    a = ca.vertcat(*(x["a"][i] if given else 0 for i, given in enumerate(_prescribed_mask(eq))))
-    return {**x, "a": ca.densify(ca.SX(a))}
 
 
 def _inverse_dynamics(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
@@ -378,6 +434,9 @@ FUNCTIONS: dict[str, _Function] = {
     "energy": _Function(("q", "v"), "energy", (2,), _energy),
     "momentum": _Function(("q", "v"), "momentum", (6,), _momentum),
     "center_of_mass": _Function(("q",), "center of mass", (3,), _center_of_mass),
+    "motion_basis": _Function(("q",), "motions", ("nv", "nf"), loop_equations.motion_basis),
+    "self_stresses": _Function(("q",), "reactions", ("nj", 6, "nr"), loop_equations.self_stresses),
+    "closure_efforts": _Function(("q", "v", "tau"), "multipliers", ("nm",), loop_equations.closure_efforts),
     "coordinate_rates": _Function(("q", "v"), "rates", ("nq",), _joint_wise("rates")),
     "integrate": _Function(("q", "dv"), "q", ("nq",), _joint_wise("integrate")),
     "difference": _Function(("q0", "q1"), "displacement", ("nv",), _joint_wise("difference")),

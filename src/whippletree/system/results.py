@@ -68,21 +68,28 @@ class Reaction:
 
 
 class Reactions(Mapping[str, Reaction]):
-    """The reactions of all joints, by name.
+    """The reactions of all joints, by name; `shared` names the joints among which redundancy leaves them open.
 
     >>> r = Reactions(("A",), np.zeros((1, 6)))
     >>> r["A"].force.tolist()
     [0.0, 0.0, 0.0]
     """
 
-    def __init__(self, names: tuple[str, ...], wrenches: Array) -> None:
+    def __init__(self, names: tuple[str, ...], wrenches: Array, unique: npt.NDArray[np.bool_] | None = None) -> None:
         self._names, self.wrenches = names, wrenches
+        self.unique = np.ones(wrenches.shape, dtype=bool) if unique is None else unique
         self._index = {name: i for i, name in enumerate(names)}
 
     def __getitem__(self, name: str) -> Reaction:
         if name not in self._index:
             raise StateError(f'there is no joint "{name}"; the joints are {", ".join(self._names)}')
-        return Reaction(self.wrenches[..., self._index[name], :], np.ones(6, dtype=bool))
+        k = self._index[name]
+        return Reaction(self.wrenches[..., k, :], self.unique[..., k, :])
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """The joints some of whose components rigid-body mechanics does not determine: they share them."""
+        return tuple(name for k, name in enumerate(self._names) if not self.unique[..., k, :].all())
 
     def __contains__(self, name: object) -> bool:
         return name in self._index

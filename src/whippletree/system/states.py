@@ -31,11 +31,16 @@ class StateSpace:
 
     def random(self, seed: int | np.random.Generator | None = None) -> Array:
         """Return a random configuration; the same one for the same seed."""
+        rng = self.generator(seed)
+        return np.concatenate([np.zeros(0), *(use.joint.random(rng) for use in self.description.joints)])
+
+    @staticmethod
+    def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
+        """Return the generator of a seed."""
         try:
-            rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
+            return seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
         except Exception:
             raise StateError("the seed must be a whole number of at least 0, or a NumPy generator") from None
-        return np.concatenate([np.zeros(0), *(use.joint.random(rng) for use in self.description.joints)])
 
     def normalize(self, q: Any) -> Array:
         """Return a copy of `q` with every quaternion scaled to unit length."""
@@ -112,6 +117,13 @@ class StateSpace:
     def velocity_label(self, i: int) -> str:
         """Name a velocity."""
         return self._label(i, self.plan.v_slices, "velocity_labels")
+
+    def freedom_name(self, i: int) -> str:
+        """Name a freedom by its joint, and its index there if the joint has several."""
+        for use, where in zip(self.description.joints, self.plan.v_slices, strict=True):
+            if where.start <= i < where.stop:
+                return use.name if use.joint.nv == 1 else f"{use.name}[{i - where.start}]"
+        return ""
 
     def _label(self, i: int, slices: Sequence[slice], labels: str) -> str:
         for use, where in zip(self.description.joints, slices, strict=True):

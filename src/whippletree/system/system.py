@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -18,6 +17,7 @@ from whippletree.kernels.tape import OperationCount, read_tape
 from whippletree.model import Mechanism
 from whippletree.model.description import GROUND, Description
 from whippletree.system.calls import Call, as_array, check_together
+from whippletree.system.closed_calls import ClosedCalls
 from whippletree.system.dense import solve_forward
 from whippletree.system.engine import Engine
 from whippletree.system.equations import Request, formulation_name
@@ -32,7 +32,7 @@ AUTO = "auto"
 Wrenches = Mapping[Any, Any]
 
 
-class System:
+class System(ClosedCalls):
     """A mechanism ready to compute: `system = mechanism.build()`.
 
     Calls take one state `(n,)` or a batch `(..., n)`; a batch is shared among threads (`threads=`, all processors by
@@ -47,19 +47,32 @@ class System:
     True
     """
 
-    def __init__(self, description: Description, *, fold: bool = False) -> None:
-        self._options = {"fold": fold}
+    def __init__(
+        self,
+        description: Description,
+        *,
+        fold: bool = False,
+        guess: Any = None,
+        hold: Any = None,
+        cut: Any = None,
+    ) -> None:
+        self._options = {"fold": fold, "guess": guess, "hold": hold, "cut": cut}
         self.description = description.folded() if fold else description
-        edges = [_Edge(u.name, u.parent, u.child, u.joint.nq, u.joint.nv) for u in description.joints]
-        self.plan: Plan = make_plan([body.name for body in description.bodies], edges)
+        self.plan: Plan = _planned(description, cut)
         self.nq, self.nv = self.plan.nq, self.plan.nv
         self.n_bodies = len(description.bodies)
         self._engine = Engine(self.description, self.plan)
         self._states = self._engine.states
         self._ready = self._engine.ready
+        self._timed = self.description.timed
+        self._closed = self._engine.equations.closed
+        self._q0 = self._neutral_or(guess)
+        self._v0 = np.zeros(self.nv)
+        if self._closed:
+            self._begin(guess, hold)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.description, self._options)
+        return _rebuild, (self.description, {**self._options, "guess": self._q0, "hold": None})
 
     def __repr__(self) -> str:
         return f'System "{self.description.name}": {self.n_bodies} bodies, {self.nv} freedoms'
@@ -78,23 +91,23 @@ class System:
 
     @property
     def q0(self) -> Array:
-        """A configuration to start from: the neutral one.
+        """A configuration to start from: the guess that the system was built with, loops closed; else the neutral one.
 
         >>> s = _pendulum()
         >>> s.q0
         array([0.])
         """
-        return self.neutral()
+        return self._q0.copy()
 
     @property
     def v0(self) -> Array:
-        """Velocities to start from: zero.
+        """Velocities to start from: zero, or what time-dependent closures ask for.
 
         >>> s = _pendulum()
         >>> s.v0
         array([0.])
         """
-        return np.zeros(self.nv)
+        return self._v0.copy()
 
     def q_slice(self, joint: str) -> slice:
         """Return where a joint's coordinates are in `q`.
@@ -148,6 +161,8 @@ class System:
         >>> bool(s.random(7) == s.random(7))
         True
         """
+        if self._closed:
+            return self._random_closed(self._states.generator(seed))
         return self._states.random(seed)
 
     def normalize(self, q: Any) -> Array:
@@ -199,27 +214,32 @@ class System:
         wrenches: Wrenches | None = None,
         parameters: Any = None,
         formulation: str = "auto",
+        baumgarte: Any = None,
+        check: bool = True,
         out: Any = None,
         threads: int | None = None,
     ) -> Array:
         """Return the accelerations (nv) under joint efforts `tau` and wrenches at frames.
 
         At prescribed hinges the acceleration is taken from `a`. `wrenches` maps frames or bodies to [moment; force]
-        at their origin, in ground axes.
+        at their origin, in ground axes. With loops, a state that does not satisfy the closures is refused unless
+        `check=False`; `baumgarte=(alpha, beta)` adds 2 alpha phi' + beta^2 phi to what the closures are driven by
+        (formulation "joint_multipliers").
 
         >>> s = _pendulum()
         >>> s.forward_dynamics([0.0], [0.0]).round(6)
         array([14.715])
         """
-        if a is None and wrenches is None and parameters is None and formulation is AUTO:
+        plain = a is None and wrenches is None and parameters is None and formulation is AUTO and baumgarte is None
+        if plain and check and not self._timed:
             call = self._ready.get("forward_dynamics") or self._engine.at_hand("forward_dynamics")
             result = call.empty() if out is None else out
             if call.entry(result, q, v, tau) == 0:
                 return result
             return call.long_way((q, v, tau), out, threads)
-        if formulation_name(formulation) == "composite" and self._engine.equations.large:
+        if self._dense_composite(formulation):
             return self._dense("forward_dynamics", (q, v, tau), a, wrenches, parameters, out, threads)
-        call, more = self._engine.dynamic("forward_dynamics", formulation, a, wrenches, parameters)
+        call, more = self._dynamic("forward_dynamics", formulation, a, wrenches, parameters, t, check, baumgarte)
         return call.run((q, v, tau, *more), out, threads)
 
     def driving_forces(
@@ -233,6 +253,8 @@ class System:
         wrenches: Wrenches | None = None,
         parameters: Any = None,
         formulation: str = "auto",
+        baumgarte: Any = None,
+        check: bool = True,
         out: Any = None,
         threads: int | None = None,
     ) -> Array:
@@ -242,15 +264,16 @@ class System:
         >>> s.driving_forces([0.0], [0.0], [0.5])  # nothing is prescribed here
         array([0.5])
         """
-        if a is None and wrenches is None and parameters is None and formulation is AUTO:
+        plain = a is None and wrenches is None and parameters is None and formulation is AUTO and baumgarte is None
+        if plain and check and not self._timed:
             call = self._ready.get("driving_forces") or self._engine.at_hand("driving_forces")
             result = call.empty() if out is None else out
             if call.entry(result, q, v, tau) == 0:
                 return result
             return call.long_way((q, v, tau), out, threads)
-        if formulation_name(formulation) == "composite" and self._engine.equations.large:
+        if self._dense_composite(formulation):
             return self._dense("driving_forces", (q, v, tau), a, wrenches, parameters, out, threads)
-        call, more = self._engine.dynamic("driving_forces", formulation, a, wrenches, parameters)
+        call, more = self._dynamic("driving_forces", formulation, a, wrenches, parameters, t, check, baumgarte)
         return call.run((q, v, tau, *more), out, threads)
 
     def reactions(
@@ -264,6 +287,8 @@ class System:
         wrenches: Wrenches | None = None,
         parameters: Any = None,
         formulation: str = "auto",
+        baumgarte: Any = None,
+        check: bool = True,
         frame: Any = GROUND,
         threads: int | None = None,
     ) -> Reactions:
@@ -276,17 +301,20 @@ class System:
         >>> s.reactions([0.0], [0.0])["hinge"].force.round(3)  # a falling rod weighs a quarter
         array([0.   , 0.   , 4.905])
         """
-        if formulation_name(formulation) == "composite" and self._engine.equations.large:
+        if self._dense_composite(formulation):
             wrenches_out = self._dense("reactions", (q, v, tau), a, wrenches, parameters, None, threads)
         else:
-            call, more = self._engine.dynamic("reactions", formulation, a, wrenches, parameters)
+            call, more = self._dynamic("reactions", formulation, a, wrenches, parameters, t, check, baumgarte)
             wrenches_out = call.run((q, v, tau, *more), None, threads)
         name = self._engine.place_name(frame)
-        if name != GROUND:
-            R = self.pose(q, name, parameters=parameters)[..., None, :3, :3]
+        R = None if name == GROUND else self.pose(q, name, parameters=parameters)[..., None, :3, :3]
+        unique = None
+        if self._closed and self.redundancy:
+            wrenches_out, unique = self._shared(wrenches_out, q, R, t, parameters)
+        if R is not None:
             pairs = wrenches_out.reshape(*wrenches_out.shape[:-1], 2, 3)
             wrenches_out = np.einsum("...ji,...kj->...ki", R, pairs).reshape(wrenches_out.shape)
-        return Reactions(self.joint_names, wrenches_out)
+        return Reactions(self.joint_names, wrenches_out, unique)
 
     def inverse_dynamics(
         self,
@@ -294,19 +322,27 @@ class System:
         v: Any,
         a: Any = None,
         *,
+        actuators: Any = None,
         t: float = 0.0,
         wrenches: Wrenches | None = None,
         parameters: Any = None,
         formulation: str = "auto",
+        check: bool = True,
         out: Any = None,
         threads: int | None = None,
     ) -> Array:
         """Return the joint efforts (nv) for accelerations `a`.
 
+        With loops, or with `actuators`, only those joints act (names, or (name, index) pairs; all joints by default).
+        If there are more of them than freedoms, the efforts of least norm are returned; if there are too few for the
+        motion, it is refused.
+
         >>> s = _pendulum()
         >>> s.inverse_dynamics([0.0], [0.0], [0.0]).round(6)
         array([-9.81])
         """
+        if self._closed or actuators is not None:
+            return self._actuated(q, v, a, actuators, t, wrenches, parameters, formulation, check, out, threads)
         if wrenches is None and parameters is None and formulation is AUTO:
             call = self._ready.get("inverse_dynamics") or self._engine.at_hand("inverse_dynamics")
             result = call.empty() if out is None else out
@@ -587,6 +623,26 @@ class System:
             return result if out is None else out
         return self._engine.call(Request("wrench_efforts", "auto", "", (name,))).run(given, out)
 
+    def _dense_composite(self, formulation: Any) -> bool:
+        """Tell whether the composite formulation is too large to be traced whole."""
+        named = formulation_name(formulation) == "composite"
+        return named and self._engine.equations.large and not self._closed
+
+    def _dynamic(
+        self,
+        name: str,
+        formulation: str,
+        a: Any,
+        wrenches: Wrenches | None,
+        parameters: Any,
+        t: float,
+        check: bool,
+        baumgarte: Any,
+    ) -> tuple[Call, tuple[Any, ...]]:
+        """Return the call of a function that solves the equations of motion, and its further inputs."""
+        checked = bool(check) and self._closed
+        return self._engine.dynamic(name, formulation, a, wrenches, parameters, t=t, check=checked, baumgarte=baumgarte)
+
     def _plain(self, name: str, values: tuple[Any, ...], parameters: Any) -> Array:
         given = self._engine.parameters(parameters)
         if given is None:
@@ -612,17 +668,6 @@ class System:
         return value
 
 
-@dataclass(frozen=True)
-class _Edge:
-    """A joint as the plan sees it."""
-
-    name: str
-    parent: str
-    child: str
-    nq: int
-    nv: int
-
-
 @functools.cache
 def _pendulum() -> System:
     """Return the system of the examples: the pendulum that the docstring of `System` builds.
@@ -633,6 +678,45 @@ def _pendulum() -> System:
     m = Mechanism("pendulum")
     m.revolute("hinge", m.ground, m.body("rod", rod(length=1.0, mass=2.0, axis="x")), axis="y")
     return m.build()
+
+
+def _planned(description: Description, cut: Any) -> Plan:
+    """Return the plan of a mechanism."""
+    names = [use.name for use in description.joints]
+    edges = [_Edge(u.name, u.parent, u.child, u.joint.nq, u.joint.nv, u.prescribed) for u in description.joints]
+    closures = [
+        _Closing(
+            use.name,
+            tuple(body for body, _ in use.sides) + ((GROUND,) if use.closure.absolute else ()),
+            tuple(names.index(joint) for joint, _ in use.coordinates),
+            use.closure.n_rows,
+        )
+        for use in description.closures
+    ]
+    if isinstance(cut, str) or not (cut is None or isinstance(cut, Iterable)):
+        raise StateError("cut= must list the joints to be cut")
+    insisted = [str(getattr(joint, "name", joint)) for joint in cut or ()]
+    return make_plan([body.name for body in description.bodies], edges, closures=closures, cut=insisted)
+
+
+class _Edge(NamedTuple):
+    """A joint as the plan sees it."""
+
+    name: str
+    parent: str
+    child: str
+    nq: int
+    nv: int
+    prescribed: bool
+
+
+class _Closing(NamedTuple):
+    """A closure as the plan sees it."""
+
+    name: str
+    bodies: tuple[str, ...]
+    joints: tuple[int, ...]
+    rows: int
 
 
 def _rebuild(description: Description, options: dict[str, Any]) -> System:

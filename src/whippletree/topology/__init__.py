@@ -1,5 +1,7 @@
-"""What follows from the graph of bodies and joints alone: the spanning tree and every index range."""
+"""What follows from the graph of bodies and joints alone: the spanning tree, the loops and every index range."""
 
-from whippletree.topology.plan import Plan, PlanNode, make_plan
+from whippletree.topology.graph import GROUND, Closing, Edge, PlanNode
+from whippletree.topology.loops import Cut, Group, Loop
+from whippletree.topology.plan import Plan, make_plan
 
-__all__ = ["Plan", "PlanNode", "make_plan"]
+__all__ = ["GROUND", "Closing", "Cut", "Edge", "Group", "Loop", "Plan", "PlanNode", "make_plan"]

@@ -1,1 +1,28 @@
-"""What closes a loop: the constraint equations of cut joints will live here, one type per file."""
+"""What closes a loop: cut joints, rods, couplings and what a user writes. One type per file."""
+
+from whippletree.elements.closures.base import Closure, Rows, Side
+from whippletree.elements.closures.basic import d1, d2, s, ss
+from whippletree.elements.closures.coupling import Coupling
+from whippletree.elements.closures.declared import DeclaredClosure
+from whippletree.elements.closures.distance import Distance
+from whippletree.elements.closures.expression import Expression
+from whippletree.elements.closures.joint import JointClosure
+from whippletree.elements.closures.relative import joint_rates, pose_error, relative_motion
+
+__all__ = [
+    "Closure",
+    "Coupling",
+    "DeclaredClosure",
+    "Distance",
+    "Expression",
+    "JointClosure",
+    "Rows",
+    "Side",
+    "d1",
+    "d2",
+    "joint_rates",
+    "pose_error",
+    "relative_motion",
+    "s",
+    "ss",
+]

@@ -1,0 +1,98 @@
+"""The four basic functions that joints and rods are closed with (Kang and Yoon, tables 1 to 4).
+
+Each holds between two frames, side 0 (the paper's body i) and side 1 (its body j). Letters, as in table 3:
+
+    a_i, a_j    axes fixed on the two sides, in base axes
+    p_i, p_j    their origins
+    p_ij        p_j - p_i, the vector between the origins
+    w_i, w_j    angular velocities
+
+    function    residual phi                 phi' = D_i [w_i; u_i] + D_j [w_j; u_j]
+    d1          a_i . a_j                    (a_i x a_j) . (w_i - w_j)
+    d2          a_i . p_ij                   (a_i x p_ij) . w_i + a_i . (u_j - u_i)
+    s           p_j - p_i                    u_j - u_i
+    ss          (p_ij . p_ij - l^2) / 2 l    p_ij / l . (u_j - u_i)
+
+The paper states the rows on the velocity of the body point at the origin of the base; here they are on the velocity
+u of the side's own origin, as the contract has it. `bias` is what differentiating phi' once more leaves beside the
+accelerations (table 4 with its sign turned), exact also where phi and phi' are not zero. The residual of `ss` is
+scaled so that its multiplier is the force in the rod.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from whippletree.elements.closures.base import Rows, Side
+from whippletree.spatial.orientation import IDENTITY, Direction
+from whippletree.spatial.scalars import Scalar
+from whippletree.spatial.vectors import cross
+
+__all__ = ["X", "Y", "Z", "d1", "d2", "s", "ss"]
+
+X, Y, Z = IDENTITY
+
+
+def d1(a: Direction, b: Direction, sides: tuple[Side, ...]) -> Rows:
+    """Keep axis `a` of side 0 orthogonal to axis `b` of side 1; the row transmits a moment about a x b.
+
+    >>> rest = Side(ca.SX.eye(3), ca.SX.zeros(3), ca.SX.zeros(3), ca.SX.zeros(3))
+    >>> d1(X, Y, (rest, rest)).D[0][0, 2]
+    SX(1)
+    """
+    i, j = sides
+    a_i, a_j = i.R @ ca.SX(a), j.R @ ca.SX(b)
+    n = cross(a_i, a_j)
+    dn = cross(cross(i.w, a_i), a_j) + cross(a_i, cross(j.w, a_j))
+    D = ca.densify(ca.horzcat(n.T, ca.SX.zeros(1, 3)))
+    return _rows(ca.dot(a_i, a_j), D, -D, ca.dot(dn, i.w - j.w))
+
+
+def d2(a: Direction, sides: tuple[Side, ...]) -> Rows:
+    """Keep axis `a` of side 0 orthogonal to the vector between the origins; the row transmits a force along a.
+
+    >>> rest = Side(ca.SX.eye(3), ca.SX.zeros(3), ca.SX.zeros(3), ca.SX.zeros(3))
+    >>> d2(X, (rest, rest)).D[1][0, 3]
+    SX(1)
+    """
+    i, j = sides
+    a_i, p_ij, u_ij = i.R @ ca.SX(a), j.p - i.p, j.u - i.u
+    da = cross(i.w, a_i)
+    on_i = ca.horzcat(cross(a_i, p_ij).T, -a_i.T)
+    on_j = ca.horzcat(ca.SX.zeros(1, 3), a_i.T)
+    # (a x p)' . w + a' . u_ij, where (a x u_ij) . w is a' . u_ij once more
+    bias = ca.dot(cross(da, p_ij), i.w) + 2 * ca.dot(da, u_ij)
+    return _rows(ca.dot(a_i, p_ij), on_i, on_j, bias)
+
+
+def s(sides: tuple[Side, ...]) -> Rows:
+    """Keep the origins together: three rows, each transmitting a force along an axis of the base.
+
+    >>> rest = Side(ca.SX.eye(3), ca.SX.zeros(3), ca.SX.zeros(3), ca.SX.zeros(3))
+    >>> s((rest, rest)).D[1].shape
+    (3, 6)
+    """
+    i, j = sides
+    D = ca.densify(ca.horzcat(ca.SX.zeros(3, 3), ca.SX.eye(3)))
+    return _rows(j.p - i.p, -D, D, ca.SX.zeros(3))
+
+
+def ss(length: Scalar, sides: tuple[Side, ...]) -> Rows:
+    """Keep the origins at a distance `length`; the multiplier is the force that pushes them apart.
+
+    >>> rest = Side(ca.SX.eye(3), ca.SX.zeros(3), ca.SX.zeros(3), ca.SX.zeros(3))
+    >>> ss(2.0, (rest, rest._replace(p=ca.SX([2, 0, 0])))).phi
+    SX(0)
+    """
+    i, j = sides
+    p_ij, u_ij = j.p - i.p, j.u - i.u
+    on_j = ca.densify(ca.horzcat(ca.SX.zeros(1, 3), p_ij.T / length))
+    phi = (ca.dot(p_ij, p_ij) - length * length) / (2 * length)
+    return _rows(phi, -on_j, on_j, ca.dot(u_ij, u_ij) / length)
+
+
+def _rows(phi: ca.SX, on_i: ca.SX, on_j: ca.SX, bias: ca.SX) -> Rows:
+    """Return rows on two sides that depend on no joint coordinate and not on time."""
+    m = phi.shape[0]
+    parts = (ca.densify(on_i), ca.densify(on_j))
+    return Rows(ca.densify(phi), parts, ca.SX(m, 0), ca.SX.zeros(m), ca.densify(bias))

@@ -1,0 +1,99 @@
+"""The motion of one side in the other, as a joint's coordinates see it.
+
+Side 0 is the joint's frame on its parent, side 1 that on its child. Letters: R, p, w, u of a side; d = p_1 - p_0;
+H and a the joint map and its bias; x, v the joint's configuration and velocities.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from whippletree.elements.closures.base import Rows, Side
+from whippletree.elements.joints import Joint
+from whippletree.spatial import cross, factor, quaternion_log, skew, solve_factored, stack
+
+__all__ = ["joint_rates", "pose_error", "relative_motion"]
+
+
+def relative_motion(sides: tuple[Side, ...]) -> Rows:
+    """Return the six rows of the child side's motion in the parent side, in the child side's axes.
+
+    With them, H v = sum D [w; u] and H v' + a = sum D [w'; u'] + bias, for a joint that the two sides agree with.
+    The rows are of velocities: their phi is zeros.
+
+    >>> rest = Side(ca.SX.eye(3), ca.SX.zeros(3), ca.SX.zeros(3), ca.SX.zeros(3))
+    >>> relative_motion((rest, rest)).D[1].shape
+    (6, 6)
+    """
+    parent, child = sides
+    back, d = child.R.T, child.p - parent.p
+    w, u = child.w - parent.w, child.u - parent.u - cross(parent.w, d)
+    zero = ca.SX.zeros(3, 3)
+    on_parent = ca.blockcat([[-back, zero], [back @ skew(d), -back]])
+    on_child = ca.blockcat([[back, zero], [zero, back]])
+    # the acceleration that the parent's turning brings: w_0 x w, w_0 x (w_0 x d) + 2 w_0 x u
+    turning = cross(parent.w, cross(parent.w, d) + 2 * u)
+    bias = stack(-(back @ cross(parent.w, w)), -(back @ turning))
+    parts = (ca.densify(on_parent), ca.densify(on_child))
+    return Rows(ca.SX.zeros(6), parts, ca.SX(6, 0), ca.SX.zeros(6), bias)
+
+
+def pose_error(joint: Joint, x: ca.SX, sides: tuple[Side, ...]) -> ca.SX:
+    """Return by how much the child side misses where the joint puts it: rotation vector and translation (6).
+
+    It is in the child side's axes, and zero only where the poses agree: half a turn off counts as pi.
+
+    >>> from whippletree.elements.joints import Fixed
+    >>> rest = Side(ca.SX.eye(3), ca.SX.zeros(3), ca.SX.zeros(3), ca.SX.zeros(3))
+    >>> pose_error(Fixed(), ca.SX.zeros(0), (rest, rest._replace(p=ca.SX([1, 0, 0]))))[3]
+    SX(1)
+    """
+    parent, child = sides
+    shift = joint.shift(x)
+    R, p = parent.R @ shift.rotation(), parent.p + parent.R @ shift.position()
+    return stack(quaternion_log(_quaternion(R.T @ child.R)), child.R.T @ (child.p - p))
+
+
+def joint_rates(joint: Joint, x: ca.SX, v: ca.SX, sides: tuple[Side, ...]) -> Rows:
+    """Return the rows that give a joint's velocities and accelerations from the motion of its sides.
+
+    v = sum D [w; u] and v' = sum D [w'; u'] + bias, with D = (H^T H)^-1 H^T of the relative motion's; phi is zeros.
+
+    >>> from whippletree.elements.joints import Revolute
+    >>> rest = Side(ca.SX.eye(3), ca.SX.zeros(3), ca.SX.zeros(3), ca.SX.zeros(3))
+    >>> joint_rates(Revolute(), ca.SX([1, 0]), ca.SX(0), (rest, rest)).D[1][0, 2]
+    SX(1)
+    """
+    motion, N = relative_motion(sides), _left_inverse(joint.joint_map(x))
+    bias = N @ (motion.bias - joint.joint_bias(x, v))
+    n = joint.nv
+    parts = tuple(ca.densify(N @ D) for D in motion.D)
+    return Rows(ca.SX.zeros(n), parts, ca.SX(n, 0), ca.SX.zeros(n), ca.densify(bias))
+
+
+def _left_inverse(H: ca.SX) -> ca.SX:
+    """Return (H^T H)^-1 H^T."""
+    if H.shape[1] == 0:
+        return ca.SX(0, 6)
+    return solve_factored(factor(ca.densify(H.T @ H)), ca.densify(H.T))
+
+
+def _quaternion(R: ca.SX) -> ca.SX:
+    """Return a unit quaternion e of a rotation matrix, of either sign.
+
+    The entries of R give 4 e e^T; its column with the largest diagonal entry is far from zero and parallel to e.
+    """
+    t = R[0, 0] + R[1, 1] + R[2, 2]
+    x, y, z = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
+    xy, xz, yz = R[0, 1] + R[1, 0], R[0, 2] + R[2, 0], R[1, 2] + R[2, 1]
+    columns = (
+        ca.vertcat(1 + t, x, y, z),
+        ca.vertcat(x, 1 + 2 * R[0, 0] - t, xy, xz),
+        ca.vertcat(y, xy, 1 + 2 * R[1, 1] - t, yz),
+        ca.vertcat(z, xz, yz, 1 + 2 * R[2, 2] - t),
+    )
+    best, size = columns[0], columns[0][0]
+    for k in range(1, 4):
+        larger = columns[k][k] > size
+        best, size = ca.if_else(larger, columns[k], best), ca.if_else(larger, columns[k][k], size)
+    return best / ca.norm_2(best)

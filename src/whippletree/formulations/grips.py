@@ -1,0 +1,139 @@
+"""Where closures take hold of the nodes: constants, made from a description, its plan and its skeleton."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+
+from whippletree.elements.closures import Closure, JointClosure
+from whippletree.elements.closures.drive import JointDrive
+from whippletree.elements.joints import Joint
+from whippletree.formulations.skeleton import Skeleton, column, tidy
+from whippletree.model.description import Description, JointUse
+from whippletree.spatial import Placement
+from whippletree.topology import Plan
+
+__all__ = ["Coordinate", "CutJoint", "Fastening", "Fastenings", "Grip", "fastenings"]
+
+
+@dataclass(frozen=True)
+class Grip:
+    """A frame on a node (-1 is the ground)."""
+
+    node: int
+    rotation: ca.SX
+    point: ca.SX
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """A joint coordinate that a closure depends on: of a node, or of a cut joint; where in v, and in the joint."""
+
+    node: int | None
+    cut: int | None
+    q: int
+    v: int
+    component: int
+
+
+@dataclass(frozen=True)
+class CutJoint:
+    """A joint that is not in the tree: its two grips (described parent, described child), where its numbers are."""
+
+    use: JointUse
+    grips: tuple[Grip, Grip]
+    base: int
+    q: slice
+    v: slice
+
+    @property
+    def joint(self) -> Joint:
+        """The joint."""
+        return self.use.joint
+
+
+@dataclass(frozen=True)
+class Fastening:
+    """A closure and what it holds on to.
+
+    `cut` is the index of the cut joint that it closes, `driven` that of the prescribed cut joint that it drives.
+    """
+
+    name: str
+    closure: Closure
+    grips: tuple[Grip, ...]
+    base: int
+    coordinates: tuple[Coordinate, ...]
+    cut: int | None = None
+    driven: int | None = None
+
+
+@dataclass(frozen=True)
+class Fastenings:
+    """All closures (those of cut joints first, then the drives of prescribed ones), and the cut joints."""
+
+    all: tuple[Fastening, ...]
+    cuts: tuple[CutJoint, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows of all closures."""
+        return sum(f.closure.n_rows for f in self.all)
+
+
+def fastenings(description: Description, plan: Plan, skeleton: Skeleton) -> Fastenings:
+    """Return the closures of cut joints and those described, in the nodes' frames."""
+    cuts = tuple(_cut(description, plan, skeleton, cut.joint) for cut in plan.cuts)
+    of_cuts = [Fastening(c.use.name, JointClosure(c.joint), c.grips, c.base, (), k) for k, c in enumerate(cuts)]
+    drives = [
+        Fastening(c.use.name, JointDrive(c.joint), c.grips, c.base, (), None, k)
+        for k, c in enumerate(cuts)
+        if c.use.prescribed
+    ]
+    described = []
+    for use in description.closures:
+        grips = tuple(_grip(skeleton, body, placement) for body, placement in use.sides)
+        base = -1 if use.closure.absolute or not grips else _base(skeleton, [g.node for g in grips])
+        coordinates = tuple(_coordinate(description, plan, skeleton, cuts, *c) for c in use.coordinates)
+        described.append(Fastening(use.name, use.closure, grips, base, coordinates))
+    return Fastenings((*of_cuts, *drives, *described), cuts)
+
+
+def _cut(description: Description, plan: Plan, skeleton: Skeleton, joint: int) -> CutJoint:
+    use = description.joints[joint]
+    grips = (_grip(skeleton, use.parent, use.on_parent), _grip(skeleton, use.child, use.on_child))
+    base = _base(skeleton, [g.node for g in grips])
+    return CutJoint(use, grips, base, plan.q_slices[joint], plan.v_slices[joint])
+
+
+def _grip(skeleton: Skeleton, body: str, placement: Placement) -> Grip:
+    index, in_node = skeleton.where[body]
+    placed = tidy(in_node @ placement)
+    return Grip(index, ca.SX(ca.DM(placed.rotation)), column(placed.point))
+
+
+def _coordinate(
+    description: Description, plan: Plan, skeleton: Skeleton, cuts: Sequence[CutJoint], name: str, component: int
+) -> Coordinate:
+    index = [use.name for use in description.joints].index(name)
+    q, v = plan.q_slices[index].start + component, plan.v_slices[index].start + component
+    for k, cut in enumerate(cuts):
+        if cut.use.name == name:
+            return Coordinate(None, k, q, v, component)
+    node = next(k for k, bone in enumerate(skeleton.bones) if bone.use.name == name)
+    return Coordinate(node, None, q, v, component)
+
+
+def _base(skeleton: Skeleton, nodes: Sequence[int]) -> int:
+    """Return the nearest node that all of these hang on, or are; -1 for the ground."""
+    common: list[int] | None = None
+    for node in nodes:
+        way, k = [], node
+        while k >= 0:
+            way.append(k)
+            k = skeleton.bones[k].parent
+        way.reverse()
+        common = way if common is None else [a for a, b in zip(common, way, strict=False) if a == b]
+    return common[-1] if common else -1

@@ -1,0 +1,68 @@
+"""The symbols that a mechanism hands out for expressions: coordinates, rates, places and time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import casadi as ca
+
+from whippletree.elements.closures import Side
+
+__all__ = ["Coordinate", "Symbols"]
+
+
+class Coordinate(NamedTuple):
+    """A joint coordinate and its rate."""
+
+    q: ca.SX
+    v: ca.SX
+
+
+class Symbols:
+    """The symbols handed out so far: each place and each coordinate has its own, always the same.
+
+    >>> known = Symbols()
+    >>> known.coordinate("A", 0).q
+    SX(A)
+    >>> known.coordinate("A", 1).v, known.place("tip").p[0]
+    (SX(rate of A[1]), SX(position of tip_0))
+    """
+
+    def __init__(self) -> None:
+        self.time = ca.SX.sym("t")
+        self._coordinates: dict[tuple[str, int], Coordinate] = {}
+        self._places: dict[str, Side] = {}
+
+    def coordinate(self, joint: str, index: int) -> Coordinate:
+        """Return the symbols of a joint coordinate."""
+        key = joint, index
+        if key not in self._coordinates:
+            name = f"{joint}[{index}]" if index else joint
+            self._coordinates[key] = Coordinate(ca.SX.sym(name), ca.SX.sym(f"rate of {name}"))
+        return self._coordinates[key]
+
+    def place(self, name: str) -> Side:
+        """Return the symbols of a body's or frame's pose and velocity."""
+        if name not in self._places:
+            self._places[name] = Side(
+                ca.SX.sym(f"rotation of {name}", 3, 3),
+                ca.SX.sym(f"position of {name}", 3),
+                ca.SX.sym(f"angular velocity of {name}", 3),
+                ca.SX.sym(f"velocity of {name}", 3),
+            )
+        return self._places[name]
+
+    def coordinates_among(self, found: Iterable[int]) -> list[tuple[str, int]]:
+        """Return the coordinates of which a symbol is among these, given by their hashes."""
+        hashes = set(found)
+        return [key for key, symbols in self._coordinates.items() if not hashes.isdisjoint(map(hash, symbols))]
+
+    def places_among(self, found: Iterable[int]) -> list[str]:
+        """Return the places of which a symbol is among these, given by their hashes."""
+        hashes = set(found)
+        return [name for name, side in self._places.items() if not hashes.isdisjoint(_hashes(side))]
+
+
+def _hashes(parts: Iterable[ca.SX]) -> set[int]:
+    return {hash(symbol) for part in parts for symbol in ca.symvar(part)}

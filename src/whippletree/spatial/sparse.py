@@ -1,0 +1,231 @@
+"""Sparse factorisations over symbols: entries that are zero while tracing are never touched.
+
+Matrices are given by their entries, rows and columns may be named by anything, and the order of elimination is the
+caller's: tracing cannot choose pivots. Every factor keeps its pivots relative to what stood there before elimination:
+a small one says that the order, or the matrix itself, is bad at this state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+import casadi as ca
+
+__all__ = ["Column", "SparseLU", "SymmetricFactor", "factor_lu", "factor_symmetric", "minimum_degree", "smallest"]
+
+Key = TypeVar("Key", bound=Hashable)
+Column: TypeAlias = dict[Any, ca.SX]
+"""A sparse column: its entries that are not zero."""
+
+
+def smallest(values: Iterable[ca.SX]) -> ca.SX:
+    """Return the smallest of some expressions, or one if there is none.
+
+    >>> smallest([ca.SX(3.0), ca.SX(2.0)])
+    SX(2)
+    """
+    least: ca.SX | None = None
+    for value in values:
+        least = value if least is None else ca.fmin(least, value)
+    return ca.SX(1) if least is None else least
+
+
+def minimum_degree(pairs: Iterable[tuple[Key, Key]], keys: Sequence[Key]) -> list[Key]:
+    """Return an order of elimination of a symmetric matrix with few new entries: always the least connected next.
+
+    `pairs` are the places of its entries; ties go to the earlier key.
+
+    >>> minimum_degree([(0, 1), (0, 2), (0, 3)], [0, 1, 2, 3])
+    [1, 2, 0, 3]
+    """
+    near: dict[Key, set[Key]] = {key: set() for key in keys}
+    for i, j in pairs:
+        if i != j:
+            near[i].add(j)
+            near[j].add(i)
+    rank = {key: k for k, key in enumerate(keys)}
+    order: list[Key] = []
+    left = set(keys)
+    while left:
+        best = min(left, key=lambda key: (len(near[key]), rank[key]))
+        order.append(best)
+        left.remove(best)
+        for i in near[best]:
+            near[i] |= near[best]
+            near[i] -= {i, best}
+        del near[best]
+    return order
+
+
+@dataclass(frozen=True)
+class SymmetricFactor:
+    """A = L diag(d) L^T, eliminated in `order`; `L[i]` holds column i below the diagonal."""
+
+    order: Sequence[Any]
+    L: Mapping[Any, Column]
+    reciprocal: Mapping[Any, ca.SX]
+    pivots: tuple[tuple[ca.SX, ca.SX], ...]
+
+    @property
+    def pivot(self) -> ca.SX:
+        """The smallest pivot, relative to the diagonal entry before elimination."""
+        return smallest(value / scale for value, scale in self.pivots)
+
+    def margin(self, share: float) -> ca.SX:
+        """Return a number that is positive if every pivot is more than this share of what stood there before."""
+        return smallest(value - share * scale for value, scale in self.pivots)
+
+    def forward(self, b: Column) -> Column:
+        """Return L^-1 b."""
+        x = dict(b)
+        for k in self.order:
+            if k in x:
+                for i, entry in self.L[k].items():
+                    x[i] = x[i] - entry * x[k] if i in x else -entry * x[k]
+        return x
+
+    def backward(self, y: Column) -> Column:
+        """Return L^-T y."""
+        x = dict(y)
+        for k in reversed(self.order):
+            for i, entry in self.L[k].items():
+                if i in x:
+                    x[k] = x[k] - entry * x[i] if k in x else -entry * x[i]
+        return x
+
+    def scaled(self, y: Column) -> Column:
+        """Return diag(d)^-1 y."""
+        return {k: value * self.reciprocal[k] for k, value in y.items()}
+
+    def solve(self, b: Column) -> Column:
+        """Return A^-1 b."""
+        return self.backward(self.scaled(self.forward(b)))
+
+
+def factor_symmetric(entries: Mapping[tuple[Key, Key], ca.SX], order: Sequence[Key]) -> SymmetricFactor:
+    """Factor a symmetric matrix without pivoting; of each pair (i, j), (j, i) one is enough.
+
+    >>> f = factor_symmetric({(0, 0): ca.SX(4), (1, 0): ca.SX(2), (1, 1): ca.SX(3)}, [0, 1])
+    >>> x = f.solve({0: ca.SX(8), 1: ca.SX(8)})
+    >>> x[0], x[1]
+    (SX(1), SX(2))
+    """
+    rank = {key: k for k, key in enumerate(order)}
+    below: dict[Key, Column] = {key: {} for key in order}
+    diagonal: dict[Key, ca.SX] = {}
+    for (i, j), value in entries.items():
+        if i == j:
+            diagonal[i] = value
+        elif not value.is_zero():
+            first, second = (i, j) if rank[i] < rank[j] else (j, i)
+            below[first][second] = value
+    before = dict(diagonal)
+    reciprocal: dict[Key, ca.SX] = {}
+    L: dict[Key, Column] = {}
+    for k in order:
+        reciprocal[k] = 1 / diagonal[k]
+        L[k] = {i: value * reciprocal[k] for i, value in below[k].items()}
+        rest = list(below[k].items())
+        for n, (i, value) in enumerate(rest):
+            diagonal[i] = diagonal[i] - L[k][i] * value
+            for j, other in rest[n + 1 :]:
+                first, second = (i, j) if rank[i] < rank[j] else (j, i)
+                product = L[k][i] * other
+                below[first][second] = below[first][second] - product if second in below[first] else -product
+    watched = tuple((diagonal[k], before[k]) for k in order)
+    return SymmetricFactor(tuple(order), L, reciprocal, watched)
+
+
+@dataclass(frozen=True)
+class SparseLU:
+    """A square matrix eliminated at given pivots (row, column), in their order."""
+
+    places: Sequence[tuple[Any, Any]]
+    lower: Sequence[Column]
+    upper: Sequence[Column]
+    reciprocal: Sequence[ca.SX]
+    pivots: tuple[tuple[ca.SX, ca.SX], ...]
+
+    @property
+    def pivot(self) -> ca.SX:
+        """The smallest pivot, relative to the largest entry of its row before elimination."""
+        return smallest(value / scale for value, scale in self.pivots)
+
+    def margin(self, share: float) -> ca.SX:
+        """Return a number that is positive if every pivot is more than this share of its row before elimination."""
+        return smallest(value - share * scale for value, scale in self.pivots)
+
+    def solve(self, b: Column) -> Column:
+        """Return the solution by column, for a right-hand side by row."""
+        x = dict(b)
+        for (row, _), below in zip(self.places, self.lower, strict=True):
+            if row in x:
+                for i, entry in below.items():
+                    x[i] = x[i] - entry * x[row] if i in x else -entry * x[row]
+        result: Column = {}
+        for (row, column), right, reciprocal in reversed(
+            list(zip(self.places, self.upper, self.reciprocal, strict=True))
+        ):
+            value = x.get(row)
+            for j, entry in right.items():
+                if j in result:
+                    value = -entry * result[j] if value is None else value - entry * result[j]
+            if value is not None:
+                result[column] = value * reciprocal
+        return result
+
+    def solve_transposed(self, b: Column) -> Column:
+        """Return the solution by row of the transposed system, for a right-hand side by column."""
+        x = dict(b)
+        y: Column = {}
+        for (row, column), right, reciprocal in zip(self.places, self.upper, self.reciprocal, strict=True):
+            if column in x:
+                y[row] = x[column] * reciprocal
+                for j, entry in right.items():
+                    x[j] = x[j] - entry * y[row] if j in x else -entry * y[row]
+        for (row, _), below in reversed(list(zip(self.places, self.lower, strict=True))):
+            for i, entry in below.items():
+                if i in y:
+                    y[row] = y[row] - entry * y[i] if row in y else -entry * y[i]
+        return y
+
+
+def factor_lu(rows: Mapping[Key, Column], pivots: Sequence[tuple[Key, Key]]) -> SparseLU:
+    """Eliminate a square matrix, given by its rows, at the given pivots.
+
+    >>> f = factor_lu({"a": {"x": ca.SX(2)}, "b": {"x": ca.SX(1), "y": ca.SX(4)}}, [("a", "x"), ("b", "y")])
+    >>> solution = f.solve({"a": ca.SX(2), "b": ca.SX(9)})
+    >>> solution["x"], solution["y"]
+    (SX(1), SX(2))
+    """
+    left = {row: {j: value for j, value in entries.items() if not value.is_zero()} for row, entries in rows.items()}
+    sizes = {row: [ca.fabs(value) for value in entries.values()] for row, entries in left.items()}
+    lower: list[Column] = []
+    upper: list[Column] = []
+    reciprocals: list[ca.SX] = []
+    watched: list[tuple[ca.SX, ca.SX]] = []
+    for row, column in pivots:
+        own = left.pop(row)
+        value = own.pop(column)
+        reciprocal = 1 / value
+        watched.append((ca.fabs(value), _largest(sizes[row])))
+        below: Column = {}
+        for i, entries in left.items():
+            if column in entries:
+                gain = entries.pop(column) * reciprocal
+                below[i] = gain
+                for j, entry in own.items():
+                    entries[j] = entries[j] - gain * entry if j in entries else -gain * entry
+        lower.append(below)
+        upper.append(own)
+        reciprocals.append(reciprocal)
+    return SparseLU(tuple(pivots), lower, upper, reciprocals, tuple(watched))
+
+
+def _largest(values: Sequence[ca.SX]) -> ca.SX:
+    most = values[0]
+    for value in values[1:]:
+        most = ca.fmax(most, value)
+    return most

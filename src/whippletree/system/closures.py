@@ -1,0 +1,244 @@
+"""The closures in numbers: residuals, rows and terms of the equations at a state, by CasADi's evaluator.
+
+These serve assembly, rank decisions and the rescue of single states; results for users come from kernels.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from whippletree.elements.closures import pose_error
+from whippletree.formulations import absolute, closed, composite
+from whippletree.formulations.closing import jacobian_rows, with_accelerations
+from whippletree.kernels.kernel import Array
+from whippletree.system.equations import Equations
+
+__all__ = ["ClosureNumbers", "Row", "Terms"]
+
+_DIRECTIONS = ("turn about x", "turn about y", "turn about z", "shift along x", "shift along y", "shift along z")
+
+
+class Row(NamedTuple):
+    """A row of the full set: which closure (a cut joint or a described one), and what it forbids."""
+
+    closure: str
+    direction: str
+    angular: bool
+
+
+class Terms(NamedTuple):
+    """The tree's equations at a state: M a = right + C^T lambda, C a + second = 0, for all rows of all closures."""
+
+    M: Array
+    right: Array
+    C: Array
+    second: Array
+
+
+class ClosureNumbers:
+    """Residuals and rows of all closures of a mechanism at a configuration, as NumPy arrays.
+
+    `length` is the mechanism's characteristic length: rows that are lengths are divided by it, and columns of freedoms
+    that are displacements multiplied, so that everything compares with angles.
+    """
+
+    def __init__(self, equations: Equations, length: float) -> None:
+        self.equations, self.length = equations, length
+        self.plan, self.description = equations.plan, equations.description
+        self.closing = equations.closing(kept=False)
+
+    # ------------------------------------------------------------------ what there is
+
+    @functools.cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows of the full set, in their order."""
+        fastenings = self.closing.fastenings
+        named = [Row(cut.use.name, d, d.startswith("turn")) for cut in fastenings.cuts for d in _DIRECTIONS]
+        for f in fastenings.all:
+            if f.cut is None and f.driven is None:
+                named += [Row(f.name, label, False) for label in f.closure.labels]
+        return tuple(named)
+
+    @functools.cached_property
+    def positional(self) -> Array:
+        """Which rows of the full set are conditions on positions."""
+        mask = [True] * (6 * len(self.closing.fastenings.cuts))
+        for f in self.closing.fastenings.all:
+            if f.cut is None and f.driven is None:
+                mask += [f.closure.holonomic] * f.closure.n_rows
+        return np.array(mask, dtype=bool)
+
+    @functools.cached_property
+    def row_scale(self) -> Array:
+        """What rows of the full set are divided by."""
+        return np.array([1.0 if row.angular else self.length for row in self.rows])
+
+    @functools.cached_property
+    def column_scale(self) -> Array:
+        """What velocities are multiplied with to compare with angular ones: 1, or the length for displacements."""
+        scale = []
+        for use in self.description.joints:
+            scale += [1.0 if "angular" in label else self.length for label in use.joint.velocity_labels]
+        return np.array(scale)
+
+    # ------------------------------------------------------------------ at a configuration
+
+    def residual(self, q: Array, t: float, parameters: Array) -> Array:
+        """Return how far each row of the full set is from closed, scaled."""
+        return np.asarray(self._residual(q, t, parameters).full().ravel() / self.row_scale)
+
+    def full_rows(self, q: Array, t: float, parameters: Array) -> tuple[Array, Array]:
+        """Return the full set of rows on the velocities of all joints, scaled, and their drift."""
+        G, drift = self._rows(q, t, parameters)
+        return G.full() / self.row_scale[:, None] * self.column_scale, drift.full().ravel() / self.row_scale
+
+    def tree_rows(self, q: Array, t: float, parameters: Array) -> Array:
+        """Return all rows as the formulations use them: on the tree's velocities (m, nv), not scaled."""
+        return np.asarray(self._tree_rows(q, t, parameters).full())
+
+    def terms(self, state: dict[str, Array], t: float, parameters: Array) -> Terms:
+        """Return the tree's equations with all rows; `state` has q, v, tau, a and wrenches by input name."""
+        function, names = self._terms(tuple(sorted(n for n in state if n.startswith("wrench on "))))
+        values = [state[name] for name in names]
+        M, right, C, second = (x.full() for x in function(*values, t, parameters))
+        return Terms(M, right.ravel(), C, second.ravel())
+
+    def complete(self, q: Array, v: Array, a: Array, t: float, parameters: Array) -> Array:
+        """Return accelerations with those of the cut joints filled in."""
+        return np.asarray(self._complete(q, v, a, t, parameters).full().ravel())
+
+    def second(self, q: Array, v: Array, a: Array, t: float, parameters: Array) -> Array:
+        """Return the second derivative of the full rows, scaled, for velocities and accelerations of all joints."""
+        return np.asarray(self._second(q, v, a, t, parameters).full().ravel() / self.row_scale)
+
+    def absolute_matrix(self, q: Array, t: float, parameters: Array) -> tuple[Any, Array, Any]:
+        """Return the keys of the rows of `absolute`'s equations, its matrix, and which entries there are."""
+        keys, columns, pattern, function = self._absolute
+        A = np.zeros(pattern.shape)
+        A[pattern] = function(q, t, parameters).full().ravel()
+        return (keys, columns), A, pattern
+
+    # ------------------------------------------------------------------ traced once
+
+    @functools.cached_property
+    def _symbols(self) -> dict[str, ca.SX]:
+        plan = self.plan
+        sizes = {"q": plan.nq, "v": plan.nv, "tau": plan.nv, "a": plan.nv, "t": 1}
+        return {name: ca.SX.sym(name, size) for name, size in sizes.items()}
+
+    def function(self, name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:
+        """Return a function of these inputs and, last, the parameters."""
+        p = ca.SX.sym("p", len(self.description.parameters))
+        named = ca.vertcat(*(parameter.symbol for parameter in self.description.parameters))
+        if p.numel():
+            outputs = [ca.substitute(ca.SX(out), named, p) for out in outputs]
+        return ca.Function(name, [*inputs, p], [ca.densify(out) for out in outputs])
+
+    @functools.cached_property
+    def _residual(self) -> ca.Function:
+        x = self._symbols
+        walk = self.equations.walk({"q": x["q"]})
+        closing = self._closing({"q": x["q"], "t": x["t"]})
+        parts = []
+        for cut in closing.fastenings.cuts:
+            sides = tuple(s.side for s in closing.stations(walk, cut))
+            parts.append(pose_error(cut.joint, cut.joint.configuration(x["q"][cut.q]), sides))
+        for f, held in zip(closing.fastenings.all, closing.hold(walk), strict=True):
+            if f.cut is None and f.driven is None:
+                parts.append(held.phi)
+        return self.function("residual", [x["q"], x["t"]], [ca.SX(ca.vertcat(*parts))])
+
+    @functools.cached_property
+    def _rows(self) -> ca.Function:
+        x = self._symbols
+        given = {"q": x["q"], "t": x["t"]}
+        rows, drift = closed.full_rows(self.equations.walk(given), self._closing(given))
+        return self.function("rows", [x["q"], x["t"]], [_matrix(rows, self.plan.nv), drift])
+
+    @functools.cached_property
+    def _tree_matrix(self) -> ca.SX:
+        given = {"q": self._symbols["q"], "t": self._symbols["t"]}
+        walk = self.equations.walk(given)
+        return _matrix(jacobian_rows(walk, self._closing(given).hold(walk)), self.plan.nv)
+
+    @functools.cached_property
+    def tree_pattern(self) -> Any:
+        """Which entries of `tree_rows` can ever be other than zero."""
+        pattern = np.zeros(self._tree_matrix.shape, dtype=bool)
+        pattern[self._tree_matrix.sparsity().get_triplet()] = True
+        return pattern
+
+    @functools.cached_property
+    def _tree_rows(self) -> ca.Function:
+        x = self._symbols
+        return self.function("tree_rows", [x["q"], x["t"]], [self._tree_matrix])
+
+    @functools.cache  # noqa: B019
+    def _terms(self, wrenches: tuple[str, ...]) -> tuple[ca.Function, list[str]]:
+        x = dict(self._symbols)
+        for name in wrenches:
+            x[name] = ca.SX.sym("w", 6)
+        names = ["q", "v", "tau", "a", *wrenches]
+        closing = self._closing(x)
+        walk = closing.efforts_at_cuts(self.equations.walk(self.equations.prescribed_only(x)), x["tau"])
+        system = composite.equations(walk)
+        held = closing.hold(with_accelerations(walk, system.given_accelerations()))
+        nv = self.plan.nv
+        M = ca.SX(nv, nv)
+        for (i, j), value in system.mass.items():
+            M[i, j] = M[j, i] = value
+        right = ca.vertcat(*(system.right.get(i, 0) for i in range(nv)))
+        rows = [{j: e for j, e in row.items() if j not in system.given} for row in jacobian_rows(walk, held)]
+        second = ca.SX(ca.vertcat(*(one.second for one in held)))
+        function = self.function(
+            "terms", [*(x[n] for n in names), x["t"]], [M, ca.SX(right), _matrix(rows, nv), second]
+        )
+        return function, names
+
+    @functools.cached_property
+    def _complete(self) -> ca.Function:
+        x = self._symbols
+        closing = self._closing(x)
+        a = closing.cut_accelerations(self.equations.walk({"q": x["q"], "v": x["v"]}), x["a"])
+        return self.function("complete", [x["q"], x["v"], x["a"], x["t"]], [a])
+
+    @functools.cached_property
+    def _second(self) -> ca.Function:
+        x = self._symbols
+        walk = with_accelerations(self.equations.walk({"q": x["q"], "v": x["v"]}), x["a"])
+        second = closed.full_seconds(walk, self._closing(x))
+        return self.function("second", [x["q"], x["v"], x["a"], x["t"]], [second])
+
+    @functools.cached_property
+    def _absolute(self) -> tuple[list[Any], list[Any], Any, ca.Function]:
+        x = self._symbols
+        given = {"q": x["q"], "t": x["t"]}
+        closing = self.equations.closing(given)
+        equations = absolute.bodies(self.equations.walk(given), closing)
+        keys = list(equations.rows)
+        columns = [("alpha" if k[0] == "force" else "lambda", *k[1:]) for k in keys]
+        place = {key: i for i, key in enumerate(columns)}
+        pattern = np.zeros((len(keys), len(keys)), dtype=bool)
+        entries = []
+        for i, key in enumerate(keys):
+            for column in sorted(equations.rows[key], key=lambda c: place[c]):
+                pattern[i, place[column]] = True
+                entries.append(equations.rows[key][column])
+        function = self.function("absolute", [x["q"], x["t"]], [ca.SX(ca.vertcat(*entries))])
+        return keys, columns, pattern, function
+
+    def _closing(self, symbols: dict[str, ca.SX]) -> Any:
+        return self.equations.closing(symbols, kept=False)
+
+
+def _matrix(rows: list[dict[int, ca.SX]], nv: int) -> ca.SX:
+    """Return sparse rows as a matrix."""
+    A = ca.SX(len(rows), nv)
+    for i, row in enumerate(rows):
+        for j, value in row.items():
+            A[i, j] = value
+    return A

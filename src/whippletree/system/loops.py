@@ -1,0 +1,283 @@
+"""The loops of a mechanism: analysed, assembled, and looked after where kernels give up."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from whippletree.errors import AssemblyError, StateError
+from whippletree.kernels.cache import DiskCache
+from whippletree.kernels.kernel import Array
+from whippletree.kernels.tape import read_tape
+from whippletree.model.description import Description
+from whippletree.system.assembly import Assembler, Conditions
+from whippletree.system.closures import ClosureNumbers
+from whippletree.system.equations import Equations, Request
+from whippletree.system.loop_equations import CONSISTENT, LoopPlan
+from whippletree.system.mobility import Mobility, analyse
+from whippletree.system.ranks import choose_pivots
+from whippletree.system.rescue import Rescuer
+from whippletree.system.source import source_key
+from whippletree.system.states import StateSpace
+
+__all__ = ["Loops", "characteristic_length"]
+
+PENALTY = 1e7
+"""A penalty weight is this many times the stiffness against which its row moves."""
+
+_EXACT = ("tree_augmented", "joint_multipliers", "independent_coordinates")
+"""The formulations among which `auto` chooses."""
+
+_SINGULAR = 1e-11
+"""A mass matrix whose smallest eigenvalue is below this share of the largest does not move by itself."""
+
+
+class Loops:
+    """The closures of a mechanism, and what numbers say about them."""
+
+    def __init__(self, equations: Equations, states: StateSpace, cache: DiskCache | None) -> None:
+        self.equations, self.states, self._cache = equations, states, cache
+        self.description, self.plan = equations.description, equations.plan
+        self.length = characteristic_length(equations.description)
+        self.numbers = ClosureNumbers(equations, self.length)
+        self.assembler = Assembler(self.numbers, self._moved("integrate"), self._moved("difference"), self._random)
+        self.mobility: Mobility | None = None
+
+    @property
+    def parameters(self) -> Array:
+        """The parameters' described values."""
+        return np.array(self.description.parameter_values, dtype=np.float64)
+
+    def conditions(self, t: float = 0.0, parameters: Array | None = None) -> Conditions:
+        """Return the conditions of an assembly."""
+        return Conditions(float(t), self.parameters if parameters is None else parameters)
+
+    # ------------------------------------------------------------------ analysis
+
+    def analyse(self, q: Array, where: Conditions) -> Mobility:
+        """Return what is found around a closed configuration."""
+        return self._analysed(q, where)[1]
+
+    def decide(self, q: Array, where: Conditions) -> Mobility:
+        """Analyse, and let the equations use what was found."""
+        decision, self.mobility = self._analysed(q, where)
+
+        @functools.cache
+        def pivots() -> tuple[Any, ...]:
+            return self._absolute_pivots(decision.q, where)
+
+        @functools.cache
+        def weights() -> tuple[float, ...]:
+            return self._penalty(decision.q, where)[0]
+
+        self.equations.loops = LoopPlan(decision.keep, decision.choice, decision.q, self.length, pivots, weights)
+        self._decided_at = (decision.q, where)
+        return self.mobility
+
+    def _analysed(self, q: Array, where: Conditions) -> tuple[Any, Mobility]:
+        return analyse(self.assembler, q, where, self.states.freedom_name, self._cut_axes)
+
+    def _cut_axes(self, q: Array, joint: str) -> Array:
+        """Return the axes of a cut joint's child side in the ground frame."""
+        use = self.description.joint(joint)
+        skeleton = self.equations.skeleton()
+        index, placement = skeleton.where[use.child]
+        R = np.array((placement @ use.on_child).rotation, dtype=np.float64)
+        return R if index < 0 else np.asarray(self._node_axes(q).full()[3 * index : 3 * index + 3] @ R)
+
+    @functools.cached_property
+    def _node_axes(self) -> ca.Function:
+        q = ca.SX.sym("q", self.plan.nq)
+        walk = self.equations.walk({"q": q})
+        from whippletree.formulations import kinematics
+
+        poses = kinematics.poses(walk)
+        named = ca.vertcat(*(p.symbol for p in self.description.parameters))
+        out = ca.vertcat(*(kept.R for kept in poses.records))
+        return ca.Function("axes", [q], [ca.substitute(out, named, ca.DM(self.parameters)) if named.numel() else out])
+
+    # ------------------------------------------------------------------ what formulations need
+
+    @functools.cached_property
+    def formulation(self) -> str:
+        """The cheapest exact formulation, by operations."""
+        key = f"auto|{source_key()}|{self.description.fingerprint()}|{self.equations.loop_plan.key('')}"
+        kept = self._cache.load(key) if self._cache else None
+        if kept and "name" in kept:
+            return kept["name"].decode()
+        name = min(self.candidates, key=self.operations)
+        if self._cache:
+            self._cache.store(key, {"name": name.encode()})
+        return name
+
+    @functools.cached_property
+    def candidates(self) -> tuple[str, ...]:
+        """The formulations that `auto` weighs: those that need the tree's own inertia only if it has one."""
+        q, where = self._decided_at
+        M = self._terms(q, where).M
+        free = np.flatnonzero(np.diag(M) != 0)
+        tree = [i for i in range(self.plan.nv) if not self._is_cut(i) and not self.equations.prescribed_mask[i]]
+        if len(free) < len(tree):
+            return ("independent_coordinates",)
+        block = M[np.ix_(free, free)]
+        d = 1 / np.sqrt(np.diag(block))
+        values = np.linalg.eigvalsh(block * d[:, None] * d)
+        return _EXACT if values.size == 0 or values[0] > _SINGULAR * values[-1] else ("independent_coordinates",)
+
+    def _is_cut(self, i: int) -> bool:
+        return any(c.v.start <= i < c.v.stop for c in self.numbers.closing.fastenings.cuts)
+
+    def operations(self, formulation: str) -> int:
+        """Return the number of operations of the forward dynamics."""
+        traced = self.equations.trace(Request("forward_dynamics", formulation))
+        return read_tape(traced).count().total
+
+    def _terms(self, q: Array, where: Conditions) -> Any:
+        none = np.zeros(self.plan.nv)
+        state = {"q": q, "v": none, "tau": none, "a": none}
+        return self.numbers.terms(state, *where)
+
+    def _absolute_pivots(self, q: Array, where: Conditions) -> tuple[Any, ...]:
+        (keys, columns), A, pattern = self.numbers.absolute_matrix(q, *where)
+        size = np.abs(A).max(axis=1, keepdims=True)
+        places = choose_pivots(A / np.where(size > 0, size, 1.0), pattern)
+        return tuple((keys[i], columns[j]) for i, j in places)
+
+    def _penalty(self, q: Array, where: Conditions) -> tuple[tuple[float, ...], float]:
+        """Return the weights of all rows, and the relative error that they leave."""
+        terms = self._terms(q, where)
+        free = np.flatnonzero(np.diag(terms.M) != 0)
+        C, M = terms.C[:, free], terms.M[np.ix_(free, free)]
+        A = C @ np.linalg.lstsq(M, C.T, rcond=_SINGULAR)[0]
+        d = np.diag(A)
+        used = np.flatnonzero(d > 1e-12 * d.max(initial=0.0))
+        weights = np.zeros(len(d))
+        weights[used] = PENALTY / d[used]
+        s = np.linalg.eigvalsh(A[np.ix_(used, used)] / np.sqrt(np.outer(d[used], d[used])))
+        s = s[s > 1e-9 * s.max(initial=0.0)]
+        return tuple(weights.tolist()), float(10 / (PENALTY * s.min(initial=1.0)))
+
+    @functools.cached_property
+    def penalty_error(self) -> float:
+        """The relative error that the penalty formulation is expected to have."""
+        return self._penalty(*self._decided_at)[1]
+
+    # ------------------------------------------------------------------ states
+
+    def check(self, q: Array, v: Array, t: float, parameters: Array | None) -> None:
+        """Refuse a state that does not satisfy the closures."""
+        where = self.conditions(t, parameters)
+        r = self.numbers.residual(q, *where)
+        if np.abs(r).max(initial=0.0) > CONSISTENT:
+            raise StateError(self._open(r) + "; make it consistent with q = system.assemble(q), or pass check=False")
+        G, drift = self.numbers.full_rows(q, *where)
+        slip = G @ (v / self.numbers.column_scale) + drift
+        if np.abs(slip).max(initial=0.0) > CONSISTENT * np.sqrt(1 + v @ v):
+            k = int(np.abs(slip).argmax())
+            row = self.numbers.rows[k]
+            raise StateError(
+                f'the velocities do not satisfy "{row.closure}": its {row.direction} is {abs(slip[k]):.3g} /s off; '
+                f"make them consistent with v = system.consistent_velocities(q, v), or pass check=False"
+            )
+
+    def motions(self, q: Array, where: Conditions) -> Array:
+        """Return a basis (nv, mobility) of the velocities that the closures allow."""
+        _, _, Vt = np.linalg.svd(self.numbers.full_rows(q, *where)[0])
+        rank = self.plan.nv - (self.mobility.mobility if self.mobility else 0)
+        return np.asarray(Vt[rank:].T * self.numbers.column_scale[:, None])
+
+    def check_accelerations(self, q: Array, v: Array, a: Array, where: Conditions) -> None:
+        """Refuse accelerations that the closures do not allow."""
+        left = self.numbers.second(q, v, a, *where)
+        worst = np.abs(left).max(initial=0.0)
+        if worst > CONSISTENT * (1 + np.abs(a).max(initial=0.0) + v @ v):
+            row = self.numbers.rows[int(np.abs(left).argmax())]
+            raise StateError(
+                f'the accelerations do not satisfy "{row.closure}": its {row.direction} is {worst:.3g} /s^2 off; make '
+                f"them consistent with a = system.consistent_accelerations(q, v, a), or pass check=False"
+            )
+
+    def consistent_accelerations(self, q: Array, v: Array, a: Array, given: Any, held: Any, where: Conditions) -> Array:
+        """Return the accelerations nearest to `a` that the closures allow."""
+        bias = self.numbers.second(q, v, np.zeros(self.plan.nv), *where)
+        for fixed in (held | given, held):
+            try:
+                return self.assembler.projected(q, a, fixed, where, bias, "accelerations")
+            except AssemblyError:
+                if (fixed == held).all():
+                    raise
+        raise AssertionError
+
+    def _open(self, r: Array) -> str:
+        k = int(np.abs(r).argmax())
+        row = self.numbers.rows[k]
+        size, unit = abs(float(r[k] * self.numbers.row_scale[k])), "rad" if row.angular else "m"
+        loop = self.assembler.loop_in_words(row.closure)
+        return f"the state leaves {loop} open: its {row.direction} is {size:.3g} {unit} off"
+
+    def rescue(self, request: Request, state: Mapping[str, Array | None]) -> Array:
+        """Answer for a state that a kernel could not: refuse it if it is inconsistent, else solve it with pivoting."""
+        return self._rescuer.answer(request, state)
+
+    @functools.cached_property
+    def _rescuer(self) -> Rescuer:
+        return Rescuer(self)
+
+    # ------------------------------------------------------------------ moving on the manifold, in Python
+
+    def _moved(self, function: str) -> Callable[[Array, Array], Array]:
+        @functools.cache
+        def traced() -> ca.Function:
+            return self.equations.trace(Request(function, "kinematics"))
+
+        def evaluate(a: Array, b: Array) -> Array:
+            extra = (self.parameters,) if self.description.parameters else ()
+            return np.asarray(traced()(a, b, *extra).full().ravel())
+
+        return evaluate
+
+    def _random(self, rng: np.random.Generator) -> Array:
+        """Return a random configuration, displacements within the characteristic length."""
+        q = self.states.random(rng)
+        for use, where in zip(self.description.joints, self.plan.q_slices, strict=True):
+            for i, label in enumerate(use.joint.position_labels):
+                if "angle" not in label and "quaternion" not in label:
+                    q[where.start + i] *= self.length
+        return q
+
+
+def characteristic_length(description: Description) -> float:
+    """Return the mean size of the bodies: the largest distance between what is joined to a body, and its centre.
+
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> hinge = m.revolute("hinge", m.ground, m.body("rod", mass=1.0, com=(0.5, 0, 0), inertia=(0, 1, 1)))
+    >>> characteristic_length(m.describe())
+    0.5
+    """
+    numbers = description.folded() if description.parameters else description
+    points: dict[str, list[Any]] = {body.name: [] for body in numbers.bodies}
+    for body in numbers.bodies:
+        if body.properties.mass:
+            points[body.name].append(body.properties.com)
+    for use in numbers.joints:
+        for name, placement in ((use.parent, use.on_parent), (use.child, use.on_child)):
+            if name in points:
+                points[name].append(placement.point)
+    for closure in numbers.closures:
+        for name, placement in closure.sides:
+            if name in points:
+                points[name].append(placement.point)
+    sizes = [_extent(np.array(of_body, dtype=np.float64)) for of_body in points.values() if of_body]
+    sizes = [size for size in sizes if size > 0]
+    return float(np.mean(sizes)) if sizes else 1.0
+
+
+def _extent(points: Array) -> float:
+    """Return the largest distance between any two points."""
+    apart = points[:, None, :] - points[None, :, :]
+    return float(np.sqrt((apart**2).sum(axis=-1)).max())

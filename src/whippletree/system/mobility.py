@@ -1,0 +1,205 @@
+"""Mobility: Gruebler's count beside the true one, what is redundant, and the numeric plan of the loops.
+
+The rank that counts is the generic one: the largest over nearby closed configurations. Where a mechanism is flattened
+its local rank is smaller, and dropping a row there would open a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from whippletree.errors import AssemblyError, TopologyError
+from whippletree.formulations.independent_coordinates import Choice
+from whippletree.kernels.kernel import Array
+from whippletree.system.assembly import Assembler, Conditions
+from whippletree.system.closures import ClosureNumbers
+from whippletree.system.ranks import choose_columns, choose_pivots, choose_rows, null_space, rank_of
+
+__all__ = ["Decision", "Mobility", "Redundancy", "analyse"]
+
+_SAMPLES = 4
+_AWAY = 0.1  # radians or characteristic lengths
+NEARLY_SINGULAR = 1e-4
+"""The smallest singular value, as a share of the largest, below which a configuration is called nearly singular."""
+
+
+class Redundancy(NamedTuple):
+    """An equation that follows from the others: of which joint or closure, in which direction (ground axes)."""
+
+    closure: str
+    direction: str
+    axis: tuple[float, float, float] | None
+
+    def __str__(self) -> str:
+        if self.axis is None:
+            return f'"{self.closure}": {self.direction}'
+        x, y, z = (round(c, 4) + 0.0 for c in self.axis)
+        return f'"{self.closure}": {self.direction} of its frame, ({x:g}, {y:g}, {z:g}) in ground axes'
+
+
+@dataclass(frozen=True)
+class Mobility:
+    """How a mechanism can move.
+
+    `gruebler` is 6 times the bodies less what every joint and closure takes away; `mobility` is the true number of
+    freedoms; `redundant` names equations that follow from the others; `independent` names coordinates that determine
+    the motion; `smallest` is the smallest singular value of the closures at the configuration as a share of the
+    largest: near zero, the configuration is singular.
+    """
+
+    gruebler: int
+    mobility: int
+    redundant: tuple[Redundancy, ...]
+    independent: tuple[str, ...]
+    smallest: float
+    local: int
+
+    @property
+    def singular(self) -> bool:
+        """Whether the configuration is singular or nearly so."""
+        return self.smallest < NEARLY_SINGULAR
+
+    def __str__(self) -> str:
+        count = len(self.redundant)
+        lines = [
+            f"mobility {self.mobility}; Gruebler's count {self.gruebler}; "
+            f"{count} redundant equation{'' if count == 1 else 's'}{':' if count else ''}"
+        ]
+        lines += [f"  {one}" for one in self.redundant]
+        lines.append(f"independent coordinates: {', '.join(self.independent) or 'none'}")
+        if self.singular:
+            lines.append(
+                f"near a singular configuration: the closures' smallest singular value is {self.smallest:.2g} of the "
+                f"largest, and {self.local} motions are possible at first order"
+            )
+        return "\n".join(lines)
+
+
+class Decision(NamedTuple):
+    """The rows to be used of each closure, the independent freedoms, and the configuration where that was decided."""
+
+    keep: tuple[tuple[int, ...], ...]
+    choice: Choice
+    q: Array
+
+
+class _Sample(NamedTuple):
+    q: Array
+    G: Array
+    rank: int
+    smallest: float
+
+
+def analyse(
+    assembler: Assembler,
+    q: Array,
+    where: Conditions,
+    labels: Callable[[int], str],
+    placed: Callable[[Array, str], Array],
+) -> tuple[Decision, Mobility]:
+    """Find rank, redundancy and independent coordinates around a closed configuration.
+
+    `labels` names freedoms; `placed` gives the axes of a cut joint's child side in the ground frame.
+    """
+    numbers = assembler.numbers
+    samples = _samples(assembler, q, where)
+    rank = max(sample.rank for sample in samples)
+    best = samples[0]
+    if best.rank < rank or _smallest(best.G, rank) < NEARLY_SINGULAR:
+        best = max((s for s in samples if s.rank == rank), key=lambda s: s.smallest)
+    decision = _decide(numbers, best.q, where)
+    kept = choose_rows(best.G, rank)
+    redundant = tuple(_redundancy(numbers, r, best.q, placed) for r in range(len(numbers.rows)) if r not in kept)
+    nv = numbers.plan.nv
+    mobility = Mobility(
+        gruebler=nv - len(numbers.rows),
+        mobility=nv - rank,
+        redundant=redundant,
+        independent=tuple(labels(i) for i in decision.choice.independent),
+        smallest=_smallest(samples[0].G, rank),
+        local=nv - samples[0].rank,
+    )
+    return decision, mobility
+
+
+def _redundancy(numbers: ClosureNumbers, r: int, q: Array, placed: Callable[[Array, str], Array]) -> Redundancy:
+    row = numbers.rows[r]
+    if r >= 6 * len(numbers.closing.fastenings.cuts):
+        return Redundancy(row.closure, row.direction, None)
+    axis = placed(q, row.closure)[:, "xyz".index(row.direction[-1])]
+    return Redundancy(row.closure, row.direction, (float(axis[0]), float(axis[1]), float(axis[2])))
+
+
+def _samples(assembler: Assembler, q: Array, where: Conditions) -> list[_Sample]:
+    """Return the closures at a configuration and at closed ones near it."""
+    numbers = assembler.numbers
+
+    def at(there: Array) -> _Sample:
+        G = numbers.full_rows(there, *where)[0]
+        rank = rank_of(G)
+        return _Sample(there, G, rank, _smallest(G, rank))
+
+    samples = [at(q)]
+    free = null_space(samples[0].G)
+    none = np.zeros(numbers.plan.nv, dtype=bool)
+    rng = np.random.default_rng(1)
+    for _ in range(_SAMPLES if free.shape[1] else 0):
+        direction = free @ rng.normal(size=free.shape[1])
+        direction *= _AWAY / max(float(np.abs(direction).max()), 1e-300)
+        start = assembler.integrate(q, direction * numbers.column_scale)
+        try:
+            samples.append(at(assembler.assemble(start, none, none, where).q))
+        except AssemblyError:
+            continue
+    return samples
+
+
+def _smallest(G: Array, rank: int) -> float:
+    """Return the singular value at the rank, as a share of the largest."""
+    if not rank:
+        return 1.0
+    s = np.linalg.svd(G, compute_uv=False)
+    return float(s[rank - 1] / s[0]) if s[0] > 0 else 0.0
+
+
+def _decide(numbers: ClosureNumbers, q: Array, where: Conditions) -> Decision:
+    """Choose the rows and the independent freedoms at a configuration."""
+    plan = numbers.plan
+    cut = {i for c in numbers.closing.fastenings.cuts for i in range(c.v.start, c.v.stop)}
+    columns = np.array([i for i in range(plan.nv) if i not in cut], dtype=int)
+    free = np.array([i for i in columns if not numbers.equations.prescribed_mask[i]], dtype=int)
+    scaled = _scaled(numbers.tree_rows(q, *where) * numbers.column_scale)
+    rank = rank_of(scaled[:, free])
+    if rank < rank_of(scaled[:, columns]):
+        names = ", ".join(f'"{use.name}"' for use in numbers.description.joints if use.prescribed)
+        raise TopologyError(
+            f"the prescribed joints {names} are not independent of each other: the loops allow fewer motions; "
+            f"prescribe fewer joints"
+        )
+    rows = np.array(choose_rows(scaled[:, free], rank), dtype=int)
+    dependent = free[choose_columns(scaled[np.ix_(rows, free)], rank)]
+    square = np.ix_(rows, dependent)
+    pivots = choose_pivots(scaled[square], numbers.tree_pattern[square])
+    independent = tuple(int(i) for i in free if i not in set(dependent.tolist()))
+    choice = Choice(independent, tuple((r, int(dependent[c])) for r, c in pivots))
+    return Decision(_by_closure(numbers, rows.tolist()), choice, q)
+
+
+def _scaled(C: Array) -> Array:
+    """Return rows of unit length; those that are nothing but rounding stay next to nothing."""
+    size = np.sqrt(np.einsum("ij,ij->i", C, C))
+    size = np.maximum(size, 1e-6 * size.max(initial=0.0))
+    return np.asarray(C / np.where(size > 0, size, 1.0)[:, None])
+
+
+def _by_closure(numbers: ClosureNumbers, rows: list[int]) -> tuple[tuple[int, ...], ...]:
+    keep, start = [], 0
+    for fastening in numbers.closing.fastenings.all:
+        n = fastening.closure.n_rows
+        keep.append(tuple(r - start for r in rows if start <= r < start + n))
+        start += n
+    return tuple(keep)
