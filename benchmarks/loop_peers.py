@@ -53,7 +53,7 @@ JACOBIANS = {"dense": mujoco.mjtJacobian.mjJAC_DENSE, "sparse": mujoco.mjtJacobi
 # The stiffest that MuJoCo allows; a time constant of two steps.
 STEP = 1e-3
 STIFF = {"solref": [2.0 * STEP, 1.0], "solimp": [0.9999, 0.9999, 0.001, 0.5, 2.0]}
-STEP_TASK, FORWARD_TASK = 3, 4
+STEP_TASK = 3
 
 
 def worst(answers: Sequence[np.ndarray], exact: np.ndarray) -> float:
@@ -153,7 +153,7 @@ def mujoco_contestants(problem: Problem) -> list[Contestant]:
 
 def _mujoco(tree: Tree, jacobian: str, name: str) -> Contestant:
     spec = mujoco_spec(tree.ring.model)
-    off = mujoco.mjtDisableBit  # nothing that this model has, and one island less to look for
+    off = mujoco.mjtDisableBit  # there are no springs and dampers, and only one island to search for
     spec.option.disableflags |= off.mjDSBL_ISLAND | off.mjDSBL_SPRING | off.mjDSBL_DAMPER
     spec.option.solver = mujoco.mjtSolver.mjSOL_NEWTON
     spec.option.jacobian = JACOBIANS[jacobian]

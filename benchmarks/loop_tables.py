@@ -13,6 +13,7 @@ from ours import KernelLoop
 from timing import Times, bursts, calls, one_core, table
 
 FORMULATIONS = ("tree_augmented", "joint_multipliers", "independent_coordinates", "penalty", "absolute")
+PLAIN, UNCHECKED = "ours", "ours, unchecked"
 COUNTS = 1e-5
 """Pinocchio's settings count as long as their error is not larger than this."""
 
@@ -137,12 +138,8 @@ def _print_formulations(entries: Sequence[Entry]) -> None:
             build = entry.ours.seconds if entry.ours else None
             rows.append([entry.problem.name, formulation, *figures, built.operations, build, built.seconds])
     header = ["mechanism", "formulation", "µs", "error", "operations", "build, s", "then to the first result, s"]
-    table(
-        "Our formulations",
-        header,
-        rows,
-        "Build: from the description to an assembled system, with an empty cache.",
-    )
+    note = "Build: from the description to an assembled system, with an empty cache."
+    table("Our formulations", header, rows, note)
 
 
 def _print_peers(entries: Sequence[Entry]) -> None:
@@ -171,9 +168,6 @@ def _print_calls(entries: Sequence[Entry], options: Options) -> None:
         rows.append([problem.name, *map(micro, mine), f"{micro(times[best]):.3g} ({best})", *gains])
     header = ["mechanism", "ours", "ours, check=False", "Pinocchio", "ratio", "ratio, check=False"]
     table("One state, one call from Python, µs (no bar)", header, rows, "Pinocchio: its fastest, whatever its error.")
-
-
-PLAIN, UNCHECKED = "ours", "ours, unchecked"
 
 
 def _our_calls(problem: Problem, system: Any) -> dict[str, Any]:

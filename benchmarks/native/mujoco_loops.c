@@ -65,9 +65,8 @@ void mujoco_states(void *handle, long ring, const double *q, const double *v, co
   p->x = x;
 }
 
-/* task 0: smooth forward dynamics; 1: inverse dynamics; 2: mass matrix; 3: a step with constraints; 4: the
-   same without the integration. Returns seconds; the last result, of a step the accelerations, goes to `out`
-   if it is not null. */
+/* task 0: smooth forward dynamics; 1: inverse dynamics; 2: mass matrix; 3: a step with constraints. Returns
+   seconds; the last result, of a step the accelerations at its start, goes to `out` if it is not null. */
 double mujoco_run(void *handle, int task, long start, long count, double *out) {
   Peer *p = handle;
   const mjModel *m = p->model;
@@ -80,11 +79,10 @@ double mujoco_run(void *handle, int task, long start, long count, double *out) {
   for (long i = 0; i < count; ++i) {
     copy(d->qpos, p->q + k * nq, nq);
     if (task != 2) copy(d->qvel, p->v + k * nv, nv);
-    if (task == 0 || task > 2) {
+    if (task == 0 || task == 3) {
       copy(d->qfrc_applied, p->x + k * nv, nv);
       if (task == 0) forward_dynamics(m, d);
-      else if (task == 3) mj_step(m, d);
-      else mj_forward(m, d);
+      else mj_step(m, d);
     } else if (task == 1) {
       copy(d->qacc, p->x + k * nv, nv);
       inverse_dynamics(m, d, p->force);
@@ -98,7 +96,7 @@ double mujoco_run(void *handle, int task, long start, long count, double *out) {
   if (out) {
     if (task == 0) copy(out, d->qacc_smooth, nv);
     else if (task == 1) copy(out, p->force, nv);
-    else if (task > 2) copy(out, d->qacc, nv);
+    else if (task == 3) copy(out, d->qacc, nv);
     else mj_fullM(m, d, out);
   }
   return time;

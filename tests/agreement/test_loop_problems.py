@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from support.absolute_balance import Equations, Stand, closed, energy, shifted
-from support.loop_models import Coupling
+from support.absolute_balance import Equations, Stand, closed, energy, joint_pose, shifted
+from support.loop_models import Coupling, Looped
 from support.measures import relative
 from support.reference_problems import (
     ANDREWS,
@@ -90,6 +90,11 @@ def test_four_bars_move_on_across_the_flat_position() -> None:
 # Bricard
 
 
+def only_motion(e: Equations) -> Array:
+    """The velocities of all bodies and joints for a unit rate of the first hinge."""
+    return e.motions[:, 0] / e.joint_motions[0, 0]
+
+
 def one_freedom(angle: float, speed: float) -> tuple[Array, Array, float]:
     """Bricard's mechanism by its energy alone: T = m(s) s'^2 / 2 and V(s) along its one path, s the first angle.
 
@@ -104,15 +109,14 @@ def one_freedom(angle: float, speed: float) -> tuple[Array, Array, float]:
         for value in np.linspace(0.0, s, max(int(abs(s) / 0.05), 1) + 1)[1:]:
             aimed = replace(held, couplings=(replace(held.couplings[0], offset=float(value)),))
             step = value - stand.q["R1"][0]
-            here = Equations(replace(stand, looped=free), rank=FREE)
-            motion = here.motions[:, 0] / here.joint_motions[0, 0]
+            motion = only_motion(Equations(replace(stand, looped=free), rank=FREE))
             moved = shifted(replace(stand, looped=aimed), motion * step)
             stand = closed(moved, rank=HELD)
         return replace(stand, looped=free)
 
     def mass_and_height(s: float) -> tuple[float, float]:
         e = Equations(at(s), rank=FREE)
-        motion = e.motions[:, 0] / e.joint_motions[0, 0]
+        motion = only_motion(e)
         return float(motion @ e.mass @ motion), energy(e)
 
     h = 4e-3
@@ -120,7 +124,7 @@ def one_freedom(angle: float, speed: float) -> tuple[Array, Array, float]:
     around = np.array([mass_and_height(angle + k * h) for k in range(-3, 4)])
     dm, dv = weights @ around
     here = Equations(at(angle), rank=FREE)
-    v = here.joint_motions[:, 0] / here.joint_motions[0, 0] * speed
+    v = only_motion(here)[here.columns.of_joints] * speed
     q = np.concatenate([here.stand.q[f"R{i + 1}"] for i in range(6)])
     return q, v, float(-(dv + dm * speed**2 / 2) / around[3, 0])
 
@@ -134,27 +138,18 @@ def test_bricard(angle: float, speed: float) -> None:
     for name in FORMULATIONS:
         a = s.forward_dynamics(q, v, formulation=name)
         assert abs(a[0] - expected) < 1e-8 * max(abs(expected), 1.0), name
-        stand = bricard_as_it_stands()
-        there = closed_there(stand, q)
-        e = Equations(there, velocities_there(there, v), rank=FREE)
+        there = placed_along(bricard_as_it_stands(), q)
+        e = Equations(there, only_motion(Equations(there, rank=FREE)) * v[0], rank=FREE)
         assert relative(a[None], e.solve(np.zeros(6)).joints[None]) < 1e-9, name
 
 
-def closed_there(looped, q: Array) -> Stand:
+def placed_along(looped: Looped, q: Array) -> Stand:
     """The bodies' poses for coordinates, going along the chain."""
-    from support.absolute_balance import joint_pose
-
     poses = {"ground": np.eye(4)}
     for hinge, value in zip(looped.hinges[:5], q, strict=False):
         carried = poses[hinge.parent] @ hinge.on_parent @ joint_pose(hinge, np.array([value]))
         poses[hinge.child] = carried @ np.linalg.inv(hinge.on_child)
     return Stand(looped, poses, {f"R{i + 1}": q[i : i + 1] for i in range(6)}, 0.0)
-
-
-def velocities_there(stand: Stand, v: Array) -> Array:
-    e = Equations(stand, rank=FREE)
-    motion = e.motions[:, 0] / e.joint_motions[0, 0]
-    return motion * v[0]
 
 
 # ---------------------------------------------------------------------------------------------------------

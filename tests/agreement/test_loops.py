@@ -144,7 +144,10 @@ def test_native_code(family: str, i: int) -> None:
     """Machine code, by the calls that users make: checked states, least reactions with their flags."""
     c, s = case(family, i), system(family, i)
     loads = {"wrenches": c.loads, "t": c.looped.t}
-    found = {name: relative(s.forward_dynamics(c.q, c.v, c.tau, formulation=name, **loads)[None], c.a[None]) for name in EXACT}
+    found = {
+        name: relative(s.forward_dynamics(c.q, c.v, c.tau, formulation=name, **loads)[None], c.a[None])
+        for name in EXACT
+    }
     found["auto"] = relative(s.forward_dynamics(c.q, c.v, c.tau, **loads)[None], c.a[None])
     length = s.characteristic_length
     expected, unique = c.solution.reactions(length), c.equations.unique(length)

@@ -1,10 +1,10 @@
 """Nikravesh, Gim, Arabyan and Rein, "Systematic generation of multibody equations of motion", worked example.
 
 Body 1 slides on the ground (T1), and four parallel hinges R2 to R5 join bodies 1 to 4 to a loop, which is cut at R5.
-The figure is lost, but the printed matrix determines the geometry. Its columns are (P - R_i) x u, with P the point of R5
-and u the hinges' common direction, so u is perpendicular to all of them: u = (1, -1, 0) / sqrt(2). Then
-P - R_i = u x column, up to a shift along u: P - R2 = (1, 1, 0), P - R3 = (1, 1, -2), P - R4 = (0, 0, -2). The loop is a
-rectangle of 2 by sqrt(2).
+The figure is lost, but the printed matrix determines the geometry. Its columns are (P - R_i) x u, with P the point of
+R5 and u the hinges' common direction, so u is perpendicular to all of them: u = (1, -1, 0) / sqrt(2). Then
+P - R_i = u x column, up to a shift along u: P - R2 = (1, 1, 0), P - R3 = (1, 1, -2), P - R4 = (0, 0, -2). The loop is
+a rectangle of 2 by sqrt(2).
 
 The paper's rows are P1 - P4 in ground axes. Ours are P4 - P1 in the axes of the joint's frame, whose z is the hinge:
 with these axes as the columns of R, D*B = -R (our three shifts).

@@ -131,7 +131,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of constraints: residual, G, what of G x' + drift = 0 depends on time alone, and the bias of G x'' + bias."""
+    """Rows of constraints: residual, G x' + drift = 0 with the drift of time alone, G x'' + bias = 0."""
 
     residual: Array
     G: Array
@@ -419,7 +419,10 @@ class Equations:
         rest = rest + own_rows.T @ multipliers
         scale = max(np.abs(np.asarray(reactions[hinge.name])).max() for hinge in looped.hinges)
         bodies, joints = rest[: columns.of_joints.start], rest[columns.of_joints]
-        names = {name: multipliers[at.start - self.of_closures.start :][: at.stop - at.start] for name, at in self.closures.items()}
+        names = {
+            name: multipliers[at.start - self.of_closures.start :][: at.stop - at.start]
+            for name, at in self.closures.items()
+        }
         return Imbalance(
             float(np.abs(bodies).max(initial=0.0) / scale), float(np.abs(joints).max(initial=0.0) / scale), names
         )
@@ -515,6 +518,8 @@ def power(equations: Equations, tau: Array, loads: Mapping[str, Array]) -> float
     for name, wrench in loads.items():
         point = equations.looped.point(name)
         if point.body != GROUND:
-            body = moving(equations.stand.poses[point.body], equations.v[equations.columns.bodies[point.body]], np.zeros(6))
+            body = moving(
+                equations.stand.poses[point.body], equations.v[equations.columns.bodies[point.body]], np.zeros(6)
+            )
             total += float(wrench @ (body @ still(point.pose)).velocity)
     return total

@@ -110,7 +110,9 @@ def anchored(looped: Looped) -> Anchored:
     parts = {part.name: part for part in looped.parts}
     ids, onward = {GROUND: 0}, {GROUND: np.eye(4)}  # a body's frame in the frame of Pinocchio's joint
     tree: list[Hinge] = []
-    leading = {body: [h for h in looped.hinges if h.name not in looped.cut and h.parent == body] for body in looped.poses()}
+    leading = {
+        body: [h for h in looped.hinges if h.name not in looped.cut and h.parent == body] for body in looped.poses()
+    }
     waiting = list(leading[GROUND])
     while waiting:
         hinge = waiting.pop()

@@ -61,12 +61,12 @@ def bricard() -> wt.Mechanism:
     """Five square prisms of 1 kg, 1 m by 0.1 by 0.1, on six hinges; all frames are parallel at the start."""
     m = wt.Mechanism("bricard", gravity=(0.0, -GRAVITY, 0.0))
     before, start = m.ground, np.zeros(3)
-    for i, (point, axis) in enumerate(zip(BRICARD_POINTS, BRICARD_AXES, strict=True)):
-        point = np.array(point, dtype=float)
+    points = np.array(BRICARD_POINTS, dtype=float)
+    for i, (point, axis) in enumerate(zip(points, BRICARD_AXES, strict=True)):
         if i == 5:
             m.revolute("R6", before, m.ground, at=point - start, at_child=point, axis=axis)
             break
-        along = np.array(BRICARD_POINTS[i + 1]) - point
+        along = points[i + 1] - point
         rod = m.body(f"rod {i + 1}", wt.box(np.where(along == 0, 0.1, 1.0), mass=1.0, at=along / 2))
         m.revolute(f"R{i + 1}", before, rod, at=point - start, axis=axis)
         before, start = rod, point
@@ -105,7 +105,9 @@ ANDREWS_START = {"beta": -0.0617138900142764, "theta": 0.0}
 ANDREWS_GUESS = ANDREWS_START | {"gamma": 0.455, "phi": 0.223, "delta": 0.487, "omega": -0.223, "epsilon": 1.231}
 ANDREWS_TORQUE, ANDREWS_STIFFNESS, ANDREWS_FREE = 0.033, 4530.0, 0.07785
 A, B, C = np.array([-0.06934, -0.00227]), np.array([-0.03635, 0.03273]), np.array([0.014, 0.072])
-_BODIES: dict[str, tuple[float, float, tuple[float, float]]] = {  # mass, inertia, centre in axes that turn with the body
+_BODIES: dict[
+    str, tuple[float, float, tuple[float, float]]
+] = {  # mass, inertia, centre in axes that turn with the body
     "K1": (0.04325, 2.194e-6, (0.00092, 0.0)),
     "K2": (0.00365, 4.410e-7, (-0.0115, 0.0)),
     "K3": (0.02373, 5.255e-6, (0.01043, -0.01874)),

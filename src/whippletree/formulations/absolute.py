@@ -195,7 +195,7 @@ def _closure(closing: Closing, moving: Any, fastening: Any, keep: Sequence[int],
         for k, F in rate.pulls.items():
             _add(pulls, k, F[:, c.component] @ rows.K[:, i].T)
     chosen = list(keep)
-    return Row({k: F[:, chosen] for k, F in pulls.items()}, bias[chosen])
+    return Row({k: F[:, chosen] for k, F in pulls.items()}, bias[chosen, :])
 
 
 def _push(forces: list[ca.SX], rate: Row, tau: ca.SX) -> None:

@@ -153,7 +153,7 @@ class Closing:
         chosen = list(keep)
         D = [d[chosen, :] for d in rows.D]
         K = rows.K[chosen, :]
-        rate, second = rows.drift[chosen], rows.bias[chosen]
+        rate, second = rows.drift[chosen, :], rows.bias[chosen, :]
         pulls: list[Pull] = []
         hinges: list[Hinge] = []
         for grip, station, d in zip(fastening.grips, stations, D, strict=True):
@@ -170,7 +170,7 @@ class Closing:
             elif c.cut is not None:
                 second = second + k * rates[c.cut].second[c.component]
                 pulls += [Pull(p.node, p.base, p.F[:, c.component] @ k.T) for p in rates[c.cut].pulls]
-        return Held(rows.phi[chosen], rate, second, tuple(pulls), tuple(hinges))
+        return Held(rows.phi[chosen, :], rate, second, tuple(pulls), tuple(hinges))
 
     def coordinates(self, fastening: Fastening) -> tuple[ca.SX, ca.SX, ca.SX]:
         """Return the coordinates and rates a closure depends on, and what its second derivative has to be."""

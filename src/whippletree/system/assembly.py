@@ -6,7 +6,7 @@ count in units of the mechanism's characteristic length. Everything is determini
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ CLOSED = 1e-10
 _STEPS = 60
 _LONGEST = 0.5  # of a step: radians, or characteristic lengths
 _STARTS = 24
+_ONE_BY_ONE = 8  # up to so many given joints give way one by one
 _SMALLEST = 1e-9  # singular values below this share are none
 _ROUNDING = 1e-14
 
@@ -55,32 +56,42 @@ class Assembler:
     difference: Callable[[Array, Array], Array]
     random: Callable[[np.random.Generator], Array]
 
-    def assemble(self, guess: Array, held: Mask, given: Mask, where: Conditions) -> Assembled:
+    def assemble(self, guess: Array, held: Mask, given: Sequence[Mask], where: Conditions) -> Assembled:
         """Return the closed configuration nearest to the guess.
 
-        `held` freedoms do not move; `given` ones, which the user had an opinion on, move only if nothing else helps.
+        `held` freedoms do not move. `given` lists those that the user had an opinion on, joint by joint: they stay if
+        that is possible; if not, the ones named last are the first to give way.
         """
-        if (given & ~held).any():
-            q, residual = self._newton(guess, held | given, where)
+        q = guess
+        for fixed in self._ever_fewer(held, given):
+            q, residual = self._newton(q, fixed, where)
             if residual <= CLOSED:
                 return Assembled(q, residual, True)
-        q, residual = self._newton(guess, held, where)
-        if residual <= CLOSED:
-            return Assembled(q, residual, True)
+            q, residual = self._newton(guess, fixed, where) if q is not guess else (q, residual)
+            if residual <= CLOSED:
+                return Assembled(q, residual, True)
         found = self._from_elsewhere(guess, held, given, where)
         if found is None:
             raise AssemblyError(self.complaint(q, held, where))
         return found
 
-    def _from_elsewhere(self, guess: Array, held: Mask, given: Mask, where: Conditions) -> Assembled | None:
+    @staticmethod
+    def _ever_fewer(held: Mask, given: Sequence[Mask]) -> list[Mask]:
+        """Return what to hold, in the order in which it is tried: all that was given, then less and less."""
+        kept = len(given) if len(given) <= _ONE_BY_ONE else 0
+        counts = [len(given), *range(kept - 1, -1, -1)] if given else [0]
+        return [np.logical_or.reduce([held, *given[:count]]) for count in dict.fromkeys([*counts, 0])]
+
+    def _from_elsewhere(self, guess: Array, held: Mask, given: Sequence[Mask], where: Conditions) -> Assembled | None:
         """Try other starting points for what was not given; return the closed one nearest to the guess."""
         rng = np.random.default_rng(0)
+        fixed = np.logical_or.reduce([held, *given])
         best: tuple[float, Assembled] | None = None
         for _ in range(_STARTS):
             away = self.difference(guess, self.random(rng))
-            start = self.integrate(guess, np.where(held | given, 0.0, away))
-            for fixed in (held | given, held):
-                q, residual = self._newton(start, fixed, where)
+            start = self.integrate(guess, np.where(fixed, 0.0, away))
+            for still in (fixed, held):
+                q, residual = self._newton(start, still, where)
                 if residual <= CLOSED:
                     far = float(np.abs(self.difference(guess, q) / self.numbers.column_scale).sum())
                     if best is None or far < best[0] * (1 - 1e-9):

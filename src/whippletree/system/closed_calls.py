@@ -115,7 +115,7 @@ class ClosedCalls:
         loops = self._engine.loops
         where = loops.conditions(self._time(t), self._given_parameters(parameters))
         found = loops.assembler.assemble(q, self._freedoms(hold, "hold"), given, where)
-        self._report_jump(q, found, given)
+        self._report_jump(q, found, np.logical_or.reduce([np.zeros(self.nv, dtype=bool), *given]))
         return found.q
 
     def consistent_velocities(
@@ -279,7 +279,7 @@ class ClosedCalls:
         none = np.zeros(self.nv, dtype=bool)
         for _ in range(_TRIES):
             try:
-                return loops.assembler.assemble(self._states.random(rng), none, none, loops.conditions()).q
+                return loops.assembler.assemble(self._states.random(rng), none, (), loops.conditions()).q
             except AssemblyError:
                 continue
         raise AssemblyError("no random configuration could be closed; start from q0 instead")
@@ -371,15 +371,17 @@ class ClosedCalls:
 
     # ------------------------------------------------------------------ arguments
 
-    def _guess(self, guess: Any) -> tuple[Array, Any]:
-        """Return a guess as coordinates, and which freedoms it was about."""
-        given = np.zeros(self.nv, dtype=bool)
+    def _guess(self, guess: Any) -> tuple[Array, list[Any]]:
+        """Return a guess as coordinates, and which freedoms it was about, joint by joint."""
+        given: list[Any] = []
         if guess is None:
             return self._states.neutral(), given
         if isinstance(guess, Mapping):
             q = self._states.coordinates(guess)
             for joint in guess:
-                given[self._states.v_slice(joint)] = True
+                mask = np.zeros(self.nv, dtype=bool)
+                mask[self._states.v_slice(joint)] = True
+                given.append(mask)
         else:
             q = np.array(self._one_configuration(guess))
         if not np.isfinite(q).all():

@@ -152,7 +152,7 @@ def _samples(assembler: Assembler, q: Array, where: Conditions) -> list[_Sample]
         direction *= _AWAY / max(float(np.abs(direction).max()), 1e-300)
         start = assembler.integrate(q, direction * numbers.column_scale)
         try:
-            samples.append(at(assembler.assemble(start, none, none, where).q))
+            samples.append(at(assembler.assemble(start, none, (), where).q))
         except AssemblyError:
             continue
     return samples

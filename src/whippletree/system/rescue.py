@@ -143,7 +143,7 @@ class Rescuer:
         total = np.zeros(self.plan.nv)
         for way in (-step, step):
             try:
-                q = assembler.assemble(assembler.integrate(state["q"], way * along), none, none, where).q
+                q = assembler.assemble(assembler.integrate(state["q"], way * along), none, (), where).q
                 v = assembler.velocities(q, np.array(state["v"]), none, where)
             except AssemblyError:
                 raise DynamicsError("the mechanism is locked up: it cannot leave this singular position") from None
