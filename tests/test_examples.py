@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support import reference_problems as reference
+
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 G = 9.81
 
@@ -238,3 +240,236 @@ def test_example_by_address() -> None:
     ]
     absolute = np.linalg.solve(M, right)
     np.testing.assert_allclose(r["by address"], [absolute[0], absolute[1] - absolute[0]], rtol=1e-13)
+
+
+def test_example_four_bar() -> None:
+    r = run("four_bar")
+    system, Q, V = r["system"], r["Q"], r["V"]
+    report = system.mobility
+    assert (report.gruebler, report.mobility, len(report.redundant)) == (-2, 1, 3)
+    # the closed form, in the complex plane of x and -z, where a turn about y is a product with exp(i angle)
+    l1, l2, l3, base, speed = 1.0, 2.0, 1.5, 2.0, 4.0
+    crank = np.exp(1j * Q[:, 0])
+    d = base - l1 * crank
+    apex = np.arccos((l2**2 + np.abs(d) ** 2 - l3**2) / (2 * l2 * np.abs(d)))
+    coupler = np.exp(1j * (np.angle(d) + apex))  # of the two branches, the one that hangs lower
+    rocker = (l1 * crank + l2 * coupler - base) / l3
+    np.testing.assert_allclose(np.exp(1j * (Q[:, 0] + Q[:, 1])), coupler, atol=1e-12)
+    np.testing.assert_allclose(np.exp(1j * Q[:, 3]), rocker, atol=1e-12)
+    np.testing.assert_allclose(np.exp(1j * Q[:, :3].sum(1)), rocker, atol=1e-12)  # the cut hinge's own angle
+    # rates: the sine of the angle between two links is the imaginary part of a quotient
+    rate2 = speed * l1 / l2 * (crank / rocker).imag / (rocker / coupler).imag
+    rate3 = speed * l1 / l3 * (crank / coupler).imag / (rocker / coupler).imag
+    np.testing.assert_allclose(V[:, 0] + V[:, 1], rate2, atol=1e-11)
+    np.testing.assert_allclose(V[:, 3], rate3, atol=1e-11)
+    # energy: the crank's and rocker's turning, the coupler's turning and flight; gravity is along +i
+    centre = 1j * (l1 * crank * speed + l2 / 2 * coupler * rate2)
+    kinetic = l1**2 / 3 * speed**2 + 1.5 * l3**2 / 3 * rate3**2 + 2 * (np.abs(centre) ** 2 + l2**2 / 12 * rate2**2)
+    heights = l1 * crank / 2 + 2 * (l1 * crank + l2 / 2 * coupler) + 1.5 * (base + l3 / 2 * rocker)
+    kinetic, potential = kinetic / 2, -G * heights.imag
+    np.testing.assert_allclose(r["energy"], kinetic + potential, atol=1e-11)
+
+    def slope(values: np.ndarray) -> np.ndarray:
+        """Differentiate a function of the crank angle over a full turn: Fourier's series is exact."""
+        n = len(values)
+        return np.fft.irfft(1j * np.arange(n // 2 + 1) * np.fft.rfft(values), n)
+
+    # the motor's power is the rate of the energy, whoever shares it
+    torque = slope(kinetic + potential)
+    np.testing.assert_allclose(r["torques"][:, 0], torque, atol=1e-8 * np.abs(torque).max())
+    assert not r["torques"][:, 1:].any()
+    both = r["both"]
+    power = both[:, 0] * speed + both[:, 3] * rate3
+    np.testing.assert_allclose(power, torque * speed, atol=1e-7 * np.abs(torque).max())
+    np.testing.assert_allclose(both[:, 0] * rate3, both[:, 3] * speed, atol=1e-9 * np.abs(torque).max())
+    # let go at rest: one freedom with the inertia 2 T / rate^2
+    a = r["a"]
+    np.testing.assert_allclose(Q[0], r["q"], atol=1e-12)
+    first = -slope(potential)[0] / (2 * kinetic[0] / speed**2)
+    assert a[0] == pytest.approx(first, rel=1e-8)
+    # and Newton's and Euler's laws for the coupler and the rocker by hand
+    reactions = r["reactions"]
+    at_b, at_c = (reactions[name].force @ np.array([1, 0, -1j]) for name in "BC")
+    c, e, f = crank[0], coupler[0], rocker[0]
+    alpha, beta = a[0] + a[1], a[3]
+    acceleration = 1j * (l1 * c * a[0] + l2 / 2 * e * alpha)
+    assert at_b - at_c + 2 * G * 1j == pytest.approx(2 * acceleration, abs=1e-10)
+    assert (np.conj(l2 / 2 * e) * (-at_b - at_c)).imag == pytest.approx(2 * l2**2 / 12 * alpha, abs=1e-10)
+    about_d = (np.conj(l3 * f) * at_c + np.conj(l3 / 2 * f) * 1.5 * G * 1j).imag
+    assert about_d == pytest.approx(1.5 * l3**2 / 3 * beta, abs=1e-10)
+    # in the plane everything is determined, out of it nothing
+    for reaction in reactions.values():
+        assert reaction.unique.tolist() == [False, True, False, True, False, True]
+    assert reactions.shared == ("A", "B", "C", "D")
+
+
+def test_example_bricard() -> None:
+    module = load("bricard")
+    r = module.main()
+    report = r["system"].mobility
+    assert (report.gruebler, report.mobility, len(report.redundant)) == (0, 1, 1)
+    coarse, fine = r["drifts"]
+    assert fine < 1e-8
+    assert coarse / fine > 12  # fourth order or better
+
+    def turn(axis: str, angle: float) -> np.ndarray:
+        K = np.cross(np.eye(3), np.eye(3)["xyz".index(axis)])
+        return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K
+
+    def chain(q: np.ndarray) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
+        """Centres and axes of the rods for the first five angles, and by how much the last hinge is missed."""
+        p, R, centres, axes = np.zeros(3), np.eye(3), [], []
+        for k in range(5):
+            along = module.POINTS[k + 1] - module.POINTS[k]
+            R = R @ turn(module.AXES[k], q[k])
+            centres.append(p + R @ along / 2)
+            axes.append(R)
+            p = p + R @ along
+        return np.array(centres), axes, np.concatenate([p - module.POINTS[5], R[1:, 0]])
+
+    def closed(first: float, guess: np.ndarray) -> np.ndarray:
+        q, h = np.array([first, *guess[1:5]]), 1e-6
+        for _ in range(5):
+            J = np.array([(chain(q + h * e)[2] - chain(q - h * e)[2]) / (2 * h) for e in np.eye(5)[1:]]).T
+            q[1:] -= np.linalg.lstsq(J, chain(q)[2], rcond=None)[0]
+        return q
+
+    def inertia_and_height(first: float, guess: np.ndarray) -> tuple[float, float]:
+        """2 T for a unit rate of the first hinge, and the potential energy."""
+        h = 1e-4
+        (x, R, _), (y, S, _) = (chain(closed(first + e, guess)) for e in (-h, h))
+        total = 0.0
+        for k in range(5):
+            W = (S[k] - R[k]) @ (S[k] + R[k]).T / (8 * h)  # half the skew matrix of the turning rate
+            w = S[k].T @ np.array([W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1]])
+            edges = np.where(module.POINTS[k + 1] == module.POINTS[k], 0.1, 1.0) ** 2
+            total += ((y[k] - x[k]) ** 2).sum() / (4 * h * h) + w**2 @ (edges.sum() - edges) / 12
+        return total, G * (x[:, 1].sum() + y[:, 1].sum()) / 2
+
+    # at rest, the first hinge's acceleration is -V' / I
+    zero, h = np.zeros(6), 1e-3
+    slope = (inertia_and_height(h, zero)[1] - inertia_and_height(-h, zero)[1]) / (2 * h)
+    assert r["start"][0] == pytest.approx(-slope / inertia_and_height(0.0, zero)[0], rel=1e-5)
+    # later, the energy found by hand is what it was
+    height = inertia_and_height(0.0, zero)[1]
+    for q, v in zip(r["Q"][40::40], r["V"][40::40], strict=True):
+        inertia, potential = inertia_and_height(q[0], q)
+        assert inertia * v[0] ** 2 / 2 + potential == pytest.approx(height, abs=1e-6)
+        np.testing.assert_allclose(closed(q[0], q + 1e-3), q[:5], atol=1e-9)
+    np.testing.assert_allclose(r["corner"][0], [1, -1, 0], atol=1e-12)
+
+
+def test_example_six_legs() -> None:
+    module = load("six_legs")
+    r = module.main()
+    report = r["system"].mobility
+    assert (report.gruebler, report.mobility, report.redundant) == (6, 6, ())
+    count = len(r["Q"])
+    low, high = module.corners()
+    times = module.PERIOD / count * np.arange(count)
+    g = np.array([0, 0, -G])
+    for t, lengths, still in zip(times, r["lengths"], r["still"], strict=True):
+        # the legs as vectors from the ground to the plate
+        pose = module.path(t)[0]
+        angle = 2 * np.arctan2(pose[1], pose[0])
+        R = np.array([[1, 0, 0], [0, np.cos(angle), -np.sin(angle)], [0, np.sin(angle), np.cos(angle)]])
+        levers = high @ R.T
+        legs = pose[4:] + levers - low
+        np.testing.assert_allclose(lengths, np.linalg.norm(legs, axis=1), rtol=1e-12)
+        # at rest: a leg leans on the plate with its weight's moment about its foot; its force does the rest
+        n = legs / lengths[:, None]
+        moment = module.TUBE_MASS * 0.3 + module.ROD_MASS * (lengths - module.ROD / 2)
+        sideways = (moment / lengths)[:, None] * (g - n * (n @ g)[:, None])
+        total = sideways.sum(0) + module.PLATE_MASS * g
+        turning = np.cross(levers, sideways).sum(0)
+        A = np.vstack([n.T, np.cross(levers, n).T])
+        pushes = np.linalg.solve(A, -np.concatenate([total, turning]))
+        np.testing.assert_allclose(still, pushes - module.ROD_MASS * n @ g, rtol=1e-10)
+    # forward dynamics undoes it, and nothing but the legs pushes
+    np.testing.assert_allclose(r["again"], r["A"], atol=1e-10)
+    pushing = np.flatnonzero(r["efforts"].any(0))
+    np.testing.assert_array_equal(pushing, [r["system"].v_slice(leg).start for leg in module.LEGS])
+    # the power of the legs is the rate of the energy over the path, which is periodic: by its Fourier series
+    waves = 2j * np.pi / module.PERIOD * np.arange(count // 2 + 1)
+    rate = np.fft.irfft(waves * np.fft.rfft(r["energy"]), count)
+    np.testing.assert_allclose((r["forces"] * r["rates"]).sum(1), rate, atol=1e-7 * np.abs(rate).max())
+
+
+def test_example_gears() -> None:
+    r = run("gears")
+    system, a = r["system"], r["accelerations"]
+    assert (system.mobility.gruebler, system.mobility.mobility) == (4, 4)
+    assert r["speeds"] == pytest.approx({"motor": 42.0, "carrier": 12.0, "left": 10.0, "right": 14.0})
+    np.testing.assert_allclose(r["start"], [0.4, 0.4], rtol=1e-12)
+    # the shafts: the energy in terms of the two wheels' rates
+    inertia = {name: mass * 0.1**2 / 2 for name, mass in (("motor", 2), ("carrier", 6), ("left", 15), ("right", 25))}
+    mean = (3.5**2 * inertia["motor"] + inertia["carrier"]) / 4
+    M = mean + np.diag([inertia["left"], inertia["right"]])
+    left, right = np.linalg.solve(M, 3.5 * 40.0 / 2 * np.ones(2))
+    shafts = {"left": left, "right": right, "carrier": (left + right) / 2, "motor": 3.5 * (left + right) / 2}
+    assert {name: a[name] for name in shafts} == pytest.approx(shafts, rel=1e-12)
+    assert r["torques"]["left"] == pytest.approx(r["torques"]["right"], rel=1e-12)
+    assert r["torques"]["left"] == pytest.approx(inertia["left"] * left, rel=1e-12)
+    assert r["efforts"]["differential"] == pytest.approx(inertia["left"] * left, rel=1e-12)
+    # the multiplier of a gear acts on its second joint with ratio 1, and on the first with minus the ratio
+    assert r["efforts"]["final drive"] == pytest.approx(inertia["motor"] * a["motor"] - 40.0, rel=1e-12)
+    turning = 0.5 / (2.0 * 0.02**2 / 2 + 3.0 * 0.008**2)
+    assert (a["steering"], a["tie"]) == (pytest.approx(turning, rel=1e-12), pytest.approx(0.008 * turning, rel=1e-12))
+    assert r["efforts"]["rack and pinion"] == pytest.approx(3.0 * 0.008 * turning, rel=1e-11)
+    # the wipers: two rods upside down, as one
+    masses, lengths = np.array([0.3, 0.2]), np.array([0.6, 0.4])
+    fall = (masses * lengths / 2).sum() * G * np.sin(0.4) / (masses * lengths**2 / 3).sum()
+    assert a["wiper"] == pytest.approx(fall, rel=1e-12)
+    assert a["second wiper"] == pytest.approx(fall, rel=1e-12)
+    # what makes both wheels accelerate alike: the difference of their torques, at the left one
+    np.testing.assert_allclose(r["again"], r["wanted"], atol=1e-11)
+    needed = dict(zip(system.joint_names, r["needed"], strict=True))
+    assert needed["left"] == pytest.approx(3.0 * (inertia["left"] - inertia["right"]), rel=1e-11)
+    assert [needed[name] for name in ("carrier", "right", "tie", "second wiper")] == [0, 0, 0, 0]
+    assert "3 actuated freedoms cannot" in r["refused"]
+
+
+def test_example_rolling() -> None:
+    r = run("rolling")
+    system, t, forces = r["system"], r["times"], r["forces"]
+    assert (system.mobility.gruebler, system.mobility.mobility) == (5, 5)
+    pull = G * np.sin(0.3)
+    # the ball: five sevenths, and two sevenths of the pull in the grip
+    np.testing.assert_allclose(r["ball"][:, 0], 5 / 14 * pull * t**2, atol=2e-7)
+    np.testing.assert_allclose(r["ball"][:, 1:], np.tile([1, 0.3], (len(t), 1)), atol=1e-9)
+    np.testing.assert_allclose(forces["touch"][:, 0], 4.0 * G * np.cos(0.3), rtol=1e-9)
+    np.testing.assert_allclose(forces["grip"], np.tile([-2 / 7 * 4.0 * pull, 0], (len(t), 1)), atol=1e-8)
+    # the skate: along its blade the pull's share accelerates it, u = pull / w sin(w t), and w stays what it is
+    w, r0 = 4.0, pull / (2 * 4.0**2)
+    np.testing.assert_allclose(r["V"][:, system.v_slice("ice")][:, 0], w, rtol=1e-12)
+    np.testing.assert_allclose(r["skate"][:, 0], r0 * np.sin(w * t) ** 2, atol=1e-9)
+    np.testing.assert_allclose(r["skate"][:, 1], r0 * (w * t - np.sin(2 * w * t) / 2), atol=1e-9)
+    np.testing.assert_allclose(forces["blade"][:, 0], 2 * 1.5 * pull * np.sin(w * t), atol=1e-7)
+    assert np.ptp(r["energy"]) < 5e-6
+    # nothing slips
+    slip = system.closure_jacobian(r["Q"][-1]) @ r["V"][-1]
+    assert np.abs(slip).max() < 1e-12
+
+
+def test_example_squeezer() -> None:
+    r = run("squeezer")
+    system = r["system"]
+    report = system.mobility
+    assert (report.gruebler, report.mobility, len(report.redundant)) == (-8, 1, 9)
+    angles = [system.v_slice(name).start for name in reference.ANDREWS]
+    # the planar problem in its seven angles, in NumPy
+    y = reference.squeezer_closed()
+    np.testing.assert_allclose(r["Q"][0, angles], y, atol=1e-12)
+    np.testing.assert_allclose(r["wrench"][3:5], reference.squeezer_spring(y), rtol=1e-9)
+    expected = reference.squeezer_accelerations(y, np.zeros(7))
+    np.testing.assert_allclose(r["start"][angles], expected, atol=1e-9 * np.abs(expected).max())
+    assert np.abs(r["start"][angles[2:]]).max() < 1e-9 * r["start"][0]  # K1 and K2 are in line: only they start
+    assert r["balance"][-1] == pytest.approx(0, abs=1e-7)
+    for q, v in zip(r["Q"][50::50, angles], r["V"][50::50, angles], strict=True):
+        assert np.abs(reference.squeezer_jacobian(q) @ v).max() < 1e-9 * np.abs(v).max()
+    q, v = r["Q"][-1], r["V"][-1]
+    tau, wrench = system.velocities({"beta": 0.033}), np.zeros(6)
+    wrench[3:5] = reference.squeezer_spring(q[angles])
+    a = system.forward_dynamics(q, v, tau, wrenches={"D": wrench})[angles]
+    expected = reference.squeezer_accelerations(q[angles], v[angles])
+    np.testing.assert_allclose(a, expected, atol=1e-8 * np.abs(expected).max())

@@ -399,15 +399,14 @@ def test_the_pose_error_is_zero_where_the_poses_agree(joint, seed):
     np.testing.assert_allclose(error_of(joint, q, [motion(0.0) for motion in motions]), 0, atol=1e-14)
 
 
-@draws
+@pytest.mark.parametrize("axis", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, -1, 0), (0.3, 0.5, -0.9)])
 @every_joint
 @pytest.mark.parametrize("size", [1e-12, 1e-5, 0.3, 1.5, 3.0, np.pi - 1e-9, np.pi])
-def test_the_pose_error_is_the_displacement_in_child_axes(joint, seed, size):
-    rng = np.random.default_rng(seed)
+def test_the_pose_error_is_the_displacement_in_child_axes(joint, axis, size):
+    rng = np.random.default_rng(5)
     motions, q, _, _ = consistent(joint, rng)
     parent, (R, p) = (motion(0.0) for motion in motions)
-    axis = [rng.normal(size=3), np.eye(3)[seed], np.array([1, -1, 0])][seed]
-    turn, way = size * axis / np.linalg.norm(axis), rng.normal(size=3)
+    turn, way = size * np.array(axis) / np.linalg.norm(axis), rng.normal(size=3)
     child = R @ rotation(turn), p + R @ rotation(turn) @ way
     error = error_of(joint, q, [parent, child])
     np.testing.assert_allclose(error[3:], way, atol=1e-12)

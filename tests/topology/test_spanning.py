@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -106,14 +107,42 @@ def test_no_single_exchange_helps(case: tuple[Bodies, Edges, list[Closing]]) -> 
                     assert (nonzeros(edges, closures, other), depths(edges, other)) >= best
 
 
-def searched(bodies: Bodies, edges: Edges, closures: list[Closing]) -> spanning._Search:
-    """The search, after it ran."""
+def first_tree(bodies: Bodies, edges: Edges) -> list[int]:
     graph = spanning.make_graph(bodies, edges, "ground")
     classes = [spanning._cost_class(edge) for edge in edges]
-    tree = spanning._first_tree(graph, [edge.nv > 0 for edge in edges], classes, frozenset())
-    search = spanning._Search(graph, edges, closures, classes, tree, frozenset())
+    return spanning._first_tree(graph, [edge.nv > 0 for edge in edges], classes, frozenset())
+
+
+def search_from(bodies: Bodies, edges: Edges, closures: list[Closing], tree: list[int]) -> spanning._Search:
+    graph = spanning.make_graph(bodies, edges, "ground")
+    return spanning._Search(graph, edges, closures, [spanning._cost_class(e) for e in edges], tree, frozenset())
+
+
+def searched(bodies: Bodies, edges: Edges, closures: list[Closing]) -> spanning._Search:
+    """The search, after it ran."""
+    search = search_from(bodies, edges, closures, first_tree(bodies, edges))
     search.run()
     return search
+
+
+@settings(deadline=None)
+@given(graphs(), st.randoms(use_true_random=False))
+def test_gains_and_rises_are_those_of_the_exchanged_tree(case: tuple[Bodies, Edges], random: Random) -> None:
+    bodies, edges = case
+    tree: list[int] = []
+    for k in random.sample(range(len(edges)), len(edges)):
+        if not _spare(edges, tree, k):
+            tree.append(k)
+    search = search_from(bodies, edges, [], tree)
+    now, here = nonzeros(edges, [], tree), depths(edges, tree)
+    to = ways(edges, tree)
+    for slot, e in enumerate(search.cut):
+        around = between(to[edges[e].parent], to[edges[e].child])
+        partners = [f for f in around if cut_class(edges[f]) == cut_class(edges[e])]
+        others = {f: set(tree) ^ {e, f} for f in partners}
+        assert search._gains(slot) == {f: nonzeros(edges, [], other) - now for f, other in others.items()}
+        rises = {f: depths(edges, other) - here for f, other in others.items()}
+        assert search._rises(slot) == {f: rise for f, rise in rises.items() if rise < 0}
 
 
 def check_books(search: spanning._Search, edges: Edges, closures: list[Closing]) -> None:
@@ -277,6 +306,8 @@ def test_the_search_ends_after_a_fixed_amount_of_work(monkeypatch: pytest.Monkey
     plan = make_plan(bodies, edges)
     assert len(plan.cuts) == len(edges) - len(bodies)
     assert nonzeros(edges, [], tree_of(short)) < nonzeros(edges, [], tree_of(plan))
+    monkeypatch.setattr(spanning, "_WORK", 0)
+    assert tree_of(make_plan(bodies, edges)) == set(first_tree(bodies, edges))
 
 
 def test_insisting() -> None:

@@ -26,7 +26,7 @@ from whippletree.formulations import kinematics
 from whippletree.formulations.closing import Closing
 from whippletree.formulations.grips import Grip
 from whippletree.formulations.node import Motion, Node
-from whippletree.formulations.solution import WATCHED, Solution, by_closure
+from whippletree.formulations.solution import Solution, by_closure
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.spatial import Rotation, Translation, cross, stack
 from whippletree.spatial.sparse import factor_lu
@@ -76,7 +76,7 @@ def solve(walk: Unrolled, closing: Closing, pivots: Sequence[tuple[Key, Key]]) -
         a[where] = total
     first = equations.first_closure_row
     values = [-x.get(("lambda", first + r, 0), ca.SX(0)) for r in range(equations.n_closure_rows)]
-    return Solution(a, lambda: by_closure(values, closing.hold(walk)), factors.margin(WATCHED))
+    return Solution(a, lambda: by_closure(values, closing.hold(walk)), factors.margin)
 
 
 def bodies(walk: Unrolled, closing: Closing) -> Bodies:

@@ -21,7 +21,7 @@ import casadi as ca
 
 from whippletree.formulations import composite
 from whippletree.formulations.closing import Closing, Held, jacobian_rows, with_accelerations
-from whippletree.formulations.solution import WATCHED, Solution, by_closure, stacked
+from whippletree.formulations.solution import Solution, by_closure, stacked
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.spatial.sparse import SparseLU, factor_lu, factor_symmetric, minimum_degree
 
@@ -89,7 +89,7 @@ def solve(walk: Unrolled, closing: Closing, choice: Choice) -> Solution:
         for i, value in row.items():
             _add(a, d, value * a_i[i])
     column = _column(a, walk.nv)
-    return Solution(column, lambda: _multipliers(walk, parts, column), parts.factors.margin(WATCHED))
+    return Solution(column, lambda: _multipliers(walk, parts, column), parts.factors.margin)
 
 
 def reduced(mass: Mapping[tuple[int, int], ca.SX], E: Mapping[int, Row]) -> dict[tuple[int, int], ca.SX]:

@@ -17,7 +17,7 @@ import casadi as ca
 
 from whippletree.formulations import composite
 from whippletree.formulations.closing import Closing, Held, jacobian_rows, with_accelerations
-from whippletree.formulations.solution import WATCHED, Solution, by_closure
+from whippletree.formulations.solution import Solution, by_closure
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.spatial.sparse import factor_symmetric, minimum_degree
 
@@ -66,4 +66,4 @@ def solve(walk: Unrolled, closing: Closing, baumgarte: tuple[float, float] = (0.
         for k, entry in x.items():
             y[k] = y[k] + entry * value if k in y else entry * value
     a = system.complete(mass.backward(mass.scaled(y)))
-    return Solution(a, lambda: by_closure(values, held), factors.margin(WATCHED))
+    return Solution(a, lambda: by_closure(values, held), factors.margin)

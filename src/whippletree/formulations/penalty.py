@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from whippletree.formulations import composite
 from whippletree.formulations.closing import Closing, jacobian_rows, with_accelerations
-from whippletree.formulations.solution import WATCHED, Solution, by_closure, stacked
+from whippletree.formulations.solution import Solution, by_closure, stacked
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.spatial.sparse import factor_symmetric, minimum_degree
 
@@ -44,4 +44,4 @@ def solve(walk: Unrolled, closing: Closing, weights: Sequence[float]) -> Solutio
         for i, x in row.items():
             miss = miss + x * a[i]
         multipliers.append(-weight * miss)
-    return Solution(system.complete(a), lambda: by_closure(multipliers, held), factors.margin(WATCHED * WATCHED))
+    return Solution(system.complete(a), lambda: by_closure(multipliers, held), lambda share: factors.margin(share**2))

@@ -9,22 +9,22 @@ import casadi as ca
 
 from whippletree.formulations.closing import Held
 
-__all__ = ["Solution", "by_closure", "stacked"]
+__all__ = ["WATCHED", "Solution", "by_closure", "stacked"]
 
 WATCHED = 1e-8
-"""The share of a pivot's scale below which a solution is not trusted: the margin is then negative."""
+"""The share of a pivot's scale below which a solution is not trusted."""
 
 
 class Solution(NamedTuple):
     """Accelerations (nv, zero at cut joints), the multipliers of each closure's kept rows, and a number to watch.
 
-    The multipliers are worked out when they are asked for. `margin` is positive as long as every pivot is more than
-    the share `WATCHED` of its scale.
+    The multipliers are worked out when they are asked for. `margin(share)` is positive as long as every pivot is more
+    than that share of its scale.
     """
 
     a: ca.SX
     multipliers: Callable[[], list[ca.SX]]
-    margin: ca.SX
+    margin: Callable[[float], ca.SX]
 
 
 def by_closure(values: Sequence[ca.SX], held: Sequence[Held]) -> list[ca.SX]:

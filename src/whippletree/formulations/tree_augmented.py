@@ -23,7 +23,7 @@ import casadi as ca
 
 from whippletree.formulations import articulated
 from whippletree.formulations.closing import Closing, Held, with_accelerations
-from whippletree.formulations.solution import WATCHED, Solution, by_closure, stacked
+from whippletree.formulations.solution import Solution, by_closure, stacked
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.spatial import factor, solve_factored
 from whippletree.spatial.sparse import factor_symmetric, minimum_degree
@@ -46,7 +46,7 @@ def solve(walk: Unrolled, closing: Closing) -> Solution:
     solution = factors.solve({i: -value for i, value in enumerate(e)})
     multipliers = by_closure([solution[i] for i in range(len(e))], held)
     a = a_free + correction(walk, free, effects, multipliers)
-    return Solution(a, lambda: multipliers, factors.margin(WATCHED))
+    return Solution(a, lambda: multipliers, factors.margin)
 
 
 def absorb(walk: Unrolled, free: articulated.Dynamics, held: Sequence[Held]) -> list[tuple[Blocks, Blocks]]:

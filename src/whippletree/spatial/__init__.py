@@ -7,12 +7,14 @@ from whippletree.spatial.inertia import ArticulatedInertia, RigidInertia
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.rotation import (
     axis_angle,
+    displacement_series,
     quaternion_exp,
     quaternion_log,
     quaternion_product,
     rotation_of_quaternion,
     screw_displacement,
     screw_velocity,
+    twist_cross,
 )
 from whippletree.spatial.shift import Rotation, Shift, Translation, Turn
 from whippletree.spatial.solve import factor, solve_factored
@@ -29,6 +31,7 @@ __all__ = [
     "axis_angle",
     "centripetal",
     "cross",
+    "displacement_series",
     "factor",
     "mirror",
     "quaternion_exp",
@@ -40,4 +43,5 @@ __all__ = [
     "skew",
     "solve_factored",
     "stack",
+    "twist_cross",
 ]

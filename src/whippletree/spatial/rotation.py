@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import casadi as ca
 
 __all__ = [
     "axis_angle",
+    "displacement_series",
     "quaternion_exp",
     "quaternion_log",
     "quaternion_product",
     "rotation_of_quaternion",
     "screw_displacement",
     "screw_velocity",
+    "twist_cross",
 ]
 
 _NEAR = 0.25
@@ -132,3 +136,37 @@ def _series(x: ca.SX, divisors: tuple[float, ...]) -> ca.SX:
     for divisor in reversed(divisors[:-1]):
         value = value * x + 1 / divisor
     return value
+
+
+_SERIES = ((2, 1 / 12), (4, -1 / 720), (6, 1 / 30240), (8, -1 / 1209600), (10, 1 / 47900160))
+
+
+def displacement_series(u: ca.SX, v: ca.SX, bracket: Callable[[ca.SX, ca.SX], ca.SX]) -> ca.SX:
+    """Return u' such that exp(u) moves with the velocity `v` in its own axes: v + [u, v] / 2 + [u, [u, v]] / 12 - ...
+
+    The series (with Bernoulli's numbers) is cut off after the tenth bracket, which is exact to rounding for
+    displacements up to about half a radian: as much as a step of an integrator takes.
+
+    >>> from whippletree.spatial.vectors import cross
+    >>> ca.DM(displacement_series(ca.SX([0, 0, 0.1]), ca.SX([0, 0, 2.0]), cross))
+    DM([0, 0, 2])
+    """
+    term = bracket(u, v)
+    total = v + 0.5 * term
+    order = 1
+    for power, factor in _SERIES:
+        while order < power:
+            term = bracket(u, term)
+            order += 1
+        total = total + factor * term
+    return total
+
+
+def twist_cross(u: ca.SX, v: ca.SX) -> ca.SX:
+    """Return the bracket of two twists [angular; linear].
+
+    >>> ca.DM(twist_cross(ca.SX([0, 0, 1, 0, 0, 0]), ca.SX([0, 0, 0, 1, 0, 0])))
+    DM([0, 0, 0, 0, 1, 0])
+    """
+    w, p = u[0:3], u[3:6]
+    return ca.densify(ca.vertcat(ca.cross(w, v[0:3]), ca.cross(w, v[3:6]) + ca.cross(p, v[0:3])))

@@ -49,9 +49,9 @@ FORMULATIONS: dict[str, tuple[str, ...]] = {
 ROLL_FROM = 48
 """From this many nodes on, functions are loops over the nodes rather than one straight line."""
 
-_SOLVED = frozenset({"forward_dynamics", "driving_forces", "reactions", "closure_efforts"})
-_OF_LOOPS = frozenset({"motion_basis", "self_stresses", "closure_efforts"})
-_ONLY_UNROLLED = frozenset({"jacobian", "integrate", "difference", "coordinate_rates"})
+_SOLVED = frozenset({"forward_dynamics", "driving_forces", "reactions", "closure_efforts", "derivatives"})
+_OF_LOOPS = frozenset({"motion_basis", "self_stresses", "closure_efforts", "project", "derivatives"})
+_ONLY_UNROLLED = frozenset({"jacobian", "displace", "integrate", "difference", "coordinate_rates"})
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,8 @@ class Equations:
         self.description, self.plan = description, plan
         self._skeletons: dict[bool, Skeleton] = {}
         self._fastenings: dict[bool, Fastenings] = {}
+        self._symbols: dict[tuple[str, int], ca.SX] = {}
+        self.answers: dict[Any, Any] = {}  # what was traced of the loops' equations
         self.prescribed = any(use.prescribed for use in description.joints)
         self.closed = bool(plan.cuts or description.closures)
         self.loops: LoopPlan | None = None
@@ -152,7 +154,7 @@ class Equations:
     def signature(self, request: Request) -> Signature:
         """Return names and sizes of inputs and outputs."""
         nq, nv = self.plan.nq, self.plan.nv
-        size = {"q": nq, "q0": nq, "q1": nq, "v": nv, "tau": nv, "a": nv, "dv": nv}
+        size = {"q": nq, "q0": nq, "q1": nq, "v": nv, "tau": nv, "a": nv, "dv": nv, "u": nv}
         names = list(FUNCTIONS[request.function].inputs)
         if self.prescribed and request.function in _SOLVED:
             names.append("a")
@@ -179,7 +181,8 @@ class Equations:
 
     def _shape(self, function: str) -> tuple[int, ...]:
         """Return the shape of a function's result for one state."""
-        size = {"nq": self.plan.nq, "nv": self.plan.nv, "nj": len(self.description.joints)}
+        nq, nv = self.plan.nq, self.plan.nv
+        size = {"nq": nq, "nv": nv, "nj": len(self.description.joints), "np": 2 * nv + 2, "nd": nv + 2, "ns": nq + nv}
         shape = FUNCTIONS[function].shape
         if "nn" in shape:  # apart, for the others need no skeleton, which takes time
             size["nn"] = len(self.skeleton().bones)
@@ -194,7 +197,7 @@ class Equations:
     def trace(self, request: Request) -> ca.Function:
         """Return a request's function over symbols."""
         signature = self.signature(request)
-        symbols = {name: ca.SX.sym(name.replace(" ", "_"), size) for name, size in signature.inputs}
+        symbols = {name: self._symbol(name, size) for name, size in signature.inputs}
         of_loops = loop_equations.TRACES.get(request.function) if self.closed else None
         output: Any = ca.vec((of_loops or FUNCTIONS[request.function].trace)(self, request, symbols))
         inputs = [symbols[name] for name, _ in signature.inputs]
@@ -206,6 +209,12 @@ class Equations:
         if set(outputs) & set(labels):
             outputs = [f"new_{name}" if name in labels else name for name in outputs]
         return ca.Function(request.function, inputs, [ca.densify(output)], labels, outputs)
+
+    def _symbol(self, name: str, size: int) -> ca.SX:
+        """Return the symbol of an input, the same for all functions: what they share is then traced once."""
+        if (name, size) not in self._symbols:
+            self._symbols[name, size] = ca.SX.sym(name.replace(" ", "_"), size)
+        return self._symbols[name, size]
 
     def rolls(self, request: Request) -> bool:
         """Tell whether a request is answered by loops: it is for large models, where there is such a form."""
@@ -388,6 +397,16 @@ def _center_of_mass(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     return (moment + still[1]) / (mass + still[0])
 
 
+def _displace(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
+    """Return the configuration that the displacement `u` leads to, and the rate of `u` that belongs to `v`."""
+    places, rates = [], []
+    for use, q, v in zip(eq.description.joints, eq.plan.q_slices, eq.plan.v_slices, strict=True):
+        if use.joint.nv:
+            places.append(use.joint.integrate(x["q"][q], x["u"][v]))
+            rates.append(use.joint.displacement_rate(x["u"][v], x["v"][v]))
+    return ca.SX(ca.vertcat(*places, *rates))
+
+
 def _joint_wise(method: str) -> Trace:
     """Apply a method of every joint to its own slices of the inputs."""
 
@@ -437,6 +456,9 @@ FUNCTIONS: dict[str, _Function] = {
     "motion_basis": _Function(("q",), "motions", ("nv", "nf"), loop_equations.motion_basis),
     "self_stresses": _Function(("q",), "reactions", ("nj", 6, "nr"), loop_equations.self_stresses),
     "closure_efforts": _Function(("q", "v", "tau"), "multipliers", ("nm",), loop_equations.closure_efforts),
+    "project": _Function(("q", "v"), "state", ("np",), loop_equations.project),
+    "derivatives": _Function(("q", "v", "tau"), "derivatives", ("nd",), loop_equations.derivatives),
+    "displace": _Function(("q", "u", "v"), "state", ("ns",), _displace),
     "coordinate_rates": _Function(("q", "v"), "rates", ("nq",), _joint_wise("rates")),
     "integrate": _Function(("q", "dv"), "q", ("nq",), _joint_wise("integrate")),
     "difference": _Function(("q0", "q1"), "displacement", ("nv",), _joint_wise("difference")),

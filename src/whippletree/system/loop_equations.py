@@ -18,26 +18,39 @@ from whippletree.formulations import (
     independent_coordinates,
     joint_multipliers,
     penalty,
+    projection,
     tree_augmented,
 )
 from whippletree.formulations.closing import Closing
 from whippletree.formulations.independent_coordinates import Choice
-from whippletree.formulations.solution import Solution
+from whippletree.formulations.solution import WATCHED, Solution
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.kernels.kernel import Array
 
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request
 
-__all__ = ["CONSISTENT", "TRACES", "LoopPlan", "closure_efforts", "motion_basis", "self_stresses"]
+__all__ = [
+    "CONSISTENT",
+    "TRACES",
+    "LoopPlan",
+    "closure_efforts",
+    "derivatives",
+    "motion_basis",
+    "project",
+    "self_stresses",
+]
 
 CONSISTENT = 1e-6
 """How far positions (radians, characteristic lengths) may miss the closures, and velocities relative to 1/s + |v|."""
 
+POOR = 1e-3
+"""The share of a pivot's scale below which another choice of coordinates is looked for."""
+
 Symbols = dict[str, ca.SX]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LoopPlan:
     """What numbers decided about the loops: rows that are used, independent freedoms, pivots, weights.
 
@@ -102,6 +115,24 @@ def self_stresses(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     return ca.vec(closed.self_stresses(welded, unwelded, eq.loop_plan.choice, joint_order(eq)).T)
 
 
+def project(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return a displacement and velocities that bring a state back onto the closures, and how far off it was.
+
+    The last two numbers are the squares of the gap in positions and of the slip in velocities.
+    """
+    walk, closing = eq.walk(x), eq.closing(x)
+    found = projection.project(walk, closing, eq.loop_plan.choice)
+    gap, slip = closed.closure_gap(walk, closing, eq.loop_plan.length)
+    return ca.SX(ca.vertcat(found.u, found.v, gap, slip))
+
+
+def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return the accelerations, and two numbers to watch: below zero, the solution is not trusted, or is poor."""
+    answer = _answer(eq, request, x)
+    margin = answer.solution.margin
+    return ca.SX(ca.vertcat(answer.a, margin(WATCHED), margin(POOR)))
+
+
 def joint_order(eq: Equations) -> list[int]:
     """Return the places among all joints of the tree's joints, then of the cut ones."""
     cut = [c.joint for c in eq.plan.cuts]
@@ -109,9 +140,14 @@ def joint_order(eq: Equations) -> list[int]:
 
 
 def _answer(eq: Equations, request: Request, x: Symbols) -> closed.Answer:
-    solve = _solver(eq, request)
-    walk = eq.walk(eq.prescribed_only(x))
-    return closed.accelerations(walk, _closing(eq, request, x), x["tau"], solve)
+    """Return the solution of the equations, traced once for all functions that need it."""
+    key = (request.formulation, request.wrenches, request.baumgarte, eq.loop_plan)
+    if key not in eq.answers:
+        walk = eq.walk(eq.prescribed_only(x))
+        closing = _closing(eq, request, x)
+        eq.answers[key] = closed.accelerations(walk, closing, x["tau"], _solver(eq, request))
+    answer: closed.Answer = eq.answers[key]
+    return answer
 
 
 def _closing(eq: Equations, request: Request, x: Symbols, *, weld: bool = True) -> Closing:
@@ -139,7 +175,7 @@ def _solver(eq: Equations, request: Request) -> closed.Solve:
 
 def _guarded(eq: Equations, request: Request, x: Symbols, result: ca.SX, solution: Solution) -> ca.SX:
     """Divide the first number by zero where the result cannot be trusted."""
-    fine = solution.margin > 0
+    fine = solution.margin(WATCHED) > 0
     if request.check:
         walk, closing = eq.walk(x), eq.closing(x)
         gap, slip = closed.closure_gap(walk, closing, eq.loop_plan.length)

@@ -171,7 +171,7 @@ class Rescuer:
         closing = eq.closing(x, weld=weld, kept=False)
         walk = eq.walk(eq.prescribed_only(x), weld=weld)
         held = closing.hold(walk)
-        solution = Solution(found, lambda: by_closure(ca.vertsplit(values), held), ca.SX(1))
+        solution = Solution(found, lambda: by_closure(ca.vertsplit(values), held), lambda share: ca.SX(1))
         answer = closed.Answer(closing.cut_accelerations(walk, found), solution)
         if function == "reactions":
             result = closed.reactions(walk, closing, x["tau"], answer, joint_order(eq))

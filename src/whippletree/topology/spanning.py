@@ -39,7 +39,10 @@ _Label = TypeVar("_Label")
 
 @dataclass(frozen=True)
 class Graph:
-    """Bodies as numbers in the order in which the joints mention them, ground first, and the joints at each."""
+    """Bodies as numbers in the order in which the joints mention them, ground first, and the joints at each.
+
+    A body that no joint mentions has no number.
+    """
 
     number: dict[str, int]
     ends: tuple[tuple[int, int], ...]
@@ -66,8 +69,6 @@ def make_graph(bodies: Sequence[str], joints: Sequence[Edge], ground: str) -> Gr
             if name not in known:
                 raise KeyError(name)
             number.setdefault(name, len(number))
-    for name in bodies:
-        number.setdefault(name, len(number))
     at: list[list[int]] = [[] for _ in number]
     ends = tuple((number[joint.parent], number[joint.child]) for joint in joints)
     for k, pair in enumerate(ends):

@@ -5,6 +5,7 @@ from whippletree.elements.closures.basic import d1, d2, s, ss
 from whippletree.elements.closures.coupling import Coupling
 from whippletree.elements.closures.declared import DeclaredClosure
 from whippletree.elements.closures.distance import Distance
+from whippletree.elements.closures.drive import JointDrive
 from whippletree.elements.closures.expression import Expression
 from whippletree.elements.closures.joint import JointClosure
 from whippletree.elements.closures.relative import joint_rates, pose_error, relative_motion
@@ -16,6 +17,7 @@ __all__ = [
     "Distance",
     "Expression",
     "JointClosure",
+    "JointDrive",
     "Rows",
     "Side",
     "d1",

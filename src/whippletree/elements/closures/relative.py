@@ -12,7 +12,7 @@ from whippletree.elements.closures.base import Rows, Side
 from whippletree.elements.joints import Joint
 from whippletree.spatial import cross, factor, quaternion_log, skew, solve_factored, stack
 
-__all__ = ["joint_rates", "pose_error", "relative_motion"]
+__all__ = ["joint_rates", "left_inverse", "pose_error", "relative_motion"]
 
 
 def relative_motion(sides: tuple[Side, ...]) -> Rows:
@@ -64,15 +64,19 @@ def joint_rates(joint: Joint, x: ca.SX, v: ca.SX, sides: tuple[Side, ...]) -> Ro
     >>> joint_rates(Revolute(), ca.SX([1, 0]), ca.SX(0), (rest, rest)).D[1][0, 2]
     SX(1)
     """
-    motion, N = relative_motion(sides), _left_inverse(joint.joint_map(x))
+    motion, N = relative_motion(sides), left_inverse(joint.joint_map(x))
     bias = N @ (motion.bias - joint.joint_bias(x, v))
     n = joint.nv
     parts = tuple(ca.densify(N @ D) for D in motion.D)
     return Rows(ca.SX.zeros(n), parts, ca.SX(n, 0), ca.SX.zeros(n), ca.densify(bias))
 
 
-def _left_inverse(H: ca.SX) -> ca.SX:
-    """Return (H^T H)^-1 H^T."""
+def left_inverse(H: ca.SX) -> ca.SX:
+    """Return (H^T H)^-1 H^T, with which a joint's velocities follow from its motion.
+
+    >>> left_inverse(ca.SX([0, 0, 2, 0, 0, 0]))[2]
+    SX(0.5)
+    """
     if H.shape[1] == 0:
         return ca.SX(0, 6)
     return solve_factored(factor(ca.densify(H.T @ H)), ca.densify(H.T))

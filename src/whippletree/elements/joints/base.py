@@ -30,7 +30,8 @@ class Joint(ABC):
        zero: [angular; linear], the linear part being the acceleration of the child's origin as the parent
        sees it;
     6. `rate_map(q)`: the (nq, nv) map from velocities to the rates of the coordinates;
-    7. `integrate`, `difference`, `neutral`, `random` on its configuration manifold.
+    7. `integrate`, `difference`, `neutral`, `random` on its configuration manifold, and `displacement_rate`, how
+       fast a displacement grows that `integrate` takes from a fixed configuration to the moving one.
 
     >>> from whippletree.elements.joints import Revolute
     >>> Revolute().nv
@@ -72,6 +73,10 @@ class Joint(ABC):
     def difference(self, q0: ca.SX, q1: ca.SX) -> ca.SX:
         """Return the displacement (nv) that leads from `q0` to `q1`."""
         return q1 - q0
+
+    def displacement_rate(self, u: ca.SX, v: ca.SX) -> ca.SX:
+        """Return u' for integrate(q, u) to move with the velocities `v` (nv), q being fixed."""
+        return v
 
     def neutral(self) -> npt.NDArray[np.float64]:
         """Return the coordinates at which the joint frames coincide."""

@@ -16,12 +16,14 @@ from whippletree.spatial import (
     Shift,
     Translation,
     cross,
+    displacement_series,
     quaternion_exp,
     quaternion_log,
     quaternion_product,
     rotation_of_quaternion,
     screw_displacement,
     screw_velocity,
+    twist_cross,
 )
 
 __all__ = ["Free"]
@@ -92,6 +94,10 @@ class Free(Joint):
         turn = quaternion_log(quaternion_product(back, q1[0:4]))
         way = rotation_of_quaternion(q0[0:4]).T @ (q1[4:7] - q0[4:7])
         return ca.vertcat(turn, screw_velocity(turn, way))
+
+    def displacement_rate(self, u: ca.SX, v: ca.SX) -> ca.SX:
+        """Return the rate of the screw displacement for the velocity `v`."""
+        return displacement_series(u, v, twist_cross)
 
     def neutral(self) -> npt.NDArray[np.float64]:
         """Return the identity at the origin."""

@@ -90,6 +90,10 @@ class Reversed(Joint):
         """Take the difference as described."""
         return self.joint.difference(q0, q1)
 
+    def displacement_rate(self, u: ca.SX, v: ca.SX) -> ca.SX:
+        """Return the described joint's rate."""
+        return self.joint.displacement_rate(u, v)
+
     def neutral(self) -> npt.NDArray[np.float64]:
         """Return the described neutral coordinates."""
         return self.joint.neutral()

@@ -13,6 +13,8 @@ from whippletree.elements.joints.base import Joint
 from whippletree.spatial import (
     Rotation,
     Shift,
+    cross,
+    displacement_series,
     quaternion_exp,
     quaternion_log,
     quaternion_product,
@@ -91,6 +93,10 @@ class Spherical(Joint):
         """Return the shortest rotation vector from `q0` to `q1`."""
         back = ca.vertcat(q0[0], -q0[1:4])
         return quaternion_log(quaternion_product(back, q1))
+
+    def displacement_rate(self, u: ca.SX, v: ca.SX) -> ca.SX:
+        """Return the rate of the rotation vector for the angular velocity `v`."""
+        return displacement_series(u, v, cross)
 
     def neutral(self) -> npt.NDArray[np.float64]:
         """Return the identity."""
