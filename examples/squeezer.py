@@ -87,7 +87,9 @@ def main(seconds: float = 0.01, steps: int = 200) -> dict[str, Any]:
     """Assemble near the given angles, find the first accelerations, and follow the motion."""
     system = describe().build(guess=GUESS, hold=list(START))
     report = system.mobility
-    print(f"mobility {report.mobility}, Gruebler's count {report.gruebler}, {len(report.redundant)} redundant equations")
+    print(
+        f"mobility {report.mobility}, Gruebler's count {report.gruebler}, {len(report.redundant)} redundant equations"
+    )
     print(f"characteristic length {system.characteristic_length:.4f} m")
     q, v, tau = system.q0, system.v0, system.velocities({"beta": TORQUE})
     wrench, _ = spring(system, q)

@@ -4,13 +4,18 @@ Every error a user can cause is one of these. Its message names the body, joint 
 to do about it.
 """
 
+from typing import Any
+
 __all__ = [
     "AssemblyError",
     "AssemblyWarning",
     "CacheError",
     "CacheWarning",
     "DynamicsError",
+    "FileError",
     "ModelError",
+    "ResultError",
+    "SimulationError",
     "StateError",
     "TopologyError",
     "WhippletreeError",
@@ -29,6 +34,20 @@ class ModelError(WhippletreeError, ValueError):
     """The description of a mechanism is wrong: a name, a mass, an axis, a placement."""
 
 
+class FileError(WhippletreeError, ValueError):
+    """A model file cannot be read or written. The message begins with the file, line and column, if there is one.
+
+    >>> FileError("arm.yaml:3:7: mass must be a number", file="arm.yaml", line=3, column=7).line
+    3
+    """
+
+    def __init__(
+        self, message: str, *, file: str | None = None, line: int | None = None, column: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.file, self.line, self.column = file, line, column
+
+
 class TopologyError(WhippletreeError, ValueError):
     """Bodies and joints do not make a mechanism the engine can handle: a loop, an unconnected body."""
 
@@ -45,8 +64,19 @@ class AssemblyError(WhippletreeError, ArithmeticError):
     """A loop cannot be closed, or velocities cannot satisfy the closures, under the conditions given."""
 
 
+class ResultError(WhippletreeError, OSError):
+    """A run cannot be written, read or drawn: a file, a folder, a library that is not installed."""
+
+
 class AssemblyWarning(UserWarning):
     """A closed configuration was found, but not quite the one that was asked for; or it is nearly singular."""
+
+
+class SimulationError(WhippletreeError, ArithmeticError):
+    """A run cannot go on: a lock-up, a blow-up, a tolerance out of reach. What was computed so far is kept in it."""
+
+    rows: Any = None
+    trajectory: Any = None
 
 
 class CacheError(WhippletreeError, OSError):

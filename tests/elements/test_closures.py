@@ -514,6 +514,8 @@ def test_the_same_text_is_the_same_closure_whatever_its_symbols_are_called():
 
     assert circle("a") == circle("another") and hash(circle("a")) == hash(circle("another"))
     assert circle("a") != Expression(circle("a").function, (3.0,))
+    assert written(*POSITION["cam"]) == written(*POSITION["cam"]) != written(*POSITION["moving hinge"])
+    assert Distance(1.0) == Distance(1.0) != Distance(2.0) and Distance(1.0) != Coupling((), 1.0)
     back = Expression(ca.Function.deserialize(circle("a").function.serialize()), (2.0,))
     assert back == circle("a")
 

@@ -19,7 +19,7 @@ from whippletree.spatial.placement import Placement
 
 def mechanism(name="m", p=0.5):
     """Joints of several kinds, frames on bodies and on the ground, a parameter."""
-    m = Mechanism(name)
+    m = Mechanism(name, gravity=(0, 1.0, -2.0))
     m.parameter("p", p)
     for body in "abcde":
         m.body(body, mass=1.0)
@@ -98,6 +98,15 @@ def test_an_expression():
     ((body, placement),) = use.sides
     assert body == "b" and placement == m.describe().frame("tip").placement
     assert m.describe().timed and not mechanism().describe().timed
+
+
+def test_a_mechanism_is_timed_if_a_closure_is():
+    m = mechanism()
+    m.coupling("lock", {"A": 1.0})
+    m.closure("cam", m.coordinate("B") - ca.sin(m.coordinate("A")))
+    assert not m.describe().timed
+    m.closure("drive", m.coordinate(joint="C") - m.time)
+    assert m.describe().timed
 
 
 def test_sides_and_coordinates_come_in_declared_order():
@@ -403,7 +412,7 @@ def test_a_mechanism_that_came_back_goes_on():
     m = closed()
     again, ground, joint = pickle.loads(pickle.dumps((m, m.ground, m.revolute("J", "a", "e"))))
     assert again.name == "m" and again.gravity == m.gravity
-    again.distance("more", ground, "e", length=2.0)
+    again.distance("more", ground, "e", length=2.0 * parameter(again))
     again.closure("more too", again.coordinate(joint) - again.position("tip")[0])
     assert len(again.describe().closures) == 6 and len(m.describe().closures) == 4
     with pytest.raises(ModelError, match="is taken"):
@@ -416,6 +425,9 @@ def test_folding_leaves_no_symbols():
     folded = closed().describe().folded()
     assert all(isinstance(number, float) for number in folded.numbers())
     assert folded.closure("rod").closure == Distance(0.5)
+    for kind in ("bodies", "joints", "closures", "frames"):
+        names = [[element.name for element in getattr(d, kind)] for d in (folded, closed().describe())]
+        assert names[0] == names[1]
     rows = folded.closure("cam").closure.rows
     side = Side(ca.SX.eye(3), ca.SX([0.1, 0.2, 0.3]), ca.SX.zeros(3), ca.SX.zeros(3))
     given = rows((side,), ca.SX([0.3]), ca.SX([0.0]), ca.SX(0.25))

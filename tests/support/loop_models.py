@@ -254,7 +254,7 @@ def _couple(m: wt.Mechanism, looped: Looped, coupling: Coupling) -> None:
 def built(looped: Looped, **options: Any) -> wt.System:
     """The engine's system of a mechanism, told where it stands."""
     if looped.cut:
-        options["cut"] = list(looped.cut)
+        options.setdefault("cut", list(looped.cut))
     guess = {hinge.name: (hinge.q if hinge.nq > 1 else float(hinge.q[0])) for hinge in looped.hinges if hinge.nq}
     return described(looped).build(guess=guess, **options)
 

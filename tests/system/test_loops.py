@@ -106,7 +106,7 @@ def test_inconsistent_states_are_refused_by_name() -> None:
     with pytest.raises(wt.StateError, match=r'loop of "C".*open.*assemble'):
         s.forward_dynamics(bad, v)
     with pytest.raises(wt.StateError, match=r'velocities do not satisfy "C".*consistent_velocities'):
-        s.forward_dynamics(q, v + [0.1, 0, 0, 0])
+        s.forward_dynamics(q, v + np.array([0.1, 0, 0, 0]))
     with pytest.raises(wt.StateError, match=r"in state 2: .*open"):
         s.forward_dynamics(np.array([q, q, bad]), v)
     assert np.isfinite(s.forward_dynamics(bad, v, check=False)).all()
@@ -311,7 +311,7 @@ def test_prescribed_joints_that_fight_are_refused() -> None:
     driven.revolute("B", bodies[0], bodies[1], at=(1, 0, 0), axis="y")
     driven.revolute("C", bodies[1], bodies[2], at=(2, 0, 0), at_child=(1.5, 0, 0), axis="y")
     driven.revolute("D", driven.ground, bodies[2], at=(2, 0, 0), axis="y", prescribed=True)
-    with pytest.raises(wt.TopologyError, match='"A", "D".*not independent'):
+    with pytest.raises(wt.TopologyError, match=r'"A", "D".*not independent'):
         driven.build(guess={"A": 1.0})
 
 
@@ -387,7 +387,7 @@ def test_contradictory_closures() -> None:
         m.revolute(name, m.ground, m.body(f"body {name}", wt.sphere(radius=0.1, mass=1.0)))
     m.coupling("one", {"a": 1.0, "b": 1.0}, offset=0.0)
     m.coupling("other", {"a": 1.0, "b": 1.0}, offset=1.0)
-    with pytest.raises(wt.AssemblyError, match='"one"|"other"'):
+    with pytest.raises(wt.AssemblyError, match=r'"one"|"other"'):
         m.build()
 
 
@@ -459,3 +459,61 @@ def test_a_massless_coupler_is_moved_by_its_loop() -> None:
     for formulation in ("auto", *EXACT):
         a = s.forward_dynamics(s.q0, s.v0, formulation=formulation)
         assert a[0] == pytest.approx(1.5 * 9.81 * np.cos(1.0), rel=1e-9)
+
+
+# ---------------------------------------------------------------------- where a plan's pivots vanish
+
+
+def test_a_plan_made_on_one_branch_serves_the_other() -> None:
+    """From the flat position the plan may be made on the crossed branch, where its pivots differ."""
+    flat, _ = parallelogram(0.0)
+    good, _ = parallelogram(0.5)
+    w = np.array([1.0, -1.0, 1.0, 1.0])
+    q, v, tau = 0.3 * w, w, np.array([5.0, 0.0, 0.0, 0.0])
+    E = flat.motion_basis(q)[:, 0]
+    assert E / E[0] == pytest.approx(w, abs=1e-12)
+    for formulation in ("auto", *EXACT):
+        a = flat.forward_dynamics(q, v, tau, formulation=formulation)
+        assert a == pytest.approx(good.forward_dynamics(q, v, tau), abs=1e-10)
+        found = flat.reactions(q, v, tau, formulation=formulation)
+        assert found.wrenches == pytest.approx(good.reactions(q, v, tau).wrenches, abs=1e-9)
+    a = flat.forward_dynamics(q, v, tau)
+    assert flat.inverse_dynamics(q, v, a, actuators=["A"])[0] == pytest.approx(5.0)
+
+
+def test_a_singular_position_is_not_answered_at_random() -> None:
+    s, q = parallelogram(0.0)
+    with pytest.raises(wt.DynamicsError, match="singular"):
+        s.motion_basis(q)
+    with pytest.raises(wt.DynamicsError, match="none of its branches"):
+        s.forward_dynamics(q, [1.0, -2.0, 0.0, -1.0])
+    r = s.reactions(q, [1.0, -1.0, 1.0, 1.0])["C"]
+    assert not r.unique[3]  # along the links, which lie in one line
+    assert r.unique[5]
+
+
+@pytest.mark.parametrize("tail", [False, True])
+def test_a_loop_of_welds(tail: bool) -> None:
+    m = wt.Mechanism("welded")
+    a, b = (m.body(name, wt.rod(length=1.0, mass=1.0, axis="x")) for name in "ab")
+    m.fixed("w1", m.ground, a)
+    m.fixed("w2", a, b, at=(1, 0, 0))
+    m.fixed("w3", m.ground, b, at=(1, 0, 0))
+    if tail:
+        m.revolute("R", b, m.body("c", wt.rod(length=1.0, mass=1.0, axis="x")), at=(1, 0, 0), axis="y")
+    s = m.build()
+    assert s.mobility.mobility == int(tail)
+    assert len(s.mobility.redundant) == 6
+    r = s.reactions(s.q0, s.v0)
+    hanging = -r["R"].force[2] if tail else 0.0
+    assert r["w1"].force[2] + r["w3"].force[2] == pytest.approx(2 * 9.81 - hanging)
+    assert r.shared[:3] == ("w1", "w2", "w3")
+
+
+def test_welds_that_do_not_fit_are_refused() -> None:
+    m = wt.Mechanism("welded")
+    a = m.body("a", wt.rod(length=1.0, mass=1.0, axis="x"))
+    m.fixed("w1", m.ground, a)
+    m.fixed("w2", m.ground, a, at=(0, 0.5, 0))
+    with pytest.raises(wt.AssemblyError, match=r'"w1", "w2"|"w2", "w1".*shift along y stays 0\.5 m off'):
+        m.build()

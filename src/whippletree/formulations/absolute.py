@@ -76,7 +76,7 @@ def solve(walk: Unrolled, closing: Closing, pivots: Sequence[tuple[Key, Key]]) -
         a[where] = total
     first = equations.first_closure_row
     values = [-x.get(("lambda", first + r, 0), ca.SX(0)) for r in range(equations.n_closure_rows)]
-    return Solution(a, lambda: by_closure(values, closing.hold(walk)), factors.margin)
+    return Solution(a, lambda: by_closure(values, closing.hold(walk)), factors.pivots)
 
 
 def bodies(walk: Unrolled, closing: Closing) -> Bodies:
@@ -102,7 +102,7 @@ def bodies(walk: Unrolled, closing: Closing) -> Bodies:
     for k, cut in enumerate(closing.fastenings.cuts):
         if cut.joint.nv:
             anchors = tuple(_anchor(moving, grip) for grip in cut.grips)
-            rate = _joint_rates(cut.joint, closing.q[cut.q], closing.v[cut.v], anchors)
+            rate = _joint_rates(cut.joint, closing.q[cut.q, :], closing.v[cut.v, :], anchors)
             rates[f"cut {k}"] = rate
             joints.append((cut.v, rate))
             # efforts at cut joints are in the nodes' loads already

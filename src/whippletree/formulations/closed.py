@@ -107,7 +107,9 @@ def cut_reactions(
     walk: Unrolled, closing: Closing, held: Sequence[Held], tau: ca.SX, multipliers: Sequence[ca.SX]
 ) -> list[ca.SX]:
     """Return the wrench on the described child of every cut joint, at its joint point, in ground axes."""
-    efforts = [tau[cut.v] if not cut.use.prescribed else ca.SX.zeros(cut.joint.nv) for cut in closing.fastenings.cuts]
+    efforts = [
+        tau[cut.v, :] if not cut.use.prescribed else ca.SX.zeros(cut.joint.nv) for cut in closing.fastenings.cuts
+    ]
     wrenches = [ca.SX.zeros(6) for _ in closing.fastenings.cuts]
     for fastening, rows, keep, value in zip(
         closing.fastenings.all, closing.side_rows(walk), closing.keep, multipliers, strict=True
@@ -140,8 +142,8 @@ def _ground_axes(walk: Unrolled) -> list[ca.SX]:
     return axes
 
 
-def motion_basis(walk: Unrolled, closing: Closing, choice: Choice) -> ca.SX:
-    """Return E (nv, n): every joint's velocity for a unit rate of each independent freedom, cut joints included."""
+def motion_basis(walk: Unrolled, closing: Closing, choice: Choice) -> tuple[ca.SX, tuple[ca.SX, ...]]:
+    """Return E (nv, n): every joint's velocity for a unit rate of each independent freedom; and the pivots."""
     parts = partition(walk, closing, choice)
     E = ca.densify(ca.SX(walk.nv, len(choice.independent)))
     place = {i: k for k, i in enumerate(choice.independent)}
@@ -155,12 +157,12 @@ def motion_basis(walk: Unrolled, closing: Closing, choice: Choice) -> ca.SX:
             for d, value in next(rows).items():
                 for i, entry in parts.E.get(d, {}).items():
                     E[cut.v.start + component, place[i]] += value * entry
-    return E
+    return E, parts.factors.pivots
 
 
 def self_stresses(
     welded: tuple[Unrolled, Closing, Closing], unwelded: tuple[Unrolled, Closing], choice: Choice, order: Sequence[int]
-) -> ca.SX:
+) -> tuple[ca.SX, tuple[ca.SX, ...]]:
     """Return the joint reactions (6 n_joints, n) that balance by themselves, one column for each row not kept.
 
     A unit multiplier of a row that is not kept, and those of the kept ones that undo it on the tree:
@@ -182,7 +184,7 @@ def self_stresses(
         for k, value in parts.factors.solve_transposed(right).items():
             values[kept_rows[k]] = value
         stresses.append(static_reactions(*unwelded, by_closure(values, held), order))
-    return ca.densify(ca.SX(ca.horzcat(*stresses)))
+    return ca.densify(ca.SX(ca.horzcat(*stresses))), parts.factors.pivots
 
 
 def static_reactions(walk: Unrolled, closing: Closing, multipliers: Sequence[ca.SX], order: Sequence[int]) -> ca.SX:
@@ -210,7 +212,7 @@ def closure_gap(walk: Unrolled, closing: Closing, length: float) -> tuple[ca.SX,
     for cut in closing.fastenings.cuts:
         stations = closing.stations(walk, cut)
         parent, child = stations[0].side, stations[1].side
-        x = cut.joint.configuration(closing.q[cut.q])
+        x = cut.joint.configuration(closing.q[cut.q, :])
         shift = cut.joint.shift(x)
         turned = parent.R @ shift.rotation() - child.R
         missed = (parent.p + parent.R @ shift.position() - child.p) / length
@@ -218,7 +220,7 @@ def closure_gap(walk: Unrolled, closing: Closing, length: float) -> tuple[ca.SX,
         rows = relative_motion((parent, child))
         V = sum(
             (D @ stack(s.side.w, s.side.u) for D, s in zip(rows.D, stations, strict=True)),
-            -(cut.joint.joint_map(x) @ closing.v[cut.v]) if cut.joint.nv else ca.SX.zeros(6),
+            -(cut.joint.joint_map(x) @ closing.v[cut.v, :]) if cut.joint.nv else ca.SX.zeros(6),
         )
         slip = slip + ca.sumsqr(V[0:3]) + ca.sumsqr(V[3:6] / length)
     for fastening, held in zip(closing.fastenings.all, closing.hold(walk), strict=True):
@@ -239,7 +241,7 @@ def full_rows(walk: Unrolled, closing: Closing) -> tuple[list[dict[int, ca.SX]],
     for cut in closing.fastenings.cuts:
         stations = closing.stations(walk, cut)
         motion = relative_motion(tuple(s.side for s in stations))
-        H = cut.joint.joint_map(cut.joint.configuration(closing.q[cut.q]))
+        H = cut.joint.joint_map(cut.joint.configuration(closing.q[cut.q, :]))
         six = ca.SX.zeros(6)
         held = Held(six, six, six, _pulls(cut.grips, cut.base, stations, motion.D), ())
         for i, row in enumerate(jacobian_rows(walk, [held])):
@@ -267,12 +269,12 @@ def full_seconds(walk: Unrolled, closing: Closing) -> ca.SX:
     for cut in closing.fastenings.cuts:
         stations = closing.stations(walk, cut)
         motion = relative_motion(tuple(s.side for s in stations))
-        x, v = cut.joint.configuration(closing.q[cut.q]), closing.v[cut.v]
+        x, v = cut.joint.configuration(closing.q[cut.q, :]), closing.v[cut.v, :]
         total = motion.bias - cut.joint.joint_bias(x, v)
         for D, station in zip(motion.D, stations, strict=True):
             total = total + D @ station.acceleration
         if cut.joint.nv:
-            total = total - cut.joint.joint_map(x) @ closing.a[cut.v]
+            total = total - cut.joint.joint_map(x) @ closing.a[cut.v, :]
         parts.append(total)
     for fastening, rows in zip(closing.fastenings.all, closing.side_rows(walk), strict=True):
         if fastening.cut is not None or fastening.driven is not None:

@@ -116,7 +116,7 @@ class Closing:
     def efforts_at_cuts(self, walk: Unrolled, tau: ca.SX) -> Unrolled:
         """Return the walk with the efforts of cut joints applied to the nodes they join."""
         chosen = [
-            (held, tau[cut.v])
+            (held, tau[cut.v, :])
             for cut, held in zip(self.fastenings.cuts, self.cut_rates(walk), strict=True)
             if cut.joint.nv and not cut.use.prescribed
         ]
@@ -145,8 +145,8 @@ class Closing:
         return rows._replace(bias=rows.bias - given), stations
 
     def _cut_rows(self, cut: CutJoint, stations: Sequence[Station]) -> Rows:
-        x = cut.joint.configuration(self.q[cut.q])
-        return joint_rates(cut.joint, x, self.v[cut.v], tuple(s.side for s in stations))
+        x = cut.joint.configuration(self.q[cut.q, :])
+        return joint_rates(cut.joint, x, self.v[cut.v, :], tuple(s.side for s in stations))
 
     def _hold(self, walk: Unrolled, fastening: Fastening, keep: Sequence[int], rates: Sequence[Held]) -> Held:
         rows, stations = self._side_rows(walk, fastening)
@@ -177,7 +177,7 @@ class Closing:
         none = ca.SX.zeros(fastening.closure.n_rows)
         if fastening.driven is not None:
             cut = self.fastenings.cuts[fastening.driven]
-            return self.q[cut.q], self.v[cut.v], self.a[cut.v]
+            return self.q[cut.q, :], self.v[cut.v, :], self.a[cut.v, :]
         q = ca.SX(ca.vertcat(*(self.q[c.q] for c in fastening.coordinates)))
         v = ca.SX(ca.vertcat(*(self.v[c.v] for c in fastening.coordinates)))
         return q, v, none
@@ -244,7 +244,7 @@ def columns(grip: Grip, station: Station, D: ca.SX) -> ca.SX:
 
 def with_accelerations(walk: Unrolled, a: ca.SX) -> Unrolled:
     """Return the walk with these joint accelerations (nv)."""
-    nodes = [replace(node, acceleration=a[where]) for node, where in zip(walk.nodes, walk.v_slices, strict=True)]
+    nodes = [replace(node, acceleration=a[where, :]) for node, where in zip(walk.nodes, walk.v_slices, strict=True)]
     return walk.with_nodes(nodes)
 
 

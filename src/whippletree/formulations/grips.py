@@ -15,7 +15,7 @@ from whippletree.model.description import Description, JointUse
 from whippletree.spatial import Placement
 from whippletree.topology import Plan
 
-__all__ = ["Coordinate", "CutJoint", "Fastening", "Fastenings", "Grip", "fastenings"]
+__all__ = ["Coordinate", "CutJoint", "Fastening", "Fastenings", "Grip", "fastenings", "grip_on"]
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def fastenings(description: Description, plan: Plan, skeleton: Skeleton) -> Fast
     ]
     described = []
     for use in description.closures:
-        grips = tuple(_grip(skeleton, body, placement) for body, placement in use.sides)
+        grips = tuple(grip_on(skeleton, body, placement) for body, placement in use.sides)
         base = -1 if use.closure.absolute or not grips else _base(skeleton, [g.node for g in grips])
         coordinates = tuple(_coordinate(description, plan, skeleton, cuts, *c) for c in use.coordinates)
         described.append(Fastening(use.name, use.closure, grips, base, coordinates))
@@ -103,12 +103,13 @@ def fastenings(description: Description, plan: Plan, skeleton: Skeleton) -> Fast
 
 def _cut(description: Description, plan: Plan, skeleton: Skeleton, joint: int) -> CutJoint:
     use = description.joints[joint]
-    grips = (_grip(skeleton, use.parent, use.on_parent), _grip(skeleton, use.child, use.on_child))
+    grips = (grip_on(skeleton, use.parent, use.on_parent), grip_on(skeleton, use.child, use.on_child))
     base = _base(skeleton, [g.node for g in grips])
     return CutJoint(use, grips, base, plan.q_slices[joint], plan.v_slices[joint])
 
 
-def _grip(skeleton: Skeleton, body: str, placement: Placement) -> Grip:
+def grip_on(skeleton: Skeleton, body: str, placement: Placement) -> Grip:
+    """Return the grip at a placement on a body."""
     index, in_node = skeleton.where[body]
     placed = tidy(in_node @ placement)
     return Grip(index, ca.SX(ca.DM(placed.rotation)), column(placed.point))

@@ -89,7 +89,7 @@ def solve(walk: Unrolled, closing: Closing, choice: Choice) -> Solution:
         for i, value in row.items():
             _add(a, d, value * a_i[i])
     column = _column(a, walk.nv)
-    return Solution(column, lambda: _multipliers(walk, parts, column), parts.factors.margin)
+    return Solution(column, lambda: _multipliers(walk, parts, column), parts.factors.pivots)
 
 
 def reduced(mass: Mapping[tuple[int, int], ca.SX], E: Mapping[int, Row]) -> dict[tuple[int, int], ca.SX]:

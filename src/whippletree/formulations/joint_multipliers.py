@@ -66,4 +66,4 @@ def solve(walk: Unrolled, closing: Closing, baumgarte: tuple[float, float] = (0.
         for k, entry in x.items():
             y[k] = y[k] + entry * value if k in y else entry * value
     a = system.complete(mass.backward(mass.scaled(y)))
-    return Solution(a, lambda: by_closure(values, held), factors.margin)
+    return Solution(a, lambda: by_closure(values, held), factors.pivots)

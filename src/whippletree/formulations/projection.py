@@ -54,14 +54,14 @@ def _negative(values: list[ca.SX]) -> dict[int, ca.SX]:
 
 
 def _with_velocities(walk: Unrolled, v: ca.SX) -> Unrolled:
-    nodes = [replace(node, v=v[where]) for node, where in zip(walk.nodes, walk.v_slices, strict=True)]
+    nodes = [replace(node, v=v[where, :]) for node, where in zip(walk.nodes, walk.v_slices, strict=True)]
     return walk.with_nodes(nodes)
 
 
 def _missed(walk: Unrolled, closing: Closing, cut: CutJoint) -> ca.SX:
     """Return the displacement of a cut joint's coordinates to where its bodies are, to first order."""
     parent, child = (station.side for station in closing.stations(walk, cut))
-    x = cut.joint.configuration(closing.q[cut.q])
+    x = cut.joint.configuration(closing.q[cut.q, :])
     shift = cut.joint.shift(x)
     turned = (parent.R @ shift.rotation()).T @ child.R
     turn = ca.vertcat(turned[2, 1] - turned[1, 2], turned[0, 2] - turned[2, 0], turned[1, 0] - turned[0, 1]) / 2

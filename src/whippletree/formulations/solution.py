@@ -1,4 +1,4 @@
-"""What a loop formulation gives: accelerations of the tree's joints, multipliers of the closures, a margin."""
+"""What a loop formulation gives: accelerations of the tree's joints, multipliers of the closures, pivots."""
 
 from __future__ import annotations
 
@@ -9,22 +9,19 @@ import casadi as ca
 
 from whippletree.formulations.closing import Held
 
-__all__ = ["WATCHED", "Solution", "by_closure", "stacked"]
-
-WATCHED = 1e-8
-"""The share of a pivot's scale below which a solution is not trusted."""
+__all__ = ["Solution", "by_closure", "stacked"]
 
 
 class Solution(NamedTuple):
-    """Accelerations (nv, zero at cut joints), the multipliers of each closure's kept rows, and a number to watch.
+    """Accelerations (nv, zero at cut joints), the multipliers of each closure's kept rows, and numbers to watch.
 
-    The multipliers are worked out when they are asked for. `margin(share)` is positive as long as every pivot is more
-    than that share of its scale.
+    The multipliers are worked out when they are asked for. `pivots` are those of the elimination: one that is small
+    compared with what it is elsewhere says that the solution is not to be trusted.
     """
 
     a: ca.SX
     multipliers: Callable[[], list[ca.SX]]
-    margin: Callable[[float], ca.SX]
+    pivots: tuple[ca.SX, ...]
 
 
 def by_closure(values: Sequence[ca.SX], held: Sequence[Held]) -> list[ca.SX]:

@@ -46,7 +46,7 @@ def solve(walk: Unrolled, closing: Closing) -> Solution:
     solution = factors.solve({i: -value for i, value in enumerate(e)})
     multipliers = by_closure([solution[i] for i in range(len(e))], held)
     a = a_free + correction(walk, free, effects, multipliers)
-    return Solution(a, lambda: multipliers, factors.margin)
+    return Solution(a, lambda: multipliers, factors.pivots)
 
 
 def absorb(walk: Unrolled, free: articulated.Dynamics, held: Sequence[Held]) -> list[tuple[Blocks, Blocks]]:

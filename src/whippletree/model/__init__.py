@@ -1,7 +1,17 @@
-"""What a person describes: a mechanism of named bodies, joints, closures, frames and parameters."""
+"""What a person describes: a mechanism of named bodies, joints, closures, forces, frames and parameters."""
 
-from whippletree.model.description import GROUND, Body, ClosureUse, Description, Frame, JointUse, Parameter
-from whippletree.model.handles import BodyHandle, ClosureHandle, FrameHandle, JointHandle
+from whippletree.model.description import (
+    GROUND,
+    Body,
+    ClosureUse,
+    Description,
+    ForceUse,
+    Frame,
+    JointUse,
+    Parameter,
+    StateUse,
+)
+from whippletree.model.handles import BodyHandle, ClosureHandle, ForceHandle, FrameHandle, JointHandle
 from whippletree.model.mechanism import Mechanism
 
 __all__ = [
@@ -11,10 +21,13 @@ __all__ = [
     "ClosureHandle",
     "ClosureUse",
     "Description",
+    "ForceHandle",
+    "ForceUse",
     "Frame",
     "FrameHandle",
     "JointHandle",
     "JointUse",
     "Mechanism",
     "Parameter",
+    "StateUse",
 ]

@@ -2,7 +2,7 @@
 
 It has two parts: an outline (names, types, what is joined to what) and a flat sequence of numbers.
 Expressions in parameters leave a NaN among the numbers, which are finite otherwise, and go together into
-one CasADi function. A closure that a user wrote is a function of its own, in the outline as text.
+one CasADi function. What a user wrote for a closure or a force is a function of its own, in the outline as text.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from typing import Any, TypeAlias
 import casadi as ca
 
 from whippletree.elements.closures import DeclaredClosure
+from whippletree.elements.forces import Force
 from whippletree.elements.joints import Joint
 from whippletree.spatial.scalars import Scalar, Vector3
 
 __all__ = [
     "ClosureOutline",
+    "ForceOutline",
     "Outline",
+    "StateOutline",
     "UseOutline",
     "digest",
     "evaluated",
@@ -40,6 +43,10 @@ UseOutline: TypeAlias = tuple[str, type[Joint], str, str, bool]
 ClosureOutline: TypeAlias = tuple[
     str, type[DeclaredClosure], str, int, tuple[str, ...], tuple[tuple[str, int], ...]
 ]  # name, type, its text and how many numbers it has; the sides' bodies, the coordinates
+ForceOutline: TypeAlias = tuple[
+    str, type[Force], str, int, tuple[str, ...], tuple[tuple[str, int], ...], tuple[str, ...]
+]  # the same, and the states
+StateOutline: TypeAlias = tuple[str, str, int, tuple[str, ...], tuple[tuple[str, int], ...], tuple[str, ...]]
 Outline: TypeAlias = tuple[
     str,
     tuple[str, ...],
@@ -47,9 +54,11 @@ Outline: TypeAlias = tuple[
     tuple[ClosureOutline, ...],
     tuple[tuple[str, str], ...],
     tuple[str, ...],
+    tuple[ForceOutline, ...],
+    tuple[StateOutline, ...],
 ]
 
-FORMAT = "whippletree description 2"
+FORMAT = "whippletree description 3"
 
 
 @lru_cache
@@ -121,13 +130,14 @@ def evaluated(numbers: Iterable[Scalar], symbols: list[ca.SX], values: Iterable[
 def digest(outline: Outline, numbers: Iterable[Scalar], symbols: list[ca.SX]) -> str:
     """Return the sha256 of a description in hexadecimal digits.
 
-    >>> len(digest(("empty", (), (), (), (), ()), [0.0, 0.0, -9.81], []))
+    >>> len(digest(("empty", (), (), (), (), (), (), ()), [0.0, 0.0, -9.81], []))
     64
     """
-    name, bodies, uses, closures, frames, parameters = outline
+    name, bodies, uses, closures, frames, parameters, forces, states = outline
     joints = [(use, kind.__name__, *rest) for use, kind, *rest in uses]
     closed = [(use, kind.__name__, *rest) for use, kind, *rest in closures]
-    text = repr((FORMAT, name, bodies, joints, closed, frames, parameters))
+    loaded = [(use, kind.__name__, *rest) for use, kind, *rest in forces]
+    text = repr((FORMAT, name, bodies, joints, closed, frames, parameters, loaded, states))
     data, expressions = packed(numbers, symbols)
     # each part is preceded by its length, so that no two descriptions run together into the same bytes
     result = sha256()

@@ -11,6 +11,7 @@ import casadi as ca
 
 from whippletree.elements.bodies import MassProperties
 from whippletree.elements.closures import DeclaredClosure
+from whippletree.elements.forces import Force, Formula
 from whippletree.elements.joints import Joint
 from whippletree.errors import ModelError
 from whippletree.model import canonical
@@ -18,7 +19,17 @@ from whippletree.model.names import suggestion
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import Scalar, Vector3
 
-__all__ = ["GROUND", "Body", "ClosureUse", "Description", "Frame", "JointUse", "Parameter"]
+__all__ = [
+    "GROUND",
+    "Body",
+    "ClosureUse",
+    "Description",
+    "ForceUse",
+    "Frame",
+    "JointUse",
+    "Parameter",
+    "StateUse",
+]
 
 GROUND = "ground"
 
@@ -90,6 +101,34 @@ class ClosureUse:
 
 
 @dataclass(frozen=True)
+class ForceUse:
+    """A force element with what it acts on or reads: sides and coordinates as for a closure, and states by name.
+
+    >>> from whippletree.elements.forces import TorsionSpring
+    >>> ForceUse("return", TorsionSpring(2.0, 0.0, 0.1), (), (("A", 0),), ()).coordinates
+    (('A', 0),)
+    """
+
+    name: str
+    force: Force
+    sides: tuple[tuple[str, Placement], ...]
+    coordinates: tuple[tuple[str, int], ...]
+    states: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StateUse:
+    """An auxiliary state: its value at the start, and the formula of its rate with what that reads."""
+
+    name: str
+    value: float
+    rate: Formula
+    sides: tuple[tuple[str, Placement], ...]
+    coordinates: tuple[tuple[str, int], ...]
+    states: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Frame:
     """A named frame on a body or on the ground.
 
@@ -122,6 +161,8 @@ class Description:
     closures: tuple[ClosureUse, ...]
     frames: tuple[Frame, ...]
     parameters: tuple[Parameter, ...]
+    forces: tuple[ForceUse, ...] = ()
+    states: tuple[StateUse, ...] = ()
 
     def body(self, name: str) -> Body:
         """Return the body of that name.
@@ -146,15 +187,38 @@ class Description:
         """Return the frame of that name; see `body`."""
         return _found(self._frames, name, "frame", self.name)
 
+    def force(self, name: str) -> ForceUse:
+        """Return the force element of that name; see `body`."""
+        return _found({use.name: use for use in self.forces}, name, "force", self.name)
+
+    def state(self, name: str) -> StateUse:
+        """Return the auxiliary state of that name; see `body`."""
+        return _found({use.name: use for use in self.states}, name, "state", self.name)
+
     @property
     def parameter_values(self) -> tuple[float, ...]:
         """The parameters' values as described, in order."""
         return tuple(parameter.value for parameter in self.parameters)
 
-    @cached_property
+    @property
+    def state_values(self) -> tuple[float, ...]:
+        """The auxiliary states' values at the start, in order."""
+        return tuple(use.value for use in self.states)
+
+    @property
     def timed(self) -> bool:
+        """Whether something depends on time."""
+        return self.closures_timed or self.forces_timed
+
+    @cached_property
+    def closures_timed(self) -> bool:
         """Whether some closure depends on time."""
         return any(use.closure.timed for use in self.closures)
+
+    @cached_property
+    def forces_timed(self) -> bool:
+        """Whether some force element or the rate of some state depends on time."""
+        return any(use.force.timed for use in self.forces) or any(use.rate.timed for use in self.states)
 
     def fingerprint(self) -> str:
         """Return a sha256 of everything described except the values of parameters.
@@ -175,7 +239,8 @@ class Description:
         6.0
         """
         numbers = canonical.evaluated(self.numbers(), self._symbols, self.parameter_values)
-        return _assembled((*self.outline()[:5], ()), (), iter(numbers))
+        outline = self.outline()
+        return _assembled((*outline[:5], (), *outline[6:]), (), iter(numbers))
 
     def numbers(self) -> Iterator[Scalar]:
         """Yield every number and expression of the description, in a fixed order.
@@ -197,13 +262,22 @@ class Description:
                 yield from placement.entries()
         for frame in self.frames:
             yield from frame.placement.entries()
+        for loaded in self.forces:
+            yield from loaded.force.entries()
+            for _, placement in loaded.sides:
+                yield from placement.entries()
+        for state in self.states:
+            yield state.value
+            yield from state.rate.entries()
+            for _, placement in state.sides:
+                yield from placement.entries()
 
     def outline(self) -> canonical.Outline:
         """Return everything that is not a number: names, types and what is joined to what.
 
         >>> from whippletree.model import Mechanism
         >>> Mechanism("empty").describe().outline()
-        ('empty', (), (), (), (), ())
+        ('empty', (), (), (), (), (), (), ())
         """
         return (
             self.name,
@@ -212,6 +286,8 @@ class Description:
             tuple(_closure_outline(use) for use in self.closures),
             tuple((frame.name, frame.body) for frame in self.frames),
             tuple(parameter.name for parameter in self.parameters),
+            tuple(_force_outline(use) for use in self.forces),
+            tuple(_state_outline(use) for use in self.states),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -272,7 +348,7 @@ def _restored(
 
 def _assembled(outline: canonical.Outline, parameters: tuple[Parameter, ...], numbers: Iterator[Scalar]) -> Description:
     """Build a description from its outline and its numbers in order."""
-    name, body_names, uses, closures, frames, _ = outline
+    name, body_names, uses, closures, frames, _, forces, states = outline
     return Description(
         name,
         canonical.take_vector(numbers),
@@ -281,6 +357,8 @@ def _assembled(outline: canonical.Outline, parameters: tuple[Parameter, ...], nu
         tuple(_restored_closure(use, numbers) for use in closures),
         tuple(Frame(name, body, Placement.of_entries(canonical.take(numbers, 12))) for name, body in frames),
         parameters,
+        tuple(_restored_force(use, numbers) for use in forces),
+        tuple(_restored_state(use, numbers) for use in states),
     )
 
 
@@ -300,5 +378,31 @@ def _closure_outline(use: ClosureUse) -> canonical.ClosureOutline:
 def _restored_closure(use: canonical.ClosureOutline, numbers: Iterator[Scalar]) -> ClosureUse:
     name, closure_type, text, count, bodies, coordinates = use
     closure = closure_type.of(text, canonical.take(numbers, count))
-    sides = tuple((body, Placement.of_entries(canonical.take(numbers, 12))) for body in bodies)
-    return ClosureUse(name, closure, sides, coordinates)
+    return ClosureUse(name, closure, _restored_sides(bodies, numbers), coordinates)
+
+
+def _force_outline(use: ForceUse) -> canonical.ForceOutline:
+    force, bodies = use.force, tuple(body for body, _ in use.sides)
+    return use.name, type(force), force.text, len(force.entries()), bodies, use.coordinates, use.states
+
+
+def _restored_force(use: canonical.ForceOutline, numbers: Iterator[Scalar]) -> ForceUse:
+    name, force_type, text, count, bodies, coordinates, states = use
+    force = force_type.of(text, canonical.take(numbers, count))
+    return ForceUse(name, force, _restored_sides(bodies, numbers), coordinates, states)
+
+
+def _state_outline(use: StateUse) -> canonical.StateOutline:
+    rate, bodies = use.rate, tuple(body for body, _ in use.sides)
+    return use.name, rate.text, len(rate.entries()), bodies, use.coordinates, use.states
+
+
+def _restored_state(use: canonical.StateOutline, numbers: Iterator[Scalar]) -> StateUse:
+    name, text, count, bodies, coordinates, states = use
+    (value,) = canonical.take(numbers, 1)
+    rate = Formula.of(text, canonical.take(numbers, count))
+    return StateUse(name, float(value), rate, _restored_sides(bodies, numbers), coordinates, states)
+
+
+def _restored_sides(bodies: tuple[str, ...], numbers: Iterator[Scalar]) -> tuple[tuple[str, Placement], ...]:
+    return tuple((body, Placement.of_entries(canonical.take(numbers, 12))) for body in bodies)

@@ -1,4 +1,4 @@
-"""What `Mechanism` hands back for a body, a frame, a joint or a closure: a name and whose name it is."""
+"""What `Mechanism` hands back for a body, a frame, a joint, a closure or a force: a name and whose name it is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from whippletree.model.mechanism import Mechanism
 
-__all__ = ["BodyHandle", "ClosureHandle", "FrameHandle", "JointHandle"]
+__all__ = ["BodyHandle", "ClosureHandle", "ForceHandle", "FrameHandle", "JointHandle"]
 
 
 @dataclass(frozen=True)
@@ -59,4 +59,15 @@ class ClosureHandle(_Handle):
     >>> m = Mechanism("m")
     >>> m.distance("rod", m.ground, m.body("ball"), length=1.0).name
     'rod'
+    """
+
+
+@dataclass(frozen=True)
+class ForceHandle(_Handle):
+    """A force element of a mechanism.
+
+    >>> from whippletree.model import Mechanism
+    >>> m = Mechanism("m")
+    >>> m.spring("strut", m.ground, m.body("wheel"), stiffness=1e4, free_length=0.3).name
+    'strut'
     """

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
 
 from whippletree.elements.bodies import MassProperties
-from whippletree.elements.closures import Coupling, DeclaredClosure, Distance, Side
+from whippletree.elements.closures import Coupling, DeclaredClosure, Distance
 from whippletree.elements.joints import (
     Cylindrical,
     Fixed,
@@ -23,12 +23,13 @@ from whippletree.elements.joints import (
     Universal,
 )
 from whippletree.errors import ModelError
-from whippletree.model.description import GROUND, Body, ClosureUse, Description, Frame, JointUse
+from whippletree.model.description import Body, ClosureUse, Description, Frame, JointUse
+from whippletree.model.forces import ForceCalls
 from whippletree.model.handles import BodyHandle, ClosureHandle, FrameHandle, JointHandle
-from whippletree.model.names import called, checked_name, new_name, quoted, suggestion
+from whippletree.model.names import called, new_name
 from whippletree.model.parameters import Parameters
 from whippletree.model.placing import AlignedSides, AxisSides, PoseLike, Sides, UniversalSides
-from whippletree.model.symbols import Symbols
+from whippletree.model.register import BodyLike, CoordinateLike, JointLike, PlaceLike
 from whippletree.model.written import written
 from whippletree.spatial.orientation import IDENTITY, AxisLike, rotation_matrix
 from whippletree.spatial.placement import Placement
@@ -48,18 +49,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Mechanism"]
 
-BodyLike: TypeAlias = BodyHandle | str
-PlaceLike: TypeAlias = BodyHandle | FrameHandle | str
-JointLike: TypeAlias = JointHandle | str
-CoordinateLike: TypeAlias = JointLike | tuple[JointLike, int]
 
-
-class Mechanism:
-    """A mechanism: bodies, the joints between them, closures, frames and parameters, each with a name.
+class Mechanism(ForceCalls):
+    """A mechanism: bodies, the joints between them, closures, forces, frames and parameters, each with a name.
 
     Every call checks what it is given and leaves the mechanism as it was if something is wrong. Wherever a
     number goes, except in axes and rotations, an expression in parameters can go. Bodies and joints may form
-    any graph; closures are what holds besides the joints: rods, gears, and what one writes down.
+    any graph; closures are what holds besides the joints: rods, gears, and what one writes down; forces are springs,
+    friction, stops, contacts, actuators and loads.
 
     >>> m = Mechanism("pendulum")
     >>> length = m.parameter("length", 0.5)
@@ -70,29 +67,17 @@ class Mechanism:
     """
 
     def __init__(self, name: str, gravity: VectorLike = (0.0, 0.0, -9.81)) -> None:
-        with called("mechanism", name):
-            self._name = checked_name(name)
-        self._parameters = Parameters()
-        self._symbols = Symbols()
-        self._bodies: dict[str, Body] = {}
-        self._joints: dict[str, JointUse] = {}
-        self._closures: dict[str, ClosureUse] = {}
-        self._frames: dict[str, Frame] = {}
-        self._ground = BodyHandle(GROUND, self)
+        super().__init__(name)
         self.gravity = gravity
 
     def __repr__(self) -> str:
         counts = f"{len(self._bodies)} bodies, {len(self._joints)} joints, {len(self._closures)} closures"
-        return f'<Mechanism "{self._name}": {counts}, {len(self._frames)} frames>'
+        forces = f", {len(self._forces)} forces" if self._forces else ""
+        return f'<Mechanism "{self._name}": {counts}{forces}, {len(self._frames)} frames>'
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as a description. Symbols handed out before are not those of the mechanism that comes back."""
         return _restored, (self.describe(),)
-
-    @property
-    def name(self) -> str:
-        """The mechanism's name."""
-        return self._name
 
     @property
     def ground(self) -> BodyHandle:
@@ -552,6 +537,8 @@ class Mechanism:
             tuple(self._closures.values()),
             tuple(self._frames.values()),
             self._parameters.all(),
+            tuple(self._forces.values()),
+            tuple(self._states.values()),
         )
 
     def build(self, *, fold: bool = False, guess: Any = None, hold: Any = None, cut: Any = None) -> System:
@@ -612,79 +599,6 @@ class Mechanism:
         self._closures[text] = ClosureUse(text, closure, sides, coordinates)
         return ClosureHandle(text, self)
 
-    def _new_joint_name(self, name: object) -> str:
-        """Return a name that no joint and no closure has yet."""
-        text = new_name(name, self._joints, "joints and closures")
-        return new_name(text, self._closures, "joints and closures")
-
-    def _two_bodies(self, parent: object, child: object, what: str) -> tuple[str, str]:
-        """Return the names of two different bodies."""
-        names = self._body_name(parent, "parent"), self._body_name(child, "child")
-        if names[0] == names[1]:
-            raise ModelError(f'parent and child are both "{names[0]}": {what} needs two different bodies')
-        return names
-
-    def _check_points(self, placements: tuple[Placement, Placement]) -> None:
-        for placement, side in zip(placements, ("parent", "child"), strict=True):
-            self._parameters.check(placement.point, f"the point on the {side}")
-
-    def _new_place_name(self, name: object) -> str:
-        """Return a name that no body and no frame has yet."""
-        text = new_name(name, self._bodies, "bodies and frames")
-        if text == GROUND:
-            raise ModelError(f'the name "{GROUND}" belongs to the ground: choose another')
-        return new_name(text, self._frames, "bodies and frames")
-
-    def _body_name(self, body: object, role: str) -> str:
-        """Return the name of a body of this mechanism, given by handle or by name."""
-        name = self._named(body, BodyHandle, "body", role)
-        if isinstance(name, str) and name in self._frames:
-            raise ModelError(f"{role} {quoted(name)} is a frame: give a body")
-        if isinstance(name, str) and (name == GROUND or name in self._bodies):
-            return str.__str__(name)
-        raise ModelError(f"{role}: there is no body {suggestion(name, [GROUND, *self._bodies])}")
-
-    def _joint_name(self, joint: object) -> str:
-        """Return the name of a joint of this mechanism, given by handle or by name."""
-        name = self._named(joint, JointHandle, "joint", "joint")
-        if isinstance(name, str) and name in self._joints:
-            return str.__str__(name)
-        raise ModelError(f"there is no joint {suggestion(name, self._joints)}")
-
-    def _side(self, place: object) -> Side:
-        """Return the symbols of a body or frame; numbers and parameters if it is on the ground."""
-        name = self._named(place, BodyHandle | FrameHandle, "body or a frame", "place")
-        if not isinstance(name, str) or not (name == GROUND or name in self._bodies or name in self._frames):
-            raise ModelError(f"there is no body or frame {suggestion(name, [GROUND, *self._bodies, *self._frames])}")
-        body, placement = self._placed(name)
-        if body != GROUND:
-            return self._symbols.place(str.__str__(name))
-        point = ca.densify(ca.vertcat(*map(ca.SX, placement.point)))
-        return Side(ca.SX(placement.rotation), point, ca.SX.zeros(3), ca.SX.zeros(3))
-
-    def _placed(self, place: str) -> tuple[str, Placement]:
-        """Return the body that a body or frame is on, and its placement there."""
-        frame = self._frames.get(place)
-        return (place, Placement.identity()) if frame is None else (frame.body, frame.placement)
-
-    def _named(self, given: object, handles: Any, wanted: str, role: str) -> object:
-        """Return the name in a handle of this mechanism and of the right kind; what is no handle as it is."""
-        if not isinstance(given, BodyHandle | FrameHandle | JointHandle | ClosureHandle):
-            return given
-        kind = _KINDS[type(given)]
-        if not isinstance(given, handles):
-            raise ModelError(f"{role} {quoted(given.name)} is a {kind}: give a {wanted}")
-        if given.mechanism is not self:
-            other = given.mechanism.name
-            raise ModelError(f'{role} {quoted(given.name)} is a {kind} of another mechanism, "{other}"')
-        return given.name
-
-    def _coordinate(self, key: object) -> tuple[str, int]:
-        """Return a joint's name and the index of one of its coordinates."""
-        joint, index = key if type(key) is tuple and len(key) == 2 else (key, 0)
-        name = self._joint_name(joint)
-        return name, _index(index, self._joints[name])
-
     def _check_properties(self, properties: MassProperties) -> None:
         """Check properties that depend on parameters at the parameters' values."""
         entries = properties.entries()
@@ -712,9 +626,6 @@ class Mechanism:
         return read
 
 
-_KINDS: dict[type, str] = {BodyHandle: "body", FrameHandle: "frame", JointHandle: "joint", ClosureHandle: "closure"}
-
-
 def _restored(description: Description) -> Mechanism:
     """Return a mechanism with this description, to which more can be added."""
     mechanism = Mechanism(description.name)
@@ -723,26 +634,10 @@ def _restored(description: Description) -> Mechanism:
     mechanism._joints.update({use.name: use for use in description.joints})
     mechanism._closures.update({use.name: use for use in description.closures})
     mechanism._frames.update({frame.name: frame for frame in description.frames})
+    mechanism._forces.update({force.name: force for force in description.forces})
+    mechanism._states.update({state.name: state for state in description.states})
     mechanism._gravity = description.gravity
     return mechanism
-
-
-def _index(index: object, use: JointUse) -> int:
-    """Return the index of a coordinate whose rate is a velocity of the joint."""
-    joint, what = use.joint, f'joint "{use.name}"'
-    if joint.nv == 0:
-        raise ModelError(f"{what} is {joint.kind} and has no coordinates")
-    if joint.quaternion:
-        raise ModelError(
-            f"{what} is {joint.kind}: its coordinates are a quaternion, which is of no use in a coupling or an "
-            "expression; write an expression in .rotation, .position and .velocity of its bodies"
-        )
-    there = ", ".join(f"{k} ({label})" for k, label in enumerate(joint.position_labels))
-    if isinstance(index, bool | np.bool_) or not isinstance(index, int | np.integer):
-        raise ModelError(f"the index of a coordinate must be a whole number, got {shown(index)}; {what} has {there}")
-    if not 0 <= index < joint.nv:
-        raise ModelError(f"{what} has no coordinate {index}; it has {there}")
-    return int(index)
 
 
 def _properties(properties: object, mass: object, com: object, inertia: object) -> MassProperties:

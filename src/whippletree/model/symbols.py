@@ -1,4 +1,4 @@
-"""The symbols that a mechanism hands out for expressions: coordinates, rates, places and time."""
+"""The symbols that a mechanism hands out for expressions: coordinates, rates, places, states and time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Coordinate(NamedTuple):
 
 
 class Symbols:
-    """The symbols handed out so far: each place and each coordinate has its own, always the same.
+    """The symbols handed out so far: each place, coordinate and state has its own, always the same.
 
     >>> known = Symbols()
     >>> known.coordinate("A", 0).q
@@ -31,8 +31,11 @@ class Symbols:
 
     def __init__(self) -> None:
         self.time = ca.SX.sym("t")
+        self.elongation = ca.SX.sym("elongation")
+        self.elongation_rate = ca.SX.sym("rate of elongation")
         self._coordinates: dict[tuple[str, int], Coordinate] = {}
         self._places: dict[str, Side] = {}
+        self._states: dict[str, ca.SX] = {}
 
     def coordinate(self, joint: str, index: int) -> Coordinate:
         """Return the symbols of a joint coordinate."""
@@ -53,6 +56,12 @@ class Symbols:
             )
         return self._places[name]
 
+    def state(self, name: str) -> ca.SX:
+        """Return the symbol of an auxiliary state."""
+        if name not in self._states:
+            self._states[name] = ca.SX.sym(name)
+        return self._states[name]
+
     def coordinates_among(self, found: Iterable[int]) -> list[tuple[str, int]]:
         """Return the coordinates of which a symbol is among these, given by their hashes."""
         hashes = set(found)
@@ -62,6 +71,11 @@ class Symbols:
         """Return the places of which a symbol is among these, given by their hashes."""
         hashes = set(found)
         return [name for name, side in self._places.items() if not hashes.isdisjoint(_hashes(side))]
+
+    def states_among(self, found: Iterable[int]) -> list[str]:
+        """Return the states whose symbol is among these, given by their hashes."""
+        hashes = set(found)
+        return [name for name, symbol in self._states.items() if hash(symbol) in hashes]
 
 
 def _hashes(parts: Iterable[ca.SX]) -> set[int]:

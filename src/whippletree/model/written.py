@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
@@ -12,6 +11,7 @@ import numpy as np
 from whippletree.elements.closures import Expression
 from whippletree.errors import ModelError
 from whippletree.model.description import Parameter
+from whippletree.model.occurring import Found, check_constants, check_symbols, found_in, names_in, parameters_in
 from whippletree.model.symbols import Symbols
 from whippletree.spatial.scalars import shown
 
@@ -26,15 +26,6 @@ class Written(NamedTuple):
     closure: Expression
     places: tuple[str, ...]
     coordinates: tuple[tuple[str, int], ...]
-
-
-class Found(NamedTuple):
-    """What occurs in an expression: the symbols of places and coordinates, split into positions and velocities."""
-
-    places: tuple[str, ...]
-    coordinates: tuple[tuple[str, int], ...]
-    positions: ca.SX
-    speeds: ca.SX
 
 
 def written(
@@ -52,15 +43,14 @@ def written(
     (('A', 0),)
     """
     column = _column(expression)
-    found = _found(column, symbols, places, joints)
-    used = _used(column, parameters)
-    _check_symbols(column, found, symbols, used)
-    _check_constants(column)
+    found = found_in(column, symbols, places, joints)
+    used = parameters_in(column, parameters)
+    if found.states:
+        raise ModelError(f'the expression depends on the state "{found.states[0]}": only forces can do that')
+    check_symbols(column, ca.vertcat(found.positions, found.speeds, symbols.time, *used), "the expression", _WORDS)
+    check_constants(column, "the expression")
     _check_rows(column, found)
-    sides = [symbols.place(name) for name in found.places]
-    held = [symbols.coordinate(*key) for key in found.coordinates]
-    q, v = (ca.vertcat(ca.SX(0, 1), *(getattr(pair, name) for pair in held)) for name in ("q", "v"))
-    closure = Expression.written(column, sides, q, v, symbols.time, used)
+    closure = Expression.written(column, found.sides, found.q, found.v, symbols.time, used)
     if not closure.holonomic:
         _check_affine(column, found.speeds)
     return Written(closure, found.places, found.coordinates)
@@ -84,55 +74,13 @@ def _column(expression: object) -> ca.SX:
     return ca.densify(column)
 
 
-def _found(column: ca.SX, symbols: Symbols, places: Sequence[str], joints: Sequence[str]) -> Found:
-    """Return what occurs in the expression, in declared order."""
-    occurring = _names(column)
-    place_order = {name: k for k, name in enumerate(places)}
-    joint_order = {name: k for k, name in enumerate(joints)}
-    own_places = sorted(symbols.places_among(occurring), key=lambda name: place_order[name])
-    own_joints = sorted(symbols.coordinates_among(occurring), key=lambda key: (joint_order[key[0]], key[1]))
-    sides = [symbols.place(name) for name in own_places]
-    held = [symbols.coordinate(*key) for key in own_joints]
-    positions = [part for side in sides for part in (ca.vec(side.R), side.p)] + [pair.q for pair in held]
-    speeds = [part for side in sides for part in (side.w, side.u)] + [pair.v for pair in held]
-    empty = ca.SX(0, 1)
-    return Found(tuple(own_places), tuple(own_joints), ca.vertcat(empty, *positions), ca.vertcat(empty, *speeds))
-
-
-def _used(column: ca.SX, parameters: Sequence[Parameter]) -> list[ca.SX]:
-    """Return the parameters that occur in the expression, in declared order."""
-    occurring = _names(column)
-    return [parameter.symbol for parameter in parameters if hash(parameter.symbol) in occurring]
-
-
-def _check_symbols(column: ca.SX, found: Found, symbols: Symbols, used: list[ca.SX]) -> None:
-    """Check that nothing occurs that the mechanism did not hand out."""
-    known = _names(ca.vertcat(found.positions, found.speeds, symbols.time, *used))
-    foreign = [name for key, name in _names(column).items() if key not in known]
-    if foreign:
-        few = ", ".join(f'"{name}"' for name in foreign[:4]) + (", ..." if len(foreign) > 4 else "")
-        raise ModelError(
-            f"the expression depends on {few}, which this mechanism does not know: write it in what its {_WORDS} return"
-        )
-
-
-def _check_constants(column: ca.SX) -> None:
-    """Check that every number written in the expression is finite."""
-    function = ca.Function("constants", ca.symvar(column), [column])
-    for k in range(function.n_instructions()):
-        if function.instruction_id(k) == ca.OP_CONST:
-            value = function.instruction_constant(k)
-            if not math.isfinite(value):
-                raise ModelError(f"the expression has a number in it that is not finite, {value}")
-
-
 def _check_rows(column: ca.SX, found: Found) -> None:
     """Check that each entry holds on to something: all of them on velocities if one does."""
-    speeds = _names(found.speeds)
-    moving = any(key in speeds for key in _names(column))
-    wanted = speeds if moving else _names(found.positions)
+    speeds = names_in(found.speeds)
+    moving = any(key in speeds for key in names_in(column))
+    wanted = speeds if moving else names_in(found.positions)
     for k in range(column.shape[0]):
-        if wanted.keys().isdisjoint(_names(column[k])):
+        if wanted.keys().isdisjoint(names_in(column[k])):
             entry = "the expression" if column.shape[0] == 1 else f"expression[{k}]"
             if moving:
                 raise ModelError(
@@ -145,7 +93,7 @@ def _check_rows(column: ca.SX, found: Found) -> None:
 def _check_affine(column: ca.SX, speeds: ca.SX) -> None:
     """Check that velocities enter with factors that do not depend on them."""
     jacobian = ca.jacobian(column, speeds)
-    if not _names(speeds).keys().isdisjoint(_names(jacobian)) or not _is_affine(column, jacobian, speeds):
+    if not names_in(speeds).keys().isdisjoint(names_in(jacobian)) or not _is_affine(column, jacobian, speeds):
         raise ModelError(
             "the expression is not affine in rates and velocities: each may only be multiplied by what depends on "
             "positions, time and parameters"
@@ -164,8 +112,3 @@ def _is_affine(column: ca.SX, jacobian: ca.SX, speeds: ca.SX) -> bool:
         if np.any(np.abs(given - tangent)[both] > 1e-9 * (1.0 + np.abs(given)[both])):
             return False
     return True
-
-
-def _names(expression: ca.SX) -> dict[int, str]:
-    """Return the names of the symbols in an expression by their hashes."""
-    return {hash(symbol): symbol.name() for symbol in ca.symvar(expression)}

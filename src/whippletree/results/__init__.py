@@ -1,1 +1,7 @@
-"""What was computed, for people: trajectories, tables, plots and a viewer will live here."""
+"""Results: the trajectory of a run, its certificate, tables, files and plots."""
+
+from whippletree.results.certificate import Certificate
+from whippletree.results.states import Event, Instant
+from whippletree.results.trajectory import Trajectory
+
+__all__ = ["Certificate", "Event", "Instant", "Trajectory"]

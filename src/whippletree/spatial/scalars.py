@@ -27,6 +27,7 @@ __all__ = [
     "expressions",
     "number",
     "product",
+    "read_column",
     "read_matrix",
     "same_key",
     "scalar",
@@ -91,11 +92,20 @@ def vector(value: object, what: str) -> Vector3:
     >>> vector([1, 2, 3], "at")
     (1.0, 2.0, 3.0)
     """
-    items = _items(value, 3)
-    if items is None:
-        raise ModelError(f"{what} must be 3 numbers, got {shown(value)}")
-    x, y, z = _scalars(items, what)
+    x, y, z = read_column(value, 3, what)
     return x, y, z
+
+
+def read_column(value: object, count: int, what: str) -> tuple[Scalar, ...]:
+    """Read so many numbers or expressions.
+
+    >>> read_column((1, ca.SX(2)), 2, "gains")
+    (1.0, 2.0)
+    """
+    items = _items(value, count)
+    if items is None:
+        raise ModelError(f"{what} must be {count} numbers, got {shown(value)}")
+    return _scalars(items, what)
 
 
 def read_matrix(value: object, size: int, what: str) -> tuple[tuple[Scalar, ...], ...]:

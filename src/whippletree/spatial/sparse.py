@@ -1,8 +1,8 @@
 """Sparse factorisations over symbols: entries that are zero while tracing are never touched.
 
 Matrices are given by their entries, rows and columns may be named by anything, and the order of elimination is the
-caller's: tracing cannot choose pivots. Every factor keeps its pivots relative to what stood there before elimination:
-a small one says that the order, or the matrix itself, is bad at this state.
+caller's: tracing cannot choose pivots. Every factor keeps its pivots: one that has become small says that the order,
+or the matrix itself, is bad at this state.
 """
 
 from __future__ import annotations
@@ -66,16 +66,7 @@ class SymmetricFactor:
     order: Sequence[Any]
     L: Mapping[Any, Column]
     reciprocal: Mapping[Any, ca.SX]
-    pivots: tuple[tuple[ca.SX, ca.SX], ...]
-
-    @property
-    def pivot(self) -> ca.SX:
-        """The smallest pivot, relative to the diagonal entry before elimination."""
-        return smallest(value / scale for value, scale in self.pivots)
-
-    def margin(self, share: float) -> ca.SX:
-        """Return a number that is positive if every pivot is more than this share of what stood there before."""
-        return smallest(value - share * scale for value, scale in self.pivots)
+    pivots: tuple[ca.SX, ...]
 
     def forward(self, b: Column) -> Column:
         """Return L^-1 b."""
@@ -121,7 +112,6 @@ def factor_symmetric(entries: Mapping[tuple[Key, Key], ca.SX], order: Sequence[K
         elif not value.is_zero():
             first, second = (i, j) if rank[i] < rank[j] else (j, i)
             below[first][second] = value
-    before = dict(diagonal)
     reciprocal: dict[Key, ca.SX] = {}
     L: dict[Key, Column] = {}
     for k in order:
@@ -134,8 +124,7 @@ def factor_symmetric(entries: Mapping[tuple[Key, Key], ca.SX], order: Sequence[K
                 first, second = (i, j) if rank[i] < rank[j] else (j, i)
                 product = L[k][i] * other
                 below[first][second] = below[first][second] - product if second in below[first] else -product
-    watched = tuple((diagonal[k], before[k]) for k in order)
-    return SymmetricFactor(tuple(order), L, reciprocal, watched)
+    return SymmetricFactor(tuple(order), L, reciprocal, tuple(diagonal[k] for k in order))
 
 
 @dataclass(frozen=True)
@@ -146,16 +135,7 @@ class SparseLU:
     lower: Sequence[Column]
     upper: Sequence[Column]
     reciprocal: Sequence[ca.SX]
-    pivots: tuple[tuple[ca.SX, ca.SX], ...]
-
-    @property
-    def pivot(self) -> ca.SX:
-        """The smallest pivot, relative to the largest entry of its row before elimination."""
-        return smallest(value / scale for value, scale in self.pivots)
-
-    def margin(self, share: float) -> ca.SX:
-        """Return a number that is positive if every pivot is more than this share of its row before elimination."""
-        return smallest(value - share * scale for value, scale in self.pivots)
+    pivots: tuple[ca.SX, ...]
 
     def solve(self, b: Column) -> Column:
         """Return the solution by column, for a right-hand side by row."""
@@ -201,16 +181,15 @@ def factor_lu(rows: Mapping[Key, Column], pivots: Sequence[tuple[Key, Key]]) -> 
     (SX(1), SX(2))
     """
     left = {row: {j: value for j, value in entries.items() if not value.is_zero()} for row, entries in rows.items()}
-    sizes = {row: [ca.fabs(value) for value in entries.values()] for row, entries in left.items()}
     lower: list[Column] = []
     upper: list[Column] = []
     reciprocals: list[ca.SX] = []
-    watched: list[tuple[ca.SX, ca.SX]] = []
+    values: list[ca.SX] = []
     for row, column in pivots:
         own = left.pop(row)
         value = own.pop(column)
         reciprocal = 1 / value
-        watched.append((ca.fabs(value), _largest(sizes[row])))
+        values.append(value)
         below: Column = {}
         for i, entries in left.items():
             if column in entries:
@@ -221,11 +200,4 @@ def factor_lu(rows: Mapping[Key, Column], pivots: Sequence[tuple[Key, Key]]) -> 
         lower.append(below)
         upper.append(own)
         reciprocals.append(reciprocal)
-    return SparseLU(tuple(pivots), lower, upper, reciprocals, tuple(watched))
-
-
-def _largest(values: Sequence[ca.SX]) -> ca.SX:
-    most = values[0]
-    for value in values[1:]:
-        most = ca.fmax(most, value)
-    return most
+    return SparseLU(tuple(pivots), lower, upper, reciprocals, tuple(values))

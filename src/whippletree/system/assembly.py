@@ -62,17 +62,17 @@ class Assembler:
         `held` freedoms do not move. `given` lists those that the user had an opinion on, joint by joint: they stay if
         that is possible; if not, the ones named last are the first to give way.
         """
-        q = guess
+        nearest, least = guess, np.inf
         for fixed in self._ever_fewer(held, given):
-            q, residual = self._newton(q, fixed, where)
-            if residual <= CLOSED:
-                return Assembled(q, residual, True)
-            q, residual = self._newton(guess, fixed, where) if q is not guess else (q, residual)
-            if residual <= CLOSED:
-                return Assembled(q, residual, True)
-        found = self._from_elsewhere(guess, held, given, where)
+            for start in (nearest, guess) if np.isfinite(least) else (guess,):
+                q, residual = self._newton(start, fixed, where)
+                if residual <= CLOSED:
+                    return Assembled(q, residual, True)
+                if residual < least:
+                    nearest, least = q, residual
+        found, nearest = self._from_elsewhere(guess, held, given, where, nearest, least)
         if found is None:
-            raise AssemblyError(self.complaint(q, held, where))
+            raise AssemblyError(self.complaint(nearest, held, where))
         return found
 
     @staticmethod
@@ -82,8 +82,13 @@ class Assembler:
         counts = [len(given), *range(kept - 1, -1, -1)] if given else [0]
         return [np.logical_or.reduce([held, *given[:count]]) for count in dict.fromkeys([*counts, 0])]
 
-    def _from_elsewhere(self, guess: Array, held: Mask, given: Sequence[Mask], where: Conditions) -> Assembled | None:
-        """Try other starting points for what was not given; return the closed one nearest to the guess."""
+    def _from_elsewhere(
+        self, guess: Array, held: Mask, given: Sequence[Mask], where: Conditions, nearest: Array, least: float
+    ) -> tuple[Assembled | None, Array]:
+        """Try other starting points for what was not given.
+
+        Return the closed configuration nearest to the guess, if there is one, and the one that is least open.
+        """
         rng = np.random.default_rng(0)
         fixed = np.logical_or.reduce([held, *given])
         best: tuple[float, Assembled] | None = None
@@ -97,7 +102,9 @@ class Assembler:
                     if best is None or far < best[0] * (1 - 1e-9):
                         best = far, Assembled(q, residual, False)
                     break
-        return None if best is None else best[1]
+                if residual < least:
+                    nearest, least = q, residual
+        return (None if best is None else best[1]), nearest
 
     def _newton(self, q: Array, held: Mask, where: Conditions) -> tuple[Array, float]:
         """Take damped Newton steps of least norm; return the last configuration and its largest residual."""

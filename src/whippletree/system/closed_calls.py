@@ -227,6 +227,7 @@ class ClosedCalls:
         *,
         a: Any = None,
         t: float = 0.0,
+        z: Any = None,
         wrenches: Any = None,
         parameters: Any = None,
         formulation: str = "auto",
@@ -243,7 +244,8 @@ class ClosedCalls:
         """
         if not self._closed:
             return {}
-        call, more = self._engine.dynamic("closure_efforts", formulation, a, wrenches, parameters, t=t, check=check)
+        options = {"t": t, "z": z, "check": check}
+        call, more = self._engine.dynamic("closure_efforts", formulation, a, wrenches, parameters, **options)
         values = call.run((q, v, tau, *more))
         equations = self._engine.equations
         result: dict[str, Array] = {}
@@ -289,8 +291,7 @@ class ClosedCalls:
 
         The norm is that of all joints' forces and moments, the latter over the characteristic length.
         """
-        call, more = self._engine.dynamic("self_stresses", "auto", None, None, parameters, t=t)
-        Z = call.run((q, *more))
+        Z = self._self_stresses(q, t, parameters)
         shape = wrenches.shape
         Z = np.broadcast_to(Z, (*shape, Z.shape[-1]))
         weight = np.ones(6)
@@ -308,6 +309,20 @@ class ClosedCalls:
         unique = np.abs(stresses).max(axis=-1) <= _UNIQUE
         return least.reshape(shape) / weight, unique
 
+    def _self_stresses(self, q: Any, t: float, parameters: Any) -> Array:
+        """Return the reactions that balance by themselves (..., n_joints, 6, k)."""
+        call, more = self._engine.dynamic("self_stresses", "auto", None, None, parameters, t=t)
+        try:
+            return call.run((q, *more))
+        except DynamicsError:  # some configuration is singular: one by one, their numbers may differ
+            loops = self._engine.loops
+            where = loops.conditions(self._time(t), self._given_parameters(parameters))
+            q = self._configurations(q)
+            found = [loops.self_stresses(one, where) for one in q.reshape(-1, self.nq)]
+            most = max(Z.shape[-1] for Z in found)
+            padded = [np.pad(Z, ((0, 0), (0, 0), (0, most - Z.shape[-1]))) for Z in found]
+            return np.array(padded).reshape(*q.shape[:-1], *padded[0].shape)
+
     def _actuated(
         self,
         q: Any,
@@ -315,6 +330,7 @@ class ClosedCalls:
         a: Any,
         actuators: Any,
         t: float,
+        z: Any,
         wrenches: Any,
         parameters: Any,
         formulation: str,
@@ -329,7 +345,7 @@ class ClosedCalls:
         a = np.zeros(self.nv) if a is None else as_array(a, self._engine.argument("a", self.nv))
         if check and self._closed:
             self._check_motion(q, v, a, t, parameters)
-        call, more = self._engine.dynamic("inverse_dynamics", "auto", None, wrenches, parameters)
+        call, more = self._engine.dynamic("inverse_dynamics", "auto", None, wrenches, parameters, t=t, z=z)
         tree = call.run((q, v, a, *more), None, threads)
         E = self._all_motions(q, t, parameters)
         needed = np.einsum("...ij,...i->...j", E, tree)
@@ -356,7 +372,7 @@ class ClosedCalls:
         loops = self._engine.loops
         where = loops.conditions(self._time(t), self._given_parameters(parameters))
         rows = q.reshape(-1, self.nq)
-        bases = [loops.motions(one, where) for one in rows]
+        bases = [loops.motions(one, where, moving=True) for one in rows]
         return np.array(bases).reshape(*q.shape[:-1], self.nv, -1)
 
     def _check_motion(self, q: Array, v: Array, a: Array, t: float, parameters: Any) -> None:
@@ -388,6 +404,14 @@ class ClosedCalls:
             i = int(np.flatnonzero(~np.isfinite(q))[0])
             raise StateError(f"the guess for the {self._states.position_label(i)} is {q[i]}: it must be finite")
         return self._states.normalize(q), given
+
+    def _as_guess(self, q: Any) -> Any:
+        """Return coordinates given by joint as a configuration, others as they are."""
+        return self._states.coordinates(q) if isinstance(q, Mapping) else q
+
+    def _efforts(self, tau: Any) -> Array:
+        """Return efforts given by joint or all of them."""
+        return self._motion(tau, "tau")[0]
 
     def _neutral_or(self, guess: Any) -> Array:
         return self._guess(guess)[0]

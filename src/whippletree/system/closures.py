@@ -14,8 +14,10 @@ import numpy as np
 from whippletree.elements.closures import pose_error
 from whippletree.formulations import absolute, closed, composite
 from whippletree.formulations.closing import jacobian_rows, with_accelerations
+from whippletree.formulations.solution import by_closure
 from whippletree.kernels.kernel import Array
 from whippletree.system.equations import Equations
+from whippletree.system.loop_equations import joint_order
 
 __all__ = ["ClosureNumbers", "Row", "Terms"]
 
@@ -103,7 +105,7 @@ class ClosureNumbers:
     def terms(self, state: dict[str, Array], t: float, parameters: Array) -> Terms:
         """Return the tree's equations with all rows; `state` has q, v, tau, a and wrenches by input name."""
         function, names = self._terms(tuple(sorted(n for n in state if n.startswith("wrench on "))))
-        values = [state[name] for name in names]
+        values = [state.get(name, self.description.state_values) for name in names]
         M, right, C, second = (x.full() for x in function(*values, t, parameters))
         return Terms(M, right.ravel(), C, second.ravel())
 
@@ -114,6 +116,10 @@ class ClosureNumbers:
     def second(self, q: Array, v: Array, a: Array, t: float, parameters: Array) -> Array:
         """Return the second derivative of the full rows, scaled, for velocities and accelerations of all joints."""
         return np.asarray(self._second(q, v, a, t, parameters).full().ravel() / self.row_scale)
+
+    def static_reactions(self, q: Array, t: float, parameters: Array) -> Array:
+        """Return the joint reactions (6 n_joints, m) of unit multipliers of all rows."""
+        return np.asarray(self._static(q, t, parameters).full())
 
     def absolute_matrix(self, q: Array, t: float, parameters: Array) -> tuple[Any, Array, Any]:
         """Return the keys of the rows of `absolute`'s equations, its matrix, and which entries there are."""
@@ -127,7 +133,7 @@ class ClosureNumbers:
     @functools.cached_property
     def _symbols(self) -> dict[str, ca.SX]:
         plan = self.plan
-        sizes = {"q": plan.nq, "v": plan.nv, "tau": plan.nv, "a": plan.nv, "t": 1}
+        sizes = {"q": plan.nq, "v": plan.nv, "tau": plan.nv, "a": plan.nv, "t": 1, "z": len(self.description.states)}
         return {name: ca.SX.sym(name, size) for name, size in sizes.items()}
 
     def function(self, name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:
@@ -182,9 +188,10 @@ class ClosureNumbers:
         x = dict(self._symbols)
         for name in wrenches:
             x[name] = ca.SX.sym("w", 6)
-        names = ["q", "v", "tau", "a", *wrenches]
+        names = ["q", "v", "tau", "a", *wrenches, "z"]
         closing = self._closing(x)
-        walk = closing.efforts_at_cuts(self.equations.walk(self.equations.prescribed_only(x)), x["tau"])
+        here = self.equations.loaded(self.equations.prescribed_only(x))
+        walk = closing.efforts_at_cuts(here.walk, here.tau)
         system = composite.equations(walk)
         held = closing.hold(with_accelerations(walk, system.given_accelerations()))
         nv = self.plan.nv
@@ -205,6 +212,19 @@ class ClosureNumbers:
         closing = self._closing(x)
         a = closing.cut_accelerations(self.equations.walk({"q": x["q"], "v": x["v"]}), x["a"])
         return self.function("complete", [x["q"], x["v"], x["a"], x["t"]], [a])
+
+    @functools.cached_property
+    def _static(self) -> ca.Function:
+        given = {"q": self._symbols["q"], "t": self._symbols["t"]}
+        walk = self.equations.walk(given, weld=False)
+        closing = self.equations.closing(given, weld=False, kept=False)
+        held = closing.hold(walk)
+        order = joint_order(self.equations)
+        columns = []
+        for r in range(sum(one.n_rows for one in held)):
+            unit = [ca.SX(float(k == r)) for k in range(sum(one.n_rows for one in held))]
+            columns.append(closed.static_reactions(walk, closing, by_closure(unit, held), order))
+        return self.function("static", [given["q"], given["t"]], [ca.SX(ca.horzcat(*columns))])
 
     @functools.cached_property
     def _second(self) -> ca.Function:

@@ -29,6 +29,8 @@ class Ingredients(Protocol):
         v: Any,
         a: Any,
         *,
+        t: Any = 0.0,
+        z: Any = None,
         wrenches: Any = None,
         parameters: Any = None,
         threads: int | None = None,

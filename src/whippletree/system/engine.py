@@ -19,6 +19,7 @@ from whippletree.model.description import GROUND, Description
 from whippletree.model.names import suggestion
 from whippletree.system.calls import Argument, Call, as_array
 from whippletree.system.equations import FUNCTIONS, Equations, Request, formulation_name
+from whippletree.system.loop_equations import LoopPlan
 from whippletree.system.loops import Loops
 from whippletree.system.source import source_key
 from whippletree.system.states import StateSpace
@@ -30,8 +31,8 @@ SMALLEST_PIVOT = 1e-14
 """A hinge's inertia below this share of what hangs on it is none: what is left is rounding."""
 
 _DYNAMIC = frozenset({"forward_dynamics", "driving_forces", "reactions", "closure_efforts"})
-_OPTIONAL = frozenset({"tau", "a", "t"})
-_WITHOUT_FREEDOMS = frozenset({"pose", "center_of_mass", "energy", "reactions"})
+_OPTIONAL = frozenset({"tau", "a", "t", "z"})
+_WITHOUT_FREEDOMS = frozenset({"pose", "center_of_mass", "energy", "reactions", "self_stresses", "state_rates", "powers"})
 
 _FRAMED = frozenset({"pose", "velocity", "acceleration", "jacobian"})
 
@@ -79,6 +80,7 @@ class Engine:
         parameters: Any,
         *,
         t: float = 0.0,
+        z: Any = None,
         check: bool = False,
         baumgarte: Any = None,
     ) -> tuple[Call, tuple[Any, ...]]:
@@ -98,6 +100,10 @@ class Engine:
             frames = tuple(sorted(named))
             more += tuple(named[key] for key in frames)
         request = Request(name, formulation_name(formulation), "", frames, check, self.damping(baumgarte, formulation))
+        if self.equations.stated(request):
+            more += (z,)
+        elif z is not None:
+            raise StateError("z= is for auxiliary states, and there is none: declare one with mechanism.state(...)")
         if self.equations.timed(request):
             more += (as_array(t, self.argument("t", 1)),)
         values = self.parameters(parameters)
@@ -208,11 +214,25 @@ class Engine:
             if self.equations.closed:
                 key += self.equations.loop_plan.key(request.formulation)
             defaults = {"tau": np.zeros(self.plan.nv), "a": np.zeros(self.plan.nv), "t": np.zeros(1)}
+            defaults["z"] = np.array(self.description.state_values, dtype=np.float64)
             defaults["parameters"] = np.array(self.description.parameter_values, dtype=np.float64)
             signature = self.equations.signature(request)
             kernel = Kernel(key, signature, lambda: self._program(request), self._cache, defaults)
             self._kernels[request] = kernel
         return kernel
+
+    def use(self, plan: LoopPlan) -> None:
+        """Go on with another numeric plan of the loops: kernels are made anew."""
+        self.equations.loops = plan
+        self.equations.answers.clear()
+        self._calls.clear()
+        self.ready.clear()
+        self._kernels.clear()
+        self.loops.forget()
+
+    def kernel_of(self, function: str, formulation: str = "auto") -> Kernel:
+        """Return the kernel of a function without further inputs."""
+        return self.kernel(self.resolved(Request(function, formulation_name(formulation))))
 
     def _program(self, request: Request) -> Program:
         """Trace a request; dynamics are checked for hinges that move nothing."""
@@ -290,6 +310,9 @@ class Engine:
         """Describe an input for checks and messages."""
         if name in ("q", "q0", "q1"):
             return Argument(name, size, self.states.position_label, self.states.quaternions)
+        if name == "z":
+            states = [state.name for state in self.description.states]
+            return Argument(name, size, lambda i: f'state "{states[i]}"', optional=True)
         if name == "t":
             return Argument(name, size, lambda i: "the time", optional=True)
         if name == "parameters":

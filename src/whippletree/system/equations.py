@@ -15,10 +15,12 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from whippletree.elements.forces import Situation
 from whippletree.errors import StateError
 from whippletree.formulations import articulated, composite, kinematics
-from whippletree.formulations.closing import Closing
+from whippletree.formulations.closing import Closing, with_accelerations
 from whippletree.formulations.grips import Fastenings, fastenings
+from whippletree.formulations.loading import Acting, Loaded, holds, loaded, unloaded
 from whippletree.formulations.rolled import Rolled
 from whippletree.formulations.skeleton import Skeleton, Symbols, column, make_skeleton
 from whippletree.formulations.sweeps import Unrolled
@@ -52,6 +54,10 @@ ROLL_FROM = 48
 _SOLVED = frozenset({"forward_dynamics", "driving_forces", "reactions", "closure_efforts", "derivatives"})
 _OF_LOOPS = frozenset({"motion_basis", "self_stresses", "closure_efforts", "project", "derivatives"})
 _ONLY_UNROLLED = frozenset({"jacobian", "displace", "integrate", "difference", "coordinate_rates"})
+_OF_ELEMENTS = frozenset({"state_rates", "powers", "element_forces"})
+_STORING = frozenset({"energy"})
+_LOADED = _SOLVED | _OF_ELEMENTS | _STORING | {"inverse_dynamics", "bias_force", "motion_reactions"}
+"""Functions that the described forces have a part in."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,7 @@ class Equations:
         self.description, self.plan = description, plan
         self._skeletons: dict[bool, Skeleton] = {}
         self._fastenings: dict[bool, Fastenings] = {}
+        self._acting: dict[bool, Acting] = {}
         self._symbols: dict[tuple[str, int], ca.SX] = {}
         self.answers: dict[Any, Any] = {}  # what was traced of the loops' equations
         self.prescribed = any(use.prescribed for use in description.joints)
@@ -160,6 +167,8 @@ class Equations:
             names.append("a")
         inputs = [(name, size[name]) for name in names]
         inputs += [(f"wrench on {name}", 6) for name in request.wrenches]
+        if self.stated(request):
+            inputs.append(("z", len(self.description.states)))
         if self.timed(request):
             inputs.append(("t", 1))
         if self.description.parameters:
@@ -177,7 +186,13 @@ class Equations:
 
     def timed(self, request: Request) -> bool:
         """Tell whether the time is an input."""
-        return self.description.timed and (request.function in _SOLVED or request.function in _OF_LOOPS)
+        if self.description.forces_timed and request.function in _LOADED:
+            return True
+        return self.description.closures_timed and (request.function in _SOLVED or request.function in _OF_LOOPS)
+
+    def stated(self, request: Request) -> bool:
+        """Tell whether the auxiliary states are an input."""
+        return bool(self.description.states) and request.function in _LOADED - _STORING
 
     def _shape(self, function: str) -> tuple[int, ...]:
         """Return the shape of a function's result for one state."""
@@ -186,6 +201,10 @@ class Equations:
         shape = FUNCTIONS[function].shape
         if "nn" in shape:  # apart, for the others need no skeleton, which takes time
             size["nn"] = len(self.skeleton().bones)
+        if function in _OF_ELEMENTS:
+            uses = self.description.forces
+            size["nz"] = len(self.description.states)
+            size["ne"] = sum(6 * len(use.sides) + len(use.coordinates) for use in uses)
         if function in _OF_LOOPS:
             kept = sum(len(rows) for rows in self.loop_plan.keep)
             size["nf"] = len(self.loop_plan.choice.independent)
@@ -219,6 +238,8 @@ class Equations:
     def rolls(self, request: Request) -> bool:
         """Tell whether a request is answered by loops: it is for large models, where there is such a form."""
         if self.closed and (request.function in _SOLVED or request.function in _OF_LOOPS):
+            return False
+        if request.function in _OF_ELEMENTS or (request.function in _LOADED and self.description.forces):
             return False
         if request.function in _ONLY_UNROLLED or (request.formulation == "composite" and request.function in _SOLVED):
             return False
@@ -258,6 +279,22 @@ class Equations:
         )
         skeleton = self.skeleton(weld=weld)
         return (skeleton.toward(toward) if toward else skeleton).walk(given)
+
+    def loaded(self, symbols: dict[str, ca.SX], *, weld: bool = True) -> Loaded:
+        """Return the walk with these symbols under the described forces, and what these do."""
+        walk, given = self.walk(symbols, weld=weld), symbols.get("tau", ca.SX.zeros(self.plan.nv))
+        if not (self.description.forces or self.description.states):
+            return unloaded(walk, given)
+        if weld not in self._acting:
+            self._acting[weld] = holds(self.description, self.plan, self.skeleton(weld=weld))
+        z = symbols.get("z", ca.SX.zeros(len(self.description.states)))
+        q, v = (symbols.get(name, ca.SX.zeros(n)) for name, n in (("q", self.plan.nq), ("v", self.plan.nv)))
+        return loaded(walk, self._acting[weld], Situation((), q, v, z, symbols.get("t", ca.SX(0))), given)
+
+    def driving(self, here: Loaded, needed: ca.SX, tau: ca.SX) -> ca.SX:
+        """Return the efforts given, and at prescribed hinges those needed, less what the elements do there."""
+        needed = here.less_efforts(needed)
+        return ca.SX(ca.vertcat(*(needed[i] if given else tau[i] for i, given in enumerate(self.prescribed_mask))))
 
     def grounded(self) -> tuple[Any, ca.SX]:
         """Return mass and first moment of the bodies that are welded to the ground, which no node holds."""
@@ -310,34 +347,42 @@ class Rolling:
         self.walked = Rolled(skeleton, self._inputs, parameters, skeleton.positions)
         return self.walked
 
+    def loaded(self, symbols: dict[str, ca.SX], *, weld: bool = True) -> Loaded:
+        """Return the rolled walk; what has forces in it is not rolled."""
+        return unloaded(self.walk(symbols, weld=weld), None)
+
 
 Trace = Callable[[Any, Request, dict[str, ca.SX]], Any]
 
 
 def _forward_dynamics(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     if request.formulation == "composite":
-        return composite.forward_dynamics(eq.walk(eq.prescribed_only(x)))
-    return articulated.forward_dynamics(eq.walk(x))
+        return composite.forward_dynamics(eq.loaded(eq.prescribed_only(x)).walk)
+    return articulated.forward_dynamics(eq.loaded(x).walk)
 
 
 def _driving_forces(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
+    here = eq.loaded(x)
     if request.formulation == "articulated":
-        return articulated.driving_forces(eq.walk(x))
-    a = _forward_dynamics(eq, request, x)
-    needed = composite.inverse_dynamics(eq.walk({**x, "a": a}))
-    mask = eq.prescribed_mask
-    return ca.vertcat(*(needed[i] if mask[i] else x["tau"][i] for i in range(eq.plan.nv)))
+        needed = articulated.driving_forces(here.walk)
+        if here.efforts is None:
+            return needed
+    else:
+        a = _forward_dynamics(eq, request, x)
+        needed = composite.inverse_dynamics(with_accelerations(here.walk, a))
+    return eq.driving(here, needed, x["tau"])
 
 
 def _reactions(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     if request.formulation == "articulated":
-        return articulated.reactions(eq.walk(x, weld=False))
+        return articulated.reactions(eq.loaded(x, weld=False).walk)
     a = _forward_dynamics(eq, request, x)
-    return composite.reactions(eq.walk({**x, "a": a}, weld=False))
+    return composite.reactions(eq.loaded({**x, "a": a}, weld=False).walk)
 
 
 def _inverse_dynamics(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
-    return composite.inverse_dynamics(eq.walk(x))
+    here = eq.loaded(x)
+    return here.less_efforts(composite.inverse_dynamics(here.walk))
 
 
 def _mass_matrix(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
@@ -345,7 +390,22 @@ def _mass_matrix(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
 
 
 def _motion_reactions(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
-    return composite.reactions(eq.walk(x, weld=False))
+    return composite.reactions(eq.loaded(x, weld=False).walk)
+
+
+def _state_rates(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
+    return eq.loaded(x).rates
+
+
+def _powers(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
+    """Stored energy, dissipated power and input power of the elements; efforts and wrenches given are not in it."""
+    return ca.vertcat(*eq.loaded(x).powers)
+
+
+def _element_forces(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
+    """Wrenches on sides and efforts on coordinates, element by element."""
+    applied = eq.loaded(x).applied
+    return ca.vertcat(ca.SX(0, 1), *(part for done in applied for part in (*done.wrenches, done.efforts)))
 
 
 def _wrench_efforts(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
@@ -382,7 +442,9 @@ def _jacobian(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
 
 
 def _energy(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
-    kinetic, potential = kinematics.energies(eq.walk(x))
+    here = eq.loaded(x)
+    kinetic, potential = kinematics.energies(here.walk)
+    potential = potential + here.powers.stored
     return ca.vertcat(kinetic, potential - ca.dot(column(eq.description.gravity), eq.grounded()[1]))
 
 
@@ -451,6 +513,9 @@ FUNCTIONS: dict[str, _Function] = {
     "wrench_efforts": _Function(("q",), "effort", ("nv",), _wrench_efforts),
     "hinge_inertias": _Function(("q",), "pivots", ("nn",), _hinge_inertias),
     "energy": _Function(("q", "v"), "energy", (2,), _energy),
+    "state_rates": _Function(("q", "v", "tau"), "rates", ("nz",), _state_rates),
+    "powers": _Function(("q", "v", "tau"), "powers", (3,), _powers),
+    "element_forces": _Function(("q", "v"), "forces", ("ne",), _element_forces),
     "momentum": _Function(("q", "v"), "momentum", (6,), _momentum),
     "center_of_mass": _Function(("q",), "center of mass", (3,), _center_of_mass),
     "motion_basis": _Function(("q",), "motions", ("nv", "nf"), loop_equations.motion_basis),

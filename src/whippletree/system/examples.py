@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
+from casadi import sin
+
 from whippletree.elements.bodies import rod
 from whippletree.model import Mechanism
 
 if TYPE_CHECKING:
     from whippletree.system.system import System
 
-__all__ = ["four_bar"]
+__all__ = ["four_bar", "quarter_car"]
 
 
 @functools.cache
@@ -30,3 +32,20 @@ def four_bar() -> System:
     m.revolute("C", coupler, rocker, at=(2, 0, 0), at_child=(1.5, 0, 0), axis="y")
     m.revolute("D", m.ground, rocker, at=(2, 0, 0), axis="y")
     return m.build(guess={"A": 1.0})
+
+
+@functools.cache
+def quarter_car() -> System:
+    """Return a wheel that follows a road with some lag, and a chassis on a strut above it.
+
+    >>> quarter_car().joint_names
+    ('wheel travel', 'chassis travel')
+    """
+    m = Mechanism("quarter car")
+    wheel, chassis = m.body("wheel", mass=40.0), m.body("chassis", mass=250.0)
+    m.prismatic("wheel travel", m.ground, wheel)
+    m.prismatic("chassis travel", m.ground, chassis, at=(0, 0, 0.5))
+    m.spring("strut", wheel, chassis, stiffness=2e4, free_length=0.5, damping=1500.0)
+    lag = m.state("lag", 0.0, rate=lambda z: (0.1 * sin(m.time) - z) / 0.05)
+    m.load("tyre", wheel, force=(0, 0, 2e5 * (lag - m.coordinate("wheel travel"))))
+    return m.build()

@@ -23,9 +23,10 @@ from whippletree.formulations import (
 )
 from whippletree.formulations.closing import Closing
 from whippletree.formulations.independent_coordinates import Choice
-from whippletree.formulations.solution import WATCHED, Solution
+from whippletree.formulations.solution import Solution
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.kernels.kernel import Array
+from whippletree.spatial.sparse import smallest
 
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request
@@ -44,8 +45,14 @@ __all__ = [
 CONSISTENT = 1e-6
 """How far positions (radians, characteristic lengths) may miss the closures, and velocities relative to 1/s + |v|."""
 
-POOR = 1e-3
-"""The share of a pivot's scale below which another choice of coordinates is looked for."""
+WATCHED = 1e-8
+"""The share of a pivot's size where the plan was made below which a solution is not trusted."""
+
+NEAR = 1e-3
+"""The share of a pivot's size below which a time loop does not use a solution."""
+
+POOR = 3e-2
+"""The share of a pivot's size below which another choice of coordinates is looked for."""
 
 Symbols = dict[str, ca.SX]
 
@@ -67,7 +74,7 @@ class LoopPlan:
 
     def key(self, formulation: str) -> str:
         """Return what the code of a formulation depends on."""
-        parts: list[Any] = [self.keep, self.choice, self.length]
+        parts: list[Any] = [self.keep, self.choice, self.length, self.q.round(3).tolist()]
         if formulation == "absolute":
             parts.append(self.absolute_pivots())
         if formulation == "penalty":
@@ -84,16 +91,17 @@ def forward_dynamics(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 def driving_forces(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the efforts, those of prescribed joints found."""
     answer = _answer(eq, request, x)
-    walk = eq.walk(eq.prescribed_only(x))
-    efforts = closed.driving_forces(walk, _closing(eq, request, x), x["tau"], answer)
-    return _guarded(eq, request, x, efforts, answer.solution)
+    here = eq.loaded(eq.prescribed_only(x))
+    efforts = closed.driving_forces(here.walk, _closing(eq, request, x), here.tau, answer)
+    return _guarded(eq, request, x, eq.driving(here, efforts, x["tau"]), answer.solution)
 
 
 def reactions(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the reactions of all joints for the kept rows: where there is redundancy, one choice of many."""
     answer = _answer(eq, request, x)
-    walk = eq.walk(eq.prescribed_only(x), weld=False)
-    wrenches = closed.reactions(walk, _closing(eq, request, x, weld=False), x["tau"], answer, joint_order(eq))
+    here = eq.loaded(eq.prescribed_only(x), weld=False)
+    closing = _closing(eq, request, x, weld=False)
+    wrenches = closed.reactions(here.walk, closing, here.tau, answer, joint_order(eq))
     return _guarded(eq, request, x, wrenches, answer.solution)
 
 
@@ -105,14 +113,16 @@ def closure_efforts(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 
 def motion_basis(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return E, row after row."""
-    return ca.vec(closed.motion_basis(eq.walk(x), eq.closing(x), eq.loop_plan.choice).T)
+    basis, pivots = closed.motion_basis(eq.walk(x), eq.closing(x), eq.loop_plan.choice)
+    return _watched(eq, x, ca.vec(basis.T), pivots)
 
 
 def self_stresses(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the reactions that balance by themselves, for each joint and component one after the other."""
     welded = (eq.walk(x), eq.closing(x), eq.closing(x, kept=False))
     unwelded = (eq.walk(x, weld=False), eq.closing(x, weld=False, kept=False))
-    return ca.vec(closed.self_stresses(welded, unwelded, eq.loop_plan.choice, joint_order(eq)).T)
+    stresses, pivots = closed.self_stresses(welded, unwelded, eq.loop_plan.choice, joint_order(eq))
+    return _watched(eq, x, ca.vec(stresses.T), pivots)
 
 
 def project(eq: Equations, request: Request, x: Symbols) -> ca.SX:
@@ -129,8 +139,8 @@ def project(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the accelerations, and two numbers to watch: below zero, the solution is not trusted, or is poor."""
     answer = _answer(eq, request, x)
-    margin = answer.solution.margin
-    return ca.SX(ca.vertcat(answer.a, margin(WATCHED), margin(POOR)))
+    near, poor = (_margin(eq, x, answer.solution, share) for share in (NEAR, POOR))
+    return ca.SX(ca.vertcat(answer.a, near, poor))
 
 
 def joint_order(eq: Equations) -> list[int]:
@@ -143,9 +153,9 @@ def _answer(eq: Equations, request: Request, x: Symbols) -> closed.Answer:
     """Return the solution of the equations, traced once for all functions that need it."""
     key = (request.formulation, request.wrenches, request.baumgarte, eq.loop_plan)
     if key not in eq.answers:
-        walk = eq.walk(eq.prescribed_only(x))
+        here = eq.loaded(eq.prescribed_only(x))
         closing = _closing(eq, request, x)
-        eq.answers[key] = closed.accelerations(walk, closing, x["tau"], _solver(eq, request))
+        eq.answers[key] = closed.accelerations(here.walk, closing, here.tau, _solver(eq, request))
     answer: closed.Answer = eq.answers[key]
     return answer
 
@@ -173,17 +183,46 @@ def _solver(eq: Equations, request: Request) -> closed.Solve:
     return solve
 
 
+def _margin(eq: Equations, x: Symbols, solution: Solution, share: float) -> ca.SX:
+    """Return a number that is positive while every pivot is more than this share of its size at the plan."""
+    if not solution.pivots:
+        return ca.SX(1)
+    key = ("sizes", id(solution))
+    if key not in eq.answers:
+        pivots = ca.SX(ca.vertcat(*solution.pivots))
+        parameters = ca.vertcat(*(p.symbol for p in eq.description.parameters))
+        if parameters.numel():
+            pivots = ca.substitute(pivots, parameters, ca.DM(eq.description.parameter_values))
+        others = [value for name, value in x.items() if name != "q"]
+        at = ca.Function("pivots", [x["q"], *others], [pivots], {"allow_free": True})
+        eq.answers[key] = at(eq.loop_plan.q, *(0 for _ in others)).nonzeros()
+    sizes = eq.answers[key]
+    return smallest(ca.fabs(p) - share * abs(size) for p, size in zip(solution.pivots, sizes, strict=True))
+
+
+def _watched(eq: Equations, x: Symbols, result: ca.SX, pivots: tuple[ca.SX, ...]) -> ca.SX:
+    """Divide the first number by zero where a pivot is too small."""
+    watched = Solution(result, list, pivots)
+    return _divided(result, _margin(eq, x, watched, WATCHED) > 0)
+
+
+def _divided(result: ca.SX, fine: ca.SX) -> ca.SX:
+    """Return a result whose first number is not finite unless all is fine."""
+    result = ca.SX(result)
+    if result.numel():
+        result[0] = result[0] + (1 / fine - 1)  # a product would vanish where the number is known to be zero
+    return result
+
+
 def _guarded(eq: Equations, request: Request, x: Symbols, result: ca.SX, solution: Solution) -> ca.SX:
     """Divide the first number by zero where the result cannot be trusted."""
-    fine = solution.margin(WATCHED) > 0
+    fine = _margin(eq, x, solution, WATCHED) > 0
     if request.check:
         walk, closing = eq.walk(x), eq.closing(x)
         gap, slip = closed.closure_gap(walk, closing, eq.loop_plan.length)
         speed = 1 + ca.sumsqr(x["v"])
         fine = ca.logic_and(fine, ca.logic_and(gap <= CONSISTENT**2, slip <= CONSISTENT**2 * speed))
-    result = ca.SX(result)
-    result[0] = result[0] / fine
-    return result
+    return _divided(result, fine)
 
 
 TRACES: dict[str, Callable[[Equations, Request, Symbols], ca.SX]] = {

@@ -9,7 +9,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from whippletree.errors import AssemblyError, StateError
+from whippletree.errors import AssemblyError, DynamicsError, StateError
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Array
 from whippletree.kernels.tape import read_tape
@@ -31,6 +31,9 @@ PENALTY = 1e7
 
 _EXACT = ("tree_augmented", "joint_multipliers", "independent_coordinates")
 """The formulations among which `auto` chooses."""
+
+_SINGULAR_HERE = 1e-9
+"""Singular values of the closures below this share of the largest are none, at a single configuration."""
 
 _SINGULAR = 1e-11
 """A mass matrix whose smallest eigenvalue is below this share of the largest does not move by itself."""
@@ -64,7 +67,16 @@ class Loops:
 
     def decide(self, q: Array, where: Conditions) -> Mobility:
         """Analyse, and let the equations use what was found."""
-        decision, self.mobility = self._analysed(q, where)
+        self.equations.loops, self.mobility = self._plan(q, where)
+        self._decided_at = (self.equations.loops.q, where)
+        return self.mobility
+
+    def planned(self, q: Array, where: Conditions) -> LoopPlan:
+        """Return the plan that would be made at a configuration."""
+        return self._plan(q, where)[0]
+
+    def _plan(self, q: Array, where: Conditions) -> tuple[LoopPlan, Mobility]:
+        decision, mobility = self._analysed(q, where)
 
         @functools.cache
         def pivots() -> tuple[Any, ...]:
@@ -74,9 +86,7 @@ class Loops:
         def weights() -> tuple[float, ...]:
             return self._penalty(decision.q, where)[0]
 
-        self.equations.loops = LoopPlan(decision.keep, decision.choice, decision.q, self.length, pivots, weights)
-        self._decided_at = (decision.q, where)
-        return self.mobility
+        return LoopPlan(decision.keep, decision.choice, decision.q, self.length, pivots, weights), mobility
 
     def _analysed(self, q: Array, where: Conditions) -> tuple[Any, Mobility]:
         return analyse(self.assembler, q, where, self.states.freedom_name, self._cut_axes)
@@ -184,11 +194,36 @@ class Loops:
                 f"make them consistent with v = system.consistent_velocities(q, v), or pass check=False"
             )
 
-    def motions(self, q: Array, where: Conditions) -> Array:
-        """Return a basis (nv, mobility) of the velocities that the closures allow."""
-        _, _, Vt = np.linalg.svd(self.numbers.full_rows(q, *where)[0])
+    def motions(self, q: Array, where: Conditions, *, moving: bool = False) -> Array:
+        """Return a basis of the velocities that the closures allow, prescribed joints at rest unless `moving`."""
+        _, s, Vt = np.linalg.svd(self.numbers.full_rows(q, *where)[0])
         rank = self.plan.nv - (self.mobility.mobility if self.mobility else 0)
-        return np.asarray(Vt[rank:].T * self.numbers.column_scale[:, None])
+        if rank and s[rank - 1] <= _SINGULAR_HERE * s[0]:
+            raise DynamicsError(
+                "the mechanism is singular at this configuration: more motions are possible at first order than it has "
+                "freedoms; move off it"
+            )
+        free = np.array(self.equations.prescribed_mask, dtype=bool)
+        N = Vt[rank:].T
+        if free.any():  # motions that leave prescribed joints at rest
+            _, s, Vt = np.linalg.svd(N[free])
+            N = N @ Vt[int((s > _SINGULAR_HERE).sum()) :].T if not moving else N
+        return np.asarray(N * self.numbers.column_scale[:, None])
+
+    def self_stresses(self, q: Array, where: Conditions) -> Array:
+        """Return all joint reactions (n_joints, 6, k) that balance by themselves at a configuration.
+
+        By singular values: at a singular configuration there are more of them than elsewhere.
+        """
+        cut = [self._is_cut(i) for i in range(self.plan.nv)]
+        C = self.numbers.tree_rows(q, *where)[:, ~np.array(cut, dtype=bool)]
+        size = np.sqrt(np.einsum("ij,ij->i", C, C))
+        size = np.where(size > 1e-9 * size.max(initial=0.0), size, 1.0)
+        U, s, _ = np.linalg.svd(C / size[:, None])
+        rank = int((s > _SINGULAR_HERE * s.max(initial=0.0)).sum())
+        Y = U[:, rank:] / size[:, None]
+        S = self.numbers.static_reactions(q, *where)
+        return np.asarray((S @ Y).reshape(len(self.description.joints), 6, -1))
 
     def check_accelerations(self, q: Array, v: Array, a: Array, where: Conditions) -> None:
         """Refuse accelerations that the closures do not allow."""
@@ -219,9 +254,19 @@ class Loops:
         loop = self.assembler.loop_in_words(row.closure)
         return f"the state leaves {loop} open: its {row.direction} is {size:.3g} {unit} off"
 
+    def accelerations(self, state: Mapping[str, Array | None]) -> Array:
+        """Return the accelerations at a state by singular values, at a singular one by their limit."""
+        return self._rescuer.answer(Request("forward_dynamics", self.formulation), state)
+
     def rescue(self, request: Request, state: Mapping[str, Array | None]) -> Array:
         """Answer for a state that a kernel could not: refuse it if it is inconsistent, else solve it with pivoting."""
         return self._rescuer.answer(request, state)
+
+    def forget(self) -> None:
+        """Forget what was derived from an earlier plan."""
+        for name in ("_rescuer", "formulation", "candidates"):
+            self.__dict__.pop(name, None)
+        self._decided_at = (self.equations.loop_plan.q, self._decided_at[1])
 
     @functools.cached_property
     def _rescuer(self) -> Rescuer:
@@ -255,7 +300,7 @@ def characteristic_length(description: Description) -> float:
 
     >>> from whippletree.model import Mechanism
     >>> m = Mechanism("m")
-    >>> hinge = m.revolute("hinge", m.ground, m.body("rod", mass=1.0, com=(0.5, 0, 0), inertia=(0, 1, 1)))
+    >>> hinge = m.revolute("hinge", m.ground, m.body("ball", mass=1.0, com=(0.5, 0, 0)))
     >>> characteristic_length(m.describe())
     0.5
     """

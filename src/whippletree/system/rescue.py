@@ -56,8 +56,10 @@ class Rescuer:
         where = self._conditions(state)
         if request.check:
             self.loops.check(given["q"], given["v"], where.t, where.parameters)
-        if request.function in ("motion_basis", "self_stresses"):
-            return self._geometry(request.function, given["q"], where)
+        if request.function == "motion_basis":
+            return self._motions(given["q"], where)
+        if request.function == "self_stresses":
+            raise DynamicsError("self-stresses have no fixed number at this configuration")
         solved = self.solve(given, where)
         if request.function == "forward_dynamics":
             return self.numbers.complete(given["q"], given["v"], solved.a, *where)
@@ -131,8 +133,12 @@ class Rescuer:
             order = 4 ** (5 - len(means))
             means = [(order * b - a) / (order - 1) for a, b in itertools.pairwise(means)]
         a = means[0]
-        M, right, C, _ = self.numbers.terms(state, *where)
+        M, right, C, second = self.numbers.terms(state, *where)
         free = np.array(self._free, dtype=int)
+        if np.abs(C @ a + second).max(initial=0.0) > _CONTRADICTION * (1.0 + np.abs(second).max(initial=0.0)):
+            raise DynamicsError(
+                "the mechanism is at a singular position, and these velocities belong to none of its branches there"
+            )
         lacking = (M @ a - right)[free]
         return Solved(a, np.linalg.lstsq(C[:, free].T, lacking, rcond=_RANK)[0], False)
 
@@ -163,51 +169,38 @@ class Rescuer:
         eq, nv = self.equations, self.plan.nv
         x = {"q": ca.SX.sym("q", self.plan.nq), **{name: ca.SX.sym(name, nv) for name in ("v", "tau", "a")}}
         x |= {f"wrench on {name}": ca.SX.sym("w", 6) for name in wrenches}
+        x["z"] = ca.SX.sym("z", len(eq.description.states))
         names = list(x)
         x["t"] = ca.SX.sym("t")
         found = ca.SX.sym("found", nv)
         values = ca.SX.sym("multipliers", eq.fastenings().n_rows)
         weld = function != "reactions"
         closing = eq.closing(x, weld=weld, kept=False)
-        walk = eq.walk(eq.prescribed_only(x), weld=weld)
+        here = eq.loaded(eq.prescribed_only(x), weld=weld)
+        walk = here.walk
         held = closing.hold(walk)
-        solution = Solution(found, lambda: by_closure(ca.vertsplit(values), held), lambda share: ca.SX(1))
+        solution = Solution(found, lambda: by_closure(ca.vertsplit(values), held), ())
         answer = closed.Answer(closing.cut_accelerations(walk, found), solution)
         if function == "reactions":
-            result = closed.reactions(walk, closing, x["tau"], answer, joint_order(eq))
+            result = closed.reactions(walk, closing, here.tau, answer, joint_order(eq))
         elif function == "driving_forces":
-            result = closed.driving_forces(walk, closing, x["tau"], answer)
+            result = eq.driving(here, closed.driving_forces(walk, closing, here.tau, answer), x["tau"])
         else:
             result = values
         inputs = [*(x[name] for name in names), found, values, x["t"]]
         return self.numbers.function(function, inputs, [result]), names
 
-    def _geometry(self, function: str, q: Array, where: Conditions) -> Array:
-        """Return the motions or the self-stresses at a configuration by singular values."""
-        G = self.numbers.full_rows(q, *where)[0]
-        if function == "motion_basis":
-            _, _, Vt = np.linalg.svd(G)
-            free = [i for i in range(self.plan.nv) if not self.equations.prescribed_mask[i]]
-            N = Vt[self.rank_full(G) :].T * self.numbers.column_scale[:, None]
-            independent = list(self.equations.loop_plan.choice.independent)
-            if len(free) < self.plan.nv or N.shape[1] != len(independent):
-                raise DynamicsError("the mechanism is singular at this configuration: its motions are not determined")
-            try:
-                E = N @ np.linalg.inv(N[independent])
-            except np.linalg.LinAlgError:
-                E = np.full(N.shape, np.inf)
-            if not np.isfinite(E).all() or np.abs(E).max() > 1e12:
-                raise DynamicsError(
-                    "the independent coordinates do not determine the motion at this configuration; build the system "
-                    "from a guess near it"
-                )
-            return np.ascontiguousarray(E)
-        raise DynamicsError("the reactions' undetermined parts cannot be told at this singular configuration")
-
-    def rank_full(self, G: Array) -> int:
-        """Return the rank of the full rows that belongs to the generic mobility."""
-        mobility = self.loops.mobility
-        return self.plan.nv - (mobility.mobility if mobility else 0)
+    def _motions(self, q: Array, where: Conditions) -> Array:
+        """Return the motions at a configuration by singular values, unless it is singular."""
+        N = self.loops.motions(q, where)
+        independent = list(self.equations.loop_plan.choice.independent)
+        square = N[independent] if N.shape[1] == len(independent) else np.zeros((1, 1))
+        if np.abs(np.linalg.det(square)) < 1e-12:
+            raise DynamicsError(
+                "the independent coordinates do not determine the motion at this configuration; build the system from "
+                "a guess near it"
+            )
+        return np.ascontiguousarray(N @ np.linalg.inv(square))
 
     # ------------------------------------------------------------------ bookkeeping
 
@@ -230,7 +223,8 @@ class Rescuer:
         """Return a state with zeros for what was left out."""
         none = np.zeros(self.plan.nv)
         values = {name: np.asarray(x, dtype=np.float64) for name, x in state.items() if x is not None}
-        return {"v": none, "tau": none, "a": none, **values}
+        z = np.array(self.equations.description.state_values, dtype=np.float64)
+        return {"v": none, "tau": none, "a": none, "z": z, **values}
 
     def _conditions(self, state: Mapping[str, Array | None]) -> Conditions:
         t, parameters = state.get("t"), state.get("parameters")

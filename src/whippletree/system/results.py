@@ -12,7 +12,7 @@ import numpy.typing as npt
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 
-__all__ = ["Energy", "Momentum", "Reaction", "Reactions"]
+__all__ = ["ElementForce", "Energy", "Momentum", "Powers", "Reaction", "Reactions"]
 
 
 class Energy(NamedTuple):
@@ -29,6 +29,49 @@ class Energy(NamedTuple):
     def total(self) -> Array:
         """Their sum."""
         return self.kinetic + self.potential
+
+
+class Powers(NamedTuple):
+    """What force elements do together: stored energy in joules, dissipated and input power in watts.
+
+    >>> float(Powers(np.float64(1.0), np.float64(2.0), np.float64(5.0)).net)
+    3.0
+    """
+
+    stored: Array
+    dissipated: Array
+    supplied: Array
+
+    @property
+    def net(self) -> Array:
+        """How fast they change the energy of the mechanism, what is stored included."""
+        return self.supplied - self.dissipated
+
+
+@dataclass(frozen=True)
+class ElementForce:
+    """What one force element does: a wrench on each of its sides, an effort on each of its joint coordinates.
+
+    `wrenches` (..., n, 6) are [moment; force] at the sides' origins in ground axes, on the bodies named in `bodies`;
+    `efforts` (..., m) are on the coordinates named in `coordinates`, each a joint and an index. Sides and coordinates
+    that an expression only reads have zeros.
+
+    >>> one = ElementForce(("ground", "arm"), np.arange(12.0).reshape(2, 6), (), np.zeros(0))
+    >>> one.on("arm").tolist()
+    [6.0, 7.0, 8.0, 9.0, 10.0, 11.0]
+    """
+
+    bodies: tuple[str, ...]
+    wrenches: Array
+    coordinates: tuple[tuple[str, int], ...]
+    efforts: Array
+
+    def on(self, body: str) -> Array:
+        """Return the wrench on a body's side; the first, if it has several."""
+        name = getattr(body, "name", body)
+        if name not in self.bodies:
+            raise StateError(f"the force does not act on {name!r}, but on {', '.join(self.bodies) or 'joints only'}")
+        return self.wrenches[..., self.bodies.index(name), :]
 
 
 class Momentum(NamedTuple):

@@ -21,6 +21,7 @@ from whippletree.system.closed_calls import ClosedCalls
 from whippletree.system.dense import solve_forward
 from whippletree.system.engine import Engine
 from whippletree.system.equations import Request, formulation_name
+from whippletree.system.loaded_calls import LoadedCalls
 from whippletree.system.results import Energy, Momentum, Reactions
 from whippletree.topology import Plan, make_plan
 
@@ -32,7 +33,7 @@ AUTO = "auto"
 Wrenches = Mapping[Any, Any]
 
 
-class System(ClosedCalls):
+class System(ClosedCalls, LoadedCalls):
     """A mechanism ready to compute: `system = mechanism.build()`.
 
     Calls take one state `(n,)` or a batch `(..., n)`; a batch is shared among threads (`threads=`, all processors by
@@ -211,6 +212,7 @@ class System(ClosedCalls):
         *,
         a: Any = None,
         t: float = 0.0,
+        z: Any = None,
         wrenches: Wrenches | None = None,
         parameters: Any = None,
         formulation: str = "auto",
@@ -219,27 +221,27 @@ class System(ClosedCalls):
         out: Any = None,
         threads: int | None = None,
     ) -> Array:
-        """Return the accelerations (nv) under joint efforts `tau` and wrenches at frames.
+        """Return the accelerations (nv) under joint efforts `tau`, wrenches at frames, and the described forces.
 
         At prescribed hinges the acceleration is taken from `a`. `wrenches` maps frames or bodies to [moment; force]
-        at their origin, in ground axes. With loops, a state that does not satisfy the closures is refused unless
-        `check=False`; `baumgarte=(alpha, beta)` adds 2 alpha phi' + beta^2 phi to what the closures are driven by
-        (formulation "joint_multipliers").
+        at their origin, in ground axes. `z` are the auxiliary states, `z0` unless given. With loops, a state that does
+        not satisfy the closures is refused unless `check=False`; `baumgarte=(alpha, beta)` adds
+        2 alpha phi' + beta^2 phi to what the closures are driven by (formulation "joint_multipliers").
 
         >>> s = _pendulum()
         >>> s.forward_dynamics([0.0], [0.0]).round(6)
         array([14.715])
         """
         plain = a is None and wrenches is None and parameters is None and formulation is AUTO and baumgarte is None
-        if plain and check and not self._timed:
+        if plain and check and z is None and not self._timed:
             call = self._ready.get("forward_dynamics") or self._engine.at_hand("forward_dynamics")
             result = call.empty() if out is None else out
             if call.entry(result, q, v, tau) == 0:
                 return result
             return call.long_way((q, v, tau), out, threads)
         if self._dense_composite(formulation):
-            return self._dense("forward_dynamics", (q, v, tau), a, wrenches, parameters, out, threads)
-        call, more = self._dynamic("forward_dynamics", formulation, a, wrenches, parameters, t, check, baumgarte)
+            return self._dense("forward_dynamics", (q, v, tau), a, t, z, wrenches, parameters, out, threads)
+        call, more = self._dynamic("forward_dynamics", formulation, a, t, z, wrenches, parameters, check, baumgarte)
         return call.run((q, v, tau, *more), out, threads)
 
     def driving_forces(
@@ -250,6 +252,7 @@ class System(ClosedCalls):
         *,
         a: Any = None,
         t: float = 0.0,
+        z: Any = None,
         wrenches: Wrenches | None = None,
         parameters: Any = None,
         formulation: str = "auto",
@@ -265,15 +268,15 @@ class System(ClosedCalls):
         array([0.5])
         """
         plain = a is None and wrenches is None and parameters is None and formulation is AUTO and baumgarte is None
-        if plain and check and not self._timed:
+        if plain and check and z is None and not self._timed:
             call = self._ready.get("driving_forces") or self._engine.at_hand("driving_forces")
             result = call.empty() if out is None else out
             if call.entry(result, q, v, tau) == 0:
                 return result
             return call.long_way((q, v, tau), out, threads)
         if self._dense_composite(formulation):
-            return self._dense("driving_forces", (q, v, tau), a, wrenches, parameters, out, threads)
-        call, more = self._dynamic("driving_forces", formulation, a, wrenches, parameters, t, check, baumgarte)
+            return self._dense("driving_forces", (q, v, tau), a, t, z, wrenches, parameters, out, threads)
+        call, more = self._dynamic("driving_forces", formulation, a, t, z, wrenches, parameters, check, baumgarte)
         return call.run((q, v, tau, *more), out, threads)
 
     def reactions(
@@ -284,6 +287,7 @@ class System(ClosedCalls):
         *,
         a: Any = None,
         t: float = 0.0,
+        z: Any = None,
         wrenches: Wrenches | None = None,
         parameters: Any = None,
         formulation: str = "auto",
@@ -302,9 +306,9 @@ class System(ClosedCalls):
         array([0.   , 0.   , 4.905])
         """
         if self._dense_composite(formulation):
-            wrenches_out = self._dense("reactions", (q, v, tau), a, wrenches, parameters, None, threads)
+            wrenches_out = self._dense("reactions", (q, v, tau), a, t, z, wrenches, parameters, None, threads)
         else:
-            call, more = self._dynamic("reactions", formulation, a, wrenches, parameters, t, check, baumgarte)
+            call, more = self._dynamic("reactions", formulation, a, t, z, wrenches, parameters, check, baumgarte)
             wrenches_out = call.run((q, v, tau, *more), None, threads)
         name = self._engine.place_name(frame)
         R = None if name == GROUND else self.pose(q, name, parameters=parameters)[..., None, :3, :3]
@@ -324,6 +328,7 @@ class System(ClosedCalls):
         *,
         actuators: Any = None,
         t: float = 0.0,
+        z: Any = None,
         wrenches: Wrenches | None = None,
         parameters: Any = None,
         formulation: str = "auto",
@@ -342,14 +347,14 @@ class System(ClosedCalls):
         array([-9.81])
         """
         if self._closed or actuators is not None:
-            return self._actuated(q, v, a, actuators, t, wrenches, parameters, formulation, check, out, threads)
-        if wrenches is None and parameters is None and formulation is AUTO:
+            return self._actuated(q, v, a, actuators, t, z, wrenches, parameters, formulation, check, out, threads)
+        if wrenches is None and parameters is None and formulation is AUTO and z is None and not self._timed:
             call = self._ready.get("inverse_dynamics") or self._engine.at_hand("inverse_dynamics")
             result = call.empty() if out is None else out
             if call.entry(result, q, v, a) == 0:
                 return result
             return call.long_way((q, v, a), out, threads)
-        call, more = self._engine.dynamic("inverse_dynamics", formulation, None, wrenches, parameters)
+        call, more = self._engine.dynamic("inverse_dynamics", formulation, None, wrenches, parameters, t=t, z=z)
         return call.run((q, v, a, *more), out, threads)
 
     def bias_force(
@@ -358,25 +363,26 @@ class System(ClosedCalls):
         v: Any,
         *,
         t: float = 0.0,
+        z: Any = None,
         wrenches: Wrenches | None = None,
         parameters: Any = None,
         formulation: str = "auto",
         out: Any = None,
         threads: int | None = None,
     ) -> Array:
-        """Return the joint efforts (nv) that hold the accelerations at zero: velocity terms, gravity and wrenches.
+        """Return the joint efforts (nv) that hold the accelerations at zero: velocity terms, gravity and all forces.
 
         >>> s = _pendulum()
         >>> s.bias_force([0.0], [0.0]).round(6)
         array([-9.81])
         """
-        if wrenches is None and parameters is None and formulation is AUTO:
+        if wrenches is None and parameters is None and formulation is AUTO and z is None and not self._timed:
             call = self._ready.get("bias_force") or self._engine.at_hand("bias_force")
             result = call.empty() if out is None else out
             if call.entry(result, q, v) == 0:
                 return result
             return call.long_way((q, v), out, threads)
-        call, more = self._engine.dynamic("bias_force", formulation, None, wrenches, parameters)
+        call, more = self._engine.dynamic("bias_force", formulation, None, wrenches, parameters, t=t, z=z)
         return call.run((q, v, *more), out, threads)
 
     def mass_matrix(
@@ -481,11 +487,17 @@ class System(ClosedCalls):
     def energy(self, q: Any, v: Any, *, t: float = 0.0, parameters: Any = None) -> Energy:
         """Return kinetic and potential energy; the latter is zero with all mass at the ground's origin.
 
+        What springs and other force elements store is in the potential energy.
+
         >>> s = _pendulum()
         >>> s.energy([0.0], [3.0]).kinetic.round(6)
         np.float64(3.0)
         """
-        both = self._plain("energy", (q, v), parameters)
+        if self._timed:
+            call, more = self._engine.dynamic("energy", AUTO, None, None, parameters, t=t)
+            both = call.run((q, v, *more))
+        else:
+            both = self._plain("energy", (q, v), parameters)
         return Energy(both[..., 0], both[..., 1])
 
     def momentum(
@@ -570,6 +582,8 @@ class System(ClosedCalls):
         name: str,
         state: tuple[Any, Any, Any],
         a: Any,
+        t: Any,
+        z: Any,
         wrenches: Wrenches | None,
         parameters: Any,
         out: Any,
@@ -587,7 +601,7 @@ class System(ClosedCalls):
             raise StateError("a= is for prescribed hinges, and there is none: declare one with prescribed=True")
         named = self._engine.given_accelerations(a)
         full = np.zeros(self.nv) if named is None else as_array(named, self._engine.argument("a", self.nv))
-        options = {"wrenches": wrenches, "parameters": parameters, "threads": threads}
+        options = {"t": t, "z": z, "wrenches": wrenches, "parameters": parameters, "threads": threads}
         check_together([*arguments, self._engine.argument("a", self.nv)], [q, v, tau, full])
         with np.errstate(all="ignore"):
             solution = solve_forward(self, (q, v, tau), np.where(mask, full, 0.0), mask, **options)
@@ -600,7 +614,7 @@ class System(ClosedCalls):
             needed = self.inverse_dynamics(q, v, solution, **options)
             solution = np.where(mask, needed, 0.0 if tau is None else tau)
         elif name == "reactions":
-            call, more = self._engine.dynamic("motion_reactions", "composite", None, wrenches, parameters)
+            call, more = self._engine.dynamic("motion_reactions", "composite", None, wrenches, parameters, t=t, z=z)
             solution = call.run((q, v, solution, *more), None, threads)
         if out is None:
             return solution
@@ -633,15 +647,18 @@ class System(ClosedCalls):
         name: str,
         formulation: str,
         a: Any,
+        t: float,
+        z: Any,
         wrenches: Wrenches | None,
         parameters: Any,
-        t: float,
         check: bool,
         baumgarte: Any,
     ) -> tuple[Call, tuple[Any, ...]]:
         """Return the call of a function that solves the equations of motion, and its further inputs."""
         checked = bool(check) and self._closed
-        return self._engine.dynamic(name, formulation, a, wrenches, parameters, t=t, check=checked, baumgarte=baumgarte)
+        return self._engine.dynamic(
+            name, formulation, a, wrenches, parameters, t=t, z=z, check=checked, baumgarte=baumgarte
+        )
 
     def _plain(self, name: str, values: tuple[Any, ...], parameters: Any) -> Array:
         given = self._engine.parameters(parameters)

@@ -1,1 +1,29 @@
-"""Force elements (springs, dampers, actuators, contacts) will live here, one type per file."""
+"""What acts on bodies and joints: springs, friction, stops, contacts, actuators and loads. One type per file."""
+
+from whippletree.elements.forces.actuator import Actuator
+from whippletree.elements.forces.base import Applied, Force, Situation
+from whippletree.elements.forces.bushing import Bushing
+from whippletree.elements.forces.contact import Contact
+from whippletree.elements.forces.formula import Formula
+from whippletree.elements.forces.friction import Friction
+from whippletree.elements.forces.law_spring import LawSpring
+from whippletree.elements.forces.limit import Limit
+from whippletree.elements.forces.load import Load
+from whippletree.elements.forces.spring import Spring
+from whippletree.elements.forces.torsion_spring import TorsionSpring
+
+__all__ = [
+    "Actuator",
+    "Applied",
+    "Bushing",
+    "Contact",
+    "Force",
+    "Formula",
+    "Friction",
+    "LawSpring",
+    "Limit",
+    "Load",
+    "Situation",
+    "Spring",
+    "TorsionSpring",
+]

@@ -1,0 +1,53 @@
+"""An effort on a joint coordinate, written as an expression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import casadi as ca
+
+from whippletree.elements.forces.base import Applied, Force, Situation
+from whippletree.elements.forces.formula import Formula
+from whippletree.spatial.scalars import Scalar
+
+__all__ = ["Actuator"]
+
+
+@dataclass(frozen=True, eq=False)
+class Actuator(Force):
+    """Acts on its first joint coordinate with a written effort; the other coordinates and all sides are read.
+
+    >>> none = ca.SX(0, 1)
+    >>> seen = Situation((), none, none, none, ca.SX.sym("t"))
+    >>> Actuator(Formula.written(ca.sin(seen.t), seen, none, ())).timed
+    True
+    """
+
+    effort: Formula
+
+    @property
+    def timed(self) -> bool:
+        """Whether time is in the effort."""
+        return self.effort.timed
+
+    def act(self, seen: Situation) -> Applied:
+        """Return the effort, whose power is input."""
+        effort = self.effort.value(seen.beyond(0, 1))
+        efforts = ca.vertcat(effort, ca.SX(seen.q.shape[0] - 1, 1))
+        none = ca.SX.zeros(6)
+        return Applied(tuple(none for _ in seen.sides), ca.densify(efforts), ca.SX(0), ca.SX(0), effort * seen.v[0])
+
+    @property
+    def text(self) -> str:
+        """The formula."""
+        return self.effort.text
+
+    def entries(self) -> tuple[Scalar, ...]:
+        """Return the formula's parameters."""
+        return self.effort.entries()
+
+    @classmethod
+    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
+        """Return the actuator with this formula and these parameters."""
+        return cls(Formula.of(text, entries))

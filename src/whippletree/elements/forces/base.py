@@ -1,0 +1,134 @@
+"""The contract of a force element: what acts between frames of bodies and on coordinates of joints.
+
+An element sees a `Situation`: its sides (frames, in the ground frame), the joint coordinates it names and their rates,
+the auxiliary states it names, and time. It returns what it `Applied`:
+
+    wrench [moment; force] on each side, at the frame's origin, in ground axes
+    effort on each of its joint coordinates
+    stored energy U, dissipated power D >= 0, input power P
+
+such that, for every motion of the sides and coordinates,
+
+    sum wrench . [w; u] + sum effort . rate = P - D - dU/dt                                   (1)
+
+So the balance of energy of a whole mechanism is the sum over its elements. Everything is smooth, C1 at least, and
+finite wherever the situation is: elements are traced, and have no branches that the trace could not follow.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import NamedTuple
+
+import casadi as ca
+
+from whippletree.elements.closures.base import Side
+from whippletree.elements.declared import Declared
+from whippletree.spatial.scalars import Scalar
+from whippletree.spatial.vectors import stack
+
+__all__ = ["Applied", "Force", "Line", "Situation", "on_coordinate", "pure_force", "stretch"]
+
+NEARLY = 1e-9
+"""Points nearer than this share of a free length are not told apart: see `stretch`."""
+
+NOTHING = 1e-12
+"""The same in metres where there is no free length."""
+
+
+class Situation(NamedTuple):
+    """What an element sees: frames in the ground frame, joint coordinates and rates, auxiliary states, time."""
+
+    sides: tuple[Side, ...]
+    q: ca.SX
+    v: ca.SX
+    z: ca.SX
+    t: ca.SX
+
+    def beyond(self, sides: int, coordinates: int) -> Situation:
+        """Return what is left without the first few sides and coordinates: what an expression was written in.
+
+        >>> seen = Situation((), ca.SX([1, 2]), ca.SX([3, 4]), ca.SX(0, 1), ca.SX(0))
+        >>> seen.beyond(0, 1).q
+        SX(2)
+        """
+        return self._replace(sides=self.sides[sides:], q=self.q[coordinates:], v=self.v[coordinates:])
+
+
+class Applied(NamedTuple):
+    """What an element does: wrenches on its sides, efforts on its coordinates, and where the energy goes."""
+
+    wrenches: tuple[ca.SX, ...]  # (6,) each
+    efforts: ca.SX  # (n_coordinates,)
+    stored: ca.SX
+    dissipated: ca.SX
+    supplied: ca.SX
+
+
+class Force(Declared):
+    """What a type of force element provides.
+
+    >>> from whippletree.elements.forces import TorsionSpring
+    >>> seen = Situation((), ca.SX(0.5), ca.SX(0), ca.SX(0, 1), ca.SX(0))
+    >>> TorsionSpring(4.0, 0.0, 0.0).act(seen).efforts
+    SX(-2)
+    """
+
+    @property
+    def timed(self) -> bool:
+        """Whether the element depends on time."""
+        return False
+
+    @property
+    def kind(self) -> str:
+        """What it is called in messages and tables."""
+        return type(self).__name__
+
+    @abstractmethod
+    def act(self, seen: Situation) -> Applied:
+        """Return what the element does in a situation."""
+
+
+class Line(NamedTuple):
+    """The line between two points: how much longer it is than free, how fast it grows, and its direction."""
+
+    elongation: ca.SX
+    rate: ca.SX
+    direction: ca.SX  # (3,), from the first side to the second
+
+
+def stretch(sides: tuple[Side, ...], free_length: ca.SX) -> Line:
+    """Return the line between the origins of two sides.
+
+    Where the points coincide there is no direction. The length is therefore taken as sqrt(|p|^2 + e^2), with e so
+    small that it is lost in rounding as soon as the points are apart (`NEARLY`, `NOTHING`): the direction p / length
+    then shrinks to zero where they meet, smoothly, and rate and force still belong to the same length.
+
+    >>> rest = Side(ca.SX.eye(3), ca.SX.zeros(3), ca.SX.zeros(3), ca.SX.zeros(3))
+    >>> line = stretch((rest, rest._replace(p=ca.SX([3, 0, 4]))), ca.SX(2))
+    >>> line.elongation, ca.DM(stretch((rest, rest), ca.SX(2)).direction)
+    (SX(3), DM([0, 0, 0]))
+    """
+    first, second = sides
+    p = second.p - first.p
+    length = ca.sqrt(ca.sumsqr(p) + (NEARLY * free_length) ** 2 + NOTHING**2)
+    n = p / length
+    return Line(length - free_length, ca.dot(n, second.u - first.u), n)
+
+
+def pure_force(f: ca.SX) -> ca.SX:
+    """Return the wrench of a force at the frame's origin.
+
+    >>> ca.DM(pure_force(ca.SX([1, 2, 3])))[3:]
+    DM([1, 2, 3])
+    """
+    return stack(ca.SX.zeros(3), f)
+
+
+def on_coordinate(effort: ca.SX, stored: Scalar = 0.0, dissipated: Scalar = 0.0, supplied: Scalar = 0.0) -> Applied:
+    """Return what an element does that acts on one joint coordinate and nothing else.
+
+    >>> on_coordinate(ca.SX(2)).efforts
+    SX(2)
+    """
+    return Applied((), ca.SX(effort), ca.SX(stored), ca.SX(dissipated), ca.SX(supplied))

@@ -1,0 +1,90 @@
+"""A bushing: stiffness and damping between two frames, in all six directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Self
+
+import casadi as ca
+
+from whippletree.elements.forces.base import Applied, Force, Situation
+from whippletree.spatial.scalars import Scalar
+from whippletree.spatial.vectors import cross, skew, stack
+
+__all__ = ["Bushing", "rotation_vector"]
+
+_NEARLY = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Bushing(Force):
+    """Resists the motion of side 1 in side 0, from where the two frames coincide.
+
+    Its deformation e (6), in the axes of side 0, is the rotation vector of side 1 and the position of its origin. With
+    symmetric matrices K and C, given row after row,
+
+        U = e^T K e / 2,      wrench_s = -E_s^T (K e + C e'),      e' = E_0 [w_0; u_0] + E_1 [w_1; u_1]
+
+    so that the pair of wrenches is in balance, and that what is not dissipated is stored, exactly, however large the
+    deformation. A rotation by half a turn has no direction; the moment passes smoothly through zero there.
+
+    >>> Bushing.diagonal((1.0,) * 6, (0.0,) * 6).stiffness[7]
+    1.0
+    """
+
+    stiffness: tuple[Scalar, ...]  # (36,)
+    damping: tuple[Scalar, ...]
+
+    @classmethod
+    def diagonal(cls, stiffness: tuple[Scalar, ...], damping: tuple[Scalar, ...]) -> Self:
+        """Return the bushing whose six directions do not act on each other."""
+        matrices = [tuple(d[i] if i == j else 0.0 for i in range(6) for j in range(6)) for d in (stiffness, damping)]
+        return cls(*matrices)
+
+    def act(self, seen: Situation) -> Applied:
+        """Return the two wrenches, what is stored and what is dissipated."""
+        near, far = seen.sides
+        Rt, p = near.R.T, far.p - near.p
+        turn, J = rotation_vector(Rt @ far.R)
+        e = stack(turn, Rt @ p)
+        rate = stack(J @ (Rt @ (far.w - near.w)), Rt @ (far.u - near.u - cross(near.w, p)))
+        elastic, lost = _matrix(self.stiffness) @ e, _matrix(self.damping) @ rate
+        moment, force = near.R @ (J.T @ (elastic + lost)[0:3]), near.R @ (elastic + lost)[3:6]
+        wrenches = (stack(moment + cross(p, force), force), -stack(moment, force))
+        return Applied(wrenches, ca.SX(0, 1), ca.dot(e, elastic) / 2, ca.dot(rate, lost), ca.SX(0))
+
+    def entries(self) -> tuple[Scalar, ...]:
+        """Return both matrices, row after row."""
+        return (*self.stiffness, *self.damping)
+
+    @classmethod
+    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
+        """Return the bushing with these matrices."""
+        return cls(entries[:36], entries[36:])
+
+
+def rotation_vector(R: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return the rotation vector of R (3, 3), and J with phi' = J w for R' = w x R.
+
+    >>> phi, J = rotation_vector(ca.SX.eye(3))
+    >>> ca.DM(phi), bool(abs(float(J[0, 0]) - 1) < 1e-15)
+    (DM([0, 0, 0]), True)
+    """
+    phi, J = _rotation_vector()(R)
+    return ca.densify(ca.SX(phi)), ca.densify(ca.SX(J))
+
+
+@cache
+def _rotation_vector() -> ca.Function:
+    """With S = sin(angle) axis: phi = S angle / |S|, where |S| is kept from zero by what rounding does not see."""
+    R, w = ca.SX.sym("R", 3, 3), ca.SX.sym("w", 3)
+    S = ca.vertcat(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]) / 2
+    sine = ca.sqrt(ca.sumsqr(S) + _NEARLY**2)
+    phi = S * (ca.atan2(sine, (ca.trace(R) - 1) / 2) / sine)
+    rate = ca.jtimes(phi, ca.vec(R), ca.vec(skew(w) @ R))
+    return ca.Function("rotation_vector", [R], [phi, ca.jacobian(rate, w)])
+
+
+def _matrix(rows: tuple[Scalar, ...]) -> ca.SX:
+    return ca.SX(ca.blockcat([list(rows[6 * i : 6 * i + 6]) for i in range(6)]))

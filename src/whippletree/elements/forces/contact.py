@@ -1,0 +1,81 @@
+"""A point or a sphere of a body that touches a plane of the ground."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import casadi as ca
+
+from whippletree.elements.forces.base import Applied, Force, Situation
+from whippletree.elements.forces.formula import Formula
+from whippletree.elements.forces.smooth import stopped
+from whippletree.spatial.scalars import Scalar, Vector3
+from whippletree.spatial.vectors import cross, stack
+
+__all__ = ["Contact"]
+
+
+@dataclass(frozen=True, eq=False)
+class Contact(Force):
+    """Pushes a sphere around the origin of its first side out of the plane normal . x = height.
+
+    `normal` is a unit vector in ground axes, in plain numbers. The normal force N grows with the depth, takes hold
+    over `width`, and never pulls (see `smooth`). Friction acts at the lowest point of the sphere against the velocity
+    u that it has along the plane: -friction N u / sqrt(|u|^2 + speed^2).
+
+    The height is a formula of positions and time: a ground that moves does work, and so does a profile, whose force
+    keeps the direction of `normal`.
+
+    >>> none = ca.SX(0, 1)
+    >>> flat = Formula.written(ca.SX(0), Situation((), none, none, none, ca.SX.sym("t")), none, ())
+    >>> Contact(flat, (0.0, 0.0, 1.0), 0.3, 1e5, 100.0, 0.8, 0.01, 1e-3).timed
+    False
+    """
+
+    height: Formula
+    normal: Vector3
+    radius: Scalar
+    stiffness: Scalar
+    damping: Scalar
+    friction: Scalar
+    speed: Scalar
+    width: Scalar
+
+    @property
+    def timed(self) -> bool:
+        """Whether the ground moves with time."""
+        return self.height.timed
+
+    def act(self, seen: Situation) -> Applied:
+        """Return the wrench on the body at the sphere's centre."""
+        side, ground = seen.sides[0], seen.beyond(1, 0)
+        n = ca.SX(ca.vertcat(*self.normal))
+        rise = self.height.rate(ground)
+        depth = self.height.value(ground) + self.radius - ca.dot(n, side.p)
+        stop = stopped(depth, rise - ca.dot(n, side.u), self.stiffness, self.damping, self.width)
+        arm = -self.radius * n
+        u = side.u + cross(side.w, arm)
+        slip = u - n * ca.dot(n, u)
+        drag = self.friction * stop.force / ca.sqrt(ca.sumsqr(slip) + self.speed**2)
+        along = -drag * slip
+        wrench = stack(cross(arm, along), stop.force * n + along)
+        wrenches = (wrench, *(ca.SX.zeros(6) for _ in ground.sides))
+        dissipated = stop.dissipated + drag * ca.sumsqr(slip)
+        return Applied(wrenches, ca.SX.zeros(seen.q.shape[0]), stop.stored, dissipated, stop.force * rise)
+
+    @property
+    def text(self) -> str:
+        """The height's formula."""
+        return self.height.text
+
+    def entries(self) -> tuple[Scalar, ...]:
+        """Return the normal, the other numbers, and the height's parameters."""
+        numbers = (self.radius, self.stiffness, self.damping, self.friction, self.speed, self.width)
+        return (*self.normal, *numbers, *self.height.entries())
+
+    @classmethod
+    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
+        """Return the contact with this height and these numbers."""
+        x, y, z, *numbers = entries[:9]
+        return cls(Formula.of(text, entries[9:]), (x, y, z), *numbers)

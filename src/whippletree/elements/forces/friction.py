@@ -1,0 +1,40 @@
+"""Friction in a joint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import casadi as ca
+
+from whippletree.elements.forces.base import Applied, Force, Situation, on_coordinate
+from whippletree.spatial.scalars import Scalar
+
+__all__ = ["Friction"]
+
+
+@dataclass(frozen=True, eq=False)
+class Friction(Force):
+    """Acts against the rate v of a joint coordinate with the effort -coulomb tanh(v / speed) - viscous v.
+
+    >>> Friction(1.0, 0.1, 0.01).entries()
+    (1.0, 0.1, 0.01)
+    """
+
+    coulomb: Scalar
+    viscous: Scalar
+    speed: Scalar
+
+    def act(self, seen: Situation) -> Applied:
+        """Return the effort, all of whose power is dissipated."""
+        against = self.coulomb * ca.tanh(seen.v / self.speed) + self.viscous * seen.v
+        return on_coordinate(-against, dissipated=against * seen.v)
+
+    def entries(self) -> tuple[Scalar, ...]:
+        """Return the two coefficients and the speed."""
+        return self.coulomb, self.viscous, self.speed
+
+    @classmethod
+    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
+        """Return the friction with these numbers."""
+        return cls(*entries)

@@ -1,0 +1,69 @@
+"""A spring between two points whose force law is written down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import casadi as ca
+
+from whippletree.elements.forces.base import Applied, Force, Situation, pure_force, stretch
+from whippletree.elements.forces.formula import Formula
+from whippletree.spatial.scalars import Scalar
+
+__all__ = ["LawSpring"]
+
+
+@dataclass(frozen=True, eq=False)
+class LawSpring(Force):
+    """Pulls the origins of its two sides together with a force f(x, x', ...), x being the elongation.
+
+    `law` is a formula of x and x' and whatever else an expression may hold; its second entry, if there is one, is the
+    energy of f(x, 0). Without that, the work of f(x, 0) is counted as input. The power of the rest, f(x, x') - f(x, 0),
+    is dissipated where it takes energy out, and input where it brings energy in.
+
+    >>> x, none = ca.SX.sym("x", 2), ca.SX(0, 1)
+    >>> seen = Situation((), none, none, none, ca.SX.sym("t"))
+    >>> cubic = LawSpring(Formula.written(5 * x[0] ** 3, seen, x, ()), 1.0)
+    >>> LawSpring.of(cubic.text, cubic.entries()) == cubic
+    True
+    """
+
+    law: Formula
+    free_length: Scalar
+
+    @property
+    def timed(self) -> bool:
+        """Whether time is in the law."""
+        return self.law.timed
+
+    def act(self, seen: Situation) -> Applied:
+        """Return the pair of forces, and the law's energy and power."""
+        x, rate, n = stretch(seen.sides[:2], ca.SX(self.free_length))
+        others = seen.beyond(2, 0)
+        f = self.law.value(others, ca.vertcat(x, rate))
+        elastic = self.law.value(others, ca.vertcat(x, 0))
+        pull, none = pure_force(f[0] * n), ca.SX.zeros(6)
+        lost = (f[0] - elastic[0]) * rate
+        supplied = ca.fmax(-lost, 0)
+        stored = ca.SX(0)
+        if self.law.size > 1:
+            stored = elastic[1]
+        else:
+            supplied = supplied - elastic[0] * rate
+        wrenches = (pull, -pull, *(none for _ in others.sides))
+        return Applied(wrenches, ca.SX.zeros(seen.q.shape[0]), stored, ca.fmax(lost, 0), supplied)
+
+    @property
+    def text(self) -> str:
+        """The law."""
+        return self.law.text
+
+    def entries(self) -> tuple[Scalar, ...]:
+        """Return the free length and the law's parameters."""
+        return (self.free_length, *self.law.entries())
+
+    @classmethod
+    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
+        """Return the spring with this law and these numbers."""
+        return cls(Formula.of(text, entries[1:]), entries[0])

@@ -1,0 +1,85 @@
+"""Forces that act one way only, smoothly: what stops and contacts are made of.
+
+A stop takes hold over a width w. With s = x / w, cut off at 0 and 1, and the depth x positive inside,
+
+    gate    h(x) = 3 s^2 - 2 s^3                                 0 outside, 1 beyond w, C1
+    ramp    r(x) = w (s^3 - s^4 / 2) + max(x - w, 0)             its integral, C2; x - w/2 beyond w
+    energy  e(x), the integral of r, C3
+
+A spring k r(x) and a damper c h(x) together would pull while the depth shrinks fast. With A = k r >= 0 the elastic
+force, and y = c h x' the damper's,
+
+    N = A + y                 where y >= -A / 2
+    N = A^2 / (-4 y)          beyond: fading to zero, and never negative                      (1)
+
+which is C1, and takes energy out whatever the rate: (N - A) x' >= 0.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import casadi as ca
+
+from whippletree.spatial.scalars import Scalar
+
+__all__ = ["Stop", "gate", "ramp", "ramp_energy", "stopped"]
+
+_TINY = 1e-300
+
+
+class Stop(NamedTuple):
+    """A one-sided force: how large, what is stored, and what is taken out per second."""
+
+    force: ca.SX
+    stored: ca.SX
+    dissipated: ca.SX
+
+
+def gate(x: ca.SX, width: Scalar) -> ca.SX:
+    """Return h(x).
+
+    >>> [float(gate(ca.SX(x), 2.0)) for x in (-1, 1, 3)]
+    [0.0, 0.5, 1.0]
+    """
+    s = _share(x, width)
+    return s * s * (3 - 2 * s)
+
+
+def ramp(x: ca.SX, width: Scalar) -> ca.SX:
+    """Return r(x).
+
+    >>> [float(ramp(ca.SX(x), 2.0)) for x in (-1, 2, 5)]
+    [0.0, 1.0, 4.0]
+    """
+    s = _share(x, width)
+    return width * s * (s * s) * (1 - s / 2) + ca.fmax(x - width, 0)
+
+
+def ramp_energy(x: ca.SX, width: Scalar) -> ca.SX:
+    """Return e(x).
+
+    >>> [round(float(ramp_energy(ca.SX(x), 1.0)), 12) for x in (-1, 1, 2)]
+    [0.0, 0.15, 1.15]
+    """
+    s, beyond = _share(x, width), ca.fmax(x - width, 0)
+    rising = width * (s * s)
+    return rising * rising * (0.25 - s / 10) + beyond * (width + beyond) / 2
+
+
+def stopped(x: ca.SX, rate: ca.SX, stiffness: Scalar, damping: Scalar, width: Scalar) -> Stop:
+    """Return the one-sided force (1) at a depth that grows at a rate.
+
+    >>> stopped(ca.SX(2), ca.SX(0), 10.0, 1.0, 2.0).force
+    SX(10)
+    """
+    A = stiffness * ramp(x, width)
+    y = damping * gate(x, width) * rate
+    # both parts are never negative: A^2 / 4 max(-y, A/2), and what y adds to A/2
+    force = A * A / (4 * ca.fmax(ca.fmax(-y, A / 2), _TINY)) + ca.fmax(y + A / 2, 0)
+    dissipated = ca.fmax((force - A) * rate, 0)  # which it is but for rounding
+    return Stop(force, stiffness * ramp_energy(x, width), dissipated)
+
+
+def _share(x: ca.SX, width: Scalar) -> ca.SX:
+    return ca.fmin(ca.fmax(x / width, 0), 1)

@@ -1,0 +1,44 @@
+"""A spring with a damper between two points, both linear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import casadi as ca
+
+from whippletree.elements.forces.base import Applied, Force, Situation, pure_force, stretch
+from whippletree.spatial.scalars import Scalar
+
+__all__ = ["Spring"]
+
+
+@dataclass(frozen=True, eq=False)
+class Spring(Force):
+    """Pulls the origins of its two sides together with stiffness x + damping x', x being the elongation.
+
+    Where the points coincide, the force has no direction and is none: see `stretch`.
+
+    >>> Spring(100.0, 0.5, 2.0).entries()
+    (100.0, 0.5, 2.0)
+    """
+
+    stiffness: Scalar
+    free_length: Scalar
+    damping: Scalar
+
+    def act(self, seen: Situation) -> Applied:
+        """Return the pair of forces; the spring's energy is stored, the damper's power dissipated."""
+        x, rate, n = stretch(seen.sides, ca.SX(self.free_length))
+        pull = pure_force((self.stiffness * x + self.damping * rate) * n)
+        stored, dissipated = self.stiffness * x**2 / 2, self.damping * rate**2
+        return Applied((pull, -pull), ca.SX(0, 1), ca.SX(stored), ca.SX(dissipated), ca.SX(0))
+
+    def entries(self) -> tuple[Scalar, ...]:
+        """Return stiffness, free length and damping."""
+        return self.stiffness, self.free_length, self.damping
+
+    @classmethod
+    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
+        """Return the spring with these numbers."""
+        return cls(*entries)

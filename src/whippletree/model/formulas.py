@@ -1,0 +1,71 @@
+"""Reading the formulas of forces and states, which are written as expressions in a mechanism's symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import casadi as ca
+
+from whippletree.elements.forces import Formula, Situation
+from whippletree.errors import ModelError
+from whippletree.model.description import Parameter
+from whippletree.model.occurring import check_constants, check_symbols, found_in, names_in, parameters_in
+from whippletree.model.symbols import Symbols
+from whippletree.spatial.scalars import read_column, scalar
+
+__all__ = ["Context", "Read", "read_formula"]
+
+_WORDS = ".coordinate, .rate, .position, .rotation, .velocity, .time, .state and .parameter"
+
+
+class Context(NamedTuple):
+    """What an expression can be about: symbols, parameters, and places and joints in declared order."""
+
+    symbols: Symbols
+    parameters: Sequence[Parameter]
+    places: Sequence[str]
+    joints: Sequence[str]
+
+
+class Read(NamedTuple):
+    """A formula, and what it reads."""
+
+    formula: Formula
+    places: tuple[str, ...]
+    coordinates: tuple[tuple[str, int], ...]
+    states: tuple[str, ...]
+
+
+def read_formula(expression: object, count: int, what: str, context: Context, *, of_length: bool = False) -> Read:
+    """Read so many numbers or expressions; `of_length` tells that the symbols of elongation may occur.
+
+    >>> known = Symbols()
+    >>> context = Context(known, (), (), ["A"])
+    >>> read_formula(-2 * known.coordinate("A", 0).q, 1, "effort", context).coordinates
+    (('A', 0),)
+    """
+    column = _column(expression, count, what)
+    symbols = context.symbols
+    found = found_in(column, symbols, context.places, context.joints)
+    used = parameters_in(column, context.parameters)
+    own = ca.vertcat(symbols.elongation, symbols.elongation_rate) if of_length else ca.SX(0, 1)
+    if not of_length and not names_in(ca.vertcat(symbols.elongation, symbols.elongation_rate)).keys().isdisjoint(
+        names_in(column)
+    ):
+        raise ModelError(f"{what} depends on .elongation, which is a spring's own: it belongs in the law of a spring")
+    words = _WORDS.replace(" and", ", .elongation, .elongation_rate and") if of_length else _WORDS
+    known = ca.vertcat(found.positions, found.speeds, found.z, own, symbols.time, *used)
+    check_symbols(column, known, what, words)
+    check_constants(column, what)
+    seen = Situation(found.sides, found.q, found.v, found.z, symbols.time)
+    formula = Formula.written(column, seen, own, used)
+    return Read(formula, found.places, found.coordinates, found.states)
+
+
+def _column(expression: object, count: int, what: str) -> ca.SX:
+    """Return numbers and expressions as a dense column."""
+    if issubclass(type(expression), ca.MX):
+        raise ModelError(f"{what} is of CasADi's type MX: write it in the mechanism's symbols, {_WORDS}")
+    read = (scalar(expression, what),) if count == 1 else read_column(expression, count, what)
+    return ca.densify(ca.SX(ca.vertcat(*read)))

@@ -1,0 +1,82 @@
+"""What a model file holds: a mechanism, where it starts, and how to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from whippletree.errors import FileError
+from whippletree.model.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from whippletree.system import System
+
+__all__ = ["Model"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A mechanism with where it starts and how to run it.
+
+    `start` may hold "guess", "hold" and "cut", as `Mechanism.build` takes them, and "velocities" by joint. `run` may hold
+    what `System.simulate` takes, above all "duration", and "outputs": what tables and plots show.
+
+    >>> import whippletree as wt
+    >>> model = wt.read('''
+    ... name: pendulum
+    ... bodies: {rod: {rod: {length: 1, mass: 2}}}
+    ... joints: {hinge: {revolute: [ground, rod], axis: y}}
+    ... start: {guess: {hinge: pi / 6}}
+    ... run: {duration: 10}
+    ... ''')
+    >>> model.build().q0.round(6), model.run
+    (array([0.523599]), {'duration': 10.0})
+    """
+
+    mechanism: Mechanism
+    start: Mapping[str, Any] = field(default_factory=dict)
+    run: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+
+    def build(self, **choices: Any) -> System:
+        """Return the system, assembled from the start of the file; `choices` are those of `Mechanism.build`."""
+        given = {key: self.start[key] for key in ("guess", "hold", "cut") if key in self.start}
+        return self.mechanism.build(**{**given, **choices})
+
+    def initial(self, system: System) -> tuple[Any, Any]:
+        """Return the coordinates and velocities to start from: those of the file stay as they are.
+
+        Velocities that the loops do not allow are refused.
+
+        >>> import whippletree as wt
+        >>> model = wt.read('''
+        ... name: pendulum
+        ... bodies: {rod: {rod: {length: 1, mass: 2}}}
+        ... joints: {hinge: {revolute: [ground, rod], axis: y}}
+        ... start: {velocities: {hinge: 2}}
+        ... ''')
+        >>> model.initial(model.build())
+        (array([0.]), array([2.]))
+        """
+        t = self.run.get("t0", 0.0)
+        hold, velocities = self.start.get("hold"), self.start.get("velocities", {})
+        q = system.assemble(self.start.get("guess"), hold=hold, t=t) if t else system.q0
+        if not velocities and not t:
+            return q, system.v0
+        return q, system.consistent_velocities(q, velocities, hold=[*velocities], t=t)
+
+    def simulate(self, system: System | None = None, **settings: Any) -> Any:
+        """Run the model as its file says, except for the settings given here, and return the trajectory."""
+        run = {**self.run, **settings}
+        run.pop("outputs", None)
+        if "duration" not in run:
+            raise FileError(f'{self.name or "the model"}: no "duration" is given, neither under "run" nor in the call')
+        built = self.build() if system is None else system
+        q, v = self.initial(built)
+        return built.simulate(**{"q": q, "v": v, **run})  # type: ignore[attr-defined]
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """What tables and plots of a run show, if the file says so."""
+        return tuple(self.run.get("outputs", ()))

@@ -1,0 +1,341 @@
+"""Reading a model file: a tree of nodes becomes calls on a `Mechanism`."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from whippletree.elements import bodies as shapes
+from whippletree.elements.bodies import MassProperties
+from whippletree.errors import FileError, ModelError
+from whippletree.model.io import values
+from whippletree.model.io.forms import (
+    CLOSURES,
+    FORCES,
+    JOINTS,
+    RUN,
+    SHAPES,
+    START,
+    Form,
+    arguments,
+    form_of,
+    positional,
+)
+from whippletree.model.io.model import Model
+from whippletree.model.io.nodes import MAX_CHARACTERS, Leaf, ListNode, MapNode, Mark, Node, Source, read_tree, words_for
+from whippletree.model.io.scopes import Names, Unfit
+from whippletree.model.io.values import Context, Reader
+from whippletree.model.mechanism import Mechanism
+from whippletree.model.names import quoted, suggestion
+from whippletree.spatial.scalars import shown
+
+__all__ = ["FORMAT", "read", "read_file", "read_text"]
+
+FORMAT = 1
+"""The version of the format."""
+
+SECTIONS = (
+    "whippletree",
+    "name",
+    "gravity",
+    "parameters",
+    "definitions",
+    "bodies",
+    "frames",
+    "joints",
+    "closures",
+    "states",
+    "forces",
+    "start",
+    "run",
+)
+_SIDES = {"parent": 0, "child": 1, "first": 0, "second": 1, "place": 0, "joint": 0}
+
+
+def read(source: str | os.PathLike[str]) -> Model:
+    """Read a model: from a file, or from text, which has more than one line.
+
+    >>> model = read("name: free fall\\nbodies: {stone: {mass: 1}}\\njoints: {fall: {free: [ground, stone]}}")
+    >>> model.build().nv
+    6
+    """
+    if isinstance(source, str) and "\n" in source:
+        return read_text(source)
+    return read_file(source)
+
+
+def read_file(path: str | os.PathLike[str]) -> Model:
+    """Read a model from a file.
+
+    Whatever is wrong with it is a `FileError` that begins with file, line and column.
+    """
+    try:
+        place = Path(os.fspath(path))
+        with place.open("rb") as file:
+            data = file.read(4 * MAX_CHARACTERS + 1)
+    except (TypeError, ValueError) as error:
+        raise FileError(f"the path of a model file must be text, got {shown(path)}: {error}") from None
+    except OSError as error:
+        raise FileError(f"{os.fspath(path)!s}: the file cannot be read: {error.strerror or error}") from None
+    return _model(Source(str(place), _decoded(data, str(place))))
+
+
+def read_text(text: str, name: str = "<text>") -> Model:
+    """Read a model from text; `name` is what messages call it.
+
+    >>> read_text("name: empty").mechanism.name
+    'empty'
+    """
+    if not isinstance(text, str):
+        raise FileError(f"a model must be text, got {shown(text)}")
+    return _model(Source(name, text.removeprefix("\ufeff")))
+
+
+def _decoded(data: bytes, name: str) -> str:
+    """Return the text of a file, which must be UTF-8."""
+    if len(data) > 4 * MAX_CHARACTERS:
+        raise FileError(f"{name}: the file is too large: more than {4 * MAX_CHARACTERS:,} bytes", file=name)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        mark = Mark(before.count(b"\n") + 1, error.start - before.rfind(b"\n"))
+        raise Source(name, "").error(mark, "the file is not text in UTF-8") from None
+
+
+def _model(source: Source) -> Model:
+    """Read the whole of a file."""
+    root = read_tree(source)
+    try:
+        if not isinstance(root, MapNode):
+            raise Unfit(root.mark, f"a model is a mapping with the keys name, bodies, joints, but is {words_for(root)}")
+        return _Reading(source, root).model()
+    except Unfit as error:
+        raise source.error(error.mark, str(error)) from error.__cause__
+
+
+class _Reading:
+    """The sections of a file one by one, in an order in which each finds what it refers to."""
+
+    def __init__(self, source: Source, root: MapNode) -> None:
+        self._source, self._root = source, root
+        for key in root.items:
+            if key not in SECTIONS:
+                raise Unfit(root.keys[key], f"there is no key {suggestion(key, SECTIONS)}")
+        self._version()
+        self._mechanism = self._named()
+        self._context = Context(self._mechanism, self._names())
+
+    def model(self) -> Model:
+        """Return the mechanism, its start and its run."""
+        self._gravity()
+        for name, node in self._section("bodies"):
+            with self._element("body", name, node):
+                self._body(name, node)
+        for name, node in self._section("frames"):
+            with self._element("frame", name, node):
+                keys = arguments(self._context, node, {"on": values.word}, _PLACED)
+                self._mechanism.frame(name, **keys)
+        self._calls("joints", "joint", JOINTS)
+        states = self._states()
+        self._context.names.finish()
+        self._rates(states)
+        self._calls("closures", "closure", CLOSURES)
+        self._calls("forces", "force", FORCES)
+        return Model(self._mechanism, self._settings("start", START), self._settings("run", RUN), self._source.name)
+
+    # ------------------------------------------------------------------ the head of the file
+
+    def _version(self) -> None:
+        node = self._root.items.get("whippletree")
+        if node is None:
+            return
+        version = node.value if isinstance(node, Leaf) else None
+        if version != FORMAT or isinstance(version, bool):
+            raise Unfit(
+                node.mark, f"this is written for version {_text(node)} of the format, and this package reads {FORMAT}"
+            )
+
+    def _named(self) -> Mechanism:
+        node = self._root.items.get("name")
+        if node is None:
+            raise Unfit(self._root.mark, 'the key "name" is missing: give the mechanism a name')
+        name = values.text(node, "name")
+        with values.blamed(node):
+            return Mechanism(name)
+
+    def _names(self) -> Names:
+        sections = {}
+        for key in ("parameters", "definitions"):
+            node = self._root.items.get(key)
+            sections[key] = None if node is None or _is_empty(node) else _mapping(node, key)
+        with values.blamed(sections["parameters"] or self._root):
+            return Names(self._mechanism, sections["parameters"], sections["definitions"])
+
+    def _gravity(self) -> None:
+        node = self._root.items.get("gravity")
+        if node is not None:
+            with values.blamed(node):
+                self._mechanism.gravity = values.vector(self._context, node, "gravity")
+
+    # ------------------------------------------------------------------ elements
+
+    def _section(self, key: str) -> Iterator[tuple[str, MapNode]]:
+        """Yield the elements of a section by name."""
+        section = self._root.items.get(key)
+        if section is None or _is_empty(section):
+            return
+        for name, node in _mapping(section, key).items.items():
+            if _is_empty(node):
+                yield name, MapNode(node.mark, {}, {})
+            elif isinstance(node, MapNode):
+                yield name, node
+            else:
+                raise Unfit(node.mark, f"{key}: {quoted(name)} must be a mapping, but is {words_for(node)}")
+
+    def _calls(self, key: str, kind: str, forms: Mapping[str, Form]) -> None:
+        """Make the call that each element of a section stands for."""
+        for name, node in self._section(key):
+            with self._element(kind, name, node):
+                head = form_of(node, forms, node.mark)
+                form = forms[head]
+                call = getattr(self._mechanism, form.call or head)
+                given = positional(self._context, form, node.items[head], head)
+                call(name, *given, **arguments(self._context, node, form.needs, form.may, head))
+
+    def _body(self, name: str, node: MapNode) -> None:
+        loose = {key: _LOOSE[key](self._context, item, key) for key, item in node.items.items() if key in _LOOSE}
+        if len(loose) == len(node.items):
+            self._mechanism.body(name, **loose)
+        else:
+            self._mechanism.body(name, _properties(self._context, node))
+
+    def _states(self) -> list[tuple[str, MapNode]]:
+        """Declare the states; their rates come when everything that these may depend on is there."""
+        found = []
+        for name, node in self._section("states"):
+            with self._element("state", name, node):
+                values.known_keys(node, ("value", "rate"), "it")
+                value = node.items.get("value")
+                given = () if value is None else (values.fixed_number(self._context, value, "value"),)
+                self._mechanism.state(name, *given)
+                found.append((name, node))
+        return found
+
+    def _rates(self, states: list[tuple[str, MapNode]]) -> None:
+        for name, node in states:
+            if "rate" in node.items:
+                with self._element("state", name, node):
+                    self._mechanism.state_rate(name, values.law(self._context, node.items["rate"], "rate"))
+
+    def _settings(self, key: str, readers: Mapping[str, Reader]) -> dict[str, Any]:
+        node = self._root.items.get(key)
+        if node is None or _is_empty(node):
+            return {}
+        try:
+            return arguments(self._context, _mapping(node, key), {}, readers)
+        except Unfit as error:
+            raise Unfit(error.mark, f"{key}: {error}") from None
+
+    @contextmanager
+    def _element(self, kind: str, name: str, node: MapNode) -> Iterator[None]:
+        """Within it, an error is about that element, at the line it is in."""
+        prefix = f"{kind} {quoted(name)}: "
+        try:
+            yield
+        except Unfit as error:
+            raise self._source.error(error.mark, f"{prefix}{error}") from error.__cause__
+        except ModelError as error:
+            message = str(error).removeprefix(prefix)
+            raise self._source.error(_culprit(node, message), f"{prefix}{message}") from error
+
+
+_PLACED: dict[str, Reader] = {"at": values.vector, "rotation": values.rotation}
+_LOOSE: dict[str, Reader] = {"mass": values.number, "com": values.vector, "inertia": values.diagonal_or(3)}
+
+
+def _properties(context: Context, node: Node) -> MassProperties:
+    """Read mass properties: a shape, a sum, or mass, com and inertia; and where it is moved to."""
+    if not isinstance(node, MapNode):
+        raise Unfit(node.mark, f"mass properties must be a mapping, but are {words_for(node)}")
+    kinds = [key for key in node.items if key in (*SHAPES, "point_masses", "sum")]
+    loose = [key for key in node.items if key in _LOOSE]
+    if len(kinds) > 1 or (kinds and loose):
+        first, second = [*kinds, *loose][:2]
+        raise Unfit(node.keys[second], f'give either "{first}" or "{second}"; several shapes together make a "sum"')
+    values.known_keys(node, (*SHAPES, "point_masses", "sum", *_LOOSE, "moved"), "it")
+    with values.blamed(node):
+        found = _shape(context, node, kinds[0]) if kinds else _mass_properties(context, node)
+        if "moved" not in node.items:
+            return found
+        return found.moved(**_keys(context, node.items["moved"], "moved", {}, _PLACED))
+
+
+def _mass_properties(context: Context, node: MapNode) -> MassProperties:
+    given = {key: _LOOSE[key](context, item, key) for key, item in node.items.items() if key in _LOOSE}
+    return MassProperties(**given)
+
+
+def _shape(context: Context, node: MapNode, kind: str) -> MassProperties:
+    own = node.items[kind]
+    if kind in SHAPES:
+        needs, may = SHAPES[kind]
+        made: MassProperties = getattr(shapes, kind)(**_keys(context, own, kind, needs, may))
+        return made
+    if not isinstance(own, ListNode):
+        raise Unfit(own.mark, f"{kind} must be a list, but is {words_for(own)}")
+    if kind == "sum":
+        if not own.items:
+            raise Unfit(own.mark, "a sum must have parts")
+        return functools.reduce(operator.add, [_properties(context, item) for item in own.items])
+    needs, may = SHAPES["point_mass"]
+    masses = [_keys(context, item, f"{kind}[{k}]", needs, may) for k, item in enumerate(own.items)]
+    return shapes.point_masses([(mass["mass"], mass.get("at", (0.0, 0.0, 0.0))) for mass in masses])
+
+
+def _keys(
+    context: Context, node: Node, what: str, needs: Mapping[str, Reader], may: Mapping[str, Reader]
+) -> dict[str, Any]:
+    """Read the keys of a mapping inside an element."""
+    try:
+        return arguments(context, _mapping(node, what), needs, may)
+    except Unfit as error:
+        message = str(error)
+        raise Unfit(
+            error.mark, message if message.startswith(f"{what} ") else f"{what}: {message}"
+        ) from error.__cause__
+
+
+def _mapping(node: Node, what: str) -> MapNode:
+    if not isinstance(node, MapNode):
+        raise Unfit(node.mark, f"{what} must be a mapping, but is {words_for(node)}")
+    return node
+
+
+def _is_empty(node: Node) -> bool:
+    return isinstance(node, Leaf) and node.value is None
+
+
+def _text(node: Node) -> str:
+    return node.text[:40] if isinstance(node, Leaf) else words_for(node)
+
+
+def _culprit(node: MapNode, message: str) -> Mark:
+    """Return the place of what a message is about: the key it begins with, or what the head names."""
+    match = re.match(r"(?:there is no (\w+)|the point on the (\w+)|(\w+))", message)
+    word = next(filter(None, match.groups())) if match else ""
+    if word in node.items:
+        return node.items[word].mark
+    forms = {**JOINTS, **CLOSURES, **FORCES}
+    head = next((item for key, item in node.items.items() if key in forms), None)
+    if head is not None and word in _SIDES:
+        if isinstance(head, ListNode) and len(head.items) > _SIDES[word]:
+            return head.items[_SIDES[word]].mark
+        return head.mark
+    return node.mark

@@ -1,0 +1,269 @@
+"""How the values in a model file are read: each function takes a node and returns an argument of a call.
+
+A `Context` says what names stand for. What will not do is `Unfit`, at its line, in words that begin with the key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import casadi as ca
+
+from whippletree.errors import ModelError
+from whippletree.model.io.grammar import Scope, evaluate
+from whippletree.model.io.nodes import Leaf, ListNode, MapNode, Node, words_for
+from whippletree.model.io.scopes import LawScope, Names, NumberScope, Unfit, located, plain
+from whippletree.model.mechanism import Mechanism
+from whippletree.model.names import quoted, suggestion
+from whippletree.spatial.placement import Placement
+from whippletree.spatial.scalars import Scalar
+
+__all__ = ["Context", "Reader"]
+
+ABOUT_ALL = ("coordinates", "velocities", "states", "accelerations", "efforts", "energy", "work", "reactions")
+"""Words for a quantity of everything."""
+
+
+class Context(NamedTuple):
+    """What values can be about."""
+
+    mechanism: Mechanism
+    names: Names
+
+    @property
+    def numbers(self) -> NumberScope:
+        """Names for expressions in parameters."""
+        return NumberScope(self.names)
+
+    def laws(self, *, of_length: bool = False) -> LawScope:
+        """Names for expressions in everything that moves."""
+        return LawScope(self.names, self.mechanism, of_length=of_length)
+
+
+Reader: TypeAlias = Callable[[Context, Node, str], Any]
+
+
+def number(context: Context, node: Node, what: str) -> Scalar:
+    """Read a number, or an expression in parameters."""
+    return _evaluated(node, what, context.numbers)
+
+
+def law(context: Context, node: Node, what: str) -> Scalar:
+    """Read a number, or an expression in whatever moves."""
+    return _evaluated(node, what, context.laws())
+
+
+def spring_law(context: Context, node: Node, what: str) -> Scalar:
+    """Read a law of elongation, its rate, and whatever moves."""
+    return _evaluated(node, what, context.laws(of_length=True))
+
+
+def fixed_number(context: Context, node: Node, what: str) -> float:
+    """Read a number, or an expression, which is taken at the parameters' values."""
+    value = number(context, node, what)
+    if isinstance(value, float):
+        return value
+    values = {p.name: p.value for p in context.mechanism.describe().parameters}
+    symbols = [p.symbol for p in context.mechanism.describe().parameters]
+    return float(ca.Function("value", [ca.vertcat(*symbols)], [value])([*values.values()]))
+
+
+def positive(context: Context, node: Node, what: str) -> float:
+    """Read a number above zero."""
+    value = fixed_number(context, node, what)
+    if not 0.0 < value < float("inf"):
+        raise Unfit(node.mark, f"{what} must be positive, but is {value:g}")
+    return value
+
+
+def whole(context: Context, node: Node, what: str) -> int:
+    """Read a whole number."""
+    if isinstance(node, Leaf) and isinstance(node.value, float) and node.value.is_integer():
+        return int(node.value)
+    raise Unfit(node.mark, f"{what} must be a whole number, but is {words_for(node)}")
+
+
+def flag(context: Context, node: Node, what: str) -> bool:
+    """Read true or false."""
+    if isinstance(node, Leaf) and isinstance(node.value, bool):
+        return node.value
+    raise Unfit(node.mark, f"{what} must be true or false, but is {words_for(node)}")
+
+
+def text(node: Node, what: str) -> str:
+    """Return the text of a name or another word."""
+    if isinstance(node, Leaf) and node.value is not None:
+        return node.text
+    raise Unfit(node.mark, f"{what} must be a name, but is {words_for(node)}")
+
+
+def word(context: Context, node: Node, what: str) -> str:
+    """Read a name or another word."""
+    return text(node, what)
+
+
+def words(context: Context, node: Node, what: str) -> list[str]:
+    """Read names: one, or a list."""
+    if isinstance(node, ListNode):
+        return [word(context, item, f"{what}[{k}]") for k, item in enumerate(node.items)]
+    return [word(context, node, what)]
+
+
+def entries(read: Reader, count: int, of: str = "numbers") -> Reader:
+    """Return the reader of so many values in a list."""
+
+    def read_entries(context: Context, node: Node, what: str) -> tuple[Any, ...]:
+        if not isinstance(node, ListNode) or len(node.items) != count:
+            raise Unfit(node.mark, f"{what} must be {count} {of} in a list, but is {words_for(node)}")
+        return tuple(read(context, item, f"{what}[{k}]") for k, item in enumerate(node.items))
+
+    return read_entries
+
+
+def matrix(size: int) -> Reader:
+    """Return the reader of a square matrix, row by row."""
+    return entries(entries(number, size), size, f"rows of {size} numbers")
+
+
+vector = entries(number, 3)
+law_vector = entries(law, 3)
+law_wrench = entries(law, 6)
+rotation = matrix(3)
+
+
+def axis(context: Context, node: Node, what: str) -> Any:
+    """Read a direction: x, -y, or three numbers."""
+    return node.text if isinstance(node, Leaf) and isinstance(node.value, str) else vector(context, node, what)
+
+
+def diagonal_or(size: int) -> Reader:
+    """Return the reader of a symmetric matrix, given whole or by its diagonal."""
+    whole_matrix, diagonal = matrix(size), entries(number, size)
+
+    def read(context: Context, node: Node, what: str) -> Any:
+        if isinstance(node, ListNode) and node.items and isinstance(node.items[0], ListNode):
+            return whole_matrix(context, node, what)
+        found = diagonal(context, node, what)
+        return [[value if i == j else 0.0 for j in range(size)] for i, value in enumerate(found)]
+
+    return read
+
+
+def pose(context: Context, node: Node, what: str) -> Any:
+    """Read a pose: a 4 x 4 matrix, or a point `at` and a `rotation`, either of which may be left out."""
+    if not isinstance(node, MapNode):
+        return matrix(4)(context, node, what)
+    readers = {"at": vector, "rotation": rotation}
+    known_keys(node, readers, what)
+    found = {key: readers[key](context, item, f"{what}: {key}") for key, item in node.items.items()}
+    renamed = {{"at": "point"}.get(key, key): value for key, value in found.items()}
+    with blamed(node):
+        return Placement(**renamed)
+
+
+def column(context: Context, node: Node, what: str) -> ca.SX:
+    """Read one law, or several that make a column."""
+    if not isinstance(node, ListNode):
+        return ca.SX(law(context, node, what))
+    if not node.items:
+        raise Unfit(node.mark, f"{what} must be an expression or a list of some, but is {words_for(node)}")
+    return ca.vertcat(*(ca.SX(law(context, item, f"{what}[{k}]")) for k, item in enumerate(node.items)))
+
+
+def coordinate(context: Context, node: Node, what: str) -> tuple[str, int]:
+    """Read a joint coordinate: a joint's name, with an index in brackets if it has several."""
+    return _coordinate(context, word(context, node, what))
+
+
+def ratios(context: Context, node: Node, what: str) -> dict[tuple[str, int], Scalar]:
+    """Read ratios by coordinate."""
+    if not isinstance(node, MapNode):
+        raise Unfit(node.mark, f"{what} must be a mapping from joints to ratios, but is {words_for(node)}")
+    found: dict[tuple[str, int], Scalar] = {}
+    for key, item in node.items.items():
+        place = _coordinate(context, key)
+        if place in found:
+            raise Unfit(node.keys[key], f"{what}: {quoted(key)} is a coordinate that is given already")
+        found[place] = number(context, item, f"{what}: {quoted(key)}")
+    return found
+
+
+def by_joint(context: Context, node: Node, what: str) -> dict[str, Any]:
+    """Read numbers by joint: one, or a list where the joint has several."""
+    if not isinstance(node, MapNode):
+        raise Unfit(node.mark, f"{what} must be a mapping from joints to numbers, but is {words_for(node)}")
+    known = {use.name: use.joint for use in context.mechanism.describe().joints}
+    found: dict[str, Any] = {}
+    for name, item in node.items.items():
+        if name not in known:
+            raise Unfit(node.keys[name], f"{what}: there is no joint {suggestion(name, known)}")
+        own = f"{what}: {quoted(name)}"
+        size = known[name].nv if what == "velocities" else known[name].nq
+        if size == 1 and not isinstance(item, ListNode):
+            found[name] = fixed_number(context, item, own)
+        else:
+            found[name] = [*entries(fixed_number, size)(context, item, own)]
+    return found
+
+
+def joints(context: Context, node: Node, what: str) -> list[str]:
+    """Read names of joints: one, or a list."""
+    found = words(context, node, what)
+    known = [use.name for use in context.mechanism.describe().joints]
+    for k, name in enumerate(found):
+        if name not in known:
+            place = node.items[k] if isinstance(node, ListNode) else node
+            raise Unfit(place.mark, f"{what}: there is no joint {suggestion(name, known)}")
+    return found
+
+
+def outputs(context: Context, node: Node, what: str) -> list[str]:
+    """Read names of what is to be shown: a joint, body, frame or state, alone or before a dot; or a word for all."""
+    found = words(context, node, what)
+    d = context.mechanism.describe()
+    named = [x.name for group in (d.joints, d.bodies, d.frames, d.states) for x in group]  # type: ignore[attr-defined]
+    known = [*named, *ABOUT_ALL]
+    for k, name in enumerate(found):
+        if name not in known and not any(name.startswith(f"{one}.") for one in named):
+            place = node.items[k] if isinstance(node, ListNode) else node
+            raise Unfit(place.mark, f"{what}: there is nothing called {suggestion(name, known)}")
+    return found
+
+
+def known_keys(node: MapNode, known: Any, what: str) -> None:
+    """Check that there are no other keys than these."""
+    for key in node.items:
+        if key not in known:
+            raise Unfit(node.keys[key], f"{what}: there is no key {suggestion(key, known)}")
+
+
+class blamed:  # noqa: N801 - reads as a statement: with blamed(node)
+    """Within it, an error of the model is at that node."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, ModelError):
+            raise Unfit(self._node.mark, str(error)) from error
+
+
+def _evaluated(node: Node, what: str, scope: Scope) -> Scalar:
+    if not isinstance(node, Leaf) or node.value is None or isinstance(node.value, bool):
+        raise Unfit(node.mark, f"{what} must be a number or an expression, but is {words_for(node)}")
+    if not isinstance(node.value, str):
+        return plain(node, what)
+    with located(node, what):
+        return evaluate(node.value, scope)
+
+
+def _coordinate(context: Context, name: str) -> tuple[str, int]:
+    """Return a joint and an index; a joint whose own name ends in brackets is preferred."""
+    joints = {use.name for use in context.mechanism.describe().joints}
+    match = re.fullmatch(r"(.+)\[([0-9]{1,6})\]", name)
+    return (name, 0) if name in joints or match is None else (match[1], int(match[2]))

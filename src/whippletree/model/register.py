@@ -1,0 +1,169 @@
+"""What a mechanism has been told so far, by name, and how names and handles are looked up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import casadi as ca
+import numpy as np
+
+from whippletree.elements.closures import Side
+from whippletree.errors import ModelError
+from whippletree.model.description import GROUND, Body, ClosureUse, ForceUse, Frame, JointUse, StateUse
+from whippletree.model.handles import BodyHandle, ClosureHandle, ForceHandle, FrameHandle, JointHandle
+from whippletree.model.names import called, checked_name, new_name, quoted, suggestion
+from whippletree.model.parameters import Parameters
+from whippletree.model.symbols import Symbols
+from whippletree.spatial.placement import Placement
+from whippletree.spatial.scalars import shown
+
+if TYPE_CHECKING:
+    from whippletree.model.mechanism import Mechanism
+
+__all__ = ["BodyLike", "CoordinateLike", "JointLike", "PlaceLike", "Register"]
+
+BodyLike: TypeAlias = BodyHandle | str
+PlaceLike: TypeAlias = BodyHandle | FrameHandle | str
+JointLike: TypeAlias = JointHandle | str
+CoordinateLike: TypeAlias = JointLike | tuple[JointLike, int]
+
+_KINDS: dict[type, str] = {
+    BodyHandle: "body",
+    FrameHandle: "frame",
+    JointHandle: "joint",
+    ClosureHandle: "closure",
+    ForceHandle: "force",
+}
+
+
+class Register:
+    """The elements declared so far.
+
+    >>> Register("m").name
+    'm'
+    """
+
+    def __init__(self, name: str) -> None:
+        with called("mechanism", name):
+            self._name = checked_name(name)
+        self._parameters = Parameters()
+        self._symbols = Symbols()
+        self._bodies: dict[str, Body] = {}
+        self._joints: dict[str, JointUse] = {}
+        self._closures: dict[str, ClosureUse] = {}
+        self._frames: dict[str, Frame] = {}
+        self._forces: dict[str, ForceUse] = {}
+        self._states: dict[str, StateUse] = {}
+        self._ground = BodyHandle(GROUND, self._self)
+
+    @property
+    def name(self) -> str:
+        """The mechanism's name."""
+        return self._name
+
+    @property
+    def _self(self) -> Mechanism:
+        """The mechanism that this is."""
+        return cast("Mechanism", self)
+
+    def _new_joint_name(self, name: object) -> str:
+        """Return a name that no joint and no closure has yet."""
+        text = new_name(name, self._joints, "joints and closures")
+        return new_name(text, self._closures, "joints and closures")
+
+    def _new_place_name(self, name: object) -> str:
+        """Return a name that no body and no frame has yet."""
+        text = new_name(name, self._bodies, "bodies and frames")
+        if text == GROUND:
+            raise ModelError(f'the name "{GROUND}" belongs to the ground: choose another')
+        return new_name(text, self._frames, "bodies and frames")
+
+    def _two_bodies(self, parent: object, child: object, what: str) -> tuple[str, str]:
+        """Return the names of two different bodies."""
+        names = self._body_name(parent, "parent"), self._body_name(child, "child")
+        if names[0] == names[1]:
+            raise ModelError(f'parent and child are both "{names[0]}": {what} needs two different bodies')
+        return names
+
+    def _check_points(self, placements: tuple[Placement, Placement]) -> None:
+        for placement, side in zip(placements, ("parent", "child"), strict=True):
+            self._parameters.check(placement.point, f"the point on the {side}")
+
+    def _body_name(self, body: object, role: str) -> str:
+        """Return the name of a body of this mechanism, given by handle or by name."""
+        name = self._named(body, BodyHandle, "body", role)
+        if isinstance(name, str) and name in self._frames:
+            raise ModelError(f"{role} {quoted(name)} is a frame: give a body")
+        if isinstance(name, str) and (name == GROUND or name in self._bodies):
+            return str.__str__(name)
+        raise ModelError(f"{role}: there is no body {suggestion(name, [GROUND, *self._bodies])}")
+
+    def _joint_name(self, joint: object) -> str:
+        """Return the name of a joint of this mechanism, given by handle or by name."""
+        name = self._named(joint, JointHandle, "joint", "joint")
+        if isinstance(name, str) and name in self._joints:
+            return str.__str__(name)
+        raise ModelError(f"there is no joint {suggestion(name, self._joints)}")
+
+    def _place_name(self, place: object, role: str) -> str:
+        """Return the name of a body or frame of this mechanism, given by handle or by name."""
+        name = self._named(place, BodyHandle | FrameHandle, "body or a frame", role)
+        if isinstance(name, str) and (name == GROUND or name in self._bodies or name in self._frames):
+            return str.__str__(name)
+        raise ModelError(f"there is no body or frame {suggestion(name, [GROUND, *self._bodies, *self._frames])}")
+
+    def _side(self, place: object) -> Side:
+        """Return the symbols of a body or frame; numbers and parameters if it is on the ground."""
+        name = self._place_name(place, "place")
+        body, placement = self._placed(name)
+        if body != GROUND:
+            return self._symbols.place(name)
+        point = ca.densify(ca.vertcat(*map(ca.SX, placement.point)))
+        return Side(ca.SX(placement.rotation), point, ca.SX.zeros(3), ca.SX.zeros(3))
+
+    def _placed(self, place: str) -> tuple[str, Placement]:
+        """Return the body that a body or frame is on, and its placement there."""
+        frame = self._frames.get(place)
+        return (place, Placement.identity()) if frame is None else (frame.body, frame.placement)
+
+    def _named(self, given: object, handles: Any, wanted: str, role: str) -> object:
+        """Return the name in a handle of this mechanism and of the right kind; what is no handle as it is."""
+        if not isinstance(given, BodyHandle | FrameHandle | JointHandle | ClosureHandle | ForceHandle):
+            return given
+        kind = _KINDS[type(given)]
+        if not isinstance(given, handles):
+            raise ModelError(f"{role} {quoted(given.name)} is a {kind}: give a {wanted}")
+        if given.mechanism is not self:
+            other = given.mechanism.name
+            raise ModelError(f'{role} {quoted(given.name)} is a {kind} of another mechanism, "{other}"')
+        return given.name
+
+    def _coordinate(self, key: object) -> tuple[str, int]:
+        """Return a joint's name and the index of one of its coordinates."""
+        joint, index = key if type(key) is tuple and len(key) == 2 else (key, 0)
+        name = self._joint_name(joint)
+        return name, _index(index, self._joints[name])
+
+    def _freedom(self, joint: object, index: object) -> tuple[str, int]:
+        """Return a joint's name and the index of one of its freedoms, which may be those of a quaternion."""
+        name = self._joint_name(joint)
+        return name, _index(index, self._joints[name], of_rates=True)
+
+
+def _index(index: object, use: JointUse, *, of_rates: bool = False) -> int:
+    """Return the index of a coordinate whose rate is a velocity of the joint, or of a velocity."""
+    joint, what = use.joint, f'joint "{use.name}"'
+    if joint.nv == 0:
+        raise ModelError(f"{what} is {joint.kind} and has no coordinates")
+    if joint.quaternion and not of_rates:
+        raise ModelError(
+            f"{what} is {joint.kind}: its coordinates are a quaternion, which is of no use in a coupling or an "
+            "expression; write an expression in .rotation, .position and .velocity of its bodies"
+        )
+    labels, word = (joint.velocity_labels, "freedom") if of_rates else (joint.position_labels, "coordinate")
+    there = ", ".join(f"{k} ({label})" for k, label in enumerate(labels))
+    if isinstance(index, bool | np.bool_) or not isinstance(index, int | np.integer):
+        raise ModelError(f"the index of a {word} must be a whole number, got {shown(index)}; {what} has {there}")
+    if not 0 <= index < joint.nv:
+        raise ModelError(f"{what} has no {word} {index}; it has {there}")
+    return int(index)

@@ -1,0 +1,193 @@
+"""The certificate of a run: what was measured about it, and whether that is good enough."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from whippletree.errors import StateError
+from whippletree.model.names import suggestion
+from whippletree.spatial.scalars import shown
+
+__all__ = ["Certificate"]
+
+_ROUNDING = 1e-12
+"""An energy error below this share of the energies themselves is rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What was measured about a run, and the limits it is held to.
+
+    `closure_residual` is the largest gap of any closure at any output, in radians and characteristic lengths, and
+    `velocity_residual` the largest rate at which one opens. Energies include what springs store. `energy_scale` is what
+    the energy error is compared with: the largest kinetic energy and the range of the rest; `energy_drift` is the
+    largest energy error at any output, where that was watched. Measures that are not known are NaN, and a run about
+    which something other than the drift is not known is not `ok`.
+
+    >>> c = Certificate(closure_residual=2e-13, velocity_residual=1e-12, energy_start=5.0, energy_end=5.0,
+    ...                 work_in=0.0, work_dissipated=0.0, energy_scale=4.0, quaternion_error=0.0, steps=100)
+    >>> c.ok
+    True
+    """
+
+    closure_residual: float = math.nan
+    velocity_residual: float = math.nan
+    energy_start: float = math.nan
+    energy_end: float = math.nan
+    work_in: float = math.nan
+    work_dissipated: float = math.nan
+    energy_scale: float = math.nan
+    energy_drift: float = math.nan
+    quaternion_error: float = math.nan
+    steps: int = 0
+    refused: int = 0
+    evaluations: int = 0
+    replans: tuple[float, ...] = ()
+    singular: tuple[float, ...] = ()
+    wall_time: float = math.nan
+    stopped: str = ""
+    closure_tolerance: float = 1e-10
+    velocity_tolerance: float = 1e-8
+    energy_tolerance: float = 1e-6
+    quaternion_tolerance: float = 1e-10
+
+    @property
+    def energy_error(self) -> float:
+        """The energy that came from nowhere, in joules: what the run gained beyond the work done on it.
+
+        >>> Certificate(energy_start=1.0, energy_end=2.5, work_in=2.0, work_dissipated=0.5).energy_error
+        0.0
+        """
+        return self.energy_end - self.energy_start - self.work_in + self.work_dissipated
+
+    @property
+    def _worst_energy(self) -> float:
+        """The energy error at the end, or the largest on the way if that is known."""
+        at_end = abs(self.energy_error)
+        return at_end if math.isnan(self.energy_drift) or at_end > self.energy_drift else self.energy_drift
+
+    @property
+    def energy_limit(self) -> float:
+        """The largest energy error that passes: the tolerance times the scale, but no less than rounding.
+
+        >>> c = Certificate(energy_start=1.0, energy_end=1.0, work_in=0.0, work_dissipated=0.0, energy_scale=2.0)
+        >>> round(c.energy_limit * 1e6, 3)
+        2.0
+        """
+        sizes = (self.energy_start, self.energy_end, self.work_in, self.work_dissipated)
+        return self.energy_tolerance * self.energy_scale + _ROUNDING * sum(abs(size) for size in sizes) / 2
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything was measured and is within its limit.
+
+        >>> Certificate().ok
+        False
+        """
+        return not self.problems
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is not as it should be, in words.
+
+        >>> c = Certificate(closure_residual=1e-3, velocity_residual=0.0, energy_start=0.0, energy_end=0.0,
+        ...                 work_in=0.0, work_dissipated=0.0, energy_scale=1.0, quaternion_error=0.0)
+        >>> c.problems
+        ('the closure residual is 0.001, more than 1e-10: loops came open; take a smaller step or tolerance',)
+        """
+        found = [f"the run ended before its time: {self.stopped}"] if self.stopped else []
+        remedy = "take a smaller step or tolerance"
+        for what, value, limit, means in (
+            ("closure residual", self.closure_residual, self.closure_tolerance, "loops came open"),
+            ("velocity residual", self.velocity_residual, self.velocity_tolerance, "loops are opening"),
+            ("energy error", self._worst_energy, self.energy_limit, "energy came or went without work"),
+            ("quaternion error", self.quaternion_error, self.quaternion_tolerance, "orientations are not rotations"),
+        ):
+            if math.isnan(value) or math.isnan(limit):
+                found.append(f"the {what} is not known")
+            elif not value <= limit:
+                found.append(f"the {what} is {value:.3g}, more than {limit:.3g}: {means}; {remedy}")
+        if self.work_dissipated < -self.energy_limit:
+            found.append(f"the dissipated work is {self.work_dissipated:.3g} J: a damper gives energy; check its law")
+        return tuple(found)
+
+    def __eq__(self, other: object) -> bool:
+        return repr(self) == repr(other) if isinstance(other, Certificate) else NotImplemented  # NaN is itself
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __str__(self) -> str:
+        lines = ["Certificate: ok" if self.ok else "Certificate: NOT ok"]
+        lines += [f"  {name:<18} {text}" for name, text in self._lines()]
+        lines += [f"  ! {problem}" for problem in self.problems]
+        return "\n".join(lines)
+
+    def _lines(self) -> list[tuple[str, str]]:
+        """Return what is printed, row by row."""
+        return [
+            ("closure residual", f"{self.closure_residual:<10.2g} at most {self.closure_tolerance:.2g}"),
+            ("velocity residual", f"{self.velocity_residual:<10.2g} at most {self.velocity_tolerance:.2g} /s"),
+            ("energy error", f"{self._worst_energy:<10.2g} at most {self.energy_limit:.2g} J"),
+            ("energy", f"{self.energy_start:.6g} J at the start, {self.energy_end:.6g} J at the end"),
+            ("work", f"{self.work_in:.6g} J put in, {self.work_dissipated:.6g} J dissipated"),
+            ("quaternion error", f"{self.quaternion_error:<10.2g} at most {self.quaternion_tolerance:.2g}"),
+            ("steps", f"{self.steps} taken, {self.refused} refused, {self.evaluations} evaluations"),
+            ("plans remade", _times(self.replans)),
+            ("singular positions", _times(self.singular)),
+            ("wall time", f"{self.wall_time:.3g} s"),
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name, as plain numbers, text and lists; see `from_dict`.
+
+        >>> Certificate(steps=3).as_dict()["steps"]
+        3
+        """
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Certificate:
+        """Return the certificate of these fields; those that are missing have their defaults.
+
+        >>> Certificate.from_dict(Certificate(steps=3, replans=(0.5,)).as_dict()).replans
+        (0.5,)
+        """
+        if not isinstance(values, Mapping):
+            raise StateError(f"a certificate is made from a mapping of its fields, not {shown(values)}")
+        kinds = {field.name: str(field.type) for field in fields(cls)}
+        for name in values:
+            if name not in kinds:
+                raise StateError(f"a certificate has no field {suggestion(name, kinds)}")
+        return cls(**{name: _field(name, kinds[name], value) for name, value in values.items()})
+
+
+def _field(name: str, kind: str, value: Any) -> Any:
+    """Return a field's value in its own type, or say that it cannot be one."""
+    try:
+        if kind == "str" and isinstance(value, str):
+            return value
+        if kind == "int" and int(value) == value:
+            return int(value)
+        if kind == "float":
+            return float(value)
+        if kind.startswith("tuple"):
+            return tuple(float(one) for one in value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise StateError(f'the certificate\'s field "{name}" cannot be {shown(value)}')
+
+
+def _times(times: tuple[float, ...], few: int = 4) -> str:
+    """Return how many times there are, and the first of them.
+
+    >>> _times((0.5,)), _times(())
+    ('1, at t = 0.5 s', 'none')
+    """
+    if not times:
+        return "none"
+    some = ", ".join(f"{t:.6g}" for t in times[:few])
+    return f"{len(times)}, at t = {some}{', ...' if len(times) > few else ''} s"

@@ -1,0 +1,250 @@
+"""Quantities of a run by name: what `run[...]`, tables and plots understand.
+
+A name is a joint (its coordinates), a body or frame (its position), a state of an element, a force element (what it
+does), a word about all ("coordinates", "velocities", "states", "accelerations", "efforts", "energy", "work",
+"reactions", "forces"), the label of one number ("A.angle"), or a joint, body or frame and a word about it ("A.force",
+"tip.velocity").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from whippletree.errors import ModelError, StateError
+from whippletree.kernels.kernel import Array
+from whippletree.model.names import suggestion
+from whippletree.results.labels import Label, effort_unit, rate_unit
+from whippletree.spatial.scalars import shown
+from whippletree.system.results import ElementForce
+
+if TYPE_CHECKING:
+    from whippletree.results.trajectory import Trajectory
+
+__all__ = ["STATES", "Columns", "columns", "names"]
+
+STATES = ("coordinates", "velocities", "states")
+"""What a table holds unless told otherwise."""
+
+_AXES = ("x", "y", "z")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Numbers over time: values (n, k) and a label for each column."""
+
+    labels: tuple[Label, ...]
+    values: Array
+
+    @property
+    def plain(self) -> Array:
+        """The values, (n,) if there is one column only."""
+        return self.values[:, 0] if self.values.shape[1] == 1 else self.values
+
+
+def names(what: Any) -> tuple[Any, ...]:
+    """Return one name or several as a tuple.
+
+    >>> names("A"), names(["A", "B"])
+    (('A',), ('A', 'B'))
+    """
+    if isinstance(what, str) or hasattr(what, "name"):
+        return (what,)
+    if not isinstance(what, Iterable):
+        raise StateError(f"what= must be a name or a list of names, not {shown(what)}")
+    return tuple(what)
+
+
+def columns(run: Trajectory, name: Any) -> Columns:
+    """Return the columns that a name stands for.
+
+    >>> from whippletree.results.examples import swing
+    >>> [label.column for label in columns(swing(), "rod.velocity").labels]
+    ['rod.velocity x [m/s]', 'rod.velocity y [m/s]', 'rod.velocity z [m/s]']
+    """
+    text = getattr(name, "name", name)
+    if not isinstance(text, str):
+        raise ModelError(f"there is no quantity {suggestion(text, ())}")
+    found = _of_joint(run, text, "coordinates") if text in run.labels.joints else None
+    found = found or _of_place(run, text, "position") or _of_state(run, text) or _of_force(run, text)
+    found = found or (_ALL[text](run) if text in _ALL else None)
+    found = found or _number(run, text) or _about(run, text)
+    if found is None:
+        raise ModelError(f"there is no quantity {suggestion(text, _known(run))}{_no_system(run)}")
+    if not found.labels:
+        raise StateError(f'"{text}" has no numbers in this run')
+    return found
+
+
+# ---------------------------------------------------------------------- about all
+
+
+def _accelerations(run: Trajectory) -> Columns:
+    labels = (_rate(label) for label in run.labels.velocities)
+    return Columns(tuple(labels), run.accelerations())
+
+
+def _efforts(run: Trajectory) -> Columns:
+    labels = (label._replace(what=f"effort on {label.what}", unit=effort_unit(label.unit)) for label in _v(run))
+    efforts = np.zeros(1) if run.efforts is None else run.efforts
+    return Columns(tuple(labels), np.array(np.broadcast_to(efforts, run.v.shape)))
+
+
+def _work(run: Trajectory) -> Columns:
+    labels = (Label("work", "in", "J"), Label("work", "dissipated", "J"))
+    return Columns((), run.v[:, :0]) if run.work is None else Columns(labels, run.work)
+
+
+def _energy(run: Trajectory) -> Columns:
+    energy = run.energy()
+    parts = {**energy._asdict(), "total": energy.total}
+    return Columns(tuple(Label("energy", part, "J") for part in parts), np.stack(list(parts.values()), axis=1))
+
+
+def _reactions(run: Trajectory) -> Columns:
+    found = run.reactions()
+    labels = (Label(joint, *part) for joint in found for part in _WRENCH)
+    return Columns(tuple(labels), found.wrenches.reshape(len(run), -1))
+
+
+def _forces(run: Trajectory) -> Columns:
+    parts = [_acting(run, name, force) for name, force in run.forces().items()]
+    labels = tuple(label for part in parts for label in part.labels)
+    return Columns(labels, np.concatenate([run.v[:, :0], *(part.values for part in parts)], axis=1))
+
+
+def _states(run: Trajectory) -> Columns:
+    return Columns(tuple(Label(name, "", "") for name in run.labels.states), run.z)
+
+
+def _v(run: Trajectory) -> tuple[Label, ...]:
+    return run.labels.velocities
+
+
+def _rate(label: Label) -> Label:
+    """Return the label of a velocity's rate.
+
+    >>> _rate(Label("A", "velocity along x", "m/s")).column
+    'A.acceleration along x [m/s^2]'
+    """
+    return label._replace(what=label.what.replace("velocity", "acceleration"), unit=rate_unit(label.unit))
+
+
+_WRENCH = tuple((f"{what} {axis}", unit) for what, unit in (("moment", "N m"), ("force", "N")) for axis in _AXES)
+
+_ALL: dict[str, Callable[[Any], Columns]] = {
+    "coordinates": lambda run: Columns(run.labels.coordinates, run.q),
+    "velocities": lambda run: Columns(run.labels.velocities, run.v),
+    "states": _states,
+    "accelerations": _accelerations,
+    "efforts": _efforts,
+    "energy": _energy,
+    "work": _work,
+    "reactions": _reactions,
+    "forces": _forces,
+}
+
+# ---------------------------------------------------------------------- about one
+
+_OF_JOINT = ("coordinates", "velocities", "accelerations", "moment", "force", "reaction")
+
+_OF_PLACE: dict[str, tuple[str, slice, str]] = {
+    "position": ("position", slice(0, 3), "m"),
+    "velocity": ("velocity", slice(3, 6), "m/s"),
+    "angular velocity": ("velocity", slice(0, 3), "rad/s"),
+    "acceleration": ("acceleration", slice(3, 6), "m/s^2"),
+    "angular acceleration": ("acceleration", slice(0, 3), "rad/s^2"),
+}
+"""What can be asked about a body or frame: the call, the part of its result, and the unit."""
+
+
+def _of_joint(run: Trajectory, joint: str, what: str) -> Columns | None:
+    if joint not in run.labels.joints or what not in _OF_JOINT:
+        return None
+    if what in ("coordinates", "velocities", "accelerations"):
+        every = _ALL[what](run)
+        own = run.labels.q_slice(joint) if what == "coordinates" else run.labels.v_slice(joint)
+        return Columns(every.labels[own], every.values[:, own])
+    part = {"moment": slice(0, 3), "force": slice(3, 6)}.get(what, slice(0, 6))
+    labels = tuple(Label(joint, *one) for one in _WRENCH[part])
+    return Columns(labels, run.reactions()[joint].wrench[:, part])
+
+
+def _of_place(run: Trajectory, place: str, what: str) -> Columns | None:
+    if place not in _places(run) or what not in _OF_PLACE:
+        return None
+    call, part, unit = _OF_PLACE[what]
+    labels = tuple(Label(place, f"{what} {axis}", unit) for axis in _AXES)
+    return Columns(labels, getattr(run, call)(place)[:, part])
+
+
+def _of_state(run: Trajectory, name: str) -> Columns | None:
+    if name not in run.labels.states:
+        return None
+    return Columns((Label(name, "", ""),), run.state(name)[:, None])
+
+
+def _of_force(run: Trajectory, name: str) -> Columns | None:
+    known = () if run.system is None else (use.name for use in run.system.description.forces)
+    return _acting(run, name, run.forces()[name]) if name in known else None
+
+
+def _acting(run: Trajectory, name: str, force: ElementForce) -> Columns:
+    """Return what a force element does to its bodies and joints."""
+    labels = [Label(name, f"{what} on {body}", unit) for body in force.bodies for what, unit in _WRENCH]
+    for joint, index in force.coordinates:
+        on = run.labels.velocities[run.labels.v_slice(joint)][index]
+        labels.append(Label(name, f"effort on {on.text}", effort_unit(on.unit)))
+    return Columns(tuple(labels), np.concatenate([force.wrenches.reshape(len(run), -1), force.efforts], axis=1))
+
+
+def _number(run: Trajectory, text: str) -> Columns | None:
+    """Return a single coordinate or velocity by its label."""
+    for labels, values in ((run.labels.coordinates, run.q), (run.labels.velocities, run.v)):
+        for i, label in enumerate(labels):
+            if label.text == text:
+                return Columns((label,), values[:, i : i + 1])
+    return None
+
+
+def _about(run: Trajectory, text: str) -> Columns | None:
+    """Return what "name.word" stands for; names may contain dots themselves."""
+    name, dot, what = text.rpartition(".")
+    if not dot:
+        return None
+    whole = _of_joint(run, name, what) or _of_place(run, name, what)
+    if whole is not None:
+        return whole
+    word, _, axis = what.rpartition(" ")
+    if axis not in _AXES:
+        return None
+    parts = _of_joint(run, name, word) if word in ("moment", "force") else _of_place(run, name, word)
+    if parts is None:
+        return None
+    i = _AXES.index(axis)
+    return Columns(parts.labels[i : i + 1], parts.values[:, i : i + 1])
+
+
+def _places(run: Trajectory) -> tuple[str, ...]:
+    """Return the names of bodies and frames, if the run has its system."""
+    if run.system is None:
+        return ()
+    description = run.system.description
+    return (*(body.name for body in description.bodies), *(frame.name for frame in description.frames))
+
+
+def _known(run: Trajectory) -> list[str]:
+    """Return what can be asked for."""
+    labels = run.labels
+    joints = [f"{joint}.{what}" for joint in labels.joints for what in _OF_JOINT]
+    places = [f"{place}.{what}" for place in _places(run) for what in _OF_PLACE]
+    numbers = [label.text for label in (*labels.coordinates, *labels.velocities)]
+    forces = () if run.system is None else (use.name for use in run.system.description.forces)
+    return [*labels.joints, *_places(run), *labels.states, *forces, *_ALL, *numbers, *joints, *places]
+
+
+def _no_system(run: Trajectory) -> str:
+    return "; bodies and frames need the run's system: load it with system=" if run.system is None else ""

@@ -1,0 +1,96 @@
+"""A run as a table, and files of it."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from whippletree.errors import ResultError
+from whippletree.results.columns import columns, names
+from whippletree.results.datasets import complete
+from whippletree.results.files import as_path, write_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+    from whippletree.results.trajectory import Trajectory
+
+__all__ = ["read", "save", "table", "write_csv", "write_parquet"]
+
+_ROWS = 100_000
+"""How many rows of text are made at a time."""
+
+
+def table(run: Trajectory, what: Any) -> pd.DataFrame:
+    """Return quantities as columns with names and units, time first.
+
+    >>> from whippletree.results.examples import swing
+    >>> list(table(swing(), "hinge"))
+    ['time [s]', 'hinge.angle [rad]']
+    """
+    import pandas as pd
+
+    found = {"time [s]": run.t}
+    for name in names(what):
+        one = columns(run, name)
+        found |= {label.column: one.values[:, i] for i, label in enumerate(one.labels)}
+    return pd.DataFrame(found)
+
+
+def write_csv(run: Trajectory, path: Any, what: Any) -> None:
+    """Write a table as text, every number with all its digits."""
+    frame = table(run, what)
+
+    def write(file: BinaryIO) -> None:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        frame.to_csv(text, index=False, lineterminator="\n", chunksize=_ROWS)
+        text.detach()
+
+    write_whole(path, write)
+
+
+def write_parquet(run: Trajectory, path: Any, what: Any) -> None:
+    """Write a table as Parquet."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise ResultError('Parquet needs pyarrow: install it with pip install "whippletree[table]"') from None
+    frame = table(run, what)
+    whole = pa.table({name: frame[name].to_numpy() for name in frame})
+    notes = {"mechanism": run.labels.mechanism, "fingerprint": run.labels.fingerprint}
+    whole = whole.replace_schema_metadata(notes)
+    write_whole(path, lambda file: parquet.write_table(whole, file))
+
+
+def save(run: Trajectory, path: Any) -> None:
+    """Write a run as NetCDF.
+
+    It is put together in memory: where the disk is full while HDF5 writes to it, the process would not survive.
+    """
+    as_path(path)
+    image = _netcdf(complete(run))
+    write_whole(path, lambda file: _all_of(file, image))
+
+
+def read(path: Any) -> xr.Dataset:
+    """Return what a NetCDF file holds."""
+    import xarray as xr
+
+    place = as_path(path)
+    try:
+        with xr.open_dataset(place, engine="h5netcdf", decode_times=False, mask_and_scale=False) as data:
+            return data.load()
+    except FileNotFoundError:
+        raise ResultError(f"there is no file {place}") from None
+    except Exception as error:  # whatever a damaged file makes the reader raise
+        raise ResultError(f"{place} cannot be read as NetCDF: {error}") from error
+
+
+def _netcdf(data: xr.Dataset) -> Any:
+    return data.to_netcdf(None, engine="h5netcdf")
+
+
+def _all_of(file: BinaryIO, image: Any) -> None:
+    file.write(image)

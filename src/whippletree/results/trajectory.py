@@ -1,0 +1,540 @@
+"""The trajectory of a run: its states, and everything that follows from them, by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from whippletree.errors import ModelError, ResultError, StateError
+from whippletree.kernels.kernel import Array
+from whippletree.model.names import suggestion
+from whippletree.results.certificate import Certificate
+from whippletree.results.columns import STATES, columns
+from whippletree.results.interpolate import interpolated
+from whippletree.results.labels import Labels
+from whippletree.results.measure import measured
+from whippletree.results.replay import Replay
+from whippletree.results.states import Event, Instant
+from whippletree.spatial.scalars import shown
+from whippletree.system import Energy, Reactions, System
+from whippletree.system.results import ElementForce
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+__all__ = ["Trajectory"]
+
+_HAIR = 1e-9
+"""Times may be outside of a run by this share of a step: that is rounding."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Trajectory:
+    """The states of a run: times `t` (n,), coordinates `q` (n, nq), velocities `v` (n, nv), elements' states `z`.
+
+    `certificate` says how far it can be trusted, `events` what happened, `info` how it was made. `parameters`,
+    `efforts` (n, nv) or (nv,), and the `work` (n, 2) put in and dissipated so far are those of the run. Everything else
+    is computed from the states when it is asked for. Arrays are read-only; one that is given writeable is copied. A run
+    that was loaded without its system has None for it.
+
+    >>> from whippletree.results.examples import swing
+    >>> run = swing()
+    >>> len(run), run["hinge"].shape, run.pose("rod").shape
+    (11, (11,), (11, 4, 4))
+    """
+
+    system: System | None
+    t: Array
+    q: Array
+    v: Array
+    z: Array
+    certificate: Certificate
+    events: tuple[Event, ...]
+    info: dict[str, Any]
+    parameters: Array | None
+    efforts: Array | None
+    work: Array | None
+    labels: Labels
+
+    def __init__(
+        self,
+        system: System | None,
+        t: Any,
+        q: Any,
+        v: Any,
+        z: Any = None,
+        certificate: Certificate | None = None,
+        events: Iterable[Any] = (),
+        info: Mapping[str, Any] | None = None,
+        parameters: Any = None,
+        efforts: Any = None,
+        work: Any = None,
+        labels: Labels | None = None,
+    ) -> None:
+        t = _rows(t, "t", None, ())
+        n = len(t)
+        _check_times(t)
+        labels = _labels(system) if labels is None else labels
+        if z is None:
+            z = np.zeros((n, 0)) if system is None else np.tile(system.z0, (n, 1))
+        nv = len(labels.velocities)
+        if not isinstance(certificate, Certificate | None):
+            raise StateError(f"certificate= must be a Certificate, not {shown(certificate)}")
+        if not isinstance(info, Mapping | None):
+            raise StateError(f"info= must be a mapping, not {shown(info)}")
+        values = {
+            "system": system,
+            "t": t,
+            "q": _rows(q, "q", n, (len(labels.coordinates),)),
+            "v": _rows(v, "v", n, (nv,)),
+            "z": _rows(z, "z", n, (len(labels.states),)),
+            "certificate": certificate or Certificate(),
+            "events": tuple(_event(one, labels) for one in events),
+            "info": dict(info or {}),
+            "parameters": _parameters(system, parameters),
+            "efforts": None if efforts is None else _efforts(efforts, n, nv),
+            "work": None if work is None else _rows(work, "work", n, (2,)),
+            "labels": labels,
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Trajectory, tuple(getattr(self, one.name) for one in fields(self))
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __repr__(self) -> str:
+        count = f"{len(self)} outputs" if len(self) > 1 else "1 output"
+        return f'Trajectory of "{self.labels.mechanism}": {count}, t = {self.t[0]:g} to {self.t[-1]:g} s'
+
+    # ------------------------------------------------------------------ states by name
+
+    @overload
+    def __getitem__(self, key: int) -> Instant: ...
+    @overload
+    def __getitem__(self, key: slice) -> Trajectory: ...
+    @overload
+    def __getitem__(self, key: str) -> Array: ...
+    def __getitem__(self, key: Any) -> Any:
+        """Return a quantity by name, (n,) or (n, k); the state of an output by its number; outputs by a slice.
+
+        >>> from whippletree.results.examples import swing
+        >>> run = swing()
+        >>> run["tip"].shape, run["hinge.angular velocity"].shape, run[-1].q.round(3), len(run[2:5])
+        ((11, 3), (11,), array([3.142]), 3)
+        """
+        if isinstance(key, slice):
+            return self._picked(key)
+        if isinstance(key, int | np.integer) and not isinstance(key, bool):
+            if not -len(self) <= key < len(self):
+                raise StateError(f"there is no output {key}: the run has {len(self)}")
+            return Instant(self.q[key], self.v[key], self.z[key])
+        return columns(self, key).plain
+
+    def __iter__(self) -> Iterator[Instant]:
+        return (Instant(*rows) for rows in zip(self.q, self.v, self.z, strict=True))
+
+    def coordinates(self, joint: Any) -> Array:
+        """Return a joint's coordinates: (n,), or (n, k) if it has several.
+
+        >>> from whippletree.results.examples import swing
+        >>> swing().coordinates("hinge")[:2].round(3)
+        array([0.   , 0.314])
+        """
+        return _plain(self.q[:, self.labels.q_slice(self.labels.joint(joint))])
+
+    def velocities(self, joint: Any) -> Array:
+        """Return a joint's velocities: (n,), or (n, k) if it has several.
+
+        >>> from whippletree.results.examples import swing
+        >>> swing().velocities("hinge")[:2].round(3)
+        array([3.142, 3.142])
+        """
+        return _plain(self.v[:, self.labels.v_slice(self.labels.joint(joint))])
+
+    def state(self, name: str) -> Array:
+        """Return a state of an element (n,)."""
+        return self.z[:, self.labels.state(name)]
+
+    # ------------------------------------------------------------------ what follows from the states
+
+    def pose(self, place: Any) -> Array:
+        """Return the poses of a body or frame (n, 4, 4), in the ground frame.
+
+        >>> from whippletree.results.examples import swing
+        >>> swing().pose("tip")[0, :3, 3] + 0.0
+        array([1., 0., 0.])
+        """
+        return self.replay.pose(place)
+
+    def position(self, place: Any) -> Array:
+        """Return the positions of a body's or frame's origin (n, 3), in the ground frame.
+
+        >>> from whippletree.results.examples import swing
+        >>> swing().position("tip")[-1].round(6) + 0.0
+        array([-1.,  0.,  0.])
+        """
+        return self.pose(place)[:, :3, 3]
+
+    def velocity(self, place: Any, *, frame: str = "ground") -> Array:
+        """Return the velocities [angular; linear] of a body's or frame's origin (n, 6), in ground axes or its own.
+
+        >>> from whippletree.results.examples import swing
+        >>> swing().velocity("tip")[0].round(3) + 0.0
+        array([ 0.   ,  3.142,  0.   ,  0.   ,  0.   , -3.142])
+        """
+        return self.replay.velocity(place, frame)
+
+    def acceleration(self, place: Any, *, frame: str = "ground") -> Array:
+        """Return the accelerations [angular; linear] of a body's or frame's origin (n, 6), in ground axes or its own.
+
+        >>> from whippletree.results.examples import swing
+        >>> swing().acceleration("tip")[0].round(3) + 0.0
+        array([ 0.  ,  0.  ,  0.  , -9.87,  0.  ,  0.  ])
+        """
+        return self.replay.acceleration(place, frame)
+
+    def accelerations(self) -> Array:
+        """Return the accelerations of all joints (n, nv).
+
+        >>> from whippletree.results.examples import swing
+        >>> swing().accelerations()[0].round(6) + 0.0
+        array([0.])
+        """
+        return self.replay.accelerations()
+
+    def reactions(self, *, frame: Any = "ground") -> Reactions:
+        """Return what every joint transmits to its child, by joint: force, moment (n, 3), unique (n, 6).
+
+        >>> from whippletree.results.examples import swing
+        >>> swing().reactions()["hinge"].force[0].round(2) + 0.0
+        array([-9.87,  0.  ,  0.  ])
+        """
+        return self.replay.reactions(frame)
+
+    def closure_forces(self) -> dict[str, Array]:
+        """Return the multipliers of every described closure by name (n, rows): a rod's force, a coupling's effort.
+
+        >>> from whippletree.results.examples import swing
+        >>> swing().closure_forces()
+        {}
+        """
+        return self.replay.closure_forces()
+
+    def forces(self) -> dict[str, ElementForce]:
+        """Return what every force element does, by name: wrenches on bodies, efforts on joints.
+
+        >>> from whippletree.results.examples import swing
+        >>> swing().forces()
+        {}
+        """
+        return self.replay.forces()
+
+    def energy(self) -> Energy:
+        """Return the kinetic and the potential energy (n,), and their total; what springs store is in the potential.
+
+        >>> from whippletree.results.examples import swing
+        >>> swing().energy().total[0].round(3)
+        np.float64(3.29)
+        """
+        return self.replay.energy()
+
+    def certify(self) -> Certificate:
+        """Return the certificate with everything measured again that the states themselves tell.
+
+        Work done and steps taken are those that the run recorded.
+
+        >>> from whippletree.results.examples import swing
+        >>> swing().certify().ok
+        True
+        """
+        found: dict[str, Any] = measured(self.replay)
+        return replace(self.certificate, **found)
+
+    # ------------------------------------------------------------------ other times
+
+    def at(self, time: float) -> Instant:
+        """Return the state at a time within the run; see `resample`.
+
+        >>> from whippletree.results.examples import swing
+        >>> swing().at(0.25).q.round(6)
+        array([0.785398])
+        """
+        times = self._within(np.atleast_1d(_numbers(time, "the time")))
+        if len(times) != 1:
+            raise StateError("at() takes one time; resample() takes several")
+        found = interpolated(self.replay, times)
+        return Instant(found.q[0], found.v[0], found.z[0])
+
+    def resample(self, times: Any = None, *, every: float | None = None, close: bool = True) -> Trajectory:
+        """Return the run at other times within it: those given, or `every` so many seconds from its start on.
+
+        Between outputs a time h apart, states are interpolated with an error of order h^4, on the manifold: quaternions
+        stay of unit length. Loops are closed again, unless `close=False`. Work has an error of order h^3, and efforts
+        are held. An output that is met is returned as it is. The certificate remains that of the run; `certify`
+        measures the new states.
+
+        >>> from whippletree.results.examples import swing
+        >>> len(swing().resample(every=0.25))
+        5
+        """
+        if (times is None) == (every is None):
+            raise StateError("resample() takes either times, or every= so many seconds")
+        wanted = self._regular(every) if every is not None else _numbers(times, "times")
+        if wanted.ndim != 1:
+            raise StateError(f"times must be one row of numbers, not of shape {wanted.shape}")
+        _check_times(wanted)
+        found = interpolated(self.replay, self._within(wanted), close=bool(close))
+        states: dict[str, Any] = {
+            "q": found.q,
+            "v": found.v,
+            "z": found.z,
+            "efforts": found.efforts,
+            "work": found.work,
+        }
+        return replace(self, t=wanted, **states)
+
+    def between(self, start: float, end: float) -> Trajectory:
+        """Return the outputs and events from one time to another, both included. No numbers are copied.
+
+        >>> from whippletree.results.examples import swing
+        >>> len(swing().between(0.2, 0.5))
+        4
+        """
+        limits = _numbers([start, end], "the limits")
+        if limits.shape != (2,) or not limits[0] <= limits[1]:
+            raise StateError("between() takes two times, the earlier one first")
+        first, last = np.searchsorted(self.t, limits[0], "left"), np.searchsorted(self.t, limits[1], "right")
+        if first == last:
+            raise StateError(
+                f"there is no output from t = {start:g} to {end:g} s: the run goes from {self.t[0]:g} to "
+                f"{self.t[-1]:g} s; at() and resample() find states between outputs"
+            )
+        return self._picked(slice(first, last))
+
+    # ------------------------------------------------------------------ other forms
+
+    def dataset(self, *what: str) -> xr.Dataset:
+        """Return the states as labelled arrays, and what else is asked for.
+
+        That may be "accelerations", "energy", "reactions", "poses", "body velocities" or "body accelerations".
+
+        >>> from whippletree.results.examples import swing
+        >>> swing().dataset()["q"].sel(coordinate="hinge.angle").shape
+        (11,)
+        """
+        from whippletree.results.datasets import labelled
+
+        return labelled(self, what)
+
+    def table(self, what: Any = None) -> pd.DataFrame:
+        """Return quantities by name as a table with names and units; the states unless told otherwise.
+
+        >>> from whippletree.results.examples import swing
+        >>> list(swing().table())
+        ['time [s]', 'hinge.angle [rad]', 'hinge.angular velocity [rad/s]']
+        """
+        from whippletree.results.tables import table
+
+        return table(self, self._chosen(what))
+
+    def to_csv(self, path: Any, what: Any = None) -> None:
+        """Write a table as text; see `table`."""
+        from whippletree.results.tables import write_csv
+
+        write_csv(self, path, self._chosen(what))
+
+    def to_parquet(self, path: Any, what: Any = None) -> None:
+        """Write a table as Parquet; see `table`."""
+        from whippletree.results.tables import write_parquet
+
+        write_parquet(self, path, self._chosen(what))
+
+    def plot(self, *names: Any, path: Any = None) -> Figure:
+        """Return a figure of quantities by name over time, all coordinates by default; write it if a path is given.
+
+        Names are those of joints (their coordinates), bodies or frames (their positions), elements' states, force
+        elements (what they do), or "energy", "reactions", "accelerations", "A.force", "tip.velocity" and the like.
+        """
+        from whippletree.results.plots import plotted
+
+        return plotted(self, names, path)
+
+    def save(self, path: Any) -> None:
+        """Write the run as NetCDF, whole or not at all; `load` reads it again, bit for bit.
+
+        The file holds states, labels and the certificate, and the fingerprint of the system, but not the system.
+        """
+        from whippletree.results.tables import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: Any, system: System | None = None, *, check: bool = True) -> Trajectory:
+        """Return a run that was saved, with the system it was made with.
+
+        Another system is refused; `check=False` lets one pass that has the same joints but other numbers. Without a
+        system, there are states, tables and plots of them, but nothing that has to be computed.
+        """
+        from whippletree.results.datasets import restored
+        from whippletree.results.tables import read
+
+        if not (system is None or isinstance(system, System)):
+            raise StateError(f"system= must be a system, as Mechanism.build() returns it, not {shown(system)}")
+        data = read(path)
+        try:
+            return cls(**restored(data, system, bool(check)))
+        except (ResultError, StateError) as error:
+            raise type(error)(f"{path}: {error}") from None
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            raise ResultError(f"{path} is not a whole run: {error}") from error
+
+    # ------------------------------------------------------------------ inside
+
+    @property
+    def replay(self) -> Replay:
+        """The system's calls on all states."""
+        if self.system is None:
+            raise ResultError("the run was loaded without its system: load it with system= to compute anything from it")
+        return Replay(self.system, self.t, self.q, self.v, self.z, self.parameters, self.efforts, self.work)
+
+    def _chosen(self, what: Any) -> Any:
+        return [name for name in STATES if name != "states" or self.labels.states] if what is None else what
+
+    def _picked(self, rows: slice) -> Trajectory:
+        t = self.t[rows]
+        if not len(t):
+            raise StateError("a trajectory has at least one output, and this slice has none")
+        efforts = self.efforts[rows] if self.efforts is not None and self.efforts.ndim > 1 else self.efforts
+        work = None if self.work is None else self.work[rows]
+        events = tuple(event for event in self.events if t[0] <= event.t <= t[-1])
+        states: dict[str, Any] = {"q": self.q[rows], "v": self.v[rows], "z": self.z[rows]}
+        return replace(self, t=t, **states, efforts=efforts, work=work, events=events)
+
+    def _regular(self, every: Any) -> Array:
+        step = _numbers(every, "every")
+        span = float(self.t[-1] - self.t[0])
+        if step.shape != () or not step > 0:
+            raise StateError(f"every= must be a time above zero, in seconds, not {shown(every)}")
+        count = math.floor(min(span / float(step) + _HAIR, 1e12))
+        if count > 1e9:
+            raise StateError(f"every={every!r} asks for {count + 1} outputs: take a longer time between them")
+        return np.asarray(np.minimum(self.t[0] + float(step) * np.arange(count + 1), self.t[-1]))
+
+    def _within(self, times: Array) -> Array:
+        """Return times that are within the run; what rounding has put outside is put back."""
+        slack = _HAIR * float(self.t[-1] - self.t[0]) / max(len(self) - 1, 1)
+        outside = (times < self.t[0] - slack) | (times > self.t[-1] + slack)
+        if outside.any():
+            raise StateError(
+                f"t = {times[outside][0]:g} s is not within the run, which goes from {self.t[0]:g} to {self.t[-1]:g} s"
+            )
+        return np.clip(times, self.t[0], self.t[-1])
+
+
+def _labels(system: Any) -> Labels:
+    """Return the labels of a system's states."""
+    if not isinstance(system, System):
+        raise StateError(f"a trajectory is made with its system, not {shown(system)}")
+    return Labels.of(system)
+
+
+def _parameters(system: System | None, given: Any) -> Array | None:
+    """Return the values of all parameters: those given, the others as described."""
+    if system is None:
+        return None if given is None else _frozen(_numbers(given, "parameters"))
+    known = [parameter.name for parameter in system.description.parameters]
+    values = np.array(system.description.parameter_values, dtype=np.float64)
+    if isinstance(given, Mapping):
+        for name, value in given.items():
+            if name not in known:
+                raise ModelError(f"there is no parameter {suggestion(name, known)}")
+            values[known.index(name)] = _numbers(value, f'parameter "{name}"')
+    elif given is not None:
+        values = _rows(given, "parameters", len(known), ())
+    return _frozen(values) if known else None
+
+
+def _efforts(value: Any, n: int, nv: int) -> Array:
+    """Return efforts for every output, or the same for all."""
+    return _rows(value, "efforts", nv, ()) if np.ndim(value) == 1 else _rows(value, "efforts", n, (nv,))
+
+
+def _plain(values: Array) -> Array:
+    return values[:, 0] if values.shape[1] == 1 else values
+
+
+def _numbers(value: Any, what: str) -> Array:
+    """Return finite numbers as an array."""
+    try:
+        array = np.asarray(value)
+    except Exception:
+        array = np.array(None)
+    if array.dtype.kind not in "fiu":
+        raise StateError(f"{what} must be real numbers, not {shown(value)}")
+    if not np.isfinite(array).all():
+        raise StateError(f"{what} must be finite numbers")
+    return array.astype(np.float64)
+
+
+def _rows(value: Any, what: str, n: int | None, more: tuple[int, ...]) -> Array:
+    """Return an array of finite numbers of a known shape, read-only."""
+    try:
+        array = np.asarray(value)
+    except Exception:
+        array = np.array(None)
+    if array.dtype.kind not in "fiu":
+        raise StateError(f"{what} must hold real numbers, not {shown(value)}")
+    shape = (array.shape[0] if n is None and array.ndim else n, *more)
+    if array.shape != shape:
+        words = ("n", *more) if n is None else shape
+        raise StateError(f"{what} must have the shape ({', '.join(map(str, words))}), but it is {array.shape}")
+    if not np.isfinite(array).all():
+        first = np.argwhere(~np.isfinite(array))[0].tolist()
+        raise StateError(f"{what}{first} is {array[tuple(first)]}: a trajectory holds finite numbers only")
+    return _frozen(array)
+
+
+def _frozen(array: Any) -> Array:
+    """Return an array that nobody can write to; one that somebody could is copied."""
+    result = np.ascontiguousarray(array, dtype=np.float64)
+    if result is array and result.flags.writeable:
+        result = result.copy()
+    if result.flags.writeable:
+        result.flags.writeable = False
+    return result
+
+
+def _check_times(t: Array) -> None:
+    """Refuse times that do not increase."""
+    if not len(t):
+        raise StateError("a trajectory has at least one output, and there is none")
+    back = np.flatnonzero(np.diff(t) <= 0)
+    if back.size:
+        i = int(back[0])
+        raise StateError(f"times must increase, but t[{i + 1}] = {t[i + 1]:g} comes after t[{i}] = {t[i]:g}")
+
+
+def _event(given: Any, labels: Labels) -> Event:
+    """Return an event, its numbers checked; (name, t, q, v, z) is one too."""
+    if not isinstance(given, Event):
+        if not isinstance(given, Iterable) or isinstance(given, str) or len(items := tuple(given)) != 5:
+            raise StateError(f"an event is (name, t, q, v, z), not {shown(given)}")
+        given = Event(*items)
+    if not isinstance(given.name, str):
+        raise StateError(f"the name of an event must be text, not {shown(given.name)}")
+    what = f'event "{given.name}": '
+    sizes = {"q": len(labels.coordinates), "v": len(labels.velocities), "z": len(labels.states)}
+    states = {name: _rows(getattr(given, name), what + name, size, ()) for name, size in sizes.items()}
+    time = _numbers(given.t, f"{what}t")
+    if time.shape != ():
+        raise StateError(f"{what}t must be one number")
+    return Event(given.name, float(time), **states)

@@ -1,0 +1,87 @@
+"""A system wired for time loops: kernels, the arrays they work on, and their addresses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whippletree.kernels.kernel import Array, Kernel
+from whippletree.simulate.native import Buffers
+from whippletree.system import System
+
+__all__ = ["Machine"]
+
+
+class Machine:
+    """The kernels of a run; made anew when the numeric plan changes.
+
+    `keep` holds what the addresses point to.
+    """
+
+    def __init__(self, system: System, formulation: str, tau: Array, parameters: Array | None) -> None:
+        self.system = system
+        engine = system._engine
+        self.closed = engine.equations.closed
+        self.powers = False
+        nq, nv = system.nq, system.nv
+        self.arrays: dict[str, Array] = {
+            "q": np.array(system.q0),
+            "u": np.zeros(nv),
+            "v": np.zeros(nv),
+            "z": np.zeros(0),
+            "t": np.zeros(1),
+            "tau": np.array(tau, dtype=np.float64),
+            "here": np.zeros(nq),
+            "displaced": np.zeros(nq + nv),
+            "parameters": engine.loops.parameters if parameters is None else np.array(parameters),
+            "a": np.zeros(nv),
+        }
+        rates = engine.kernel_of("derivatives" if self.closed else "forward_dynamics", formulation)
+        self.arrays["rates"] = np.zeros(rates.output_sizes[0])
+        self.arrays["projected"] = np.zeros(2 * nv + 2)
+        self.keep: list[Any] = []
+        wires = np.zeros((3, 6), dtype=np.int64)
+        self.quaternions = np.array([w.start for w in system._states.quaternions], dtype=np.int64)
+        if self.quaternions.size:
+            wires[0] = self._wired(engine.kernel_of("displace"), {}, "displaced")
+        wires[1] = self._wired(rates, {"q": "here"}, "rates")
+        if self.closed:
+            wires[2] = self._wired(engine.kernel_of("project"), {"q": "here"}, "projected")
+        self.wires = wires
+
+    def _wired(self, kernel: Kernel, renamed: dict[str, str], output: str) -> list[int]:
+        """Return the six addresses of a kernel that reads and writes these arrays."""
+        inputs = np.array(
+            [self.arrays[renamed.get(name, name)].ctypes.data for name in kernel.input_names] or [0], dtype=np.int64
+        )
+        outputs = np.array([self.arrays[output].ctypes.data], dtype=np.int64)
+        work = np.empty(max(kernel.work_size, 1) + 8)
+        self.keep += [inputs, outputs, work, kernel]
+        at_line = work.ctypes.data + (-work.ctypes.data) % 64
+        return [
+            kernel.address,
+            inputs.ctypes.data,
+            outputs.ctypes.data,
+            at_line,
+            kernel.constants_address,
+            kernel.tables_address,
+        ]
+
+    def buffers(self) -> Buffers:
+        """Return what the time loops need."""
+        a = self.arrays
+        return Buffers(
+            self.wires,
+            a["q"],
+            a["u"],
+            a["v"],
+            a["z"],
+            a["t"],
+            a["tau"],
+            a["here"],
+            a["displaced"],
+            a["rates"],
+            a["projected"],
+            self.quaternions,
+        )

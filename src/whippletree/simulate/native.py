@@ -1,0 +1,424 @@
+"""Time loops in machine code: they call kernels by address, and Python is not entered between outputs.
+
+A kernel is handed over as six addresses: of its code, its inputs' and outputs' pointers, its scratch memory, its
+constants and its tables. All arrays that it reads and writes belong to the caller (`Buffers`).
+
+State: q (nq), and y = [u, v, z, w]: the displacement u from q within a step, velocities, states of elements, and work
+(put in, dissipated). A step begins at u = 0 and integrates
+
+    u' = T(u) v,      v' = a(q + u, v, t),      z' = z'(q + u, v, z, t),      w' = powers
+
+as one vector, by any explicit Runge-Kutta method; quaternions stay on the sphere because u is a rotation vector. Where
+there are loops, each accepted state is brought back onto the closures.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from whippletree.kernels.kernel import Array
+
+__all__ = ["Buffers", "Course", "Method", "Status", "advance"]
+
+
+class Status:
+    """How a stretch of a run ended."""
+
+    DONE = 0  # all outputs are made
+    PAUSED = 1  # as many steps as were allowed are taken
+    UNTRUSTED = 2  # the solution at the present state is not to be trusted
+    POOR = 3  # the choice of coordinates has become poor
+    OPEN = 4  # the loops could not be closed again
+    TOO_SMALL = 5  # the step became too small for the tolerance
+    NOT_FINITE = 6  # a number is not finite
+
+
+_DONE, _PAUSED, _UNTRUSTED, _POOR, _OPEN, _TOO_SMALL, _NOT_FINITE = range(7)
+_NUMBERS = 6
+_DISPLACE, _RATES, _PROJECT = 0, 1, 2
+_CLOSE_ENOUGH = 1e-14  # square of a gap that one more Newton step takes to rounding
+_ITERATIONS = 12
+_RELAXED = 1e-9  # the tolerance across a singular position, unless that of the run is larger
+
+
+class Buffers(NamedTuple):
+    """What kernels read and write; `wires` has six addresses for each of the kernels displace, rates, project."""
+
+    wires: Any  # (3, 6) int64
+    q: Array
+    u: Array
+    v: Array
+    z: Array
+    t: Array
+    tau: Array
+    here: Array
+    displaced: Array
+    rates: Array
+    projected: Array
+    quaternions: Any  # (n,) int64: where unit quaternions begin in q
+
+
+class Method(NamedTuple):
+    """A tableau; `order` is what the step control goes by. A method without stages is semi-implicit Euler."""
+
+    A: Array
+    b: Array
+    c: Array
+    e: Array
+    e3: Array
+    dense: Array
+    order: int
+
+
+class Course(NamedTuple):
+    """Where a run is, and what was counted: arrays, so that machine code can write them."""
+
+    y: Array  # [u = 0, v, z, work in, work dissipated]
+    times: Array  # t, step
+    counts: Any  # int64: outputs made, steps, refused, evaluations
+    scale: Array  # (nv,) what displacements are measured by
+    options: Any  # int64: loops, powers from the kernel, ignore poor choices, first rates are given
+
+
+@intrinsic
+def _call(typing_context: Any, kernel: Any) -> Any:
+    """Call a kernel: an array of six addresses."""
+    signature = types.void(kernel)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        array = context.make_array(sig.args[0])(context, builder, args[0])
+        pointer = ir.IntType(8).as_pointer()
+        index = ir.IntType(64)
+        numbers = [builder.load(builder.gep(array.data, [ir.Constant(index, k)])) for k in range(_NUMBERS)]
+        kind = ir.FunctionType(ir.VoidType(), [pointer] * 5)
+        code = builder.inttoptr(numbers[0], kind.as_pointer())
+        builder.call(code, [builder.inttoptr(n, pointer) for n in numbers[1:]])
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@njit(cache=True)
+def _copy(target: Any, start: int, source: Any, begin: int, count: int) -> None:
+    """Copy numbers; loops compile several times as fast as slices."""
+    for i in range(count):
+        target[start + i] = source[begin + i]
+
+
+@njit(cache=True)
+def _place(b: Any, y: Any, nv: int, du: Any) -> None:
+    """Put the configuration q + u into `here`, and the rate of u into `du`."""
+    if b.quaternions.size:
+        _copy(b.u, 0, y, 0, nv)
+        _copy(b.v, 0, y, nv, nv)
+        _call(b.wires[_DISPLACE])  # type: ignore[call-arg]
+        _copy(b.here, 0, b.displaced, 0, b.q.size)
+        _copy(du, 0, b.displaced, b.q.size, nv)
+    else:
+        for i in range(nv):
+            b.here[i] = b.q[i] + y[i]
+            b.v[i] = y[nv + i]
+            du[i] = y[nv + i]
+
+
+@njit(cache=True)
+def _evaluate(b: Any, t: float, y: Any, k: Any, options: Any) -> int:
+    """Evaluate the derivatives of y into k; say whether they are to be trusted."""
+    nv, nz = b.v.size, b.z.size
+    _place(b, y, nv, k)
+    b.t[0] = t
+    for i in range(nz):
+        b.z[i] = y[2 * nv + i]
+    _call(b.wires[_RATES])  # type: ignore[call-arg]
+    at = nv + nz
+    for i in range(at):
+        k[nv + i] = b.rates[i]
+    status = _DONE
+    if options[0]:
+        if not b.rates[at] > 0:
+            status = _UNTRUSTED
+        elif not b.rates[at + 1] > 0:
+            status = _POOR
+        at += 2
+    power = 0.0
+    for i in range(nv):
+        power += b.tau[i] * y[nv + i]
+    if options[1]:
+        k[2 * nv + nz] = power + b.rates[at + 1]
+        k[2 * nv + nz + 1] = b.rates[at]
+    else:
+        k[2 * nv + nz] = power
+        k[2 * nv + nz + 1] = 0.0
+    return status
+
+
+@njit(cache=True)
+def _first(b: Any, t: float, y: Any, k: Any, options: Any) -> int:
+    """Evaluate at the beginning of a step; the accelerations may have been given in `rates`."""
+    if options[3]:
+        nv, nz = b.v.size, b.z.size
+        kept = np.empty(nv + nz)
+        _copy(kept, 0, b.rates, 0, nv + nz)
+        _evaluate(b, t, y, k, options)
+        _copy(k, nv, kept, 0, nv + nz)
+        return _DONE
+    return int(_evaluate(b, t, y, k, options))
+
+
+@njit(cache=True)
+def _stages(
+    b: Any, method: Any, begin: int, end: int, t: float, h: float, y: Any, k: Any, stage: Any, options: Any
+) -> int:
+    """Evaluate some stages after the first."""
+    for i in range(begin, end):
+        for n in range(y.size):
+            total = 0.0
+            for j in range(i):
+                total += method.A[i, j] * k[j, n]
+            stage[n] = y[n] + h * total
+        if _evaluate(b, t + method.c[i] * h, stage, k[i], options) == _UNTRUSTED:
+            return _UNTRUSTED
+    return _DONE
+
+
+@njit(cache=True)
+def _error(method: Any, h: float, y: Any, new: Any, k: Any, scale: Any, tolerance: float) -> float:
+    """Return the estimated error of a step as a share of the tolerance: one is just right."""
+    nv = scale.size
+    total, lower = 0.0, 0.0
+    for n in range(y.size - 2):
+        e, e3 = 0.0, 0.0
+        for j in range(method.e.size):
+            e += method.e[j] * k[j, n]
+        for j in range(method.e3.size):
+            e3 += method.e3[j] * k[j, n]
+        if n < nv:
+            size = scale[n]
+        elif n < 2 * nv:
+            size = scale[n - nv] + max(abs(y[n]), abs(new[n]))
+        else:
+            size = 1.0 + max(abs(y[n]), abs(new[n]))
+        total += (h * e / (tolerance * size)) ** 2
+        lower += (h * e3 / (tolerance * size)) ** 2
+    count = max(y.size - 2, 1)
+    if method.e3.size and total > 0:
+        return float(total / np.sqrt((total + 0.01 * lower) * count))
+    return float(np.sqrt(total / count))
+
+
+@njit(cache=True)
+def _normalize(b: Any, q: Any, at: int) -> None:
+    """Take out of quaternions what rounding has put in."""
+    for n in range(b.quaternions.size):
+        start = at + b.quaternions[n]
+        square = 0.0
+        for i in range(start, start + 4):
+            square += q[i] * q[i]
+        for i in range(start, start + 4):
+            q[i] /= np.sqrt(square)
+
+
+@njit(cache=True)
+def _closed(b: Any, t: float, q: Any, at_q: int, v: Any, at_v: int) -> bool:
+    """Bring a state back onto the closures, in place; tell whether that was possible."""
+    nq, nv = b.q.size, b.v.size
+    b.t[0] = t
+    before = np.inf
+    for _ in range(_ITERATIONS):
+        _copy(b.here, 0, q, at_q, nq)
+        _copy(b.v, 0, v, at_v, nv)
+        _call(b.wires[_PROJECT])  # type: ignore[call-arg]
+        gap, slip = b.projected[2 * nv], b.projected[2 * nv + 1]
+        if not np.isfinite(gap + slip):
+            return False
+        _copy(v, at_v, b.projected, nv, nv)
+        if b.quaternions.size:
+            _copy(b.q, 0, q, at_q, nq)
+            _copy(b.u, 0, b.projected, 0, nv)
+            _call(b.wires[_DISPLACE])  # type: ignore[call-arg]
+            _copy(q, at_q, b.displaced, 0, nq)
+            _normalize(b, q, at_q)
+        else:
+            for i in range(nv):
+                q[at_q + i] += b.projected[i]
+        speed = 1.0
+        for i in range(nv):
+            speed += v[at_v + i] * v[at_v + i]
+        if gap <= _CLOSE_ENOUGH and slip <= _CLOSE_ENOUGH * speed:
+            return True
+        if gap > 16 * before:
+            return False
+        before = gap
+    return False
+
+
+@njit(cache=True)
+def _output(
+    b: Any, method: Any, t: float, h: float, share: float, q: Any, y: Any, k: Any, loops: int, row: Any
+) -> bool:
+    """Write the state at a share of a step into a row [q, v, z, work]."""
+    nv = b.v.size
+    here = np.empty(y.size)
+    _copy(here, 0, y, 0, y.size)
+    for j in range(method.dense.shape[0]):
+        weight = 0.0
+        for p in range(method.dense.shape[1] - 1, -1, -1):
+            weight = (weight + method.dense[j, p]) * share
+        for n in range(y.size):
+            here[n] += h * weight * k[j, n]
+    nq = q.size
+    _copy(b.q, 0, q, 0, nq)
+    unused = np.empty(nv)
+    _place(b, here, nv, unused)
+    _copy(row, 0, b.here, 0, nq)
+    _normalize(b, row, 0)
+    _copy(row, nq, here, nv, y.size - nv)
+    if loops:
+        return bool(_closed(b, t + share * h, row, 0, row, nq))
+    return True
+
+
+@njit(cache=True)
+def _euler(b: Any, h: float, y: Any, new: Any, k: Any) -> None:
+    """Take a semi-implicit Euler step: the new velocities move the configuration."""
+    nv = b.v.size
+    for n in range(nv, y.size):
+        new[n] = y[n] + h * k[0, n]
+    for i in range(nv):
+        new[i] = h * new[nv + i]
+
+
+@njit(cache=True)
+def advance(
+    b: Any, method: Any, course: Any, tolerance: float, smallest: float, until: Any, rows: Any, most: int
+) -> int:
+    """Go on with a run until all outputs `until` (times) are written to `rows`, or something is to be decided.
+
+    `course` says where the run is and is kept up to date: it is always at the end of a good step.
+    """
+    y, times, counts, options = course.y, course.times, course.counts, course.options
+    nv, nq = b.v.size, b.q.size
+    q, moved, unused = np.empty(nq), np.empty(nq), np.empty(nv)
+    _copy(q, 0, b.q, 0, nq)
+    adaptive, euler = method.e.size > 0, method.b.size == 0
+    k = np.empty((max(method.b.size, method.dense.shape[0], 1), y.size))
+    stage, new = np.empty(y.size), np.empty(y.size)
+    status = _DONE
+    taken = 0
+    good_step = times[1]
+    while counts[0] < until.size and until[counts[0]] <= times[0]:
+        _copy(rows[counts[0]], 0, q, 0, nq)
+        _copy(rows[counts[0]], nq, y, nv, y.size - nv)
+        counts[0] += 1
+    while counts[0] < until.size:
+        if taken >= most:
+            status = _PAUSED
+            break
+        t, h = times[0], times[1]
+        last = until[until.size - 1]
+        whole = h
+        if t + h > last - 1e-9 * h:
+            h = last - t
+        _copy(b.q, 0, q, 0, nq)
+        first = _first(b, t, y, k[0], options)
+        counts[3] += 1
+        if first == _UNTRUSTED or (first == _POOR and not options[2]):
+            status = first
+            break
+        if first == _DONE:
+            options[2] = 0
+            good_step = max(h, 0.5 * good_step)
+        # near a singular position accelerations are less exact: go across it without crawling
+        floor = 0.2 * good_step if first == _POOR else 0.0
+        if first == _POOR and adaptive:
+            h = min(max(h, good_step), last - t)
+        relaxed = max(1.0, _RELAXED / tolerance) if first == _POOR else 1.0
+        shrunk = 0
+        while True:
+            _copy(b.q, 0, q, 0, nq)
+            if euler:
+                _euler(b, h, y, new, k)
+                good = _DONE
+            else:
+                good = _stages(b, method, 1, method.b.size, t, h, y, k, stage, options)
+                counts[3] += method.b.size - 1
+                for n in range(y.size):
+                    total = 0.0
+                    for j in range(method.b.size):
+                        total += method.b[j] * k[j, n]
+                    new[n] = y[n] + h * total
+            share = 0.85  # if a stage came too near to a singular position: pass it at another distance
+            if good == _DONE:
+                if not adaptive:
+                    break
+                share = _error(method, h, y, new, k, course.scale, tolerance)
+                if share <= relaxed:
+                    break
+                share = max(0.2, 0.9 * share ** (-1.0 / method.order)) if np.isfinite(share) else 0.2
+            counts[2] += 1
+            shrunk += 1
+            h = max(h * share, min(floor, 0.9 * h))
+            if h < smallest or shrunk > 60:
+                status = _TOO_SMALL if np.isfinite(share) else _NOT_FINITE
+                break
+        if status != _DONE:
+            break
+        grow = 1.0
+        if adaptive:
+            error = _error(method, h, y, new, k, course.scale, tolerance)
+            grow = min(5.0, max(0.2, 0.9 * max(error, 1e-10) ** (-1.0 / method.order)))
+            if first == _POOR:
+                grow = max(grow, 1.0)
+            if shrunk:
+                grow = min(grow, 1.0)
+        finite = True
+        for n in range(y.size):
+            finite = finite and np.isfinite(new[n])
+        if not finite:
+            status = _NOT_FINITE
+            break
+        end = t + h
+        _copy(b.q, 0, q, 0, nq)
+        _place(b, new, nv, unused)
+        _copy(moved, 0, b.here, 0, nq)
+        _normalize(b, moved, 0)
+        if options[0] and not _closed(b, end, moved, 0, new, nv):
+            if adaptive and h > 100 * smallest:
+                times[1] = 0.25 * h
+                counts[2] += 1
+                taken += 1
+                continue
+            status = _OPEN
+            break
+        more = method.b.size
+        while counts[0] < until.size and until[counts[0]] <= end:
+            theta = (until[counts[0]] - t) / h
+            row = rows[counts[0]]
+            if theta < 1.0 - 1e-12 and more < method.dense.shape[0]:
+                _copy(b.q, 0, q, 0, nq)
+                _stages(b, method, more, method.dense.shape[0], t, h, y, k, stage, options)
+                counts[3] += method.dense.shape[0] - more
+                more = method.dense.shape[0]
+            if theta >= 1.0 - 1e-12:
+                _copy(row, 0, moved, 0, nq)
+                _copy(row, nq, new, nv, y.size - nv)
+            elif not _output(b, method, t, h, theta, q, y, k, options[0], row):
+                status = _OPEN
+                break
+            counts[0] += 1
+        if status != _DONE:
+            break
+        _copy(q, 0, moved, 0, nq)
+        _copy(y, nv, new, nv, y.size - nv)
+        times[0] = end
+        times[1] = h * grow if adaptive else whole
+        counts[1] += 1
+        options[3] = 0
+        taken += 1
+    _copy(b.q, 0, q, 0, nq)
+    return status

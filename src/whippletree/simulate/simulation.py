@@ -1,0 +1,361 @@
+"""A simulation: a system, a state, and a method that moves it on.
+
+The time loop is machine code. It comes back to Python when its outputs are made, and when something has to be decided:
+a choice of coordinates has become poor (the numeric plan is made again), the mechanism is at a singular position (its
+accelerations there are the limit along the branch), or it cannot go on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from whippletree.errors import AssemblyError, DynamicsError, SimulationError, StateError
+from whippletree.kernels.kernel import Array
+from whippletree.simulate.machine import Machine
+from whippletree.simulate.tableaus import METHODS, Tableau
+from whippletree.system import System
+from whippletree.system.calls import as_array
+
+__all__ = ["METHOD_NAMES", "Simulation", "State"]
+
+EULER = "semi_implicit_euler"
+METHOD_NAMES = (*METHODS, EULER)
+"""The methods by name."""
+
+_CHUNK = 20_000
+"""Steps that machine code takes before Python looks at the clock."""
+
+_SMALLEST = 1e-12
+"""The smallest step, as a share of the time to be simulated."""
+
+_REPLAN_AFTER = 1e-9
+
+
+@dataclass(frozen=True)
+class State:
+    """A state of a simulation: time, coordinates, velocities, states of elements, and work done so far.
+
+    >>> State(0.0, np.zeros(1), np.zeros(1), np.zeros(0), 0.0, 0.0).t
+    0.0
+    """
+
+    t: float
+    q: Array
+    v: Array
+    z: Array
+    work_in: float
+    work_dissipated: float
+
+
+class Simulation:
+    """A run that can be moved on step by step: read and write its state, clone it, pickle it.
+
+    >>> import whippletree as wt
+    >>> m = wt.Mechanism("pendulum")
+    >>> hinge = m.revolute("A", m.ground, m.body("rod", wt.rod(length=1.0, mass=1.0, axis="x")), axis="y")
+    >>> sim = Simulation(m.build(), method="rk4", step=1e-3)
+    >>> sim.step(0.5)
+    >>> round(sim.state.t, 9)
+    0.5
+    """
+
+    def __init__(
+        self,
+        system: System,
+        *,
+        q: Any = None,
+        v: Any = None,
+        z: Any = None,
+        t: float = 0.0,
+        tau: Any = None,
+        method: str = "dopri5",
+        step: float | None = None,
+        tolerance: float = 1e-8,
+        formulation: str = "auto",
+        parameters: Any = None,
+    ) -> None:
+        self.system = system
+        self.formulation = formulation
+        self.method = _method(method)
+        self.name = method
+        self.tolerance = _positive(tolerance, "tolerance")
+        self.adaptive = self.method is not None and self.method.adaptive
+        if step is None and not self.adaptive:
+            raise StateError(f'method "{method}" takes steps of a fixed size: give step= in seconds')
+        first = 1e-3 if step is None else _positive(step, "step")
+        self.parameters = system._given_parameters(parameters)
+        nv = system.nv
+        self._course_y = np.zeros(2 * nv + _nz(system) + 2)
+        self._times = np.array([system._time(t), first])
+        self._counts = np.zeros(4, dtype=np.int64)
+        self._options = np.zeros(4, dtype=np.int64)
+        self.tau = np.zeros(nv) if tau is None else np.array(system._efforts(tau))
+        self.replans: list[float] = []
+        self.singular: list[float] = []
+        self._machine: Machine | None = None
+        self._q = np.array(system.q0 if q is None else system._one_configuration(system._as_guess(q)))
+        self._course_y[nv : 2 * nv] = self._start_velocities(v)
+        self._course_y[2 * nv : 2 * nv + _nz(system)] = _start(system, z)
+        self._check_start()
+
+    # ------------------------------------------------------------------ the state
+
+    @property
+    def state(self) -> State:
+        """The present state; assign one to go on from there.
+
+        >>> from whippletree.simulate.simulation import _example
+        >>> sim = _example()
+        >>> before = sim.state
+        >>> sim.step(0.1)
+        >>> sim.state = before
+        >>> sim.state.t
+        0.0
+        """
+        nv, nz = self.system.nv, _nz(self.system)
+        y = self._course_y
+        z = y[2 * nv : 2 * nv + nz].copy()
+        return State(float(self._times[0]), self._q.copy(), y[nv : 2 * nv].copy(), z, float(y[-2]), float(y[-1]))
+
+    @state.setter
+    def state(self, state: State) -> None:
+        nv, nz = self.system.nv, _nz(self.system)
+        self._times[0] = state.t
+        self._q[:] = self.system._one_configuration(state.q)
+        self._course_y[nv : 2 * nv] = state.v
+        self._course_y[2 * nv : 2 * nv + nz] = state.z
+        self._course_y[-2:] = state.work_in, state.work_dissipated
+        self._options[3] = 0
+
+    @property
+    def steps(self) -> int:
+        """Steps taken."""
+        return int(self._counts[1])
+
+    @property
+    def refused(self) -> int:
+        """Steps refused."""
+        return int(self._counts[2])
+
+    @property
+    def evaluations(self) -> int:
+        """Evaluations of the accelerations."""
+        return int(self._counts[3])
+
+    def clone(self) -> Simulation:
+        """Return a simulation in the same state that goes its own way.
+
+        >>> from whippletree.simulate.simulation import _example
+        >>> sim = _example()
+        >>> other = sim.clone()
+        >>> sim.step(0.1)
+        >>> other.state.t
+        0.0
+        """
+        twin = object.__new__(Simulation)
+        twin.__setstate__(self.__getstate__())
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {k: v for k, v in self.__dict__.items() if k not in ("_machine", "method")}
+        for name in ("_course_y", "_times", "_counts", "_options", "_q", "tau"):
+            kept[name] = kept[name].copy()
+        return {**kept, "replans": list(self.replans), "singular": list(self.singular)}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.__dict__.update(kept)
+        self.method = _method(self.name)
+        self._machine = None
+
+    # ------------------------------------------------------------------ moving on
+
+    def step(self, duration: float | None = None, tau: Any = None) -> None:
+        """Move on by a duration in seconds (default: one step of the fixed size), with joint efforts `tau`.
+
+        >>> from whippletree.simulate.simulation import _example
+        >>> sim = _example()
+        >>> sim.step(0.25, tau=[0.1])
+        >>> sim.state.t
+        0.25
+        """
+        if tau is not None:
+            self.tau[:] = self.system._efforts(tau)
+        length = float(self._times[1]) if duration is None else _positive(duration, "duration")
+        self.run(np.array([self._times[0] + length]))
+
+    def run(self, until: Array, watch: Callable[[int], bool] | None = None) -> Array:
+        """Move on to the last of some times; return the states there as rows [q, v, z, work in, work dissipated].
+
+        `watch(n)` is told now and then how many outputs are made; if it returns True, the run stops, and only so many
+        rows are returned. If the run cannot go on, the error carries the rows made so far as `rows`.
+        """
+        # machine code comes late: it takes a moment to load
+        from whippletree.simulate.native import Course, Method, Status, advance
+
+        tableau = self.method
+        empty = np.zeros(0)
+        method = (
+            Method(np.zeros((0, 0)), empty, empty, empty, empty, np.zeros((0, 0)), 1)
+            if tableau is None
+            else Method(tableau.A, tableau.b, tableau.c, tableau.e, tableau.e3, tableau.dense, tableau.order)
+        )
+        rows = np.zeros((len(until), self.system.nq + self._course_y.size - self.system.nv))
+        self._counts[0] = 0
+        smallest = _SMALLEST * max(float(until[-1] - self._times[0]), 1e-9)
+        while True:
+            machine = self._wired()
+            self._options[0] = machine.closed
+            self._options[1] = machine.powers
+            buffers = machine.buffers()
+            buffers.q[:] = self._q
+            buffers.tau[:] = self.tau
+            if self._options[3]:
+                buffers.rates[: self._given.size] = self._given
+            course = Course(self._course_y, self._times, self._counts, self._scale, self._options)
+            status = advance(buffers, method, course, self.tolerance, smallest, until, rows, _CHUNK)
+            self._q[:] = buffers.q
+            if status == Status.DONE:
+                return rows
+            if watch is not None and watch(int(self._counts[0])):
+                return rows[: self._counts[0]]
+            if status != Status.PAUSED:
+                try:
+                    self._decide(status, Status)
+                except SimulationError as error:
+                    error.rows = rows[: self._counts[0]]
+                    raise
+
+    @property
+    def _scale(self) -> Array:
+        """What displacements are measured by: a radian, or the characteristic length."""
+        return self.system._engine.loops.numbers.column_scale
+
+    def _wired(self) -> Machine:
+        if self._machine is None:
+            self._machine = Machine(self.system, self.formulation, self.tau, self.parameters)
+        return self._machine
+
+    def _decide(self, status: int, kinds: Any) -> None:
+        """See what can be done about a run that has stopped."""
+        t = float(self._times[0])
+        if status == kinds.POOR:
+            self._plan_again(t)
+        elif status == kinds.UNTRUSTED:
+            self._across(t)
+        elif status == kinds.OPEN:
+            raise SimulationError(self._in_words("the loops could not be closed again after a step", t))
+        elif status == kinds.TOO_SMALL:
+            raise SimulationError(
+                self._in_words(
+                    "the step has become too small: the tolerance cannot be reached, or the motion blows up", t
+                )
+            )
+        else:
+            raise SimulationError(self._in_words("a number is not finite: the motion blows up", t))
+
+    def _plan_again(self, t: float) -> None:
+        """Choose rows and independent coordinates anew at the present state; if that is no better, go on as it is."""
+        loops = self.system._engine.loops
+        before = self.system._engine.equations.loop_plan.key("")
+        try:
+            plan = loops.planned(self._q, loops.conditions(t, self.parameters))
+        except (AssemblyError, DynamicsError):
+            plan = None
+        if plan is None or plan.key("") == before:
+            self._options[2] = 1
+            self.singular.append(t)
+            return
+        self.system._engine.use(plan)
+        self._machine = None
+        self.replans.append(t)
+
+    def _across(self, t: float) -> None:
+        """Take the accelerations at a singular position from the branch that the motion is on."""
+        if self._options[3]:
+            raise SimulationError(self._in_words("the mechanism is locked up in a singular position", t))
+        state = self.state
+        loops = self.system._engine.loops
+        inputs = {"q": state.q, "v": state.v, "tau": self.tau, "t": np.array([t]), "parameters": self.parameters}
+        try:
+            a = loops.accelerations(inputs)
+        except DynamicsError as error:
+            raise SimulationError(self._in_words(str(error), t)) from None
+        self._given = np.concatenate([a, np.zeros(_nz(self.system))])
+        self._options[3] = 1
+        self.singular.append(t)
+
+    def _in_words(self, what: str, t: float) -> str:
+        """Say what went wrong, when, and where it is worst."""
+        v = np.abs(self._course_y[self.system.nv : 2 * self.system.nv]) / self._scale
+        worst = self.system._states.velocity_label(int(v.argmax())) if v.size else "nothing"
+        fastest = f"; the fastest is the {worst}, at {v.max():.3g} /s" if v.size else ""
+        return f"at t = {t:.9g} s {what}{fastest}"
+
+    # ------------------------------------------------------------------ the start
+
+    def _start_velocities(self, v: Any) -> Array:
+        if v is None:
+            return self.system.v0
+        return self.system._motion(v, "v")[0]
+
+    def _check_start(self) -> None:
+        """Refuse a start that does not satisfy the closures."""
+        if self.system._closed:
+            state = self.state
+            self.system._engine.loops.check(state.q, state.v, state.t, self.parameters)
+
+
+def _nz(system: System) -> int:
+    """Return the number of states of elements."""
+    return int(np.size(getattr(system, "z0", ())))
+
+
+def _start(system: System, z: Any) -> Array:
+    """Return the states of elements to start from."""
+    described = np.asarray(getattr(system, "z0", np.zeros(0)), dtype=np.float64)
+    return described if z is None else as_array(z, system._engine.argument("z", described.size))
+
+
+def _method(name: Any) -> Tableau | None:
+    """Return a tableau, or None for semi-implicit Euler."""
+    if name == EULER:
+        return None
+    if not isinstance(name, str) or name not in METHODS:
+        raise StateError(f"there is no method {name!r}; choose one of {', '.join(METHOD_NAMES)}")
+    return METHODS[name]
+
+
+def _positive(value: Any, what: str) -> float:
+    """Return a positive number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not (np.isfinite(number) and number > 0):
+        raise StateError(f"{what}= must be a positive number, not {value!r}")
+    return number
+
+
+def wall_clock() -> float:
+    """Return seconds since some moment.
+
+    >>> wall_clock() <= wall_clock()
+    True
+    """
+    return time.perf_counter()
+
+
+def _example() -> Simulation:
+    """Return the simulation of the examples: a pendulum.
+
+    >>> _example().state.t
+    0.0
+    """
+    from whippletree.system.system import _pendulum
+
+    return Simulation(_pendulum(), method="rk4", step=1e-3)

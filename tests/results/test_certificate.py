@@ -1,0 +1,186 @@
+"""A certificate measures a run, and fails one that was tampered with."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import whippletree as wt
+from results.runs import changed, four_bar, pendulum, tumbling
+from whippletree.results import Certificate
+
+GOOD = Certificate(
+    closure_residual=1e-13,
+    velocity_residual=1e-12,
+    energy_start=10.0,
+    energy_end=11.0,
+    work_in=3.0,
+    work_dissipated=2.0,
+    energy_scale=20.0,
+    quaternion_error=1e-15,
+    steps=100,
+    refused=3,
+    evaluations=700,
+    replans=(0.5,),
+    singular=(0.25, 0.75),
+    wall_time=0.01,
+)
+
+
+@pytest.mark.parametrize("make", [pendulum, tumbling, four_bar])
+def test_an_honest_run_passes(make) -> None:  # type: ignore[no-untyped-def]
+    certificate = make().certify()
+    assert certificate.ok, certificate
+    assert certificate.problems == ()
+
+
+def test_a_joint_moved_out_of_its_loop_is_found() -> None:
+    run = four_bar()
+    q = np.array(run.q)
+    q[17, 2] += 1e-8
+    found = changed(run, q=q).certify()
+    assert not found.ok
+    assert 1e-9 < found.closure_residual < 1e-7
+    assert "closure residual" in found.problems[0]
+
+
+def test_a_velocity_that_opens_a_loop_is_found() -> None:
+    run = four_bar()
+    v = np.array(run.v)
+    v[40, 3] += 1e-6
+    found = changed(run, v=v).certify()
+    assert [problem.split(" is ")[0] for problem in found.problems] == ["the velocity residual"]
+
+
+def test_a_belt_that_moves_by_itself_is_no_error() -> None:
+    m = wt.Mechanism("belt", gravity=(0.0, 0.0, 0.0))
+    m.planar("table", m.ground, m.body("box", wt.box((0.1, 0.1, 0.1), mass=1.0)))
+    m.closure("belt", m.rate("table", 1) - 2.0)
+    t = np.linspace(0.0, 1.0, 4)
+    q = np.stack([0 * t, 2.0 * t, 0 * t], axis=1)
+    v = np.tile([0.0, 2.0, 0.0], (4, 1))
+    run = wt.results.Trajectory(m.build(), t, q, v)
+    assert run.certify().velocity_residual < 1e-14
+    assert changed(run, v=v * 1.5).certify().velocity_residual > 0.1
+
+
+def test_energy_from_nowhere_is_found() -> None:
+    run = pendulum()
+    v = np.array(run.v)
+    v[-1] *= 1 + 1e-5
+    found = changed(run, v=v).certify()
+    assert [problem.split(" is ")[0] for problem in found.problems] == ["the energy error"]
+    assert run.certify().energy_error == pytest.approx(0.0, abs=1e-8)
+
+
+def test_energy_that_comes_and_goes_is_found_where_work_is_recorded() -> None:
+    run = changed(pendulum(), work=np.zeros((26, 2)))
+    assert run.certify().ok
+    v = np.array(run.v)
+    v[13] *= 1 + 1e-4
+    tampered = changed(run, v=v).certify()
+    assert not tampered.ok
+    assert tampered.energy_drift > 10 * abs(tampered.energy_error)
+
+
+def test_work_balances_energy() -> None:
+    run = pendulum()
+    energy = run.energy().total
+    v = np.array(run.v) * np.linspace(1.0, 1.1, 26)[:, None]
+    pushed = changed(run, v=v)
+    gained = pushed.energy().total - energy[0]
+    work = np.stack([gained + 2.0 * run.t, 2.0 * run.t], axis=1)
+    found = changed(pushed, work=work).certify()
+    assert found.ok
+    assert found.work_in == pytest.approx(gained[-1] + 1.0)
+    assert found.work_dissipated == pytest.approx(1.0)
+    assert not changed(pushed, work=work * [1.0, 0.5]).certify().ok
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e-3])
+def test_a_quaternion_off_the_sphere_is_found(size: float) -> None:
+    run = tumbling()[:20]
+    q = np.array(run.q)
+    q[5, 7:11] *= 1 + size
+    found = changed(run, q=q).certify()
+    assert found.quaternion_error == pytest.approx(size, rel=1e-6)
+    assert any("quaternion" in problem for problem in found.problems)
+
+
+def test_what_is_not_known_is_not_ok() -> None:
+    problems = Certificate().problems
+    assert len(problems) == 4
+    assert all(problem.endswith("is not known") for problem in problems)
+    assert not Certificate().ok
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"closure_residual": 1.1e-10}, "the closure residual is 1.1e-10, more than 1e-10"),
+        ({"velocity_residual": 2e-8}, "the velocity residual is 2e-08"),
+        ({"quaternion_error": 2e-10}, "the quaternion error is 2e-10"),
+        ({"energy_end": 11.001}, "the energy error is 0.001, more than 2e-05"),
+        ({"energy_end": 10.999}, "the energy error is 0.001"),
+        ({"energy_drift": 0.01}, "the energy error is 0.01"),
+        ({"closure_residual": math.inf}, "the closure residual is inf"),
+        ({"closure_residual": math.nan}, "the closure residual is not known"),
+        ({"energy_scale": math.nan}, "the energy error is not known"),
+        ({"work_in": -1.0, "work_dissipated": -2.0}, "a damper gives energy"),
+        ({"stopped": "the crank is locked up"}, "ended before its time: the crank is locked up"),
+        ({"closure_tolerance": 1e-14}, "more than 1e-14"),
+        ({"energy_tolerance": 0.0, "energy_end": 11.0 + 1e-9}, "the energy error is 1e-09"),
+    ],
+)
+def test_each_limit_is_watched(change: dict[str, float], words: str) -> None:
+    assert GOOD.ok
+    bad = replace(GOOD, **change)  # type: ignore[arg-type]
+    assert not bad.ok
+    assert len(bad.problems) == 1
+    assert words in bad.problems[0]
+    assert "NOT ok" in str(bad)
+    assert bad.problems[0] in str(bad)
+
+
+def test_a_mechanism_at_rest_passes_in_spite_of_rounding() -> None:
+    at_rest = replace(GOOD, energy_start=1e6, energy_end=1e6 + 1e-9, work_in=0.0, work_dissipated=0.0, energy_scale=0.0)
+    assert at_rest.ok
+
+
+def test_the_table_says_everything() -> None:
+    text = str(GOOD)
+    for part in ("Certificate: ok", "1e-13", "100 taken, 3 refused, 700 evaluations", "2, at t = 0.25, 0.75 s"):
+        assert part in text
+    assert "..." in str(replace(GOOD, replans=tuple(range(10))))
+
+
+def test_it_goes_through_json_and_back() -> None:
+    assert Certificate.from_dict(json.loads(json.dumps(GOOD.as_dict()))) == GOOD
+    again = Certificate.from_dict(json.loads(json.dumps(Certificate().as_dict())))
+    assert math.isnan(again.energy_error)
+    assert again == Certificate()
+    assert again != GOOD
+    assert again != 3
+    assert hash(again) == hash(Certificate())
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([1], "made from a mapping"),
+        ({"closure_residul": 1.0}, 'no field "closure_residul"; did you mean "closure_residual"'),
+        ({"steps": 1.5}, '"steps" cannot be 1.5'),
+        ({"steps": "many"}, '"steps" cannot be'),
+        ({"steps": math.inf}, '"steps" cannot be'),
+        ({"replans": 3}, '"replans" cannot be 3'),
+        ({"wall_time": None}, '"wall_time" cannot be None'),
+        ({"stopped": 3}, '"stopped" cannot be 3'),
+    ],
+)
+def test_fields_that_cannot_be_are_refused(values, words: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(wt.StateError, match=words):
+        Certificate.from_dict(values)
