@@ -19,12 +19,14 @@ from whippletree.errors import (
     CacheError,
     CacheWarning,
     DynamicsError,
+    FileError,
     ModelError,
     StateError,
     TopologyError,
     WhippletreeError,
 )
 from whippletree.model import Mechanism
+from whippletree.model.io import Model, read, write
 from whippletree.spatial.placement import Placement
 from whippletree.system import Energy, Momentum, Reaction, Reactions, System
 
@@ -35,8 +37,10 @@ __all__ = [
     "CacheWarning",
     "DynamicsError",
     "Energy",
+    "FileError",
     "MassProperties",
     "Mechanism",
+    "Model",
     "ModelError",
     "Momentum",
     "Placement",
@@ -51,6 +55,8 @@ __all__ = [
     "cylinder",
     "point_mass",
     "point_masses",
+    "read",
     "rod",
     "sphere",
+    "write",
 ]

@@ -367,6 +367,10 @@ class Equations:
             touched[:] = False
         return {hinge.name: ~touched[6 * i : 6 * i + 6] for i, hinge in enumerate(self.looped.hinges)}
 
+    def stressed(self, rows: slice) -> bool:
+        """Whether a state of self-stress touches these rows."""
+        return bool(np.abs(self.stresses[rows]).max(initial=0.0) > 1e-9)
+
     def shared(self, reactions: Mapping[str, Array], length: float) -> float:
         """How far reactions are from the least ones: their part along states of self-stress, over their size."""
         given = np.concatenate([reactions[hinge.name] for hinge in self.looped.hinges]) * self.weights(length)

@@ -1,4 +1,4 @@
-"""The command line: `whippletree info`, `whippletree demo`, `whippletree cache clear`."""
+"""The command line: `whippletree check`, `run`, `plot`, `convert`, `info`, `demo` and `cache clear`."""
 
 from whippletree.cli.command import main
 

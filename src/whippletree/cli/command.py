@@ -5,19 +5,22 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from whippletree._version import __version__
+from whippletree.cli import check, convert, plot, run
 from whippletree.cli.cache import clear
 from whippletree.cli.demo import demo
 from whippletree.cli.info import info
-from whippletree.errors import CacheWarning, WhippletreeError
+from whippletree.cli.said import in_one_line
+from whippletree.errors import AssemblyWarning, CacheWarning, WhippletreeError
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code: 0, or 2 after an error of the package, told in one line.
+    """Run the command and return its exit code: 0; 1 if what was looked at will not do; 2 after an error of ours,
+    told in one line.
 
     >>> code = main([])  # doctest: +ELLIPSIS
     usage: whippletree ...
@@ -29,13 +32,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     with warnings.catch_warnings():
         warnings.simplefilter("always", CacheWarning)
+        warnings.simplefilter("always", AssemblyWarning)
         warnings.showwarning = _tell  # type: ignore[assignment]
         try:
-            chosen.run()
+            code: int = chosen.run(chosen)
         except WhippletreeError as error:
-            print(f"whippletree: {' '.join(str(error).split())}", file=sys.stderr)
+            print(f"whippletree: {in_one_line(error)}", file=sys.stderr)
             return 2
-    return 0
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -45,16 +49,28 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"whippletree {__version__}")
     parser.set_defaults(run=None)
     words = parser.add_subparsers(title="commands", metavar="command")
-    for word, run, what in (
+    for command in (check, run, plot, convert):
+        command.add(words)
+    for word, show, what in (
         ("info", info, "versions, processor and the cache of compiled code"),
         ("demo", demo, "a seven-joint arm, from its description to machine code"),
     ):
-        words.add_parser(word, help=what, description=f"Show {what}.").set_defaults(run=run)
+        words.add_parser(word, help=what, description=f"Show {what}.").set_defaults(run=_plain(show))
     cache = words.add_parser("cache", help="the cache of compiled code", description="The cache of compiled code.")
     actions = cache.add_subparsers(title="actions", metavar="action", required=True)
     what = "remove all compiled code; it is made again when needed"
-    actions.add_parser("clear", help=what, description=f"{what.capitalize()}.").set_defaults(run=clear)
+    actions.add_parser("clear", help=what, description=f"{what.capitalize()}.").set_defaults(run=_plain(clear))
     return parser
+
+
+def _plain(do: Callable[[], None]) -> Callable[[argparse.Namespace], int]:
+    """Return a command that takes no arguments and succeeds unless it raises."""
+
+    def run(_: argparse.Namespace) -> int:
+        do()
+        return 0
+
+    return run
 
 
 def _tell(message: Warning | str, *_: object) -> None:

@@ -33,6 +33,9 @@ class Machine:
             "t": np.zeros(1),
             "tau": np.array(tau, dtype=np.float64),
             "here": np.zeros(nq),
+            "base": np.zeros(nq),
+            "spare_q": np.zeros(nq),
+            "spare_v": np.zeros(nv),
             "displaced": np.zeros(nq + nv),
             "parameters": engine.loops.parameters if parameters is None else np.array(parameters),
             "a": np.zeros(nv),
@@ -83,5 +86,8 @@ class Machine:
             a["displaced"],
             a["rates"],
             a["projected"],
+            a["base"],
+            a["spare_q"],
+            a["spare_v"],
             self.quaternions,
         )

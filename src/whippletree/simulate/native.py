@@ -42,6 +42,8 @@ _DONE, _PAUSED, _UNTRUSTED, _POOR, _OPEN, _TOO_SMALL, _NOT_FINITE = range(7)
 _NUMBERS = 6
 _DISPLACE, _RATES, _PROJECT = 0, 1, 2
 _CLOSE_ENOUGH = 1e-14  # square of a gap that one more Newton step takes to rounding
+_TIGHT = 1e-28  # near a singular position it takes more steps
+_CLOSED = 1e-20  # square of a gap that counts as closed if it cannot be made smaller
 _ITERATIONS = 12
 _RELAXED = 1e-9  # the tolerance across a singular position, unless that of the run is larger
 
@@ -60,6 +62,9 @@ class Buffers(NamedTuple):
     displaced: Array
     rates: Array
     projected: Array
+    base: Array  # q at the beginning of the step
+    spare_q: Array
+    spare_v: Array
     quaternions: Any  # (n,) int64: where unit quaternions begin in q
 
 
@@ -82,7 +87,7 @@ class Course(NamedTuple):
     times: Array  # t, step
     counts: Any  # int64: outputs made, steps, refused, evaluations
     scale: Array  # (nv,) what displacements are measured by
-    options: Any  # int64: loops, powers from the kernel, ignore poor choices, first rates are given
+    options: Any  # int64: loops, powers from the kernel, ignore poor choices, first rates are given, close stages
 
 
 @intrinsic
@@ -127,10 +132,66 @@ def _place(b: Any, y: Any, nv: int, du: Any) -> None:
 
 
 @njit(cache=True)
+def _normalize(b: Any, q: Any, at: int) -> None:
+    """Take out of quaternions what rounding has put in."""
+    for n in range(b.quaternions.size):
+        start = at + b.quaternions[n]
+        square = 0.0
+        for i in range(start, start + 4):
+            square += q[i] * q[i]
+        for i in range(start, start + 4):
+            q[i] /= np.sqrt(square)
+
+
+@njit(cache=True)
+def _closed(b: Any, t: float, q: Any, at_q: int, v: Any, at_v: int, enough: float) -> bool:
+    """Bring a state back onto the closures, in place; tell whether that was possible."""
+    nq, nv = b.q.size, b.v.size
+    b.t[0] = t
+    before = np.inf
+    for _ in range(_ITERATIONS):
+        _copy(b.here, 0, q, at_q, nq)
+        _copy(b.v, 0, v, at_v, nv)
+        _call(b.wires[_PROJECT])  # type: ignore[call-arg]
+        gap, slip = b.projected[2 * nv], b.projected[2 * nv + 1]
+        if not np.isfinite(gap + slip):
+            return False
+        _copy(v, at_v, b.projected, nv, nv)
+        if b.quaternions.size:
+            _copy(b.q, 0, q, at_q, nq)
+            _copy(b.u, 0, b.projected, 0, nv)
+            _call(b.wires[_DISPLACE])  # type: ignore[call-arg]
+            _copy(q, at_q, b.displaced, 0, nq)
+            _normalize(b, q, at_q)
+        else:
+            for i in range(nv):
+                q[at_q + i] += b.projected[i]
+        speed = 1.0
+        for i in range(nv):
+            speed += v[at_v + i] * v[at_v + i]
+        if gap <= enough and slip <= enough * speed:
+            return True
+        if gap > 16 * before:
+            return bool(before < _CLOSED)
+        before = gap
+    return bool(before < _CLOSED)
+
+
+@njit(cache=True)
 def _evaluate(b: Any, t: float, y: Any, k: Any, options: Any) -> int:
     """Evaluate the derivatives of y into k; say whether they are to be trusted."""
     nv, nz = b.v.size, b.z.size
     _place(b, y, nv, k)
+    if options[4]:
+        # near a singular position what is off the closures by little is far off in its acceleration
+        _copy(b.spare_q, 0, b.here, 0, b.q.size)
+        _copy(b.spare_v, 0, b.v, 0, nv)
+        closed = _closed(b, t, b.spare_q, 0, b.spare_v, 0, _TIGHT)
+        _copy(b.q, 0, b.base, 0, b.q.size)
+        if not closed:
+            return _UNTRUSTED
+        _copy(b.here, 0, b.spare_q, 0, b.q.size)
+        _copy(b.v, 0, b.spare_v, 0, nv)
     b.t[0] = t
     for i in range(nz):
         b.z[i] = y[2 * nv + i]
@@ -181,8 +242,9 @@ def _stages(
             for j in range(i):
                 total += method.A[i, j] * k[j, n]
             stage[n] = y[n] + h * total
-        if _evaluate(b, t + method.c[i] * h, stage, k[i], options) == _UNTRUSTED:
-            return _UNTRUSTED
+        status = _evaluate(b, t + method.c[i] * h, stage, k[i], options)
+        if status == _UNTRUSTED or (status == _POOR and not options[4]):
+            return int(status)
     return _DONE
 
 
@@ -212,54 +274,8 @@ def _error(method: Any, h: float, y: Any, new: Any, k: Any, scale: Any, toleranc
 
 
 @njit(cache=True)
-def _normalize(b: Any, q: Any, at: int) -> None:
-    """Take out of quaternions what rounding has put in."""
-    for n in range(b.quaternions.size):
-        start = at + b.quaternions[n]
-        square = 0.0
-        for i in range(start, start + 4):
-            square += q[i] * q[i]
-        for i in range(start, start + 4):
-            q[i] /= np.sqrt(square)
-
-
-@njit(cache=True)
-def _closed(b: Any, t: float, q: Any, at_q: int, v: Any, at_v: int) -> bool:
-    """Bring a state back onto the closures, in place; tell whether that was possible."""
-    nq, nv = b.q.size, b.v.size
-    b.t[0] = t
-    before = np.inf
-    for _ in range(_ITERATIONS):
-        _copy(b.here, 0, q, at_q, nq)
-        _copy(b.v, 0, v, at_v, nv)
-        _call(b.wires[_PROJECT])  # type: ignore[call-arg]
-        gap, slip = b.projected[2 * nv], b.projected[2 * nv + 1]
-        if not np.isfinite(gap + slip):
-            return False
-        _copy(v, at_v, b.projected, nv, nv)
-        if b.quaternions.size:
-            _copy(b.q, 0, q, at_q, nq)
-            _copy(b.u, 0, b.projected, 0, nv)
-            _call(b.wires[_DISPLACE])  # type: ignore[call-arg]
-            _copy(q, at_q, b.displaced, 0, nq)
-            _normalize(b, q, at_q)
-        else:
-            for i in range(nv):
-                q[at_q + i] += b.projected[i]
-        speed = 1.0
-        for i in range(nv):
-            speed += v[at_v + i] * v[at_v + i]
-        if gap <= _CLOSE_ENOUGH and slip <= _CLOSE_ENOUGH * speed:
-            return True
-        if gap > 16 * before:
-            return False
-        before = gap
-    return False
-
-
-@njit(cache=True)
 def _output(
-    b: Any, method: Any, t: float, h: float, share: float, q: Any, y: Any, k: Any, loops: int, row: Any
+    b: Any, method: Any, t: float, h: float, share: float, q: Any, y: Any, k: Any, close: int, row: Any
 ) -> bool:
     """Write the state at a share of a step into a row [q, v, z, work]."""
     nv = b.v.size
@@ -278,8 +294,8 @@ def _output(
     _copy(row, 0, b.here, 0, nq)
     _normalize(b, row, 0)
     _copy(row, nq, here, nv, y.size - nv)
-    if loops:
-        return bool(_closed(b, t + share * h, row, 0, row, nq))
+    if close:
+        return bool(_closed(b, t + share * h, row, 0, row, nq, _TIGHT))
     return True
 
 
@@ -325,11 +341,13 @@ def advance(
         if t + h > last - 1e-9 * h:
             h = last - t
         _copy(b.q, 0, q, 0, nq)
+        _copy(b.base, 0, q, 0, nq)
         first = _first(b, t, y, k[0], options)
         counts[3] += 1
         if first == _UNTRUSTED or (first == _POOR and not options[2]):
             status = first
             break
+        options[4] = int(first == _POOR)
         if first == _DONE:
             options[2] = 0
             good_step = max(h, 0.5 * good_step)
@@ -352,14 +370,31 @@ def advance(
                     for j in range(method.b.size):
                         total += method.b[j] * k[j, n]
                     new[n] = y[n] + h * total
+            if good == _POOR:
+                options[4] = 1  # a stage is near a singular position: again, with stages on the closures
+                continue
             share = 0.85  # if a stage came too near to a singular position: pass it at another distance
             if good == _DONE:
                 if not adaptive:
                     break
                 share = _error(method, h, y, new, k, course.scale, tolerance)
                 if share <= relaxed:
-                    break
-                share = max(0.2, 0.9 * share ** (-1.0 / method.order)) if np.isfinite(share) else 0.2
+                    if until[counts[0]] >= t + h * (1.0 - 1e-12) or method.dense.shape[0] <= method.b.size:
+                        break
+                    # an output lies within the step: the further stages of the dense output are needed
+                    _copy(b.q, 0, q, 0, nq)
+                    counts[3] += method.dense.shape[0] - method.b.size
+                    good = _stages(b, method, method.b.size, method.dense.shape[0], t, h, y, k, stage, options)
+                    if good == _DONE:
+                        break
+                    if good == _POOR:
+                        options[4] = 1
+                        continue
+                    share = 0.85
+                elif np.isfinite(share):
+                    share = max(0.2, 0.9 * share ** (-1.0 / method.order))
+                else:
+                    share = 0.2
             counts[2] += 1
             shrunk += 1
             h = max(h * share, min(floor, 0.9 * h))
@@ -387,7 +422,7 @@ def advance(
         _place(b, new, nv, unused)
         _copy(moved, 0, b.here, 0, nq)
         _normalize(b, moved, 0)
-        if options[0] and not _closed(b, end, moved, 0, new, nv):
+        if options[0] and not _closed(b, end, moved, 0, new, nv, _TIGHT if options[4] else _CLOSE_ENOUGH):
             if adaptive and h > 100 * smallest:
                 times[1] = 0.25 * h
                 counts[2] += 1
@@ -395,15 +430,9 @@ def advance(
                 continue
             status = _OPEN
             break
-        more = method.b.size
         while counts[0] < until.size and until[counts[0]] <= end:
             theta = (until[counts[0]] - t) / h
             row = rows[counts[0]]
-            if theta < 1.0 - 1e-12 and more < method.dense.shape[0]:
-                _copy(b.q, 0, q, 0, nq)
-                _stages(b, method, more, method.dense.shape[0], t, h, y, k, stage, options)
-                counts[3] += method.dense.shape[0] - more
-                more = method.dense.shape[0]
             if theta >= 1.0 - 1e-12:
                 _copy(row, 0, moved, 0, nq)
                 _copy(row, nq, new, nv, y.size - nv)

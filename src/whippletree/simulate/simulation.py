@@ -33,8 +33,6 @@ _CHUNK = 20_000
 _SMALLEST = 1e-12
 """The smallest step, as a share of the time to be simulated."""
 
-_REPLAN_AFTER = 1e-9
-
 
 @dataclass(frozen=True)
 class State:
@@ -93,7 +91,7 @@ class Simulation:
         self._course_y = np.zeros(2 * nv + _nz(system) + 2)
         self._times = np.array([system._time(t), first])
         self._counts = np.zeros(4, dtype=np.int64)
-        self._options = np.zeros(4, dtype=np.int64)
+        self._options = np.zeros(5, dtype=np.int64)
         self.tau = np.zeros(nv) if tau is None else np.array(system._efforts(tau))
         self.replans: list[float] = []
         self.singular: list[float] = []
@@ -261,12 +259,11 @@ class Simulation:
     def _plan_again(self, t: float) -> None:
         """Choose rows and independent coordinates anew at the present state; if that is no better, go on as it is."""
         loops = self.system._engine.loops
-        before = self.system._engine.equations.loop_plan.key("")
         try:
-            plan = loops.planned(self._q, loops.conditions(t, self.parameters))
+            plan = loops.better(self._q, loops.conditions(t, self.parameters))
         except (AssemblyError, DynamicsError):
             plan = None
-        if plan is None or plan.key("") == before:
+        if plan is None:
             self._options[2] = 1
             self.singular.append(t)
             return

@@ -32,7 +32,9 @@ SMALLEST_PIVOT = 1e-14
 
 _DYNAMIC = frozenset({"forward_dynamics", "driving_forces", "reactions", "closure_efforts"})
 _OPTIONAL = frozenset({"tau", "a", "t", "z"})
-_WITHOUT_FREEDOMS = frozenset({"pose", "center_of_mass", "energy", "reactions", "self_stresses", "state_rates", "powers"})
+_WITHOUT_FREEDOMS = frozenset(
+    {"pose", "center_of_mass", "energy", "reactions", "self_stresses", "state_rates", "powers"}
+)
 
 _FRAMED = frozenset({"pose", "velocity", "acceleration", "jacobian"})
 

@@ -48,7 +48,7 @@ CONSISTENT = 1e-6
 WATCHED = 1e-8
 """The share of a pivot's size where the plan was made below which a solution is not trusted."""
 
-NEAR = 1e-3
+NEAR = 5e-4
 """The share of a pivot's size below which a time loop does not use a solution."""
 
 POOR = 3e-2

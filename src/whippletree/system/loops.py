@@ -71,9 +71,24 @@ class Loops:
         self._decided_at = (self.equations.loops.q, where)
         return self.mobility
 
-    def planned(self, q: Array, where: Conditions) -> LoopPlan:
-        """Return the plan that would be made at a configuration."""
-        return self._plan(q, where)[0]
+    def better(self, q: Array, where: Conditions) -> LoopPlan | None:
+        """Return a plan made at a configuration, if it is clearly better there than the present one."""
+        present = self.equations.loop_plan
+        plan = self._plan(q, where)[0]
+        same = (plan.keep, plan.choice) == (present.keep, present.choice)
+        if same or self._quality(plan, q, where) < 3 * self._quality(present, q, where):
+            return None
+        return plan
+
+    def _quality(self, plan: LoopPlan, q: Array, where: Conditions) -> float:
+        """Return the smallest singular value of what a plan eliminates at a configuration, scaled."""
+        rows, start = [], 0
+        for fastening, keep in zip(self.equations.fastenings().all, plan.keep, strict=True):
+            rows += [start + r for r in keep]
+            start += fastening.closure.n_rows
+        dependent = [column for _, column in plan.choice.pivots]
+        C = self.numbers.tree_rows(q, *where)[np.ix_(rows, dependent)] * self.numbers.column_scale[dependent]
+        return float(np.linalg.svd(C, compute_uv=False).min(initial=np.inf))
 
     def _plan(self, q: Array, where: Conditions) -> tuple[LoopPlan, Mobility]:
         decision, mobility = self._analysed(q, where)

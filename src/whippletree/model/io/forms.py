@@ -12,7 +12,7 @@ from typing import Any
 
 from whippletree.model.io import values
 from whippletree.model.io.nodes import MapNode, Mark, Node
-from whippletree.model.io.scopes import Unfit
+from whippletree.model.io.scopes import UnfitError
 from whippletree.model.io.values import Context, Reader
 from whippletree.model.names import suggestion
 
@@ -173,12 +173,12 @@ def form_of(node: MapNode, forms: Mapping[str, Form], mark: Mark) -> str:
         return fitting[0]
     if heads:
         both = " and ".join(f'"{head}"' for head in heads[:2])
-        raise Unfit(node.keys[heads[1]], f"it is given as {both}: an element is one thing")
+        raise UnfitError(node.keys[heads[1]], f"it is given as {both}: an element is one thing")
     keys = {key for form in forms.values() for key in form.keys}
     for key in node.items:
         if key not in keys:
-            raise Unfit(node.keys[key], f"there is no type {suggestion(key, forms)}")
-    raise Unfit(mark, f"say what it is: give one of the keys {', '.join(forms)}")
+            raise UnfitError(node.keys[key], f"there is no type {suggestion(key, forms)}")
+    raise UnfitError(mark, f"say what it is: give one of the keys {', '.join(forms)}")
 
 
 def arguments(
@@ -191,11 +191,11 @@ def arguments(
         if key == head:
             continue
         if key not in known:
-            raise Unfit(node.keys[key], f"there is no key {suggestion(key, known)}")
+            raise UnfitError(node.keys[key], f"there is no key {suggestion(key, known)}")
         found[key] = known[key](context, item, key)
     for key in needs:
         if key not in found:
-            raise Unfit(node.mark, f'the key "{key}" is missing')
+            raise UnfitError(node.mark, f'the key "{key}" is missing')
     return found
 
 

@@ -334,7 +334,8 @@ class _at:  # noqa: N801 - reads as a statement: with _at(piece)
 def _combined(sign: Token, a: Scalar, b: Scalar) -> Scalar:
     """Return a sum, difference, product, quotient or power."""
     if not isinstance(a, float) or not isinstance(b, float):
-        return _OPERATIONS[sign.kind](a, b)
+        combined: ca.SX = _OPERATIONS[sign.kind](a, b)
+        return combined
     plain = math.pow if sign.kind == "**" else _OPERATIONS[sign.kind]
     return _finite(sign, lambda: plain(a, b))
 

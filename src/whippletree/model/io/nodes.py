@@ -21,9 +21,14 @@ MAX_CHARACTERS = 1_000_000
 MAX_NODES = 100_000
 MAX_DEPTH = 24
 
+_HINT = "; within brackets, an expression that has brackets, commas or quotes itself must stand in quotes"
+
 _NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
-_WORDS = {"": None, "~": None, "null": None, "Null": None, "NULL": None}
-_WORDS |= dict.fromkeys(("true", "True", "TRUE"), True) | dict.fromkeys(("false", "False", "FALSE"), False)
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
 
 
 @dataclass(frozen=True)
@@ -180,7 +185,8 @@ class _Composer:
             mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
             problem = getattr(error, "problem", None) or getattr(error, "context", None) or str(error)
             where = _mark(mark) if mark is not None else self._unreadable(error)
-            raise self._source.error(where, f"this is not YAML: {' '.join(str(problem).split())}") from None
+            hint = _HINT if re.search("expected ',' or '[]}]'", str(problem)) else ""
+            raise self._source.error(where, f"this is not YAML: {' '.join(str(problem).split())}{hint}") from None
         except FileError:
             raise
         except Exception as error:  # whatever else a parser of foreign text stumbles over

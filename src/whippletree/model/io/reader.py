@@ -29,13 +29,13 @@ from whippletree.model.io.forms import (
 )
 from whippletree.model.io.model import Model
 from whippletree.model.io.nodes import MAX_CHARACTERS, Leaf, ListNode, MapNode, Mark, Node, Source, read_tree, words_for
-from whippletree.model.io.scopes import Names, Unfit
+from whippletree.model.io.scopes import Names, UnfitError
 from whippletree.model.io.values import Context, Reader
 from whippletree.model.mechanism import Mechanism
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.scalars import shown
 
-__all__ = ["FORMAT", "read", "read_file", "read_text"]
+__all__ = ["FORMAT", "from_file", "from_text"]
 
 FORMAT = 1
 """The version of the format."""
@@ -58,23 +58,8 @@ SECTIONS = (
 _SIDES = {"parent": 0, "child": 1, "first": 0, "second": 1, "place": 0, "joint": 0}
 
 
-def read(source: str | os.PathLike[str]) -> Model:
-    """Read a model: from a file, or from text, which has more than one line.
-
-    >>> model = read("name: free fall\\nbodies: {stone: {mass: 1}}\\njoints: {fall: {free: [ground, stone]}}")
-    >>> model.build().nv
-    6
-    """
-    if isinstance(source, str) and "\n" in source:
-        return read_text(source)
-    return read_file(source)
-
-
-def read_file(path: str | os.PathLike[str]) -> Model:
-    """Read a model from a file.
-
-    Whatever is wrong with it is a `FileError` that begins with file, line and column.
-    """
+def from_file(path: str | os.PathLike[str]) -> Model:
+    """Read a model from a file."""
     try:
         place = Path(os.fspath(path))
         with place.open("rb") as file:
@@ -86,10 +71,10 @@ def read_file(path: str | os.PathLike[str]) -> Model:
     return _model(Source(str(place), _decoded(data, str(place))))
 
 
-def read_text(text: str, name: str = "<text>") -> Model:
+def from_text(text: str, name: str = "<text>") -> Model:
     """Read a model from text; `name` is what messages call it.
 
-    >>> read_text("name: empty").mechanism.name
+    >>> from_text("name: empty").mechanism.name
     'empty'
     """
     if not isinstance(text, str):
@@ -114,9 +99,11 @@ def _model(source: Source) -> Model:
     root = read_tree(source)
     try:
         if not isinstance(root, MapNode):
-            raise Unfit(root.mark, f"a model is a mapping with the keys name, bodies, joints, but is {words_for(root)}")
+            raise UnfitError(
+                root.mark, f"a model is a mapping with the keys name, bodies, joints, but is {words_for(root)}"
+            )
         return _Reading(source, root).model()
-    except Unfit as error:
+    except UnfitError as error:
         raise source.error(error.mark, str(error)) from error.__cause__
 
 
@@ -127,7 +114,7 @@ class _Reading:
         self._source, self._root = source, root
         for key in root.items:
             if key not in SECTIONS:
-                raise Unfit(root.keys[key], f"there is no key {suggestion(key, SECTIONS)}")
+                raise UnfitError(root.keys[key], f"there is no key {suggestion(key, SECTIONS)}")
         self._version()
         self._mechanism = self._named()
         self._context = Context(self._mechanism, self._names())
@@ -158,14 +145,14 @@ class _Reading:
             return
         version = node.value if isinstance(node, Leaf) else None
         if version != FORMAT or isinstance(version, bool):
-            raise Unfit(
+            raise UnfitError(
                 node.mark, f"this is written for version {_text(node)} of the format, and this package reads {FORMAT}"
             )
 
     def _named(self) -> Mechanism:
         node = self._root.items.get("name")
         if node is None:
-            raise Unfit(self._root.mark, 'the key "name" is missing: give the mechanism a name')
+            raise UnfitError(self._root.mark, 'the key "name" is missing: give the mechanism a name')
         name = values.text(node, "name")
         with values.blamed(node):
             return Mechanism(name)
@@ -197,7 +184,7 @@ class _Reading:
             elif isinstance(node, MapNode):
                 yield name, node
             else:
-                raise Unfit(node.mark, f"{key}: {quoted(name)} must be a mapping, but is {words_for(node)}")
+                raise UnfitError(node.mark, f"{key}: {quoted(name)} must be a mapping, but is {words_for(node)}")
 
     def _calls(self, key: str, kind: str, forms: Mapping[str, Form]) -> None:
         """Make the call that each element of a section stands for."""
@@ -221,7 +208,7 @@ class _Reading:
         found = []
         for name, node in self._section("states"):
             with self._element("state", name, node):
-                values.known_keys(node, ("value", "rate"), "it")
+                values.known_keys(node, ("value", "rate"), "")
                 value = node.items.get("value")
                 given = () if value is None else (values.fixed_number(self._context, value, "value"),)
                 self._mechanism.state(name, *given)
@@ -240,8 +227,8 @@ class _Reading:
             return {}
         try:
             return arguments(self._context, _mapping(node, key), {}, readers)
-        except Unfit as error:
-            raise Unfit(error.mark, f"{key}: {error}") from None
+        except UnfitError as error:
+            raise UnfitError(error.mark, f"{key}: {error}") from None
 
     @contextmanager
     def _element(self, kind: str, name: str, node: MapNode) -> Iterator[None]:
@@ -249,7 +236,7 @@ class _Reading:
         prefix = f"{kind} {quoted(name)}: "
         try:
             yield
-        except Unfit as error:
+        except UnfitError as error:
             raise self._source.error(error.mark, f"{prefix}{error}") from error.__cause__
         except ModelError as error:
             message = str(error).removeprefix(prefix)
@@ -263,13 +250,15 @@ _LOOSE: dict[str, Reader] = {"mass": values.number, "com": values.vector, "inert
 def _properties(context: Context, node: Node) -> MassProperties:
     """Read mass properties: a shape, a sum, or mass, com and inertia; and where it is moved to."""
     if not isinstance(node, MapNode):
-        raise Unfit(node.mark, f"mass properties must be a mapping, but are {words_for(node)}")
+        raise UnfitError(node.mark, f"mass properties must be a mapping, but are {words_for(node)}")
     kinds = [key for key in node.items if key in (*SHAPES, "point_masses", "sum")]
     loose = [key for key in node.items if key in _LOOSE]
     if len(kinds) > 1 or (kinds and loose):
         first, second = [*kinds, *loose][:2]
-        raise Unfit(node.keys[second], f'give either "{first}" or "{second}"; several shapes together make a "sum"')
-    values.known_keys(node, (*SHAPES, "point_masses", "sum", *_LOOSE, "moved"), "it")
+        raise UnfitError(
+            node.keys[second], f'give either "{first}" or "{second}"; several shapes together make a "sum"'
+        )
+    values.known_keys(node, (*SHAPES, "point_masses", "sum", *_LOOSE, "moved"), "")
     with values.blamed(node):
         found = _shape(context, node, kinds[0]) if kinds else _mass_properties(context, node)
         if "moved" not in node.items:
@@ -289,10 +278,10 @@ def _shape(context: Context, node: MapNode, kind: str) -> MassProperties:
         made: MassProperties = getattr(shapes, kind)(**_keys(context, own, kind, needs, may))
         return made
     if not isinstance(own, ListNode):
-        raise Unfit(own.mark, f"{kind} must be a list, but is {words_for(own)}")
+        raise UnfitError(own.mark, f"{kind} must be a list, but is {words_for(own)}")
     if kind == "sum":
         if not own.items:
-            raise Unfit(own.mark, "a sum must have parts")
+            raise UnfitError(own.mark, "a sum must have parts")
         return functools.reduce(operator.add, [_properties(context, item) for item in own.items])
     needs, may = SHAPES["point_mass"]
     masses = [_keys(context, item, f"{kind}[{k}]", needs, may) for k, item in enumerate(own.items)]
@@ -305,16 +294,16 @@ def _keys(
     """Read the keys of a mapping inside an element."""
     try:
         return arguments(context, _mapping(node, what), needs, may)
-    except Unfit as error:
+    except UnfitError as error:
         message = str(error)
-        raise Unfit(
+        raise UnfitError(
             error.mark, message if message.startswith(f"{what} ") else f"{what}: {message}"
         ) from error.__cause__
 
 
 def _mapping(node: Node, what: str) -> MapNode:
     if not isinstance(node, MapNode):
-        raise Unfit(node.mark, f"{what} must be a mapping, but is {words_for(node)}")
+        raise UnfitError(node.mark, f"{what} must be a mapping, but is {words_for(node)}")
     return node
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
 
 import casadi as ca
 
+from whippletree.errors import ModelError
 from whippletree.model.io.grammar import (
     CONSTANTS,
     FUNCTIONS,
@@ -24,7 +25,7 @@ from whippletree.model.mechanism import Mechanism
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.scalars import Scalar
 
-__all__ = ["RESERVED", "LawScope", "Names", "NumberScope", "Unfit"]
+__all__ = ["RESERVED", "LawScope", "Names", "NumberScope", "UnfitError"]
 
 TIME = "t"
 LENGTHS = ("elongation", "elongation_rate")
@@ -34,7 +35,7 @@ RESERVED = frozenset({*CONSTANTS, *FUNCTIONS, *LAW_FUNCTIONS, *LENGTHS, TIME, PA
 """Names that stand for something already."""
 
 
-class Unfit(Exception):
+class UnfitError(Exception):
     """Something in the file will not do; caught where the name of the element is known."""
 
     def __init__(self, mark: Mark | None, message: str) -> None:
@@ -86,12 +87,12 @@ class Names:
     def _enter(self, kind: str, name: str, node: Node, mark: Mark | None) -> None:
         if not isinstance(node, Leaf) or node.value is None or isinstance(node.value, bool):
             wanted = "must be a number or an expression"
-            raise Unfit(node.mark, f"{kind} {quoted(name)}: this {wanted}, but is {words_for(node)}")
+            raise UnfitError(node.mark, f"{kind} {quoted(name)}: this {wanted}, but is {words_for(node)}")
         if name in self._entries:
-            raise Unfit(mark, f"{kind} {quoted(name)}: the name is taken by a parameter: choose another")
+            raise UnfitError(mark, f"{kind} {quoted(name)}: the name is taken by a parameter: choose another")
         if kind == "definition" and (not name.isidentifier() or name in RESERVED):
             why = "it stands for something else already" if name in RESERVED else "it is not one word of letters"
-            raise Unfit(mark, f"{kind} {quoted(name)}: the name cannot be used in expressions, since {why}")
+            raise UnfitError(mark, f"{kind} {quoted(name)}: the name cannot be used in expressions, since {why}")
         self._entries[name] = Entry(node, kind, *self._uses(kind, name, node))
 
     def _uses(self, kind: str, name: str, leaf: Leaf) -> tuple[tuple[str, ...], bool]:
@@ -128,7 +129,7 @@ class Names:
                 continue
             if entry.law or any(need in self._laws for need in entry.needs):
                 if entry.kind == "parameter":
-                    raise Unfit(
+                    raise UnfitError(
                         entry.leaf.mark,
                         f"parameter {quoted(name)}: a parameter does not depend on time, coordinates or places: "
                         "put it under definitions",
@@ -146,7 +147,9 @@ class Names:
             circle: list[str] = error.args[1][::-1]
             first = self._entries[circle[0]]
             chain = " needs ".join(quoted(name) for name in circle[:8])
-            raise Unfit(first.leaf.mark, f"{first.kind} {quoted(circle[0])} is defined by itself: {chain}") from None
+            raise UnfitError(
+                first.leaf.mark, f"{first.kind} {quoted(circle[0])} is defined by itself: {chain}"
+            ) from None
 
     def _compute(self, name: str, scope: Scope) -> Scalar:
         entry = self._entries[name]
@@ -200,33 +203,48 @@ class LawScope:
 
     def __init__(self, names: Names, mechanism: Mechanism, *, of_length: bool = False) -> None:
         self._names, self._numbers, self._mechanism = names, NumberScope(names), mechanism
-        self._own: Mapping[str, Callable[[], ca.SX]] = {TIME: lambda: mechanism.time}
+        self._own: dict[str, ca.SX] = {TIME: mechanism.time}
         if of_length:
-            self._own = {**self._own, **{name: (lambda name=name: getattr(mechanism, name)) for name in LENGTHS}}
+            self._own |= {name: getattr(mechanism, name) for name in LENGTHS}
 
     def name(self, name: str) -> Scalar:
         """Return time, a spring's elongation, or what any other name stands for."""
         if name in self._own:
             _unambiguous(name, self._names)
-            return self._own[name]()
+            return self._own[name]
         if name in LENGTHS and name not in self._names.known:
             raise GrammarError(f"{quoted(name)} is a spring's own: it belongs in the law of a spring")
         if self._names.is_law(name):
             return self._names.values[name]
+        if name not in self._names.known and name in self._things():
+            raise GrammarError(f"{quoted(name)} is a joint, body, frame or state: such names go in quotes")
         return self._numbers.name(name)
+
+    def _things(self) -> set[str]:
+        """Return the names that go in quotes."""
+        d = self._mechanism.describe()
+        return {x.name for group in (d.joints, d.bodies, d.frames, d.states) for x in group}
 
     def call(self, name: str, arguments: Sequence[Argument]) -> Value | None:
         """Return a coordinate, a rate, a place, its velocity, a state."""
+        try:
+            return self._called(name, arguments)
+        except ModelError as error:
+            raise GrammarError(str(error).removeprefix(f"mechanism {quoted(self._mechanism.name)}: ")) from None
+
+    def _called(self, name: str, arguments: Sequence[Argument]) -> Value | None:
         m = self._mechanism
         if name == "time":
             checked(name, arguments, ())
             return m.time
         if name in ("coordinate", "rate"):
             joint, *index = checked(name, arguments, (str, float), fewest=1)
-            return getattr(m, name)(joint, *map(_whole, index))
+            coordinate: ca.SX = getattr(m, name)(joint, *map(_whole, index))
+            return coordinate
         if name in ("position", "rotation", "velocity"):
             (place,) = checked(name, arguments, (str,))
-            return getattr(m, name)(place)
+            column: ca.SX = getattr(m, name)(place)
+            return column
         if name == "state":
             (state,) = checked(name, arguments, (str,))
             return m.state_symbol(state)
@@ -248,7 +266,7 @@ class located:  # noqa: N801 - reads as a statement: with located(leaf, "mass")
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, GrammarError):
-            raise Unfit(self._leaf.mark_at(error.at), f"{self._what}: {error}") from None
+            raise UnfitError(self._leaf.mark_at(error.at), f"{self._what}: {error}") from None
 
 
 def plain(leaf: Leaf, what: str) -> float:
@@ -256,7 +274,7 @@ def plain(leaf: Leaf, what: str) -> float:
     value = leaf.value
     assert isinstance(value, float)
     if value in (float("inf"), float("-inf")):
-        raise Unfit(leaf.mark, f"{what} is too large a number: {leaf.text[:40]}")
+        raise UnfitError(leaf.mark, f"{what} is too large a number: {leaf.text[:40]}")
     return value
 
 

