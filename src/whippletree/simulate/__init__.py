@@ -1,1 +1,5 @@
-"""Motion over time: integrators, closure projection, events and recording will live here."""
+"""Simulation: integrators in machine code, and states that stay on the closures."""
+
+from whippletree.simulate.simulation import METHOD_NAMES, Simulation, State
+
+__all__ = ["METHOD_NAMES", "Simulation", "State"]

@@ -23,13 +23,13 @@ class Machine:
         self.system = system
         engine = system._engine
         self.closed = engine.equations.closed
-        self.powers = False
+        self.powers = bool(system.description.forces)
         nq, nv = system.nq, system.nv
         self.arrays: dict[str, Array] = {
             "q": np.array(system.q0),
             "u": np.zeros(nv),
             "v": np.zeros(nv),
-            "z": np.zeros(0),
+            "z": np.array(system.z0),
             "t": np.zeros(1),
             "tau": np.array(tau, dtype=np.float64),
             "here": np.zeros(nq),
@@ -40,7 +40,8 @@ class Machine:
             "parameters": engine.loops.parameters if parameters is None else np.array(parameters),
             "a": np.zeros(nv),
         }
-        rates = engine.kernel_of("derivatives" if self.closed else "forward_dynamics", formulation)
+        plain = not (self.closed or system.description.forces or system.description.states)
+        rates = engine.kernel_of("forward_dynamics" if plain else "derivatives", formulation)
         self.arrays["rates"] = np.zeros(rates.output_sizes[0])
         self.arrays["projected"] = np.zeros(2 * nv + 2)
         self.keep: list[Any] = []

@@ -90,8 +90,7 @@ class Course(NamedTuple):
     options: Any  # int64: loops, powers from the kernel, ignore poor choices, first rates are given, close stages
 
 
-@intrinsic
-def _call(typing_context: Any, kernel: Any) -> Any:
+def _kernel_call(typing_context: Any, kernel: Any) -> Any:
     """Call a kernel: an array of six addresses."""
     signature = types.void(kernel)
 
@@ -108,6 +107,9 @@ def _call(typing_context: Any, kernel: Any) -> Any:
     return signature, generate
 
 
+_call: Any = intrinsic(_kernel_call)
+
+
 @njit(cache=True)
 def _copy(target: Any, start: int, source: Any, begin: int, count: int) -> None:
     """Copy numbers; loops compile several times as fast as slices."""
@@ -121,7 +123,7 @@ def _place(b: Any, y: Any, nv: int, du: Any) -> None:
     if b.quaternions.size:
         _copy(b.u, 0, y, 0, nv)
         _copy(b.v, 0, y, nv, nv)
-        _call(b.wires[_DISPLACE])  # type: ignore[call-arg]
+        _call(b.wires[_DISPLACE])
         _copy(b.here, 0, b.displaced, 0, b.q.size)
         _copy(du, 0, b.displaced, b.q.size, nv)
     else:
@@ -152,7 +154,7 @@ def _closed(b: Any, t: float, q: Any, at_q: int, v: Any, at_v: int, enough: floa
     for _ in range(_ITERATIONS):
         _copy(b.here, 0, q, at_q, nq)
         _copy(b.v, 0, v, at_v, nv)
-        _call(b.wires[_PROJECT])  # type: ignore[call-arg]
+        _call(b.wires[_PROJECT])
         gap, slip = b.projected[2 * nv], b.projected[2 * nv + 1]
         if not np.isfinite(gap + slip):
             return False
@@ -160,7 +162,7 @@ def _closed(b: Any, t: float, q: Any, at_q: int, v: Any, at_v: int, enough: floa
         if b.quaternions.size:
             _copy(b.q, 0, q, at_q, nq)
             _copy(b.u, 0, b.projected, 0, nv)
-            _call(b.wires[_DISPLACE])  # type: ignore[call-arg]
+            _call(b.wires[_DISPLACE])
             _copy(q, at_q, b.displaced, 0, nq)
             _normalize(b, q, at_q)
         else:
@@ -195,7 +197,7 @@ def _evaluate(b: Any, t: float, y: Any, k: Any, options: Any) -> int:
     b.t[0] = t
     for i in range(nz):
         b.z[i] = y[2 * nv + i]
-    _call(b.wires[_RATES])  # type: ignore[call-arg]
+    _call(b.wires[_RATES])
     at = nv + nz
     for i in range(at):
         k[nv + i] = b.rates[i]

@@ -7,7 +7,6 @@ accelerations there are the limit along the branch), or it cannot go on.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -88,7 +87,7 @@ class Simulation:
         first = 1e-3 if step is None else _positive(step, "step")
         self.parameters = system._given_parameters(parameters)
         nv = system.nv
-        self._course_y = np.zeros(2 * nv + _nz(system) + 2)
+        self._course_y = np.zeros(2 * nv + system.z0.size + 2)
         self._times = np.array([system._time(t), first])
         self._counts = np.zeros(4, dtype=np.int64)
         self._options = np.zeros(5, dtype=np.int64)
@@ -98,7 +97,7 @@ class Simulation:
         self._machine: Machine | None = None
         self._q = np.array(system.q0 if q is None else system._one_configuration(system._as_guess(q)))
         self._course_y[nv : 2 * nv] = self._start_velocities(v)
-        self._course_y[2 * nv : 2 * nv + _nz(system)] = _start(system, z)
+        self._course_y[2 * nv : 2 * nv + system.z0.size] = _start(system, z)
         self._check_start()
 
     # ------------------------------------------------------------------ the state
@@ -115,14 +114,14 @@ class Simulation:
         >>> sim.state.t
         0.0
         """
-        nv, nz = self.system.nv, _nz(self.system)
+        nv, nz = self.system.nv, self.system.z0.size
         y = self._course_y
         z = y[2 * nv : 2 * nv + nz].copy()
         return State(float(self._times[0]), self._q.copy(), y[nv : 2 * nv].copy(), z, float(y[-2]), float(y[-1]))
 
     @state.setter
     def state(self, state: State) -> None:
-        nv, nz = self.system.nv, _nz(self.system)
+        nv, nz = self.system.nv, self.system.z0.size
         self._times[0] = state.t
         self._q[:] = self.system._one_configuration(state.q)
         self._course_y[nv : 2 * nv] = state.v
@@ -282,7 +281,7 @@ class Simulation:
             a = loops.accelerations(inputs)
         except DynamicsError as error:
             raise SimulationError(self._in_words(str(error), t)) from None
-        self._given = np.concatenate([a, np.zeros(_nz(self.system))])
+        self._given = np.concatenate([a, np.zeros(self.system.z0.size)])
         self._options[3] = 1
         self.singular.append(t)
 
@@ -307,15 +306,9 @@ class Simulation:
             self.system._engine.loops.check(state.q, state.v, state.t, self.parameters)
 
 
-def _nz(system: System) -> int:
-    """Return the number of states of elements."""
-    return int(np.size(getattr(system, "z0", ())))
-
-
 def _start(system: System, z: Any) -> Array:
     """Return the states of elements to start from."""
-    described = np.asarray(getattr(system, "z0", np.zeros(0)), dtype=np.float64)
-    return described if z is None else as_array(z, system._engine.argument("z", described.size))
+    return system.z0 if z is None else as_array(z, system._engine.argument("z", system.z0.size))
 
 
 def _method(name: Any) -> Tableau | None:
@@ -336,15 +329,6 @@ def _positive(value: Any, what: str) -> float:
     if not (np.isfinite(number) and number > 0):
         raise StateError(f"{what}= must be a positive number, not {value!r}")
     return number
-
-
-def wall_clock() -> float:
-    """Return seconds since some moment.
-
-    >>> wall_clock() <= wall_clock()
-    True
-    """
-    return time.perf_counter()
 
 
 def _example() -> Simulation:

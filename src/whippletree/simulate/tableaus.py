@@ -2,8 +2,8 @@
 
 A method is its tableau: stages A, b, c, and for an embedded pair the weights `e` of the error estimate (with `e3` a
 second one of lower order that tempers it). `dense` gives, for each stage, the coefficients of powers theta, theta^2,
-... of what it contributes at the share theta of a step; stages beyond those of b serve nothing else, and are evaluated when
-there is an output within a step.
+... of what it contributes at the share theta of a step; stages beyond those of b serve nothing else, and are evaluated
+when there is an output within a step.
 """
 
 from __future__ import annotations

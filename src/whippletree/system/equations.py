@@ -38,6 +38,7 @@ LOOP_FORMULATIONS = ("tree_augmented", "joint_multipliers", "independent_coordin
 
 FORMULATIONS: dict[str, tuple[str, ...]] = {
     "forward_dynamics": ("articulated", "composite"),
+    "derivatives": ("articulated", "composite"),
     "driving_forces": ("articulated", "composite"),
     "reactions": ("articulated", "composite"),
     "inverse_dynamics": ("composite",),
@@ -52,7 +53,7 @@ ROLL_FROM = 48
 """From this many nodes on, functions are loops over the nodes rather than one straight line."""
 
 _SOLVED = frozenset({"forward_dynamics", "driving_forces", "reactions", "closure_efforts", "derivatives"})
-_OF_LOOPS = frozenset({"motion_basis", "self_stresses", "closure_efforts", "project", "derivatives"})
+_OF_LOOPS = frozenset({"motion_basis", "self_stresses", "closure_efforts", "project"})
 _ONLY_UNROLLED = frozenset({"jacobian", "displace", "integrate", "difference", "coordinate_rates"})
 _OF_ELEMENTS = frozenset({"state_rates", "powers", "element_forces"})
 _STORING = frozenset({"energy"})
@@ -197,7 +198,14 @@ class Equations:
     def _shape(self, function: str) -> tuple[int, ...]:
         """Return the shape of a function's result for one state."""
         nq, nv = self.plan.nq, self.plan.nv
-        size = {"nq": nq, "nv": nv, "nj": len(self.description.joints), "np": 2 * nv + 2, "nd": nv + 2, "ns": nq + nv}
+        size = {
+            "nq": nq,
+            "nv": nv,
+            "nj": len(self.description.joints),
+            "np": 2 * nv + 2,
+            "nd": nv + len(self.description.states) + 2 * self.closed + 2 * bool(self.description.forces),
+            "ns": nq + nv,
+        }
         shape = FUNCTIONS[function].shape
         if "nn" in shape:  # apart, for the others need no skeleton, which takes time
             size["nn"] = len(self.skeleton().bones)
@@ -393,6 +401,14 @@ def _motion_reactions(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     return composite.reactions(eq.loaded(x, weld=False).walk)
 
 
+def _derivatives(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
+    """Accelerations, rates of the elements' states, and the powers that elements dissipate and put in."""
+    if eq.closed:
+        return loop_equations.derivatives(eq, request, x)
+    a = _forward_dynamics(eq, request, x)
+    return ca.vertcat(a, loop_equations.element_rates(eq, x), loop_equations.element_powers(eq, x))
+
+
 def _state_rates(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     return eq.loaded(x).rates
 
@@ -522,7 +538,7 @@ FUNCTIONS: dict[str, _Function] = {
     "self_stresses": _Function(("q",), "reactions", ("nj", 6, "nr"), loop_equations.self_stresses),
     "closure_efforts": _Function(("q", "v", "tau"), "multipliers", ("nm",), loop_equations.closure_efforts),
     "project": _Function(("q", "v"), "state", ("np",), loop_equations.project),
-    "derivatives": _Function(("q", "v", "tau"), "derivatives", ("nd",), loop_equations.derivatives),
+    "derivatives": _Function(("q", "v", "tau"), "derivatives", ("nd",), _derivatives),
     "displace": _Function(("q", "u", "v"), "state", ("ns",), _displace),
     "coordinate_rates": _Function(("q", "v"), "rates", ("nq",), _joint_wise("rates")),
     "integrate": _Function(("q", "dv"), "q", ("nq",), _joint_wise("integrate")),

@@ -37,6 +37,8 @@ __all__ = [
     "LoopPlan",
     "closure_efforts",
     "derivatives",
+    "element_powers",
+    "element_rates",
     "motion_basis",
     "project",
     "self_stresses",
@@ -137,10 +139,27 @@ def project(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 
 
 def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
-    """Return the accelerations, and two numbers to watch: below zero, the solution is not trusted, or is poor."""
+    """Return the accelerations, the rates of the elements' states, and numbers to watch.
+
+    Of the first two of these, one below zero says that the solution is not to be trusted, or is poor; the others, if
+    there are elements, are the powers that they dissipate and put in.
+    """
     answer = _answer(eq, request, x)
     near, poor = (_margin(eq, x, answer.solution, share) for share in (NEAR, POOR))
-    return ca.SX(ca.vertcat(answer.a, near, poor))
+    return ca.SX(ca.vertcat(answer.a, element_rates(eq, x), near, poor, element_powers(eq, x)))
+
+
+def element_rates(eq: Equations, x: Symbols) -> ca.SX:
+    """Return the rates of the elements' states."""
+    return eq.loaded(x).rates if eq.description.states else ca.SX(0, 1)
+
+
+def element_powers(eq: Equations, x: Symbols) -> ca.SX:
+    """Return the powers that elements dissipate and put in, if there are elements."""
+    if not eq.description.forces:
+        return ca.SX(0, 1)
+    powers = eq.loaded(x).powers
+    return ca.vertcat(powers.dissipated, powers.supplied)
 
 
 def joint_order(eq: Equations) -> list[int]:

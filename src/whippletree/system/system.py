@@ -410,6 +410,24 @@ class System(ClosedCalls, LoadedCalls):
         call, more = self._engine.dynamic("mass_matrix", formulation, None, None, parameters)
         return call.run((q, *more), out, threads)
 
+    # ------------------------------------------------------------------ motion
+
+    def simulate(self, duration: float, **options: Any) -> Any:
+        """Simulate for a duration in seconds and return the `Trajectory`, with a certificate.
+
+        Options: `every` (seconds between outputs) or `times`, `q`, `v`, `z` (the start; `q0`, `v0`, `z0` by default),
+        `tau` (constant joint efforts), `method` ("dopri5", "dop853"; with a fixed `step` "rk4" and
+        "semi_implicit_euler"), `tolerance`, `formulation`, `parameters`, `progress`.
+
+        >>> s = _pendulum()
+        >>> run = s.simulate(1.0, every=0.25)
+        >>> len(run), run.certificate.ok
+        (5, True)
+        """
+        from whippletree.runs import simulate
+
+        return simulate(self, duration, **options)
+
     # ------------------------------------------------------------------ kinematics
 
     def pose(self, q: Any, name: Any, *, t: float = 0.0, parameters: Any = None, out: Any = None) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Self
 
 import casadi as ca
@@ -14,7 +13,7 @@ from whippletree.spatial.vectors import cross, skew, stack
 
 __all__ = ["Bushing", "rotation_vector"]
 
-_NEARLY = 1e-8
+_NEARLY = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +26,7 @@ class Bushing(Force):
         U = e^T K e / 2,      wrench_s = -E_s^T (K e + C e'),      e' = E_0 [w_0; u_0] + E_1 [w_1; u_1]
 
     so that the pair of wrenches is in balance, and that what is not dissipated is stored, exactly, however large the
-    deformation. A rotation by half a turn has no direction; the moment passes smoothly through zero there.
+    deformation. Only a rotation by half a turn has no direction: the moment changes its sign there, steeply.
 
     >>> Bushing.diagonal((1.0,) * 6, (0.0,) * 6).stiffness[7]
     1.0
@@ -65,25 +64,25 @@ class Bushing(Force):
 
 
 def rotation_vector(R: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return the rotation vector of R (3, 3), and J with phi' = J w for R' = w x R.
+    """Return the rotation vector phi of R (3, 3), and J (3, 3) with phi' = J w for R' = w x R.
+
+    With S = sin(angle) axis,
+
+        phi = S angle / |S|,      J = 1 - [phi] / 2 + (1 - angle cot(angle / 2) / 2) / angle^2 [phi]^2
+
+    where |S| is kept from zero by what rounding does not see.
 
     >>> phi, J = rotation_vector(ca.SX.eye(3))
-    >>> ca.DM(phi), bool(abs(float(J[0, 0]) - 1) < 1e-15)
-    (DM([0, 0, 0]), True)
+    >>> ca.DM(phi), float(J[0, 0])
+    (DM([0, 0, 0]), 1.0)
     """
-    phi, J = _rotation_vector()(R)
-    return ca.densify(ca.SX(phi)), ca.densify(ca.SX(J))
-
-
-@cache
-def _rotation_vector() -> ca.Function:
-    """With S = sin(angle) axis: phi = S angle / |S|, where |S| is kept from zero by what rounding does not see."""
-    R, w = ca.SX.sym("R", 3, 3), ca.SX.sym("w", 3)
     S = ca.vertcat(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]) / 2
-    sine = ca.sqrt(ca.sumsqr(S) + _NEARLY**2)
-    phi = S * (ca.atan2(sine, (ca.trace(R) - 1) / 2) / sine)
-    rate = ca.jtimes(phi, ca.vec(R), ca.vec(skew(w) @ R))
-    return ca.Function("rotation_vector", [R], [phi, ca.jacobian(rate, w)])
+    cosine, sine = (ca.trace(R) - 1) / 2, ca.sqrt(ca.sumsqr(S) + _NEARLY**2)
+    angle = ca.atan2(sine, cosine)
+    phi = ca.densify(S * (angle / sine))
+    curved = (1 - angle * (1 + cosine) / (2 * sine)) / (angle * angle)
+    P = skew(phi)
+    return phi, ca.densify(ca.SX.eye(3) - P / 2 + curved * (P @ P))
 
 
 def _matrix(rows: tuple[Scalar, ...]) -> ca.SX:

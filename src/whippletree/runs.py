@@ -1,0 +1,152 @@
+"""Runs: what a simulation computes becomes a trajectory with its certificate."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from whippletree.errors import SimulationError, StateError
+from whippletree.kernels.kernel import Array
+from whippletree.results.certificate import Certificate
+from whippletree.results.measure import measured
+from whippletree.results.replay import Replay
+from whippletree.results.trajectory import Trajectory
+from whippletree.simulate.simulation import Simulation
+from whippletree.system import System
+
+__all__ = ["simulate"]
+
+_OUTPUTS = 500
+"""How many outputs there are if nobody says."""
+
+_MOST = 50_000_000
+
+
+def simulate(
+    system: System,
+    duration: float,
+    *,
+    every: float | None = None,
+    times: Any = None,
+    progress: bool | Callable[[float], None] = False,
+    t0: float = 0.0,
+    **options: Any,
+) -> Trajectory:
+    """Simulate for a duration and return the trajectory; options as for `Simulation`.
+
+    If the run is interrupted, or cannot go on, what was computed is not lost: an interruption returns it, and an error
+    carries it as `error.trajectory`.
+
+    >>> from whippletree.system.system import _pendulum
+    >>> run = simulate(_pendulum(), 1.0, every=0.5)
+    >>> run.t.tolist(), run.certificate.ok
+    ([0.0, 0.5, 1.0], True)
+    """
+    until = _outputs(duration, every, times, t0)
+    simulation = Simulation(system, t=t0, **options)
+    began = time.perf_counter()
+    watch = _Watch(len(until), progress)
+    stopped = ""
+    failure: SimulationError | None = None
+    try:
+        rows = simulation.run(until, watch)
+        if watch.interrupted:
+            stopped = "interrupted"
+    except SimulationError as error:
+        rows, stopped, failure = error.rows, str(error), error
+    watch.close()
+    wall = time.perf_counter() - began
+    run = _trajectory(simulation, until[: len(rows)], rows, stopped, wall)
+    if failure is not None:
+        failure.trajectory = run
+        raise failure
+    return run
+
+
+def _trajectory(simulation: Simulation, t: Array, rows: Array, stopped: str, wall: float) -> Trajectory:
+    """Return the rows of a run as a trajectory, certified."""
+    system = simulation.system
+    nq, nv = system.nq, system.nv
+    q, v, z, work = rows[:, :nq], rows[:, nq : nq + nv], rows[:, nq + nv : -2], rows[:, -2:]
+    counted: dict[str, Any] = {
+        "steps": simulation.steps,
+        "refused": simulation.refused,
+        "evaluations": simulation.evaluations,
+        "replans": tuple(simulation.replans),
+        "singular": tuple(simulation.singular),
+        "wall_time": wall,
+        "stopped": stopped,
+    }
+    found: dict[str, Any] = {}
+    if len(t):
+        efforts = np.tile(simulation.tau, (len(t), 1))
+        replay = Replay(system, t, q, v, z, parameters=simulation.parameters, efforts=efforts, work=work)
+        found = measured(replay)
+    known = {k: x for k, x in found.items() if k in Certificate.__dataclass_fields__}
+    certificate = Certificate(**known, **counted)
+    info = {"method": simulation.name, "tolerance": simulation.tolerance, "formulation": simulation.formulation}
+    return Trajectory(
+        system, t, q, v, z, certificate, info=info, parameters=simulation.parameters, efforts=simulation.tau, work=work
+    )
+
+
+def _outputs(duration: Any, every: Any, times: Any, t0: float) -> Array:
+    """Return the times of the outputs."""
+    try:
+        length = float(duration)
+    except (TypeError, ValueError):
+        length = np.nan
+    if not (np.isfinite(length) and length > 0):
+        raise StateError(f"duration must be a positive number of seconds, not {duration!r}")
+    if times is not None:
+        given = np.asarray(times, dtype=np.float64)
+        if given.ndim != 1 or not given.size or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
+            raise StateError("times= must be increasing finite numbers")
+        if given[0] < t0 or given[-1] > t0 + length * (1 + 1e-12):
+            raise StateError(f"times= must lie between {t0} and {t0 + length}")
+        return given
+    step = length / _OUTPUTS if every is None else float(every)
+    if not (np.isfinite(step) and step > 0):
+        raise StateError(f"every= must be a positive number of seconds, not {every!r}")
+    if length / step > _MOST:
+        raise StateError(f"every={every!r} asks for {length / step:.3g} outputs: take fewer than {_MOST}")
+    count = int(np.floor(length / step * (1 + 1e-12)))
+    outputs = t0 + step * np.arange(count + 1)
+    if outputs[-1] < t0 + length * (1 - 1e-12):
+        outputs = np.append(outputs, t0 + length)
+    outputs[-1] = min(outputs[-1], t0 + length)
+    return np.asarray(outputs, dtype=np.float64)
+
+
+class _Watch:
+    """Shows progress, and lets an interruption end a run in good order."""
+
+    def __init__(self, outputs: int, progress: bool | Callable[[float], None]) -> None:
+        self.interrupted = False
+        self._outputs = outputs
+        self._tell = progress if callable(progress) else (self._bar if progress else None)
+        self._drawn = False
+
+    def __call__(self, made: int) -> bool:
+        """Tell how far the run is; return whether it shall end."""
+        try:
+            if self._tell is not None:
+                self._tell(made / self._outputs)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        return self.interrupted
+
+    def _bar(self, share: float) -> None:
+        """Draw a bar on the error stream."""
+        self._drawn = True
+        filled = round(40 * share)
+        print(f"\r[{'#' * filled}{'.' * (40 - filled)}] {100 * share:3.0f} %", end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """End the display."""
+        if self._drawn:
+            print(file=sys.stderr)
