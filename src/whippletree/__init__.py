@@ -11,6 +11,9 @@ Describe bodies and joints, build, and compute:
 1
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from whippletree._version import __version__
 from whippletree.elements.bodies import MassProperties, box, cylinder, point_mass, point_masses, rod, sphere
 from whippletree.errors import (
@@ -21,6 +24,8 @@ from whippletree.errors import (
     DynamicsError,
     FileError,
     ModelError,
+    ResultError,
+    SimulationError,
     StateError,
     TopologyError,
     WhippletreeError,
@@ -30,13 +35,19 @@ from whippletree.model.io import Model, read, write
 from whippletree.spatial.placement import Placement
 from whippletree.system import Energy, Momentum, Reaction, Reactions, System
 
+if TYPE_CHECKING:
+    from whippletree.results import Certificate, Event, Trajectory
+    from whippletree.simulate import Simulation
+
 __all__ = [
     "AssemblyError",
     "AssemblyWarning",
     "CacheError",
     "CacheWarning",
+    "Certificate",
     "DynamicsError",
     "Energy",
+    "Event",
     "FileError",
     "MassProperties",
     "Mechanism",
@@ -46,9 +57,13 @@ __all__ = [
     "Placement",
     "Reaction",
     "Reactions",
+    "ResultError",
+    "Simulation",
+    "SimulationError",
     "StateError",
     "System",
     "TopologyError",
+    "Trajectory",
     "WhippletreeError",
     "__version__",
     "box",
@@ -60,3 +75,17 @@ __all__ = [
     "sphere",
     "write",
 ]
+
+_LATE = {
+    "Certificate": "whippletree.results",
+    "Event": "whippletree.results",
+    "Simulation": "whippletree.simulate",
+    "Trajectory": "whippletree.results",
+}
+"""Names that are imported when they are first used: who only computes does not wait for them."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATE:
+        return getattr(importlib.import_module(_LATE[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

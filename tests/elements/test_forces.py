@@ -1,5 +1,6 @@
 """Force elements by themselves: closed forms, the balance of energy and of momentum, signs, smoothness."""
 
+import itertools
 import math
 
 import casadi as ca
@@ -120,7 +121,9 @@ ELEMENTS = {
     "limit": Tried(Limit(-0.2, 0.3, 50.0, 4.0, 0.4), 0, 1),
     "upper limit": Tried(Limit(None, 0.3, 50.0, 4.0, 0.4), 0, 1),
     "lower limit": Tried(Limit(-0.2, None, 50.0, 4.0, 0.4), 0, 1),
-    "actuator": Tried(Actuator(formula(lambda s: [s.q[0] * s.v[0] + s.z[0] * s.sides[0].w[1] - s.t], 1, 1, 1)), 1, 2, 1),
+    "actuator": Tried(
+        Actuator(formula(lambda s: [s.q[0] * s.v[0] + s.z[0] * s.sides[0].w[1] - s.t], 1, 1, 1)), 1, 2, 1
+    ),
     "load": Tried(Load(formula(lambda s: [1, s.z, s.t, s.sides[0].p], 1, 0, 1), False), 2, 0, 1),
     "following load": Tried(Load(formula(lambda s: [1, s.z, s.t, s.sides[0].p], 1, 0, 1), True), 2, 0, 1),
     "point contact": Tried(Contact(flat_ground(0.2), (0.0, 0.6, 0.8), 0.0, 90.0, 7.0, 0.8, 0.3, 0.4), 1, 0),
@@ -232,7 +235,9 @@ def between(a, b):
 
 
 def test_a_spring_pulls_along_the_line():
-    wrenches, _, stored, dissipated, supplied, _ = ELEMENTS["spring"].at(between(at((1, 0, 0)), at((4, 0, 4), (2, 9, 0))))
+    wrenches, _, stored, dissipated, supplied, _ = ELEMENTS["spring"].at(
+        between(at((1, 0, 0)), at((4, 0, 4), (2, 9, 0)))
+    )
     # length 5, elongation 4.3, growing at (3, 0, 4) / 5 . (2, 9, 0) = 1.2
     tension = 30 * 4.3 + 4 * 1.2
     assert wrenches[0] == pytest.approx([0, 0, 0, 0.6 * tension, 0, 0.8 * tension], rel=1e-15)
@@ -340,9 +345,7 @@ def test_rotation_vectors():
         assert (J @ axis).ravel() == pytest.approx(axis, rel=1e-7, abs=1e-7)
         h, w = 1e-6, rng.normal(size=3)
         size = np.linalg.norm(w)
-        ends = [
-            np.array(ca.DM(rotation_vector(ca.SX(rotation(w, k * h * size) @ R))[0])).ravel() for k in (1.0, -1.0)
-        ]
+        ends = [np.array(ca.DM(rotation_vector(ca.SX(rotation(w, k * h * size) @ R))[0])).ravel() for k in (1.0, -1.0)]
         assert (J @ w).ravel() == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-6, abs=1e-6 * (1 + 10 * angle**4))
 
 
@@ -354,7 +357,7 @@ def test_at_half_a_turn_the_moment_changes_sign_and_stays_bounded():
         moments.append(wrenches[1][2])
     assert moments[3] == pytest.approx(0.0, abs=1e-4)
     assert moments[0] == pytest.approx(-5 * math.pi, rel=1e-6) and moments[-1] == pytest.approx(5 * math.pi, rel=1e-6)
-    assert all(a < b for a, b in zip(moments[1:], moments[2:-1], strict=False))
+    assert all(a < b for a, b in itertools.pairwise(moments[1:-1]))
     assert np.abs(moments).max() <= 5 * math.pi
 
 
@@ -492,7 +495,9 @@ def test_a_contact_never_pulls_and_friction_is_against_sliding(p, u, w):
         slip = np.array(u) + np.cross(w, [0.0, 0.0, -radius])
         assert along @ slip[:2] <= 0.0
         assert np.hypot(*along) <= 0.8 * normal * (1 + 1e-12)
-        assert along == pytest.approx(-0.8 * normal * slip[:2] / math.sqrt(slip[:2] @ slip[:2] + 0.01), rel=1e-12, abs=1e-290)
+        assert along == pytest.approx(
+            -0.8 * normal * slip[:2] / math.sqrt(slip[:2] @ slip[:2] + 0.01), rel=1e-12, abs=1e-290
+        )
         # the force acts at the lowest point
         assert wrench[:3] == pytest.approx(np.cross([0, 0, -radius], wrench[3:]), rel=1e-12, abs=1e-290)
 
@@ -522,7 +527,9 @@ def test_the_plane_may_lie_anywhere():
 
 
 def test_ground_that_rises_does_work():
-    lift = Tried(Contact(formula(lambda s: [0.1 + 0.5 * s.t]), (0.0, 0.0, 1.0), 0.0, 1000.0, 20.0, 0.8, 0.1, 0.01), 1, 0)
+    lift = Tried(
+        Contact(formula(lambda s: [0.1 + 0.5 * s.t]), (0.0, 0.0, 1.0), 0.0, 1000.0, 20.0, 0.8, 0.1, 0.01), 1, 0
+    )
     (wrench,), _, _, dissipated, supplied, change = lift.at(touching((0, 0, 0)))
     assert wrench[5] == pytest.approx(1000 * 0.095 + 20 * 0.5)
     assert supplied == pytest.approx(0.5 * wrench[5])

@@ -87,6 +87,14 @@ def test_energy_that_comes_and_goes_is_found_where_work_is_recorded() -> None:
     assert tampered.energy_drift > 10 * abs(tampered.energy_error)
 
 
+def test_the_scale_of_energy_is_what_moves() -> None:
+    run = pendulum()
+    energy = run.energy()
+    found = run.certify()
+    assert found.energy_scale == energy.kinetic.max() + energy.potential.max() - energy.potential.min()
+    assert (found.energy_start, found.energy_end) == (energy.total[0], energy.total[-1])
+
+
 def test_work_balances_energy() -> None:
     run = pendulum()
     energy = run.energy().total

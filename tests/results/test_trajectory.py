@@ -138,15 +138,16 @@ def test_closure_forces_and_time_enter_the_calls() -> None:
     m = wt.Mechanism("driven", gravity=(0.0, 0.0, 0.0))
     rod = m.body("rod", wt.rod(length=1.0, mass=2.0, axis="x"))
     m.revolute("A", m.ground, rod, axis="y")
-    m.closure("drive", m.coordinate("A") - m.time**2)
+    m.closure("drive", m.coordinate("A") - m.time**3)
     s = m.build()
     t = np.linspace(0.0, 1.0, 5)
-    run = Trajectory(s, t, t[:, None] ** 2, 2 * t[:, None])
-    assert np.allclose(run.accelerations(), 2.0)
+    q, v = t[:, None] ** 3, 3 * t[:, None] ** 2
+    run = Trajectory(s, t, q, v)
+    assert np.allclose(run.accelerations()[:, 0], 6 * t)
     inertia = 2.0 / 3
-    assert np.allclose(run.closure_forces()["drive"][:, 0], 2 * inertia)
+    assert np.allclose(run.closure_forces()["drive"][:, 0], 6 * t * inertia)
     assert run.certify().closure_residual < 1e-14
-    late = Trajectory(s, t + 0.1, t[:, None] ** 2, 2 * t[:, None]).certify()
+    late = Trajectory(s, t + 0.1, q, v).certify()
     assert late.closure_residual > 1e-2
     assert late.velocity_residual > 1e-2
 

@@ -69,8 +69,6 @@ def complete(run: Trajectory) -> xr.Dataset:
         data = data.assign_coords(work_kind=("work_kind", _text(("in", "dissipated"))))
     if run.events:
         data = data.assign(_events(run))
-    for variable in data.variables.values():  # no value stands for a missing one
-        variable.encoding["_FillValue"] = None
     return data
 
 

@@ -340,7 +340,7 @@ def advance(
         t, h = times[0], times[1]
         last = until[until.size - 1]
         whole = h
-        if t + h > last - 1e-9 * h:
+        if t + h > last - 1e-6 * h:
             h = last - t
         _copy(b.q, 0, q, 0, nq)
         _copy(b.base, 0, q, 0, nq)
@@ -377,9 +377,7 @@ def advance(
                 continue
             share = 0.85  # if a stage came too near to a singular position: pass it at another distance
             if good == _DONE:
-                if not adaptive:
-                    break
-                share = _error(method, h, y, new, k, course.scale, tolerance)
+                share = _error(method, h, y, new, k, course.scale, tolerance) if adaptive else 0.0
                 if share <= relaxed:
                     if until[counts[0]] >= t + h * (1.0 - 1e-12) or method.dense.shape[0] <= method.b.size:
                         break

@@ -73,6 +73,7 @@ class Simulation:
         method: str = "dopri5",
         step: float | None = None,
         tolerance: float = 1e-8,
+        adaptive: bool | None = None,
         formulation: str = "auto",
         parameters: Any = None,
     ) -> None:
@@ -81,7 +82,10 @@ class Simulation:
         self.method = _method(method)
         self.name = method
         self.tolerance = _positive(tolerance, "tolerance")
-        self.adaptive = self.method is not None and self.method.adaptive
+        able = self.method is not None and self.method.adaptive
+        if adaptive and not able:
+            raise StateError(f'method "{method}" does not estimate its error: it cannot choose its steps')
+        self.adaptive = able if adaptive is None else bool(adaptive)
         if step is None and not self.adaptive:
             raise StateError(f'method "{method}" takes steps of a fixed size: give step= in seconds')
         first = 1e-3 if step is None else _positive(step, "step")
@@ -199,7 +203,15 @@ class Simulation:
         method = (
             Method(np.zeros((0, 0)), empty, empty, empty, empty, np.zeros((0, 0)), 1)
             if tableau is None
-            else Method(tableau.A, tableau.b, tableau.c, tableau.e, tableau.e3, tableau.dense, tableau.order)
+            else Method(
+                tableau.A,
+                tableau.b,
+                tableau.c,
+                tableau.e if self.adaptive else empty,
+                tableau.e3 if self.adaptive else empty,
+                tableau.dense,
+                tableau.order,
+            )
         )
         rows = np.zeros((len(until), self.system.nq + self._course_y.size - self.system.nv))
         self._counts[0] = 0

@@ -306,6 +306,9 @@ class Engine:
                     f'joint "{name}" moves nothing that has inertia in its direction {here}; give mass or inertia to '
                     f"the bodies that hang on it, prescribe the joint, or keep away from there"
                 )
+        faulty = self.equations.faulty_element(state)
+        if faulty is not None:
+            return f"{faulty} is not finite there; check what is written for it, and the state"
         return "the numbers are too large or too small to compute with; check the state, masses and lengths"
 
     def argument(self, name: str, size: int) -> Argument:

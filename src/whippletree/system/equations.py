@@ -299,6 +299,38 @@ class Equations:
         q, v = (symbols.get(name, ca.SX.zeros(n)) for name, n in (("q", self.plan.nq), ("v", self.plan.nv)))
         return loaded(walk, self._acting[weld], Situation((), q, v, z, symbols.get("t", ca.SX(0))), given)
 
+    def faulty_element(self, state: Mapping[str, Any]) -> str | None:
+        """Return the force or state, in words, whose formula is not finite at a state, if there is one."""
+        described = self.description
+        given = {"z": described.state_values, "t": 0.0, "parameters": described.parameter_values}
+        given |= {name: value for name, value in state.items() if value is not None}
+        given.setdefault("v", np.zeros(self.plan.nv))
+        for function, names in self._elements:
+            values = function.call([given[name] for name in function.name_in()])
+            for name, value in zip(names, values, strict=True):
+                if not np.isfinite(value.full()).all():
+                    return name
+        return None
+
+    @functools.cached_property
+    def _elements(self) -> list[tuple[ca.Function, list[str]]]:
+        """What every element does and every state's rate, as functions with several results, and what these are."""
+        described, found = self.description, []
+        sizes = {"q": self.plan.nq, "v": self.plan.nv, "z": len(described.states), "t": 1}
+        x = {name: self._symbol(name, size) for name, size in sizes.items()}
+        here = self.loaded(x)
+        forces = [ca.vertcat(*done.wrenches, done.efforts) for done in here.applied]
+        rates = [here.rates[i] for i in range(len(described.states))]
+        named = ca.vertcat(*(p.symbol for p in described.parameters))
+        inputs, labels = [*x.values(), named], [*x, "parameters"]
+        for results, words in (
+            (forces, [f'force "{use.name}"' for use in described.forces]),
+            (rates, [f'the rate of state "{use.name}"' for use in described.states]),
+        ):
+            names_out = [f"o{k}" for k in range(len(results))]
+            found.append((ca.Function("elements", inputs, results, labels, names_out), words))
+        return found
+
     def driving(self, here: Loaded, needed: ca.SX, tau: ca.SX) -> ca.SX:
         """Return the efforts given, and at prescribed hinges those needed, less what the elements do there."""
         needed = here.less_efforts(needed)

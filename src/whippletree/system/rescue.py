@@ -83,6 +83,9 @@ class Rescuer:
         """Solve by singular values: what the closures say, then the motion they leave free."""
         M, right, C, second = self.numbers.terms(state, *where)
         if not all(np.isfinite(x).all() for x in (M, right, C, second)):
+            faulty = self.equations.faulty_element({**state, "t": where.t, "parameters": where.parameters})
+            if faulty is not None:
+                raise DynamicsError(f"{faulty} is not finite there; check what is written for it, and the state")
             raise DynamicsError("the numbers are too large or too small to compute with; check the state and lengths")
         free = np.array(self._free, dtype=int)
         scale = self.numbers.column_scale[free]

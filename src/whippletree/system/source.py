@@ -6,7 +6,6 @@ import functools
 import hashlib
 from pathlib import Path
 
-import whippletree
 from whippletree._version import __version__
 
 __all__ = ["source_key"]
@@ -20,6 +19,6 @@ def source_key() -> str:
     64
     """
     digest = hashlib.sha256(__version__.encode())
-    for path in sorted(Path(whippletree.__file__).parent.rglob("*.py")):
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -340,7 +340,12 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_tokens_know_where_they_are() -> None:
-    assert [(token.kind, token.at) for token in tokens(" ab**2 ")] == [("name", 1), ("**", 3), ("number", 5), ("end", 7)]
+    assert [(token.kind, token.at) for token in tokens(" ab**2 ")] == [
+        ("name", 1),
+        ("**", 3),
+        ("number", 5),
+        ("end", 7),
+    ]
 
 
 def test_nothing_is_ever_run_as_code() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from whippletree.model.io import values
-from whippletree.model.io.nodes import MapNode, Mark, Node
+from whippletree.model.io.nodes import MapNode, Node
 from whippletree.model.io.scopes import UnfitError
 from whippletree.model.io.values import Context, Reader
 from whippletree.model.names import suggestion
@@ -165,7 +165,7 @@ RUN: dict[str, Reader] = {
 }
 
 
-def form_of(node: MapNode, forms: Mapping[str, Form], mark: Mark) -> str:
+def form_of(node: MapNode, forms: Mapping[str, Form]) -> str:
     """Return which key of an element is its head; "friction", say, may be a key of another element."""
     heads = [key for key in node.items if key in forms]
     fitting = [head for head in heads if all(key == head or key in forms[head].keys for key in heads)]
@@ -178,7 +178,7 @@ def form_of(node: MapNode, forms: Mapping[str, Form], mark: Mark) -> str:
     for key in node.items:
         if key not in keys:
             raise UnfitError(node.keys[key], f"there is no type {suggestion(key, forms)}")
-    raise UnfitError(mark, f"say what it is: give one of the keys {', '.join(forms)}")
+    raise UnfitError(None, f"say what it is: give one of the keys {', '.join(forms)}")
 
 
 def arguments(
@@ -195,7 +195,7 @@ def arguments(
         found[key] = known[key](context, item, key)
     for key in needs:
         if key not in found:
-            raise UnfitError(node.mark, f'the key "{key}" is missing')
+            raise UnfitError(None, f'the key "{key}" is missing')
     return found
 
 

@@ -36,7 +36,7 @@ RESERVED = frozenset({*CONSTANTS, *FUNCTIONS, *LAW_FUNCTIONS, *LENGTHS, TIME, PA
 
 
 class UnfitError(Exception):
-    """Something in the file will not do; caught where the name of the element is known."""
+    """Something in the file will not do; caught where the name of the element is known. Without a mark, all of it."""
 
     def __init__(self, mark: Mark | None, message: str) -> None:
         super().__init__(message)
