@@ -45,7 +45,8 @@ def lines(n: int) -> Iterator[str]:
     yield ""
     yield "run:"
     yield "  duration: 10"
-    yield "  tolerance: 1e-11"
+    yield "  method: dop853"
+    yield "  tolerance: 1e-12"
     yield "  every: 0.01"
     yield "  outputs: [A0, energy]"
 

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from whippletree.cli.said import in_one_line
+from whippletree.cli.said import in_one_line, in_the_name_of
 from whippletree.errors import WhippletreeError
 from whippletree.model.io import Model, read_file
 from whippletree.system import System
@@ -31,10 +31,11 @@ def check(path: str) -> int:
     try:
         model = read_file(path)
         print(_elements(model), end="\n\n")
-        system = model.build()
-        print(system.plan, end="\n\n")
-        print(system.mobility, end="\n\n")
-        print(_start(model, system))
+        with in_the_name_of(model):
+            system = model.build()
+            print(system.plan, end="\n\n")
+            print(system.mobility, end="\n\n")
+            print(_start(model, system))
     except WhippletreeError as error:
         print(f"whippletree: {in_one_line(error)}", file=sys.stderr)
         return 1

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from whippletree.cli.said import in_one_line
+from whippletree.cli.said import in_one_line, in_the_name_of
 from whippletree.errors import FileError, SimulationError
 from whippletree.model.io import Model, read_file
 
@@ -46,11 +46,14 @@ def run(chosen: argparse.Namespace) -> int:
     _check_places(chosen)
     model = read_file(chosen.model)
     settings = {name: getattr(chosen, name) for name in _SETTINGS if getattr(chosen, name) is not None}
+    if sys.stderr.isatty():
+        settings["progress"] = True
     try:
-        trajectory = model.simulate(**settings)
+        with in_the_name_of(model):
+            trajectory = model.simulate(**settings)
     except SimulationError as error:
         trajectory = error.trajectory
-        print(f"whippletree: {chosen.model}: {in_one_line(error)}", file=sys.stderr)
+        print(f"whippletree: {in_one_line(error)}", file=sys.stderr)
         if trajectory is None:
             return 1
     _write(trajectory, model, chosen)

@@ -162,6 +162,15 @@ def _anchor(moving: Any, grip: Grip) -> Anchor:
     return Anchor(grip, side, R @ cross(w, cross(w, grip.point)), R)
 
 
+def _turned(anchor: Anchor, moving: Any, base: int) -> Anchor:
+    """Return an anchor in the axes of the loop's base: multipliers then mean what they mean elsewhere."""
+    if base < 0:
+        return anchor
+    back = moving.at(base).R.T
+    side = Side(*(back @ part for part in anchor.side))
+    return Anchor(anchor.grip, side, back @ anchor.centripetal, back @ anchor.axes)
+
+
 def _sides(anchors: Sequence[Anchor]) -> tuple[Side, ...]:
     return tuple(anchor.side for anchor in anchors)
 
@@ -184,7 +193,7 @@ def _joint_rates(joint: Joint, q: ca.SX, v: ca.SX, anchors: Sequence[Anchor]) ->
 
 def _closure(closing: Closing, moving: Any, fastening: Any, keep: Sequence[int], rates: dict[str, Row]) -> Row:
     """Return a closure's kept rows on the bodies; those on joint coordinates by way of the joints' rates."""
-    anchors = tuple(_anchor(moving, grip) for grip in fastening.grips)
+    anchors = tuple(_turned(_anchor(moving, grip), moving, fastening.base) for grip in fastening.grips)
     q, v, given = closing.coordinates(fastening)
     rows = fastening.closure.rows(_sides(anchors), q, v, closing.t)
     row = _rows(rows, anchors)

@@ -292,5 +292,5 @@ def _pulls(grips: Sequence[object], base: int, stations: Sequence[Station], D: S
     return tuple(
         Pull(grip.node, base, columns(grip, station, d))  # type: ignore[attr-defined, arg-type]
         for grip, station, d in zip(grips, stations, D, strict=True)
-        if grip.node != base  # type: ignore[attr-defined]
+        if grip.node >= 0  # type: ignore[attr-defined]
     )

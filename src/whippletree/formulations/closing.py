@@ -48,7 +48,7 @@ class Station(NamedTuple):
 
 
 class Pull(NamedTuple):
-    """Force columns (6, m) on a node, in node axes at its origin; at the base, the pulls of a closure cancel."""
+    """Force columns (6, m) on a node, in node axes at its origin; carried to the base, those of a closure cancel."""
 
     node: int
     base: int
@@ -159,7 +159,7 @@ class Closing:
         for grip, station, d in zip(fastening.grips, stations, D, strict=True):
             rate = rate + d @ stack(station.side.w, station.side.u)
             second = second + d @ station.acceleration
-            if grip.node != fastening.base:
+            if grip.node >= 0:
                 pulls.append(Pull(grip.node, fastening.base, columns(grip, station, d)))
         for i, c in enumerate(fastening.coordinates):
             k = K[:, i]
@@ -190,7 +190,7 @@ class Closing:
         for grip, station, d in zip(cut.grips, stations, rows.D, strict=True):
             rate = rate + d @ stack(station.side.w, station.side.u)
             second = second + d @ station.acceleration
-            if grip.node != cut.base:
+            if grip.node >= 0:
                 pulls.append(Pull(grip.node, cut.base, columns(grip, station, d)))
         return Held(rows.phi, rate, second, tuple(pulls), ())
 

@@ -138,7 +138,7 @@ def _pushed(walk: Unrolled, push: dict[int, ca.SX], efforts: ca.SX) -> Unrolled:
         force = push.get(k)
         if force is not None and node.push is not None:
             force = node.push + force
-        nodes.append(replace(node, tau=node.tau + efforts[where], push=node.push if force is None else force))
+        nodes.append(replace(node, tau=node.tau + efforts[where, :], push=node.push if force is None else force))
     return walk.with_nodes(nodes)
 
 

@@ -31,6 +31,7 @@ SMALLEST_PIVOT = 1e-14
 """A hinge's inertia below this share of what hangs on it is none: what is left is rounding."""
 
 _DYNAMIC = frozenset({"forward_dynamics", "driving_forces", "reactions", "closure_efforts"})
+_RESCUED = _DYNAMIC | {"motion_basis", "self_stresses"}
 _OPTIONAL = frozenset({"tau", "a", "t", "z"})
 _WITHOUT_FREEDOMS = frozenset(
     {"pose", "center_of_mass", "energy", "reactions", "self_stresses", "state_rates", "powers"}
@@ -201,7 +202,8 @@ class Engine:
             kernel = self.kernel(resolved)
             arguments = [self.argument(name, size) for name, size in kernel.signature.inputs]
             blame = functools.partial(self.blame, request.function)
-            rescue = functools.partial(self.loops.rescue, resolved) if self.equations.closed else None
+            rescued = self.equations.closed and request.function in _RESCUED
+            rescue = functools.partial(self.loops.rescue, resolved) if rescued else None
             call = Call(kernel, arguments, kernel.signature.shape, blame, rescue)
             self._calls[request] = call
         return call

@@ -302,7 +302,7 @@ class Equations:
     def faulty_element(self, state: Mapping[str, Any]) -> str | None:
         """Return the force or state, in words, whose formula is not finite at a state, if there is one."""
         described = self.description
-        given = {"z": described.state_values, "t": 0.0, "parameters": described.parameter_values}
+        given: dict[str, Any] = {"z": described.state_values, "t": 0.0, "parameters": described.parameter_values}
         given |= {name: value for name, value in state.items() if value is not None}
         given.setdefault("v", np.zeros(self.plan.nv))
         for function, names in self._elements:

@@ -88,7 +88,8 @@ ELEMENTS: list[tuple[str, Add]] = [
         lambda m, L, o: m.body("c", wt.rod(1.0, 1.0) + wt.MassProperties(2.0, (1.0, 0.0, 0.0)) + wt.sphere(1.0, 1.0)),
     ),
     (
-        "bodies: {c: {rod: {length: 1, mass: 1}, moved: {at: [0, 0, 1], rotation: [[0, -1, 0], [1, 0, 0], [0, 0, 1]]}}}",
+        "bodies: {c: {rod: {length: 1, mass: 1}, moved: {at: [0, 0, 1], "
+        "rotation: [[0, -1, 0], [1, 0, 0], [0, 0, 1]]}}}",
         lambda m, L, o: m.body("c", wt.rod(1.0, 1.0).moved(at=(0, 0, 1), rotation=[[0, -1, 0], [1, 0, 0], [0, 0, 1]])),
     ),
     # frames
@@ -119,7 +120,8 @@ ELEMENTS: list[tuple[str, Add]] = [
     ("joints: {C: {universal: [a, b]}}", lambda m, L, o: m.universal("C", "a", "b")),
     ("joints: {C: {spherical: [a, b]}}", lambda m, L, o: m.spherical("C", "a", "b")),
     (
-        "joints: {C: {free: [a, b], pose: {at: [1, 2, L]}, pose_child: {rotation: [[1, 0, 0], [0, 0, -1], [0, 1, 0]]}}}",
+        "joints: {C: {free: [a, b], pose: {at: [1, 2, L]}, "
+        "pose_child: {rotation: [[1, 0, 0], [0, 0, -1], [0, 1, 0]]}}}",
         lambda m, L, o: m.free(
             "C",
             "a",
@@ -233,7 +235,8 @@ ELEMENTS: list[tuple[str, Add]] = [
         lambda m, L, o: m.actuator("s", "A", effort=o * m.time + m.time + L),
     ),
     (
-        "definitions: {half: L / 2, turn: \"coordinate('A') * half\"}\nforces: {s: {actuator: A, effort: -turn * half}}",
+        "definitions: {half: L / 2, turn: \"coordinate('A') * half\"}\n"
+        "forces: {s: {actuator: A, effort: -turn * half}}",
         lambda m, L, o: _defined(m, L),
     ),
 ]
@@ -264,7 +267,7 @@ def merged(text: str) -> str:
             name, rest = added.pop(section).removeprefix("{").removesuffix("}").split(":", 1)
             lines.append(f"  {name.strip()}: {rest.strip()}")
     # the order is that of the calls: what is added comes last
-    moved = [line for line in lines if line.startswith("  c:") or line.startswith("  f:") or line.startswith("  C:")]
+    moved = [line for line in lines if line.startswith(("  c:", "  f:", "  C:"))]
     for line in moved:
         lines.remove(line)
         section = {"c": "bodies:", "f": "frames:", "C": "joints:"}[line.strip()[0]]
@@ -327,7 +330,7 @@ bodies: {x: {mass: d}, y: {mass: b * constant}, z: {mass: c}}
 def test_a_parameter_may_have_the_name_of_something_else() -> None:
     text = "name: m\nparameters: {t: 2, pi: 3}\nbodies: {b: {mass: parameter('t') * parameter('pi')}}\n"
     assert read_text(text).mechanism.describe().folded().body("b").properties.mass == 6.0
-    with pytest.raises(wt.FileError, match=r":3:22: .*stands for something else too"):
+    with pytest.raises(wt.FileError, match=r":3:23: .*stands for something else too"):
         read_text("name: m\nparameters: {pi: 3}\nbodies: {b: {mass:  2*pi}}\n")
 
 
@@ -451,7 +454,7 @@ MISTAKES: list[tuple[str, int, int, str]] = [
     # parameters and definitions
     ("name: m\nparameters: {a: [1]}\n", 2, 17, 'parameter "a": this must be a number or an expression'),
     ("name: m\nparameters: {a: true}\n", 2, 17, "a truth value"),
-    ("name: m\nparameters: {a: }\n", 2, 17, "empty"),
+    ("name: m\nparameters: {a: }\n", 2, 16, "empty"),
     ("name: m\nparameters: [a]\n", 2, 13, "parameters must be a mapping"),
     ("name: m\nparameters: {a: 1/0}\n", 2, 18, 'parameter "a": this divides by zero'),
     ("name: m\nparameters: {a: 1e999}\n", 2, 17, "too large a number"),
@@ -488,12 +491,12 @@ MISTAKES: list[tuple[str, int, int, str]] = [
     ("name: m\nbodies:\n  b: {point_masses: {mass: 1}}\n", 3, 21, "point_masses must be a list"),
     ("name: m\nbodies:\n  b: {point_masses: [{at: [0, 0, 0]}]}\n", 3, 22, '"mass" is missing'),
     ("name: m\nbodies:\n  b: {mass: 1, moved: {to: 1}}\n", 3, 24, 'moved: there is no key "to"'),
-    ("name: m\nbodies:\n  ground: {mass: 1}\n", 3, 11, "belongs to the ground"),
+    ("name: m\nbodies:\n  ground: {mass: 1}\n", 3, 3, "belongs to the ground"),
     ("name: m\nbodies: {b: {}, b: {}}\n", 2, 17, "given twice"),
     # frames
     ("name: m\nframes:\n  f: {on: b}\n", 3, 11, 'frame "f": on: there is no body "b"'),
-    ("name: m\nframes:\n  f: {at: [0, 0, 0]}\n", 3, 6, '"on" is missing'),
-    (BASE.replace("tip: {", "a: {"), 7, 6, 'the name "a" is taken'),
+    ("name: m\nframes:\n  f: {at: [0, 0, 0]}\n", 3, 3, '"on" is missing'),
+    (BASE.replace("tip: {", "a: {"), 7, 3, 'the name "a" is taken'),
     # joints
     (
         BASE + "  C: {revolut: [a, b]}\n",
@@ -501,7 +504,7 @@ MISTAKES: list[tuple[str, int, int, str]] = [
         7,
         'joint "C": there is no type "revolut"; did you mean "revolute"?',
     ),
-    (BASE + "  C: {at: [0, 0, 0]}\n", LINES + 1, 6, "say what it is: give one of the keys fixed, revolute"),
+    (BASE + "  C: {at: [0, 0, 0]}\n", LINES + 1, 3, "say what it is: give one of the keys fixed, revolute"),
     (BASE + "  C: {revolute: [a, b], axes: y}\n", LINES + 1, 25, 'there is no key "axes"; did you mean "axis"?'),
     (BASE + "  C: {revolute: [a, bb]}\n", LINES + 1, 21, 'child: there is no body "bb"'),
     (BASE + "  C: {revolute: [aa, b]}\n", LINES + 1, 18, 'parent: there is no body "aa"'),
@@ -511,7 +514,7 @@ MISTAKES: list[tuple[str, int, int, str]] = [
     (BASE + "  C: {revolute: a}\n", LINES + 1, 17, "revolute must be 2 names of bodies"),
     (BASE + "  C: {revolute: [a, [b]]}\n", LINES + 1, 21, "revolute[1] must be a name"),
     (BASE + "  C: {revolute: [a, b], free: [a, b]}\n", LINES + 1, 25, 'given as "revolute" and "free"'),
-    (BASE + "  C: {screw: [a, b]}\n", LINES + 1, 6, 'the key "lead" is missing'),
+    (BASE + "  C: {screw: [a, b]}\n", LINES + 1, 3, 'the key "lead" is missing'),
     (BASE + "  C: {screw: [a, b], lead: L - 2}\n", LINES + 1, 28, "lead must not be zero"),
     (BASE + "  C:\n    revolute: [a, b]\n    axis: [0, 0, 0]\n", LINES + 3, 11, "axis must not be zero"),
     (BASE + "  C:\n    revolute: [a, b]\n    axis: [L, 0, 0]\n", LINES + 3, 11, "must be plain numbers"),
@@ -521,49 +524,49 @@ MISTAKES: list[tuple[str, int, int, str]] = [
     (BASE + "  C:\n    revolute: [a, b]\n    at: [1, 2, true]\n", LINES + 3, 16, "a truth value"),
     (BASE + "  C:\n    revolute: [a, b]\n    at: [1, 2, {a: 1}]\n", LINES + 3, 16, "a mapping"),
     (BASE + "  C:\n    revolute: [a, b]\n    prescribed: 1\n", LINES + 3, 17, "true or false"),
-    (BASE + "  C: {fixed: [a, b], prescribed: true}\n", LINES + 1, 6, "cannot be prescribed"),
+    (BASE + "  C: {fixed: [a, b], prescribed: true}\n", LINES + 1, 3, "cannot be prescribed"),
     (BASE + "  C:\n    free: [a, b]\n    pose: {rotation: 3}\n", LINES + 3, 22, "pose: rotation must be 3 rows"),
     (BASE + "  C:\n    free: [a, b]\n    pose: {turned: 3}\n", LINES + 3, 12, 'pose: there is no key "turned"'),
     (BASE + "  C:\n    free: [a, b]\n    pose: [1, 2]\n", LINES + 3, 11, "pose must be 4 rows of 4 numbers"),
-    (BASE + "  C:\n    free: [a, b]\n    pose: {}\n    at: [0, 0, 0]\n", LINES + 1, 5, "either pose or at"),
+    (BASE + "  C:\n    free: [a, b]\n    pose: {}\n    at: [0, 0, 0]\n", LINES + 1, 3, "either pose or at"),
     (BASE + "  A: {free: [a, b]}\n", LINES + 1, 3, "given twice: it stands in line 9"),
     # closures
-    (BASE + "closures:\n  A: {gear: [A, B], ratio: 1}\n", LINES + 2, 6, 'the name "A" is taken'),
-    (BASE + "closures:\n  g: {gear: [A, C], ratio: 1}\n", LINES + 2, 13, 'there is no joint "C"'),
-    (BASE + "closures:\n  g: {gear: [A, B]}\n", LINES + 2, 6, '"ratio" is missing'),
-    (BASE + "closures:\n  g: {gear: [A, 'B[3]'], ratio: 1}\n", LINES + 2, 13, "no coordinate 3"),
+    (BASE + "closures:\n  A: {gear: [A, B], ratio: 1}\n", LINES + 2, 3, 'the name "A" is taken'),
+    (BASE + "closures:\n  g: {gear: [A, C], ratio: 1}\n", LINES + 2, 17, 'there is no joint "C"'),
+    (BASE + "closures:\n  g: {gear: [A, B]}\n", LINES + 2, 3, '"ratio" is missing'),
+    (BASE + "closures:\n  g: {gear: [A, 'B[3]'], ratio: 1}\n", LINES + 2, 3, "no coordinate 3"),
     (BASE + "closures:\n  g: {coupling: [A, B]}\n", LINES + 2, 17, "mapping from joints to ratios"),
     (BASE + "closures:\n  g: {coupling: {A: 1, 'A[0]': 1}}\n", LINES + 2, 24, "given already"),
     (BASE + "closures:\n  g: {coupling: {A: x}}\n", LINES + 2, 21, 'coupling: "A": there is no name "x"'),
     (BASE + "closures:\n  g: {distance: [a, b], length: -1}\n", LINES + 2, 33, "length must be positive"),
-    (BASE + "closures:\n  g: {expression: 3}\n", LINES + 2, 6, "depends on no coordinate"),
+    (BASE + "closures:\n  g: {expression: 3}\n", LINES + 2, 3, "depends on no coordinate"),
     (BASE + "closures:\n  g: {expression: rate(A)}\n", LINES + 2, 24, "such names go in quotes"),
-    (BASE + "closures:\n  g: {expression: rate('A', 1)}\n", LINES + 2, 19, "no coordinate 1"),
-    (BASE + "closures:\n  g: {expression: rate('A', 0.5)}\n", LINES + 2, 19, "whole number"),
+    (BASE + "closures:\n  g: {expression: \"rate('A', 1)\"}\n", LINES + 2, 20, "no coordinate 1"),
+    (BASE + "closures:\n  g: {expression: \"rate('A', 0.5)\"}\n", LINES + 2, 20, "whole number"),
     (BASE + "closures:\n  g: {expression: rate()}\n", LINES + 2, 19, "is used as rate(a name in quotes)"),
     (BASE + "closures:\n  g: {expression: position('tap')}\n", LINES + 2, 19, 'did you mean "tip"?'),
     (BASE + "closures:\n  g: {expression: position('tip')}\n", LINES + 2, 19, "has 3 entries"),
-    (BASE + "closures:\n  g:\n    expression: rate('A')**2\n", LINES + 2, 5, "not affine"),
+    (BASE + "closures:\n  g:\n    expression: rate('A')**2\n", LINES + 2, 3, "not affine"),
     (BASE + "closures:\n  g: {expression: []}\n", LINES + 2, 19, "a list of 0"),
     (BASE + "closures:\n  g: {closure: 1}\n", LINES + 2, 7, 'there is no type "closure"'),
     # forces and states
     (BASE + "forces:\n  f: {sprung: [a, b]}\n", LINES + 2, 7, 'did you mean "spring"?'),
-    (BASE + "forces:\n  f: {spring: [a, b]}\n", LINES + 2, 6, "give stiffness and free_length"),
+    (BASE + "forces:\n  f: {spring: [a, b]}\n", LINES + 2, 3, "give stiffness and free_length"),
     (BASE + "forces:\n  f: {spring: [a, c], damping: 1}\n", LINES + 2, 19, 'no body or frame "c"'),
     (BASE + "forces:\n  f: {spring: [a, b], stiffness: -1, free_length: 1}\n", LINES + 2, 34, "must not be negative"),
     (BASE + "forces:\n  f: {spring: [a, b], law: t * lengthening}\n", LINES + 2, 32, "there is no name"),
     (BASE + "forces:\n  f: {actuator: A, effort: elongation}\n", LINES + 2, 28, "belongs in the law of a spring"),
-    (BASE + "forces:\n  f: {actuator: A}\n", LINES + 2, 6, '"effort" is missing'),
+    (BASE + "forces:\n  f: {actuator: A}\n", LINES + 2, 3, '"effort" is missing'),
     (BASE + "forces:\n  f: {actuator: C, effort: 1}\n", LINES + 2, 17, 'there is no joint "C"'),
     (BASE + "forces:\n  f: {actuator: A, effort: 1, index: 0.5}\n", LINES + 2, 38, "whole number"),
-    (BASE + "forces:\n  f: {actuator: A, effort: 1, index: 2}\n", LINES + 2, 6, "no freedom 2"),
+    (BASE + "forces:\n  f: {actuator: A, effort: 1, index: 2}\n", LINES + 2, 17, "no freedom 2"),
     (BASE + "forces:\n  f: {actuator: A, effort: 1 +}\n", LINES + 2, 31, "the expression ends"),
     (BASE + "forces:\n  f:\n    actuator: A\n    effort: >\n      1 +\n      sine(t)\n", LINES + 6, 7, '"sine"'),
     (BASE + "forces:\n  f: {actuator: A, effort: state('z')}\n", LINES + 2, 28, 'there is no state "z"'),
     (BASE + "forces:\n  f: {load: a, force: [0, 0]}\n", LINES + 2, 23, "force must be 3 numbers"),
-    (BASE + "forces:\n  f: {load: ground, force: [0, 0, 1]}\n", LINES + 2, 6, "is the ground"),
+    (BASE + "forces:\n  f: {load: ground, force: [0, 0, 1]}\n", LINES + 2, 13, "is the ground"),
     (BASE + "forces:\n  f: {load: a, force: [0, 0, 1], frame: b}\n", LINES + 2, 41, "frame must be"),
-    (BASE + "forces:\n  f: {contact: a, friction: 1}\n", LINES + 2, 6, '"stiffness" is missing'),
+    (BASE + "forces:\n  f: {contact: a, friction: 1}\n", LINES + 2, 3, '"stiffness" is missing'),
     (BASE + "forces:\n  f: {bushing: [a, b], stiffness: [1, 2]}\n", LINES + 2, 35, "stiffness must be 6 numbers"),
     (BASE + "forces:\n  f: {limit: A, stiffness: 1, lower: 1, upper: 0}\n", LINES + 2, 38, "less than upper"),
     (BASE + "states:\n  z: {value: t}\n", LINES + 2, 14, "only parameters can stand"),

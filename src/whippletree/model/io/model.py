@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ class Model:
     start: Mapping[str, Any] = field(default_factory=dict)
     run: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
+    lines: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
 
     def build(self, **choices: Any) -> System:
         """Return the system, assembled from the start of the file; `choices` are those of `Mechanism.build`."""
@@ -74,7 +76,17 @@ class Model:
             raise FileError(f'{self.name or "the model"}: no "duration" is given, neither under "run" nor in the call')
         built = self.build() if system is None else system
         q, v = self.initial(built)
-        return built.simulate(**{"q": q, "v": v, **run})  # type: ignore[attr-defined]
+        return built.simulate(**{"q": q, "v": v, **run})
+
+    def place_of(self, message: str) -> str:
+        """Return the file, and the line of the element that a message names first, if it names one.
+
+        >>> Model(Mechanism("m"), name="m.yaml", lines={"C": 7}).place_of('loop "C" stays open')
+        'm.yaml:7'
+        """
+        names = (match[1] for match in re.finditer('"([^"]*)"', message))
+        line = next((self.lines[name] for name in names if name in self.lines), None)
+        return self.name if line is None else f"{self.name}:{line}"
 
     @property
     def outputs(self) -> tuple[str, ...]:

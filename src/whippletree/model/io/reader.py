@@ -55,7 +55,14 @@ SECTIONS = (
     "start",
     "run",
 )
-_SIDES = {"parent": 0, "child": 1, "first": 0, "second": 1, "place": 0, "joint": 0}
+_KINDS = {
+    "bodies": "body",
+    "frames": "frame",
+    "joints": "joint",
+    "closures": "closure",
+    "states": "state",
+    "forces": "force",
+}
 
 
 def from_file(path: str | os.PathLike[str]) -> Model:
@@ -123,19 +130,20 @@ class _Reading:
         """Return the mechanism, its start and its run."""
         self._gravity()
         for name, node in self._section("bodies"):
-            with self._element("body", name, node):
+            with self._element("bodies", name, node):
                 self._body(name, node)
         for name, node in self._section("frames"):
-            with self._element("frame", name, node):
+            with self._element("frames", name, node):
                 keys = arguments(self._context, node, {"on": values.word}, _PLACED)
                 self._mechanism.frame(name, **keys)
-        self._calls("joints", "joint", JOINTS)
+        self._calls("joints", JOINTS)
         states = self._states()
         self._context.names.finish()
         self._rates(states)
-        self._calls("closures", "closure", CLOSURES)
-        self._calls("forces", "force", FORCES)
-        return Model(self._mechanism, self._settings("start", START), self._settings("run", RUN), self._source.name)
+        self._calls("closures", CLOSURES)
+        self._calls("forces", FORCES)
+        start, run = self._settings("start", START), self._settings("run", RUN)
+        return Model(self._mechanism, start, run, self._source.name, self._lines())
 
     # ------------------------------------------------------------------ the head of the file
 
@@ -186,11 +194,11 @@ class _Reading:
             else:
                 raise UnfitError(node.mark, f"{key}: {quoted(name)} must be a mapping, but is {words_for(node)}")
 
-    def _calls(self, key: str, kind: str, forms: Mapping[str, Form]) -> None:
+    def _calls(self, key: str, forms: Mapping[str, Form]) -> None:
         """Make the call that each element of a section stands for."""
         for name, node in self._section(key):
-            with self._element(kind, name, node):
-                head = form_of(node, forms, node.mark)
+            with self._element(key, name, node):
+                head = form_of(node, forms)
                 form = forms[head]
                 call = getattr(self._mechanism, form.call or head)
                 given = positional(self._context, form, node.items[head], head)
@@ -207,7 +215,7 @@ class _Reading:
         """Declare the states; their rates come when everything that these may depend on is there."""
         found = []
         for name, node in self._section("states"):
-            with self._element("state", name, node):
+            with self._element("states", name, node):
                 values.known_keys(node, ("value", "rate"), "")
                 value = node.items.get("value")
                 given = () if value is None else (values.fixed_number(self._context, value, "value"),)
@@ -218,8 +226,17 @@ class _Reading:
     def _rates(self, states: list[tuple[str, MapNode]]) -> None:
         for name, node in states:
             if "rate" in node.items:
-                with self._element("state", name, node):
+                with self._element("states", name, node):
                     self._mechanism.state_rate(name, values.law(self._context, node.items["rate"], "rate"))
+
+    def _lines(self) -> dict[str, int]:
+        """Return the lines of elements by name; of those with the same name, the one that is named first below."""
+        found: dict[str, int] = {}
+        for section in ("joints", "closures", "bodies", "forces", "frames", "states"):
+            node = self._root.items.get(section)
+            marks = node.keys if isinstance(node, MapNode) else {}
+            found = {**{name: mark.line for name, mark in marks.items()}, **found}
+        return found
 
     def _settings(self, key: str, readers: Mapping[str, Reader]) -> dict[str, Any]:
         node = self._root.items.get(key)
@@ -228,19 +245,20 @@ class _Reading:
         try:
             return arguments(self._context, _mapping(node, key), {}, readers)
         except UnfitError as error:
-            raise UnfitError(error.mark, f"{key}: {error}") from None
+            raise UnfitError(error.mark or node.mark, f"{key}: {error}") from None
 
     @contextmanager
-    def _element(self, kind: str, name: str, node: MapNode) -> Iterator[None]:
+    def _element(self, section: str, name: str, node: MapNode) -> Iterator[None]:
         """Within it, an error is about that element, at the line it is in."""
-        prefix = f"{kind} {quoted(name)}: "
+        prefix = f"{_KINDS[section]} {quoted(name)}: "
+        mark = _mapping(self._root.items[section], section).keys[name]
         try:
             yield
         except UnfitError as error:
-            raise self._source.error(error.mark, f"{prefix}{error}") from error.__cause__
+            raise self._source.error(error.mark or mark, f"{prefix}{error}") from error.__cause__
         except ModelError as error:
             message = str(error).removeprefix(prefix)
-            raise self._source.error(_culprit(node, message), f"{prefix}{message}") from error
+            raise self._source.error(_culprit(node, message) or mark, f"{prefix}{message}") from error
 
 
 _PLACED: dict[str, Reader] = {"at": values.vector, "rotation": values.rotation}
@@ -297,7 +315,7 @@ def _keys(
     except UnfitError as error:
         message = str(error)
         raise UnfitError(
-            error.mark, message if message.startswith(f"{what} ") else f"{what}: {message}"
+            error.mark or node.mark, message if message.startswith(f"{what} ") else f"{what}: {message}"
         ) from error.__cause__
 
 
@@ -315,16 +333,19 @@ def _text(node: Node) -> str:
     return node.text[:40] if isinstance(node, Leaf) else words_for(node)
 
 
-def _culprit(node: MapNode, message: str) -> Mark:
-    """Return the place of what a message is about: the key it begins with, or what the head names."""
-    match = re.match(r"(?:there is no (\w+)|the point on the (\w+)|(\w+))", message)
-    word = next(filter(None, match.groups())) if match else ""
-    if word in node.items:
-        return node.items[word].mark
-    forms = {**JOINTS, **CLOSURES, **FORCES}
-    head = next((item for key, item in node.items.items() if key in forms), None)
-    if head is not None and word in _SIDES:
-        if isinstance(head, ListNode) and len(head.items) > _SIDES[word]:
-            return head.items[_SIDES[word]].mark
-        return head.mark
-    return node.mark
+def _culprit(node: MapNode, message: str) -> Mark | None:
+    """Return the place of what a message about an element is about: the key it begins with, or a name it quotes."""
+    begin, *_ = re.split(r"\W", message, maxsplit=1)
+    if begin in node.items:
+        return node.items[begin].mark
+    named = re.search('"([^"]*)"', message)
+    if named is not None and not message.startswith("the name "):
+        leaves = [leaf for item in node.items.values() for leaf in _leaves(item)]
+        return next((leaf.mark for leaf in leaves if leaf.text == named[1]), None)
+    return None
+
+
+def _leaves(node: Node) -> list[Leaf]:
+    """Return a leaf, or those of a list."""
+    items = node.items if isinstance(node, ListNode) else [node]
+    return [item for item in items if isinstance(item, Leaf)]

@@ -108,8 +108,31 @@ def _dumped(tree: Mapping[str, Any]) -> str:
     yaml.width = 120
     yaml.allow_unicode = True
     out = io.StringIO()
-    yaml.dump(tree, out)
+    yaml.representer.add_representer(_Quoted, _in_quotes)
+    yaml.dump(_safe(tree), out)
     return re.sub(r"^(\w+:)$", r"\n\1", out.getvalue(), flags=re.MULTILINE)  # an empty line before each section
+
+
+class _Quoted(str):
+    """Text that goes in quotes."""
+
+    __slots__ = ()
+
+
+def _in_quotes(representer: Any, text: str) -> Any:
+    return representer.represent_scalar("tag:yaml.org,2002:str", text, style='"' if "'" in text else "'")
+
+
+_SIMPLE = re.compile(r"-?\w([\w .+*/()-]*[\w)])?", re.ASCII)
+
+
+def _safe(tree: Any) -> Any:
+    """Return a tree in which every text that might be taken for something else is in quotes."""
+    if isinstance(tree, Mapping):
+        return {_safe(key): _safe(item) for key, item in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [_safe(item) for item in tree]
+    return _Quoted(tree) if isinstance(tree, str) and not _SIMPLE.fullmatch(tree) else tree
 
 
 class _Writing:
