@@ -16,7 +16,7 @@ SIZES = (2, 10, 40)
 
 def lines(n: int) -> Iterator[str]:
     """Yield the lines of the file for n four-bars."""
-    yield f"# IFToMM A02: {n} four-bars. Links are thin rods of 1 kg and 1 m; the rockers stand upright at the start, and"
+    yield f"# IFToMM A02: {n} four-bars. Links are thin rods of 1 kg, 1 m; the rockers stand upright at the start, and"
     yield "# their ends move at 1 m/s in +x. Twice in every turn the mechanism lies flat, which is a singular position."
     yield "# Written by make.py."
     yield "whippletree: 1"

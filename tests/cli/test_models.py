@@ -81,7 +81,7 @@ def test_check_of_many_joints_is_short(tmp_path: Path, capsys: pytest.CaptureFix
         (
             "name: m\nbodies: {a: {mass: 1}}\njoints: {A: {revolute: [ground, a]}}\n"
             "closures: {C: {coupling: {A: 1}}}\nstart: {velocities: {A: 1}}\n",
-            "m.yaml:3: ",
+            "m.yaml:4: ",
         ),
     ],
 )

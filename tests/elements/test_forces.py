@@ -261,6 +261,9 @@ def test_a_spring_of_no_length_is_smooth():
         assert one[0] == pytest.approx(-two[0], rel=1e-12)
         assert 0 > one[0][3] >= -30 * 0.7
     assert one[0][3] == pytest.approx(-30 * (0.7 - 1e-6), rel=1e-6)
+    # the direction turns over a share of the free length
+    one, *_ = spring.at(between(at((0, 0, 0)), at((0.7e-9, 0, 0))))
+    assert one[0][3] == pytest.approx(-30 * 0.7 / math.sqrt(2), rel=1e-5)
     # without a free length the force is proportional to the distance, exactly
     plain = Tried(Spring(30.0, 0.0, 0.0), 2, 0)
     for size in (0.0, 1e-11, 1e-3, 10.0):

@@ -513,7 +513,7 @@ def test_the_key_follows_the_processor_and_the_versions(folder, made, monkeypatc
 
 def test_the_key_follows_the_source(folder, made, monkeypatch):
     assert compiles(made)
-    monkeypatch.setattr(systems, "_source_key", lambda: "another version")
+    monkeypatch.setattr(systems, "source_key", lambda: "another version")
     assert compiles(made)
 
 

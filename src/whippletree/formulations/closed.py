@@ -129,7 +129,11 @@ def cut_reactions(
         closing.fastenings.cuts, wrenches, efforts, closing.cut_rows(walk), strict=True
     ):
         total = wrench + rates.D[1].T @ effort if cut.joint.nv else wrench
-        result.append(total if cut.base < 0 else Rotation(axes[cut.base]).force(total))
+        if cut.base >= 0:
+            total = Rotation(axes[cut.base] if cut.turn is None else axes[cut.base] @ ca.SX(ca.DM(cut.turn))).force(
+                total
+            )
+        result.append(total)
     return result
 
 

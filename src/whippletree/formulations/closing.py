@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from whippletree.elements.closures import Rows, Side, joint_rates
-from whippletree.formulations.grips import CutJoint, Fastening, Fastenings, Grip
+from whippletree.formulations.grips import CutJoint, Fastening, Fastenings, Grip, Turn
 from whippletree.formulations.node import Motion, Node
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.spatial import Rotation, Translation, centripetal, cross, stack
@@ -124,10 +124,12 @@ class Closing:
 
     def stations(self, walk: Unrolled, fastening: Fastening | CutJoint) -> tuple[Station, ...]:
         """Return what a closure holds on to, seen from its base."""
-        key = ("stations", fastening.base, *map(id, fastening.grips))
+        key = ("stations", fastening.base, fastening.turn, *map(id, fastening.grips))
         found: tuple[Station, ...] | None = walk.memory.get(key)
         if found is None:
-            found = walk.memory[key] = tuple(follow(walk, fastening.base, grip) for grip in fastening.grips)
+            found = walk.memory[key] = tuple(
+                follow(walk, fastening.base, grip, fastening.turn) for grip in fastening.grips
+            )
         return found
 
     def side_rows(self, walk: Unrolled) -> list[Rows]:
@@ -195,9 +197,12 @@ class Closing:
         return Held(rows.phi, rate, second, tuple(pulls), ())
 
 
-def follow(walk: Unrolled, base: int, grip: Grip) -> Station:
-    """Walk from the base, taken at rest, to a grip; accelerations are those of the nodes' joints."""
-    motion, p, V, alpha = _reach(walk, base, grip.node)
+def follow(walk: Unrolled, base: int, grip: Grip, turn: Turn = None) -> Station:
+    """Walk from the base, taken at rest, to a grip; accelerations are those of the nodes' joints.
+
+    What is seen is in the base's axes, or in those that `turn` gives.
+    """
+    motion, p, V, alpha = _reach(walk, base, grip.node, turn)
     axes, w = motion.axes, motion.rate
     u = V[3:6] + cross(w, grip.point)
     point = alpha[3:6] + centripetal(w, alpha[0:3]) @ grip.point
@@ -214,17 +219,18 @@ class Reached(NamedTuple):
     alpha: ca.SX
 
 
-def _reach(walk: Unrolled, base: int, node: int) -> Reached:
+def _reach(walk: Unrolled, base: int, node: int, turn: Turn) -> Reached:
     """Return a node seen from the base; a walk remembers what was reached."""
     way: list[int] = []
     k = node
-    while k != base and (base, k) not in walk.memory:
+    while k != base and (base, k, turn) not in walk.memory:
         way.append(k)
         k = walk.parents[k]
-    start = Reached(Motion.rest(), ca.SX.zeros(3), ca.SX.zeros(6), ca.SX.zeros(6))
-    found: Reached = start if k == base else walk.memory[base, k]
+    rest = Motion.rest() if turn is None else Motion(ca.SX.zeros(3), ca.SX(ca.DM(turn)).T)
+    start = Reached(rest, ca.SX.zeros(3), ca.SX.zeros(6), ca.SX.zeros(6))
+    found: Reached = start if k == base else walk.memory[base, k, turn]
     for k in reversed(way):
-        found = walk.memory[base, k] = _advance(walk.nodes[k], found)
+        found = walk.memory[base, k, turn] = _advance(walk.nodes[k], found)
     return found
 
 

@@ -18,6 +18,10 @@ from whippletree.topology import Plan
 __all__ = ["Coordinate", "CutJoint", "Fastening", "Fastenings", "Grip", "fastenings", "grip_on"]
 
 
+Turn = tuple[tuple[float, ...], ...] | None
+"""The axes in which a closure's rows are meant, in the frame of its base; None if they are the base's own."""
+
+
 @dataclass(frozen=True)
 class Grip:
     """A frame on a node (-1 is the ground)."""
@@ -47,6 +51,7 @@ class CutJoint:
     base: int
     q: slice
     v: slice
+    turn: Turn = None
 
     @property
     def joint(self) -> Joint:
@@ -68,6 +73,7 @@ class Fastening:
     coordinates: tuple[Coordinate, ...]
     cut: int | None = None
     driven: int | None = None
+    turn: Turn = None
 
 
 @dataclass(frozen=True)
@@ -83,12 +89,19 @@ class Fastenings:
         return sum(f.closure.n_rows for f in self.all)
 
 
-def fastenings(description: Description, plan: Plan, skeleton: Skeleton) -> Fastenings:
-    """Return the closures of cut joints and those described, in the nodes' frames."""
-    cuts = tuple(_cut(description, plan, skeleton, cut.joint) for cut in plan.cuts)
-    of_cuts = [Fastening(c.use.name, JointClosure(c.joint), c.grips, c.base, (), k) for k, c in enumerate(cuts)]
+def fastenings(
+    description: Description, plan: Plan, skeleton: Skeleton, reference: Skeleton | None = None
+) -> Fastenings:
+    """Return the closures of cut joints and those described, in the nodes' frames.
+
+    With a `reference`, rows are meant in the axes that the bases have there, so that multipliers mean the same on both.
+    """
+    cuts = tuple(_cut(description, plan, skeleton, cut.joint, reference) for cut in plan.cuts)
+    of_cuts = [
+        Fastening(c.use.name, JointClosure(c.joint), c.grips, c.base, (), k, turn=c.turn) for k, c in enumerate(cuts)
+    ]
     drives = [
-        Fastening(c.use.name, JointDrive(c.joint), c.grips, c.base, (), None, k)
+        Fastening(c.use.name, JointDrive(c.joint), c.grips, c.base, (), None, k, c.turn)
         for k, c in enumerate(cuts)
         if c.use.prescribed
     ]
@@ -97,15 +110,26 @@ def fastenings(description: Description, plan: Plan, skeleton: Skeleton) -> Fast
         grips = tuple(grip_on(skeleton, body, placement) for body, placement in use.sides)
         base = -1 if use.closure.absolute or not grips else _base(skeleton, [g.node for g in grips])
         coordinates = tuple(_coordinate(description, plan, skeleton, cuts, *c) for c in use.coordinates)
-        described.append(Fastening(use.name, use.closure, grips, base, coordinates))
+        turn = _turn(skeleton, reference, base)
+        described.append(Fastening(use.name, use.closure, grips, base, coordinates, turn=turn))
     return Fastenings((*of_cuts, *drives, *described), cuts)
 
 
-def _cut(description: Description, plan: Plan, skeleton: Skeleton, joint: int) -> CutJoint:
+def _turn(skeleton: Skeleton, reference: Skeleton | None, base: int) -> Turn:
+    """Return the axes that a base has in the reference, in the frame it has here."""
+    if reference is None or base < 0:
+        return None
+    body = next(name for name, (node, _) in skeleton.where.items() if node == base)
+    here, there = skeleton.where[body][1].rotation, reference.where[body][1].rotation
+    return tuple(tuple(float(sum(a * b for a, b in zip(row, other, strict=True))) for other in there) for row in here)
+
+
+def _cut(description: Description, plan: Plan, skeleton: Skeleton, joint: int, reference: Skeleton | None) -> CutJoint:
     use = description.joints[joint]
     grips = (grip_on(skeleton, use.parent, use.on_parent), grip_on(skeleton, use.child, use.on_child))
     base = _base(skeleton, [g.node for g in grips])
-    return CutJoint(use, grips, base, plan.q_slices[joint], plan.v_slices[joint])
+    turn = _turn(skeleton, reference, base)
+    return CutJoint(use, grips, base, plan.q_slices[joint], plan.v_slices[joint], turn)
 
 
 def grip_on(skeleton: Skeleton, body: str, placement: Placement) -> Grip:

@@ -120,7 +120,8 @@ class Equations:
     def fastenings(self, *, weld: bool = True) -> Fastenings:
         """Return what the closures hold on to."""
         if weld not in self._fastenings:
-            self._fastenings[weld] = fastenings(self.description, self.plan, self.skeleton(weld=weld))
+            reference = None if weld else self.skeleton()
+            self._fastenings[weld] = fastenings(self.description, self.plan, self.skeleton(weld=weld), reference)
         return self._fastenings[weld]
 
     def closing(self, symbols: Mapping[str, ca.SX] | None = None, *, weld: bool = True, kept: bool = True) -> Closing:

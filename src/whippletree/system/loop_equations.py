@@ -214,8 +214,9 @@ def _margin(eq: Equations, x: Symbols, solution: Solution, share: float) -> ca.S
             pivots = ca.substitute(pivots, parameters, ca.DM(eq.description.parameter_values))
         others = [value for name, value in x.items() if name != "q"]
         at = ca.Function("pivots", [x["q"], *others], [pivots], {"allow_free": True})
-        eq.answers[key] = at(eq.loop_plan.q, *(0 for _ in others)).nonzeros()
-    sizes = eq.answers[key]
+        # the solution is kept too: its id must not come to mean another one
+        eq.answers[key] = (solution, at(eq.loop_plan.q, *(0 for _ in others)).full().ravel().tolist())
+    sizes = eq.answers[key][1]
     return smallest(ca.fabs(p) - share * abs(size) for p, size in zip(solution.pivots, sizes, strict=True))
 
 

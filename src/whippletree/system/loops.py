@@ -179,12 +179,13 @@ class Loops:
         C, M = terms.C[:, free], terms.M[np.ix_(free, free)]
         A = C @ np.linalg.lstsq(M, C.T, rcond=_SINGULAR)[0]
         d = np.diag(A)
-        used = np.flatnonzero(d > 1e-12 * d.max(initial=0.0))
+        scaled = C * self.numbers.column_scale[free]
+        used = np.flatnonzero(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)) > 1e-9 * self.length)
         weights = np.zeros(len(d))
         weights[used] = PENALTY / d[used]
         s = np.linalg.eigvalsh(A[np.ix_(used, used)] / np.sqrt(np.outer(d[used], d[used])))
         s = s[s > 1e-9 * s.max(initial=0.0)]
-        return tuple(weights.tolist()), float(10 / (PENALTY * s.min(initial=1.0)))
+        return tuple(weights.tolist()), float(50 / (PENALTY * s.min(initial=1.0)))
 
     @functools.cached_property
     def penalty_error(self) -> float:

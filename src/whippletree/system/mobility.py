@@ -111,7 +111,7 @@ def analyse(
     best = samples[0]
     if best.rank < rank or _smallest(best.G, rank) < NEARLY_SINGULAR:
         best = max((s for s in samples if s.rank == rank), key=lambda s: s.smallest)
-    decision = _decide(numbers, best.q, where)
+    decision = _decide(numbers, best.q, where, rank)
     kept = choose_rows(best.G, rank)
     redundant = tuple(_redundancy(numbers, r, best.q, placed) for r in range(len(numbers.rows)) if r not in kept)
     nv = numbers.plan.nv
@@ -166,15 +166,16 @@ def _smallest(G: Array, rank: int) -> float:
     return float(s[rank - 1] / s[0]) if s[0] > 0 else 0.0
 
 
-def _decide(numbers: ClosureNumbers, q: Array, where: Conditions) -> Decision:
-    """Choose the rows and the independent freedoms at a configuration."""
+def _decide(numbers: ClosureNumbers, q: Array, where: Conditions, full: int) -> Decision:
+    """Choose the rows and the independent freedoms at a configuration; `full` is the rank of the full set of rows."""
     plan = numbers.plan
     cut = {i for c in numbers.closing.fastenings.cuts for i in range(c.v.start, c.v.stop)}
     columns = np.array([i for i in range(plan.nv) if i not in cut], dtype=int)
     free = np.array([i for i in columns if not numbers.equations.prescribed_mask[i]], dtype=int)
     scaled = _scaled(numbers.tree_rows(q, *where) * numbers.column_scale)
-    rank = rank_of(scaled[:, free])
-    if rank < rank_of(scaled[:, columns]):
+    whole = full - len(cut)  # each freedom of a cut joint takes up one of its six rows
+    rank = min(whole, rank_of(scaled[:, free]))
+    if rank < whole:
         names = ", ".join(f'"{use.name}"' for use in numbers.description.joints if use.prescribed)
         raise TopologyError(
             f"the prescribed joints {names} are not independent of each other: the loops allow fewer motions; "

@@ -11,6 +11,8 @@ import pytest
 
 import whippletree as wt
 from support import reference_problems as reference
+from whippletree.model.io.forms import CLOSURES, FORCES, JOINTS, RUN, SHAPES, START
+from whippletree.model.io.reader import SECTIONS
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 IFTOMM = EXAMPLES / "iftomm"
@@ -140,3 +142,25 @@ def test_quarter_car() -> None:
         pose = s.pose(moved, "wheel centre")
         assert 0.03 < math.copysign(1, lift) * (pose[2, 3] - 0.33) < 0.06
         np.testing.assert_allclose(pose[:3, :3], np.eye(3), atol=0.06)
+
+
+def test_the_files_in_the_documentation() -> None:
+    page = (EXAMPLES.parent / "docs" / "model_files.md").read_text(encoding="utf-8")
+    files = [part.split("```")[0] for part in page.split("```yaml\n")[1:]]
+    assert len(files) == 3
+    for text in files:
+        model = wt.read(text)
+        if model.mechanism.describe().joints:
+            system = model.build()
+            q, v = model.initial(system)
+            assert np.isfinite(system.forward_dynamics(q, v)).all()
+
+
+def test_the_documentation_names_every_key() -> None:
+    page = (EXAMPLES.parent / "docs" / "model_files.md").read_text(encoding="utf-8")
+    for table in (JOINTS, CLOSURES, FORCES):
+        for head, form in table.items():
+            for key in (head, *form.keys):
+                assert f"`{key}`" in page or f"`{key}:" in page, key
+    for key in (*SECTIONS[1:], *START, *RUN, *SHAPES):
+        assert f"`{key}`" in page, key

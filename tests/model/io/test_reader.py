@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -472,6 +475,9 @@ MISTAKES: list[tuple[str, int, int, str]] = [
     (BASE + "definitions: {d: coordinate('C')}\n", LINES + 1, 18, 'there is no joint "C"'),
     (BASE + "definitions: {d: t}\ngravity: [0, 0, d]\n", LINES + 2, 17, "changes with time or position"),
     (BASE + "gravity: [0, 0]\n", LINES + 1, 10, "gravity must be 3 numbers"),
+    ("name: m\nparameters: {'[a,b]': 1}\n", 2, 14, "taken for a list"),
+    (BASE + "  '[': {free: [a, b]}\n", LINES + 1, 3, "taken for a list"),
+    (BASE + "states: {'[]': {}}\n", LINES + 1, 10, "taken for a list"),
     # bodies
     ("name: m\nbodies:\n  b: {mass: -1}\n", 3, 13, 'body "b": mass must not be negative'),
     ("name: m\nbodies:\n  b: {mass: heavy}\n", 3, 13, 'mass: there is no name "heavy"'),
@@ -678,3 +684,15 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
         pytest.skip("this user may read everything")
     with pytest.raises(wt.FileError, match="cannot be read"):
         wt.read(file)
+
+
+def test_errors_travel_between_processes() -> None:
+    with pytest.raises(wt.FileError) as error:
+        read_text("name: m\nbodees: {}\n", "m.yaml")
+    again = pickle.loads(pickle.dumps(error.value))
+    assert (str(again), again.file, again.line, again.column) == (str(error.value), "m.yaml", 2, 1)
+
+
+def test_the_yaml_library_is_imported_when_it_is_needed() -> None:
+    code = "import sys, whippletree; assert not [name for name in sys.modules if name.startswith('ruamel')]"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -208,7 +208,9 @@ class _Descent:
     def _unexpected(self, wanted: str) -> NoReturn:
         piece = self._peek
         got = "the expression ends" if piece.kind == "end" else f"there is {quoted(piece.text)}"
-        raise GrammarError(f"{wanted} is expected, but {got}", piece.at)
+        cut = piece.kind == "end" and self._depth > 0
+        hint = "; within YAML's own brackets, an expression that has commas must stand in quotes" if cut else ""
+        raise GrammarError(f"{wanted} is expected, but {got}{hint}", piece.at)
 
     def _sum(self) -> Scalar:
         left = self._product()
