@@ -207,6 +207,8 @@ def test_forces_are_wrenches_and_efforts_on_trees(seed):
         expected = computed(twin, name, "composite", loads, wrenches) - more
         assert relative(computed(s, name, "composite", x)[None], expected[None]) < 1e-12
     given = np.array([use.prescribed for use in m.describe().joints for _ in range(use.joint.nv)])
+    drives = [computed(s, "driving_forces", formulation, x) for formulation in TREE]
+    assert drives[0] == pytest.approx(drives[1], rel=1e-10, abs=1e-10 * np.abs(drives[0]).max())
     for formulation in TREE:
         for name in ("forward_dynamics", "reactions"):
             expected = computed(twin, name, formulation, loads, wrenches)
@@ -411,6 +413,21 @@ def test_without_states_there_are_no_rates():
         s.forward_dynamics([0.0], [0.0], z=[1.0])
     with pytest.raises(wt.StateError, match="z= is for auxiliary states"):
         s.inverse_dynamics([0.0], [0.0], [0.0], z=[1.0])
+
+
+def test_every_state_goes_where_it_is_meant():
+    m, _ = block()
+    third, first, second = (m.state(name, value) for name, value in (("c", 1.0), ("a", 2.0), ("b", 4.0)))
+    m.actuator("one", "slide", effort=10 * second)
+    m.load("two", "block", force=(100 * first + second * third, 0, 0))
+    m.state_rate("a", third - second)
+    m.state_rate("b", first)
+    s = m.build()
+    assert s.element_states == ("c", "a", "b") and s.z0.tolist() == [1.0, 2.0, 4.0]
+    forces = s.forces([0.0], [0.0], z=[3.0, 5.0, 7.0])
+    assert forces["one"].efforts[0] == 70.0 and forces["two"].on("block")[3] == 521.0
+    assert s.forward_dynamics([0.0], [0.0], z=[3.0, 5.0, 7.0])[0] == pytest.approx(591 / 2)
+    assert s.state_rates([0.0], [0.0], z=[3.0, 5.0, 7.0]).tolist() == [0.0, -4.0, 5.0]
 
 
 def test_states_by_name():

@@ -173,7 +173,8 @@ def _decide(numbers: ClosureNumbers, q: Array, where: Conditions, full: int) -> 
     columns = np.array([i for i in range(plan.nv) if i not in cut], dtype=int)
     free = np.array([i for i in columns if not numbers.equations.prescribed_mask[i]], dtype=int)
     scaled = _scaled(numbers.tree_rows(q, *where) * numbers.column_scale)
-    whole = full - len(cut)  # each freedom of a cut joint takes up one of its six rows
+    driven = sum(numbers.equations.prescribed_mask[i] for i in cut)
+    whole = full - len(cut) + driven  # each freedom of a cut joint takes up one of its six rows, unless it is driven
     rank = min(whole, rank_of(scaled[:, free]))
     if rank < whole:
         names = ", ".join(f'"{use.name}"' for use in numbers.description.joints if use.prescribed)

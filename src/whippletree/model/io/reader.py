@@ -332,7 +332,7 @@ def _is_empty(node: Node) -> bool:
 
 
 def _text(node: Node) -> str:
-    return node.text[:40] if isinstance(node, Leaf) else words_for(node)
+    return " ".join(node.text[:40].split()) if isinstance(node, Leaf) else words_for(node)
 
 
 def _culprit(node: MapNode, message: str) -> Mark | None:
