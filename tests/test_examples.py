@@ -492,3 +492,17 @@ def test_example_squeezer() -> None:
     a = system.forward_dynamics(q, v, tau, wrenches={"D": wrench})[angles]
     expected = reference.squeezer_accelerations(q[angles], v[angles])
     np.testing.assert_allclose(a, expected, atol=1e-8 * np.abs(expected).max())
+
+
+def test_controller() -> None:
+    found = run("controller")
+    track, K = found["run"], found["gains"]
+    assert track.certificate.ok
+    assert abs(track["pivot"][-1]) < 1e-4
+    assert abs(track["rail"][-1]) < 1e-3
+    # efforts are the law at each sample, and held in between
+    x = np.hstack([track.q, track.v])[:-1:2]
+    assert track.efforts[:-1:2, 0] == pytest.approx(-x @ K, abs=1e-12)
+    assert (track.efforts[1::2] == track.efforts[:-1:2]).all()
+    work = np.diff(track["rail"]) @ track.efforts[:-1, 0]
+    assert track.certificate.work_in == pytest.approx(work, abs=1e-9)

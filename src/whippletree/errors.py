@@ -76,6 +76,7 @@ class SimulationError(WhippletreeError, ArithmeticError):
     """A run cannot go on: a lock-up, a blow-up, a tolerance out of reach. What was computed so far is kept in it."""
 
     rows: Any = None
+    efforts: Any = None
     trajectory: Any = None
 
 

@@ -15,6 +15,7 @@ from whippletree.results.certificate import Certificate
 from whippletree.results.measure import measured
 from whippletree.results.replay import Replay
 from whippletree.results.trajectory import Trajectory
+from whippletree.simulate.control import Controller, controlled
 from whippletree.simulate.simulation import Simulation
 from whippletree.system import System
 
@@ -34,9 +35,14 @@ def simulate(
     times: Any = None,
     progress: bool | Callable[[float], None] = False,
     t0: float = 0.0,
+    controller: Controller | None = None,
+    period: float | None = None,
     **options: Any,
 ) -> Trajectory:
     """Simulate for a duration and return the trajectory; options as for `Simulation`.
+
+    A `controller(t, q, v, z)` is called every `period` seconds and returns joint efforts, all or by joint, which are
+    held until the next call; joints that it does not name keep those of `tau`.
 
     If the run is interrupted, or cannot go on, what was computed is not lost: an interruption returns it, and an error
     carries it as `error.trajectory`.
@@ -52,22 +58,32 @@ def simulate(
     watch = _Watch(len(until), progress)
     stopped = ""
     failure: SimulationError | None = None
+    efforts = simulation.tau.copy()
+    if controller is None and period is not None:
+        raise StateError("period= is that of a controller: give controller= too")
     try:
-        rows = simulation.run(until, watch)
-        if watch.interrupted:
+        if controller is None:
+            rows = simulation.run(until, watch)
+        else:
+            rows, efforts = controlled(simulation, controller, period, until, watch)
+        if watch.interrupted or len(rows) < len(until):
             stopped = "interrupted"
     except SimulationError as error:
         rows, stopped, failure = error.rows, str(error), error
+        efforts = efforts if error.efforts is None else error.efforts
+        if not len(rows):
+            watch.close()
+            raise
     watch.close()
     wall = time.perf_counter() - began
-    run = _trajectory(simulation, until[: len(rows)], rows, stopped, wall)
+    run = _trajectory(simulation, until[: len(rows)], rows, efforts, stopped, wall)
     if failure is not None:
         failure.trajectory = run
         raise failure
     return run
 
 
-def _trajectory(simulation: Simulation, t: Array, rows: Array, stopped: str, wall: float) -> Trajectory:
+def _trajectory(simulation: Simulation, t: Array, rows: Array, efforts: Array, stopped: str, wall: float) -> Trajectory:
     """Return the rows of a run as a trajectory, certified."""
     system = simulation.system
     nq, nv = system.nq, system.nv
@@ -83,14 +99,13 @@ def _trajectory(simulation: Simulation, t: Array, rows: Array, stopped: str, wal
     }
     found: dict[str, Any] = {}
     if len(t):
-        efforts = np.tile(simulation.tau, (len(t), 1))
         replay = Replay(system, t, q, v, z, parameters=simulation.parameters, efforts=efforts, work=work)
         found = measured(replay)
     known = {k: x for k, x in found.items() if k in Certificate.__dataclass_fields__}
     certificate = Certificate(**known, **counted)
     info = {"method": simulation.name, "tolerance": simulation.tolerance, "formulation": simulation.formulation}
     return Trajectory(
-        system, t, q, v, z, certificate, info=info, parameters=simulation.parameters, efforts=simulation.tau, work=work
+        system, t, q, v, z, certificate, info=info, parameters=simulation.parameters, efforts=efforts, work=work
     )
 
 

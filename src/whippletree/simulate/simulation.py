@@ -20,7 +20,7 @@ from whippletree.simulate.tableaus import METHODS, Tableau
 from whippletree.system import System
 from whippletree.system.calls import as_array
 
-__all__ = ["METHOD_NAMES", "Simulation", "State"]
+__all__ = ["METHOD_NAMES", "Simulation", "State", "positive"]
 
 EULER = "semi_implicit_euler"
 METHOD_NAMES = (*METHODS, EULER)
@@ -81,14 +81,14 @@ class Simulation:
         self.formulation = formulation
         self.method = _method(method)
         self.name = method
-        self.tolerance = _positive(tolerance, "tolerance")
+        self.tolerance = positive(tolerance, "tolerance")
         able = self.method is not None and self.method.adaptive
         if adaptive and not able:
             raise StateError(f'method "{method}" does not estimate its error: it cannot choose its steps')
         self.adaptive = able if adaptive is None else bool(adaptive)
         if step is None and not self.adaptive:
             raise StateError(f'method "{method}" takes steps of a fixed size: give step= in seconds')
-        first = 1e-3 if step is None else _positive(step, "step")
+        first = 1e-3 if step is None else positive(step, "step")
         self.parameters = system._given_parameters(parameters)
         nv = system.nv
         self._course_y = np.zeros(2 * nv + system.z0.size + 2)
@@ -132,6 +132,11 @@ class Simulation:
         self._course_y[2 * nv : 2 * nv + nz] = state.z
         self._course_y[-2:] = state.work_in, state.work_dissipated
         self._options[3] = 0
+
+    @property
+    def row_size(self) -> int:
+        """How many numbers a row of `run` has."""
+        return self.system.nq + self._course_y.size - self.system.nv
 
     @property
     def steps(self) -> int:
@@ -186,7 +191,7 @@ class Simulation:
         """
         if tau is not None:
             self.tau[:] = self.system._efforts(tau)
-        length = float(self._times[1]) if duration is None else _positive(duration, "duration")
+        length = float(self._times[1]) if duration is None else positive(duration, "duration")
         self.run(np.array([self._times[0] + length]))
 
     def run(self, until: Array, watch: Callable[[int], bool] | None = None) -> Array:
@@ -213,7 +218,7 @@ class Simulation:
                 tableau.order,
             )
         )
-        rows = np.zeros((len(until), self.system.nq + self._course_y.size - self.system.nv))
+        rows = np.zeros((len(until), self.row_size))
         self._counts[0] = 0
         smallest = _SMALLEST * max(float(until[-1] - self._times[0]), 1e-9)
         while True:
@@ -332,8 +337,12 @@ def _method(name: Any) -> Tableau | None:
     return METHODS[name]
 
 
-def _positive(value: Any, what: str) -> float:
-    """Return a positive number."""
+def positive(value: Any, what: str) -> float:
+    """Return a positive number.
+
+    >>> positive(2, "step")
+    2.0
+    """
     try:
         number = float(value)
     except (TypeError, ValueError):

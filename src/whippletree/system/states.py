@@ -118,6 +118,10 @@ class StateSpace:
         """Name a velocity."""
         return self._label(i, self.plan.v_slices, "velocity_labels")
 
+    def joint_of(self, i: int) -> str:
+        """Return the name of the joint that a freedom belongs to."""
+        return next(u.name for u, w in zip(self.description.joints, self.plan.v_slices, strict=True) if i < w.stop)
+
     def freedom_name(self, i: int) -> str:
         """Name a freedom by its joint, and its index there if the joint has several."""
         for use, where in zip(self.description.joints, self.plan.v_slices, strict=True):

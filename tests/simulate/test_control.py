@@ -1,0 +1,191 @@
+"""A controller in plain Python, against the same thing written out with NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import whippletree as wt
+from whippletree.system.examples import four_bar
+
+Array = np.ndarray
+
+
+def pendulum() -> wt.System:
+    """A point mass of 2 kg on a massless rod of 0.7 m on a hinge about y, hanging at zero."""
+    m = wt.Mechanism("pendulum")
+    m.revolute("A", m.ground, m.body("bob", mass=2.0, com=(0, 0, -0.7)), axis="y")
+    return m.build()
+
+
+def feedback(t: float, q: Array, v: Array, z: Array) -> Array:
+    """A law with a memory of nothing: proportional, derivative and a push that grows."""
+    return -12.0 * (q - 0.4) - 3.0 * v + 0.5 * t
+
+
+def held(law: Callable[..., Array], period: float, times: Array, substeps: int = 40) -> tuple[Array, Array, float]:
+    """Angles, efforts and the work of the pendulum with the law's efforts held over each period, by RK4 in NumPy."""
+    J, w = 2.0 * 0.7**2, 2.0 * 9.81 * 0.7
+    x, t, work = np.array([0.0, 0.0]), 0.0, 0.0
+    angles, efforts = {0.0: 0.0}, {}
+    n = round(times[-1] / period)
+    for k in range(n):
+        tau = float(law(t, x[:1], x[1:], np.zeros(0))[0])
+        for i in range(substeps):
+            efforts[round(k * period + i * period / substeps, 9)] = tau
+            h = period / substeps
+
+            def rate(y: Array, tau: float = tau) -> Array:
+                return np.array([y[1], (tau - w * np.sin(y[0])) / J])
+
+            k1 = rate(x)
+            k2 = rate(x + h / 2 * k1)
+            k3 = rate(x + h / 2 * k2)
+            k4 = rate(x + h * k3)
+            before = x[0]
+            x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+            work += tau * (x[0] - before)
+            t = k * period + (i + 1) * h
+            angles[round(t, 9)] = x[0]
+        efforts[round(t, 9)] = tau
+    return (
+        np.array([angles[round(s, 9)] for s in times]),
+        np.array([efforts[round(s, 9)] for s in times]),
+        work,
+    )
+
+
+@pytest.mark.parametrize(("method", "options"), [("dopri5", {"tolerance": 1e-11}), ("rk4", {"step": 1e-3})])
+def test_efforts_are_held(method: str, options: dict[str, Any]) -> None:
+    run = pendulum().simulate(1.0, every=0.025, method=method, controller=feedback, period=0.1, **options)
+    angles, efforts, work = held(feedback, 0.1, run.t)
+    assert run["A"] == pytest.approx(angles, abs=1e-8)
+    assert run.efforts[:, 0] == pytest.approx(efforts, abs=1e-8)
+    assert len(np.unique(run.efforts)) == 10
+    assert run.certificate.work_in == pytest.approx(work, rel=1e-8)
+    assert run.certificate.ok
+    # the reaction about the axis is the effort at that output
+    assert run.reactions()["A"].moment[:, 1] == pytest.approx(efforts, abs=1e-7)
+
+
+def test_outputs_between_and_beside_samples() -> None:
+    times = np.array([0.0, 0.03, 0.1, 0.15000000000000002, 0.2999, 0.3, 0.31])
+    run = pendulum().simulate(
+        0.31, times=times, tolerance=1e-11, controller=lambda t, q, v, z: [round(10 * t)], period=0.1
+    )
+    assert run.efforts[:, 0].tolist() == [0.0, 0.0, 1.0, 1.0, 2.0, 3.0, 3.0]
+
+
+def test_samples_are_exact_and_copies() -> None:
+    seen: list[float] = []
+
+    def spoil(t: float, q: Array, v: Array, z: Array) -> dict[str, float]:
+        seen.append(t)
+        q[:] = v[:] = 1e9
+        return {"A": 0.1}
+
+    run = pendulum().simulate(0.7, every=0.35, controller=spoil, period=0.07)
+    assert seen == pytest.approx(0.07 * np.arange(10), abs=1e-15)
+    assert np.abs(run.q).max() < 1.0
+
+
+def test_joints_not_named_keep_their_effort() -> None:
+    m = wt.Mechanism("two")
+    first = m.body("first", wt.rod(length=1.0, mass=1.0, axis="x"))
+    m.revolute("A", m.ground, first, axis="z")
+    m.revolute("B", first, m.body("second", wt.rod(length=1.0, mass=1.0, axis="x")), at=(1, 0, 0), axis="z")
+    run = m.build().simulate(0.2, every=0.1, tau={"A": 0.5}, controller=lambda t, q, v, z: {"B": 0.25}, period=0.1)
+    assert run.efforts.tolist() == [[0.5, 0.25]] * 3
+
+
+def test_states_of_elements_reach_the_controller() -> None:
+    m = wt.Mechanism("filter")
+    m.prismatic("slide", m.ground, m.body("mass", mass=1.0), axis="x")
+    lag = m.state("lag", value=1.0)
+    m.state_rate("lag", -2.0 * lag)
+    s = m.build()
+    run = s.simulate(0.5, every=0.1, tolerance=1e-10, controller=lambda t, q, v, z: [z[0]], period=0.1)
+    assert run.efforts[:5, 0] == pytest.approx(np.exp(-2.0 * run.t[:5]), rel=1e-7)
+
+
+def test_loops_are_controlled() -> None:
+    s = four_bar()
+    run = s.simulate(
+        1.0, every=0.05, tolerance=1e-9, controller=lambda t, q, v, z: {"A": 5.0 - 2.0 * v[0]}, period=0.05
+    )
+    assert run.certificate.ok
+    assert run.certificate.work_in > 0.1
+    assert run.certificate.closure_residual < 1e-10
+
+
+def test_interrupted_controller_keeps_what_is_done() -> None:
+    def stop(t: float, *state: Array) -> list[float]:
+        if t > 0.25:
+            raise KeyboardInterrupt
+        return [0.0]
+
+    run = pendulum().simulate(1.0, every=0.1, controller=stop, period=0.1)
+    assert run.certificate.stopped == "interrupted"
+    assert run.t == pytest.approx([0.0, 0.1, 0.2])
+
+
+def nothing(t: float, *state: Array) -> list[float]:
+    return [0.0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ([np.nan], 'effort of angular velocity of joint "A" is nan'),
+        ({"A": np.inf}, 'joint "A" is inf'),
+        ([1.0, 2.0], r"tau must have 1 numbers"),
+        ([[1.0]], "one vector of 1"),
+        (None, "returned nothing"),
+        ({"B": 1.0}, 'no joint "B"'),
+        ({"A": "much"}, "real numbers"),
+        ("much", "real numbers"),
+    ],
+)
+def test_bad_answers_end_the_run_and_keep_it(answer: Any, words: str) -> None:
+    def law(t: float, *state: Array) -> Any:
+        return [0.5] if t < 0.45 else answer
+
+    with pytest.raises(wt.SimulationError, match=words) as caught:
+        pendulum().simulate(1.0, every=0.1, controller=law, period=0.1)
+    run = caught.value.trajectory
+    assert "t = 0.5 s" in str(caught.value)
+    assert run.t == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.4, 0.5])
+    assert run.efforts.tolist() == [[0.5]] * 6
+    assert run.certificate.stopped == str(caught.value)
+
+
+def test_an_exception_of_the_controller_is_told() -> None:
+    def law(t: float, *state: Array) -> list[float]:
+        raise RuntimeError("the valve is stuck")
+
+    with pytest.raises(
+        wt.SimulationError, match="t = 0 s the controller failed: RuntimeError: the valve is stuck"
+    ) as e:
+        pendulum().simulate(1.0, every=0.1, controller=law, period=0.1)
+    assert isinstance(e.value.__cause__, RuntimeError)
+    assert len(e.value.trajectory) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"controller": 3, "period": 0.1}, "controller= must be a function"),
+        ({"controller": nothing}, "give period="),
+        ({"controller": nothing, "period": 0.0}, "period= must be a positive"),
+        ({"controller": nothing, "period": np.nan}, "period= must be a positive"),
+        ({"controller": nothing, "period": "slow"}, "period= must be a positive"),
+        ({"controller": nothing, "period": 1e-12}, "calls of the controller"),
+        ({"period": 0.1}, "give controller="),
+    ],
+)
+def test_bad_options(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(wt.StateError, match=words):
+        pendulum().simulate(1.0, every=0.1, **options)
