@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +17,7 @@ from whippletree.results.trajectory import Trajectory
 from whippletree.simulate.control import Controller, controlled
 from whippletree.simulate.simulation import Simulation
 from whippletree.system import System
+from whippletree.watch import Watch
 
 __all__ = ["simulate"]
 
@@ -55,32 +55,39 @@ def simulate(
     until = _outputs(duration, every, times, t0)
     simulation = Simulation(system, t=t0, **options)
     began = time.perf_counter()
-    watch = _Watch(len(until), progress)
     stopped = ""
     failure: SimulationError | None = None
     efforts = simulation.tau.copy()
     if controller is None and period is not None:
         raise StateError("period= is that of a controller: give controller= too")
-    try:
-        if controller is None:
-            rows = simulation.run(until, watch)
-        else:
-            rows, efforts = controlled(simulation, controller, period, until, watch)
-        if watch.interrupted or len(rows) < len(until):
-            stopped = "interrupted"
-    except SimulationError as error:
-        rows, stopped, failure = error.rows, str(error), error
-        efforts = efforts if error.efforts is None else error.efforts
-        if not len(rows):
-            watch.close()
-            raise
-    watch.close()
-    wall = time.perf_counter() - began
-    run = _trajectory(simulation, until[: len(rows)], rows, efforts, stopped, wall)
+    with Watch(t0, float(until[-1]), progress) as watch:
+        try:
+            if controller is None:
+                rows = simulation.run(until, watch)
+            else:
+                rows, efforts = controlled(simulation, controller, period, until, watch)
+            if len(rows) < len(until):
+                stopped = "interrupted"
+        except SimulationError as error:
+            rows, stopped, failure = error.rows, str(error), error
+            efforts = efforts if error.efforts is None else error.efforts
+        wall = time.perf_counter() - began
+        run = _trajectory(simulation, *_ended(simulation, until, rows, efforts), stopped, wall)
     if failure is not None:
         failure.trajectory = run
         raise failure
     return run
+
+
+def _ended(simulation: Simulation, until: Array, rows: Array, efforts: Array) -> tuple[Array, Array, Array]:
+    """Return times, rows and efforts of the outputs made; a run that ended early has one more, where it ended."""
+    t = until[: len(rows)]
+    now = simulation.state
+    if len(rows) < len(until) and (not len(t) or now.t > t[-1]):
+        t = np.append(t, now.t)
+        rows = np.vstack([rows, np.concatenate([now.q, now.v, now.z, [now.work_in, now.work_dissipated]])])
+        efforts = efforts if efforts.ndim == 1 else np.vstack([efforts, simulation.tau])
+    return t, rows, efforts
 
 
 def _trajectory(simulation: Simulation, t: Array, rows: Array, efforts: Array, stopped: str, wall: float) -> Trajectory:
@@ -135,33 +142,3 @@ def _outputs(duration: Any, every: Any, times: Any, t0: float) -> Array:
         outputs = np.append(outputs, t0 + length)
     outputs[-1] = min(outputs[-1], t0 + length)
     return np.asarray(outputs, dtype=np.float64)
-
-
-class _Watch:
-    """Shows progress, and lets an interruption end a run in good order."""
-
-    def __init__(self, outputs: int, progress: bool | Callable[[float], None]) -> None:
-        self.interrupted = False
-        self._outputs = outputs
-        self._tell = progress if callable(progress) else (self._bar if progress else None)
-        self._drawn = False
-
-    def __call__(self, made: int) -> bool:
-        """Tell how far the run is; return whether it shall end."""
-        try:
-            if self._tell is not None:
-                self._tell(made / self._outputs)
-        except KeyboardInterrupt:
-            self.interrupted = True
-        return self.interrupted
-
-    def _bar(self, share: float) -> None:
-        """Draw a bar on the error stream."""
-        self._drawn = True
-        filled = round(40 * share)
-        print(f"\r[{'#' * filled}{'.' * (40 - filled)}] {100 * share:3.0f} %", end="", file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        """End the display."""
-        if self._drawn:
-            print(file=sys.stderr)

@@ -28,7 +28,7 @@ def controlled(
     controller: Any,
     period: Any,
     until: Array,
-    watch: Callable[[int], bool] | None = None,
+    watch: Callable[[float], bool] | None = None,
 ) -> tuple[Array, Array]:
     """Move on as `Simulation.run` does, with efforts from a controller; return the rows and the efforts at each.
 
@@ -56,7 +56,7 @@ def controlled(
                 simulation.tau[:] = _asked(simulation, controller, base)
             except KeyboardInterrupt:
                 break
-            done = simulation.run(inside if last else np.append(inside, end), _counted(watch, made, len(until)))
+            done = simulation.run(inside if last else np.append(inside, end), watch)
         except SimulationError as error:
             known = np.zeros((0, rows.shape[1])) if error.rows is None else error.rows[: len(inside)]
             if not len(known) and made < len(until) and until[made] <= start:
@@ -127,8 +127,3 @@ def _named(simulation: Simulation, answer: Any, error: WhippletreeError) -> str:
     if values.shape != (simulation.system.nv,) or not wrong.size:
         return str(error)
     return f"the effort of {states.velocity_label(int(wrong[0]))} is {values[wrong[0]]}"
-
-
-def _counted(watch: Callable[[int], bool] | None, made: int, count: int) -> Callable[[int], bool] | None:
-    """Return a watch that is told of all outputs made so far."""
-    return None if watch is None else lambda n: watch(min(made + n, count))

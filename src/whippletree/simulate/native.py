@@ -17,11 +17,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
 from whippletree.kernels.kernel import Array
+from whippletree.simulate.moves import RATES as _RATES
+from whippletree.simulate.moves import Buffers
+from whippletree.simulate.moves import call as _call
+from whippletree.simulate.moves import close as _closed
+from whippletree.simulate.moves import copy as _copy
+from whippletree.simulate.moves import normalize as _normalize
+from whippletree.simulate.moves import place as _place
 
 __all__ = ["Buffers", "Course", "Method", "Status", "advance"]
 
@@ -39,33 +44,9 @@ class Status:
 
 
 _DONE, _PAUSED, _UNTRUSTED, _POOR, _OPEN, _TOO_SMALL, _NOT_FINITE = range(7)
-_NUMBERS = 6
-_DISPLACE, _RATES, _PROJECT = 0, 1, 2
 _CLOSE_ENOUGH = 1e-14  # square of a gap that one more Newton step takes to rounding
 _TIGHT = 1e-28  # near a singular position it takes more steps
-_CLOSED = 1e-20  # square of a gap that counts as closed if it cannot be made smaller
-_ITERATIONS = 12
 _RELAXED = 1e-9  # the tolerance across a singular position, unless that of the run is larger
-
-
-class Buffers(NamedTuple):
-    """What kernels read and write; `wires` has six addresses for each of the kernels displace, rates, project."""
-
-    wires: Any  # (3, 6) int64
-    q: Array
-    u: Array
-    v: Array
-    z: Array
-    t: Array
-    tau: Array
-    here: Array
-    displaced: Array
-    rates: Array
-    projected: Array
-    base: Array  # q at the beginning of the step
-    spare_q: Array
-    spare_v: Array
-    quaternions: Any  # (n,) int64: where unit quaternions begin in q
 
 
 class Method(NamedTuple):
@@ -84,99 +65,10 @@ class Course(NamedTuple):
     """Where a run is, and what was counted: arrays, so that machine code can write them."""
 
     y: Array  # [u = 0, v, z, work in, work dissipated]
-    times: Array  # t, step
+    times: Array  # t, step, the last step that was no trouble
     counts: Any  # int64: outputs made, steps, refused, evaluations
     scale: Array  # (nv,) what displacements are measured by
     options: Any  # int64: loops, powers from the kernel, ignore poor choices, first rates are given, close stages
-
-
-def _kernel_call(typing_context: Any, kernel: Any) -> Any:
-    """Call a kernel: an array of six addresses."""
-    signature = types.void(kernel)
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        array = context.make_array(sig.args[0])(context, builder, args[0])
-        pointer = ir.IntType(8).as_pointer()
-        index = ir.IntType(64)
-        numbers = [builder.load(builder.gep(array.data, [ir.Constant(index, k)])) for k in range(_NUMBERS)]
-        kind = ir.FunctionType(ir.VoidType(), [pointer] * 5)
-        code = builder.inttoptr(numbers[0], kind.as_pointer())
-        builder.call(code, [builder.inttoptr(n, pointer) for n in numbers[1:]])
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
-_call: Any = intrinsic(_kernel_call)
-
-
-@njit(cache=True)
-def _copy(target: Any, start: int, source: Any, begin: int, count: int) -> None:
-    """Copy numbers; loops compile several times as fast as slices."""
-    for i in range(count):
-        target[start + i] = source[begin + i]
-
-
-@njit(cache=True)
-def _place(b: Any, y: Any, nv: int, du: Any) -> None:
-    """Put the configuration q + u into `here`, and the rate of u into `du`."""
-    if b.quaternions.size:
-        _copy(b.u, 0, y, 0, nv)
-        _copy(b.v, 0, y, nv, nv)
-        _call(b.wires[_DISPLACE])
-        _copy(b.here, 0, b.displaced, 0, b.q.size)
-        _copy(du, 0, b.displaced, b.q.size, nv)
-    else:
-        for i in range(nv):
-            b.here[i] = b.q[i] + y[i]
-            b.v[i] = y[nv + i]
-            du[i] = y[nv + i]
-
-
-@njit(cache=True)
-def _normalize(b: Any, q: Any, at: int) -> None:
-    """Take out of quaternions what rounding has put in."""
-    for n in range(b.quaternions.size):
-        start = at + b.quaternions[n]
-        square = 0.0
-        for i in range(start, start + 4):
-            square += q[i] * q[i]
-        for i in range(start, start + 4):
-            q[i] /= np.sqrt(square)
-
-
-@njit(cache=True)
-def _closed(b: Any, t: float, q: Any, at_q: int, v: Any, at_v: int, enough: float) -> bool:
-    """Bring a state back onto the closures, in place; tell whether that was possible."""
-    nq, nv = b.q.size, b.v.size
-    b.t[0] = t
-    before = np.inf
-    for _ in range(_ITERATIONS):
-        _copy(b.here, 0, q, at_q, nq)
-        _copy(b.v, 0, v, at_v, nv)
-        _call(b.wires[_PROJECT])
-        gap, slip = b.projected[2 * nv], b.projected[2 * nv + 1]
-        if not np.isfinite(gap + slip):
-            return False
-        _copy(v, at_v, b.projected, nv, nv)
-        if b.quaternions.size:
-            _copy(b.q, 0, q, at_q, nq)
-            _copy(b.u, 0, b.projected, 0, nv)
-            _call(b.wires[_DISPLACE])
-            _copy(q, at_q, b.displaced, 0, nq)
-            _normalize(b, q, at_q)
-        else:
-            for i in range(nv):
-                q[at_q + i] += b.projected[i]
-        speed = 1.0
-        for i in range(nv):
-            speed += v[at_v + i] * v[at_v + i]
-        if gap <= enough and slip <= enough * speed:
-            return True
-        if gap > 16 * before:
-            return bool(before < _CLOSED)
-        before = gap
-    return bool(before < _CLOSED)
 
 
 @njit(cache=True)
@@ -277,12 +169,15 @@ def _error(method: Any, h: float, y: Any, new: Any, k: Any, scale: Any, toleranc
 
 @njit(cache=True)
 def _output(
-    b: Any, method: Any, t: float, h: float, share: float, q: Any, y: Any, k: Any, close: int, row: Any
+    b: Any, method: Any, t: float, h: float, share: float, q: Any, y: Any, new: Any, k: Any, close: int, row: Any
 ) -> bool:
-    """Write the state at a share of a step into a row [q, v, z, work]."""
+    """Write the state at a share of a step into a row [q, v, z, work]; straight on without a dense output."""
     nv = b.v.size
     here = np.empty(y.size)
     _copy(here, 0, y, 0, y.size)
+    if method.dense.shape[0] == 0:
+        for n in range(y.size):
+            here[n] += share * (new[n] - y[n])
     for j in range(method.dense.shape[0]):
         weight = 0.0
         for p in range(method.dense.shape[1] - 1, -1, -1):
@@ -328,7 +223,7 @@ def advance(
     stage, new = np.empty(y.size), np.empty(y.size)
     status = _DONE
     taken = 0
-    good_step = times[1]
+    good_step = times[2]
     while counts[0] < until.size and until[counts[0]] <= times[0]:
         _copy(rows[counts[0]], 0, q, 0, nq)
         _copy(rows[counts[0]], nq, y, nv, y.size - nv)
@@ -436,7 +331,7 @@ def advance(
             if theta >= 1.0 - 1e-12:
                 _copy(row, 0, moved, 0, nq)
                 _copy(row, nq, new, nv, y.size - nv)
-            elif not _output(b, method, t, h, theta, q, y, k, options[0], row):
+            elif not _output(b, method, t, h, theta, q, y, new, k, options[0], row):
                 status = _OPEN
                 break
             counts[0] += 1
@@ -449,5 +344,6 @@ def advance(
         counts[1] += 1
         options[3] = 0
         taken += 1
+    times[2] = good_step
     _copy(b.q, 0, q, 0, nq)
     return status

@@ -16,6 +16,7 @@ import numpy as np
 from whippletree.errors import AssemblyError, DynamicsError, SimulationError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.machine import Machine
+from whippletree.simulate.pace import Pace
 from whippletree.simulate.tableaus import METHODS, Tableau
 from whippletree.system import System
 from whippletree.system.calls import as_array
@@ -26,11 +27,11 @@ EULER = "semi_implicit_euler"
 METHOD_NAMES = (*METHODS, EULER)
 """The methods by name."""
 
-_CHUNK = 20_000
-"""Steps that machine code takes before Python looks at the clock."""
-
 _SMALLEST = 1e-12
 """The smallest step, as a share of the time to be simulated."""
+
+_TIGHTEST = 1e-14
+"""The smallest tolerance that rounding leaves within reach."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Simulation:
         self.formulation = formulation
         self.method = _method(method)
         self.name = method
-        self.tolerance = positive(tolerance, "tolerance")
+        self.tolerance = _tolerance(tolerance)
         able = self.method is not None and self.method.adaptive
         if adaptive and not able:
             raise StateError(f'method "{method}" does not estimate its error: it cannot choose its steps')
@@ -92,7 +93,7 @@ class Simulation:
         self.parameters = system._given_parameters(parameters)
         nv = system.nv
         self._course_y = np.zeros(2 * nv + system.z0.size + 2)
-        self._times = np.array([system._time(t), first])
+        self._times = np.array([system._time(t), first, first])
         self._counts = np.zeros(4, dtype=np.int64)
         self._options = np.zeros(5, dtype=np.int64)
         self.tau = np.zeros(nv) if tau is None else np.array(system._efforts(tau))
@@ -194,11 +195,11 @@ class Simulation:
         length = float(self._times[1]) if duration is None else positive(duration, "duration")
         self.run(np.array([self._times[0] + length]))
 
-    def run(self, until: Array, watch: Callable[[int], bool] | None = None) -> Array:
+    def run(self, until: Array, watch: Callable[[float], bool] | None = None) -> Array:
         """Move on to the last of some times; return the states there as rows [q, v, z, work in, work dissipated].
 
-        `watch(n)` is told now and then how many outputs are made; if it returns True, the run stops, and only so many
-        rows are returned. If the run cannot go on, the error carries the rows made so far as `rows`.
+        `watch(t)` is told some ten times a second how far the run is; if it returns True, the run stops, and only the
+        rows made so far are returned. If the run cannot go on, the error carries them as `rows`.
         """
         # machine code comes late: it takes a moment to load
         from whippletree.simulate.native import Course, Method, Status, advance
@@ -221,6 +222,8 @@ class Simulation:
         rows = np.zeros((len(until), self.row_size))
         self._counts[0] = 0
         smallest = _SMALLEST * max(float(until[-1] - self._times[0]), 1e-9)
+        self._check_step(float(until[-1]))
+        pace = Pace()
         while True:
             machine = self._wired()
             self._options[0] = machine.closed
@@ -231,11 +234,12 @@ class Simulation:
             if self._options[3]:
                 buffers.rates[: self._given.size] = self._given
             course = Course(self._course_y, self._times, self._counts, self._scale, self._options)
-            status = advance(buffers, method, course, self.tolerance, smallest, until, rows, _CHUNK)
+            status = advance(buffers, method, course, self.tolerance, smallest, until, rows, pace.begin())
+            pace.end()
             self._q[:] = buffers.q
             if status == Status.DONE:
                 return rows
-            if watch is not None and watch(int(self._counts[0])):
+            if watch is not None and watch(float(self._times[0])):
                 return rows[: self._counts[0]]
             if status != Status.PAUSED:
                 try:
@@ -316,6 +320,14 @@ class Simulation:
             return self.system.v0
         return self.system._motion(v, "v")[0]
 
+    def _check_step(self, end: float) -> None:
+        """Refuse steps of a fixed size that rounding swallows."""
+        t, step = float(self._times[0]), float(self._times[1])
+        if not self.adaptive and step < 1e-14 * max(abs(t), abs(end)):
+            raise StateError(
+                f"step={step:g} s is lost in rounding at t = {max(abs(t), abs(end)):g} s: take a larger one"
+            )
+
     def _check_start(self) -> None:
         """Refuse a start that does not satisfy the closures."""
         if self.system._closed:
@@ -335,6 +347,16 @@ def _method(name: Any) -> Tableau | None:
     if not isinstance(name, str) or name not in METHODS:
         raise StateError(f"there is no method {name!r}; choose one of {', '.join(METHOD_NAMES)}")
     return METHODS[name]
+
+
+def _tolerance(value: Any) -> float:
+    """Return a tolerance that can be reached."""
+    number = positive(value, "tolerance")
+    if number < _TIGHTEST:
+        raise StateError(
+            f"tolerance={number:g} is below rounding, which no step size reaches: take {_TIGHTEST:g} or more"
+        )
+    return number
 
 
 def positive(value: Any, what: str) -> float:

@@ -1,0 +1,130 @@
+"""What every time loop is made of: calls of kernels by address, displacements, and the way back onto the closures."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from whippletree.kernels.kernel import Array
+
+__all__ = ["DISPLACE", "PROJECT", "RATES", "Buffers", "call", "close", "copy", "normalize", "place"]
+
+DISPLACE, RATES, PROJECT = 0, 1, 2
+"""The kernels in `Buffers.wires`."""
+
+_NUMBERS = 6
+_CLOSED = 1e-20  # square of a gap that counts as closed if it cannot be made smaller
+_ITERATIONS = 12
+
+
+class Buffers(NamedTuple):
+    """What kernels read and write; `wires` has six addresses for each of the kernels displace, rates, project."""
+
+    wires: Any  # (3, 6) int64
+    q: Array
+    u: Array
+    v: Array
+    z: Array
+    t: Array
+    tau: Array
+    here: Array
+    displaced: Array
+    rates: Array
+    projected: Array
+    base: Array  # q at the beginning of the step
+    spare_q: Array
+    spare_v: Array
+    quaternions: Any  # (n,) int64: where unit quaternions begin in q
+
+
+def _kernel_call(typing_context: Any, kernel: Any) -> Any:
+    """Call a kernel: an array of six addresses."""
+    signature = types.void(kernel)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        array = context.make_array(sig.args[0])(context, builder, args[0])
+        pointer = ir.IntType(8).as_pointer()
+        index = ir.IntType(64)
+        numbers = [builder.load(builder.gep(array.data, [ir.Constant(index, k)])) for k in range(_NUMBERS)]
+        kind = ir.FunctionType(ir.VoidType(), [pointer] * 5)
+        code = builder.inttoptr(numbers[0], kind.as_pointer())
+        builder.call(code, [builder.inttoptr(n, pointer) for n in numbers[1:]])
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+call: Any = intrinsic(_kernel_call)
+
+
+@njit(cache=True)
+def copy(target: Any, start: int, source: Any, begin: int, count: int) -> None:
+    """Copy numbers; loops compile several times as fast as slices."""
+    for i in range(count):
+        target[start + i] = source[begin + i]
+
+
+@njit(cache=True)
+def place(b: Any, y: Any, nv: int, du: Any) -> None:
+    """Put the configuration q + u into `here`, and the rate of u into `du`."""
+    if b.quaternions.size:
+        copy(b.u, 0, y, 0, nv)
+        copy(b.v, 0, y, nv, nv)
+        call(b.wires[DISPLACE])
+        copy(b.here, 0, b.displaced, 0, b.q.size)
+        copy(du, 0, b.displaced, b.q.size, nv)
+    else:
+        for i in range(nv):
+            b.here[i] = b.q[i] + y[i]
+            b.v[i] = y[nv + i]
+            du[i] = y[nv + i]
+
+
+@njit(cache=True)
+def normalize(b: Any, q: Any, at: int) -> None:
+    """Take out of quaternions what rounding has put in."""
+    for n in range(b.quaternions.size):
+        start = at + b.quaternions[n]
+        square = 0.0
+        for i in range(start, start + 4):
+            square += q[i] * q[i]
+        for i in range(start, start + 4):
+            q[i] /= np.sqrt(square)
+
+
+@njit(cache=True)
+def close(b: Any, t: float, q: Any, at_q: int, v: Any, at_v: int, enough: float) -> bool:
+    """Bring a state back onto the closures, in place; tell whether that was possible."""
+    nq, nv = b.q.size, b.v.size
+    b.t[0] = t
+    before = np.inf
+    for _ in range(_ITERATIONS):
+        copy(b.here, 0, q, at_q, nq)
+        copy(b.v, 0, v, at_v, nv)
+        call(b.wires[PROJECT])
+        gap, slip = b.projected[2 * nv], b.projected[2 * nv + 1]
+        if not np.isfinite(gap + slip):
+            return False
+        copy(v, at_v, b.projected, nv, nv)
+        if b.quaternions.size:
+            copy(b.q, 0, q, at_q, nq)
+            copy(b.u, 0, b.projected, 0, nv)
+            call(b.wires[DISPLACE])
+            copy(q, at_q, b.displaced, 0, nq)
+            normalize(b, q, at_q)
+        else:
+            for i in range(nv):
+                q[at_q + i] += b.projected[i]
+        speed = 1.0
+        for i in range(nv):
+            speed += v[at_v + i] * v[at_v + i]
+        if gap <= enough and slip <= enough * speed:
+            return True
+        if gap > 16 * before:
+            return bool(before < _CLOSED)
+        before = gap
+    return bool(before < _CLOSED)
