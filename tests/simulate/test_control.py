@@ -129,7 +129,7 @@ def test_interrupted_controller_keeps_what_is_done() -> None:
 
     run = pendulum().simulate(1.0, every=0.1, controller=stop, period=0.1)
     assert run.certificate.stopped == "interrupted"
-    assert run.t == pytest.approx([0.0, 0.1, 0.2])
+    assert run.t == pytest.approx([0.0, 0.1, 0.2, 0.3])
 
 
 def nothing(t: float, *state: Array) -> list[float]:
