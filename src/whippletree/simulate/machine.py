@@ -39,6 +39,7 @@ class Machine:
             "displaced": np.zeros(nq + nv),
             "parameters": engine.loops.parameters if parameters is None else np.array(parameters),
             "a": np.zeros(nv),
+            "least": np.zeros(2),
         }
         plain = not (self.closed or system.description.forces or system.description.states)
         rates = engine.kernel_of("forward_dynamics" if plain else "derivatives", formulation)
@@ -91,4 +92,5 @@ class Machine:
             a["spare_q"],
             a["spare_v"],
             self.quaternions,
+            a["least"],
         )

@@ -39,6 +39,7 @@ class Buffers(NamedTuple):
     spare_q: Array
     spare_v: Array
     quaternions: Any  # (n,) int64: where unit quaternions begin in q
+    least: Array  # the smallest share of a pivot in the present step, and when
 
 
 def _kernel_call(typing_context: Any, kernel: Any) -> Any:

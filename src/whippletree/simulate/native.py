@@ -20,6 +20,7 @@ import numpy as np
 from numba import njit
 
 from whippletree.kernels.kernel import Array
+from whippletree.simulate.moves import PROJECT as _PROJECT
 from whippletree.simulate.moves import RATES as _RATES
 from whippletree.simulate.moves import Buffers
 from whippletree.simulate.moves import call as _call
@@ -46,7 +47,13 @@ class Status:
 _DONE, _PAUSED, _UNTRUSTED, _POOR, _OPEN, _TOO_SMALL, _NOT_FINITE = range(7)
 _CLOSE_ENOUGH = 1e-14  # square of a gap that one more Newton step takes to rounding
 _TIGHT = 1e-28  # near a singular position it takes more steps
-_RELAXED = 1e-9  # the tolerance across a singular position, unless that of the run is larger
+_AS_GOOD = 1e-23  # square of a gap that an output next to a singular position may have
+# Shares of a pivot's size where the plan was made. Accelerations lose about the cube of the share in digits.
+_POOR_SHARE = 3e-2  # below: another choice of coordinates is looked for
+_FAR_SHARE = 2e-2  # a step that can choose its size keeps its stages as far away as it can, at first by this share
+_NEAR_SHARE = 4e-3  # below: accelerations are not good to the tolerance
+_UNTRUSTED_SHARE = 5e-4  # below: never used
+_RELAXED = 1e-9  # the tolerance of a step whose stages are nearer than that, unless that of the run is larger
 
 
 class Method(NamedTuple):
@@ -65,15 +72,16 @@ class Course(NamedTuple):
     """Where a run is, and what was counted: arrays, so that machine code can write them."""
 
     y: Array  # [u = 0, v, z, work in, work dissipated]
-    times: Array  # t, step, the last step that was no trouble
-    counts: Any  # int64: outputs made, steps, refused, evaluations
+    times: Array  # t, step, the last step that was no trouble, smallest share of a pivot just now, and when that was
+    counts: Any  # int64: outputs made, steps, refused, evaluations, singular positions passed
     scale: Array  # (nv,) what displacements are measured by
     options: Any  # int64: loops, powers from the kernel, ignore poor choices, first rates are given, close stages
+    passed: Array  # times of the singular positions passed
 
 
 @njit(cache=True)
-def _evaluate(b: Any, t: float, y: Any, k: Any, options: Any) -> int:
-    """Evaluate the derivatives of y into k; say whether they are to be trusted."""
+def _evaluate(b: Any, t: float, y: Any, k: Any, options: Any, near: float) -> int:
+    """Evaluate the derivatives of y into k; say whether they are to be trusted, by the share `near` of the pivots."""
     nv, nz = b.v.size, b.z.size
     _place(b, y, nv, k)
     if options[4]:
@@ -95,11 +103,13 @@ def _evaluate(b: Any, t: float, y: Any, k: Any, options: Any) -> int:
         k[nv + i] = b.rates[i]
     status = _DONE
     if options[0]:
-        if not b.rates[at] > 0:
+        if b.rates[at] < b.least[0]:
+            b.least[0], b.least[1] = b.rates[at], t
+        if not b.rates[at] > near:
             status = _UNTRUSTED
-        elif not b.rates[at + 1] > 0:
+        elif b.rates[at] < _POOR_SHARE:
             status = _POOR
-        at += 2
+        at += 1
     power = 0.0
     for i in range(nv):
         power += b.tau[i] * y[nv + i]
@@ -119,15 +129,15 @@ def _first(b: Any, t: float, y: Any, k: Any, options: Any) -> int:
         nv, nz = b.v.size, b.z.size
         kept = np.empty(nv + nz)
         _copy(kept, 0, b.rates, 0, nv + nz)
-        _evaluate(b, t, y, k, options)
+        _evaluate(b, t, y, k, options, _UNTRUSTED_SHARE)
         _copy(k, nv, kept, 0, nv + nz)
         return _DONE
-    return int(_evaluate(b, t, y, k, options))
+    return int(_evaluate(b, t, y, k, options, _UNTRUSTED_SHARE))
 
 
 @njit(cache=True)
 def _stages(
-    b: Any, method: Any, begin: int, end: int, t: float, h: float, y: Any, k: Any, stage: Any, options: Any
+    b: Any, method: Any, begin: int, end: int, t: float, h: float, y: Any, k: Any, stage: Any, options: Any, near: float
 ) -> int:
     """Evaluate some stages after the first."""
     for i in range(begin, end):
@@ -136,7 +146,7 @@ def _stages(
             for j in range(i):
                 total += method.A[i, j] * k[j, n]
             stage[n] = y[n] + h * total
-        status = _evaluate(b, t + method.c[i] * h, stage, k[i], options)
+        status = _evaluate(b, t + method.c[i] * h, stage, k[i], options, near)
         if status == _UNTRUSTED or (status == _POOR and not options[4]):
             return int(status)
     return _DONE
@@ -169,7 +179,7 @@ def _error(method: Any, h: float, y: Any, new: Any, k: Any, scale: Any, toleranc
 
 @njit(cache=True)
 def _output(
-    b: Any, method: Any, t: float, h: float, share: float, q: Any, y: Any, new: Any, k: Any, close: int, row: Any
+    b: Any, method: Any, t: float, h: float, share: float, q: Any, y: Any, new: Any, k: Any, options: Any, row: Any
 ) -> bool:
     """Write the state at a share of a step into a row [q, v, z, work]; straight on without a dense output."""
     nv = b.v.size
@@ -191,9 +201,26 @@ def _output(
     _copy(row, 0, b.here, 0, nq)
     _normalize(b, row, 0)
     _copy(row, nq, here, nv, y.size - nv)
-    if close:
+    if options[0] and not (options[4] and _near_enough(b, t + share * h, row)):
         return bool(_closed(b, t + share * h, row, 0, row, nq, _TIGHT))
     return True
+
+
+@njit(cache=True)
+def _near_enough(b: Any, t: float, row: Any) -> bool:
+    """Tell whether a state is as good as on the closures: next to a singular position it is not improved by them."""
+    nq, nv = b.q.size, b.v.size
+    b.t[0] = t
+    _copy(b.here, 0, row, 0, nq)
+    _copy(b.v, 0, row, nq, nv)
+    _call(b.wires[_RATES])
+    if b.rates[nv + b.z.size] > _FAR_SHARE:
+        return False
+    _call(b.wires[_PROJECT])
+    speed = 1.0
+    for i in range(nv):
+        speed += b.v[i] * b.v[i]
+    return bool(b.projected[2 * nv] <= _AS_GOOD and b.projected[2 * nv + 1] <= _AS_GOOD * speed)
 
 
 @njit(cache=True)
@@ -204,6 +231,19 @@ def _euler(b: Any, h: float, y: Any, new: Any, k: Any) -> None:
         new[n] = y[n] + h * k[0, n]
     for i in range(nv):
         new[i] = h * new[nv + i]
+
+
+@njit(cache=True)
+def _note_passage(b: Any, course: Any) -> None:
+    """Note the time of a singular position when the motion has left it."""
+    times, counts = course.times, course.counts
+    if b.least[0] < _POOR_SHARE:
+        if b.least[0] < times[3]:
+            times[3], times[4] = b.least[0], b.least[1]
+    elif times[3] < _POOR_SHARE:
+        course.passed[counts[4]] = times[4]
+        counts[4] += 1
+        times[3] = np.inf
 
 
 @njit(cache=True)
@@ -239,7 +279,9 @@ def advance(
             h = last - t
         _copy(b.q, 0, q, 0, nq)
         _copy(b.base, 0, q, 0, nq)
+        b.least[0] = np.inf
         first = _first(b, t, y, k[0], options)
+        least, when = b.least[0], b.least[1]
         counts[3] += 1
         if first == _UNTRUSTED or (first == _POOR and not options[2]):
             status = first
@@ -252,15 +294,16 @@ def advance(
         floor = 0.2 * good_step if first == _POOR else 0.0
         if first == _POOR and adaptive:
             h = min(max(h, good_step), last - t)
-        relaxed = max(1.0, _RELAXED / tolerance) if first == _POOR else 1.0
-        shrunk = 0
+        near = _FAR_SHARE if adaptive else _UNTRUSTED_SHARE
+        whole_try, shrunk = h, 0
         while True:
+            b.least[0], b.least[1] = least, when
             _copy(b.q, 0, q, 0, nq)
             if euler:
                 _euler(b, h, y, new, k)
                 good = _DONE
             else:
-                good = _stages(b, method, 1, method.b.size, t, h, y, k, stage, options)
+                good = _stages(b, method, 1, method.b.size, t, h, y, k, stage, options, near)
                 counts[3] += method.b.size - 1
                 for n in range(y.size):
                     total = 0.0
@@ -270,8 +313,9 @@ def advance(
             if good == _POOR:
                 options[4] = 1  # a stage is near a singular position: again, with stages on the closures
                 continue
-            share = 0.85  # if a stage came too near to a singular position: pass it at another distance
+            share = 0.93  # if a stage came too near to a singular position: pass it at another distance
             if good == _DONE:
+                relaxed = 1.0 if near > _UNTRUSTED_SHARE else max(1.0, _RELAXED / tolerance)
                 share = _error(method, h, y, new, k, course.scale, tolerance) if adaptive else 0.0
                 if share <= relaxed:
                     if until[counts[0]] >= t + h * (1.0 - 1e-12) or method.dense.shape[0] <= method.b.size:
@@ -279,13 +323,14 @@ def advance(
                     # an output lies within the step: the further stages of the dense output are needed
                     _copy(b.q, 0, q, 0, nq)
                     counts[3] += method.dense.shape[0] - method.b.size
-                    good = _stages(b, method, method.b.size, method.dense.shape[0], t, h, y, k, stage, options)
+                    last_stage = method.dense.shape[0]
+                    good = _stages(b, method, method.b.size, last_stage, t, h, y, k, stage, options, near)
                     if good == _DONE:
                         break
                     if good == _POOR:
                         options[4] = 1
                         continue
-                    share = 0.85
+                    share = 0.93
                 elif np.isfinite(share):
                     share = max(0.2, 0.9 * share ** (-1.0 / method.order))
                 else:
@@ -293,6 +338,11 @@ def advance(
             counts[2] += 1
             shrunk += 1
             h = max(h * share, min(floor, 0.9 * h))
+            if options[4] and near > _UNTRUSTED_SHARE and h < 0.4 * whole_try:
+                # no size keeps the stages away: go across as well as it can be done
+                near = 0.6 * near if good == _UNTRUSTED and near > _NEAR_SHARE else _UNTRUSTED_SHARE
+                h = whole_try
+                shrunk = 1
             if h < smallest or shrunk > 60:
                 status = _TOO_SMALL if np.isfinite(share) else _NOT_FINITE
                 break
@@ -331,7 +381,7 @@ def advance(
             if theta >= 1.0 - 1e-12:
                 _copy(row, 0, moved, 0, nq)
                 _copy(row, nq, new, nv, y.size - nv)
-            elif not _output(b, method, t, h, theta, q, y, new, k, options[0], row):
+            elif not _output(b, method, t, h, theta, q, y, new, k, options, row):
                 status = _OPEN
                 break
             counts[0] += 1
@@ -344,6 +394,10 @@ def advance(
         counts[1] += 1
         options[3] = 0
         taken += 1
+        _note_passage(b, course)
+        if counts[4] == course.passed.size:
+            status = _PAUSED
+            break
     times[2] = good_step
     _copy(b.q, 0, q, 0, nq)
     return status

@@ -27,6 +27,9 @@ EULER = "semi_implicit_euler"
 METHOD_NAMES = (*METHODS, EULER)
 """The methods by name."""
 
+_PASSAGES = 64
+"""Singular positions that machine code notes before Python takes them over."""
+
 _SMALLEST = 1e-12
 """The smallest step, as a share of the time to be simulated."""
 
@@ -93,8 +96,8 @@ class Simulation:
         self.parameters = system._given_parameters(parameters)
         nv = system.nv
         self._course_y = np.zeros(2 * nv + system.z0.size + 2)
-        self._times = np.array([system._time(t), first, first])
-        self._counts = np.zeros(4, dtype=np.int64)
+        self._times = np.array([system._time(t), first, first, np.inf, 0.0])
+        self._counts = np.zeros(5, dtype=np.int64)
         self._options = np.zeros(5, dtype=np.int64)
         self.tau = np.zeros(nv) if tau is None else np.array(system._efforts(tau))
         self.replans: list[float] = []
@@ -233,10 +236,13 @@ class Simulation:
             buffers.tau[:] = self.tau
             if self._options[3]:
                 buffers.rates[: self._given.size] = self._given
-            course = Course(self._course_y, self._times, self._counts, self._scale, self._options)
+            passed = np.zeros(_PASSAGES)
+            self._counts[4] = 0
+            course = Course(self._course_y, self._times, self._counts, self._scale, self._options, passed)
             status = advance(buffers, method, course, self.tolerance, smallest, until, rows, pace.begin())
             pace.end()
             self._q[:] = buffers.q
+            self.singular += passed[: self._counts[4]].tolist()
             if status == Status.DONE:
                 return rows
             if watch is not None and watch(float(self._times[0])):
@@ -285,10 +291,10 @@ class Simulation:
             plan = None
         if plan is None:
             self._options[2] = 1
-            self.singular.append(t)
             return
         self.system._engine.use(plan)
         self._machine = None
+        self._times[3] = np.inf
         self.replans.append(t)
 
     def _across(self, t: float) -> None:
@@ -304,7 +310,6 @@ class Simulation:
             raise SimulationError(self._in_words(str(error), t)) from None
         self._given = np.concatenate([a, np.zeros(self.system.z0.size)])
         self._options[3] = 1
-        self.singular.append(t)
 
     def _in_words(self, what: str, t: float) -> str:
         """Say what went wrong, when, and where it is worst."""

@@ -50,12 +50,6 @@ CONSISTENT = 1e-6
 WATCHED = 1e-8
 """The share of a pivot's size where the plan was made below which a solution is not trusted."""
 
-NEAR = 5e-4
-"""The share of a pivot's size below which a time loop does not use a solution."""
-
-POOR = 3e-2
-"""The share of a pivot's size below which another choice of coordinates is looked for."""
-
 Symbols = dict[str, ca.SX]
 
 
@@ -141,12 +135,12 @@ def project(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the accelerations, the rates of the elements' states, and numbers to watch.
 
-    Of the first two of these, one below zero says that the solution is not to be trusted, or is poor; the others, if
-    there are elements, are the powers that they dissipate and put in.
+    The first of these is the smallest pivot as a share of its size where the plan was made; the others, if there are
+    elements, are the powers that they dissipate and put in.
     """
     answer = _answer(eq, request, x)
-    near, poor = (_margin(eq, x, answer.solution, share) for share in (NEAR, POOR))
-    return ca.SX(ca.vertcat(answer.a, element_rates(eq, x), near, poor, element_powers(eq, x)))
+    share = smallest(ca.fabs(p) * (1 / abs(size)) for p, size in _pivots(eq, x, answer.solution))
+    return ca.SX(ca.vertcat(answer.a, element_rates(eq, x), share, element_powers(eq, x)))
 
 
 def element_rates(eq: Equations, x: Symbols) -> ca.SX:
@@ -204,8 +198,13 @@ def _solver(eq: Equations, request: Request) -> closed.Solve:
 
 def _margin(eq: Equations, x: Symbols, solution: Solution, share: float) -> ca.SX:
     """Return a number that is positive while every pivot is more than this share of its size at the plan."""
+    return smallest(ca.fabs(p) - share * abs(size) for p, size in _pivots(eq, x, solution))
+
+
+def _pivots(eq: Equations, x: Symbols, solution: Solution) -> list[tuple[ca.SX, float]]:
+    """Return the pivots of a solution, and their sizes where the plan was made."""
     if not solution.pivots:
-        return ca.SX(1)
+        return []
     key = ("sizes", id(solution))
     if key not in eq.answers:
         pivots = ca.SX(ca.vertcat(*solution.pivots))
@@ -216,8 +215,7 @@ def _margin(eq: Equations, x: Symbols, solution: Solution, share: float) -> ca.S
         at = ca.Function("pivots", [x["q"], *others], [pivots], {"allow_free": True})
         # the solution is kept too: its id must not come to mean another one
         eq.answers[key] = (solution, at(eq.loop_plan.q, *(0 for _ in others)).full().ravel().tolist())
-    sizes = eq.answers[key][1]
-    return smallest(ca.fabs(p) - share * abs(size) for p, size in zip(solution.pivots, sizes, strict=True))
+    return list(zip(solution.pivots, eq.answers[key][1], strict=True))
 
 
 def _watched(eq: Equations, x: Symbols, result: ca.SX, pivots: tuple[ca.SX, ...]) -> ca.SX:

@@ -19,7 +19,7 @@ from whippletree.system.closures import ClosureNumbers
 from whippletree.system.equations import Equations, Request
 from whippletree.system.loop_equations import CONSISTENT, LoopPlan
 from whippletree.system.mobility import Mobility, analyse
-from whippletree.system.ranks import choose_pivots
+from whippletree.system.ranks import choose_pivots, smallest_pivot
 from whippletree.system.rescue import Rescuer
 from whippletree.system.source import source_key
 from whippletree.system.states import StateSpace
@@ -81,14 +81,13 @@ class Loops:
         return plan
 
     def _quality(self, plan: LoopPlan, q: Array, where: Conditions) -> float:
-        """Return the smallest singular value of what a plan eliminates at a configuration, scaled."""
+        """Return the smallest pivot of what a plan eliminates at a configuration, scaled, in the plan's order."""
         rows, start = [], 0
         for fastening, keep in zip(self.equations.fastenings().all, plan.keep, strict=True):
             rows += [start + r for r in keep]
             start += fastening.closure.n_rows
-        dependent = [column for _, column in plan.choice.pivots]
-        C = self.numbers.tree_rows(q, *where)[np.ix_(rows, dependent)] * self.numbers.column_scale[dependent]
-        return float(np.linalg.svd(C, compute_uv=False).min(initial=np.inf))
+        C = self.numbers.tree_rows(q, *where) * self.numbers.column_scale
+        return smallest_pivot(C[rows], plan.choice.pivots)
 
     def _plan(self, q: Array, where: Conditions) -> tuple[LoopPlan, Mobility]:
         decision, mobility = self._analysed(q, where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 
 from whippletree.kernels.kernel import Array
 
-__all__ = ["choose_columns", "choose_pivots", "choose_rows", "null_space", "rank_of"]
+__all__ = ["choose_columns", "choose_pivots", "choose_rows", "null_space", "rank_of", "smallest_pivot"]
 
 SMALLEST = 1e-7
 """Singular values below this share of the largest are none."""
@@ -100,6 +101,23 @@ def choose_pivots(A: Array, pattern: npt.NDArray[np.bool_], *, share: float = 0.
                 rows[other][k] = rows[other].get(k, 0.0) - gain * entry
                 users[k].add(other)
     return pivots
+
+
+def smallest_pivot(A: Array, pivots: Sequence[tuple[int, int]]) -> float:
+    """Return the smallest size of the pivots that a given order of elimination meets.
+
+    >>> smallest_pivot(np.array([[0.1, 1.0], [1.0, 0.0]]), [(0, 0), (1, 1)])
+    0.1
+    """
+    left = np.array(A, dtype=np.float64)
+    smallest = np.inf
+    for row, column in pivots:
+        pivot = left[row, column]
+        smallest = min(smallest, abs(float(pivot)))
+        if not smallest:
+            break
+        left = left - np.outer(left[:, column] / pivot, left[row])
+    return smallest
 
 
 def _next_pivot(rows: dict[int, dict[int, float]], users: dict[int, set[int]], share: float) -> tuple[int, int]:
