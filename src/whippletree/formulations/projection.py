@@ -22,7 +22,7 @@ from whippletree.formulations.solution import stacked
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.spatial import stack
 
-__all__ = ["Projected", "project"]
+__all__ = ["Projected", "missed", "project"]
 
 
 class Projected(NamedTuple):
@@ -44,7 +44,7 @@ def project(walk: Unrolled, closing: Closing, choice: Choice) -> Projected:
     moved, rates = closing.cut_rates(_with_velocities(walk, u)), closing.cut_rates(_with_velocities(walk, v))
     for k, cut in enumerate(closing.fastenings.cuts):
         if cut.joint.nv:
-            u[cut.v] = moved[k].rate + _missed(walk, closing, cut)
+            u[cut.v] = moved[k].rate + missed(walk, closing, cut)
             v[cut.v] = rates[k].rate
     return Projected(u, v)
 
@@ -58,7 +58,7 @@ def _with_velocities(walk: Unrolled, v: ca.SX) -> Unrolled:
     return walk.with_nodes(nodes)
 
 
-def _missed(walk: Unrolled, closing: Closing, cut: CutJoint) -> ca.SX:
+def missed(walk: Unrolled, closing: Closing, cut: CutJoint) -> ca.SX:
     """Return the displacement of a cut joint's coordinates to where its bodies are, to first order."""
     parent, child = (station.side for station in closing.stations(walk, cut))
     x = cut.joint.configuration(closing.q[cut.q, :])

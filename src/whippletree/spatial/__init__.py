@@ -8,6 +8,7 @@ from whippletree.spatial.placement import Placement
 from whippletree.spatial.rotation import (
     axis_angle,
     displacement_series,
+    exponential_series,
     quaternion_exp,
     quaternion_log,
     quaternion_product,
@@ -32,6 +33,7 @@ __all__ = [
     "centripetal",
     "cross",
     "displacement_series",
+    "exponential_series",
     "factor",
     "mirror",
     "quaternion_exp",

@@ -9,6 +9,7 @@ import casadi as ca
 __all__ = [
     "axis_angle",
     "displacement_series",
+    "exponential_series",
     "quaternion_exp",
     "quaternion_log",
     "quaternion_product",
@@ -160,6 +161,24 @@ def displacement_series(u: ca.SX, v: ca.SX, bracket: Callable[[ca.SX, ca.SX], ca
             order += 1
         total = total + factor * term
     return total
+
+
+def exponential_series(u: ca.SX, bracket: Callable[[ca.SX, ca.SX], ca.SX]) -> ca.SX:
+    """Return the matrix that gives the velocity of exp(u) in its own axes from u': 1 - [u, .] / 2 + [u, [u, .]] / 6 - ...
+
+    It is the inverse of `displacement_series`. The series is cut off where that leaves less than rounding for
+    displacements up to half a radian, and less than 1e-9 up to two.
+
+    >>> from whippletree.spatial.vectors import cross
+    >>> ca.DM(exponential_series(ca.SX([0, 0, 0.1]), cross))[2, :]
+    DM([[00, 00, 1]])
+    """
+    term = ca.SX.eye(u.shape[0])
+    total = term
+    for k in range(1, 17):
+        term = ca.horzcat(*(bracket(u, column) for column in ca.horzsplit(term))) / -(k + 1)
+        total = total + term
+    return ca.densify(total)
 
 
 def twist_cross(u: ca.SX, v: ca.SX) -> ca.SX:

@@ -27,7 +27,7 @@ from whippletree.formulations.sweeps import Unrolled
 from whippletree.kernels.signature import Signature
 from whippletree.loops import LoopProgram
 from whippletree.model.description import Description
-from whippletree.system import loop_equations
+from whippletree.system import loop_equations, newton_equations
 from whippletree.system.loop_equations import LoopPlan
 from whippletree.topology import Plan
 
@@ -54,10 +54,14 @@ ROLL_FROM = 48
 
 _SOLVED = frozenset({"forward_dynamics", "driving_forces", "reactions", "closure_efforts", "derivatives"})
 _OF_LOOPS = frozenset({"motion_basis", "self_stresses", "closure_efforts", "project"})
-_ONLY_UNROLLED = frozenset({"jacobian", "displace", "integrate", "difference", "coordinate_rates"})
+_NEWTON = frozenset({"newton_residual", "newton_matrix"})
+_ONLY_UNROLLED = _NEWTON | {
+    "jacobian", "displace", "integrate", "difference", "coordinate_rates", "inverse_dynamics_derivatives"
+}
 _OF_ELEMENTS = frozenset({"state_rates", "powers", "element_forces"})
 _STORING = frozenset({"energy"})
-_LOADED = _SOLVED | _OF_ELEMENTS | _STORING | {"inverse_dynamics", "bias_force", "motion_reactions"}
+_INVERSE = frozenset({"inverse_dynamics", "bias_force", "motion_reactions", "inverse_dynamics_derivatives"})
+_LOADED = _SOLVED | _OF_ELEMENTS | _STORING | _INVERSE | _NEWTON
 """Functions that the described forces have a part in."""
 
 
@@ -163,8 +167,11 @@ class Equations:
     def signature(self, request: Request) -> Signature:
         """Return names and sizes of inputs and outputs."""
         nq, nv = self.plan.nq, self.plan.nv
-        size = {"q": nq, "q0": nq, "q1": nq, "v": nv, "tau": nv, "a": nv, "dv": nv, "u": nv}
+        size = {"q": nq, "q0": nq, "q1": nq, "v": nv, "tau": nv, "a": nv, "dv": nv, "u": nv, "step": 2}
         names = list(FUNCTIONS[request.function].inputs)
+        if request.function in _NEWTON and self.closed:
+            size["multipliers"] = self.loop_plan.n_rows
+            names += ["multipliers"] if self.loop_plan.n_rows else []
         if self.prescribed and request.function in _SOLVED:
             names.append("a")
         inputs = [(name, size[name]) for name in names]
@@ -190,7 +197,7 @@ class Equations:
         """Tell whether the time is an input."""
         if self.description.forces_timed and request.function in _LOADED:
             return True
-        return self.description.closures_timed and (request.function in _SOLVED or request.function in _OF_LOOPS)
+        return self.description.closures_timed and request.function in _SOLVED | _OF_LOOPS | _NEWTON
 
     def stated(self, request: Request) -> bool:
         """Tell whether the auxiliary states are an input."""
@@ -208,14 +215,18 @@ class Equations:
             "ns": nq + nv,
         }
         shape = FUNCTIONS[function].shape
-        if "nn" in shape:  # apart, for the others need no skeleton, which takes time
+        if "nn" in shape and function not in _NEWTON:  # apart, for the others need no skeleton, which takes time
             size["nn"] = len(self.skeleton().bones)
         if function in _OF_ELEMENTS:
             uses = self.description.forces
             size["nz"] = len(self.description.states)
             size["ne"] = sum(6 * len(use.sides) + len(use.coordinates) for use in uses)
+        if function in _NEWTON:
+            rows = self.loop_plan.n_rows if self.closed else 0
+            size["nn"] = nv + rows + len(self.description.states)
+            size["nr"] = size["nn"] + nv + rows
         if function in _OF_LOOPS:
-            kept = sum(len(rows) for rows in self.loop_plan.keep)
+            kept = self.loop_plan.n_rows
             size["nf"] = len(self.loop_plan.choice.independent)
             size["nm"], size["nr"] = kept, self.fastenings().n_rows - kept
         return tuple(size[s] if isinstance(s, str) else s for s in shape)
@@ -294,11 +305,15 @@ class Equations:
         walk, given = self.walk(symbols, weld=weld), symbols.get("tau", ca.SX.zeros(self.plan.nv))
         if not (self.description.forces or self.description.states):
             return unloaded(walk, given)
-        if weld not in self._acting:
-            self._acting[weld] = holds(self.description, self.plan, self.skeleton(weld=weld))
         z = symbols.get("z", ca.SX.zeros(len(self.description.states)))
         q, v = (symbols.get(name, ca.SX.zeros(n)) for name, n in (("q", self.plan.nq), ("v", self.plan.nv)))
-        return loaded(walk, self._acting[weld], Situation((), q, v, z, symbols.get("t", ca.SX(0))), given)
+        return loaded(walk, self.acting(weld=weld), Situation((), q, v, z, symbols.get("t", ca.SX(0))), given)
+
+    def acting(self, *, weld: bool = True) -> Acting:
+        """Return what acts, with what it takes hold of."""
+        if weld not in self._acting:
+            self._acting[weld] = holds(self.description, self.plan, self.skeleton(weld=weld))
+        return self._acting[weld]
 
     def faulty_element(self, state: Mapping[str, Any]) -> str | None:
         """Return the force or state, in words, whose formula is not finite at a state, if there is one."""
@@ -552,6 +567,13 @@ FUNCTIONS: dict[str, _Function] = {
     "driving_forces": _Function(("q", "v", "tau"), "effort", ("nv",), _driving_forces),
     "inverse_dynamics": _Function(("q", "v", "a"), "effort", ("nv",), _inverse_dynamics),
     "bias_force": _Function(("q", "v"), "effort", ("nv",), _inverse_dynamics),
+    "inverse_dynamics_derivatives": _Function(
+        ("q", "v", "a"), "derivatives", (3, "nv", "nv"), newton_equations.inverse_dynamics_derivatives
+    ),
+    "newton_residual": _Function(("q", "v", "a", "tau"), "residual", ("nr",), newton_equations.newton_residual),
+    "newton_matrix": _Function(
+        ("q", "u", "v", "a", "tau", "step"), "matrix", ("nn", "nn"), newton_equations.newton_matrix
+    ),
     "mass_matrix": _Function(("q",), "mass matrix", ("nv", "nv"), _mass_matrix),
     "reactions": _Function(("q", "v", "tau"), "reactions", ("nj", 6), _reactions),
     "motion_reactions": _Function(("q", "v", "a"), "reactions", ("nj", 6), _motion_reactions),

@@ -68,6 +68,11 @@ class LoopPlan:
     absolute_pivots: Callable[[], Sequence[Any]]
     penalty_weights: Callable[[], Sequence[float]]
 
+    @property
+    def n_rows(self) -> int:
+        """The number of rows that are used."""
+        return sum(len(rows) for rows in self.keep)
+
     def key(self, formulation: str) -> str:
         """Return what the code of a formulation depends on."""
         parts: list[Any] = [self.keep, self.choice, self.length, self.q.round(3).tolist()]

@@ -31,7 +31,8 @@ class Joint(ABC):
        sees it;
     6. `rate_map(q)`: the (nq, nv) map from velocities to the rates of the coordinates;
     7. `integrate`, `difference`, `neutral`, `random` on its configuration manifold, and `displacement_rate`, how
-       fast a displacement grows that `integrate` takes from a fixed configuration to the moving one.
+       fast a displacement grows that `integrate` takes from a fixed configuration to the moving one, and
+       `displacement_map`, the inverse of that map.
 
     >>> from whippletree.elements.joints import Revolute
     >>> Revolute().nv
@@ -77,6 +78,10 @@ class Joint(ABC):
     def displacement_rate(self, u: ca.SX, v: ca.SX) -> ca.SX:
         """Return u' for integrate(q, u) to move with the velocities `v` (nv), q being fixed."""
         return v
+
+    def displacement_map(self, u: ca.SX) -> ca.SX:
+        """Return the map (nv, nv) from small changes of u to those of integrate(q, u), measured like velocities."""
+        return ca.SX.eye(self.nv)
 
     def neutral(self) -> npt.NDArray[np.float64]:
         """Return the coordinates at which the joint frames coincide."""

@@ -17,6 +17,7 @@ from whippletree.spatial import (
     Translation,
     cross,
     displacement_series,
+    exponential_series,
     quaternion_exp,
     quaternion_log,
     quaternion_product,
@@ -98,6 +99,10 @@ class Free(Joint):
     def displacement_rate(self, u: ca.SX, v: ca.SX) -> ca.SX:
         """Return the rate of the screw displacement for the velocity `v`."""
         return displacement_series(u, v, twist_cross)
+
+    def displacement_map(self, u: ca.SX) -> ca.SX:
+        """Return the series of the exponential map's derivative."""
+        return exponential_series(u, twist_cross)
 
     def neutral(self) -> npt.NDArray[np.float64]:
         """Return the identity at the origin."""

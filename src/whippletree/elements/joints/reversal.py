@@ -94,6 +94,10 @@ class Reversed(Joint):
         """Return the described joint's rate."""
         return self.joint.displacement_rate(u, v)
 
+    def displacement_map(self, u: ca.SX) -> ca.SX:
+        """Return the described joint's map."""
+        return self.joint.displacement_map(u)
+
     def neutral(self) -> npt.NDArray[np.float64]:
         """Return the described neutral coordinates."""
         return self.joint.neutral()

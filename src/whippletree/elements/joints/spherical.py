@@ -15,6 +15,7 @@ from whippletree.spatial import (
     Shift,
     cross,
     displacement_series,
+    exponential_series,
     quaternion_exp,
     quaternion_log,
     quaternion_product,
@@ -97,6 +98,10 @@ class Spherical(Joint):
     def displacement_rate(self, u: ca.SX, v: ca.SX) -> ca.SX:
         """Return the rate of the rotation vector for the angular velocity `v`."""
         return displacement_series(u, v, cross)
+
+    def displacement_map(self, u: ca.SX) -> ca.SX:
+        """Return the series of the exponential map's derivative."""
+        return exponential_series(u, cross)
 
     def neutral(self) -> npt.NDArray[np.float64]:
         """Return the identity."""

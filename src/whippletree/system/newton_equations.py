@@ -1,0 +1,200 @@
+"""How the functions are traced that implicit methods need: a residual of inverse dynamics, and its exact derivative.
+
+The unknowns of a step are the accelerations a of all joints, the closures' multipliers and the rates y of the elements'
+states; the rows, in the same order, are
+
+    the tree's joints      ID(q, v, a) - forces - C^T multipliers
+    cut joints             how far their coordinates miss the bodies they join
+    prescribed joints      a
+    closures               phi, or for velocity-only ones their rate
+    elements' states       y - z'(q, v, z, t)
+
+With q displaced by u = ... + c_u a, v = ... + c_v a and z = ... + c_v y, the derivative of the rows by the unknowns is
+one matrix, which is the kernel `newton_matrix`; rows on positions are divided by c_u, and velocity-only ones by c_v. At
+c_u = c_v = 0 it is [M, -C^T; C, 0], by which velocities are put on the closures.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+
+from whippletree.formulations import composite
+from whippletree.formulations.closing import Closing, jacobian_rows, pushed
+from whippletree.formulations.laws import State, closure_slopes, force_slopes, rate_slopes, speed_slopes
+from whippletree.formulations.projection import missed
+from whippletree.formulations.solution import stacked
+from whippletree.formulations.tangents import Matrix, Outside, differentiate
+
+if TYPE_CHECKING:
+    from whippletree.system.equations import Equations, Request
+
+__all__ = ["inverse_dynamics_derivatives", "newton_matrix", "newton_residual"]
+
+Symbols = dict[str, ca.SX]
+
+
+def inverse_dynamics_derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return the derivatives of the tree's efforts for displacements, velocities and accelerations, row by row."""
+    walk = eq.walk(x)
+    found, outside = differentiate(walk), Outside(walk)
+    closing = eq.closing(x, kept=False) if eq.closed else _none(eq)
+    nothing = [ca.SX(len(rows), 1) for rows in closing.keep]
+    efforts = force_slopes(walk, eq.acting(), _state(eq, x), outside)
+    closure_slopes(walk, closing, nothing, eq.loaded(x).tau, efforts, outside)
+    slopes = outside.project()
+    nv = eq.plan.nv
+    parts = []
+    for own, forces in ((found.q, slopes["q"]), (found.v, slopes["v"]), (found.a, {})):
+        part = ca.SX(nv, nv)
+        _put(part, own)
+        _put(part, forces, factor=-1)
+        parts.append(ca.vec(part.T))
+    return ca.densify(ca.vertcat(*parts))
+
+
+def newton_residual(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return the rows, and then how fast cut joints (nv) and closures come apart."""
+    here, closing = eq.loaded(x), eq.closing(x) if eq.closed else _none(eq)
+    walk = here.walk
+    held = closing.hold(walk)
+    values = _multipliers(eq, closing, x)
+    acted = pushed(closing.efforts_at_cuts(walk, here.tau), held, values)
+    nv = eq.plan.nv
+    rows = ca.densify(ca.SX(nv, 1))
+    needed = composite.inverse_dynamics(acted)
+    for node, where in zip(acted.nodes, acted.v_slices, strict=True):
+        if where.stop > where.start:
+            rows[where] = x["a"][where] if node.prescribed else needed[where] - node.tau
+    apart = ca.densify(ca.SX(nv, 1))
+    phi, speed = stacked(held, "phi"), stacked(held, "rate")
+    for cut, rates in zip(closing.fastenings.cuts, closing.cut_rates(walk), strict=True):
+        if cut.joint.nv:
+            rows[cut.v] = x["a"][cut.v] if cut.use.prescribed else -missed(walk, closing, cut)
+            apart[cut.v] = 0 if cut.use.prescribed else x["v"][cut.v] - rates.rate
+    first = 0
+    for fastening, keep in zip(closing.fastenings.all, closing.keep, strict=True):
+        for i, row in enumerate(keep):
+            if fastening.driven is not None:
+                cut = closing.fastenings.cuts[fastening.driven]
+                phi[first + i] = missed(walk, closing, cut)[row]
+                speed[first + i] = speed[first + i] - x["v"][cut.v][row]
+            elif not fastening.closure.holonomic:
+                phi[first + i] = speed[first + i]
+        first += len(keep)
+    return ca.SX(ca.vertcat(rows, *phi, _rates(eq, x), apart, *speed))
+
+
+def newton_matrix(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return the derivative of the rows by the unknowns, row by row; `step` is (c_v, c_u)."""
+    walk, closing = eq.walk(x), eq.closing(x) if eq.closed else _none(eq)
+    state, values = _state(eq, x), _multipliers(eq, closing, x)
+    found, outside = differentiate(walk), Outside(walk)
+    efforts = force_slopes(walk, eq.acting(), state, outside)
+    closure_slopes(walk, closing, values, eq.loaded(x).tau, efforts, outside)
+    slopes, rates = outside.project(), rate_slopes(walk, eq.acting(), state)
+    nv, nz, nm = eq.plan.nv, len(eq.description.states), sum(len(rows) for rows in closing.keep)
+    cv, cu = x["step"][0], x["step"][1]
+    turned = _displacement_map(eq, x["u"])
+
+    K, Dv, M, Z = ca.SX(nv, nv), ca.SX(nv, nv), ca.SX(nv, nv), ca.SX(nv, nz)
+    _put(K, found.q)
+    _put(K, slopes["q"], factor=-1)
+    _put(Dv, found.v)
+    _put(Dv, slopes["v"], factor=-1)
+    _put(M, found.a)
+    _put(Z, slopes["z"], factor=-1)
+    C = ca.SX(nm, nv)
+    _put_rows(C, jacobian_rows(walk, closing.hold(walk)))
+    top = ca.horzcat(cu * (K @ turned) + cv * Dv + M, -C.T, cv * Z)
+    lower = ca.horzcat(_closure_rows(walk, closing, C, turned, cv, cu), ca.SX(nm, nm + nz))
+    Yq, Yv, Yz = ca.SX(nz, nv), ca.SX(nz, nv), ca.SX(nz, nz)
+    for part, kind in ((Yq, "q"), (Yv, "v"), (Yz, "z")):
+        _put(part, rates[kind])
+    last = ca.horzcat(-cu * (Yq @ turned) - cv * Yv, ca.SX(nz, nm), ca.SX.eye(nz) - cv * Yz)
+    whole = ca.vertcat(_given_rows(eq, walk, closing, top, turned), lower, last)
+    return ca.densify(ca.vec(whole.T))
+
+
+def _closure_rows(
+    walk: Any, closing: Closing, C: ca.SX, turned: ca.SX, cv: ca.SX, cu: ca.SX
+) -> ca.SX:
+    """Return the closures' rows; those on velocities only are for these, and depend on positions besides."""
+    rows = C @ turned
+    speeds = speed_slopes(walk, closing)
+    first = 0
+    for fastening, keep in zip(closing.fastenings.all, closing.keep, strict=True):
+        if not fastening.closure.holonomic and fastening.driven is None:
+            for i in range(first, first + len(keep)):
+                slope = ca.SX(1, C.shape[1])
+                _put(slope, speeds.get(i, {}))
+                # c_u / c_v, and nothing when both are zero
+                rows[i, :] = C[i, :] + (cu / (cv + (cv == 0))) * (slope @ turned)
+        first += len(keep)
+    return rows
+
+
+def _given_rows(eq: Equations, walk: Any, closing: Closing, top: ca.SX, turned: ca.SX) -> ca.SX:
+    """Put in the rows of prescribed and cut joints."""
+    rows = ca.SX(top)
+    one = ca.SX.eye(top.shape[1])
+    for i, given in enumerate(eq.prescribed_mask):
+        if given:
+            rows[i, :] = one[i, :]
+    G = ca.SX(top.shape[0], top.shape[0])
+    cut_rows = iter(jacobian_rows(walk, closing.cut_rates(walk)))
+    for cut in closing.fastenings.cuts:
+        for i in range(cut.v.start, cut.v.stop):
+            own = next(cut_rows)
+            if not cut.use.prescribed:
+                G[i, i] = 1
+                for j, value in own.items():
+                    G[i, j] = -value
+                rows[i, :] = ca.horzcat(G[i, :] @ turned, ca.SX(1, top.shape[1] - top.shape[0]))
+    return rows
+
+
+def _displacement_map(eq: Equations, u: ca.SX) -> ca.SX:
+    """Return how displacements of the configuration q + u follow from those of u (nv, nv)."""
+    blocks = [
+        use.joint.displacement_map(u[v, :])
+        for use, v in zip(eq.description.joints, eq.plan.v_slices, strict=True)
+        if use.joint.nv
+    ]
+    return ca.SX(ca.diagcat(*blocks))
+
+
+def _state(eq: Equations, x: Symbols) -> State:
+    z = x.get("z", ca.SX.zeros(len(eq.description.states)))
+    return State(x["q"], x["v"], z, x.get("t", ca.SX(0)))
+
+
+def _rates(eq: Equations, x: Symbols) -> ca.SX:
+    return eq.loaded(x).rates if eq.description.states else ca.SX(0, 1)
+
+
+def _multipliers(eq: Equations, closing: Closing, x: Symbols) -> list[ca.SX]:
+    """Return the multipliers of each closure."""
+    values = x.get("multipliers", ca.SX(0, 1))
+    parts, first = [], 0
+    for keep in closing.keep:
+        parts.append(values[first : first + len(keep)])
+        first += len(keep)
+    return parts
+
+
+def _none(eq: Equations) -> Closing:
+    """Return no closures."""
+    return eq.closing(kept=False)
+
+
+def _put(target: ca.SX, entries: Matrix, factor: float = 1) -> None:
+    for (i, j), value in entries.items():
+        target[i, j] = target[i, j] + factor * value
+
+
+def _put_rows(target: ca.SX, rows: list[dict[int, ca.SX]]) -> None:
+    for i, row in enumerate(rows):
+        for j, value in row.items():
+            target[i, j] = value
