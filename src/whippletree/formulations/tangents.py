@@ -325,6 +325,8 @@ class Law(NamedTuple):
             for i in places:
                 _add(columns, (kind, i), self.slope[:, at])
                 at += 1
+        for j in shifted:
+            columns.setdefault(("q", j), ca.SX(self.slope.shape[0], 1))
         for (kind, j), change in columns.items():
             yield kind, j, ca.densify(change), shifted.get(j, {}) if kind == "q" else {}
 
