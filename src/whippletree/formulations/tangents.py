@@ -14,13 +14,13 @@ it,
 and a pair of freedoms costs a few products: some seventy operations, whatever lies between them. For a velocity, d_j is
 s_j and the displacement is none; for an acceleration, e_j is s_j: that column is the mass matrix.
 
-What acts from outside (`Law`) is differentiated by itself, with respect to the frames it sees, and brought to the joints
-by the same columns s_j and d_j.
+What acts from outside (`Law`) is differentiated by itself, with respect to the frames it sees, and brought to the
+joints by the same columns s_j and d_j.
 
 Symbols: spatial vectors are in the axes of a base at rest, about a fixed point: the ground, about the origin of the
-first node of each tree; or the base of a loop, about its own origin. R axes and x origin of a node, V and A its velocity
-and acceleration, S the columns s_j of its joint, D and E those of d_j and e_j for a displacement, G those of e_j for a
-velocity, F the force on it.
+first node of each tree; or the base of a loop, about its own origin. R axes and x origin of a node, V and A its
+velocity and acceleration, S the columns s_j of its joint, D and E those of d_j and e_j for a displacement, G those of
+e_j for a velocity, F the force on it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Compound(NamedTuple):
     F: ca.SX
 
     def __add__(self, other: Compound) -> Compound:  # type: ignore[override]
-        return Compound(*(a + b for a, b in zip(self, other, strict=True)))
+        return Compound(self.inertia + other.inertia, self.N + other.N, self.p + other.p, self.F + other.F)
 
     @staticmethod
     def nothing() -> Compound:

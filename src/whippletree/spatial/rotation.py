@@ -164,14 +164,14 @@ def displacement_series(u: ca.SX, v: ca.SX, bracket: Callable[[ca.SX, ca.SX], ca
 
 
 def exponential_series(u: ca.SX, bracket: Callable[[ca.SX, ca.SX], ca.SX]) -> ca.SX:
-    """Return the matrix that gives the velocity of exp(u) in its own axes from u': 1 - [u, .] / 2 + [u, [u, .]] / 6 - ...
+    """Return the matrix that gives exp(u)'s velocity in its own axes from u': 1 - [u, .] / 2 + [u, [u, .]] / 6 - ...
 
     It is the inverse of `displacement_series`. The series is cut off where that leaves less than rounding for
     displacements up to half a radian, and less than 1e-9 up to two.
 
     >>> from whippletree.spatial.vectors import cross
-    >>> ca.DM(exponential_series(ca.SX([0, 0, 0.1]), cross))[2, :]
-    DM([[00, 00, 1]])
+    >>> ca.DM(exponential_series(ca.SX([0, 0, 0.1]), cross))[:, 2]
+    DM([0, 0, 1])
     """
     term = ca.SX.eye(u.shape[0])
     total = term

@@ -56,7 +56,12 @@ _SOLVED = frozenset({"forward_dynamics", "driving_forces", "reactions", "closure
 _OF_LOOPS = frozenset({"motion_basis", "self_stresses", "closure_efforts", "project"})
 _NEWTON = frozenset({"newton_residual", "newton_matrix"})
 _ONLY_UNROLLED = _NEWTON | {
-    "jacobian", "displace", "integrate", "difference", "coordinate_rates", "inverse_dynamics_derivatives"
+    "jacobian",
+    "displace",
+    "integrate",
+    "difference",
+    "coordinate_rates",
+    "inverse_dynamics_derivatives",
 }
 _OF_ELEMENTS = frozenset({"state_rates", "powers", "element_forces"})
 _STORING = frozenset({"energy"})

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 
 from whippletree.formulations import composite
-from whippletree.formulations.closing import Closing, jacobian_rows, pushed
+from whippletree.formulations.closing import Closing, jacobian_rows
 from whippletree.formulations.laws import State, closure_slopes, force_slopes, rate_slopes, speed_slopes
 from whippletree.formulations.projection import missed
 from whippletree.formulations.solution import stacked
@@ -59,11 +59,13 @@ def newton_residual(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     here, closing = eq.loaded(x), eq.closing(x) if eq.closed else _none(eq)
     walk = here.walk
     held = closing.hold(walk)
-    values = _multipliers(eq, closing, x)
-    acted = pushed(closing.efforts_at_cuts(walk, here.tau), held, values)
+    acted = closing.efforts_at_cuts(walk, here.tau)
     nv = eq.plan.nv
     rows = ca.densify(ca.SX(nv, 1))
     needed = composite.inverse_dynamics(acted)
+    for i, row in enumerate(jacobian_rows(walk, held)):
+        for j, value in row.items():
+            needed[j] = needed[j] - value * x["multipliers"][i]
     for node, where in zip(acted.nodes, acted.v_slices, strict=True):
         if where.stop > where.start:
             rows[where] = x["a"][where] if node.prescribed else needed[where] - node.tau
@@ -75,11 +77,11 @@ def newton_residual(eq: Equations, request: Request, x: Symbols) -> ca.SX:
             apart[cut.v] = 0 if cut.use.prescribed else x["v"][cut.v] - rates.rate
     first = 0
     for fastening, keep in zip(closing.fastenings.all, closing.keep, strict=True):
-        for i, row in enumerate(keep):
+        for i, number in enumerate(keep):
             if fastening.driven is not None:
                 cut = closing.fastenings.cuts[fastening.driven]
-                phi[first + i] = missed(walk, closing, cut)[row]
-                speed[first + i] = speed[first + i] - x["v"][cut.v][row]
+                phi[first + i] = missed(walk, closing, cut)[number]
+                speed[first + i] = speed[first + i] - x["v"][cut.v][number]
             elif not fastening.closure.holonomic:
                 phi[first + i] = speed[first + i]
         first += len(keep)
@@ -117,9 +119,7 @@ def newton_matrix(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     return ca.densify(ca.vec(whole.T))
 
 
-def _closure_rows(
-    walk: Any, closing: Closing, C: ca.SX, turned: ca.SX, cv: ca.SX, cu: ca.SX
-) -> ca.SX:
+def _closure_rows(walk: Any, closing: Closing, C: ca.SX, turned: ca.SX, cv: ca.SX, cu: ca.SX) -> ca.SX:
     """Return the closures' rows; those on velocities only are for these, and depend on positions besides."""
     rows = C @ turned
     speeds = speed_slopes(walk, closing)
@@ -179,7 +179,7 @@ def _multipliers(eq: Equations, closing: Closing, x: Symbols) -> list[ca.SX]:
     values = x.get("multipliers", ca.SX(0, 1))
     parts, first = [], 0
     for keep in closing.keep:
-        parts.append(values[first : first + len(keep)])
+        parts.append(values[first : first + len(keep)] if keep else ca.SX(0, 1))
         first += len(keep)
     return parts
 

@@ -19,6 +19,7 @@ from whippletree.model.description import GROUND, Description
 from whippletree.system.calls import Call, as_array, check_together
 from whippletree.system.closed_calls import ClosedCalls
 from whippletree.system.dense import solve_forward
+from whippletree.system.derivative_calls import DerivativeCalls
 from whippletree.system.engine import Engine
 from whippletree.system.equations import Request, formulation_name
 from whippletree.system.loaded_calls import LoadedCalls
@@ -33,7 +34,7 @@ AUTO = "auto"
 Wrenches = Mapping[Any, Any]
 
 
-class System(ClosedCalls, LoadedCalls):
+class System(ClosedCalls, LoadedCalls, DerivativeCalls):
     """A mechanism ready to compute: `system = mechanism.build()`.
 
     Calls take one state `(n,)` or a batch `(..., n)`; a batch is shared among threads (`threads=`, all processors by
