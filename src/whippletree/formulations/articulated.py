@@ -19,60 +19,34 @@ z+ = z + P a + G (T - H (z + P a)), and with P+ = P - G H P
 where alpha = alpha+ + a + H* v'. P+ has zero rows along the hinge, so P+ a is cheaper than P a.
 
 At a prescribed hinge v' is given: P+ = P, z+ = z + P (a + H* v'), and (18) yields the driving force H f.
+
+The steps take P, z, U = P H*, D and eps from what a node offers (`offers`), and let the node spread the accelerations
+to its bodies. So they run unchanged over rigid bodies and over groups of loops (Jain 62-67).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.formulations.node import Motion, Node
+from whippletree.formulations.offers import Articulated, Hinge, Jointed, Motion
 from whippletree.formulations.reactions import described
 from whippletree.formulations.sweeps import Walk
-from whippletree.spatial import ArticulatedInertia, factor, solve_factored, stack
+from whippletree.spatial import ArticulatedInertia, stack
 
-__all__ = ["Dynamics", "driving_forces", "forward_dynamics", "hinge_inertias", "reactions"]
-
-
-class Place(NamedTuple):
-    """Kept by the first sweep: configuration, velocity-dependent terms, axes in the ground."""
-
-    x: ca.SX
-    a: ca.SX
-    b: ca.SX
-    axes: ca.SX
-
-
-class Articulated(NamedTuple):
-    """Handed inward: the articulated inertia and bias force, at the parent."""
-
-    P: ArticulatedInertia
-    z: ca.SX
-
-    @staticmethod
-    def nothing() -> Articulated:
-        """Return what arrives at a tip."""
-        return Articulated(ArticulatedInertia.zero(), ca.SX.zeros(6))
-
-
-class Hinge(NamedTuple):
-    """Kept by the second sweep."""
-
-    G: ca.SX
-    nu: ca.SX
-    P: ArticulatedInertia
-    z: ca.SX
-    pivot: ca.SX
-    D: ca.SX
-
-
-class Outcome(NamedTuple):
-    """Kept by the third sweep: joint acceleration, force across the joint (in node axes), its effort."""
-
-    acceleration: ca.SX
-    f: ca.SX
-    effort: ca.SX
+__all__ = [
+    "Dynamics",
+    "absorb_hinge",
+    "driving_forces",
+    "forward_dynamics",
+    "hinge_inertias",
+    "locate",
+    "reactions",
+    "release_hinge",
+    "sweep",
+]
 
 
 class Dynamics(NamedTuple):
@@ -115,62 +89,49 @@ def hinge_inertias(walk: Walk) -> Any:
     return walk.stacked(hinge, "pivot", 1)
 
 
-def locate(node: Node, parent: Motion) -> tuple[Motion, Place]:
+def locate(node: Jointed, parent: Motion) -> tuple[Any, Any]:
     """Place the node, and find its velocity-dependent acceleration and force."""
-    x = node.configuration()
-    motion, a = node.carry(x, parent, ca.SX.zeros(6))
-    return motion, Place(x, a, node.bias_force(motion), motion.axes)
+    return node.locate(parent)
 
 
-def absorb_hinge(node: Node, children: Articulated, place: Place) -> tuple[Articulated, Hinge]:
+def absorb_hinge(node: Jointed, children: Any, place: Any) -> tuple[Articulated, Hinge]:
     """Release the hinge and pass inertia and bias force on to the parent (7, 13 as regrouped in (1))."""
-    H, shift = node.joint_map(place.x), node.shift(place.x)
-    P = children.P + node.inertia.articulated()
-    z = children.z + place.b
-    if node.prescribed or H.shape[1] == 0:
-        z_plus = z + P.times(place.a + H @ node.acceleration)
-        return Articulated(shift.inertia(P), shift.force(z_plus)), Hinge(
-            H, node.acceleration, P, z, ca.SX(1), ca.SX(H.shape[1], H.shape[1])
-        )
-    PH = P.times(H)
-    D = H.T @ PH
-    factors = factor(D)
-    G = solve_factored(factors, PH.T).T
-    G = _known_gain(G, H)
-    eps = node.tau - H.T @ z
-    nu = solve_factored(factors, eps)
-    P_plus = release(P, PH, G, H)
-    z_plus = z + P_plus.times(place.a) + G @ eps
-    pivot = _smallest_pivot(factors[1], P, H)
-    return Articulated(shift.inertia(P_plus), shift.force(z_plus)), Hinge(G, nu, P, z, pivot, D)
+    shift, a = node.shift(place.x), node.offset(place)
+    offer = node.offer(children, place)
+    P, z, U = offer.P, offer.z, offer.U
+    if U.shape[1] == 0:
+        z_plus = z + P.times(a)
+        still = Hinge(U, offer.eps, P, z, ca.SX(1), offer.D, offer.kept)
+        return Articulated(shift.inertia(P), shift.force(z_plus)), still
+    factors = offer.factored()
+    G = _known_gain(factors.solve(U.T).T, offer.H)
+    nu = factors.solve(offer.eps)
+    P_plus = release(P, U, G, offer.H)
+    z_plus = z + P_plus.times(a) + G @ offer.eps
+    pivot = _smallest_pivot(factors.reciprocals, P, offer.H)
+    return Articulated(shift.inertia(P_plus), shift.force(z_plus)), Hinge(G, nu, P, z, pivot, offer.D, offer.kept)
 
 
-def release_hinge(node: Node, parent: tuple[ca.SX], place: Place, hinge: Hinge) -> tuple[tuple[ca.SX], Outcome]:
+def release_hinge(node: Jointed, parent: tuple[ca.SX], place: Any, hinge: Hinge) -> tuple[Any, Any]:
     """Find the joint acceleration, the node's acceleration, and the force across the joint (13, 18)."""
-    H = node.joint_map(place.x)
-    alpha = node.shift(place.x).motion(parent[0]) + place.a
-    free = not node.prescribed
-    acceleration = hinge.nu - hinge.G.T @ alpha if free else node.acceleration
-    alpha = alpha + H @ acceleration
-    f = hinge.P.times(alpha) + hinge.z
-    effort = node.tau if free else H.T @ f
-    return (alpha,), Outcome(acceleration, f, effort)
+    alpha = node.shift(place.x).motion(parent[0]) + node.offset(place)
+    return node.spread(alpha, hinge.nu - hinge.G.T @ alpha, place, hinge)
 
 
-def release(P: ArticulatedInertia, PH: ca.SX, G: ca.SX, H: ca.SX) -> ArticulatedInertia:
+def release(P: ArticulatedInertia, PH: ca.SX, G: ca.SX, H: ca.SX | None) -> ArticulatedInertia:
     """Return P+ = P - G (P H)*, with the rows that the hinge annihilates set to zero while tracing."""
     P_plus = P.matrix() - G @ PH.T
-    for row in _unit_rows(H):
+    for row in _unit_rows(H) if H is not None else ():
         P_plus[row, :] = 0
         P_plus[:, row] = 0
     return ArticulatedInertia.of_matrix(P_plus)
 
 
-def _known_gain(G: ca.SX, H: ca.SX) -> ca.SX:
+def _known_gain(G: ca.SX, H: ca.SX | None) -> ca.SX:
     """Set what is known of the gain while tracing: H* G is the identity."""
-    rows = _unit_rows(H)
-    for row in rows:
-        G[row, :] = H[row, :]
+    if H is not None:
+        for row in _unit_rows(H):
+            G[row, :] = H[row, :]
     return G
 
 
@@ -190,9 +151,11 @@ def _unit_rows(H: ca.SX) -> list[int]:
     return rows
 
 
-def _smallest_pivot(reciprocals: list[ca.SX], P: ArticulatedInertia, H: ca.SX) -> ca.SX:
+def _smallest_pivot(reciprocals: Sequence[ca.SX], P: ArticulatedInertia, H: ca.SX | None) -> ca.SX:
     """Return the smallest pivot of D, each relative to the inertia that its own column of H could feel."""
     smallest = ca.SX(1)
+    if H is None:
+        return smallest
     for i, reciprocal in enumerate(reciprocals):
         scale = ca.sumsqr(H[0:3, i]) * ca.trace(P.J) + ca.sumsqr(H[3:6, i]) * ca.trace(P.M)
         pivot = 1 / reciprocal

@@ -93,13 +93,10 @@ class Closing:
     a: ca.SX
     t: ca.SX
 
-    def hold(self, walk: Unrolled) -> list[Held]:
-        """Return every closure at the state of the walk; `second` is for the nodes' accelerations."""
-        rates = self.cut_rates(walk)
-        return [
-            self._hold(walk, fastening, rows, rates)
-            for fastening, rows in zip(self.fastenings.all, self.keep, strict=True)
-        ]
+    def hold(self, walk: Unrolled, some: Sequence[int] | None = None) -> list[Held]:
+        """Return every closure, or some of them, at the state of the walk; `second` is for the nodes' accelerations."""
+        chosen = range(len(self.keep)) if some is None else some
+        return [self._hold(walk, self.fastenings.all[c], self.keep[c]) for c in chosen]
 
     def cut_rates(self, walk: Unrolled) -> list[Held]:
         """Return for every cut joint the rows of its own velocities: `rate` is v, `second` its acceleration."""
@@ -150,7 +147,7 @@ class Closing:
         x = cut.joint.configuration(self.q[cut.q, :])
         return joint_rates(cut.joint, x, self.v[cut.v, :], tuple(s.side for s in stations))
 
-    def _hold(self, walk: Unrolled, fastening: Fastening, keep: Sequence[int], rates: Sequence[Held]) -> Held:
+    def _hold(self, walk: Unrolled, fastening: Fastening, keep: Sequence[int]) -> Held:
         rows, stations = self._side_rows(walk, fastening)
         chosen = list(keep)
         D = [d[chosen, :] for d in rows.D]
@@ -170,8 +167,9 @@ class Closing:
                 second = second + k * walk.nodes[c.node].acceleration[c.component]
                 hinges.append(Hinge(c.node, c.component, k))
             elif c.cut is not None:
-                second = second + k * rates[c.cut].second[c.component]
-                pulls += [Pull(p.node, p.base, p.F[:, c.component] @ k.T) for p in rates[c.cut].pulls]
+                rates = self._cut_rates(walk, self.fastenings.cuts[c.cut])
+                second = second + k * rates.second[c.component]
+                pulls += [Pull(p.node, p.base, p.F[:, c.component] @ k.T) for p in rates.pulls]
         return Held(rows.phi[chosen, :], rate, second, tuple(pulls), tuple(hinges))
 
     def coordinates(self, fastening: Fastening) -> tuple[ca.SX, ca.SX, ca.SX]:

@@ -25,7 +25,7 @@ from whippletree.formulations.solution import Solution, by_closure, stacked
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.spatial.sparse import SparseLU, factor_lu, factor_symmetric, minimum_degree
 
-__all__ = ["Choice", "Partition", "partition", "solve"]
+__all__ = ["Choice", "Partition", "eliminate", "given_accelerations", "partition", "reduced", "solve"]
 
 Row = dict[int, ca.SX]
 
@@ -53,15 +53,26 @@ class Partition(NamedTuple):
 
 def partition(walk: Unrolled, closing: Closing, choice: Choice) -> Partition:
     """Solve the closures for the dependent freedoms (16, 17)."""
-    given = {
+    given = given_accelerations(walk)
+    still = ca.SX(ca.vertcat(*(given.get(i, 0) for i in range(walk.nv))))
+    held = closing.hold(with_accelerations(walk, ca.densify(still)))
+    rows = dict(enumerate(jacobian_rows(walk, held)))
+    factors, E = eliminate(rows, choice)
+    return Partition(E, factors, held, given)
+
+
+def given_accelerations(walk: Unrolled) -> Row:
+    """Return the accelerations of prescribed hinges, by their place in v."""
+    return {
         i: node.acceleration[i - where.start]
         for node, where in zip(walk.nodes, walk.v_slices, strict=True)
         if node.prescribed
         for i in range(where.start, where.stop)
     }
-    still = ca.SX(ca.vertcat(*(given.get(i, 0) for i in range(walk.nv))))
-    held = closing.hold(with_accelerations(walk, ca.densify(still)))
-    rows = dict(enumerate(jacobian_rows(walk, held)))
+
+
+def eliminate(rows: Mapping[int, Row], choice: Choice) -> tuple[SparseLU, dict[int, Row]]:
+    """Solve rows of C for the dependent freedoms: the factors of C_d, and the rows of E by freedom (16, 17)."""
     dependent = {column for _, column in choice.pivots}
     factors = factor_lu({r: {j: x for j, x in row.items() if j in dependent} for r, row in rows.items()}, choice.pivots)
     E: dict[int, Row] = {i: {i: ca.SX(1)} for i in choice.independent}
@@ -69,7 +80,7 @@ def partition(walk: Unrolled, closing: Closing, choice: Choice) -> Partition:
         right = {r: -row[i] for r, row in rows.items() if i in row}
         for d, value in factors.solve(right).items():
             E.setdefault(d, {})[i] = value
-    return Partition(E, factors, held, given)
+    return factors, E
 
 
 def solve(walk: Unrolled, closing: Closing, choice: Choice) -> Solution:

@@ -1,8 +1,8 @@
 """Nodes: what the sweeps walk over.
 
 A node offers its joint map H, its shift phi from the parent, its inertia M, and its velocity-dependent
-accelerations a and forces b. The sweeps do not tell kinds of nodes apart. There is one kind so far: a rigid
-body behind a joint.
+accelerations a and forces b. The sweeps do not tell kinds of nodes apart. This is the first kind, a rigid body
+behind a joint; the other, a group of loops, is in `aggregate`.
 
 Accelerations are [angular acceleration; acceleration of the material point at the node's origin], in node
 axes. With them, neither a nor b needs a linear velocity:
@@ -13,26 +13,14 @@ axes. With them, neither a nor b needs a linear velocity:
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import casadi as ca
 
 from whippletree.elements.joints import Joint
+from whippletree.formulations.offers import Articulated, Hinge, Motion, Offer, Outcome, Place
 from whippletree.spatial import RigidInertia, Rotation, Shift, Translation, centripetal, cross, stack
 
 __all__ = ["Load", "Motion", "Node"]
-
-
-class Motion(NamedTuple):
-    """What a node hands to its children: its turning rate in its own axes, its axes in the ground frame."""
-
-    rate: ca.SX  # (3,)
-    axes: ca.SX  # (3, 3)
-
-    @staticmethod
-    def rest() -> Motion:
-        """Return the motion of the ground."""
-        return Motion(ca.SX.zeros(3), ca.densify(ca.SX.eye(3)))
 
 
 @dataclass(frozen=True)
@@ -109,3 +97,34 @@ class Node:
             local = Rotation(motion.axes.T).force(load.wrench)
             total = total + Translation(load.point).force(local)
         return total if self.push is None else total + self.push
+
+    # ------------------------------------------------------------------ what the articulated-body sweeps ask for
+
+    def locate(self, parent: Motion) -> tuple[Motion, Place]:
+        """Place the node, and find its velocity-dependent acceleration and force."""
+        x = self.configuration()
+        motion, a = self.carry(x, parent, ca.SX.zeros(6))
+        return motion, Place(x, a, self.bias_force(motion), motion.axes)
+
+    def offset(self, place: Place) -> ca.SX:
+        """Return a, and what a prescribed joint adds."""
+        return place.a + self.joint_map(place.x) @ self.acceleration if self.prescribed else place.a
+
+    def offer(self, children: Articulated, place: Place) -> Offer:
+        """Return P, z, P H*, H P H* and T - H z (Jain 7, 13); a prescribed joint has no unknowns."""
+        H = self.joint_map(place.x)
+        P = children.P + self.inertia.articulated()
+        z = children.z + place.b
+        if self.prescribed or H.shape[1] == 0:
+            return Offer(P, z, ca.SX(6, 0), ca.SX(0, 0), ca.SX(0, 1))
+        U = P.times(H)
+        return Offer(P, z, U, H.T @ U, self.tau - H.T @ z, H)
+
+    def spread(self, alpha: ca.SX, y: ca.SX, place: Place, hinge: Hinge) -> tuple[tuple[ca.SX], Outcome]:
+        """Return the node's acceleration, that of its joint, the force across the joint, and its effort (13, 18)."""
+        H = self.joint_map(place.x)
+        free = not self.prescribed
+        if free:
+            alpha = alpha + H @ y
+        f = hinge.P.times(alpha) + hinge.z
+        return (alpha,), Outcome(y if free else self.acceleration, f, self.tau if free else H.T @ f)

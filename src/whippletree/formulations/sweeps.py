@@ -82,7 +82,11 @@ def add_records(a: Any, b: Any) -> Any:
 
 
 class Unrolled:
-    """A walk that calls the steps node by node, so that the whole model becomes one straight line."""
+    """A walk that calls the steps node by node, so that the whole model becomes one straight line.
+
+    A node may consist of several bodies. `ports` then tells for each node on which body of its parent it hangs, None if
+    that has only one: what such a parent leaves is a sequence, and what arrives at it a dictionary, by body.
+    """
 
     def __init__(
         self,
@@ -92,11 +96,13 @@ class Unrolled:
         nv: int,
         gravity: ca.SX,
         positions: Sequence[int] | None = None,
+        ports: Sequence[int | None] | None = None,
     ) -> None:
         self.nodes, self.parents, self.v_slices, self.nv = nodes, parents, v_slices, nv
         self.gravity = gravity
         self.memory: dict[Any, Any] = {}  # what those who use the walk do not want to work out again
         self.positions = list(positions) if positions is not None else list(range(len(nodes)))
+        self.ports = list(ports) if ports is not None else [None] * len(nodes)
 
     def with_nodes(self, nodes: Sequence[Node]) -> Unrolled:
         """Return the same walk over other nodes."""
@@ -104,10 +110,13 @@ class Unrolled:
 
     def outward(self, step: Callable[..., tuple[Leaving, Keep]], base: Leaving, *kept: Kept[Any]) -> Kept[Keep]:
         """Walk from the ground to the tips."""
-        left: list[Leaving] = []
+        left: list[Any] = []
         records: list[Keep] = []
         for k, node in enumerate(self.nodes):
-            arriving = base if self.parents[k] < 0 else left[self.parents[k]]
+            arriving: Any = base if self.parents[k] < 0 else left[self.parents[k]]
+            port = self.ports[k]
+            if port is not None:
+                arriving = arriving[port]
             leaving, keep = step(node, arriving, *(field.records[k] for field in kept))
             left.append(leaving)
             records.append(keep)
@@ -122,8 +131,12 @@ class Unrolled:
         for k in reversed(range(len(self.nodes))):
             arriving = empty if arrived[k] is None else arrived[k]
             leaving, records[k] = step(self.nodes[k], arriving, *(field.records[k] for field in kept))
-            p = self.parents[k]
-            arrived[p] = leaving if arrived[p] is None else add_records(arrived[p], leaving)
+            p, port = self.parents[k], self.ports[k]
+            if port is None:
+                arrived[p] = leaving if arrived[p] is None else add_records(arrived[p], leaving)
+            else:
+                at = arrived[p] = arrived[p] if arrived[p] is not None else {}
+                at[port] = add_records(at[port], leaving) if port in at else leaving
         total = empty if arrived[-1] is None else arrived[-1]
         return total, Kept(records)
 

@@ -39,7 +39,7 @@ def solve(walk: Unrolled, closing: Closing) -> Solution:
     free = articulated.sweep(walk)
     a_free = walk.gather(free.outcome, "acceleration")
     held = closing.hold(with_accelerations(walk, a_free))
-    effects = absorb(walk, free, held)
+    effects, _ = absorb(walk, free, held)
     A = schur_complement(effects, held)
     e = stacked(held, "second")
     factors = factor_symmetric(A, minimum_degree(A, range(len(e))))
@@ -49,9 +49,14 @@ def solve(walk: Unrolled, closing: Closing) -> Solution:
     return Solution(a, lambda: multipliers, factors.pivots)
 
 
-def absorb(walk: Unrolled, free: articulated.Dynamics, held: Sequence[Held]) -> list[tuple[Blocks, Blocks]]:
-    """Carry the closures' unit forces inward; return h and D^-1 h of every node, as in (1)."""
-    arriving: list[Blocks] = [{} for _ in walk.nodes]
+def absorb(
+    walk: Unrolled, free: articulated.Dynamics, held: Sequence[Held]
+) -> tuple[list[tuple[Blocks, Blocks]], Blocks]:
+    """Carry the closures' unit forces inward; return h and D^-1 h of every node, as in (1), and what reaches the base.
+
+    The base is what the tree stands on: usually the ground, where nothing more has to be known.
+    """
+    arriving: list[Blocks] = [{} for _ in range(len(walk.nodes) + 1)]  # the last one is the base's
     efforts: list[Blocks] = [{} for _ in walk.nodes]
     for c, one in enumerate(held):
         for pull in one.pulls:
@@ -75,9 +80,9 @@ def absorb(walk: Unrolled, free: articulated.Dynamics, held: Sequence[Held]) -> 
                 h = efforts[k].get(c, none) + (none if F is None else H.T @ F)
                 h_of[c], w_of[c] = h, solve_factored(factors, h)
                 F = -(kept.G @ h) if F is None else F - kept.G @ h
-            if F is not None and walk.parents[k] >= 0:
+            if F is not None:
                 _add(arriving[walk.parents[k]], c, shift.force(F))
-    return effects
+    return effects, arriving[-1]
 
 
 def schur_complement(effects: Sequence[tuple[Blocks, Blocks]], held: Sequence[Held]) -> dict[tuple[int, int], ca.SX]:
@@ -98,15 +103,22 @@ def schur_complement(effects: Sequence[tuple[Blocks, Blocks]], held: Sequence[He
 
 
 def correction(
-    walk: Unrolled, free: articulated.Dynamics, effects: Sequence[tuple[Blocks, Blocks]], multipliers: Sequence[ca.SX]
+    walk: Unrolled,
+    free: articulated.Dynamics,
+    effects: Sequence[tuple[Blocks, Blocks]],
+    multipliers: Sequence[ca.SX],
+    base: ca.SX | None = None,
 ) -> ca.SX:
-    """Return M^-1 G^T lambda: the closures' forces at the hinges, released outward once more (46)."""
+    """Return M^-1 G^T lambda: the closures' forces at the hinges, released outward once more (46).
+
+    With `base`, also what a further acceleration of the base brings.
+    """
     a = ca.densify(ca.SX(walk.nv, 1))
     moved: list[ca.SX | None] = []
     for k, node in enumerate(walk.nodes):
         place, hinge = free.place.at(k), free.hinge.at(k)
         x = place.x
-        parent = moved[walk.parents[k]] if walk.parents[k] >= 0 else None
+        parent = moved[walk.parents[k]] if walk.parents[k] >= 0 else base
         alpha = None if parent is None else node.shift(x).motion(parent)
         change: ca.SX | None = None
         if not node.prescribed and node.v.shape[0]:

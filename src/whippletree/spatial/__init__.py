@@ -18,11 +18,12 @@ from whippletree.spatial.rotation import (
     twist_cross,
 )
 from whippletree.spatial.shift import Rotation, Shift, Translation, Turn
-from whippletree.spatial.solve import factor, solve_factored
+from whippletree.spatial.solve import Factors, factor, factored, solve_factored
 from whippletree.spatial.vectors import centripetal, cross, mirror, skew, stack
 
 __all__ = [
     "ArticulatedInertia",
+    "Factors",
     "Placement",
     "RigidInertia",
     "Rotation",
@@ -35,6 +36,7 @@ __all__ = [
     "displacement_series",
     "exponential_series",
     "factor",
+    "factored",
     "mirror",
     "quaternion_exp",
     "quaternion_log",

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
 import casadi as ca
 
-__all__ = ["factor", "solve_factored"]
+from whippletree.spatial.sparse import factor_symmetric, minimum_degree
+
+__all__ = ["Factors", "factor", "factored", "solve_factored"]
+
+_SMALL = 6
+"""Up to this size the order of elimination is the given one; beyond, it is one of minimum degree."""
 
 
 def factor(A: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
@@ -54,3 +62,35 @@ def solve_factored(factors: tuple[ca.SX, list[ca.SX]], b: ca.SX) -> ca.SX:
         for k in range(i + 1, n):
             rows[i] = rows[i] - L[k, i] * rows[k]
     return ca.vertcat(*rows)
+
+
+@dataclass(frozen=True)
+class Factors:
+    """A factored symmetric matrix: how to solve with it, and the reciprocals of its pivots."""
+
+    solve: Callable[[ca.SX], ca.SX]
+    reciprocals: Sequence[ca.SX]
+
+
+def factored(A: ca.SX) -> Factors:
+    """Factor a symmetric matrix of any size without pivoting; a large one in an order that makes few new entries.
+
+    >>> factored(ca.SX([[4.0, 0.0], [0.0, 2.0]])).solve(ca.SX([4.0, 4.0]))
+    SX([1, 2])
+    """
+    n = A.shape[0]
+    if n <= _SMALL:
+        factors = factor(A)
+        return Factors(lambda b: solve_factored(factors, b), factors[1])
+    entries = {(i, j): A[i, j] for i in range(n) for j in range(i + 1) if i == j or not A[i, j].is_zero()}
+    sparse = factor_symmetric(entries, minimum_degree(entries, range(n)))
+
+    def solve(b: ca.SX) -> ca.SX:
+        result = ca.SX(*b.shape)
+        for c in range(b.shape[1]):
+            column = {i: b[i, c] for i in range(n) if not b[i, c].is_zero()}
+            for i, value in sparse.solve(column).items():
+                result[i, c] = value
+        return ca.densify(result)
+
+    return Factors(solve, [sparse.reciprocal[i] for i in range(n)])

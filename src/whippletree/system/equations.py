@@ -33,7 +33,14 @@ from whippletree.topology import Plan
 
 __all__ = ["FORMULATIONS", "FUNCTIONS", "Equations", "Request", "formulation_name"]
 
-LOOP_FORMULATIONS = ("tree_augmented", "joint_multipliers", "independent_coordinates", "penalty", "absolute")
+LOOP_FORMULATIONS = (
+    "tree_augmented",
+    "joint_multipliers",
+    "independent_coordinates",
+    "constraint_embedding",
+    "penalty",
+    "absolute",
+)
 """Formulations of mechanisms with loops."""
 
 FORMULATIONS: dict[str, tuple[str, ...]] = {

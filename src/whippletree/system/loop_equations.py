@@ -15,6 +15,7 @@ import casadi as ca
 from whippletree.formulations import (
     absolute,
     closed,
+    constraint_embedding,
     independent_coordinates,
     joint_multipliers,
     penalty,
@@ -194,6 +195,8 @@ def _solver(eq: Equations, request: Request) -> closed.Solve:
             return joint_multipliers.solve(walk, closing, request.baumgarte)
         if name == "independent_coordinates":
             return independent_coordinates.solve(walk, closing, plan.choice)
+        if name == "constraint_embedding":
+            return constraint_embedding.solve(walk, closing, plan.choice)
         if name == "penalty":
             return penalty.solve(walk, closing, plan.penalty_weights())
         return absolute.solve(walk, closing, plan.absolute_pivots())

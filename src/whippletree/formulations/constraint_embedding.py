@@ -1,0 +1,204 @@
+"""Constraint embedding: groups of loops become nodes, and the articulated-body sweeps run over a tree (Jain 47-69).
+
+Every group of loops (`groups`) is one node (`aggregate`), whose closures are solved inside. What is left is a tree of
+rigid bodies and groups, and the sweeps of `articulated` run over it unchanged. The cost grows with the number of
+groups, and with the cube of what is independent in one (5.6).
+
+The multipliers follow from the outcome. With f' the forces that the bodies of a group need (68), and H phi f' - T what
+the joints lack without the closures' forces,
+
+    C* lambda = H phi f' - T                                                             (69, corrected)
+
+of which the dependent freedoms' rows are solved with the factors that gave X.
+
+A group may also keep its multipliers as unknowns (`aggregate.Augmented`), so that recursive and non-recursive methods
+serve different branches of one mechanism. `methods` says which, group by group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
+
+import casadi as ca
+
+from whippletree.formulations import articulated
+from whippletree.formulations.aggregate import Augmented, Embedded
+from whippletree.formulations.closing import Closing, Held, jacobian_rows, with_accelerations
+from whippletree.formulations.groups import NodeGroup, node_groups
+from whippletree.formulations.independent_coordinates import Choice, eliminate, given_accelerations
+from whippletree.formulations.node import Node
+from whippletree.formulations.solution import Solution
+from whippletree.formulations.sweeps import Unrolled
+from whippletree.spatial import stack
+from whippletree.spatial.sparse import SparseLU
+
+__all__ = ["METHODS", "solve"]
+
+METHODS = ("embedded", "composite", "augmented")
+"""How a group can be solved: its closures embedded, by its bodies' maps or composite inertias; or with multipliers."""
+
+Row = dict[int, ca.SX]
+
+
+class Grouped(NamedTuple):
+    """A group as a node, with what its multipliers need: the rows of its closures, and the factors of C_d."""
+
+    group: NodeGroup
+    node: Embedded | Augmented
+    rows: tuple[int, ...]
+    freedoms: tuple[int, ...]
+    factors: SparseLU | None
+
+
+def solve(walk: Unrolled, closing: Closing, choice: Choice, methods: Sequence[str] = ()) -> Solution:
+    """Return accelerations and multipliers."""
+    groups = node_groups(walk.parents, closing.fastenings, closing.keep)
+    chosen = list(methods) or ["embedded"] * len(groups)
+    given = given_accelerations(walk)
+    still = with_accelerations(walk, _column(given, walk.nv))
+    grouped = [
+        _augmented(walk, closing, group) if method == "augmented" else _embedded(still, closing, choice, group, method)
+        for group, method in zip(groups, chosen, strict=True)
+    ]
+    tree, at = contracted(walk, grouped)
+    result = articulated.sweep(tree)
+    a = ca.densify(ca.SX(walk.nv, 1))
+    for k in range(len(tree.nodes)):
+        freedoms = grouped[at[k]].freedoms if k in at else range(tree.v_slices[k].start, tree.v_slices[k].stop)
+        found = result.outcome.at(k).acceleration
+        for i, freedom in enumerate(freedoms):
+            a[freedom] = found[i]
+    pivots = [p for one in grouped if one.factors for p in one.factors.pivots]
+    pivots += [p for k, g in at.items() if grouped[g].factors is None for p in result.hinge.at(k).kept.pivots]
+    return Solution(a, lambda: _multipliers(closing, grouped, at, result), tuple(pivots))
+
+
+def contracted(walk: Unrolled, grouped: Sequence[Grouped]) -> tuple[Unrolled, dict[int, int]]:
+    """Return the walk over rigid nodes and groups, and which of its nodes are which groups."""
+    inside = {k: (g, m) for g, one in enumerate(grouped) for m, k in enumerate(one.group.nodes)}
+    nodes: list[Any] = []
+    parents: list[int] = []
+    ports: list[int | None] = []
+    slices: list[slice] = []
+    place: dict[int, int] = {}
+    at: dict[int, int] = {}
+    where: dict[int, int] = {}
+    for k, node in enumerate(walk.nodes):
+        if k in inside and inside[k][0] in where:
+            continue
+        up = walk.parents[k]
+        if k in inside:
+            g = inside[k][0]
+            where[g], at[len(nodes)] = len(nodes), g
+            node, up = grouped[g].node, grouped[g].group.base  # type: ignore[assignment]  # noqa: PLW2901
+        else:
+            place[k] = len(nodes)
+        parents.append(-1 if up < 0 else where[inside[up][0]] if up in inside else place[up])
+        ports.append(inside[up][1] if up in inside else None)
+        slices.append(walk.v_slices[k])
+        nodes.append(node)
+    tree = Unrolled(cast(Sequence[Node], nodes), parents, slices, walk.nv, walk.gravity, ports=ports)
+    return tree, at
+
+
+def _subtree(walk: Unrolled, group: NodeGroup) -> tuple[Unrolled, tuple[int, ...]]:
+    """Return the walk over a group's own nodes, and the places of their freedoms in v."""
+    local = {k: m for m, k in enumerate(group.nodes)}
+    parents = [local.get(walk.parents[k], -1) for k in group.nodes]
+    slices: list[slice] = []
+    freedoms: list[int] = []
+    for k in group.nodes:
+        where = walk.v_slices[k]
+        slices.append(slice(len(freedoms), len(freedoms) + where.stop - where.start))
+        freedoms += list(range(where.start, where.stop))
+    nodes = [walk.nodes[k] for k in group.nodes]
+    return Unrolled(nodes, parents, slices, len(freedoms), walk.gravity), tuple(freedoms)
+
+
+def _base(walk: Unrolled, group: NodeGroup) -> ca.SX:
+    """Return what is known of the base's acceleration: that of the ground."""
+    return stack(ca.SX.zeros(3), -walk.gravity) if group.base < 0 else ca.SX.zeros(6)
+
+
+def _embedded(still: Unrolled, closing: Closing, choice: Choice, group: NodeGroup, method: str) -> Grouped:
+    """Return a group with its closures solved for its dependent freedoms (53, 58); `still` has given accelerations."""
+    tree, freedoms = _subtree(still, group)
+    held = closing.hold(still, group.fastenings)
+    numbers = _row_numbers(closing, group)
+    rows = dict(zip(numbers, jacobian_rows(still, held), strict=True))
+    mine = set(freedoms)
+    own = Choice(tuple(i for i in choice.independent if i in mine), tuple(p for p in choice.pivots if p[0] in rows))
+    factors, E = eliminate(rows, own)
+    seconds = [one.second[i] for one in held for i in range(one.n_rows)]
+    g: Row = factors.solve({r: -value for r, value in zip(numbers, seconds, strict=True)})
+    for node, where in zip(tree.nodes, tree.v_slices, strict=True):
+        if node.prescribed:
+            g |= {freedoms[i]: node.acceleration[i - where.start] for i in range(where.start, where.stop)}
+    place = {i: c for c, i in enumerate(own.independent)}
+    X, drift = [], []
+    for where in tree.v_slices:
+        block = ca.SX(where.stop - where.start, len(place))
+        for r, i in enumerate(range(where.start, where.stop)):
+            for independent, value in E.get(freedoms[i], {}).items():
+                block[r, place[independent]] = value
+        X.append(block)
+        drift.append(ca.SX(ca.vertcat(ca.SX(0, 1), *(g.get(freedoms[i], 0) for i in range(where.start, where.stop)))))
+    embedded = Embedded(tree, _base(still, group), tuple(X), tuple(drift), len(place), method == "composite")
+    return Grouped(group, embedded, numbers, freedoms, factors)
+
+
+def _augmented(walk: Unrolled, closing: Closing, group: NodeGroup) -> Grouped:
+    """Return a group that keeps its multipliers."""
+    tree, freedoms = _subtree(walk, group)
+    local = {k: m for m, k in enumerate(group.nodes)}
+
+    def hold(a: ca.SX) -> list[Held]:
+        nodes = list(walk.nodes)
+        for k, where in zip(group.nodes, tree.v_slices, strict=True):
+            nodes[k] = replace(nodes[k], acceleration=a[where, :])
+        return [_localised(one, local) for one in closing.hold(walk.with_nodes(nodes), group.fastenings)]
+
+    return Grouped(group, Augmented(tree, _base(walk, group), hold), _row_numbers(closing, group), freedoms, None)
+
+
+def _localised(held: Held, local: Mapping[int, int]) -> Held:
+    """Return a closure with the nodes' numbers in its group; what is not in it is the base, -1."""
+    pulls = tuple(p._replace(node=local.get(p.node, -1)) for p in held.pulls)
+    return held._replace(pulls=pulls, hinges=tuple(h._replace(node=local[h.node]) for h in held.hinges))
+
+
+def _row_numbers(closing: Closing, group: NodeGroup) -> tuple[int, ...]:
+    """Return the numbers of a group's rows among all kept ones."""
+    starts, total = [], 0
+    for keep in closing.keep:
+        starts.append(total)
+        total += len(keep)
+    return tuple(starts[c] + i for c in group.fastenings for i in range(len(closing.keep[c])))
+
+
+def _multipliers(
+    closing: Closing, grouped: Sequence[Grouped], at: Mapping[int, int], result: articulated.Dynamics
+) -> list[ca.SX]:
+    """Return the multipliers of every closure: the unknowns of its group, or by one gather over its bodies (69)."""
+    values: Row = {}
+    for k, g in at.items():
+        one, spread = grouped[g], result.outcome.at(k)
+        if isinstance(one.node, Embedded) and one.factors is not None:
+            lacking = one.node.gathered(result.place.at(k), result.hinge.at(k), spread)
+            dependent = {column for _, column in one.factors.places}
+            right = {d: lacking[i] for i, d in enumerate(one.freedoms) if d in dependent}
+            values |= one.factors.solve_transposed(right)
+        else:
+            found = ca.vertcat(*spread.multipliers)
+            values |= {r: found[i] for i, r in enumerate(one.rows)}
+    columns, start = [], 0
+    for keep in closing.keep:
+        columns.append(ca.SX(ca.vertcat(ca.SX(0, 1), *(values.get(start + i, 0) for i in range(len(keep))))))
+        start += len(keep)
+    return columns
+
+
+def _column(values: Mapping[int, ca.SX], nv: int) -> ca.SX:
+    return ca.densify(ca.SX(ca.vertcat(*(values.get(i, 0) for i in range(nv)))))

@@ -1,0 +1,120 @@
+"""What nodes offer to the articulated-body sweeps, whatever they are made of.
+
+A node is reached from its parent by a shift, and meets it in a frame of six components. There it offers its
+articulated inertia P and bias force z with its unknowns held at zero, the forces U (6, k) that unit unknowns need, the
+inertia D (k, k) of the unknowns among themselves, and the residual eps that drives them:
+
+    f = P alpha + U y + z,          U* alpha + D y = eps                                     (1)
+
+for an acceleration alpha of that frame. A step of the sweeps eliminates y and passes f = P+ alpha + z+ on. For a rigid
+body y is the acceleration of its joint, U = P H* and D = H P H* (Jain 7). For a group of loops y holds the
+accelerations of its independent freedoms, or the multipliers of its closures (see `aggregate`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import casadi as ca
+
+from whippletree.spatial import ArticulatedInertia, Factors, Shift, factored
+
+__all__ = ["Articulated", "Hinge", "Jointed", "Motion", "Offer", "Outcome", "Place"]
+
+
+class Motion(NamedTuple):
+    """What a body hands to its children: its turning rate in its own axes, its axes in the ground frame."""
+
+    rate: ca.SX  # (3,)
+    axes: ca.SX  # (3, 3)
+
+    @staticmethod
+    def rest() -> Motion:
+        """Return the motion of the ground."""
+        return Motion(ca.SX.zeros(3), ca.densify(ca.SX.eye(3)))
+
+
+class Place(NamedTuple):
+    """Kept by the first sweep: configuration, velocity-dependent terms, axes in the ground."""
+
+    x: ca.SX
+    a: ca.SX
+    b: ca.SX
+    axes: ca.SX
+
+
+class Articulated(NamedTuple):
+    """Handed inward: the articulated inertia and bias force, at the parent."""
+
+    P: ArticulatedInertia
+    z: ca.SX
+
+    @staticmethod
+    def nothing() -> Articulated:
+        """Return what arrives at a tip."""
+        return Articulated(ArticulatedInertia.zero(), ca.SX.zeros(6))
+
+
+class Offer(NamedTuple):
+    """What a node brings to the second sweep, as in (1).
+
+    `H` is the joint map if U = P H*, so that what the hinge annihilates is known while tracing; `kept` is what the node
+    wants to find again in its `Hinge`; `factors` are those of D, if they are there already.
+    """
+
+    P: ArticulatedInertia
+    z: ca.SX
+    U: ca.SX
+    D: ca.SX
+    eps: ca.SX
+    H: ca.SX | None = None
+    kept: Any = ()
+    factors: Factors | None = None
+
+    def factored(self) -> Factors:
+        """Return the factors of D."""
+        return factored(self.D) if self.factors is None else self.factors
+
+
+class Hinge(NamedTuple):
+    """Kept by the second sweep: gain, D^-1 eps, and what the node offered."""
+
+    G: ca.SX
+    nu: ca.SX
+    P: ArticulatedInertia
+    z: ca.SX
+    pivot: ca.SX
+    D: ca.SX
+    kept: Any
+
+
+class Outcome(NamedTuple):
+    """Kept by the third sweep: joint acceleration, force across the joint (in node axes), its effort."""
+
+    acceleration: ca.SX
+    f: ca.SX
+    effort: ca.SX
+
+
+class Jointed(Protocol):
+    """A node as the articulated-body sweeps see it; what it leaves outward is by body if it has several."""
+
+    def locate(self, parent: Motion) -> tuple[Any, Any]:
+        """Return the motion for the children, and what is kept of the place: at least `x`."""
+        ...
+
+    def shift(self, x: Any) -> Shift:
+        """Return the shift from the parent to the frame in which the node offers."""
+        ...
+
+    def offset(self, place: Any) -> ca.SX:
+        """Return the acceleration (6) to be added to the parent's, carried to that frame."""
+        ...
+
+    def offer(self, children: Any, place: Any) -> Offer:
+        """Return what the node brings, with what arrives from its children."""
+        ...
+
+    def spread(self, alpha: ca.SX, y: ca.SX, place: Any, hinge: Hinge) -> tuple[Any, Any]:
+        """Return the children's accelerations and the outcome, from the frame's acceleration and the unknowns."""
+        ...
