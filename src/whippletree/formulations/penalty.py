@@ -1,16 +1,19 @@
-"""Penalty in joint coordinates (Garcia de Jalon and Bayo 8.115).
+"""Penalty in joint coordinates (Garcia de Jalon and Bayo 8.115), with one iteration of an augmented Lagrangian.
 
 Solves
 
-    (M + C^T W C) a = tau - b - C^T W gamma,          lambda = -W (C a + gamma)
+    (M + C^T W C) a = tau - b - C^T (W gamma - lambda),          lambda <- lambda - W (C a + gamma)
 
-Every row may stay, dependent ones too: nothing is solved for the multipliers. The weights W are given; a closure is
-then held to about the reciprocal of its weight, so this formulation is approximate.
+at first with lambda = 0, which is the penalty, and once more with the multipliers that were found: what the closures
+miss by is then squared, for two more substitutions with the same factors. Every row may stay, dependent ones too:
+nothing is solved for the multipliers. The weights W are given; the formulation is approximate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+import casadi as ca
 
 from whippletree.formulations import composite
 from whippletree.formulations.closing import Closing, jacobian_rows, with_accelerations
@@ -38,10 +41,23 @@ def solve(walk: Unrolled, closing: Closing, weights: Sequence[float]) -> Solutio
                     matrix[place] = matrix[place] + heavy * y if place in matrix else heavy * y
     factors = factor_symmetric(matrix, minimum_degree(matrix, sorted(right)))
     a = factors.solve(dict(right))
-    multipliers = []
-    for row, bias, weight in zip(rows, gamma, weights, strict=True):
-        miss = bias
-        for i, x in row.items():
-            miss = miss + x * a[i]
-        multipliers.append(-weight * miss)
+    multipliers = [-weight * miss for weight, miss in zip(weights, _missed(rows, gamma, a), strict=True)]
+    correction = factors.solve(_pulled(rows, multipliers, a))
+    a = {i: x + correction.get(i, ca.SX(0)) for i, x in a.items()}
+    left = [-weight * miss for weight, miss in zip(weights, _missed(rows, gamma, a), strict=True)]
+    multipliers = [once + again for once, again in zip(multipliers, left, strict=True)]
     return Solution(system.complete(a), lambda: by_closure(multipliers, held), ())
+
+
+def _missed(rows: Sequence[dict[int, ca.SX]], gamma: Sequence[ca.SX], a: dict[int, ca.SX]) -> list[ca.SX]:
+    """Return C a + gamma."""
+    return [sum((x * a[i] for i, x in row.items()), bias) for row, bias in zip(rows, gamma, strict=True)]
+
+
+def _pulled(rows: Sequence[dict[int, ca.SX]], multipliers: Sequence[ca.SX], a: dict[int, ca.SX]) -> dict[int, ca.SX]:
+    """Return C^T lambda."""
+    pulled = {i: ca.SX(0) for i in a}
+    for row, multiplier in zip(rows, multipliers, strict=True):
+        for i, x in row.items():
+            pulled[i] = pulled[i] + x * multiplier
+    return pulled

@@ -184,7 +184,11 @@ class Loops:
         weights[used] = PENALTY / d[used]
         s = np.linalg.eigvalsh(A[np.ix_(used, used)] / np.sqrt(np.outer(d[used], d[used])))
         s = s[s > 1e-9 * s.max(initial=0.0)]
-        return tuple(weights.tolist()), float(50 / (PENALTY * s.min(initial=1.0)))
+        once = 50 / (PENALTY * s.min(initial=1.0))  # what the closures miss by, and again of that
+        size = np.sqrt(np.diag(M))
+        stretch = np.linalg.eigvalsh(M / np.outer(size, size))
+        rounding = np.finfo(float).eps * PENALTY * stretch.max(initial=1.0) / max(stretch.min(initial=1.0), _SINGULAR)
+        return tuple(weights.tolist()), float(once**2 + rounding)
 
     @functools.cached_property
     def penalty_error(self) -> float:
