@@ -322,6 +322,12 @@ def test_example_four_bar() -> None:
     assert reactions.shared == ("A", "B", "C", "D")
 
 
+def test_example_five_bar() -> None:
+    found = list(load("five_bar").main(0.3).values())
+    assert len(found) == 3
+    np.testing.assert_allclose(found, [found[0]] * 3, atol=1e-9)
+
+
 def test_example_bricard() -> None:
     module = load("bricard")
     r = module.main()

@@ -20,7 +20,14 @@ from support.random_loops import FAMILIES, MEMBERS, QUICK, Case, case
 Array = np.ndarray
 
 TOLERANCE = 1e-9
-EXACT = ("tree_augmented", "joint_multipliers", "independent_coordinates", "constraint_embedding", "absolute")
+EXACT = (
+    "tree_augmented",
+    "joint_multipliers",
+    "independent_coordinates",
+    "constraint_embedding",
+    "coordinate_reduction",
+    "absolute",
+)
 NATIVE = (
     ("one loop", 2),
     ("coupled, one base", 0),

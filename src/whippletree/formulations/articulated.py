@@ -121,7 +121,7 @@ def release_hinge(node: Jointed, parent: tuple[ca.SX], place: Any, hinge: Hinge)
 def release(P: ArticulatedInertia, PH: ca.SX, G: ca.SX, H: ca.SX | None) -> ArticulatedInertia:
     """Return P+ = P - G (P H)*, with the rows that the hinge annihilates set to zero while tracing."""
     P_plus = P.matrix() - G @ PH.T
-    for row in _unit_rows(H) if H is not None else ():
+    for row in unit_rows(H) if H is not None else ():
         P_plus[row, :] = 0
         P_plus[:, row] = 0
     return ArticulatedInertia.of_matrix(P_plus)
@@ -130,12 +130,12 @@ def release(P: ArticulatedInertia, PH: ca.SX, G: ca.SX, H: ca.SX | None) -> Arti
 def _known_gain(G: ca.SX, H: ca.SX | None) -> ca.SX:
     """Set what is known of the gain while tracing: H* G is the identity."""
     if H is not None:
-        for row in _unit_rows(H):
+        for row in unit_rows(H):
             G[row, :] = H[row, :]
     return G
 
 
-def _unit_rows(H: ca.SX) -> list[int]:
+def unit_rows(H: ca.SX) -> list[int]:
     """Return the rows of H that pick out one column, and that column nothing else (up to sign).
 
     Then that row of H* P+ = 0 is a row of P+ itself.

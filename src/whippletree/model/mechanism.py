@@ -541,16 +541,18 @@ class Mechanism(ForceCalls):
             tuple(self._states.values()),
         )
 
-    def build(self, *, fold: bool = False, guess: Any = None, hold: Any = None, cut: Any = None) -> System:
+    def build(
+        self, *, fold: bool = False, guess: Any = None, hold: Any = None, cut: Any = None, dependent: Any = None
+    ) -> System:
         """Plan the mechanism and return a system that computes.
 
         With `fold`, parameters become plain numbers at their values. `guess` says roughly where joints are when the
-        loops are closed, `hold` which joints stay there; `cut` names joints at which loops must be cut. See
-        `System`.
+        loops are closed, `hold` which joints stay there; `cut` names joints at which loops must be cut, and
+        `dependent` those whose motion shall follow from the others', as far as the loops allow it. See `System`.
         """
         from whippletree.system import System
 
-        choices = {"guess": guess, "hold": hold, "cut": cut}
+        choices = {"guess": guess, "hold": hold, "cut": cut, "dependent": dependent}
         return System(self.describe(), fold=fold, **{key: value for key, value in choices.items() if value is not None})
 
     def _join(

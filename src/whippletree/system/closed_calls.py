@@ -260,9 +260,11 @@ class ClosedCalls:
 
     # ------------------------------------------------------------------ what System's calls need
 
-    def _begin(self, guess: Any, hold: Any) -> None:
+    def _begin(self, guess: Any, hold: Any, dependent: Any) -> None:
         """Assemble from the guess, and decide about the loops there."""
         loops = self._engine.loops
+        if dependent is not None:
+            loops.dependent = frozenset(np.flatnonzero(self._freedoms(dependent, "dependent")).tolist())
         self._q0 = self.assemble(guess, hold=hold)
         where = loops.conditions()
         mobility = loops.decide(self._q0, where)

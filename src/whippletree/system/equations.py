@@ -38,6 +38,7 @@ LOOP_FORMULATIONS = (
     "joint_multipliers",
     "independent_coordinates",
     "constraint_embedding",
+    "coordinate_reduction",
     "penalty",
     "absolute",
 )

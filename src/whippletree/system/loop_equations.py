@@ -6,7 +6,7 @@ zero. Machine code finds out at no further cost, and the system then looks at th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from whippletree.formulations import (
     absolute,
     closed,
     constraint_embedding,
+    coordinate_reduction,
     independent_coordinates,
     joint_multipliers,
     penalty,
@@ -68,6 +69,7 @@ class LoopPlan:
     length: float
     absolute_pivots: Callable[[], Sequence[Any]]
     penalty_weights: Callable[[], Sequence[float]]
+    reduction: Callable[[], Mapping[int, int]]
 
     @property
     def n_rows(self) -> int:
@@ -81,6 +83,8 @@ class LoopPlan:
             parts.append(self.absolute_pivots())
         if formulation == "penalty":
             parts.append(self.penalty_weights())
+        if formulation == "coordinate_reduction":
+            parts.append(sorted(self.reduction().items()))
         return repr(parts)
 
 
@@ -197,6 +201,8 @@ def _solver(eq: Equations, request: Request) -> closed.Solve:
             return independent_coordinates.solve(walk, closing, plan.choice)
         if name == "constraint_embedding":
             return constraint_embedding.solve(walk, closing, plan.choice)
+        if name == "coordinate_reduction":
+            return coordinate_reduction.solve(walk, closing, plan.reduction())
         if name == "penalty":
             return penalty.solve(walk, closing, plan.penalty_weights())
         return absolute.solve(walk, closing, plan.absolute_pivots())

@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 from whippletree.errors import AssemblyError, DynamicsError, StateError
+from whippletree.formulations.coordinate_reduction import outline
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Array
 from whippletree.kernels.tape import read_tape
@@ -20,6 +21,7 @@ from whippletree.system.equations import Equations, Request
 from whippletree.system.loop_equations import CONSISTENT, LoopPlan
 from whippletree.system.mobility import Mobility, analyse
 from whippletree.system.ranks import choose_pivots, smallest_pivot
+from whippletree.system.reduction import pair_up
 from whippletree.system.rescue import Rescuer
 from whippletree.system.source import source_key
 from whippletree.system.states import StateSpace
@@ -49,6 +51,7 @@ class Loops:
         self.numbers = ClosureNumbers(equations, self.length)
         self.assembler = Assembler(self.numbers, self._moved("integrate"), self._moved("difference"), self._random)
         self.mobility: Mobility | None = None
+        self.dependent: frozenset[int] | None = None  # freedoms that shall depend on the others
 
     @property
     def parameters(self) -> Array:
@@ -100,10 +103,15 @@ class Loops:
         def weights() -> tuple[float, ...]:
             return self._penalty(decision.q, where)[0]
 
-        return LoopPlan(decision.keep, decision.choice, decision.q, self.length, pivots, weights), mobility
+        @functools.cache
+        def reduction() -> dict[int, int]:
+            return self._reduction(decision, where)
+
+        plan = LoopPlan(decision.keep, decision.choice, decision.q, self.length, pivots, weights, reduction)
+        return plan, mobility
 
     def _analysed(self, q: Array, where: Conditions) -> tuple[Any, Mobility]:
-        return analyse(self.assembler, q, where, self.states.freedom_name, self._cut_axes)
+        return analyse(self.assembler, q, where, self.states.freedom_name, self._cut_axes, self.dependent)
 
     def _cut_axes(self, q: Array, joint: str) -> Array:
         """Return the axes of a cut joint's child side in the ground frame."""
@@ -141,16 +149,19 @@ class Loops:
     @functools.cached_property
     def candidates(self) -> tuple[str, ...]:
         """The formulations that `auto` weighs: those that need the tree's own inertia only if it has one."""
-        q, where = self._decided_at
+        return _EXACT if self._tree_regular(*self._decided_at) else ("independent_coordinates",)
+
+    def _tree_regular(self, q: Array, where: Conditions) -> bool:
+        """Tell whether the tree by itself has a regular mass matrix."""
         M = self._terms(q, where).M
         free = np.flatnonzero(np.diag(M) != 0)
         tree = [i for i in range(self.plan.nv) if not self._is_cut(i) and not self.equations.prescribed_mask[i]]
         if len(free) < len(tree):
-            return ("independent_coordinates",)
+            return False
         block = M[np.ix_(free, free)]
         d = 1 / np.sqrt(np.diag(block))
         values = np.linalg.eigvalsh(block * d[:, None] * d)
-        return _EXACT if values.size == 0 or values[0] > _SINGULAR * values[-1] else ("independent_coordinates",)
+        return bool(values.size == 0 or values[0] > _SINGULAR * values[-1])
 
     def _is_cut(self, i: int) -> bool:
         return any(c.v.start <= i < c.v.stop for c in self.numbers.closing.fastenings.cuts)
@@ -170,6 +181,31 @@ class Loops:
         size = np.abs(A).max(axis=1, keepdims=True)
         places = choose_pivots(A / np.where(size > 0, size, 1.0), pattern)
         return tuple((keys[i], columns[j]) for i, j in places)
+
+    def _reduction(self, decision: Any, where: Conditions) -> dict[int, int]:
+        """Return the row with which each dependent freedom is eliminated in `coordinate_reduction`.
+
+        Nothing is paired, which is cheapest, unless the dependent coordinates were asked for, or the tree has joints
+        that move nothing with inertia.
+        """
+        if self.dependent is None and self._tree_regular(decision.q, where):
+            return {}
+        rows, start = [], 0
+        for fastening, keep in zip(self.equations.fastenings().all, decision.keep, strict=True):
+            rows += [start + r for r in keep]
+            start += fastening.closure.n_rows
+        C = self.numbers.tree_rows(decision.q, *where)[rows] * self.numbers.column_scale
+        C = C / np.maximum(np.sqrt(np.einsum("ij,ij->i", C, C)), 1e-300)[:, None]
+        skeleton = self.equations.skeleton()
+        parents = [bone.parent for bone in skeleton.bones]
+        freedoms = [
+            (k, i)
+            for k in reversed(range(len(parents)))
+            for i in range(skeleton.bones[k].v.start, skeleton.bones[k].v.stop)
+        ]
+        spans = zip(*outline(self.equations.fastenings(), parents), strict=True)
+        of_rows = [span for span, keep in zip(spans, decision.keep, strict=True) for _ in keep]
+        return pair_up(C, freedoms, of_rows, parents, {column for _, column in decision.choice.pivots})
 
     def _penalty(self, q: Array, where: Conditions) -> tuple[tuple[float, ...], float]:
         """Return the weights of all rows, and the relative error that they leave."""

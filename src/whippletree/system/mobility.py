@@ -100,10 +100,12 @@ def analyse(
     where: Conditions,
     labels: Callable[[int], str],
     placed: Callable[[Array, str], Array],
+    dependent: frozenset[int] | None = None,
 ) -> tuple[Decision, Mobility]:
     """Find rank, redundancy and independent coordinates around a closed configuration.
 
-    `labels` names freedoms; `placed` gives the axes of a cut joint's child side in the ground frame.
+    `labels` names freedoms; `placed` gives the axes of a cut joint's child side in the ground frame; `dependent` are
+    freedoms that shall depend on the others, as far as they can.
     """
     numbers = assembler.numbers
     samples = _samples(assembler, q, where)
@@ -111,7 +113,7 @@ def analyse(
     best = samples[0]
     if best.rank < rank or _smallest(best.G, rank) < NEARLY_SINGULAR:
         best = max((s for s in samples if s.rank == rank), key=lambda s: s.smallest)
-    decision = _decide(numbers, best.q, where, rank)
+    decision = _decide(numbers, best.q, where, rank, dependent or frozenset())
     kept = choose_rows(best.G, rank)
     redundant = tuple(_redundancy(numbers, r, best.q, placed) for r in range(len(numbers.rows)) if r not in kept)
     nv = numbers.plan.nv
@@ -166,7 +168,9 @@ def _smallest(G: Array, rank: int) -> float:
     return float(s[rank - 1] / s[0]) if s[0] > 0 else 0.0
 
 
-def _decide(numbers: ClosureNumbers, q: Array, where: Conditions, full: int) -> Decision:
+def _decide(
+    numbers: ClosureNumbers, q: Array, where: Conditions, full: int, wanted: frozenset[int] = frozenset()
+) -> Decision:
     """Choose the rows and the independent freedoms at a configuration; `full` is the rank of the full set of rows."""
     plan = numbers.plan
     cut = {i for c in numbers.closing.fastenings.cuts for i in range(c.v.start, c.v.stop)}
@@ -183,7 +187,8 @@ def _decide(numbers: ClosureNumbers, q: Array, where: Conditions, full: int) -> 
             f"prescribe fewer joints"
         )
     rows = np.array(choose_rows(scaled[:, free], rank), dtype=int)
-    dependent = free[choose_columns(scaled[np.ix_(rows, free)], rank)]
+    first = [n for n, i in enumerate(free) if i in wanted]
+    dependent = free[choose_columns(scaled[np.ix_(rows, free)], rank, first)]
     square = np.ix_(rows, dependent)
     pivots = choose_pivots(scaled[square], numbers.tree_pattern[square])
     independent = tuple(int(i) for i in free if i not in set(dependent.tolist()))

@@ -15,6 +15,9 @@ __all__ = ["choose_columns", "choose_pivots", "choose_rows", "null_space", "rank
 SMALLEST = 1e-7
 """Singular values below this share of the largest are none."""
 
+FAINT = 1e-2
+"""A row that is asked for is not taken if less than this share of it is independent of those already chosen."""
+
 
 def rank_of(A: Array, smallest: float = SMALLEST) -> int:
     """Return the numerical rank of a matrix whose rows and columns are scaled sensibly.
@@ -41,19 +44,25 @@ def null_space(A: Array, smallest: float = SMALLEST) -> Array:
     return np.ascontiguousarray(Vt[rank:].T)
 
 
-def choose_rows(A: Array, count: int, *, tie: float = 1e-9) -> list[int]:
+def choose_rows(A: Array, count: int, first: Sequence[int] = (), *, tie: float = 1e-9) -> list[int]:
     """Return `count` rows that are as independent as possible, ascending: always the one farthest from those chosen.
 
-    Rows that are equally far, up to `tie`, go in their order, so that the choice does not hang on rounding.
+    Rows that are equally far, up to `tie`, go in their order, so that the choice does not hang on rounding. Those in
+    `first` come before all others as long as they are clearly independent.
 
     >>> choose_rows(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]), 2)
     [1, 2]
     """
     left = np.array(A, dtype=np.float64)
     chosen: list[int] = []
+    wanted = list(first)
+    clear = FAINT**2 * np.einsum("ij,ij->i", left, left)
     for _ in range(count):
         size = np.einsum("ij,ij->i", left, left)
         size[chosen] = -1.0
+        wanted = [k for k in wanted if size[k] > clear[k]]
+        if wanted:
+            size[[k for k in range(len(size)) if k not in wanted]] = -1.0
         k = int(np.flatnonzero(size >= size.max() * (1 - tie))[0])
         chosen.append(k)
         direction = left[k] / np.sqrt(size[k])
@@ -62,13 +71,13 @@ def choose_rows(A: Array, count: int, *, tie: float = 1e-9) -> list[int]:
     return sorted(chosen)
 
 
-def choose_columns(A: Array, count: int) -> list[int]:
+def choose_columns(A: Array, count: int, first: Sequence[int] = ()) -> list[int]:
     """Return `count` columns that are as independent as possible, ascending; see `choose_rows`.
 
     >>> choose_columns(np.array([[1.0, 3.0]]), 1)
     [1]
     """
-    return choose_rows(A.T, count)
+    return choose_rows(A.T, count, first)
 
 
 def choose_pivots(A: Array, pattern: npt.NDArray[np.bool_], *, share: float = 0.1) -> list[tuple[int, int]]:

@@ -57,8 +57,9 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         guess: Any = None,
         hold: Any = None,
         cut: Any = None,
+        dependent: Any = None,
     ) -> None:
-        self._options = {"fold": fold, "guess": guess, "hold": hold, "cut": cut}
+        self._options = {"fold": fold, "guess": guess, "hold": hold, "cut": cut, "dependent": dependent}
         self.description = description.folded() if fold else description
         self.plan: Plan = _planned(description, cut)
         self.nq, self.nv = self.plan.nq, self.plan.nv
@@ -71,7 +72,7 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         self._q0 = self._neutral_or(guess)
         self._v0 = np.zeros(self.nv)
         if self._closed:
-            self._begin(guess, hold)
+            self._begin(guess, hold, dependent)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.description, {**self._options, "guess": self._q0, "hold": None})
