@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from whippletree._version import __version__
 from whippletree.elements.bodies import MassProperties, box, cylinder, point_mass, point_masses, rod, sphere
+from whippletree.elements.drivers import Spline
 from whippletree.errors import (
     AssemblyError,
     AssemblyWarning,
@@ -60,6 +61,7 @@ __all__ = [
     "ResultError",
     "Simulation",
     "SimulationError",
+    "Spline",
     "StateError",
     "System",
     "TopologyError",

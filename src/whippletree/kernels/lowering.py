@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 from whippletree.kernels.tape import Tape
 from whippletree.kernels.trig import number, sincos_ir, vector_type
 
-__all__ = ["Body", "Pool", "declarations"]
+__all__ = ["SEARCH", "Body", "Pool", "declarations", "table_numbers"]
 
 _LIBRARY_1 = (
     "tan asin acos atan sinh cosh tanh asinh acosh atanh exp log expm1 log1p erf".split()  # noqa: SIM905
@@ -19,6 +22,32 @@ _LIBRARY_1 = (
 _LIBRARY_2 = ("atan2", "pow", "fmod", "hypot")
 _INTRINSIC_1 = {"sqrt": "sqrt", "fabs": "fabs", "floor": "floor", "ceil": "ceil"}
 _COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
+SEARCH = """
+define internal double @segment(double %x, ptr %knots, i64 %n) #0 {
+entry:
+  br label %look
+look:
+  %low = phi i64 [ 0, %entry ], [ %low2, %halve ]
+  %high = phi i64 [ %n, %entry ], [ %high2, %halve ]
+  %more = icmp ult i64 %low, %high
+  br i1 %more, label %halve, label %found
+halve:
+  %sum = add i64 %low, %high
+  %mid = lshr i64 %sum, 1
+  %above = add i64 %mid, 1
+  %p = getelementptr double, ptr %knots, i64 %mid
+  %knot = load double, ptr %p, align 8, !invariant.load !0
+  %reached = fcmp ole double %knot, %x
+  %low2 = select i1 %reached, i64 %above, i64 %low
+  %high2 = select i1 %reached, i64 %high, i64 %mid
+  br label %look
+found:
+  %row = uitofp i64 %low to double
+  ret double %row
+}
+"""
+"""The function that finds a number's row in a table: how many knots it has reached."""
+
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 
@@ -82,6 +111,15 @@ class Pool:
         lines.append(f"  {pointer} = getelementptr double, ptr %constants, i64 {self.index(value)}")
         lines.append(f"  {loaded} = load {T}, ptr {pointer}, align {8 * width}, !invariant.load !0")
         return loaded
+
+
+def table_numbers(tape: Tape) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the numbers of a tape's tables one after the other, as the code reads them.
+
+    >>> table_numbers(Tape()).size
+    0
+    """
+    return np.concatenate([np.zeros(0), *(table.numbers for table in tape.tables)])
 
 
 class Body:
@@ -278,6 +316,8 @@ class Body:
             self._logical(result, name, x)
         elif name == "sign":
             self._sign(result, x[0])
+        elif name.startswith(("segment:", "entry:")):
+            self._by_lane(result, x, lambda value, parts: self._from_table(name, value, parts[0]))
         else:
             self._library(result, name, x)
 
@@ -337,9 +377,17 @@ class Body:
         """Write a call of a library function, lane by lane."""
         if name not in _LIBRARY_1 and name not in _LIBRARY_2:
             raise NotImplementedError(f"native code does not know the operation {name}")
+
+        def call(value: str, parts: list[str]) -> None:
+            arguments = ", ".join(f"double {p}" for p in parts)
+            self.lines.append(f"  {value} = call double @{name}({arguments})")
+
+        self._by_lane(result, x, call)
+
+    def _by_lane(self, result: str, x: list[str], write: Callable[[str, list[str]], None]) -> None:
+        """Write what is done with plain numbers, lane by lane."""
         if self.width == 1:
-            arguments = ", ".join(f"double {a}" for a in x)
-            self.lines.append(f"  {result} = call double @{name}({arguments})")
+            write(result, x)
             return
         whole = "poison"
         for lane in range(self.width):
@@ -347,8 +395,26 @@ class Body:
             for part, a in zip(parts, x, strict=True):
                 self.lines.append(f"  {part} = extractelement {self.T} {a}, i32 {lane}")
             value = self.temporary()
-            arguments = ", ".join(f"double {p}" for p in parts)
-            self.lines.append(f"  {value} = call double @{name}({arguments})")
+            write(value, parts)
             new = result if lane == self.width - 1 else self.temporary()
             self.lines.append(f"  {new} = insertelement {self.T} {whole}, double {value}, i32 {lane}")
             whole = new
+
+    def _from_table(self, name: str, result: str, x: str) -> None:
+        """Write the search for a number's row in a table, or the load of an entry of that row."""
+        what, number, *entry = name.split(":")
+        tables = self.tape.tables
+        start = sum(t.numbers.size for t in tables[: int(number)])
+        knots, (_, m) = len(tables[int(number)].knots), tables[int(number)].entries.shape
+        put = self.lines.append
+        if what == "segment":
+            at = self.temporary()
+            put(f"  {at} = getelementptr double, ptr %constants, i64 {start}")
+            put(f"  {result} = call double @segment(double {x}, ptr {at}, i64 {knots})")
+            return
+        row, skipped, index, at = (self.temporary() for _ in range(4))
+        put(f"  {row} = fptosi double {x} to i64")
+        put(f"  {skipped} = mul i64 {row}, {m}")
+        put(f"  {index} = add i64 {skipped}, {start + knots + int(entry[0])}")
+        put(f"  {at} = getelementptr double, ptr %constants, i64 {index}")
+        put(f"  {result} = load double, ptr {at}, align 8, !invariant.load !0")

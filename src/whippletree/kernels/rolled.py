@@ -62,6 +62,8 @@ class RolledLoops:
         key = id(variant)
         if key not in self._tapes:
             self._tapes[key] = arrange(fuse(read_tape(variant.function)))
+            if self._tapes[key].tables:
+                raise NotImplementedError("a step of a loop looks something up in a table, which native code cannot do")
         return self._tapes[key]
 
     def ir(self, *, name: str, width: int, pack: int, fused: bool) -> str:

@@ -13,8 +13,11 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
+from functools import cached_property
 
 import casadi as ca
+
+from whippletree.lookup import Table, called, table_of
 
 __all__ = ["Instruction", "OperationCount", "Tape", "arrange", "fuse", "read_tape"]
 
@@ -117,13 +120,15 @@ class OperationCount:
 class Tape:
     """Operations in an order in which each comes after its operands.
 
-    `inputs` maps a value to (argument, element); `outputs` lists (argument, element, value).
+    `inputs` maps a value to (argument, element); `outputs` lists (argument, element, value). "segment:k" finds the row
+    of a number in table k, and "entry:k:j" reads entry j of that row.
     """
 
     operations: list[Instruction] = field(default_factory=list)
     constants: dict[int, float] = field(default_factory=dict)
     inputs: dict[int, tuple[int, int]] = field(default_factory=dict)
     outputs: list[tuple[int, int, int]] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
     _known: dict[tuple[object, ...], int] = field(default_factory=dict, repr=False)
 
     def _put(self, key: tuple[object, ...], name: str, operands: tuple[int, ...]) -> int:
@@ -207,7 +212,7 @@ class Tape:
             if not needed[value]:
                 needed[value] = True
                 pending.extend(self.operations[value][1])
-        tape, new = Tape(), dict[int, int]()
+        tape, new = Tape(tables=self.tables), dict[int, int]()
         for old, (name, operands) in enumerate(self.operations):
             if needed[old]:
                 tape.operations.append((name, tuple(new[o] for o in operands)))
@@ -253,7 +258,8 @@ def read_tape(function: ca.Function) -> Tape:
     >>> read_tape(ca.Function("f", [x], [x * x + x * x])).count().multiplications
     1
     """
-    tape, slots = Tape(), {}
+    tape, slots = Tape(), dict[int, int]()
+    calls = _Calls(function)
     for k in range(function.n_instructions()):
         code = function.instruction_id(k)
         arguments, results = function.instruction_input(k), function.instruction_output(k)
@@ -263,9 +269,38 @@ def read_tape(function: ca.Function) -> Tape:
             tape.outputs.append((results[0], results[1], slots[arguments[0]]))
         elif code == ca.OP_CONST:
             slots[results[0]] = tape.constant(function.instruction_constant(k))
+        elif code == ca.OP_CALL:
+            calls.append(tape, k, slots[arguments[0]], results, slots)
         else:
             slots[results[0]] = _append(tape, code, [slots[a] for a in arguments])
     return _share_reciprocals(tape.pruned()).pruned()
+
+
+class _Calls:
+    """The lookups that a function calls; a table that is called several times is kept once."""
+
+    def __init__(self, function: ca.Function) -> None:
+        self._function = function
+        self._known: dict[bytes, int] = {}
+
+    @cached_property
+    def _nodes(self) -> ca.SX:
+        return self._function.instructions_sx()
+
+    def append(self, tape: Tape, k: int, x: int, results: Sequence[int], slots: dict[int, int]) -> None:
+        """Append instruction k, the lookup of a value; derivatives of lookups are zero."""
+        function = called(self._nodes[k].which_function())
+        if function is None:
+            slots.update({slot: tape.constant(0.0) for slot in results if slot >= 0})
+            return
+        table = table_of(function)
+        number = self._known.setdefault(table.numbers.tobytes(), len(tape.tables))
+        if number == len(tape.tables):
+            tape.tables.append(table)
+        row = tape.operation(f"segment:{number}", x)
+        for j, slot in enumerate(results):
+            if slot >= 0:
+                slots[slot] = tape.operation(f"entry:{number}:{j}", row)
 
 
 def _append(tape: Tape, code: int, operands: Sequence[int]) -> int:
@@ -289,7 +324,7 @@ def _append(tape: Tape, code: int, operands: Sequence[int]) -> int:
 def _share_reciprocals(tape: Tape) -> Tape:
     """Divide once by each divisor that is used more than once, and multiply by its reciprocal."""
     divisors = Counter(operands[1] for name, operands in tape.operations if name == "div")
-    result, new = Tape(), list[int]()
+    result, new = Tape(tables=tape.tables), list[int]()
     for old, (name, operands) in enumerate(tape.operations):
         if name == "const":
             new.append(result.constant(tape.constants[old]))
@@ -320,7 +355,7 @@ def fuse(tape: Tape) -> Tape:
     A product is fused when every one of its uses can take it, so that no multiplication is done twice.
     """
     product = _fusable_products(tape)
-    result, new = Tape(), list[int]()
+    result, new = Tape(tables=tape.tables), list[int]()
     for old, (name, operands) in enumerate(tape.operations):
         if name == "const":
             new.append(result.constant(tape.constants[old]))
@@ -388,6 +423,7 @@ def arrange(tape: Tape) -> Tape:
     order += _fresh_first(tape)
     new = {old: k for k, old in enumerate(order)}
     result = Tape([(tape.operations[k][0], tuple(new[o] for o in tape.operations[k][1])) for k in order])
+    result.tables = tape.tables
     result.constants = {new[v]: c for v, c in tape.constants.items()}
     result.inputs = {new[v]: i for v, i in tape.inputs.items()}
     result.outputs = [(a, e, new[v]) for a, e, v in tape.outputs]

@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from whippletree.kernels.lowering import Body, Pool, declarations
+from whippletree.kernels.lowering import SEARCH, Body, Pool, declarations, table_numbers
 from whippletree.kernels.tape import Tape, arrange, fuse, read_tape
 from whippletree.kernels.trig import vector_type
 
@@ -36,12 +36,13 @@ class StraightLine:
 
     def __init__(self, function: ca.Function) -> None:
         self.function = function
-        self._pool = Pool(1)
+        self._pool = Pool(1, 0)
 
     @property
     def constants(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         """The numbers that the code written last reads."""
-        return np.array(self._pool.values, dtype=np.float64)
+        numbers = table_numbers(self.tape)
+        return np.concatenate([numbers, np.zeros(self._pool.start - numbers.size), self._pool.values])
 
     @cached_property
     def tape(self) -> Tape:
@@ -50,7 +51,7 @@ class StraightLine:
 
     def ir(self, *, name: str, width: int, pack: int, fused: bool) -> str:
         """Return a module that evaluates the trace for `width` states, element by element beside each other."""
-        self._pool = Pool(max(width, pack))
+        self._pool = Pool(max(width, pack), table_numbers(self.tape).size)
         tape, T, align = arrange(fuse(self.tape)), vector_type(width), 8 * width
         head: list[str] = ["  %go = icmp ne ptr %out, null"]
         for a in sorted({argument for argument, _ in tape.inputs.values()}):
@@ -86,4 +87,5 @@ class StraightLine:
             "  ret void",
             "}",
         ]
-        return "\n".join(lines) + "\n" + declarations({width, pack}, self._pool)
+        search = SEARCH if tape.tables else ""
+        return "\n".join(lines) + "\n" + search + declarations({width, pack}, self._pool)
