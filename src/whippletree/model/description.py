@@ -216,6 +216,16 @@ class Description:
         return any(use.closure.timed for use in self.closures)
 
     @cached_property
+    def closures_moving(self) -> bool:
+        """Whether some closure may do work: it depends on time, or gives a velocity."""
+        return any(use.closure.timed or not use.closure.holonomic for use in self.closures)
+
+    @property
+    def powered(self) -> bool:
+        """Whether something may put energy in or take it out besides efforts that are given."""
+        return bool(self.forces) or self.closures_moving or any(use.prescribed for use in self.joints)
+
+    @cached_property
     def forces_timed(self) -> bool:
         """Whether some force element or the rate of some state depends on time."""
         return any(use.force.timed for use in self.forces) or any(use.rate.timed for use in self.states)

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from whippletree.elements.bodies import MassProperties
-from whippletree.elements.closures import Coupling, DeclaredClosure, Distance
+from whippletree.elements.closures import Coupling, Distance
 from whippletree.elements.joints import (
     Cylindrical,
     Fixed,
@@ -23,8 +23,8 @@ from whippletree.elements.joints import (
     Universal,
 )
 from whippletree.errors import ModelError
-from whippletree.model.description import Body, ClosureUse, Description, Frame, JointUse
-from whippletree.model.forces import ForceCalls
+from whippletree.model.description import Body, Description, Frame, JointUse
+from whippletree.model.drives import DriveCalls
 from whippletree.model.handles import BodyHandle, ClosureHandle, FrameHandle, JointHandle
 from whippletree.model.names import called, new_name
 from whippletree.model.parameters import Parameters
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["Mechanism"]
 
 
-class Mechanism(ForceCalls):
+class Mechanism(DriveCalls):
     """A mechanism: bodies, the joints between them, closures, forces, frames and parameters, each with a name.
 
     Every call checks what it is given and leaves the mechanism as it was if something is wrong. Wherever a
@@ -588,18 +588,6 @@ class Mechanism(ForceCalls):
         read = scalar(offset, "offset")
         self._parameters.check([read], "offset")
         return self._close(name, Coupling(tuple(ratios.values()), read), (), tuple(ratios))
-
-    def _close(
-        self,
-        name: str,
-        closure: DeclaredClosure,
-        sides: tuple[tuple[str, Placement], ...],
-        coordinates: tuple[tuple[str, int], ...],
-    ) -> ClosureHandle:
-        """Add a closure of any type."""
-        text = self._new_joint_name(name)
-        self._closures[text] = ClosureUse(text, closure, sides, coordinates)
-        return ClosureHandle(text, self)
 
     def _check_properties(self, properties: MassProperties) -> None:
         """Check properties that depend on parameters at the parameters' values."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import casadi as ca
 import numpy as np
 
-from whippletree.elements.closures import Side
+from whippletree.elements.closures import DeclaredClosure, Side
 from whippletree.errors import ModelError
 from whippletree.model.description import GROUND, Body, ClosureUse, ForceUse, Frame, JointUse, StateUse
 from whippletree.model.handles import BodyHandle, ClosureHandle, ForceHandle, FrameHandle, JointHandle
@@ -77,6 +77,18 @@ class Register:
         if text == GROUND:
             raise ModelError(f'the name "{GROUND}" belongs to the ground: choose another')
         return new_name(text, self._frames, "bodies and frames")
+
+    def _close(
+        self,
+        name: str,
+        closure: DeclaredClosure,
+        sides: tuple[tuple[str, Placement], ...],
+        coordinates: tuple[tuple[str, int], ...],
+    ) -> ClosureHandle:
+        """Add a closure of any type."""
+        text = self._new_joint_name(name)
+        self._closures[text] = ClosureUse(text, closure, sides, coordinates)
+        return ClosureHandle(text, self._self)
 
     def _two_bodies(self, parent: object, child: object, what: str) -> tuple[str, str]:
         """Return the names of two different bodies."""

@@ -23,7 +23,7 @@ class Machine:
         self.system = system
         engine = system._engine
         self.closed = engine.equations.closed
-        self.powers = bool(system.description.forces)
+        self.powers = system.description.powered
         nq, nv = system.nq, system.nv
         self.arrays: dict[str, Array] = {
             "q": np.array(system.q0),
@@ -41,7 +41,7 @@ class Machine:
             "a": np.zeros(nv),
             "least": np.zeros(2),
         }
-        plain = not (self.closed or system.description.forces or system.description.states)
+        plain = not (self.closed or self.powers or system.description.states)
         rates = engine.kernel_of("forward_dynamics" if plain else "derivatives", formulation)
         self.arrays["rates"] = np.zeros(rates.output_sizes[0])
         self.arrays["projected"] = np.zeros(2 * nv + 2)

@@ -224,7 +224,7 @@ class Equations:
             "nv": nv,
             "nj": len(self.description.joints),
             "np": 2 * nv + 2,
-            "nd": nv + len(self.description.states) + 2 * self.closed + 2 * bool(self.description.forces),
+            "nd": nv + len(self.description.states) + 2 * self.closed + 2 * self.description.powered,
             "ns": nq + nv,
         }
         shape = FUNCTIONS[function].shape
@@ -463,11 +463,12 @@ def _motion_reactions(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
 
 
 def _derivatives(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
-    """Accelerations, rates of the elements' states, and the powers that elements dissipate and put in."""
+    """Accelerations, rates of the elements' states, and the powers that are dissipated and put in."""
     if eq.closed:
         return loop_equations.derivatives(eq, request, x)
     a = _forward_dynamics(eq, request, x)
-    return ca.vertcat(a, loop_equations.element_rates(eq, x), loop_equations.element_powers(eq, x))
+    driven = loop_equations.hinge_power(eq, x, _driving_forces(eq, request, x)) if eq.prescribed else ca.SX(0)
+    return ca.vertcat(a, loop_equations.element_rates(eq, x), loop_equations.powers(eq, x, driven))
 
 
 def _state_rates(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:

@@ -38,10 +38,12 @@ __all__ = [
     "TRACES",
     "LoopPlan",
     "closure_efforts",
+    "closure_power",
     "derivatives",
-    "element_powers",
     "element_rates",
+    "hinge_power",
     "motion_basis",
+    "powers",
     "project",
     "self_stresses",
 ]
@@ -145,12 +147,41 @@ def project(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the accelerations, the rates of the elements' states, and numbers to watch.
 
-    The first of these is the smallest pivot as a share of its size where the plan was made; the others, if there are
-    elements, are the powers that they dissipate and put in.
+    The first of these is the smallest pivot as a share of its size where the plan was made; the others, if there is
+    anything that has any, are the powers that are dissipated and put in.
     """
     answer = _answer(eq, request, x)
     share = smallest(ca.fabs(p) * (1 / abs(size)) for p, size in _pivots(eq, x, answer.solution))
-    return ca.SX(ca.vertcat(answer.a, element_rates(eq, x), share, element_powers(eq, x)))
+    driven = closure_power(eq, request, x, answer)
+    if eq.prescribed:
+        here = eq.loaded(eq.prescribed_only(x))
+        efforts = closed.driving_forces(here.walk, _closing(eq, request, x), here.tau, answer)
+        driven = driven + hinge_power(eq, x, eq.driving(here, efforts, x["tau"]))
+    return ca.SX(ca.vertcat(answer.a, element_rates(eq, x), share, powers(eq, x, driven)))
+
+
+def closure_power(eq: Equations, request: Request, x: Symbols, answer: closed.Answer) -> ca.SX:
+    """Return the power that closures in motion put in.
+
+    The closures' forces do G^T lambda . v = lambda . (phi' - drift) of work, and phi' is zero.
+    """
+    if not eq.description.closures_moving:
+        return ca.SX(0)
+    closing = _closing(eq, request, x)
+    rows = closing.side_rows(eq.walk(x))
+    total = ca.SX(0)
+    for fastening, row, keep, value in zip(
+        closing.fastenings.all, rows, closing.keep, answer.multipliers, strict=True
+    ):
+        if fastening.driven is None:
+            total = total - ca.dot(row.drift[list(keep), :], value)
+    return total
+
+
+def hinge_power(eq: Equations, x: Symbols, efforts: ca.SX) -> ca.SX:
+    """Return the power that prescribed hinges put in, beyond that of the efforts given."""
+    mask = ca.DM([float(given) for given in eq.prescribed_mask])
+    return ca.dot(mask * (efforts - x["tau"]), x["v"])
 
 
 def element_rates(eq: Equations, x: Symbols) -> ca.SX:
@@ -158,12 +189,12 @@ def element_rates(eq: Equations, x: Symbols) -> ca.SX:
     return eq.loaded(x).rates if eq.description.states else ca.SX(0, 1)
 
 
-def element_powers(eq: Equations, x: Symbols) -> ca.SX:
-    """Return the powers that elements dissipate and put in, if there are elements."""
-    if not eq.description.forces:
+def powers(eq: Equations, x: Symbols, driven: ca.SX) -> ca.SX:
+    """Return the powers that are dissipated and put in, that of drives given, if there is anything that has any."""
+    if not eq.description.powered:
         return ca.SX(0, 1)
-    powers = eq.loaded(x).powers
-    return ca.vertcat(powers.dissipated, powers.supplied)
+    of_elements = eq.loaded(x).powers
+    return ca.SX(ca.vertcat(of_elements.dissipated, of_elements.supplied + driven))
 
 
 def joint_order(eq: Equations) -> list[int]:
