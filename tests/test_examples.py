@@ -512,3 +512,17 @@ def test_controller() -> None:
     assert (track.efforts[1::2] == track.efforts[:-1:2]).all()
     work = np.diff(track["rail"]) @ track.efforts[:-1, 0]
     assert track.certificate.work_in == pytest.approx(work, abs=1e-9)
+
+
+def test_spline_path() -> None:
+    found = run("spline_path")
+    track, hand, motors = found["run"], found["hand"], found["motors"]
+    assert track.certificate.ok
+    for i, t in enumerate(load("spline_path").TIMES):  # the path is met at its points, in both rounds
+        for k in (0, 1):
+            row = round((t + 3.0 * k) / 0.02)
+            x, z = load("spline_path").X[i], load("spline_path").Z[i]
+            assert track.position("tip")[row, [0, 2]] == pytest.approx([x, z], abs=1e-12)
+    # the force on the tip does what the motors' torques do: J^T f = tau
+    J = track.system.jacobian(track.q, "tip")[:, [3, 5]]
+    assert np.einsum("nij,ni->nj", J, hand) == pytest.approx(motors, abs=1e-7)

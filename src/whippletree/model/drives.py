@@ -40,8 +40,8 @@ class DriveCalls(ForceCalls):
             coordinate = joint_name, k = self._coordinate((joint, index))
             if self._joints[joint_name].prescribed:
                 raise ModelError(
-                    f'joint "{joint_name}" is declared with prescribed=True: its acceleration is an input of each call; '
-                    "leave that out to drive it"
+                    f'joint "{joint_name}" is declared with prescribed=True: its acceleration is an input of each '
+                    "call; leave that out to drive it"
                 )
             for use in self._closures.values():
                 if isinstance(use.closure, Motion) and coordinate in use.coordinates:
@@ -88,9 +88,15 @@ class DriveCalls(ForceCalls):
             if foreign:
                 first = foreign[0][0] if isinstance(foreign[0], tuple) else foreign[0]
                 raise ModelError(
-                    f'{what} depends on "{first}": a drive follows time and parameters alone; what depends on positions '
-                    "is written with .closure"
+                    f'{what} depends on "{first}": a drive follows time and parameters alone; what depends on '
+                    "positions is written with .closure"
                 )
             entries.append(ca.SX(given))
         column = ca.densify(ca.vertcat(*entries))
+        rate = ca.jacobian(column, t)
+        start = ca.substitute(ca.vertcat(column, rate, ca.jacobian(rate, t)), t, ca.SX(0))
+        names = " and ".join(words)
+        self._parameters.check(
+            [start[k] for k in range(start.numel())], f"{names}, its rate or its acceleration at t = 0"
+        )
         return Motion.written(column, t, parameters_in(column, self._parameters.all()), components)

@@ -1,9 +1,9 @@
 """Quantities of a run by name: what `run[...]`, tables and plots understand.
 
 A name is a joint (its coordinates), a body or frame (its position), a state of an element, a force element (what it
-does), a word about all ("coordinates", "velocities", "states", "accelerations", "efforts", "energy", "work",
-"reactions", "forces"), the label of one number ("A.angle"), or a joint, body or frame and a word about it ("A.force",
-"tip.velocity").
+does), a closure or drive (its forces), a word about all ("coordinates", "velocities", "states", "accelerations",
+"efforts", "energy", "work", "reactions", "forces"), the label of one number ("A.angle"), or a joint, body or frame and a
+word about it ("A.force", "tip.velocity").
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whippletree.elements.closures import Distance
+from whippletree.elements.drivers import Motion
 from whippletree.errors import ModelError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
@@ -70,6 +72,7 @@ def columns(run: Trajectory, name: Any) -> Columns:
         raise ModelError(f"there is no quantity {suggestion(text, ())}")
     found = _of_joint(run, text, "coordinates") if text in run.labels.joints else None
     found = found or _of_place(run, text, "position") or _of_state(run, text) or _of_force(run, text)
+    found = found or _of_closure(run, text)
     found = found or (_ALL[text](run) if text in _ALL else None)
     found = found or _number(run, text) or _about(run, text)
     if found is None:
@@ -201,6 +204,23 @@ def _acting(run: Trajectory, name: str, force: ElementForce) -> Columns:
     return Columns(tuple(labels), np.concatenate([force.wrenches.reshape(len(run), -1), force.efforts], axis=1))
 
 
+def _of_closure(run: Trajectory, name: str) -> Columns | None:
+    uses = () if run.system is None else run.system.description.closures
+    use = next((use for use in uses if use.name == name), None)
+    if use is None:
+        return None
+    closure = use.closure
+    if isinstance(closure, Motion) and not closure.components:
+        joint, index = use.coordinates[0]
+        on = run.labels.velocities[run.labels.v_slice(joint)][index]
+        labels = [Label(name, f"effort on {on.text}", effort_unit(on.unit))]
+    elif isinstance(closure, Motion):
+        labels = [Label(name, f"force {_AXES[c]}", "N") for c in closure.components]
+    else:
+        labels = [Label(name, label, "N" if isinstance(closure, Distance) else "") for label in closure.labels]
+    return Columns(tuple(labels), run.closure_forces()[name])
+
+
 def _number(run: Trajectory, text: str) -> Columns | None:
     """Return a single coordinate or velocity by its label."""
     for labels, values in ((run.labels.coordinates, run.q), (run.labels.velocities, run.v)):
@@ -242,7 +262,9 @@ def _known(run: Trajectory) -> list[str]:
     joints = [f"{joint}.{what}" for joint in labels.joints for what in _OF_JOINT]
     places = [f"{place}.{what}" for place in _places(run) for what in _OF_PLACE]
     numbers = [label.text for label in (*labels.coordinates, *labels.velocities)]
-    forces = () if run.system is None else (use.name for use in run.system.description.forces)
+    described = None if run.system is None else run.system.description
+    forces = [] if described is None else [use.name for use in described.forces]
+    forces += [] if described is None else [use.name for use in described.closures]
     return [*labels.joints, *_places(run), *labels.states, *forces, *_ALL, *numbers, *joints, *places]
 
 

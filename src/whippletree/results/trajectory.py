@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from whippletree.elements.drivers import Motion
 from whippletree.errors import ModelError, ResultError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
@@ -228,6 +229,18 @@ class Trajectory:
         {}
         """
         return self.replay.closure_forces()
+
+    def driving_forces(self) -> dict[str, Array]:
+        """Return the effort of every drive by name: (n,), or (n, k) if it drives several directions of a point.
+
+        >>> from whippletree.results.examples import swing
+        >>> swing().driving_forces()
+        {}
+        """
+        uses = self.replay.system.description.closures
+        driven = [use.name for use in uses if isinstance(use.closure, Motion)]
+        found = self.closure_forces() if driven else {}
+        return {name: _plain(found[name]) for name in driven}
 
     def forces(self) -> dict[str, ElementForce]:
         """Return what every force element does, by name: wrenches on bodies, efforts on joints.

@@ -154,10 +154,13 @@ def _stages(
 
 @njit(cache=True)
 def _error(method: Any, h: float, y: Any, new: Any, k: Any, scale: Any, tolerance: float) -> float:
-    """Return the estimated error of a step as a share of the tolerance: one is just right."""
+    """Return the estimated error of a step as a share of the tolerance: one is just right.
+
+    Work is among what is watched: where drives give the whole motion, nothing else would be.
+    """
     nv = scale.size
     total, lower = 0.0, 0.0
-    for n in range(y.size - 2):
+    for n in range(y.size):
         e, e3 = 0.0, 0.0
         for j in range(method.e.size):
             e += method.e[j] * k[j, n]

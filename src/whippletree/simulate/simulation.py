@@ -103,7 +103,7 @@ class Simulation:
         self.replans: list[float] = []
         self.singular: list[float] = []
         self._machine: Machine | None = None
-        self._q = np.array(system.q0 if q is None else system._one_configuration(system._as_guess(q)))
+        self._q = self._start_configuration(q)
         self._course_y[nv : 2 * nv] = self._start_velocities(v)
         self._course_y[2 * nv : 2 * nv + system.z0.size] = _start(system, z)
         self._check_start()
@@ -320,10 +320,27 @@ class Simulation:
 
     # ------------------------------------------------------------------ the start
 
+    def _start_configuration(self, q: Any) -> Array:
+        """Return the configuration to start from: by default where the system was assembled, or drives have it now."""
+        if q is not None:
+            return np.array(self.system._one_configuration(self.system._as_guess(q)))
+        if not self._elsewhere:
+            return np.array(self.system.q0)
+        return self.system.assemble(self.system.q0, t=float(self._times[0]), parameters=self.parameters)
+
     def _start_velocities(self, v: Any) -> Array:
-        if v is None:
+        if v is not None:
+            return self.system._motion(v, "v")[0]
+        if not self._elsewhere:
             return self.system.v0
-        return self.system._motion(v, "v")[0]
+        t = float(self._times[0])
+        return self.system.consistent_velocities(self._q, self.system.v0, t=t, parameters=self.parameters)
+
+    @property
+    def _elsewhere(self) -> bool:
+        """Whether drives have moved on from where the system was assembled."""
+        moved = self._times[0] != 0.0 or self.parameters is not None
+        return bool(self.system.description.closures_moving and moved)
 
     def _check_step(self, end: float) -> None:
         """Refuse steps of a fixed size that rounding swallows."""

@@ -170,9 +170,7 @@ def closure_power(eq: Equations, request: Request, x: Symbols, answer: closed.An
     closing = _closing(eq, request, x)
     rows = closing.side_rows(eq.walk(x))
     total = ca.SX(0)
-    for fastening, row, keep, value in zip(
-        closing.fastenings.all, rows, closing.keep, answer.multipliers, strict=True
-    ):
+    for fastening, row, keep, value in zip(closing.fastenings.all, rows, closing.keep, answer.multipliers, strict=True):
         if fastening.driven is None:
             total = total - ca.dot(row.drift[list(keep), :], value)
     return total

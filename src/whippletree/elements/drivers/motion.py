@@ -36,9 +36,7 @@ class Motion(DeclaredClosure):
     components: tuple[int, ...] = ()
 
     @staticmethod
-    def written(
-        expression: ca.SX, t: ca.SX, parameters: Sequence[ca.SX], components: Sequence[int] = ()
-    ) -> Motion:
+    def written(expression: ca.SX, t: ca.SX, parameters: Sequence[ca.SX], components: Sequence[int] = ()) -> Motion:
         """Return the motion by an expression in time and these parameters."""
         given = ca.Function("given", [t, ca.vertcat(ca.SX(0, 1), *parameters)], [ca.densify(expression)])
         own = [ca.SX.sym("t"), ca.SX.sym("parameter", len(parameters))]
@@ -47,7 +45,7 @@ class Motion(DeclaredClosure):
     @property
     def labels(self) -> tuple[str, ...]:
         """What each row transmits."""
-        return tuple(f"driving force along {_AXES[c]}" for c in self.components) or ("effort of the drive",)
+        return tuple(f"driven position along {_AXES[c]}" for c in self.components) or ("driven coordinate",)
 
     @property
     def absolute(self) -> bool:

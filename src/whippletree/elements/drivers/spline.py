@@ -22,6 +22,11 @@ Array = npt.NDArray[np.float64]
 ENDS = ("natural", "clamped", "periodic", "not_a_knot")
 """What can be asked of the ends."""
 
+_PIECES: dict[tuple[Spline, int], tuple[ca.SX, ca.SX]] = {}
+"""Pieces at expressions, which are kept with them: equal splines of one expression are one call in a trace."""
+
+_KEPT = 256
+
 
 @dataclass(frozen=True, init=False)
 class Spline:
@@ -121,9 +126,22 @@ class Spline:
             raise ModelError(f"a spline takes one expression, not one of shape {x.shape}")
         if self._period:
             x = x - self._period * ca.floor((x - self.times[0]) / self._period)
-        o, c0, c1, c2, c3 = (picked(self._lookup, x)[k] for k in range(5))
+        o, c0, c1, c2, c3 = ca.vertsplit(self.piece(x))
         s = x - o
         return ca.SX(c0 + s * (c1 + s * (c2 + s * c3)))
+
+    def piece(self, x: ca.SX) -> ca.SX:
+        """Return origin and coefficients (5) of the piece at an expression, which a periodic spline takes as it is.
+
+        >>> Spline([0.0, 1.0], [2.0, 5.0]).piece(ca.SX.sym("t")).shape
+        (5, 1)
+        """
+        key = self, hash(x)
+        if key not in _PIECES:
+            while len(_PIECES) >= _KEPT:
+                del _PIECES[next(iter(_PIECES))]
+            _PIECES[key] = x, picked(self._lookup, x)
+        return _PIECES[key][1]
 
     @cached_property
     def _lookup(self) -> ca.Function:

@@ -16,7 +16,7 @@ from whippletree.model.io.scopes import UnfitError
 from whippletree.model.io.values import Context, Reader
 from whippletree.model.names import suggestion
 
-__all__ = ["CLOSURES", "FORCES", "JOINTS", "RUN", "SHAPES", "START", "Form", "arguments", "form_of"]
+__all__ = ["CLOSURES", "FORCES", "JOINTS", "RUN", "SHAPES", "SPLINE", "START", "Form", "arguments", "form_of"]
 
 NO_KEYS: Mapping[str, Reader] = {}
 
@@ -70,6 +70,8 @@ CLOSURES: dict[str, Form] = {
     "coupling": Form(values.ratios, may={"offset": values.number}),
     "gear": Form(_COORDINATES, needs={"ratio": values.number}, may={"offset": values.number}),
     "expression": Form(values.column, call="closure"),
+    "drive": Form(values.word, needs={"position": values.law}, may=_INDEX),
+    "drive_point": Form(values.word, needs={"position": values.free_vector}, may={"at": values.vector}),
 }
 
 FORCES: dict[str, Form] = {
@@ -145,6 +147,8 @@ SHAPES: dict[str, tuple[dict[str, Reader], dict[str, Reader]]] = {
     "point_mass": ({"mass": values.number}, {"at": values.vector}),
 }
 """What the shapes of bodies need and may have."""
+
+SPLINE: dict[str, Reader] = {"times": values.row, "values": values.row}
 
 START: dict[str, Reader] = {
     "guess": values.by_joint,

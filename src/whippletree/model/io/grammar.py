@@ -106,6 +106,7 @@ FUNCTIONS: dict[str, Function] = {
     "log": Function(math.log, ca.log),
     "abs": Function(abs, ca.fabs),
     "sign": Function(_sign, ca.sign),
+    "floor": Function(math.floor, ca.floor),
     "min": Function(min, _folded(ca.fmin), 2, _MANY),
     "max": Function(max, _folded(ca.fmax), 2, _MANY),
 }

@@ -13,6 +13,7 @@ from typing import Any
 
 from whippletree.elements import bodies as shapes
 from whippletree.elements.bodies import MassProperties
+from whippletree.elements.drivers import Spline
 from whippletree.errors import FileError, ModelError
 from whippletree.model.io import values
 from whippletree.model.io.forms import (
@@ -21,6 +22,7 @@ from whippletree.model.io.forms import (
     JOINTS,
     RUN,
     SHAPES,
+    SPLINE,
     START,
     Form,
     arguments,
@@ -46,6 +48,7 @@ SECTIONS = (
     "gravity",
     "parameters",
     "definitions",
+    "splines",
     "bodies",
     "frames",
     "joints",
@@ -56,6 +59,7 @@ SECTIONS = (
     "run",
 )
 _KINDS = {
+    "splines": "spline",
     "bodies": "body",
     "frames": "frame",
     "joints": "joint",
@@ -129,6 +133,11 @@ class _Reading:
     def model(self) -> Model:
         """Return the mechanism, its start and its run."""
         self._gravity()
+        for name, node in self._section("splines"):
+            with self._element("splines", name, node):
+                self._context.names.splines[name] = Spline(
+                    **arguments(self._context, node, SPLINE, {"ends": values.word})
+                )
         for name, node in self._section("bodies"):
             with self._element("bodies", name, node):
                 self._body(name, node)

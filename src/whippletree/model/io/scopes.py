@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from whippletree.elements.drivers import Spline
 from whippletree.errors import ModelError
 from whippletree.model.io.grammar import (
     CONSTANTS,
@@ -29,7 +30,7 @@ __all__ = ["RESERVED", "LawScope", "Names", "NumberScope", "UnfitError", "check_
 
 TIME = "t"
 LENGTHS = ("elongation", "elongation_rate")
-LAW_FUNCTIONS = ("coordinate", "rate", "position", "rotation", "velocity", "state", "time")
+LAW_FUNCTIONS = ("coordinate", "rate", "position", "rotation", "velocity", "state", "time", "spline", "piece")
 PARAMETER = "parameter"
 RESERVED = frozenset({*CONSTANTS, *FUNCTIONS, *LAW_FUNCTIONS, *LENGTHS, TIME, PARAMETER})
 """Names that stand for something already."""
@@ -62,6 +63,7 @@ class Names:
     def __init__(self, mechanism: Mechanism, parameters: MapNode | None, definitions: MapNode | None) -> None:
         self._mechanism = mechanism
         self.values: dict[str, Scalar] = {}
+        self.splines: dict[str, Spline] = {}
         self._entries: dict[str, Entry] = {}
         for kind, section in (("parameter", parameters), ("definition", definitions)):
             for name, node in ({} if section is None else section.items).items():
@@ -246,10 +248,22 @@ class LawScope:
             (place,) = checked(name, arguments, (str,))
             column: ca.SX = getattr(m, name)(place)
             return column
+        if name in ("spline", "piece"):
+            return self._splined(name, arguments)
         if name == "state":
             (state,) = checked(name, arguments, (str,))
             return m.state_symbol(state)
         return self._numbers.call(name, arguments)
+
+    def _splined(self, name: str, arguments: Sequence[Argument]) -> Value:
+        """Return a spline at a value, or its piece there."""
+        which, x = arguments if len(arguments) == 2 else ("", "")
+        if not isinstance(which, str) or isinstance(x, str):
+            raise GrammarError(f"{quoted(name)} is used as {name}(a name in quotes, where)")
+        if which not in self._names.splines:
+            raise GrammarError(f"there is no spline {suggestion(which, self._names.splines)}")
+        spline = self._names.splines[which]
+        return spline.piece(ca.SX(x)) if name == "piece" else spline(x)
 
     def functions(self) -> Sequence[str]:
         """Return the functions besides those that every expression has."""

@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from whippletree.elements.drivers import Spline, spline_of
 from whippletree.errors import FileError
+from whippletree.lookup import table_of
 from whippletree.model.io.scopes import RESERVED
 
 __all__ = ["Definitions", "parameter_text", "quoted_text", "texts"]
@@ -40,7 +42,22 @@ _UNARY = {
 }
 _UNARY |= {
     getattr(ca, f"OP_{name.upper()}"): (f"{name}({{}})", _ATOM, _SUM)
-    for name in ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sqrt", "exp", "log", "sign")
+    for name in (
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "sqrt",
+        "exp",
+        "log",
+        "sign",
+        "floor",
+    )
 }
 _UNARY[ca.OP_FABS] = ("abs({})", _ATOM, _SUM)
 
@@ -56,7 +73,12 @@ class Definitions:
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = {*taken, *RESERVED}
         self.texts: dict[str, str] = {}
+        self.splines: dict[Spline, str] = {}
         self._count = 0
+
+    def spline(self, spline: Spline) -> str:
+        """Return the name of a spline in the file."""
+        return self.splines.setdefault(spline, f"s{len(self.splines) + 1}")
 
     def name(self, text: str) -> str:
         """Return a new name for a text."""
@@ -117,6 +139,9 @@ def texts(function: ca.Function, inputs: Sequence[Sequence[str]], definitions: D
             at[into[0]] = Piece(inputs[given[0]][given[1]])
         elif op == ca.OP_CONST:
             at[into[0]] = _constant(function.instruction_constant(k))
+        elif op == ca.OP_CALL:
+            entries = _piece(function.instructions_sx()[k], at[given[0]], definitions)
+            at |= {place: Piece(f"{entries}[{j}]") for j, place in enumerate(into) if place >= 0}
         else:
             piece = _written(op, [at[place] for place in given])
             if uses[k] > 1 or len(piece.text) > _LONG or piece.depth > _DEEP:
@@ -135,7 +160,7 @@ def _uses(function: ca.Function) -> list[int]:
             for place in function.instruction_input(k):
                 uses[made[place]] += 1
         if op != ca.OP_OUTPUT:
-            made[function.instruction_output(k)[0]] = k
+            made |= dict.fromkeys(function.instruction_output(k), k)
     return uses
 
 
@@ -148,6 +173,16 @@ def _written(op: int, given: Sequence[Piece]) -> Piece:
         form, binding, inner = _UNARY[op]
         return Piece(form.format(given[0].within(inner)), binding, depth)
     raise FileError(f"an expression uses CasADi's {_name_of(op)}, which expressions in a file do not have")
+
+
+def _piece(node: ca.SX, argument: Piece, definitions: Definitions) -> str:
+    """Return the text of a spline's piece at an argument, which has a name so that all entries are of one piece."""
+    function = node.which_function()
+    spline = spline_of(table_of(function)) if function.name() == "lookup" else None
+    if spline is None:
+        raise FileError(f'an expression calls the function "{function.name()}", which expressions in a file cannot do')
+    text = argument.text if argument.binding == _ATOM else definitions.name(argument.text)
+    return f"piece({quoted_text(definitions.spline(spline))}, {text})"
 
 
 def _constant(value: float) -> Piece:

@@ -133,6 +133,23 @@ law_wrench = entries(law, 6)
 rotation = matrix(3)
 
 
+def free_vector(context: Context, node: Node, what: str) -> tuple[Any, ...]:
+    """Read three laws, null where there is none."""
+
+    def read(context: Context, item: Node, what: str) -> Any:
+        return None if isinstance(item, Leaf) and item.value is None else law(context, item, what)
+
+    found: tuple[Any, ...] = entries(read, 3, "expressions, or null,")(context, node, what)
+    return found
+
+
+def row(context: Context, node: Node, what: str) -> list[float]:
+    """Read any number of numbers."""
+    if not isinstance(node, ListNode):
+        raise UnfitError(node.mark, f"{what} must be a list of numbers, but is {words_for(node)}")
+    return [fixed_number(context, item, f"{what}[{k}]") for k, item in enumerate(node.items)]
+
+
 def axis(context: Context, node: Node, what: str) -> Any:
     """Read a direction: x, -y, or three numbers."""
     return node.text if isinstance(node, Leaf) and isinstance(node.value, str) else vector(context, node, what)

@@ -15,6 +15,7 @@ import casadi as ca
 
 from whippletree.elements.bodies import MassProperties
 from whippletree.elements.closures import Coupling, Distance, Expression
+from whippletree.elements.drivers import Motion, Spline, spline_of
 from whippletree.elements.forces import (
     Actuator,
     Bushing,
@@ -28,6 +29,7 @@ from whippletree.elements.forces import (
     TorsionSpring,
 )
 from whippletree.errors import FileError, ModelError
+from whippletree.lookup import table_of
 from whippletree.model.description import Body, ClosureUse, Description, ForceUse, Frame, JointUse, StateUse
 from whippletree.model.io.model import Model
 from whippletree.model.io.reader import FORMAT, from_text
@@ -156,6 +158,7 @@ class _Writing:
             "gravity": self._numbers(d.gravity),
             "parameters": {parameter.name: parameter.value for parameter in d.parameters},
             "definitions": {},
+            "splines": {},
             "bodies": {body.name: self._body(body) for body in d.bodies},
             "frames": {frame.name: self._frame(frame) for frame in d.frames},
             "joints": {use.name: self._joint(use) for use in d.joints},
@@ -166,6 +169,10 @@ class _Writing:
             "run": _plain(model.run),
         }
         sections["definitions"] = self._definitions.texts
+        sections["splines"] = {
+            name: {"times": [*spline.times], "values": [*spline.values], "ends": spline.ends}
+            for spline, name in self._definitions.splines.items()
+        }
         return {key: section for key, section in sections.items() if section or key in ("whippletree", "name")}
 
     # ------------------------------------------------------------------ numbers
@@ -253,10 +260,31 @@ class _Writing:
                 "coupling": {key: self._number(ratio) for key, ratio in ratios},
                 "offset": self._number(closure.offset),
             }
+        if isinstance(closure, Motion):
+            return self._drive(use, closure)
         if isinstance(closure, Expression):
             written = self._law(closure.function, closure.arguments, use.sides, use.coordinates, use.name)
             return {"expression": written[0] if len(written) == 1 else written}
         raise FileError(f'closure "{use.name}" is {type(closure).__name__}, which a file cannot hold')
+
+    def _drive(self, use: ClosureUse, motion: Motion) -> dict[str, Any]:
+        """Return a drive; what follows a spline through time says just that."""
+        t, parameters = ca.SX.sym("t"), ca.SX.sym("parameter", len(motion.arguments))
+        column = ca.SX(motion.function(t, parameters))
+        given = self._given(motion.arguments, use.name)
+        written: list[float | str] = []
+        for k in range(column.shape[0]):
+            spline = _spline_through(column[k], t)
+            if spline is not None:
+                written.append(f"spline({quoted_text(self._definitions.spline(spline))}, {self._time})")
+            else:
+                one = ca.Function("motion", [t, parameters], [column[k]])
+                written += _numbers_among(texts(one, [[self._time], given], self._definitions))
+        if not motion.components:
+            joint, index = use.coordinates[0]
+            return {"drive": joint, **({"index": index} if index else {}), "position": written[0]}
+        entries = dict(zip(motion.components, written, strict=True))
+        return {**self._at("drive_point", use.sides[0]), "position": [entries.get(c) for c in range(3)]}
 
     def _state(self, use: StateUse) -> dict[str, Any]:
         (rate,) = self._formula(use.rate, use.sides, use.coordinates, use.states, use.name)
@@ -427,6 +455,19 @@ _FORCES: dict[type, Callable[[_Writing, ForceUse, Any], dict[str, Any]]] = {
     Load: _Writing._load,
     Contact: _Writing._contact,
 }
+
+
+def _spline_through(expression: ca.SX, t: ca.SX) -> Spline | None:
+    """Return the spline that an expression is at t, if it is one and nothing else."""
+    function = ca.Function("motion", [t], [expression], {"allow_free": True})
+    calls = [k for k in range(function.n_instructions()) if function.instruction_id(k) == ca.OP_CALL]
+    if function.has_free() or len(calls) != 1:
+        return None
+    called = function.instructions_sx()[calls[0]].which_function()
+    spline = spline_of(table_of(called)) if called.name() == "lookup" else None
+    if spline is None or ca.Function("motion", [t], [spline(t)]).serialize() != function.serialize():
+        return None
+    return spline
 
 
 def _own_numbers(element: Any) -> tuple[str, ...]:
