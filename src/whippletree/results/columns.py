@@ -2,8 +2,8 @@
 
 A name is a joint (its coordinates), a body or frame (its position), a state of an element, a force element (what it
 does), a closure or drive (its forces), a word about all ("coordinates", "velocities", "states", "accelerations",
-"efforts", "energy", "work", "reactions", "forces"), the label of one number ("A.angle"), or a joint, body or frame and a
-word about it ("A.force", "tip.velocity").
+"efforts", "energy", "work", "reactions", "forces"), the label of one number ("A.angle"), or a joint, body or frame and
+a word about it ("A.force", "tip.velocity").
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Motion(DeclaredClosure):
         return bool(self.components)
 
     @cached_property
-    def timed(self) -> bool:  # type: ignore[override]
+    def timed(self) -> bool:
         """Whether it moves at all."""
         t, parameters = ca.SX.sym("t"), ca.SX.sym("parameter", self.function.size1_in(1))
         return bool(ca.depends_on(self.function(t, parameters), t))
