@@ -31,7 +31,15 @@ from support.reference_problems import (
 
 Array = np.ndarray
 
-FORMULATIONS = ("auto", "tree_augmented", "joint_multipliers", "independent_coordinates", "absolute")
+FORMULATIONS = (
+    "auto",
+    "tree_augmented",
+    "joint_multipliers",
+    "independent_coordinates",
+    "absolute",
+    "fully_recursive",
+    "velocity_transformation",
+)
 FLAT = 1e-6
 FREE, HELD = 35, 36  # of the equations of Bricard's mechanism: five bodies and six hinges, one motion or none
 

@@ -25,6 +25,7 @@ from whippletree.elements.joints import Joint, Reversed
 from whippletree.formulations import kinematics
 from whippletree.formulations.closing import Closing
 from whippletree.formulations.grips import Grip
+from whippletree.formulations.marks import mark
 from whippletree.formulations.node import Motion, Node
 from whippletree.formulations.solution import Solution, by_closure
 from whippletree.formulations.sweeps import Unrolled
@@ -66,6 +67,8 @@ class Bodies:
 def solve(walk: Unrolled, closing: Closing, pivots: Sequence[tuple[Key, Key]]) -> Solution:
     """Return accelerations of all joints and the closures' multipliers."""
     equations = bodies(walk, closing)
+    mark("bodies and joints", equations.rows)
+    mark("right-hand side", equations.right)
     factors = factor_lu(equations.rows, pivots)
     x = factors.solve(dict(equations.right))
     a = ca.densify(ca.SX(walk.nv, 1))

@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from whippletree.formulations.marks import mark
 from whippletree.formulations.offers import Articulated, Hinge, Jointed, Motion
 from whippletree.formulations.reactions import described
 from whippletree.formulations.sweeps import Walk
@@ -62,6 +63,8 @@ def sweep(walk: Walk) -> Dynamics:
     place = walk.outward(locate, Motion.rest())
     _, hinge = walk.inward(absorb_hinge, Articulated.nothing(), place)
     base = (stack(ca.SX.zeros(3), -walk.gravity),)
+    mark("position and velocity", place.records)
+    mark("articulated inertia", hinge.records)
     outcome = walk.outward(release_hinge, base, place, hinge)
     return Dynamics(place, hinge, outcome)
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from whippletree.formulations.marks import mark
 from whippletree.formulations.node import Motion, Node
 from whippletree.formulations.reactions import described
 from whippletree.formulations.sweeps import Unrolled, Walk
@@ -30,6 +31,7 @@ __all__ = [
     "forward_dynamics",
     "inverse_dynamics",
     "mass_matrix",
+    "of_matrix",
     "reactions",
 ]
 
@@ -129,6 +131,13 @@ class JointEquations:
 def equations(walk: Unrolled) -> JointEquations:
     """Return the tree's equations; the nodes' accelerations must be zero except at prescribed hinges."""
     bias, mass = inverse_dynamics(walk), mass_matrix(walk)
+    mark("bias force", bias)
+    mark("mass matrix", mass)
+    return of_matrix(walk, mass, bias)
+
+
+def of_matrix(walk: Unrolled, mass: ca.SX, bias: ca.SX) -> JointEquations:
+    """Return the tree's equations from its mass matrix (nv, nv) and what efforts need not overcome (nv)."""
     given: dict[int, ca.SX] = {}
     right: dict[int, ca.SX] = {}
     for node, where in zip(walk.nodes, walk.v_slices, strict=True):

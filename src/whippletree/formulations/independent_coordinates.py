@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.formulations import composite
-from whippletree.formulations.closing import Closing, Held, jacobian_rows, with_accelerations
+from whippletree.formulations.closing import Closing, Held, with_accelerations
+from whippletree.formulations.coordinates import JOINT, Coordinates
+from whippletree.formulations.marks import mark
 from whippletree.formulations.solution import Solution, by_closure, stacked
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.spatial.sparse import SparseLU, factor_lu, factor_symmetric, minimum_degree
@@ -51,12 +52,13 @@ class Partition(NamedTuple):
         return {**self.factors.solve(right), **self.given}
 
 
-def partition(walk: Unrolled, closing: Closing, choice: Choice) -> Partition:
+def partition(walk: Unrolled, closing: Closing, choice: Choice, coordinates: Coordinates = JOINT) -> Partition:
     """Solve the closures for the dependent freedoms (16, 17)."""
     given = given_accelerations(walk)
     still = ca.SX(ca.vertcat(*(given.get(i, 0) for i in range(walk.nv))))
-    held = closing.hold(with_accelerations(walk, ca.densify(still)))
-    rows = dict(enumerate(jacobian_rows(walk, held)))
+    held, found = coordinates.closures(with_accelerations(walk, ca.densify(still)), closing)
+    rows = dict(enumerate(found))
+    mark("closures", [found, stacked(held, "second")])
     factors, E = eliminate(rows, choice)
     return Partition(E, factors, held, given)
 
@@ -83,12 +85,14 @@ def eliminate(rows: Mapping[int, Row], choice: Choice) -> tuple[SparseLU, dict[i
     return factors, E
 
 
-def solve(walk: Unrolled, closing: Closing, choice: Choice) -> Solution:
+def solve(walk: Unrolled, closing: Closing, choice: Choice, coordinates: Coordinates = JOINT) -> Solution:
     """Return accelerations and multipliers."""
-    parts = partition(walk, closing, choice)
+    parts = partition(walk, closing, choice, coordinates)
     g = parts.particular()
-    system = composite.equations(with_accelerations(walk, _column(g, walk.nv)))
+    mark("E", [parts.E, g])
+    system = coordinates.equations(with_accelerations(walk, _column(g, walk.nv)))
     mass = reduced(system.mass, parts.E)
+    mark("E^T M E", mass)
     right: Row = {}
     for d, row in parts.E.items():
         for i, value in row.items():
@@ -100,7 +104,7 @@ def solve(walk: Unrolled, closing: Closing, choice: Choice) -> Solution:
         for i, value in row.items():
             _add(a, d, value * a_i[i])
     column = _column(a, walk.nv)
-    return Solution(column, lambda: _multipliers(walk, parts, column), parts.factors.pivots)
+    return Solution(column, lambda: _multipliers(walk, parts, column, coordinates), parts.factors.pivots)
 
 
 def reduced(mass: Mapping[tuple[int, int], ca.SX], E: Mapping[int, Row]) -> dict[tuple[int, int], ca.SX]:
@@ -119,9 +123,9 @@ def reduced(mass: Mapping[tuple[int, int], ca.SX], E: Mapping[int, Row]) -> dict
     return result
 
 
-def _multipliers(walk: Unrolled, parts: Partition, a: ca.SX) -> list[ca.SX]:
+def _multipliers(walk: Unrolled, parts: Partition, a: ca.SX, coordinates: Coordinates) -> list[ca.SX]:
     """Return lambda from the dependent rows of C^T lambda = M a + b - tau (15)."""
-    system = composite.equations(with_accelerations(walk, a))
+    system = coordinates.equations(with_accelerations(walk, a))
     dependent = {column for _, column in parts.factors.places}
     lacking = {d: -value for d, value in system.right.items() if d in dependent}
     solved = parts.factors.solve_transposed(lacking)

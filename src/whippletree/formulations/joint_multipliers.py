@@ -5,8 +5,9 @@ Solves
     [ M   C^T ] [   a     ]   [ tau - b ]
     [ C    0  ] [ -lambda ] = [ -gamma  ]          C = D*B
 
-with the mass matrix and bias force of the tree from `composite`. M is eliminated first, from the tips inward, which
-keeps the zeros between branches; what is left for the multipliers is C M^-1 C^T, as sparse as the loops allow.
+with the mass matrix and bias force of the tree from `composite`, or from a velocity transformation. M is eliminated
+first, from the tips inward, which keeps the zeros between branches; what is left for the multipliers is C M^-1 C^T, as
+sparse as the loops allow.
 
 Baumgarte's terms, if wanted, add 2 alpha phi' + beta^2 phi to gamma (8.112).
 """
@@ -15,8 +16,9 @@ from __future__ import annotations
 
 import casadi as ca
 
-from whippletree.formulations import composite
-from whippletree.formulations.closing import Closing, Held, jacobian_rows, with_accelerations
+from whippletree.formulations.closing import Closing, Held, with_accelerations
+from whippletree.formulations.coordinates import JOINT, Coordinates
+from whippletree.formulations.marks import mark
 from whippletree.formulations.solution import Solution, by_closure
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.spatial.sparse import factor_symmetric, minimum_degree
@@ -36,12 +38,15 @@ def stabilised(held: list[Held], baumgarte: tuple[float, float]) -> list[ca.SX]:
     return gamma
 
 
-def solve(walk: Unrolled, closing: Closing, baumgarte: tuple[float, float] = (0.0, 0.0)) -> Solution:
+def solve(
+    walk: Unrolled, closing: Closing, baumgarte: tuple[float, float] = (0.0, 0.0), coordinates: Coordinates = JOINT
+) -> Solution:
     """Return accelerations and multipliers; the walk's accelerations are zero but at prescribed hinges."""
-    system = composite.equations(walk)
-    held = closing.hold(with_accelerations(walk, system.given_accelerations()))
-    rows = [{j: x for j, x in row.items() if j not in system.given} for row in jacobian_rows(walk, held)]
+    system = coordinates.equations(walk)
+    held, rows = coordinates.closures(with_accelerations(walk, system.given_accelerations()), closing)
+    rows = [{j: x for j, x in row.items() if j not in system.given} for row in rows]
     gamma = stabilised(held, baumgarte)
+    mark("closures", [rows, gamma])
     mass = system.factor()
     X = [mass.forward(dict(row)) for row in rows]
     scaled = [mass.scaled(x) for x in X]

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from whippletree.formulations import composite
-from whippletree.formulations.closing import Closing, jacobian_rows, with_accelerations
+from whippletree.formulations.closing import Closing, with_accelerations
+from whippletree.formulations.coordinates import JOINT, Coordinates
+from whippletree.formulations.marks import mark
 from whippletree.formulations.solution import Solution, by_closure, stacked
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.spatial.sparse import factor_symmetric, minimum_degree
@@ -24,12 +25,13 @@ from whippletree.spatial.sparse import factor_symmetric, minimum_degree
 __all__ = ["solve"]
 
 
-def solve(walk: Unrolled, closing: Closing, weights: Sequence[float]) -> Solution:
+def solve(walk: Unrolled, closing: Closing, weights: Sequence[float], coordinates: Coordinates = JOINT) -> Solution:
     """Return accelerations and multipliers."""
-    system = composite.equations(walk)
-    held = closing.hold(with_accelerations(walk, system.given_accelerations()))
-    rows = [{j: x for j, x in row.items() if j not in system.given} for row in jacobian_rows(walk, held)]
+    system = coordinates.equations(walk)
+    held, rows = coordinates.closures(with_accelerations(walk, system.given_accelerations()), closing)
+    rows = [{j: x for j, x in row.items() if j not in system.given} for row in rows]
     gamma = stacked(held, "second")
+    mark("closures", [rows, gamma])
     matrix, right = dict(system.mass), dict(system.right)
     for row, bias, weight in zip(rows, gamma, weights, strict=True):
         for i, x in row.items():

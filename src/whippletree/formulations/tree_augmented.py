@@ -23,6 +23,7 @@ import casadi as ca
 
 from whippletree.formulations import articulated
 from whippletree.formulations.closing import Closing, Held, with_accelerations
+from whippletree.formulations.marks import mark
 from whippletree.formulations.solution import Solution, by_closure, stacked
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.spatial import factor, solve_factored
@@ -38,10 +39,13 @@ def solve(walk: Unrolled, closing: Closing) -> Solution:
     """Return accelerations and multipliers."""
     free = articulated.sweep(walk)
     a_free = walk.gather(free.outcome, "acceleration")
+    mark("free accelerations", a_free)
     held = closing.hold(with_accelerations(walk, a_free))
+    mark("closures", held)
     effects, _ = absorb(walk, free, held)
     A = schur_complement(effects, held)
     e = stacked(held, "second")
+    mark("Schur complement", A)
     factors = factor_symmetric(A, minimum_degree(A, range(len(e))))
     solution = factors.solve({i: -value for i, value in enumerate(e)})
     multipliers = by_closure([solution[i] for i in range(len(e))], held)

@@ -37,6 +37,11 @@ _WITHOUT_FREEDOMS = frozenset(
     {"pose", "center_of_mass", "energy", "reactions", "self_stresses", "state_rates", "powers"}
 )
 
+_DAMPED = frozenset(
+    {"joint_multipliers", "velocity_transformation", "velocity_transformation/reference_point/multipliers"}
+)
+"""Formulations with multipliers in joint coordinates, to which Baumgarte's terms can be added."""
+
 _FRAMED = frozenset({"pose", "velocity", "acceleration", "jacobian"})
 
 
@@ -53,7 +58,7 @@ class Engine:
         self._kernels: dict[Request, Kernel] = {}
         self._checked = False
 
-    def request(self, name: str, formulation: str, frame: Any, wrenches: Sequence[Any]) -> Request:
+    def request(self, name: str, formulation: str, frame: Any, wrenches: Sequence[Any], **choice: Any) -> Request:
         """Return what is asked for, every name in it checked."""
         if not isinstance(name, str) or name not in FUNCTIONS:
             raise StateError(f"there is no function {suggestion(name, FUNCTIONS)}")
@@ -63,7 +68,7 @@ class Engine:
             raise StateError("wrenches= must list the bodies or frames at which wrenches act")
         about = self.place_name(frame) if name in _FRAMED else ""
         places = tuple(sorted({self.place_name(w) for w in wrenches}))
-        return self.resolved(Request(name, formulation_name(formulation), about, places))
+        return self.resolved(Request(name, formulation_name(formulation, **choice), about, places))
 
     def resolved(self, request: Request) -> Request:
         """Return a request with its formulation decided."""
@@ -118,7 +123,7 @@ class Engine:
         """Return Baumgarte's two numbers, checked."""
         if baumgarte is None:
             return (0.0, 0.0)
-        if formulation != "joint_multipliers":
+        if formulation not in _DAMPED:
             raise StateError('baumgarte= belongs to formulation="joint_multipliers"')
         try:
             alpha, beta = (float(x) for x in baumgarte)

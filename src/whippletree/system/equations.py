@@ -7,8 +7,9 @@ wrenches). From a request follow the signature, without any tracing, and the tra
 from __future__ import annotations
 
 import functools
+import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,13 @@ import numpy as np
 
 from whippletree.elements.forces import Situation
 from whippletree.errors import StateError
-from whippletree.formulations import articulated, composite, kinematics
+from whippletree.formulations import (
+    articulated,
+    composite,
+    fully_recursive,
+    kinematics,
+    velocity_transformation,
+)
 from whippletree.formulations.closing import Closing, with_accelerations
 from whippletree.formulations.grips import Fastenings, fastenings
 from whippletree.formulations.loading import Acting, Loaded, holds, loaded, unloaded
@@ -31,7 +38,7 @@ from whippletree.system import loop_equations, newton_equations
 from whippletree.system.loop_equations import LoopPlan
 from whippletree.topology import Plan
 
-__all__ = ["FORMULATIONS", "FUNCTIONS", "Equations", "Request", "formulation_name"]
+__all__ = ["FORMULATIONS", "FUNCTIONS", "OPTIONS", "Equations", "Request", "formulation_name", "variants"]
 
 LOOP_FORMULATIONS = (
     "tree_augmented",
@@ -41,14 +48,16 @@ LOOP_FORMULATIONS = (
     "coordinate_reduction",
     "penalty",
     "absolute",
+    "fully_recursive",
+    "velocity_transformation",
 )
 """Formulations of mechanisms with loops."""
 
 FORMULATIONS: dict[str, tuple[str, ...]] = {
-    "forward_dynamics": ("articulated", "composite"),
-    "derivatives": ("articulated", "composite"),
-    "driving_forces": ("articulated", "composite"),
-    "reactions": ("articulated", "composite"),
+    "forward_dynamics": ("articulated", "composite", "fully_recursive", "velocity_transformation"),
+    "derivatives": ("articulated", "composite", "fully_recursive", "velocity_transformation"),
+    "driving_forces": ("articulated", "composite", "fully_recursive", "velocity_transformation"),
+    "reactions": ("articulated", "composite", "fully_recursive", "velocity_transformation"),
     "inverse_dynamics": ("composite",),
     "bias_force": ("composite",),
     "mass_matrix": ("composite",),
@@ -59,6 +68,9 @@ FORMULATIONS: dict[str, tuple[str, ...]] = {
 
 ROLL_FROM = 48
 """From this many nodes on, functions are loops over the nodes rather than one straight line."""
+
+MOST_PRODUCTS = 20_000
+"""How many products of blocks a velocity transformation may take: a chain of some 48 joints."""
 
 _SOLVED = frozenset({"forward_dynamics", "driving_forces", "reactions", "closure_efforts", "derivatives"})
 _OF_LOOPS = frozenset({"motion_basis", "self_stresses", "closure_efforts", "project"})
@@ -90,14 +102,39 @@ class Request:
     baumgarte: tuple[float, float] = (0.0, 0.0)
 
 
-def formulation_name(formulation: Any) -> str:
-    """Return the name of a formulation, if it can be one.
+OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
+    "fully_recursive": {"reference": ("origin", "centroid", "joint")},
+    "velocity_transformation": {
+        "coordinates": ("reference_point",),
+        "closed_by": ("multipliers", "penalty", "independent"),
+    },
+}
+"""What can be chosen within a formulation, by keyword; the first of each is the default."""
+
+
+def formulation_name(formulation: Any, **choice: Any) -> str:
+    """Return the name of a formulation, if it can be one, with what is chosen within it.
 
     >>> formulation_name("auto")
     'auto'
+    >>> formulation_name("fully_recursive", reference="joint")
+    'fully_recursive/joint'
     """
     if not isinstance(formulation, str):
         raise StateError(f"formulation= must be the name of one, not {formulation!r}")
+    for word, value in choice.items():
+        owner = next((name for name, words in OPTIONS.items() if word in words), None)
+        if owner is None:
+            known = ", ".join(f"{w}=" for words in OPTIONS.values() for w in words)
+            raise StateError(f"there is no option {word}=; formulations take {known}")
+        if formulation.partition("/")[0] != owner:
+            raise StateError(f'{word}= belongs to formulation="{owner}"')
+        if value not in OPTIONS[owner][word]:
+            known = ", ".join(f'"{name}"' for name in OPTIONS[owner][word])
+            raise StateError(f"{word}= must be one of {known}, not {value!r}")
+    if choice:
+        words = OPTIONS[formulation.partition("/")[0]]
+        return "/".join([formulation, *(str(choice.get(word, values[0])) for word, values in words.items())])
     return formulation
 
 
@@ -128,11 +165,23 @@ class Equations:
             return replace(request, formulation="kinematics")
         if request.formulation == "auto":
             return replace(request, formulation=auto() if choices is LOOP_FORMULATIONS else choices[0])
-        if request.formulation not in choices:
+        if request.formulation.partition("/")[0] not in choices:
             known = ", ".join(f'"{name}"' for name in ("auto", *choices))
             what = f"{request.function} of a mechanism with loops" if self.closed else request.function
             raise StateError(f'formulation "{request.formulation}" cannot give {what}; choose one of {known}')
-        return request
+        formulation = _with_options(request.formulation)
+        if formulation.startswith("velocity_transformation"):
+            self._check_size()
+        return replace(request, formulation=formulation)
+
+    def _check_size(self) -> None:
+        """Refuse a velocity transformation that would take minutes to write out."""
+        products = velocity_transformation.work([bone.parent for bone in self.skeleton().bones])
+        if products > MOST_PRODUCTS:
+            raise StateError(
+                f'formulation "velocity_transformation" would take {products} products of blocks for the chains '
+                f'of this mechanism; use "composite" or "articulated"'
+            )
 
     def fastenings(self, *, weld: bool = True) -> Fastenings:
         """Return what the closures hold on to."""
@@ -274,11 +323,18 @@ class Equations:
             return False
         if request.function in _OF_ELEMENTS or (request.function in _LOADED and self.description.forces):
             return False
-        if request.function in _ONLY_UNROLLED or (request.formulation == "composite" and request.function in _SOLVED):
+        if request.function in _ONLY_UNROLLED or (request.function in _SOLVED and not self._rolling(request)):
             return False
         if self.large and request.frame and self.skeleton().where[request.frame][0] < 0:
             return False  # on the ground: there is nothing to walk
         return self.large
+
+    @staticmethod
+    def _rolling(request: Request) -> bool:
+        """Tell whether a formulation has a rolled form for what is asked."""
+        if request.formulation.startswith("fully_recursive"):
+            return request.function == "forward_dynamics"
+        return request.formulation == "articulated"
 
     @property
     def large(self) -> bool:
@@ -382,6 +438,30 @@ class Equations:
         return index, ca.SX(ca.DM(np.array(placement.rotation))), column(placement.point)
 
 
+def variants(formulations: Sequence[str]) -> tuple[str, ...]:
+    """Return names of formulations with everything that can be chosen within them.
+
+    >>> variants(["composite", "fully_recursive"])
+    ('composite', 'fully_recursive/origin', 'fully_recursive/centroid', 'fully_recursive/joint')
+    """
+    return tuple(
+        "/".join([name, *chosen])
+        for name in formulations
+        for chosen in itertools.product(*OPTIONS.get(name, {}).values())
+    )
+
+
+def _with_options(formulation: str) -> str:
+    """Return a formulation's name with what is chosen within it, the defaults if nothing is."""
+    name, *chosen = formulation.split("/")
+    words = OPTIONS.get(name, {})
+    if len(chosen) not in (0, len(words)) or any(
+        value not in values for value, values in zip(chosen, words.values(), strict=False)
+    ):
+        raise StateError(f'there is no formulation "{formulation}"')
+    return "/".join([name, *(chosen or [values[0] for values in words.values()])])
+
+
 def _labels(names: list[str]) -> list[str]:
     """Return names that CasADi and C take, all different.
 
@@ -425,8 +505,13 @@ Trace = Callable[[Any, Request, dict[str, ca.SX]], Any]
 
 
 def _forward_dynamics(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
-    if request.formulation == "composite":
+    name, _, option = request.formulation.partition("/")
+    if name == "composite":
         return composite.forward_dynamics(eq.loaded(eq.prescribed_only(x)).walk)
+    if name == "fully_recursive":
+        return fully_recursive.forward_dynamics(eq.loaded(x).walk, option)
+    if name == "velocity_transformation":
+        return velocity_transformation.forward_dynamics(eq.loaded(eq.prescribed_only(x)).walk)
     return articulated.forward_dynamics(eq.loaded(x).walk)
 
 

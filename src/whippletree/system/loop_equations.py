@@ -17,11 +17,13 @@ from whippletree.formulations import (
     closed,
     constraint_embedding,
     coordinate_reduction,
+    fully_recursive,
     independent_coordinates,
     joint_multipliers,
     penalty,
     projection,
     tree_augmented,
+    velocity_transformation,
 )
 from whippletree.formulations.closing import Closing
 from whippletree.formulations.independent_coordinates import Choice
@@ -83,7 +85,7 @@ class LoopPlan:
         parts: list[Any] = [self.keep, self.choice, self.length, self.q.round(3).tolist()]
         if formulation == "absolute":
             parts.append(self.absolute_pivots())
-        if formulation == "penalty":
+        if formulation.endswith("penalty"):
             parts.append(self.penalty_weights())
         if formulation == "coordinate_reduction":
             parts.append(sorted(self.reduction().items()))
@@ -214,12 +216,13 @@ def _answer(eq: Equations, request: Request, x: Symbols) -> closed.Answer:
 
 def _closing(eq: Equations, request: Request, x: Symbols, *, weld: bool = True) -> Closing:
     """Return the closures; a penalty needs no choice of rows."""
-    return eq.closing(x, weld=weld, kept=request.formulation != "penalty")
+    return eq.closing(x, weld=weld, kept=not request.formulation.endswith("penalty"))
 
 
 def _solver(eq: Equations, request: Request) -> closed.Solve:
     """Return a formulation with what numbers decided for it."""
-    plan, name = eq.loop_plan, request.formulation
+    plan = eq.loop_plan
+    name, _, option = request.formulation.partition("/")
 
     def solve(walk: Unrolled, closing: Closing) -> Solution:
         if name == "tree_augmented":
@@ -234,6 +237,14 @@ def _solver(eq: Equations, request: Request) -> closed.Solve:
             return coordinate_reduction.solve(walk, closing, plan.reduction())
         if name == "penalty":
             return penalty.solve(walk, closing, plan.penalty_weights())
+        if name == "fully_recursive":
+            return fully_recursive.solve(walk, closing, option)
+        if option == "reference_point/multipliers":
+            return joint_multipliers.solve(walk, closing, request.baumgarte, velocity_transformation.REFERENCE_POINT)
+        if option == "reference_point/penalty":
+            return penalty.solve(walk, closing, plan.penalty_weights(), velocity_transformation.REFERENCE_POINT)
+        if option == "reference_point/independent":
+            return independent_coordinates.solve(walk, closing, plan.choice, velocity_transformation.REFERENCE_POINT)
         return absolute.solve(walk, closing, plan.absolute_pivots())
 
     return solve

@@ -222,18 +222,22 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         check: bool = True,
         out: Any = None,
         threads: int | None = None,
+        **choice: Any,
     ) -> Array:
         """Return the accelerations (nv) under joint efforts `tau`, wrenches at frames, and the described forces.
 
         At prescribed hinges the acceleration is taken from `a`. `wrenches` maps frames or bodies to [moment; force]
         at their origin, in ground axes. `z` are the auxiliary states, `z0` unless given. With loops, a state that does
         not satisfy the closures is refused unless `check=False`; `baumgarte=(alpha, beta)` adds
-        2 alpha phi' + beta^2 phi to what the closures are driven by (formulation "joint_multipliers").
+        2 alpha phi' + beta^2 phi to what the closures are driven by (formulation "joint_multipliers"). Some
+        formulations leave a choice, such as `reference="joint"` of "fully_recursive".
 
         >>> s = _pendulum()
         >>> s.forward_dynamics([0.0], [0.0]).round(6)
         array([14.715])
         """
+        if choice:
+            formulation = formulation_name(formulation, **choice)
         plain = a is None and wrenches is None and parameters is None and formulation is AUTO and baumgarte is None
         if plain and check and z is None and not self._timed:
             call = self._ready.get("forward_dynamics") or self._engine.at_hand("forward_dynamics")
@@ -262,6 +266,7 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         check: bool = True,
         out: Any = None,
         threads: int | None = None,
+        **choice: Any,
     ) -> Array:
         """Return the efforts (nv): `tau` at free joints, and what prescribed hinges need for their acceleration `a`.
 
@@ -269,6 +274,8 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         >>> s.driving_forces([0.0], [0.0], [0.5])  # nothing is prescribed here
         array([0.5])
         """
+        if choice:
+            formulation = formulation_name(formulation, **choice)
         plain = a is None and wrenches is None and parameters is None and formulation is AUTO and baumgarte is None
         if plain and check and z is None and not self._timed:
             call = self._ready.get("driving_forces") or self._engine.at_hand("driving_forces")
@@ -297,6 +304,7 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         check: bool = True,
         frame: Any = GROUND,
         threads: int | None = None,
+        **choice: Any,
     ) -> Reactions:
         """Return the wrench that every joint transmits to its described child, by joint name.
 
@@ -307,6 +315,8 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         >>> s.reactions([0.0], [0.0])["hinge"].force.round(3)  # a falling rod weighs a quarter
         array([0.   , 0.   , 4.905])
         """
+        if choice:
+            formulation = formulation_name(formulation, **choice)
         if self._dense_composite(formulation):
             wrenches_out = self._dense("reactions", (q, v, tau), a, t, z, wrenches, parameters, None, threads)
         else:
@@ -551,7 +561,7 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
     # ------------------------------------------------------------------ what a function is made of
 
     def function(
-        self, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = ()
+        self, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = (), **choice: Any
     ) -> ca.Function:
         """Return any function of the system as a CasADi Function.
 
@@ -559,22 +569,24 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         >>> s.function("mass_matrix").name_in()
         ['q']
         """
-        return self._engine.equations.trace(self._engine.request(name, formulation, frame, wrenches))
+        return self._engine.equations.trace(self._engine.request(name, formulation, frame, wrenches, **choice))
 
-    def c_source(self, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = ()) -> str:
+    def c_source(
+        self, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = (), **choice: Any
+    ) -> str:
         """Return any function of the system as C source.
 
         >>> s = _pendulum()
         >>> "mass_matrix" in s.c_source("mass_matrix")
         True
         """
-        function = self.function(name, frame=frame, formulation=formulation, wrenches=wrenches)
+        function = self.function(name, frame=frame, formulation=formulation, wrenches=wrenches, **choice)
         generator = ca.CodeGenerator(f"{function.name()}.c", {"with_header": False})
         generator.add(function)
         return str(generator.dump())
 
     def operations(
-        self, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = ()
+        self, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = (), **choice: Any
     ) -> OperationCount:
         """Return the scalar operations of one evaluation, after folding and merging, before fusing.
 
@@ -582,19 +594,21 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         >>> s.operations("forward_dynamics").trigonometric
         1
         """
-        request = self._engine.request(name, formulation, frame, wrenches)
+        request = self._engine.request(name, formulation, frame, wrenches, **choice)
         if self._engine.equations.rolls(request):
             return RolledLoops(self._engine.equations.roll(request)).count()
         return read_tape(self._engine.equations.trace(request)).count()
 
-    def kernel(self, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = ()) -> Kernel:
+    def kernel(
+        self, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = (), **choice: Any
+    ) -> Kernel:
         """Return any function of the system as a kernel that can be called by address.
 
         >>> s = _pendulum()
         >>> s.kernel("forward_dynamics").input_names
         ['q', 'v', 'tau']
         """
-        return self._engine.kernel(self._engine.request(name, formulation, frame, wrenches))
+        return self._engine.kernel(self._engine.request(name, formulation, frame, wrenches, **choice))
 
     # ------------------------------------------------------------------ inside
 
