@@ -157,26 +157,27 @@ def carried(walk: Unrolled, seen: Any, joints: Any, held: Sequence[Held]) -> tup
         for pull in one.pulls:
             _add(arriving[pull.node], c, pull.F)
         for hinge in one.hinges:
-            e = ca.SX.zeros(walk.nodes[hinge.node].v.shape[0], one.n_rows)
-            e[hinge.component, :] = hinge.e.T
-            _add(efforts[hinge.node], c, e)
+            unit = ca.SX.zeros(walk.nodes[hinge.node].v.shape[0], one.n_rows)
+            unit[hinge.component, :] = hinge.e.T
+            _add(efforts[hinge.node], c, unit)
     for k in reversed(range(len(walk.nodes))):
         node, body, joint = walk.nodes[k], seen.at(k), joints.at(k)
         given = node.prescribed or body.B2.shape[1] == 0
         D = body.D + body.B2 @ node.acceleration if node.prescribed else body.D
         factors = None if given else factor(joint.M22)
         for c in sorted({*arriving[k], *efforts[k]}):
-            Phi, e = arriving[k].get(c), efforts[k].pop(c, None)
+            Phi, e = arriving[k].get(c), efforts[k].get(c)
             if Phi is not None:
                 gamma[c] = gamma[c] + Phi.T @ D
             passed = None if Phi is None else body.shift().force(Phi)
             if factors is not None:
-                Phi2 = e if Phi is None else body.B2.T @ Phi if e is None else e + body.B2.T @ Phi
+                none = ca.SX(body.B2.shape[1], held[c].n_rows)
+                Phi2 = (none if e is None else e) + (none if Phi is None else body.B2.T @ Phi)
                 efforts[k][c] = Phi2
                 gamma[c] = gamma[c] + Phi2.T @ solve_factored(factors, joint.Q2)
                 passed = -(joint.G @ Phi2) if passed is None else passed - joint.G @ Phi2
             elif e is not None:
-                gamma[c] = gamma[c] + e.T @ node.acceleration
+                gamma[c] = gamma[c] + efforts[k].pop(c).T @ node.acceleration
             if passed is not None and walk.parents[k] >= 0:
                 _add(arriving[walk.parents[k]], c, passed)
     return efforts, [value[i] for one, value in zip(held, gamma, strict=True) for i in range(one.n_rows)]
