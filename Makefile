@@ -17,8 +17,8 @@ $(STAMP)-%: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
 	touch $@
 
-demo: $(STAMP)-core  ## a seven-joint arm, from description to machine code
-	$(BIN)/whippletree demo
+demo: $(STAMP)-plot  ## a quarter car over a bump, from a model file: certificate, quarter_car.csv, quarter_car.png
+	$(BIN)/whippletree run examples/quarter_car.yaml --csv quarter_car.csv --plot quarter_car.png
 
 test: $(STAMP)-test  ## the tests, under ten minutes on two cores
 	$(BIN)/python -m pytest -n 2 -m "not deep"

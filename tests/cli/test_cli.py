@@ -129,7 +129,7 @@ def test_an_error_is_one_line_and_exit_code_2(
 
 @pytest.mark.usefixtures("cache")
 def test_demo_tells_what_it_computes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo"]) == 0
+    assert main(["demo", "arm"]) == 0
     out = capsys.readouterr().out
     system = describe_arm().build()
     for name in system.joint_names:

@@ -51,11 +51,12 @@ def _parser() -> argparse.ArgumentParser:
     words = parser.add_subparsers(title="commands", metavar="command")
     for command in (check, run, plot, convert):
         command.add(words)
-    for word, show, what in (
-        ("info", info, "versions, processor and the cache of compiled code"),
-        ("demo", demo, "a seven-joint arm, from its description to machine code"),
-    ):
-        words.add_parser(word, help=what, description=f"Show {what}.").set_defaults(run=_plain(show))
+    what = "versions, processor and the cache of compiled code"
+    words.add_parser("info", help=what, description=f"Show {what}.").set_defaults(run=_plain(info))
+    what = "a seven-joint arm, from its description to machine code"
+    shown = words.add_parser("demo", help=what, description=f"Show {what}.")
+    shown.add_argument("subject", nargs="?", choices=["arm"], default="arm", help="what to show (default: arm)")
+    shown.set_defaults(run=_plain(demo))
     cache = words.add_parser("cache", help="the cache of compiled code", description="The cache of compiled code.")
     actions = cache.add_subparsers(title="actions", metavar="action", required=True)
     what = "remove all compiled code; it is made again when needed"

@@ -1,4 +1,4 @@
-"""`whippletree demo`: a seven-joint arm, from its description to machine code.
+"""`whippletree demo arm`: a seven-joint arm, from its description to machine code.
 
 Every number is computed on the spot.
 """

@@ -237,10 +237,10 @@ def joints(context: Context, node: Node, what: str) -> list[str]:
 
 
 def outputs(context: Context, node: Node, what: str) -> list[str]:
-    """Read names of what is to be shown: a joint, body, frame or state, alone or before a dot; or a word for all."""
+    """Read names of what is to be shown: an element, alone or before a dot; or a word for all."""
     found = words(context, node, what)
     d = context.mechanism.describe()
-    named = [x.name for group in (d.joints, d.bodies, d.frames, d.states) for x in group]
+    named = [x.name for group in (d.joints, d.bodies, d.frames, d.states, d.forces, d.closures) for x in group]
     known = [*named, *ABOUT_ALL]
     for k, name in enumerate(found):
         if name not in known and not any(name.startswith(f"{one}.") for one in named):
