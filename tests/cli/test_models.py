@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -128,6 +130,25 @@ def test_run_writes_what_is_asked_for(model: Path, tmp_path: Path, capsys: pytes
     assert header.startswith("time [s],hinge.angle [rad],tip.position x [m]")
     run = Trajectory.load(places["-o"], wt.read(model).build())
     assert run.t.tolist() == pytest.approx([0, 0.1, 0.2, 0.3, 0.4, 0.5])
+
+
+def test_run_writes_the_rest_if_one_file_cannot_be(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(image: object, *_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("whippletree.results.tables._all_of", full)
+    old, table = tmp_path / "run.nc", tmp_path / "run.csv"
+    old.write_bytes(b"what was there")
+    assert main(["run", str(model), "-o", str(old), "--csv", str(table), "--duration", "0.1"]) == 2
+    out, err = capsys.readouterr()
+    assert old.read_bytes() == b"what was there"
+    assert len(table.read_text().splitlines()) > 2
+    assert "Certificate: ok" in out
+    assert "No space left" in err
+    assert err.count("\n") == 1
+    assert sorted(p.name for p in tmp_path.iterdir() if p.suffix != ".yaml") == ["run.csv", "run.nc"]
 
 
 def test_run_takes_settings_from_the_command_line(

@@ -246,6 +246,10 @@ def test_an_inconsistent_start_is_refused() -> None:
     q[0] += 0.1
     with pytest.raises(wt.StateError, match="open"):
         s.simulate(1.0, q=q)
+    v = s.consistent_velocities(s.q0, {"A0": 1.0})
+    v[1] += 0.1
+    with pytest.raises(wt.StateError, match='the loop of "'):
+        s.simulate(1.0, v=v)
 
 
 def test_a_blow_up_keeps_what_was_computed() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from whippletree.cli.said import in_one_line, in_the_name_of
-from whippletree.errors import FileError, SimulationError
+from whippletree.errors import FileError, SimulationError, WhippletreeError
 from whippletree.model.io import Model, read_file
 
 __all__ = ["add", "run"]
@@ -56,10 +57,10 @@ def run(chosen: argparse.Namespace) -> int:
         print(f"whippletree: {in_one_line(error)}", file=sys.stderr)
         if trajectory is None:
             return 1
-    _write(trajectory, model, chosen)
+    failed = _write(trajectory, model, chosen)
     print(trajectory)
     print(trajectory.certificate)
-    return 0 if trajectory.certificate.ok else 1
+    return 2 if failed else 0 if trajectory.certificate.ok else 1
 
 
 def _check_places(chosen: argparse.Namespace) -> None:
@@ -69,10 +70,19 @@ def _check_places(chosen: argparse.Namespace) -> None:
             raise FileError(f"{given}: there is no folder {Path(given).expanduser().absolute().parent}")
 
 
-def _write(trajectory: Any, model: Model, chosen: argparse.Namespace) -> None:
-    if chosen.output is not None:
-        trajectory.save(chosen.output)
-    if chosen.csv is not None:
-        trajectory.to_csv(chosen.csv, [*model.outputs] or None)
-    if chosen.plot is not None:
-        trajectory.plot(*model.outputs, path=chosen.plot)
+def _write(trajectory: Any, model: Model, chosen: argparse.Namespace) -> bool:
+    """Write what was asked for, each whether or not the others succeed; tell whether one failed."""
+    writing: list[tuple[Any, Callable[[], Any]]] = [
+        (chosen.output, lambda: trajectory.save(chosen.output)),
+        (chosen.csv, lambda: trajectory.to_csv(chosen.csv, [*model.outputs] or None)),
+        (chosen.plot, lambda: trajectory.plot(*model.outputs, path=chosen.plot)),
+    ]
+    failed = False
+    for place, write in writing:
+        try:
+            if place is not None:
+                write()
+        except WhippletreeError as error:
+            print(f"whippletree: {in_one_line(error)}", file=sys.stderr)
+            failed = True
+    return failed
