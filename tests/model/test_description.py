@@ -139,3 +139,22 @@ def test_numbers_are_floats_or_expressions():
 def test_it_is_frozen():
     with pytest.raises(AttributeError):
         mechanism().describe().name = "x"
+
+
+@pytest.mark.parametrize("name", ["[a, b]", "[", "[]", "[1]"])
+def test_names_in_brackets_are_names(name: str) -> None:
+    def swing(of: str) -> wt.Mechanism:
+        m = wt.Mechanism("m")
+        length = m.parameter(of, 0.5)
+        m.revolute(of, m.ground, m.body(of, mass=2.0, com=(length, 0, 0)), axis="y")
+        lag = m.state(of, 1.0, rate=lambda z: m.coordinate(of) - z)
+        m.actuator(of, of, effort=lag - length * m.rate(of) + m.position(of)[0])
+        return m
+
+    strange, plain = swing(name).build(), swing("plain").build()
+    q, v, z = [0.3], [0.2], [0.7]
+    assert strange.forward_dynamics(q, v, z=z) == plain.forward_dynamics(q, v, z=z)
+    again = pickle.loads(pickle.dumps(strange))
+    assert again.forward_dynamics(q, v, z=z, parameters={name: 0.8}) == plain.forward_dynamics(
+        q, v, z=z, parameters={"plain": 0.8}
+    )

@@ -248,7 +248,7 @@ def test_an_inconsistent_start_is_refused() -> None:
         s.simulate(1.0, q=q)
     v = s.consistent_velocities(s.q0, {"A0": 1.0})
     v[1] += 0.1
-    with pytest.raises(wt.StateError, match='the loop of "'):
+    with pytest.raises(wt.StateError, match='velocities do not satisfy "C0"'):
         s.simulate(1.0, v=v)
 
 

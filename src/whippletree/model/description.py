@@ -17,7 +17,7 @@ from whippletree.errors import ModelError
 from whippletree.model import canonical
 from whippletree.model.names import suggestion
 from whippletree.spatial.placement import Placement
-from whippletree.spatial.scalars import Scalar, Vector3
+from whippletree.spatial.scalars import Scalar, Vector3, symbol
 
 __all__ = [
     "GROUND",
@@ -351,7 +351,7 @@ def _restored(
     outline: canonical.Outline, values: tuple[float, ...], packed: bytes, expressions: str | None
 ) -> Description:
     """Build a description again from its pickled form, with new symbols for its parameters."""
-    parameters = tuple(Parameter(name, value, ca.SX.sym(name)) for name, value in zip(outline[5], values, strict=True))
+    parameters = tuple(Parameter(name, value, symbol(name)) for name, value in zip(outline[5], values, strict=True))
     numbers = canonical.unpacked(packed, expressions, [parameter.symbol for parameter in parameters])
     return _assembled(outline, parameters, numbers)
 

@@ -9,7 +9,7 @@ import casadi as ca
 
 from whippletree.errors import ModelError
 from whippletree.model.description import Parameter
-from whippletree.spatial.scalars import Scalar, expressions
+from whippletree.spatial.scalars import Scalar, expressions, symbol
 
 __all__ = ["Parameters"]
 
@@ -34,10 +34,10 @@ class Parameters:
 
     def add(self, name: str, value: float) -> ca.SX:
         """Declare a parameter and return its symbol."""
-        symbol = ca.SX.sym(name)
-        self._by_name[name] = Parameter(name, value, symbol)
-        self._symbols.add(hash(symbol))
-        return symbol
+        own = symbol(name)
+        self._by_name[name] = Parameter(name, value, own)
+        self._symbols.add(hash(own))
+        return own
 
     def all(self) -> tuple[Parameter, ...]:
         """Return the parameters in order."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from whippletree.elements.closures import Side
+from whippletree.spatial.scalars import symbol
 
 __all__ = ["Coordinate", "Symbols"]
 
@@ -42,7 +43,7 @@ class Symbols:
         key = joint, index
         if key not in self._coordinates:
             name = f"{joint}[{index}]" if index else joint
-            self._coordinates[key] = Coordinate(ca.SX.sym(name), ca.SX.sym(f"rate of {name}"))
+            self._coordinates[key] = Coordinate(symbol(name), symbol(f"rate of {name}"))
         return self._coordinates[key]
 
     def place(self, name: str) -> Side:
@@ -59,7 +60,7 @@ class Symbols:
     def state(self, name: str) -> ca.SX:
         """Return the symbol of an auxiliary state."""
         if name not in self._states:
-            self._states[name] = ca.SX.sym(name)
+            self._states[name] = symbol(name)
         return self._states[name]
 
     def coordinates_among(self, found: Iterable[int]) -> list[tuple[str, int]]:

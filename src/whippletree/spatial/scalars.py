@@ -32,6 +32,7 @@ __all__ = [
     "same_key",
     "scalar",
     "shown",
+    "symbol",
     "vector",
 ]
 
@@ -55,6 +56,15 @@ def shown(value: object) -> str:
         return " ".join(_SHORT.repr(value).split())
     except Exception:  # a message must come out whatever the object does
         return f"an object of type {type(value).__name__}"
+
+
+def symbol(name: str, *shape: int) -> ca.SX:
+    """Return a new symbol of any name: CasADi takes one that begins with a bracket for a list of names.
+
+    >>> symbol("[a, b]").shape, symbol("x", 3).shape
+    ((1, 1), (3, 1))
+    """
+    return ca.SX.sym(f" {name}" if name.startswith("[") else name, *shape)
 
 
 def scalar(value: object, what: str) -> Scalar:

@@ -475,9 +475,6 @@ MISTAKES: list[tuple[str, int, int, str]] = [
     (BASE + "definitions: {d: coordinate('C')}\n", LINES + 1, 18, 'there is no joint "C"'),
     (BASE + "definitions: {d: t}\ngravity: [0, 0, d]\n", LINES + 2, 17, "changes with time or position"),
     (BASE + "gravity: [0, 0]\n", LINES + 1, 10, "gravity must be 3 numbers"),
-    ("name: m\nparameters: {'[a,b]': 1}\n", 2, 14, "taken for a list"),
-    (BASE + "  '[': {free: [a, b]}\n", LINES + 1, 3, "taken for a list"),
-    (BASE + "states: {'[]': {}}\n", LINES + 1, 10, "taken for a list"),
     # bodies
     ("name: m\nbodies:\n  b: {mass: -1}\n", 3, 13, 'body "b": mass must not be negative'),
     ("name: m\nbodies:\n  b: {mass: heavy}\n", 3, 13, 'mass: there is no name "heavy"'),

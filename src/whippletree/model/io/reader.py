@@ -31,7 +31,7 @@ from whippletree.model.io.forms import (
 )
 from whippletree.model.io.model import Model
 from whippletree.model.io.nodes import MAX_CHARACTERS, Leaf, ListNode, MapNode, Mark, Node, Source, read_tree, words_for
-from whippletree.model.io.scopes import Names, UnfitError, check_symbol
+from whippletree.model.io.scopes import Names, UnfitError
 from whippletree.model.io.values import Context, Reader
 from whippletree.model.mechanism import Mechanism
 from whippletree.model.names import quoted, suggestion
@@ -207,7 +207,6 @@ class _Reading:
         """Make the call that each element of a section stands for."""
         for name, node in self._section(key):
             with self._element(key, name, node):
-                check_symbol(name, None)
                 head = form_of(node, forms)
                 form = forms[head]
                 call = getattr(self._mechanism, form.call or head)
@@ -226,7 +225,6 @@ class _Reading:
         found = []
         for name, node in self._section("states"):
             with self._element("states", name, node):
-                check_symbol(name, None)
                 values.known_keys(node, ("value", "rate"), "")
                 value = node.items.get("value")
                 given = () if value is None else (values.fixed_number(self._context, value, "value"),)

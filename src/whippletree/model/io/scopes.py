@@ -26,7 +26,7 @@ from whippletree.model.mechanism import Mechanism
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.scalars import Scalar
 
-__all__ = ["RESERVED", "LawScope", "Names", "NumberScope", "UnfitError", "check_symbol", "located", "plain"]
+__all__ = ["RESERVED", "LawScope", "Names", "NumberScope", "UnfitError", "located", "plain"]
 
 TIME = "t"
 LENGTHS = ("elongation", "elongation_rate")
@@ -90,7 +90,6 @@ class Names:
         if not isinstance(node, Leaf) or node.value is None or isinstance(node.value, bool):
             wanted = "must be a number or an expression"
             raise UnfitError(node.mark, f"{kind} {quoted(name)}: this {wanted}, but is {words_for(node)}")
-        check_symbol(name, mark, f"{kind} {quoted(name)}: ")
         if name in self._entries:
             raise UnfitError(mark, f"{kind} {quoted(name)}: the name is taken by a parameter: choose another")
         if kind == "definition" and (not name.isidentifier() or name in RESERVED):
@@ -282,15 +281,6 @@ class located:  # noqa: N801 - reads as a statement: with located(leaf, "mass")
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, GrammarError):
             raise UnfitError(self._leaf.mark_at(error.at), f"{self._what}: {error}") from None
-
-
-def check_symbol(name: str, mark: Mark | None, prefix: str = "") -> None:
-    """Refuse a name that CasADi would take for a list of names, such as [a, b].
-
-    >>> check_symbol("left hinge", None)
-    """
-    if name.startswith("[") and ca.SX.sym(name).shape != (1, 1):
-        raise UnfitError(mark, f"{prefix}such a name cannot begin with a bracket: it would be taken for a list")
 
 
 def plain(leaf: Leaf, what: str) -> float:
