@@ -143,8 +143,8 @@ def test_it_is_frozen():
 
 @pytest.mark.parametrize("name", ["[a, b]", "[", "[]", "[1]"])
 def test_names_in_brackets_are_names(name: str) -> None:
-    def swing(of: str) -> wt.Mechanism:
-        m = wt.Mechanism("m")
+    def swing(of: str) -> Mechanism:
+        m = Mechanism("m")
         length = m.parameter(of, 0.5)
         m.revolute(of, m.ground, m.body(of, mass=2.0, com=(length, 0, 0)), axis="y")
         lag = m.state(of, 1.0, rate=lambda z: m.coordinate(of) - z)
