@@ -12,6 +12,8 @@ import pytest
 import whippletree as wt
 from results.runs import changed, four_bar, pendulum, tumbling
 from whippletree.results import Certificate
+from whippletree.results.measure import measured
+from whippletree.results.replay import Replay
 
 GOOD = Certificate(
     closure_residual=1e-13,
@@ -192,3 +194,42 @@ def test_it_goes_through_json_and_back() -> None:
 def test_fields_that_cannot_be_are_refused(values, words: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(wt.StateError, match=words):
         Certificate.from_dict(values)
+
+
+def moved_mechanism(kind: str) -> wt.Mechanism:
+    """A four-bar, as it is, with a drive, or with a velocity that is given; the length of its crank is a parameter."""
+    m = wt.Mechanism(kind)
+    crank = m.body("crank", wt.rod(length=1.0, mass=1.0, axis="x"))
+    coupler = m.body("coupler", wt.rod(length=2.0, mass=2.0, axis="x"))
+    m.revolute("A", m.ground, crank, axis="y")
+    m.revolute("B", crank, coupler, at=(m.parameter("length", 1.0), 0, 0), axis="y")
+    m.distance("rocker", m.ground, coupler, at=(2, 0, 0), at_child=(2, 0, 0), length=1.5)
+    m.spherical("C", coupler, m.body("ball", wt.sphere(radius=0.1, mass=1.0)), at=(2, 0, 0))
+    m.fixed("weld", "ball", m.body("cap", mass=0.1), at=(0, 0, 0.1))
+    m.revolute("loop", coupler, "cap", at=(2, 0, 0.1), axis="y")
+    if kind == "driven":
+        m.drive("motor", "A", position=1.0 + m.time**2)
+    if kind == "spun":
+        m.closure("motor", m.rate("A") - 2.0 * m.time)
+    return m
+
+
+@pytest.mark.parametrize("kind", ["free", "driven", "spun"])
+def test_residuals_are_those_of_each_state(kind: str) -> None:
+    s = moved_mechanism(kind).build(guess={"A": 1.0})
+    rng = np.random.default_rng(0)
+    n = 7
+    q = s.normalize(s.q0 + 0.02 * rng.normal(size=(n, s.nq)))
+    v, t = rng.normal(size=(n, s.nv)), rng.uniform(0, 2, n)
+    found = measured(Replay(s, t, q, v, np.zeros((n, 0)), parameters=np.array([1.1])))
+    scale = np.array([1.0 if '": turn about ' in row else s.characteristic_length for row in s.closure_rows])
+    gaps, rates = [], []
+    for one, speed, now in zip(q, v, t, strict=True):
+        options = {"t": now, "parameters": {"length": 1.1}}
+        gaps.append(s.closure_residual(one, **options) / scale)
+        drift = np.zeros(len(scale))
+        if kind != "free":  # what the motor's row has of its own, which is the last
+            drift[-1] = -2 * now
+        rates.append((s.closure_jacobian(one, **options) @ speed + drift) / scale)
+    assert found["closure_residual"] == pytest.approx(np.abs(gaps).max(), rel=1e-12)
+    assert found["velocity_residual"] == pytest.approx(np.abs(rates).max(), rel=1e-12)

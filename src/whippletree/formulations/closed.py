@@ -23,6 +23,7 @@ from whippletree.formulations.closing import (
     pushed,
     with_accelerations,
 )
+from whippletree.formulations.grips import CutJoint
 from whippletree.formulations.independent_coordinates import Choice, partition
 from whippletree.formulations.solution import Solution, by_closure
 from whippletree.formulations.sweeps import Unrolled
@@ -32,6 +33,7 @@ __all__ = [
     "Solve",
     "accelerations",
     "closure_gap",
+    "cut_opening",
     "cut_reactions",
     "driving_forces",
     "full_rows",
@@ -221,17 +223,24 @@ def closure_gap(walk: Unrolled, closing: Closing, length: float) -> tuple[ca.SX,
         turned = parent.R @ shift.rotation() - child.R
         missed = (parent.p + parent.R @ shift.position() - child.p) / length
         gap = gap + ca.sumsqr(turned[:, 0:2]) + ca.sumsqr(missed)
-        rows = relative_motion((parent, child))
-        V = sum(
-            (D @ stack(s.side.w, s.side.u) for D, s in zip(rows.D, stations, strict=True)),
-            -(cut.joint.joint_map(x) @ closing.v[cut.v, :]) if cut.joint.nv else ca.SX.zeros(6),
-        )
+        V = cut_opening(walk, closing, cut)
         slip = slip + ca.sumsqr(V[0:3]) + ca.sumsqr(V[3:6] / length)
     for fastening, held in zip(closing.fastenings.all, closing.hold(walk), strict=True):
         if fastening.cut is None and fastening.driven is None:
             gap = gap + ca.sumsqr(held.phi / length)
             slip = slip + ca.sumsqr(held.rate / length)
     return gap, slip
+
+
+def cut_opening(walk: Unrolled, closing: Closing, cut: CutJoint) -> ca.SX:
+    """Return the motion of a cut joint's child side in its parent side (6), less what its own velocities give."""
+    stations = closing.stations(walk, cut)
+    rows = relative_motion(tuple(s.side for s in stations))
+    x = cut.joint.configuration(closing.q[cut.q, :])
+    total = -(cut.joint.joint_map(x) @ closing.v[cut.v, :]) if cut.joint.nv else ca.SX.zeros(6)
+    for D, station in zip(rows.D, stations, strict=True):
+        total = total + D @ stack(station.side.w, station.side.u)
+    return ca.SX(total)
 
 
 def full_rows(walk: Unrolled, closing: Closing) -> tuple[list[dict[int, ca.SX]], ca.SX]:

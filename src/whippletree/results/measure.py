@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from whippletree.errors import AssemblyError
-from whippletree.kernels.kernel import Array
 from whippletree.results.interpolate import quaternions
-from whippletree.results.replay import Replay
+from whippletree.results.replay import CHUNK, Replay
 
 __all__ = ["measured"]
 
@@ -53,24 +49,11 @@ def _off_the_sphere(run: Replay) -> float:
 
 def _closures(run: Replay) -> tuple[float, float]:
     """Return the largest gap and the largest rate of opening, in radians and characteristic lengths."""
-    system = run.system
-    rows = system.closure_rows
-    if not rows:
+    if not run.system.closure_rows:
         return 0.0, 0.0
-    scale = np.array([1.0 if '": turn about ' in row else system.characteristic_length for row in rows])
     gap = slip = 0.0
-    for q, v, t in zip(run.q, run.v, run.t, strict=True):
-        options: dict[str, Any] = {"t": float(t), "parameters": run.parameters}
-        gap = max(gap, float(np.abs(system.closure_residual(q, **options) / scale).max()))
-        slip = max(slip, float(np.abs(_opening(run, q, v, options) / scale).max()))
+    for start in range(0, len(run.t), CHUNK):
+        some = run.picked(slice(start, start + CHUNK))
+        opened = run.system._openings(some.q, some.v, some.t, run.parameters)
+        gap, slip = (max(worst, float(np.abs(part).max())) for worst, part in zip((gap, slip), opened, strict=True))
     return gap, slip
-
-
-def _opening(run: Replay, q: Array, v: Array, options: dict[str, Any]) -> Array:
-    """Return the rate of the closures: that of the part of `v` that they do not allow."""
-    description = run.system.description
-    allowed = np.zeros_like(v)
-    if description.closures_timed or not all(use.closure.holonomic for use in description.closures):
-        with contextlib.suppress(AssemblyError):
-            allowed = run.system.consistent_velocities(q, v, **options)
-    return np.asarray(run.system.closure_jacobian(q, **options) @ (v - allowed))

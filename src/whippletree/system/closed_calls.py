@@ -190,6 +190,15 @@ class ClosedCalls:
         where = loops.conditions(self._time(t), self._given_parameters(parameters))
         return np.asarray(loops.numbers.residual(q, *where) * loops.numbers.row_scale)
 
+    def _openings(self, q: Array, v: Array, t: Array, parameters: Any) -> tuple[Array, Array]:
+        """Return how far the closures are from closed in many states (n, m), and how fast they open.
+
+        In radians and characteristic lengths.
+        """
+        loops = self._engine.loops
+        _, values = loops.conditions(0.0, self._given_parameters(parameters))
+        return loops.numbers.openings(q, v, t, values)
+
     def closure_jacobian(self, q: Any, *, t: float = 0.0, parameters: Any = None) -> Array:
         """Return the closures' rows on the velocities of all joints; see `closure_rows`.
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from whippletree.elements.closures import pose_error
 from whippletree.formulations import absolute, closed, composite
-from whippletree.formulations.closing import jacobian_rows, with_accelerations
+from whippletree.formulations.closing import Closing, Held, jacobian_rows, with_accelerations
 from whippletree.formulations.solution import by_closure
+from whippletree.formulations.sweeps import Unrolled
 from whippletree.kernels.kernel import Array
 from whippletree.system.equations import Equations
 from whippletree.system.loop_equations import joint_order
@@ -93,6 +94,12 @@ class ClosureNumbers:
         """Return how far each row of the full set is from closed, scaled."""
         return np.asarray(self._residual(q, t, parameters).full().ravel() / self.row_scale)
 
+    def openings(self, q: Array, v: Array, t: Array, parameters: Array) -> tuple[Array, Array]:
+        """Return how far each full row is from closed in many states (n, m), and how fast it opens, scaled."""
+        inputs = (q.T, v.T, t[None, :], np.tile(parameters[:, None], len(t)))
+        gaps, rates = (part.full().T / self.row_scale for part in self._openings(*inputs))
+        return gaps, rates
+
     def full_rows(self, q: Array, t: float, parameters: Array) -> tuple[Array, Array]:
         """Return the full set of rows on the velocities of all joints, scaled, and their drift."""
         G, drift = self._rows(q, t, parameters)
@@ -147,16 +154,29 @@ class ClosureNumbers:
     @functools.cached_property
     def _residual(self) -> ca.Function:
         x = self._symbols
-        walk = self.equations.walk({"q": x["q"]})
-        closing = self._closing({"q": x["q"], "t": x["t"]})
+        gaps = self._gaps(self.equations.walk({"q": x["q"]}), self._closing({"q": x["q"], "t": x["t"]}))
+        return self.function("residual", [x["q"], x["t"]], [gaps])
+
+    @functools.cached_property
+    def _openings(self) -> ca.Function:
+        x = {name: self._symbols[name] for name in ("q", "v", "t")}
+        walk, closing = self.equations.walk(x), self._closing(x)
+        rates = [closed.cut_opening(walk, closing, cut) for cut in closing.fastenings.cuts]
+        rates += [held.rate for held in self._described(walk, closing)]
+        return self.function("openings", [*x.values()], [self._gaps(walk, closing), ca.SX(ca.vertcat(*rates))])
+
+    def _gaps(self, walk: Unrolled, closing: Closing) -> ca.SX:
+        """Return the residual of the full set of rows."""
         parts = []
         for cut in closing.fastenings.cuts:
             sides = tuple(s.side for s in closing.stations(walk, cut))
-            parts.append(pose_error(cut.joint, cut.joint.configuration(x["q"][cut.q]), sides))
-        for f, held in zip(closing.fastenings.all, closing.hold(walk), strict=True):
-            if f.cut is None and f.driven is None:
-                parts.append(held.phi)
-        return self.function("residual", [x["q"], x["t"]], [ca.SX(ca.vertcat(*parts))])
+            parts.append(pose_error(cut.joint, cut.joint.configuration(closing.q[cut.q, :]), sides))
+        return ca.SX(ca.vertcat(*parts, *(held.phi for held in self._described(walk, closing))))
+
+    def _described(self, walk: Unrolled, closing: Closing) -> list[Held]:
+        """Return the closures that are neither cut joints nor drives of such."""
+        pairs = zip(closing.fastenings.all, closing.hold(walk), strict=True)
+        return [held for f, held in pairs if f.cut is None and f.driven is None]
 
     @functools.cached_property
     def _rows(self) -> ca.Function:
