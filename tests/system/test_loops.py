@@ -110,6 +110,14 @@ def test_inconsistent_states_are_refused_by_name() -> None:
     with pytest.raises(wt.StateError, match=r"in state 2: .*open"):
         s.forward_dynamics(np.array([q, q, bad]), v)
     assert np.isfinite(s.forward_dynamics(bad, v, check=False)).all()
+    # checked and unchecked calls do not get into each other's way, whichever comes first and for one state or many
+    one = s.forward_dynamics(bad, v, check=False)
+    assert (s.forward_dynamics(np.array([bad, bad]), v, check=False) == one).all()
+    with pytest.raises(wt.StateError, match="open"):
+        s.forward_dynamics(bad, v)
+    with pytest.raises(wt.StateError, match="open"):
+        s.driving_forces(bad, v)
+    assert np.isfinite(s.driving_forces(bad, v, check=False)).all()
     with pytest.raises(wt.StateError, match=r'accelerations do not satisfy "C"'):
         s.inverse_dynamics(q, v, np.ones(4), actuators=["A"])
 

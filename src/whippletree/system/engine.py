@@ -192,11 +192,12 @@ class Engine:
         return dict.fromkeys(names)
 
     def at_hand(self, name: str) -> Call:
-        """Return the call without options; this is on the path of every microsecond."""
+        """Return the call without options, or "unchecked"; this is on the path of every microsecond."""
         call = self.ready.get(name)
         if call is None:
+            function = name.removesuffix(", unchecked")
             checked = self.equations.closed and name in _DYNAMIC
-            call = self.ready[name] = self.call(Request(name, check=checked))
+            call = self.ready[name] = self.call(Request(function, check=checked))
         return call
 
     def call(self, request: Request) -> Call:

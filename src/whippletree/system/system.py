@@ -239,8 +239,9 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         if choice:
             formulation = formulation_name(formulation, **choice)
         plain = a is None and wrenches is None and parameters is None and formulation is AUTO and baumgarte is None
-        if plain and check and z is None and not self._timed:
-            call = self._ready.get("forward_dynamics") or self._engine.at_hand("forward_dynamics")
+        if plain and z is None and not self._timed:
+            name = "forward_dynamics" if check else "forward_dynamics, unchecked"
+            call = self._ready.get(name) or self._engine.at_hand(name)
             result = call.empty() if out is None else out
             if call.entry(result, q, v, tau) == 0:
                 return result
@@ -277,8 +278,9 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         if choice:
             formulation = formulation_name(formulation, **choice)
         plain = a is None and wrenches is None and parameters is None and formulation is AUTO and baumgarte is None
-        if plain and check and z is None and not self._timed:
-            call = self._ready.get("driving_forces") or self._engine.at_hand("driving_forces")
+        if plain and z is None and not self._timed:
+            name = "driving_forces" if check else "driving_forces, unchecked"
+            call = self._ready.get(name) or self._engine.at_hand(name)
             result = call.empty() if out is None else out
             if call.entry(result, q, v, tau) == 0:
                 return result
