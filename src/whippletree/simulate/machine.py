@@ -46,6 +46,7 @@ class Machine:
         self.arrays["rates"] = np.zeros(rates.output_sizes[0])
         self.arrays["projected"] = np.zeros(2 * nv + 2)
         self.keep: list[Any] = []
+        self.newton: Any = None  # what implicit methods need, wired when one comes
         wires = np.zeros((3, 6), dtype=np.int64)
         self.quaternions = np.array([w.start for w in system._states.quaternions], dtype=np.int64)
         if self.quaternions.size:

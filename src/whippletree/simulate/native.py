@@ -42,6 +42,7 @@ class Status:
     OPEN = 4  # the loops could not be closed again
     TOO_SMALL = 5  # the step became too small for the tolerance
     NOT_FINITE = 6  # a number is not finite
+    STUCK = 20  # Newton's method does not converge
 
 
 _DONE, _PAUSED, _UNTRUSTED, _POOR, _OPEN, _TOO_SMALL, _NOT_FINITE = range(7)

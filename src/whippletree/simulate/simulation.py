@@ -15,6 +15,7 @@ import numpy as np
 
 from whippletree.errors import AssemblyError, DynamicsError, SimulationError, StateError
 from whippletree.kernels.kernel import Array
+from whippletree.simulate.alpha import IMPLICIT, Alpha, implicit_method
 from whippletree.simulate.machine import Machine
 from whippletree.simulate.pace import Pace
 from whippletree.simulate.tableaus import METHODS, Tableau
@@ -24,7 +25,7 @@ from whippletree.system.calls import as_array
 __all__ = ["METHOD_NAMES", "Simulation", "State", "positive"]
 
 EULER = "semi_implicit_euler"
-METHOD_NAMES = (*METHODS, EULER)
+METHOD_NAMES = (*METHODS, EULER, *IMPLICIT)
 """The methods by name."""
 
 _PASSAGES = 64
@@ -78,18 +79,21 @@ class Simulation:
         step: float | None = None,
         tolerance: float = 1e-8,
         adaptive: bool | None = None,
+        spectral_radius: float | None = None,
         formulation: str = "auto",
         parameters: Any = None,
     ) -> None:
         self.system = system
         self.formulation = formulation
-        self.method = _method(method)
+        self.method = _method(method, spectral_radius)
         self.name = method
+        self.spectral_radius = spectral_radius
         self.tolerance = _tolerance(tolerance)
-        able = self.method is not None and self.method.adaptive
+        implicit = isinstance(self.method, Alpha)
+        able = implicit or (isinstance(self.method, Tableau) and self.method.adaptive)
         if adaptive and not able:
             raise StateError(f'method "{method}" does not estimate its error: it cannot choose its steps')
-        self.adaptive = able if adaptive is None else bool(adaptive)
+        self.adaptive = able and not implicit if adaptive is None else bool(adaptive)
         if step is None and not self.adaptive:
             raise StateError(f'method "{method}" takes steps of a fixed size: give step= in seconds')
         first = 1e-3 if step is None else positive(step, "step")
@@ -103,6 +107,7 @@ class Simulation:
         self.replans: list[float] = []
         self.singular: list[float] = []
         self._machine: Machine | None = None
+        self._past = np.zeros(0)  # what an implicit method keeps from step to step
         self._q = self._start_configuration(q)
         self._course_y[nv : 2 * nv] = self._start_velocities(v)
         self._course_y[2 * nv : 2 * nv + system.z0.size] = _start(system, z)
@@ -136,6 +141,7 @@ class Simulation:
         self._course_y[2 * nv : 2 * nv + nz] = state.z
         self._course_y[-2:] = state.work_in, state.work_dissipated
         self._options[3] = 0
+        self._past = np.zeros(0)
 
     @property
     def row_size(self) -> int:
@@ -173,13 +179,13 @@ class Simulation:
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {k: v for k, v in self.__dict__.items() if k not in ("_machine", "method")}
-        for name in ("_course_y", "_times", "_counts", "_options", "_q", "tau"):
+        for name in ("_course_y", "_times", "_counts", "_options", "_past", "_q", "tau"):
             kept[name] = kept[name].copy()
         return {**kept, "replans": list(self.replans), "singular": list(self.singular)}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__.update(kept)
-        self.method = _method(self.name)
+        self.method = _method(self.name, self.spectral_radius)
         self._machine = None
 
     # ------------------------------------------------------------------ moving on
@@ -194,7 +200,10 @@ class Simulation:
         0.25
         """
         if tau is not None:
-            self.tau[:] = self.system._efforts(tau)
+            given = np.array(self.system._efforts(tau))
+            if not np.array_equal(given, self.tau):
+                self._past = np.zeros(0)
+            self.tau[:] = given
         length = float(self._times[1]) if duration is None else positive(duration, "duration")
         self.run(np.array([self._times[0] + length]))
 
@@ -211,7 +220,7 @@ class Simulation:
         empty = np.zeros(0)
         method = (
             Method(np.zeros((0, 0)), empty, empty, empty, empty, np.zeros((0, 0)), 1)
-            if tableau is None
+            if not isinstance(tableau, Tableau)
             else Method(
                 tableau.A,
                 tableau.b,
@@ -239,7 +248,10 @@ class Simulation:
             passed = np.zeros(_PASSAGES)
             self._counts[4] = 0
             course = Course(self._course_y, self._times, self._counts, self._scale, self._options, passed)
-            status = advance(buffers, method, course, self.tolerance, smallest, until, rows, pace.begin())
+            if isinstance(tableau, Alpha):
+                status = self._advance_implicitly(tableau, machine, buffers, course, smallest, until, rows, pace.begin())
+            else:
+                status = advance(buffers, method, course, self.tolerance, smallest, until, rows, pace.begin())
             pace.end()
             self._q[:] = buffers.q
             self.singular += passed[: self._counts[4]].tolist()
@@ -253,6 +265,23 @@ class Simulation:
                 except SimulationError as error:
                     error.rows = rows[: self._counts[0]]
                     raise
+
+    def _advance_implicitly(
+        self, method: Alpha, machine: Machine, buffers: Any, course: Any, smallest: float, until: Array, rows: Array, n: int
+    ) -> int:
+        """Let an implicit method take so many steps."""
+        from whippletree.simulate import implicit
+
+        if machine.newton is None:
+            machine.newton = implicit.newton(machine)
+        if self._past.size != implicit.past_size(machine):
+            self._past = np.zeros(implicit.past_size(machine))
+        tolerance = self.tolerance if self.adaptive else 0.0
+        return int(
+            implicit.advance(
+                buffers, machine.newton, method.numbers(), course, self._past, tolerance, smallest, until, rows, n
+            )
+        )
 
     @property
     def _scale(self) -> Array:
@@ -273,6 +302,8 @@ class Simulation:
             self._across(t)
         elif status == kinds.OPEN:
             raise SimulationError(self._in_words("the loops could not be closed again after a step", t))
+        elif status == kinds.STUCK:
+            raise SimulationError(self._stuck(t))
         elif status == kinds.TOO_SMALL:
             raise SimulationError(
                 self._in_words(
@@ -294,6 +325,7 @@ class Simulation:
             return
         self.system._engine.use(plan)
         self._machine = None
+        self._past = np.zeros(0)
         self._times[3] = np.inf
         self.replans.append(t)
 
@@ -310,6 +342,17 @@ class Simulation:
             raise SimulationError(self._in_words(str(error), t)) from None
         self._given = np.concatenate([a, np.zeros(self.system.z0.size)])
         self._options[3] = 1
+
+    def _stuck(self, t: float) -> str:
+        """Say where Newton's method does not converge."""
+        from whippletree.simulate.implicit import WORST
+
+        worst = self.system._states.velocity_label(int(self._past[WORST]))
+        remedy = "take another tolerance" if self.adaptive else f"take a smaller step than {self._times[1]:g} s"
+        return (
+            f"at t = {t:.9g} s Newton's method does not converge to the end of the step; it is farthest off in the "
+            f"{worst}; {remedy}, or look for a force there that is not smooth"
+        )
 
     def _in_words(self, what: str, t: float) -> str:
         """Say what went wrong, when, and where it is worst."""
@@ -362,8 +405,12 @@ def _start(system: System, z: Any) -> Array:
     return system.z0 if z is None else as_array(z, system._engine.argument("z", system.z0.size))
 
 
-def _method(name: Any) -> Tableau | None:
-    """Return a tableau, or None for semi-implicit Euler."""
+def _method(name: Any, spectral_radius: Any) -> Tableau | Alpha | None:
+    """Return a tableau, an implicit method, or None for semi-implicit Euler."""
+    if isinstance(name, str) and name in IMPLICIT:
+        return implicit_method(name, spectral_radius)
+    if spectral_radius is not None:
+        raise StateError('spectral_radius= belongs to method "generalized_alpha"')
     if name == EULER:
         return None
     if not isinstance(name, str) or name not in METHODS:

@@ -1,0 +1,507 @@
+"""Time loops of the implicit methods, in machine code (see `alpha` for the methods).
+
+The unknowns of a step are the accelerations a at its end, the closures' multipliers and the rates of the elements'
+states; Newton's method solves the equations of motion (inverse dynamics: no mass matrix is inverted) together with the
+closures on positions, by the kernels `newton_residual` and `newton_matrix` (see `system.newton_equations`). The matrix
+is the exact derivative. It is made at the beginning of a step, and again whenever convergence is slow. Then the
+velocities are put on the closures, with least kinetic energy of the change, so that neither method loses its order.
+
+`past` is what a run keeps from step to step: the rates (accelerations and states' rates) of the last step's end and
+their averages A, those computed from the state a step ago, and the multipliers to begin with. So a run that is cloned
+or resumed goes on with the same bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from whippletree.kernels.kernel import Array
+from whippletree.simulate.machine import Machine
+from whippletree.simulate.moves import call, close, copy, normalize, place
+from whippletree.simulate.native import (
+    _CLOSE_ENOUGH,
+    _DONE,
+    _NOT_FINITE,
+    _OPEN,
+    _PAUSED,
+    _POOR,
+    _TIGHT,
+    _TOO_SMALL,
+    _UNTRUSTED,
+    _evaluate,
+    _first,
+    _near_enough,
+    _note_passage,
+    _UNTRUSTED_SHARE,
+)
+
+__all__ = ["WORST", "Newton", "advance", "newton", "past_size"]
+
+_STUCK = 20
+_CONVERGED = 1e-12  # radians or characteristic lengths, by which Newton's last correction moves the mechanism
+_ROUNDING = 1e-10  # as good as it gets if corrections become no smaller
+_ITERATIONS = 30
+_SLOW = 0.1  # a matrix is made again if a correction is more than this share of the one before
+
+# rows of the equations
+_MOTION, _CUT, _GIVEN, _PLACE, _SPEED, _STATE = range(6)
+
+# places in `past`: how many steps back it reaches, and the size of the last one
+_DEPTH, _LAST, _WORST, _BEGIN = 0, 1, 2, 3
+WORST = _WORST
+"""Where `past` says which freedom is farthest off when Newton's method does not converge."""
+
+
+class Newton(NamedTuple):
+    """What Newton's method works on: two kernels, their arrays, and what each row is."""
+
+    wires: Any  # (2, 6) int64: residual, matrix
+    a: Array
+    lean: Array  # (nv) the displacement at which the matrix is made
+    step: Array
+    multipliers: Array
+    residual: Array
+    matrix: Array
+    kinds: Any  # (n,) int64
+    rows: Any  # (n,) int64: the order of rows in the factors
+    factors: Array  # (n, n)
+
+
+def past_size(machine: Machine) -> int:
+    """Return how many numbers a run keeps from step to step."""
+    system = machine.system
+    rates = system.nv + system.nz
+    return _BEGIN + 3 * rates + _n_multipliers(machine)
+
+
+def _n_multipliers(machine: Machine) -> int:
+    return machine.system._engine.equations.loop_plan.n_rows if machine.closed else 0
+
+
+def newton(machine: Machine) -> Newton:
+    """Wire the kernels of Newton's method."""
+    system, engine = machine.system, machine.system._engine
+    nv, nm, nz = system.nv, _n_multipliers(machine), system.nz
+    n = nv + nm + nz
+    own = {
+        "unknown": np.zeros(nv),
+        "lean": np.zeros(nv),
+        "step": np.zeros(2),
+        "multipliers": np.zeros(nm),
+        "residual": np.zeros(n + nv + nm),
+        "matrix": np.zeros(n * n),
+    }
+    machine.arrays.update(own)
+    renamed = {"q": "here", "a": "unknown", "u": "lean"}
+    wires = np.zeros((2, 6), dtype=np.int64)
+    for k, name in enumerate(("newton_residual", "newton_matrix")):
+        wires[k] = machine._wired(engine.kernel_of(name), renamed, name.removeprefix("newton_"))
+    kinds = _kinds(machine, nm)
+    order = np.zeros(n, dtype=np.int64)
+    return Newton(wires, *own.values(), kinds, order, np.zeros((n, n)))
+
+
+def _kinds(machine: Machine, nm: int) -> Any:
+    """Return what each row is."""
+    system, equations = machine.system, machine.system._engine.equations
+    kinds = np.full(system.nv + nm + system.nz, _STATE, dtype=np.int64)
+    kinds[: system.nv] = np.where(equations.prescribed_mask, _GIVEN, _MOTION)
+    if machine.closed:
+        held = equations.fastenings()
+        for cut in held.cuts:
+            if not cut.use.prescribed:
+                kinds[cut.v] = _CUT
+        at = system.nv
+        for fastening, keep in zip(held.all, equations.loop_plan.keep, strict=True):
+            speed = not fastening.closure.holonomic and fastening.driven is None
+            kinds[at : at + len(keep)] = _SPEED if speed else _PLACE
+            at += len(keep)
+    return kinds
+
+
+@njit(cache=True)
+def _factor(n: Any) -> bool:
+    """Factor the matrix with row pivots, rows scaled to one; tell whether it is regular."""
+    size = n.kinds.size
+    A = n.factors
+    for i in range(size):
+        n.rows[i] = i
+        largest = 0.0
+        for j in range(size):
+            A[i, j] = n.matrix[i * size + j]
+            largest = max(largest, abs(A[i, j]))
+        if not (largest > 0.0 and np.isfinite(largest)):
+            return False
+        n.matrix[i * size] = 1.0 / largest  # the scale: the matrix itself is not needed any more
+    for k in range(size):
+        best, pivot = k, -1.0
+        for i in range(k, size):
+            value = abs(A[n.rows[i], k]) * n.matrix[n.rows[i] * size]
+            if value > pivot:
+                best, pivot = i, value
+        if not pivot > 1e-300:
+            return False
+        n.rows[k], n.rows[best] = n.rows[best], n.rows[k]
+        top = n.rows[k]
+        for i in range(k + 1, size):
+            row = n.rows[i]
+            if A[row, k] != 0.0:
+                gain = A[row, k] / A[top, k]
+                A[row, k] = gain
+                for j in range(k + 1, size):
+                    A[row, j] -= gain * A[top, j]
+    return True
+
+
+@njit(cache=True)
+def _solve(n: Any, right: Any, x: Any) -> None:
+    """Solve with the factors."""
+    size, A = n.kinds.size, n.factors
+    for i in range(size):
+        row = n.rows[i]
+        total = right[row]
+        for j in range(i):
+            total -= A[row, j] * x[j]
+        x[i] = total
+    for i in range(size - 1, -1, -1):
+        row = n.rows[i]
+        total = x[i]
+        for j in range(i + 1, size):
+            total -= A[row, j] * x[j]
+        x[i] = total / A[row, i]
+
+
+@njit(cache=True)
+def _average(method: Any, a1: float, a0: float, A0: float) -> float:
+    """Return A1."""
+    am, af = method[0], method[1]
+    return float(((1.0 - af) * a1 + af * a0 - am * A0) / (1.0 - am))
+
+
+@njit(cache=True)
+def _move(b: Any, n: Any, method: Any, h: float, y: Any, rates: Any, start: Any, mean: Any, new: Any) -> None:
+    """Put the state that the rates at the end of a step lead to into `new` and into the kernels' arrays."""
+    nv, nz = b.v.size, b.z.size
+    bb, g = method[2], method[3]
+    for i in range(nv + nz):
+        A1 = _average(method, rates[i], start[i], mean[i])
+        if i < nv:
+            new[i] = h * y[nv + i] + h * h * ((0.5 - bb) * mean[i] + bb * A1)
+        new[nv + i] = y[nv + i] + h * ((1.0 - g) * mean[i] + g * A1)
+    unused = np.empty(nv)
+    place(b, new, nv, unused)
+    copy(n.a, 0, rates, 0, nv)
+    for i in range(nz):
+        b.z[i] = new[2 * nv + i]
+
+
+@njit(cache=True)
+def _newton(
+    b: Any, n: Any, method: Any, t: float, h: float, y: Any, start: Any, mean: Any, rates: Any, new: Any, course: Any
+) -> int:
+    """Solve a step that begins at b.q; return the number of iterations, or minus one more than the worst row."""
+    nv, nz, nm = b.v.size, b.z.size, n.multipliers.size
+    size = n.kinds.size
+    share = (1.0 - method[1]) / (1.0 - method[0])
+    cu, cv = h * h * method[2] * share, h * method[3] * share
+    right, x = np.empty(size), np.empty(size)
+    before, make = np.inf, True
+    worst = 0
+    b.t[0] = t + h
+    for iteration in range(_ITERATIONS):
+        _move(b, n, method, h, y, rates, start, mean, new)
+        call(n.wires[0])
+        course.counts[3] += 1
+        if make:
+            copy(n.lean, 0, new, 0, nv)
+            n.step[0], n.step[1] = cv, cu
+            call(n.wires[1])
+            if not _factor(n):
+                return -1 - worst
+        for i in range(size):
+            kind = n.kinds[i]
+            value = -n.residual[i]
+            if kind == _CUT or kind == _PLACE:
+                value /= cu
+            elif kind == _SPEED:
+                value /= cv
+            elif kind == _STATE:
+                value = n.residual[i] - rates[i - nm]
+            right[i] = value
+        _solve(n, right, x)
+        size_of = 0.0
+        for i in range(size):
+            if i < nv:
+                moved = h * h * abs(x[i]) / course.scale[i]
+                rates[i] += x[i]
+            elif i < nv + nm:
+                moved = 0.0
+                n.multipliers[i - nv] += x[i]
+            else:
+                moved = h * abs(x[i]) / (1.0 + abs(b.z[i - nv - nm]))
+                rates[i - nm] += x[i]
+            if not np.isfinite(x[i]):
+                return -1 - min(i, nv - 1)
+            if moved > size_of:
+                size_of, worst = moved, min(i, nv - 1)
+        ratio = size_of / before
+        if size_of <= _CONVERGED or (ratio < 0.5 and ratio / (1.0 - ratio) * size_of <= 0.1 * _CONVERGED):
+            _move(b, n, method, h, y, rates, start, mean, new)
+            return iteration + 1
+        if iteration > 3 and ratio > 0.5 and size_of <= _ROUNDING:
+            _move(b, n, method, h, y, rates, start, mean, new)
+            return iteration + 1
+        make = ratio > _SLOW and iteration > 0
+        if size_of > 1e8:
+            break
+        before = size_of
+    return -1 - worst
+
+
+@njit(cache=True)
+def _glide(b: Any, n: Any, t: float, q: Any, v: Any, at: int) -> bool:
+    """Put velocities on the closures at a configuration, with least kinetic energy of the change."""
+    nq, nv, nm = b.q.size, b.v.size, n.multipliers.size
+    size = n.kinds.size
+    right, x = np.zeros(size), np.empty(size)
+    b.t[0] = t
+    copy(b.here, 0, q, 0, nq)
+    copy(b.v, 0, v, at, nv)
+    call(n.wires[0])
+    for i in range(nv):
+        n.lean[i] = 0.0
+    n.step[0], n.step[1] = 0.0, 0.0
+    call(n.wires[1])
+    if not _factor(n):
+        return False
+    apart = size
+    for i in range(nv):
+        if n.kinds[i] == _CUT:
+            right[i] = -n.residual[apart + i]
+    for i in range(nm):
+        right[nv + i] = -n.residual[apart + nv + i]
+    _solve(n, right, x)
+    for i in range(nv):
+        if not np.isfinite(x[i]):
+            return False
+        v[at + i] += x[i]
+    return True
+
+
+@njit(cache=True)
+def _estimate(
+    method: Any, h: float, last: float, y: Any, new: Any, k0: Any, k1: Any, older: Any, scale: Any, tolerance: float
+) -> float:
+    """Return the error of a step as a share of the tolerance, from accelerations at its ends and a step before."""
+    nv = scale.size
+    count = y.size - 2 - nv
+    total = 0.0
+    for i in range(count):
+        a0, a1 = k0[nv + i], k1[nv + i]
+        if i < nv:
+            total += (method[5] * h * h * (a1 - a0) / (tolerance * scale[i])) ** 2
+            size = scale[i] + max(abs(y[nv + i]), abs(new[nv + i]))
+        else:
+            size = 1.0 + max(abs(y[nv + i]), abs(new[nv + i]))
+        bend = (a1 - a0) / h  # with nothing older: too large, to be safe
+        if last > 0.0:
+            bend = 2.0 * h * ((a1 - a0) / h - (a0 - older[i]) / last) / (h + last)
+        total += (method[6] * h * h * bend / (tolerance * size)) ** 2
+    return float(np.sqrt(total / max(count + nv, 1)))
+
+
+@njit(cache=True)
+def _between(b: Any, t: float, h: float, share: float, q: Any, y: Any, new: Any, options: Any, row: Any) -> bool:
+    """Write the state within a step into a row: displacements by a parabola, the rest straight on."""
+    nv, nq = b.v.size, b.q.size
+    here = np.empty(y.size)
+    for i in range(y.size):
+        if i < nv:
+            here[i] = share * h * y[nv + i] + share * share * (new[i] - h * y[nv + i])
+        else:
+            here[i] = y[i] + share * (new[i] - y[i])
+    copy(b.q, 0, q, 0, nq)
+    unused = np.empty(nv)
+    place(b, here, nv, unused)
+    copy(row, 0, b.here, 0, nq)
+    normalize(b, row, 0)
+    copy(row, nq, here, nv, y.size - nv)
+    if options[0] and not (options[4] and _near_enough(b, t + share * h, row)):
+        return bool(close(b, t + share * h, row, 0, row, nq, _TIGHT))
+    return True
+
+
+@njit(cache=True)
+def _step(
+    b: Any, n: Any, method: Any, course: Any, past: Any, t: float, h: float, q: Any, k0: Any, moved: Any, new: Any
+) -> int:
+    """Take one step from q; leave its end in `moved` and `new`, and the rates in `past`'s place for them."""
+    y, options = course.y, course.options
+    nq, nv, nz = b.q.size, b.v.size, b.z.size
+    m = nv + nz
+    start, mean, rates = np.empty(m), np.empty(m), np.empty(m)
+    for i in range(m):
+        if past[_DEPTH] == 0.0 or method[4] > 0.0:
+            start[i], mean[i] = k0[nv + i], k0[nv + i]
+        else:
+            start[i] = past[_BEGIN + i]
+            # the average belongs to a time that is so many steps away: a step of another size, another time
+            mean[i] = start[i] + h / past[_LAST] * (past[_BEGIN + m + i] - start[i])
+    kept = past[_BEGIN + 3 * m :]
+    found = -1
+    for attempt in range(2):
+        for i in range(m):
+            rates[i] = start[i] if attempt == 0 else 0.0
+        copy(n.multipliers, 0, kept, 0, n.multipliers.size)
+        copy(b.q, 0, q, 0, nq)
+        found = _newton(b, n, method, t, h, y, start, mean, rates, new, course)
+        if found > 0:
+            break
+    if found <= 0:
+        past[_WORST] = -1 - found
+        return _STUCK
+    copy(moved, 0, b.here, 0, nq)
+    normalize(b, moved, 0)
+    if options[0]:
+        if not _glide(b, n, t + h, moved, new, nv):
+            return _OPEN
+        if not close(b, t + h, moved, 0, new, nv, _TIGHT if options[4] else _CLOSE_ENOUGH):
+            return _OPEN
+    for i in range(nv, 2 * nv + nz):
+        if not np.isfinite(new[i]):
+            return _NOT_FINITE
+    for i in range(m):
+        past[_BEGIN + m + i] = _average(method, rates[i], start[i], mean[i])
+        past[_BEGIN + i] = rates[i]
+    copy(kept, 0, n.multipliers, 0, n.multipliers.size)
+    return _DONE
+
+
+@njit(cache=True)
+def _finish(b: Any, t: float, q: Any, new: Any, k: Any, options: Any) -> None:
+    """Evaluate the rates at a state that was reached."""
+    copy(b.q, 0, q, 0, b.q.size)
+    copy(b.base, 0, q, 0, b.q.size)
+    here = np.empty(new.size)
+    copy(here, 0, new, 0, new.size)
+    for i in range(b.v.size):
+        here[i] = 0.0
+    _evaluate(b, t, here, k, options, _UNTRUSTED_SHARE)
+
+
+@njit(cache=True)
+def advance(
+    b: Any,
+    n: Any,
+    method: Any,
+    course: Any,
+    past: Any,
+    tolerance: float,
+    smallest: float,
+    until: Any,
+    rows: Any,
+    most: int,
+) -> int:
+    """Go on with a run, as `native.advance` does; a tolerance of zero takes steps of a fixed size."""
+    y, times, counts, options = course.y, course.times, course.counts, course.options
+    nv, nq = b.v.size, b.q.size
+    q, moved = np.empty(nq), np.empty(nq)
+    copy(q, 0, b.q, 0, nq)
+    new, k0, k1 = np.empty(y.size), np.empty(y.size), np.empty(y.size)
+    before = np.empty(past.size)
+    m = nv + b.z.size
+    adaptive = tolerance > 0.0
+    status, taken = _DONE, 0
+    while counts[0] < until.size and until[counts[0]] <= times[0]:
+        copy(rows[counts[0]], 0, q, 0, nq)
+        copy(rows[counts[0]], nq, y, nv, y.size - nv)
+        counts[0] += 1
+    while counts[0] < until.size:
+        if taken >= most:
+            status = _PAUSED
+            break
+        t, h = times[0], times[1]
+        whole = h
+        last = until[until.size - 1]
+        if t + h > last - 1e-6 * h:
+            h = last - t
+        copy(b.q, 0, q, 0, nq)
+        copy(b.base, 0, q, 0, nq)
+        b.least[0] = np.inf
+        options[4] = 0
+        first = _first(b, t, y, k0, options)
+        counts[3] += 1
+        if first == _UNTRUSTED or (first == _POOR and not options[2]):
+            status = first
+            break
+        options[4] = int(first == _POOR)
+        if first == _DONE:
+            options[2] = 0
+        copy(before, 0, past, 0, past.size)
+        error, shrunk = 0.0, 0
+        while True:
+            status = _step(b, n, method, course, past, t, h, q, k0, moved, new)
+            share = 0.25
+            if status == _DONE:
+                _finish(b, t + h, moved, new, k1, options)
+                if not adaptive:
+                    break
+                back = past[_LAST] if past[_DEPTH] > 0.0 else 0.0
+                older = before[_BEGIN + 2 * m : _BEGIN + 3 * m]
+                error = _estimate(method, h, back, y, new, k0, k1, older, course.scale, tolerance)
+                if error <= 1.0:
+                    break
+                share = max(0.2, 0.9 * error ** (-1.0 / 3.0)) if np.isfinite(error) else 0.2
+            elif not adaptive:
+                break
+            worst = past[_WORST]
+            copy(past, 0, before, 0, past.size)
+            past[_WORST] = worst
+            counts[2] += 1
+            shrunk += 1
+            h *= share
+            if h < smallest or shrunk > 60:
+                status = _STUCK if status == _STUCK else _TOO_SMALL
+                break
+        if status != _DONE:
+            copy(past, _BEGIN, before, _BEGIN, past.size - _BEGIN)
+            break
+        for i in range(y.size - 2, y.size):
+            new[i] = y[i] + 0.5 * h * (k0[i] + k1[i])
+        end = t + h
+        while counts[0] < until.size and until[counts[0]] <= end:
+            theta = (until[counts[0]] - t) / h
+            row = rows[counts[0]]
+            if theta >= 1.0 - 1e-12:
+                copy(row, 0, moved, 0, nq)
+                copy(row, nq, new, nv, y.size - nv)
+            elif not _between(b, t, h, theta, q, y, new, options, row):
+                status = _OPEN
+                break
+            counts[0] += 1
+        if status != _DONE:
+            copy(past, _BEGIN, before, _BEGIN, past.size - _BEGIN)
+            break
+        copy(q, 0, moved, 0, nq)
+        copy(y, nv, new, nv, y.size - nv)
+        for i in range(m):
+            past[_BEGIN + 2 * m + i] = k0[nv + i]
+        past[_DEPTH], past[_LAST] = 1.0, h
+        times[0] = end
+        times[1] = whole
+        if adaptive:
+            grow = min(2.0, max(0.2, 0.9 * max(error, 1e-10) ** (-1.0 / 3.0)))
+            size = h * grow if grow < 0.95 or (grow > 1.2 and not shrunk) else h
+            times[1] = max(size, whole) if h < whole and not shrunk else size
+        counts[1] += 1
+        options[3] = 0
+        taken += 1
+        _note_passage(b, course)
+        if counts[4] == course.passed.size:
+            status = _PAUSED
+            break
+    copy(b.q, 0, q, 0, nq)
+    return status
