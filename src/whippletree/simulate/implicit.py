@@ -247,7 +247,7 @@ def _newton(
                 return -1 - min(i, nv - 1)
             if moved > size_of:
                 size_of, worst = moved, min(i, nv - 1)
-        ratio = size_of / before
+        ratio = size_of / before if iteration > 0 else 1.0
         if size_of <= _CONVERGED or (ratio < 0.5 and ratio / (1.0 - ratio) * size_of <= 0.1 * _CONVERGED):
             _move(b, n, method, h, y, rates, start, mean, new)
             return iteration + 1
