@@ -9,6 +9,7 @@ and the coordinates of cut joints from the bodies they join.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -37,9 +38,12 @@ def project(walk: Unrolled, closing: Closing, choice: Choice) -> Projected:
     parts = partition(walk, closing, choice)
     u = ca.densify(ca.SX(walk.nv, 1))
     v = ca.SX(closing.v)
-    for d, value in parts.factors.solve(_negative(stacked(parts.held, "phi"))).items():
+    off, speed = stacked(parts.held, "phi"), stacked(parts.held, "rate")
+    for row, cut, component in _driven(closing):
+        off[row], speed[row] = missed(walk, closing, cut)[component], speed[row] - closing.v[cut.v.start + component]
+    for d, value in parts.factors.solve(_negative(off)).items():
         u[d] = value
-    for d, value in parts.factors.solve(_negative(stacked(parts.held, "rate"))).items():
+    for d, value in parts.factors.solve(_negative(speed)).items():
         v[d] = v[d] + value
     moved, rates = closing.cut_rates(_with_velocities(walk, u)), closing.cut_rates(_with_velocities(walk, v))
     for k, cut in enumerate(closing.fastenings.cuts):
@@ -47,6 +51,16 @@ def project(walk: Unrolled, closing: Closing, choice: Choice) -> Projected:
             u[cut.v] = moved[k].rate + missed(walk, closing, cut)
             v[cut.v] = rates[k].rate
     return Projected(u, v)
+
+
+def _driven(closing: Closing) -> Iterator[tuple[int, CutJoint, int]]:
+    """Return the kept rows that drive prescribed cut joints: the bodies follow the joint's coordinates there."""
+    first = 0
+    for fastening, keep in zip(closing.fastenings.all, closing.keep, strict=True):
+        if fastening.driven is not None:
+            for i, component in enumerate(keep):
+                yield first + i, closing.fastenings.cuts[fastening.driven], component
+        first += len(keep)
 
 
 def _negative(values: list[ca.SX]) -> dict[int, ca.SX]:

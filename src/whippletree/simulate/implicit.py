@@ -31,11 +31,11 @@ from whippletree.simulate.native import (
     _TIGHT,
     _TOO_SMALL,
     _UNTRUSTED,
+    _UNTRUSTED_SHARE,
     _evaluate,
     _first,
     _near_enough,
     _note_passage,
-    _UNTRUSTED_SHARE,
 )
 
 __all__ = ["WORST", "Newton", "advance", "newton", "past_size"]
@@ -44,6 +44,7 @@ _STUCK = 20
 _CONVERGED = 1e-12  # radians or characteristic lengths, by which Newton's last correction moves the mechanism
 _ROUNDING = 1e-10  # as good as it gets if corrections become no smaller
 _ITERATIONS = 30
+_FAST = 0.1  # the displacement by accelerations above which they are not a good first guess
 _SLOW = 0.1  # a matrix is made again if a correction is more than this share of the one before
 
 # rows of the equations
@@ -182,8 +183,8 @@ def _average(method: Any, a1: float, a0: float, A0: float) -> float:
 
 
 @njit(cache=True)
-def _move(b: Any, n: Any, method: Any, h: float, y: Any, rates: Any, start: Any, mean: Any, new: Any) -> None:
-    """Put the state that the rates at the end of a step lead to into `new` and into the kernels' arrays."""
+def _forecast(b: Any, method: Any, h: float, y: Any, rates: Any, start: Any, mean: Any, new: Any) -> None:
+    """Put the displacements, velocities and states that these rates at the end of a step lead to into `new`."""
     nv, nz = b.v.size, b.z.size
     bb, g = method[2], method[3]
     for i in range(nv + nz):
@@ -191,6 +192,21 @@ def _move(b: Any, n: Any, method: Any, h: float, y: Any, rates: Any, start: Any,
         if i < nv:
             new[i] = h * y[nv + i] + h * h * ((0.5 - bb) * mean[i] + bb * A1)
         new[nv + i] = y[nv + i] + h * ((1.0 - g) * mean[i] + g * A1)
+
+
+@njit(cache=True)
+def _move(b: Any, n: Any, cu: float, cv: float, none: Any, new: Any, rates: Any) -> None:
+    """Follow from displacements and states to velocities and rates, and put all into the kernels' arrays.
+
+    `none` is where the step leads if the rates at its end are zero. Displacements are what is solved for: where springs
+    are very stiff, accelerations that are good to rounding would not give them to rounding.
+    """
+    nv, nz = b.v.size, b.z.size
+    for i in range(nv):
+        rates[i] = (new[i] - none[i]) / cu
+        new[nv + i] = none[nv + i] + cv * rates[i]
+    for i in range(nv, nv + nz):
+        rates[i] = (new[nv + i] - none[nv + i]) / cv
     unused = np.empty(nv)
     place(b, new, nv, unused)
     copy(n.a, 0, rates, 0, nv)
@@ -200,9 +216,23 @@ def _move(b: Any, n: Any, method: Any, h: float, y: Any, rates: Any, start: Any,
 
 @njit(cache=True)
 def _newton(
-    b: Any, n: Any, method: Any, t: float, h: float, y: Any, start: Any, mean: Any, rates: Any, new: Any, course: Any
+    b: Any,
+    n: Any,
+    method: Any,
+    t: float,
+    h: float,
+    start: Any,
+    mean: Any,
+    rates: Any,
+    new: Any,
+    course: Any,
+    go_on: bool,
 ) -> int:
-    """Solve a step that begins at b.q; return the number of iterations, or minus one more than the worst row."""
+    """Solve a step that begins at b.q; return the number of iterations, or minus one more than the worst row.
+
+    The first guess is that the accelerations stay as they are, or (`go_on`) the velocities.
+    """
+    y = course.y
     nv, nz, nm = b.v.size, b.z.size, n.multipliers.size
     size = n.kinds.size
     share = (1.0 - method[1]) / (1.0 - method[0])
@@ -211,8 +241,15 @@ def _newton(
     before, make = np.inf, True
     worst = 0
     b.t[0] = t + h
+    none, zero = np.empty(new.size), np.zeros(nv + nz)
+    _forecast(b, method, h, y, zero, start, mean, none)
+    _forecast(b, method, h, y, start, start, mean, new)
+    if go_on:
+        for i in range(nv):
+            new[i] = h * y[nv + i]
+        copy(new, 2 * nv, y, 2 * nv, nz)
     for iteration in range(_ITERATIONS):
-        _move(b, n, method, h, y, rates, start, mean, new)
+        _move(b, n, cu, cv, none, new, rates)
         call(n.wires[0])
         course.counts[3] += 1
         if make:
@@ -235,27 +272,27 @@ def _newton(
         size_of = 0.0
         for i in range(size):
             if i < nv:
-                moved = h * h * abs(x[i]) / course.scale[i]
-                rates[i] += x[i]
+                moved = cu * abs(x[i]) / course.scale[i]
+                new[i] += cu * x[i]
             elif i < nv + nm:
                 moved = 0.0
                 n.multipliers[i - nv] += x[i]
             else:
-                moved = h * abs(x[i]) / (1.0 + abs(b.z[i - nv - nm]))
-                rates[i - nm] += x[i]
+                moved = cv * abs(x[i]) / (1.0 + abs(b.z[i - nv - nm]))
+                new[nv + i - nm] += cv * x[i]
             if not np.isfinite(x[i]):
                 return -1 - min(i, nv - 1)
             if moved > size_of:
                 size_of, worst = moved, min(i, nv - 1)
         ratio = size_of / before if iteration > 0 else 1.0
         if size_of <= _CONVERGED or (ratio < 0.5 and ratio / (1.0 - ratio) * size_of <= 0.1 * _CONVERGED):
-            _move(b, n, method, h, y, rates, start, mean, new)
+            _move(b, n, cu, cv, none, new, rates)
             return iteration + 1
         if iteration > 3 and ratio > 0.5 and size_of <= _ROUNDING:
-            _move(b, n, method, h, y, rates, start, mean, new)
+            _move(b, n, cu, cv, none, new, rates)
             return iteration + 1
         make = ratio > _SLOW and iteration > 0
-        if size_of > 1e8:
+        if size_of > 1e100:
             break
         before = size_of
     return -1 - worst
@@ -351,13 +388,13 @@ def _step(
             # the average belongs to a time that is so many steps away: a step of another size, another time
             mean[i] = start[i] + h / past[_LAST] * (past[_BEGIN + m + i] - start[i])
     kept = past[_BEGIN + 3 * m :]
-    found = -1
+    found, fast = -1, False
+    for i in range(nv):
+        fast = fast or h * h * abs(start[i]) > _FAST * course.scale[i]
     for attempt in range(2):
-        for i in range(m):
-            rates[i] = start[i] if attempt == 0 else 0.0
         copy(n.multipliers, 0, kept, 0, n.multipliers.size)
         copy(b.q, 0, q, 0, nq)
-        found = _newton(b, n, method, t, h, y, start, mean, rates, new, course)
+        found = _newton(b, n, method, t, h, start, mean, rates, new, course, fast == (attempt == 0))
         if found > 0:
             break
     if found <= 0:

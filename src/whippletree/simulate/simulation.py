@@ -249,7 +249,9 @@ class Simulation:
             self._counts[4] = 0
             course = Course(self._course_y, self._times, self._counts, self._scale, self._options, passed)
             if isinstance(tableau, Alpha):
-                status = self._advance_implicitly(tableau, machine, buffers, course, smallest, until, rows, pace.begin())
+                status = self._advance_implicitly(
+                    tableau, machine, buffers, course, smallest, until, rows, pace.begin()
+                )
             else:
                 status = advance(buffers, method, course, self.tolerance, smallest, until, rows, pace.begin())
             pace.end()
@@ -267,7 +269,15 @@ class Simulation:
                     raise
 
     def _advance_implicitly(
-        self, method: Alpha, machine: Machine, buffers: Any, course: Any, smallest: float, until: Array, rows: Array, n: int
+        self,
+        method: Alpha,
+        machine: Machine,
+        buffers: Any,
+        course: Any,
+        smallest: float,
+        until: Array,
+        rows: Array,
+        n: int,
     ) -> int:
         """Let an implicit method take so many steps."""
         from whippletree.simulate import implicit
