@@ -20,6 +20,7 @@ _SETTINGS: dict[str, tuple[type, str]] = {
     "step": (float, "its step, if it has a fixed one"),
     "tolerance": (float, "its tolerance, if it chooses its steps"),
     "every": (float, "the time between outputs"),
+    "spectral_radius": (float, "what the generalised-alpha method leaves of fast oscillations"),
     "formulation": (str, "the formulation of the equations"),
 }
 """What can be said on the command line instead of in the file."""
@@ -38,7 +39,7 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--csv", metavar="FILE.csv", help="write a table as text")
     parser.add_argument("--plot", metavar="FILE.png", help="draw the outputs over time")
     for name, (kind, what) in _SETTINGS.items():
-        parser.add_argument(f"--{name}", type=kind, help=f"{what}, instead of what the file says")
+        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"{what}, instead of what the file says")
     parser.set_defaults(run=run)
 
 

@@ -1,7 +1,7 @@
 """Implicit methods as data: the trapezoidal rule and the generalised-alpha method.
 
-Both are one family. With a the accelerations that satisfy the equations of motion at the end of a step, and A an average
-of them that the method keeps,
+Both are one family. With a the accelerations that satisfy the equations of motion at the end of a step, and A an
+average of them that the method keeps,
 
     (1 - am) A1 + am A0 = (1 - af) a1 + af a0
     u = h v0 + h^2 ((1/2 - b) A0 + b A1),         v1 = v0 + h ((1 - g) A0 + g A1)

@@ -102,7 +102,18 @@ def newton(machine: Machine) -> Newton:
         wires[k] = machine._wired(engine.kernel_of(name), renamed, name.removeprefix("newton_"))
     kinds = _kinds(machine, nm)
     order = np.zeros(n, dtype=np.int64)
-    return Newton(wires, *own.values(), kinds, order, np.zeros((n, n)))
+    return Newton(
+        wires,
+        own["unknown"],
+        own["lean"],
+        own["step"],
+        own["multipliers"],
+        own["residual"],
+        own["matrix"],
+        kinds,
+        order,
+        np.zeros((n, n)),
+    )
 
 
 def _kinds(machine: Machine, nm: int) -> Any:
@@ -261,7 +272,7 @@ def _newton(
         for i in range(size):
             kind = n.kinds[i]
             value = -n.residual[i]
-            if kind == _CUT or kind == _PLACE:
+            if kind in (_CUT, _PLACE):
                 value /= cu
             elif kind == _SPEED:
                 value /= cv
@@ -281,7 +292,7 @@ def _newton(
                 moved = cv * abs(x[i]) / (1.0 + abs(b.z[i - nv - nm]))
                 new[nv + i - nm] += cv * x[i]
             if not np.isfinite(x[i]):
-                return -1 - min(i, nv - 1)
+                return int(-1 - min(i, nv - 1))
             if moved > size_of:
                 size_of, worst = moved, min(i, nv - 1)
         ratio = size_of / before if iteration > 0 else 1.0
@@ -376,7 +387,7 @@ def _step(
     b: Any, n: Any, method: Any, course: Any, past: Any, t: float, h: float, q: Any, k0: Any, moved: Any, new: Any
 ) -> int:
     """Take one step from q; leave its end in `moved` and `new`, and the rates in `past`'s place for them."""
-    y, options = course.y, course.options
+    options = course.options
     nq, nv, nz = b.q.size, b.v.size, b.z.size
     m = nv + nz
     start, mean, rates = np.empty(m), np.empty(m), np.empty(m)

@@ -162,6 +162,8 @@ RUN: dict[str, Reader] = {
     "method": values.word,
     "step": values.positive,
     "tolerance": values.positive,
+    "adaptive": values.flag,
+    "spectral_radius": values.fixed_number,
     "every": values.positive,
     "formulation": values.word,
     "t0": values.fixed_number,
