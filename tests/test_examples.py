@@ -526,3 +526,10 @@ def test_spline_path() -> None:
     # the force on the tip does what the motors' torques do: J^T f = tau
     J = track.system.jacobian(track.q, "tip")[:, [3, 5]]
     assert np.einsum("nij,ni->nj", J, hand) == pytest.approx(motors, abs=1e-7)
+
+
+def test_example_stiff_springs(capsys: pytest.CaptureFixture[str]) -> None:
+    errors = run("stiff_springs")
+    for values in errors.values():
+        assert np.diff(np.log2(values)) == pytest.approx([-2, -2], abs=0.15)
+    assert "rk4, 0.5 ms: at t = " in capsys.readouterr().out

@@ -107,7 +107,8 @@ class Simulation:
         self.replans: list[float] = []
         self.singular: list[float] = []
         self._machine: Machine | None = None
-        self._past = np.zeros(0)  # what an implicit method keeps from step to step
+        self._past = np.zeros(0)  # what an implicit method keeps from step to step, and the efforts it is for
+        self._past_tau = self.tau.copy()
         self._q = self._start_configuration(q)
         self._course_y[nv : 2 * nv] = self._start_velocities(v)
         self._course_y[2 * nv : 2 * nv + system.z0.size] = _start(system, z)
@@ -200,10 +201,7 @@ class Simulation:
         0.25
         """
         if tau is not None:
-            given = np.array(self.system._efforts(tau))
-            if not np.array_equal(given, self.tau):
-                self._past = np.zeros(0)
-            self.tau[:] = given
+            self.tau[:] = self.system._efforts(tau)
         length = float(self._times[1]) if duration is None else positive(duration, "duration")
         self.run(np.array([self._times[0] + length]))
 
@@ -284,8 +282,9 @@ class Simulation:
 
         if machine.newton is None:
             machine.newton = implicit.newton(machine)
-        if self._past.size != implicit.past_size(machine):
+        if self._past.size != implicit.past_size(machine) or not np.array_equal(self._past_tau, self.tau):
             self._past = np.zeros(implicit.past_size(machine))
+            self._past_tau = self.tau.copy()
         tolerance = self.tolerance if self.adaptive else 0.0
         return int(
             implicit.advance(
