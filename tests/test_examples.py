@@ -500,7 +500,7 @@ def test_example_squeezer() -> None:
     np.testing.assert_allclose(a, expected, atol=1e-8 * np.abs(expected).max())
 
 
-def test_controller() -> None:
+def test_example_controller() -> None:
     found = run("controller")
     track, K = found["run"], found["gains"]
     assert track.certificate.ok
@@ -514,7 +514,7 @@ def test_controller() -> None:
     assert track.certificate.work_in == pytest.approx(work, abs=1e-9)
 
 
-def test_spline_path() -> None:
+def test_example_spline_path() -> None:
     found = run("spline_path")
     track, hand, motors = found["run"], found["hand"], found["motors"]
     assert track.certificate.ok
