@@ -11,33 +11,36 @@ the joints lack without the closures' forces,
 
 of which the dependent freedoms' rows are solved with the factors that gave X.
 
-A group may also keep its multipliers as unknowns (`aggregate.Augmented`), so that recursive and non-recursive methods
-serve different branches of one mechanism. `methods` says which, group by group.
+Each group may be solved in a way of its own (`METHODS`), so that recursive and non-recursive methods serve different
+branches of one mechanism: the rest only sees its articulated inertia and bias force. `piece` is one group with the
+branches that hang on it, apart from the rest, so that the ways can be compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
 import casadi as ca
 
 from whippletree.formulations import articulated
 from whippletree.formulations.aggregate import Augmented, Embedded
-from whippletree.formulations.closing import Closing, Held, jacobian_rows, with_accelerations
-from whippletree.formulations.groups import NodeGroup, node_groups
-from whippletree.formulations.independent_coordinates import Choice, eliminate, given_accelerations
+from whippletree.formulations.closing import Closing, Held, jacobian_rows
+from whippletree.formulations.groups import NodeGroup, node_groups, with_branches
+from whippletree.formulations.independent_coordinates import Choice, at_rest, eliminate
 from whippletree.formulations.node import Node
+from whippletree.formulations.offers import Articulated, Hinge, Motion, Offer, Outcome
 from whippletree.formulations.solution import Solution
 from whippletree.formulations.sweeps import Unrolled
-from whippletree.spatial import stack
+from whippletree.spatial import ArticulatedInertia, Shift, mirror, stack
 from whippletree.spatial.sparse import SparseLU
 
-__all__ = ["METHODS", "solve"]
+__all__ = ["METHODS", "piece", "solve"]
 
-METHODS = ("embedded", "composite", "augmented")
-"""How a group can be solved: its closures embedded, by its bodies' maps or composite inertias; or with multipliers."""
+METHODS = ("embedded", "composite", "branches", "augmented")
+"""How a group can be solved: its closures embedded, by its bodies' own maps; by composite inertias, without or with the
+branches that hang on it; or with multipliers."""
 
 Row = dict[int, ca.SX]
 
@@ -56,11 +59,11 @@ def solve(walk: Unrolled, closing: Closing, choice: Choice, methods: Sequence[st
     """Return accelerations and multipliers."""
     groups = node_groups(walk.parents, closing.fastenings, closing.keep)
     chosen = list(methods) or ["embedded"] * len(groups)
-    given = given_accelerations(walk)
-    still = with_accelerations(walk, _column(given, walk.nv))
     grouped = [
-        _augmented(walk, closing, group) if method == "augmented" else _embedded(still, closing, choice, group, method)
-        for group, method in zip(groups, chosen, strict=True)
+        _grouped(
+            walk, closing, choice, with_branches(walk.parents, groups, g) if method == "branches" else group, method
+        )
+        for g, (group, method) in enumerate(zip(groups, chosen, strict=True))
     ]
     tree, at = contracted(walk, grouped)
     result = articulated.sweep(tree)
@@ -73,6 +76,84 @@ def solve(walk: Unrolled, closing: Closing, choice: Choice, methods: Sequence[st
     pivots = [p for one in grouped if one.factors for p in one.factors.pivots]
     pivots += [p for k, g in at.items() if grouped[g].factors is None for p in result.hinge.at(k).kept.pivots]
     return Solution(a, lambda: _multipliers(closing, grouped, at, result), tuple(pivots))
+
+
+def piece(
+    walk: Unrolled, closing: Closing, choice: Choice, groups: Sequence[NodeGroup], g: int, method: str
+) -> list[ca.SX]:
+    """Return what a group and its branches pass on, found by a method, over symbols for what they meet.
+
+    These are articulated inertia and bias force at the base, joint accelerations, and the accelerations of what hangs
+    on the group and has groups of its own.
+    """
+    whole = with_branches(walk.parents, groups, g)
+    grouped = [_grouped(walk, closing, choice, whole if method == "branches" else groups[g], method)]
+    scope = list(whole.nodes)
+    beyond = [k for k, p in enumerate(walk.parents) if p in set(scope) and k not in set(scope)]
+    place = {k: m for m, k in enumerate([*scope, *beyond])}
+    nodes: list[Any] = [walk.nodes[k] for k in scope] + [Beyond.of_symbols() for _ in beyond]
+    parents = [place.get(walk.parents[k], -1) for k in place]
+    slices = [walk.v_slices[k] for k in place]
+    local = grouped[0].group._replace(nodes=tuple(place[k] for k in grouped[0].group.nodes), base=-1)
+    small = Unrolled(cast(Sequence[Node], nodes), parents, slices, walk.nv, walk.gravity)
+    tree, _ = contracted(small, [grouped[0]._replace(group=local)])
+    motion, alpha = Motion.rest(), stack(ca.SX.zeros(3), -walk.gravity)
+    if whole.base >= 0:
+        motion = Motion(ca.SX.sym("rate", 3), ca.SX.sym("axes", 3, 3))
+        alpha = ca.SX.sym("alpha", 6)
+    where = tree.outward(articulated.locate, motion)
+    total, hinge = tree.inward(articulated.absorb_hinge, Articulated.nothing(), where)
+    outcome = tree.outward(articulated.release_hinge, (alpha,), where, hinge)
+    results = [one.acceleration for one in outcome.records]
+    return [*results, total.P.matrix(), total.z] if whole.base >= 0 else results
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """Stands for what hangs on a piece: an articulated inertia and a bias force."""
+
+    P: ArticulatedInertia
+    z: ca.SX
+
+    @staticmethod
+    def of_symbols() -> Beyond:
+        """Return one over new symbols."""
+        J, B, M = (ca.SX.sym(name, 3, 3) for name in "JBM")
+        return Beyond(ArticulatedInertia(mirror(J), B, mirror(M)), ca.SX.sym("z", 6))
+
+    def locate(self, parent: Motion) -> tuple[Motion, Met]:
+        """Keep the motion."""
+        return parent, Met(parent)
+
+    def shift(self, x: Any) -> Shift:
+        """Return no shift."""
+        return Shift(())
+
+    def offset(self, place: Any) -> ca.SX:
+        """Return zero."""
+        return ca.SX.zeros(6)
+
+    def offer(self, children: Any, place: Any) -> Offer:
+        """Return inertia and bias force, and no unknowns."""
+        return Offer(self.P, self.z, ca.SX(6, 0), ca.SX(0, 0), ca.SX(0, 1))
+
+    def spread(self, alpha: ca.SX, y: ca.SX, place: Met, hinge: Hinge) -> tuple[Any, Outcome]:
+        """Return the acceleration, and the motion, that arrive."""
+        return (alpha,), Outcome(ca.vertcat(alpha, place.motion.rate, ca.vec(place.motion.axes)), alpha, alpha)
+
+
+class Met(NamedTuple):
+    """Where a piece ends."""
+
+    motion: Motion
+    x: tuple[()] = ()
+
+
+def _grouped(walk: Unrolled, closing: Closing, choice: Choice, group: NodeGroup, method: str) -> Grouped:
+    """Return a group as a node."""
+    if method == "augmented":
+        return _augmented(walk, closing, group)
+    return _embedded(at_rest(walk), closing, choice, group, method != "embedded")
 
 
 def contracted(walk: Unrolled, grouped: Sequence[Grouped]) -> tuple[Unrolled, dict[int, int]]:
@@ -122,7 +203,7 @@ def _base(walk: Unrolled, group: NodeGroup) -> ca.SX:
     return stack(ca.SX.zeros(3), -walk.gravity) if group.base < 0 else ca.SX.zeros(6)
 
 
-def _embedded(still: Unrolled, closing: Closing, choice: Choice, group: NodeGroup, method: str) -> Grouped:
+def _embedded(still: Unrolled, closing: Closing, choice: Choice, group: NodeGroup, composite: bool) -> Grouped:
     """Return a group with its closures solved for its dependent freedoms (53, 58); `still` has given accelerations."""
     tree, freedoms = _subtree(still, group)
     held = closing.hold(still, group.fastenings)
@@ -145,7 +226,7 @@ def _embedded(still: Unrolled, closing: Closing, choice: Choice, group: NodeGrou
                 block[r, place[independent]] = value
         X.append(block)
         drift.append(ca.SX(ca.vertcat(ca.SX(0, 1), *(g.get(freedoms[i], 0) for i in range(where.start, where.stop)))))
-    embedded = Embedded(tree, _base(still, group), tuple(X), tuple(drift), len(place), method == "composite")
+    embedded = Embedded(tree, _base(still, group), tuple(X), tuple(drift), len(place), composite)
     return Grouped(group, embedded, numbers, freedoms, factors)
 
 
@@ -198,7 +279,3 @@ def _multipliers(
         columns.append(ca.SX(ca.vertcat(ca.SX(0, 1), *(values.get(start + i, 0) for i in range(len(keep))))))
         start += len(keep)
     return columns
-
-
-def _column(values: Mapping[int, ca.SX], nv: int) -> ca.SX:
-    return ca.densify(ca.SX(ca.vertcat(*(values.get(i, 0) for i in range(nv)))))

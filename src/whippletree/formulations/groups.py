@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from whippletree.formulations.grips import Fastening, Fastenings
 
-__all__ = ["NodeGroup", "node_groups"]
+__all__ = ["NodeGroup", "node_groups", "with_branches"]
 
 
 class NodeGroup(NamedTuple):
@@ -47,6 +47,26 @@ def node_groups(parents: Sequence[int], held: Fastenings, keep: Sequence[Sequenc
         base = _meet(parents, {parents[k] for k in nodes})
         found.append(NodeGroup(tuple(sorted(nodes)), base, tuple(sorted(closures))))
     return sorted(found)
+
+
+def with_branches(parents: Sequence[int], groups: Sequence[NodeGroup], g: int) -> NodeGroup:
+    """Return a group with the branches that hang on it, as far as there are no loops in or beyond them.
+
+    >>> with_branches([-1, 0, 1, 1, 3], [NodeGroup((0, 1), -1, (0,)), NodeGroup((4,), 3, (1,))], 0).nodes
+    (0, 1, 2)
+    """
+    led = [False] * len(parents)  # to a node of some group
+    for group in groups:
+        for k in group.nodes:
+            led[k] = True
+    for k in reversed(range(len(parents))):
+        if led[k] and parents[k] >= 0:
+            led[parents[k]] = True
+    nodes = set(groups[g].nodes)
+    for k, p in enumerate(parents):
+        if p in nodes and not led[k]:
+            nodes.add(k)
+    return groups[g]._replace(nodes=tuple(sorted(nodes)))
 
 
 def _touched(parents: Sequence[int], held: Fastenings, fastening: Fastening) -> set[int]:

@@ -26,7 +26,7 @@ from whippletree.formulations.solution import Solution, by_closure, stacked
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.spatial.sparse import SparseLU, factor_lu, factor_symmetric, minimum_degree
 
-__all__ = ["Choice", "Partition", "eliminate", "given_accelerations", "partition", "reduced", "solve"]
+__all__ = ["Choice", "Partition", "at_rest", "eliminate", "given_accelerations", "partition", "reduced", "solve"]
 
 Row = dict[int, ca.SX]
 
@@ -55,8 +55,7 @@ class Partition(NamedTuple):
 def partition(walk: Unrolled, closing: Closing, choice: Choice, coordinates: Coordinates = JOINT) -> Partition:
     """Solve the closures for the dependent freedoms (16, 17)."""
     given = given_accelerations(walk)
-    still = ca.SX(ca.vertcat(*(given.get(i, 0) for i in range(walk.nv))))
-    held, found = coordinates.closures(with_accelerations(walk, ca.densify(still)), closing)
+    held, found = coordinates.closures(at_rest(walk), closing)
     rows = dict(enumerate(found))
     mark("closures", [found, stacked(held, "second")])
     factors, E = eliminate(rows, choice)
@@ -71,6 +70,14 @@ def given_accelerations(walk: Unrolled) -> Row:
         if node.prescribed
         for i in range(where.start, where.stop)
     }
+
+
+def at_rest(walk: Unrolled) -> Unrolled:
+    """Return the walk without accelerations but those given; it is made once for a walk."""
+    if "at rest" not in walk.memory:
+        walk.memory["at rest"] = with_accelerations(walk, _column(given_accelerations(walk), walk.nv))
+    still: Unrolled = walk.memory["at rest"]
+    return still
 
 
 def eliminate(rows: Mapping[int, Row], choice: Choice) -> tuple[SparseLU, dict[int, Row]]:
