@@ -36,6 +36,7 @@ FORMULATIONS = (
     "tree_augmented",
     "joint_multipliers",
     "independent_coordinates",
+    "constraint_embedding",
     "absolute",
     "fully_recursive",
     "velocity_transformation",

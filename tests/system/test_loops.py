@@ -11,7 +11,7 @@ import pytest
 
 import whippletree as wt
 
-EXACT = ("tree_augmented", "joint_multipliers", "independent_coordinates", "absolute")
+EXACT = ("tree_augmented", "joint_multipliers", "independent_coordinates", "constraint_embedding", "absolute")
 
 
 def four_bar(lengths: tuple[float, float, float, float] = (1.0, 2.0, 1.5, 2.0)) -> wt.Mechanism:

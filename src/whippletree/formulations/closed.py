@@ -58,9 +58,8 @@ class Answer(NamedTuple):
         return self.solution.multipliers()
 
 
-def accelerations(walk: Unrolled, closing: Closing, tau: ca.SX, solve: Solve) -> Answer:
+def accelerations(walk: Unrolled, closing: Closing, solution: Solution) -> Answer:
     """Return the accelerations (nv) of all joints, and the solution they come from."""
-    solution = solve(closing.efforts_at_cuts(walk, tau), closing)
     return Answer(closing.cut_accelerations(walk, solution.a), solution)
 
 

@@ -12,6 +12,7 @@ from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError, St
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembled, Conditions
 from whippletree.system.calls import Argument, Call, as_array
+from whippletree.system.choosing import Weighed
 from whippletree.system.engine import Engine
 from whippletree.system.equations import formulation_name
 from whippletree.system.mobility import Mobility
@@ -55,6 +56,26 @@ class ClosedCalls:
         found = self._engine.loops.mobility
         assert found is not None
         return found
+
+    @property
+    def chosen(self) -> Weighed:
+        """The formulation that `auto` uses for the loops, and why: operations of the candidates, groups, in words.
+
+        Candidates are traced when this is first asked for, or needed; the answer is kept in the disk cache.
+
+        >>> from whippletree.system.examples import four_bar
+        >>> chosen = four_bar().chosen
+        >>> chosen.name in chosen.counts, min(chosen.counts.values()) == chosen.counts[chosen.name]
+        (True, True)
+        """
+        return self._engine.loops.chosen if self._closed else Weighed("articulated", {}, {}, (), {})
+
+    def _choice_in_words(self) -> str:
+        """Return what the plan says about the formulation; a model without masses is for kinematics only."""
+        masses = any(
+            not isinstance(m, float) or m for m in (b.properties.mass for b in self._engine.description.bodies)
+        )
+        return str(self.chosen) if masses else "no masses: for kinematics only"
 
     def mobility_at(self, q: Any, *, t: float = 0.0) -> Mobility:
         """Return the mobility as found around a closed configuration; see `mobility`.

@@ -116,6 +116,13 @@ class ClosureNumbers:
         M, right, C, second = (x.full() for x in function(*values, t, parameters))
         return Terms(M, right.ravel(), C, second.ravel())
 
+    def tree_mass(self, q: Array, t: float, parameters: Array) -> Array:
+        """Return the mass matrix of the tree, zero at cut and prescribed joints."""
+        M = self._mass(q, parameters).full()
+        given = np.array(self.equations.prescribed_mask, dtype=bool)
+        M[given], M[:, given] = 0.0, 0.0
+        return np.asarray(M)
+
     def complete(self, q: Array, v: Array, a: Array, t: float, parameters: Array) -> Array:
         """Return accelerations with those of the cut joints filled in."""
         return np.asarray(self._complete(q, v, a, t, parameters).full().ravel())
@@ -225,6 +232,11 @@ class ClosureNumbers:
             "terms", [*(x[n] for n in names), x["t"]], [M, ca.SX(right), _matrix(rows, nv), second]
         )
         return function, names
+
+    @functools.cached_property
+    def _mass(self) -> ca.Function:
+        q = self._symbols["q"]
+        return self.function("mass", [q], [composite.mass_matrix(self.equations.walk({"q": q}))])
 
     @functools.cached_property
     def _complete(self) -> ca.Function:

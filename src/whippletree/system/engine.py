@@ -77,7 +77,7 @@ class Engine:
     @functools.cached_property
     def loops(self) -> Loops:
         """What there is to the loops of the mechanism."""
-        return Loops(self.equations, self.states, self._cache)
+        return Loops(self.equations, self.states, self._cache, self.kernel)
 
     def dynamic(
         self,

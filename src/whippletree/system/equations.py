@@ -46,12 +46,16 @@ LOOP_FORMULATIONS = (
     "independent_coordinates",
     "constraint_embedding",
     "coordinate_reduction",
+    "by_group",
     "penalty",
     "absolute",
     "fully_recursive",
     "velocity_transformation",
 )
 """Formulations of mechanisms with loops."""
+
+BY_GROUP = "by_group"
+"""Every group of loops by the method that is cheapest for it."""
 
 FORMULATIONS: dict[str, tuple[str, ...]] = {
     "forward_dynamics": ("articulated", "composite", "fully_recursive", "velocity_transformation"),
@@ -297,8 +301,7 @@ class Equations:
 
     def trace(self, request: Request) -> ca.Function:
         """Return a request's function over symbols."""
-        signature = self.signature(request)
-        symbols = {name: self._symbol(name, size) for name, size in signature.inputs}
+        signature, symbols = self.signature(request), self.inputs(request)
         of_loops = loop_equations.TRACES.get(request.function) if self.closed else None
         output: Any = ca.vec((of_loops or FUNCTIONS[request.function].trace)(self, request, symbols))
         inputs = [symbols[name] for name, _ in signature.inputs]
@@ -310,6 +313,10 @@ class Equations:
         if set(outputs) & set(labels):
             outputs = [f"new_{name}" if name in labels else name for name in outputs]
         return ca.Function(request.function, inputs, [ca.densify(output)], labels, outputs)
+
+    def inputs(self, request: Request) -> dict[str, ca.SX]:
+        """Return the symbols of a request's inputs."""
+        return {name: self._symbol(name, size) for name, size in self.signature(request).inputs}
 
     def _symbol(self, name: str, size: int) -> ca.SX:
         """Return the symbol of an input, the same for all functions: what they share is then traced once."""

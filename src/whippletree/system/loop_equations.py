@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import casadi as ca
 
@@ -64,7 +64,7 @@ class LoopPlan:
     """What numbers decided about the loops: rows that are used, independent freedoms, pivots, weights.
 
     `q` is the configuration at which that was done, `length` the characteristic length of the mechanism. The pivots of
-    `absolute` and the weights of `penalty` are found when they are first asked for.
+    `absolute`, the weights of `penalty` and the methods of the groups are found when they are first asked for.
     """
 
     keep: tuple[tuple[int, ...], ...]
@@ -74,6 +74,7 @@ class LoopPlan:
     absolute_pivots: Callable[[], Sequence[Any]]
     penalty_weights: Callable[[], Sequence[float]]
     reduction: Callable[[], Mapping[int, int]]
+    group_methods: Callable[[], Sequence[str]]
 
     @property
     def n_rows(self) -> int:
@@ -89,6 +90,8 @@ class LoopPlan:
             parts.append(self.penalty_weights())
         if formulation == "coordinate_reduction":
             parts.append(sorted(self.reduction().items()))
+        if formulation == "by_group":
+            parts.append(self.group_methods())
         return repr(parts)
 
 
@@ -207,11 +210,39 @@ def _answer(eq: Equations, request: Request, x: Symbols) -> closed.Answer:
     """Return the solution of the equations, traced once for all functions that need it."""
     key = (request.formulation, request.wrenches, request.baumgarte, eq.loop_plan)
     if key not in eq.answers:
-        here = eq.loaded(eq.prescribed_only(x))
-        closing = _closing(eq, request, x)
-        eq.answers[key] = closed.accelerations(here.walk, closing, here.tau, _solver(eq, request))
+        here = prepared(eq, request, x)
+        eq.answers[key] = closed.accelerations(here.walk, here.closing, solution(eq, request, x))
     answer: closed.Answer = eq.answers[key]
     return answer
+
+
+class Prepared(NamedTuple):
+    """What all formulations start from: the walk, the same with the efforts at cut joints on it, and the closures."""
+
+    walk: Unrolled
+    acted: Unrolled
+    closing: Closing
+
+
+def prepared(eq: Equations, request: Request, x: Symbols) -> Prepared:
+    """Return what all formulations start from, made once."""
+    key = ("prepared", request.formulation.endswith("penalty"), request.wrenches, eq.loop_plan)
+    if key not in eq.answers:
+        here = eq.loaded(eq.prescribed_only(x))
+        closing = _closing(eq, request, x)
+        eq.answers[key] = Prepared(here.walk, closing.efforts_at_cuts(here.walk, here.tau), closing)
+    found: Prepared = eq.answers[key]
+    return found
+
+
+def solution(eq: Equations, request: Request, x: Symbols) -> Solution:
+    """Return a formulation's solution for the joints of the tree, traced once."""
+    key = ("solution", request.formulation, request.wrenches, request.baumgarte, eq.loop_plan)
+    if key not in eq.answers:
+        here = prepared(eq, request, x)
+        eq.answers[key] = _solver(eq, request)(here.acted, here.closing)
+    found: Solution = eq.answers[key]
+    return found
 
 
 def _closing(eq: Equations, request: Request, x: Symbols, *, weld: bool = True) -> Closing:
@@ -235,6 +266,8 @@ def _solver(eq: Equations, request: Request) -> closed.Solve:
             return constraint_embedding.solve(walk, closing, plan.choice)
         if name == "coordinate_reduction":
             return coordinate_reduction.solve(walk, closing, plan.reduction())
+        if name == "by_group":
+            return constraint_embedding.solve(walk, closing, plan.choice, plan.group_methods())
         if name == "penalty":
             return penalty.solve(walk, closing, plan.penalty_weights())
         if name == "fully_recursive":

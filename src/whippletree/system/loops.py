@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -12,10 +12,10 @@ import numpy as np
 from whippletree.errors import AssemblyError, DynamicsError, StateError
 from whippletree.formulations.coordinate_reduction import outline
 from whippletree.kernels.cache import DiskCache
-from whippletree.kernels.kernel import Array
-from whippletree.kernels.tape import read_tape
+from whippletree.kernels.kernel import Array, Kernel
 from whippletree.model.description import Description
 from whippletree.system.assembly import Assembler, Conditions
+from whippletree.system.choosing import Chooser, Weighed, evaluation_times
 from whippletree.system.closures import ClosureNumbers
 from whippletree.system.equations import Equations, Request
 from whippletree.system.loop_equations import CONSISTENT, LoopPlan
@@ -31,8 +31,13 @@ __all__ = ["Loops", "characteristic_length"]
 PENALTY = 1e7
 """A penalty weight is this many times the stiffness against which its row moves."""
 
-_EXACT = ("tree_augmented", "joint_multipliers", "independent_coordinates")
+_WITHOUT_TREE = ("independent_coordinates", "constraint_embedding", "coordinate_reduction")
+"""Formulations that do not need a regular mass matrix of the tree."""
+
+_EXACT = ("tree_augmented", "joint_multipliers", *_WITHOUT_TREE)
 """The formulations among which `auto` chooses."""
+
+Decided = TypeVar("Decided")
 
 _SINGULAR_HERE = 1e-9
 """Singular values of the closures below this share of the largest are none, at a single configuration."""
@@ -44,8 +49,14 @@ _SINGULAR = 1e-11
 class Loops:
     """The closures of a mechanism, and what numbers say about them."""
 
-    def __init__(self, equations: Equations, states: StateSpace, cache: DiskCache | None) -> None:
-        self.equations, self.states, self._cache = equations, states, cache
+    def __init__(
+        self,
+        equations: Equations,
+        states: StateSpace,
+        cache: DiskCache | None,
+        kernel: Callable[[Request], Kernel],
+    ) -> None:
+        self.equations, self.states, self._cache, self.kernel = equations, states, cache, kernel
         self.description, self.plan = equations.description, equations.plan
         self.length = characteristic_length(equations.description)
         self.numbers = ClosureNumbers(equations, self.length)
@@ -107,7 +118,10 @@ class Loops:
         def reduction() -> dict[int, int]:
             return self._reduction(decision, where)
 
-        plan = LoopPlan(decision.keep, decision.choice, decision.q, self.length, pivots, weights, reduction)
+        def methods() -> tuple[str, ...]:
+            return self.group_methods
+
+        plan = LoopPlan(decision.keep, decision.choice, decision.q, self.length, pivots, weights, reduction, methods)
         return plan, mobility
 
     def _analysed(self, q: Array, where: Conditions) -> tuple[Any, Mobility]:
@@ -134,26 +148,66 @@ class Loops:
 
     # ------------------------------------------------------------------ what formulations need
 
-    @functools.cached_property
+    @property
     def formulation(self) -> str:
         """The cheapest exact formulation, by operations."""
-        key = f"auto|{source_key()}|{self.description.fingerprint()}|{self.equations.loop_plan.key('')}"
+        return self.chosen.name
+
+    @functools.cached_property
+    def chosen(self) -> Weighed:
+        """The formulation that `auto` uses, and why."""
+        return self._kept("auto", lambda: self._chooser.choose().packed(), Weighed.unpacked)
+
+    @functools.cached_property
+    def group_methods(self) -> tuple[str, ...]:
+        """How each group of loops is solved by "by_group"."""
+
+        def weigh() -> bytes:
+            return " ".join(group.method for group in self._chooser.group_choices).encode()
+
+        return self._kept("groups", weigh, lambda data: tuple(data.decode().split()))
+
+    def _kept(self, what: str, make: Callable[[], bytes], read: Callable[[bytes], Decided]) -> Decided:
+        """Return a decision from the disk cache, or make it and keep it there."""
+        key = f"{what}|{source_key()}|{self.description.fingerprint()}|{self.equations.loop_plan.key('')}"
         kept = self._cache.load(key) if self._cache else None
-        if kept and "name" in kept:
-            return kept["name"].decode()
-        name = min(self.candidates, key=self.operations)
+        if kept and what in kept:
+            return read(kept[what])
+        made = make()
         if self._cache:
-            self._cache.store(key, {"name": name.encode()})
-        return name
+            self._cache.store(key, {what: made})
+        return read(made)
+
+    @functools.cached_property
+    def _chooser(self) -> Chooser:
+        return Chooser(self.equations, self.candidates, self._evaluation_times)
+
+    def _evaluation_times(self, formulations: Sequence[str]) -> dict[str, float]:
+        """Return the seconds of one evaluation of the forward dynamics in machine code."""
+        return evaluation_times({name: self._evaluation(name) for name in formulations})
+
+    def _evaluation(self, formulation: str) -> Callable[[], object]:
+        """Return a call of the forward dynamics at the configuration of the plan."""
+        kernel = self.kernel(Request("forward_dynamics", formulation))
+        state = {"q": self.equations.loop_plan.q, "parameters": self.parameters}
+        inputs = [
+            np.ascontiguousarray(state.get(name, kernel.default_input(name)), dtype=np.float64)
+            for name in kernel.input_names
+        ]
+        result = np.empty(self.plan.nv)
+        entry = kernel.entry
+        if entry is None:
+            return lambda: kernel.one(inputs, [result])
+        return lambda: entry(result, *inputs)
 
     @functools.cached_property
     def candidates(self) -> tuple[str, ...]:
         """The formulations that `auto` weighs: those that need the tree's own inertia only if it has one."""
-        return _EXACT if self._tree_regular(*self._decided_at) else ("independent_coordinates",)
+        return _EXACT if self._tree_regular(*self._decided_at) else _WITHOUT_TREE
 
     def _tree_regular(self, q: Array, where: Conditions) -> bool:
         """Tell whether the tree by itself has a regular mass matrix."""
-        M = self._terms(q, where).M
+        M = self.numbers.tree_mass(q, *where)
         free = np.flatnonzero(np.diag(M) != 0)
         tree = [i for i in range(self.plan.nv) if not self._is_cut(i) and not self.equations.prescribed_mask[i]]
         if len(free) < len(tree):
@@ -165,11 +219,6 @@ class Loops:
 
     def _is_cut(self, i: int) -> bool:
         return any(c.v.start <= i < c.v.stop for c in self.numbers.closing.fastenings.cuts)
-
-    def operations(self, formulation: str) -> int:
-        """Return the number of operations of the forward dynamics."""
-        traced = self.equations.trace(Request("forward_dynamics", formulation))
-        return read_tape(traced).count().total
 
     def _terms(self, q: Array, where: Conditions) -> Any:
         none = np.zeros(self.plan.nv)
@@ -319,7 +368,7 @@ class Loops:
 
     def forget(self) -> None:
         """Forget what was derived from an earlier plan."""
-        for name in ("_rescuer", "formulation", "candidates"):
+        for name in ("_rescuer", "_chooser", "chosen", "group_methods", "candidates"):
             self.__dict__.pop(name, None)
         self._decided_at = (self.equations.loop_plan.q, self._decided_at[1])
 

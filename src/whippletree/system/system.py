@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -73,6 +74,7 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         self._v0 = np.zeros(self.nv)
         if self._closed:
             self._begin(guess, hold, dependent)
+            self.plan = replace(self.plan, notes=self._choice_in_words)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.description, {**self._options, "guess": self._q0, "hold": None})

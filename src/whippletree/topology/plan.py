@@ -17,7 +17,7 @@ Guarantees, checked by tests that know no mechanics:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -36,7 +36,7 @@ class Plan:
 
     `nq`, `nv` and the slices count every joint, cut or not, in the order they were declared. `cuts` are the joints
     that the tree does not cross; `loops` are those of the cuts, then those of declared closures; `groups` are the
-    loops that have to be solved together.
+    loops that have to be solved together. `notes` says what others have to add when the plan is printed.
 
     >>> from whippletree.topology.plan import make_plan
     >>> from types import SimpleNamespace as J
@@ -55,6 +55,7 @@ class Plan:
     loops: tuple[Loop, ...] = ()
     groups: tuple[Group, ...] = ()
     _by_body: dict[str, int] = field(repr=False, compare=False, default_factory=dict)
+    notes: Callable[[], str] | None = field(repr=False, compare=False, default=None)
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
@@ -83,7 +84,8 @@ class Plan:
         return tuple(reversed(path))
 
     def __str__(self) -> str:
-        return plan_in_words(self)
+        words = plan_in_words(self)
+        return f"{words}\n{self.notes()}" if self.notes is not None else words
 
 
 def make_plan(

@@ -1,0 +1,344 @@
+"""What `auto` chooses for a mechanism with loops, and why.
+
+Candidates are traced, their scalar operations counted, and the cheapest is taken; where two are close and large enough
+for a clock, their machine code is timed. Before that, every group of loops chooses for itself: it is traced apart from
+the rest, with the branches that hang on it, by each method it can be solved with, and groups that are alike are traced
+once. Candidates whose systems are plainly the larger ones are not traced in a large mechanism.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from whippletree.elements.closures.declared import DeclaredClosure
+from whippletree.formulations import constraint_embedding
+from whippletree.formulations.closing import Closing
+from whippletree.formulations.composite import freedom_parents
+from whippletree.formulations.grips import Fastening
+from whippletree.formulations.groups import NodeGroup, node_groups, with_branches
+from whippletree.formulations.sweeps import Unrolled
+from whippletree.kernels.tape import read_tape
+from whippletree.system import loop_equations
+from whippletree.system.equations import BY_GROUP, Equations, Request
+
+__all__ = ["Chooser", "GroupChoice", "Weighed"]
+
+_LARGE = 12
+"""From this many nodes on, candidates are left out if what they have to solve is plainly the larger system."""
+
+_PIECES = 60
+"""Groups that are together larger than this many nodes, those that are alike counted once, are embedded unweighed."""
+
+_CLOSE = (1.02, 1.1)
+"""A candidate this many times as long as the cheapest is timed; below that, it is no different."""
+
+_FASTER = 0.97
+"""One that has more operations must take less than this share of the time to be taken."""
+
+_TIMED = (1_000, 40_000)
+"""How many operations a candidate has to have, and may have, to be timed."""
+
+_BURSTS, _RUNS = 15, 40
+"""How often what is timed is run, and in how many bursts."""
+
+_PER_ENTRY = 8
+"""Operations that an entry of a mass matrix costs at the very least, with its part in what follows."""
+
+_WAYS = {
+    "embedded": "embedded",
+    "composite": "embedded, by composite inertias",
+    "branches": "embedded with its branches, by composite inertias",
+    "augmented": "by multipliers",
+}
+
+
+Timer = Callable[[Sequence[str]], dict[str, float]]
+
+
+class GroupChoice(NamedTuple):
+    """A group of loops, what it amounts to, and how it is solved; `counts` holds the operations of each method.
+
+    It has `freedoms` in the tree, `equations` between them, and `independent` ones left; `alike` counts groups like it.
+    """
+
+    loops: tuple[str, ...]
+    base: str
+    bodies: int
+    freedoms: int
+    equations: int
+    independent: int
+    method: str
+    counts: Mapping[str, int]
+    alike: int = 1
+
+    def __str__(self) -> str:
+        named = ", ".join(self.loops[:4]) + (f", ... ({len(self.loops)} loops)" if len(self.loops) > 4 else "")
+        like = f", and {self.alike - 1} more like it" if self.alike > 1 else ""
+        words = (
+            f"group of {named} on {self.base}{like}: {self.bodies} bodies with {self.freedoms} freedoms and "
+            f"{self.equations} equations, {self.independent} independent; {_WAYS[self.method]}"
+        )
+        others = [f"{_WAYS[name]} {n}" for name, n in self.counts.items() if name != self.method]
+        if not others:
+            return words
+        return f"{words} ({self.counts[self.method]} operations; {', '.join(others)})"
+
+
+class Weighed(NamedTuple):
+    """The formulation that `auto` uses: its name, the operations of the candidates, and what was left out, and why.
+
+    `times` holds seconds per evaluation where candidates were close.
+
+    >>> from whippletree.system.examples import four_bar
+    >>> print(four_bar().chosen.name)
+    independent_coordinates
+    """
+
+    name: str
+    counts: Mapping[str, int]
+    left_out: Mapping[str, str]
+    groups: tuple[GroupChoice, ...]
+    times: Mapping[str, float]
+
+    def __str__(self) -> str:
+        lines = []
+        if self.counts:
+            ordered = sorted(self.counts.items(), key=lambda item: (item[0] != self.name, item[1]))
+            said = ", ".join(f"{name} {count}" for name, count in ordered)
+            lines.append(f"{self.name} is used; operations of the forward dynamics: {said}")
+        else:
+            lines.append(f"{self.name} is used")
+        if self.times:
+            timed = ", ".join(f"{name} {1e6 * seconds:.2g} us" for name, seconds in self.times.items())
+            lines.append(f"  timed, being close: {timed}")
+        lines += [f"  {name} left out: {why}" for name, why in self.left_out.items()]
+        lines += [f"  {group}" for group in self.groups]
+        return "\n".join(lines)
+
+    def packed(self) -> bytes:
+        """Return it for the disk cache."""
+        groups = [group._asdict() for group in self.groups]
+        return json.dumps({**self._asdict(), "groups": groups}).encode()
+
+    @staticmethod
+    def unpacked(data: bytes) -> Weighed:
+        """Return what was packed."""
+        found = json.loads(data)
+        groups = tuple(GroupChoice(**{**g, "loops": tuple(g["loops"])}) for g in found.pop("groups"))
+        return Weighed(groups=groups, **found)
+
+
+class Chooser:
+    """Weighs the formulations of a mechanism with loops under one numeric plan.
+
+    `candidates` are those that can answer; `timer` gives the seconds of one evaluation by each of some formulations.
+    """
+
+    def __init__(self, equations: Equations, candidates: Sequence[str], timer: Timer) -> None:
+        self.equations, self.plan = equations, equations.loop_plan
+        self.candidates, self.timer = tuple(candidates), timer
+        self.request = Request("forward_dynamics")
+        self.symbols = equations.inputs(self.request)
+        prepared = loop_equations.prepared(equations, self.request, self.symbols)
+        self.walk: Unrolled = prepared.acted
+        self.closing: Closing = prepared.closing
+        self.groups = node_groups(self.walk.parents, self.closing.fastenings, self.closing.keep)
+
+    def choose(self) -> Weighed:
+        """Weigh everything."""
+        groups = self.group_choices
+        names, left_out = self._to_trace([group.method for group in groups])
+        counts: dict[str, int] = {}
+        for name in names:
+            if (
+                name == "independent_coordinates"
+                and counts
+                and self._mass_entries * _PER_ENTRY > 1.5 * min(counts.values())
+            ):
+                left_out[name] = f"the tree's mass matrix alone has {self._mass_entries} entries"
+                continue
+            counts[name] = self._count(name)
+        best = min(counts, key=lambda name: counts[name])
+        times = self._timed(counts, best)
+        name = min(times, key=lambda n: times[n] * (1 if n == best else 1 / _FASTER)) if times else best
+        return Weighed(name, counts, left_out, _merged(groups) if name in _OF_GROUPS else (), times)
+
+    def _to_trace(self, methods: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+        """Return the candidates to be traced, the likeliest first, and why others are not."""
+        names = [name for name in _ORDER if name in self.candidates]
+        if set(methods) - {"embedded"} and not self._everything:
+            names.insert(0, BY_GROUP)
+        left_out: dict[str, str] = {}
+        m, n = len(self.plan.choice.pivots), len(self.plan.choice.independent)
+        if len(self.walk.nodes) > _LARGE:
+            if m >= n:
+                words = f"it solves for {m} multipliers, where the others solve for {n} freedoms"
+                left_out = {name: words for name in ("tree_augmented", "joint_multipliers") if name in names}
+            if BY_GROUP in names and "constraint_embedding" in names:
+                left_out["constraint_embedding"] = "its groups are weighed one by one"
+        return [name for name in names if name not in left_out], left_out
+
+    @functools.cached_property
+    def _everything(self) -> bool:
+        """Whether one group on the ground is the whole mechanism, so that its methods are the candidates."""
+        return len(self.groups) == 1 and len(self.groups[0].nodes) == len(self.walk.nodes)
+
+    @property
+    def _mass_entries(self) -> int:
+        """How many entries the mass matrix of the tree has on and below its diagonal."""
+        above = freedom_parents(self.walk.parents, self.walk.v_slices, self.walk.nv)
+        depth: list[int] = [0] * self.walk.nv
+        order = [i for where in self.walk.v_slices for i in range(where.start, where.stop)]
+        for i in order:
+            depth[i] = 1 + (depth[above[i]] if above[i] >= 0 else 0)
+        return sum(depth[i] for i in order)
+
+    def _count(self, name: str) -> int:
+        """Return the operations of the tree's accelerations: what the cut joints add is the same for all."""
+        request = replace(self.request, formulation=name)
+        return _operations([loop_equations.solution(self.equations, request, self.symbols).a])
+
+    def _timed(self, counts: Mapping[str, int], best: str) -> dict[str, float]:
+        """Return the time of the two cheapest, if they are close and large enough."""
+        least, most = _CLOSE
+        close = [n for n in counts if least * counts[best] < counts[n] <= most * counts[best]]
+        if not close or not _TIMED[0] <= counts[best] <= _TIMED[1]:
+            return {}
+        return self.timer([best, min(close, key=lambda n: counts[n])])
+
+    # ------------------------------------------------------------------ groups
+
+    @functools.cached_property
+    def group_choices(self) -> list[GroupChoice]:
+        """Return how each group is solved: the cheapest of its methods, by its operations."""
+        kinds: dict[Any, dict[str, int]] = {}
+        keys = [self._kind(g) for g in range(len(self.groups))]
+        size = {key: len(self._scope(g).nodes) for g, key in enumerate(keys)}
+        weigh = not self._everything and sum(size.values()) <= _PIECES
+        for g, key in enumerate(keys):
+            if weigh and key not in kinds:
+                kinds[key] = {method: self._piece(g, method) for method in self._methods(g)}
+        return [self._choice(g, kinds.get(key, {})) for g, key in enumerate(keys)]
+
+    def _methods(self, g: int) -> list[str]:
+        """Return the methods that a group can be solved with."""
+        regular = "tree_augmented" in self.candidates
+        same = len(self._scope(g).nodes) == len(self.groups[g].nodes)
+        unfit = {*(() if regular else ("augmented",)), *(("branches",) if same else ())}
+        return [method for method in constraint_embedding.METHODS if method not in unfit]
+
+    def _scope(self, g: int) -> NodeGroup:
+        return with_branches(self.walk.parents, self.groups, g)
+
+    def _piece(self, g: int, method: str) -> int:
+        return _operations(
+            constraint_embedding.piece(self.walk, self.closing, self.plan.choice, self.groups, g, method)
+        )
+
+    def _choice(self, g: int, counts: Mapping[str, int]) -> GroupChoice:
+        group = self.groups[g]
+        bones = self.equations.skeleton().bones
+        freedoms = {i for k in group.nodes for i in range(bones[k].v.start, bones[k].v.stop)}
+        return GroupChoice(
+            loops=tuple(dict.fromkeys(self.closing.fastenings.all[c].name for c in group.fastenings)),
+            base="ground" if group.base < 0 else self._body(group.base),
+            bodies=len(group.nodes),
+            freedoms=len(freedoms),
+            equations=sum(len(self.closing.keep[c]) for c in group.fastenings),
+            independent=sum(i in freedoms for i in self.plan.choice.independent),
+            method=min(counts, key=lambda name: counts[name]) if counts else "embedded",
+            counts=dict(counts),
+        )
+
+    def _body(self, node: int) -> str:
+        where = self.equations.skeleton().where
+        return next(body.name for body in self.equations.description.bodies if where[body.name][0] == node)
+
+    def _kind(self, g: int) -> Any:
+        """Return what the cost of a group with its branches depends on: all its constants, by its own numbers."""
+        scope, group = self._scope(g), self.groups[g]
+        place = {k: m for m, k in enumerate(scope.nodes)}
+        bones, held = self.equations.skeleton().bones, self.closing.fastenings
+        beyond = [place[p] for k, p in enumerate(self.walk.parents) if p in place and k not in place]
+        freedom: dict[int, int] = {}
+        constants: list[Any] = []
+        for k in scope.nodes:
+            bone, node = bones[k], self.walk.nodes[k]
+            freedom |= {i: len(freedom) + n for n, i in enumerate(range(bone.v.start, bone.v.stop))}
+            numbers = (bone.placement.rotation, bone.placement.point, bone.inertia)
+            constants.append(
+                (place.get(bone.parent, -1), repr(bone.joint), str(numbers), node.prescribed, len(node.loads))
+            )
+        closures: list[Any] = []
+        row: dict[int, int] = {}
+        start = 0
+        for c, keep in enumerate(self.closing.keep):
+            if c in group.fastenings:
+                row |= {start + i: len(row) + i for i in range(len(keep))}
+                f = held.all[c]
+                grips = [(place.get(grip.node, -1), str(grip.rotation), str(grip.point)) for grip in f.grips]
+                used = [(place.get(k.node) if k.node is not None else k.cut, k.component) for k in f.coordinates]
+                closures.append((type(f.closure).__name__, str(_entries(f)), grips, place.get(f.base, -1), used, keep))
+            start += len(keep)
+        choice = self.plan.choice
+        decided = (
+            [freedom[i] for i in choice.independent if i in freedom],
+            [(row[r], freedom[d]) for r, d in choice.pivots if r in row],
+        )
+        return repr((scope.base < 0, constants, beyond, closures, decided))
+
+
+_ORDER = (
+    "constraint_embedding",
+    "coordinate_reduction",
+    "independent_coordinates",
+    "tree_augmented",
+    "joint_multipliers",
+)
+"""Candidates, those whose cost is known to grow slowly first."""
+
+_OF_GROUPS = (BY_GROUP, "constraint_embedding")
+
+
+def _entries(fastening: Fastening) -> Any:
+    closure = fastening.closure
+    return (closure.text, closure.entries()) if isinstance(closure, DeclaredClosure) else repr(closure)
+
+
+def _merged(groups: Sequence[GroupChoice]) -> tuple[GroupChoice, ...]:
+    """Return groups with those that are alike told once."""
+    found: dict[Any, GroupChoice] = {}
+    for group in groups:
+        key = group[2:7]
+        found[key] = found[key]._replace(alike=found[key].alike + 1) if key in found else group
+    return tuple(found.values())
+
+
+def _operations(results: Sequence[ca.SX]) -> int:
+    """Return the number of scalar operations of some expressions."""
+    out = ca.vertcat(*(ca.vec(ca.densify(result)) for result in results))
+    return read_tape(ca.Function("piece", ca.symvar(out), [out])).count().total
+
+
+def evaluation_times(evaluate: Mapping[str, Callable[[], object]]) -> dict[str, float]:
+    """Return the seconds of one evaluation of each: the least of bursts that take turns.
+
+    >>> sorted(evaluation_times({"a": lambda: None, "b": lambda: None}))
+    ['a', 'b']
+    """
+    least = dict.fromkeys(evaluate, math.inf)
+    for _ in range(_BURSTS):
+        for name, run in evaluate.items():
+            start = time.thread_time()
+            for _ in range(_RUNS):
+                run()
+            least[name] = min(least[name], time.thread_time() - start)
+    return {name: seconds / _RUNS for name, seconds in least.items()}
