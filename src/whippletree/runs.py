@@ -44,6 +44,10 @@ def simulate(
     A `controller(t, q, v, z)` is called every `period` seconds and returns joint efforts, all or by joint, which are
     held until the next call; joints that it does not name keep those of `tau`.
 
+    Events of the mechanism are in `trajectory.events`, and `info["ended_by"]` names the one that ended the run.
+    `on_event(simulation, event)`, or a mapping from names to such functions, is called when an event happens: it may
+    set `simulation.state`, or other things by `simulation.put`; if it returns True, the run ends.
+
     If the run is interrupted, or cannot go on, what was computed is not lost: an interruption returns it, and an error
     carries it as `error.trajectory`.
 
@@ -66,7 +70,7 @@ def simulate(
                 rows = simulation.run(until, watch)
             else:
                 rows, efforts = controlled(simulation, controller, period, until, watch)
-            if len(rows) < len(until):
+            if len(rows) < len(until) and not simulation.events.ended:
                 stopped = "interrupted"
         except SimulationError as error:
             rows, stopped, failure = error.rows, str(error), error
@@ -90,6 +94,19 @@ def _ended(simulation: Simulation, until: Array, rows: Array, efforts: Array) ->
     return t, rows, efforts
 
 
+def _settings(simulation: Simulation, t: Array, efforts: Array) -> tuple[Array, Array | None]:
+    """Return the efforts and the parameters, at every output if events have changed them."""
+    changes = simulation.events.changes
+    if not changes:
+        return efforts, simulation.parameters
+    which = np.searchsorted([change.t for change in changes], t, side="left") - 1
+    if simulation.events.ended:
+        which[-1] = len(changes) - 1
+    if efforts.ndim == 1:
+        efforts = np.array([changes[k].tau for k in which])
+    return efforts, np.array([changes[k].parameters for k in which]) if changes[0].parameters.size else None
+
+
 def _trajectory(simulation: Simulation, t: Array, rows: Array, efforts: Array, stopped: str, wall: float) -> Trajectory:
     """Return the rows of a run as a trajectory, certified."""
     system = simulation.system
@@ -104,15 +121,19 @@ def _trajectory(simulation: Simulation, t: Array, rows: Array, efforts: Array, s
         "wall_time": wall,
         "stopped": stopped,
     }
+    efforts, parameters = _settings(simulation, t, efforts)
     found: dict[str, Any] = {}
     if len(t):
-        replay = Replay(system, t, q, v, z, parameters=simulation.parameters, efforts=efforts, work=work)
+        replay = Replay(system, t, q, v, z, parameters=parameters, efforts=efforts, work=work)
         found = measured(replay)
     known = {k: x for k, x in found.items() if k in Certificate.__dataclass_fields__}
     certificate = Certificate(**known, **counted)
     info = {"method": simulation.name, "tolerance": simulation.tolerance, "formulation": simulation.formulation}
+    if simulation.events.ended:
+        info["ended_by"] = simulation.events.ended
+    events = simulation.events.happened
     return Trajectory(
-        system, t, q, v, z, certificate, info=info, parameters=simulation.parameters, efforts=efforts, work=work
+        system, t, q, v, z, certificate, events, info=info, parameters=parameters, efforts=efforts, work=work
     )
 
 

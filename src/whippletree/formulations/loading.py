@@ -19,10 +19,10 @@ from whippletree.formulations.closing import columns, follow
 from whippletree.formulations.grips import Grip, grip_on
 from whippletree.formulations.skeleton import Skeleton
 from whippletree.formulations.sweeps import Unrolled
-from whippletree.model.description import Description, ForceUse, StateUse
+from whippletree.model.description import Description, EventUse, ForceUse, StateUse
 from whippletree.topology import Plan
 
-__all__ = ["Acting", "Hold", "Loaded", "Powers", "holds", "loaded", "unloaded"]
+__all__ = ["Acting", "Hold", "Loaded", "Powers", "events", "holds", "loaded", "unloaded"]
 
 
 class Powers(NamedTuple):
@@ -109,7 +109,13 @@ def unloaded(walk: Any, tau: Any) -> Loaded:
     return Loaded(walk, tau, None, ca.SX(0, 1), nothing, ())
 
 
-def _hold(use: ForceUse | StateUse, description: Description, plan: Plan, skeleton: Skeleton) -> Hold:
+def events(walk: Unrolled, description: Description, plan: Plan, skeleton: Skeleton, state: Situation) -> list[ca.SX]:
+    """Return the column of each event at a state: what is watched, and the values that it sets."""
+    uses = description.events
+    return [use.formula.value(_seen(walk, _hold(use, description, plan, skeleton), state)) for use in uses]
+
+
+def _hold(use: ForceUse | StateUse | EventUse, description: Description, plan: Plan, skeleton: Skeleton) -> Hold:
     joints = {joint.name: k for k, joint in enumerate(description.joints)}
     states = {state.name: k for k, state in enumerate(description.states)}
     places = [(joints[joint], component) for joint, component in use.coordinates]

@@ -25,6 +25,7 @@ from whippletree.spatial.scalars import Scalar, Vector3
 
 __all__ = [
     "ClosureOutline",
+    "EventOutline",
     "ForceOutline",
     "Outline",
     "StateOutline",
@@ -47,6 +48,17 @@ ForceOutline: TypeAlias = tuple[
     str, type[Force], str, int, tuple[str, ...], tuple[tuple[str, int], ...], tuple[str, ...]
 ]  # the same, and the states
 StateOutline: TypeAlias = tuple[str, str, int, tuple[str, ...], tuple[tuple[str, int], ...], tuple[str, ...]]
+EventOutline: TypeAlias = tuple[
+    str,
+    str,
+    int,
+    tuple[str, ...],
+    tuple[tuple[str, int], ...],
+    tuple[str, ...],
+    int,
+    bool,
+    tuple[tuple[str, str, int], ...],
+]  # the same, and the direction, whether to stop, and what is set
 Outline: TypeAlias = tuple[
     str,
     tuple[str, ...],
@@ -56,9 +68,10 @@ Outline: TypeAlias = tuple[
     tuple[str, ...],
     tuple[ForceOutline, ...],
     tuple[StateOutline, ...],
+    tuple[EventOutline, ...],
 ]
 
-FORMAT = "whippletree description 3"
+FORMAT = "whippletree description 4"
 
 
 @lru_cache
@@ -130,14 +143,14 @@ def evaluated(numbers: Iterable[Scalar], symbols: list[ca.SX], values: Iterable[
 def digest(outline: Outline, numbers: Iterable[Scalar], symbols: list[ca.SX]) -> str:
     """Return the sha256 of a description in hexadecimal digits.
 
-    >>> len(digest(("empty", (), (), (), (), (), (), ()), [0.0, 0.0, -9.81], []))
+    >>> len(digest(("empty", (), (), (), (), (), (), (), ()), [0.0, 0.0, -9.81], []))
     64
     """
-    name, bodies, uses, closures, frames, parameters, forces, states = outline
+    name, bodies, uses, closures, frames, parameters, forces, states, events = outline
     joints = [(use, kind.__name__, *rest) for use, kind, *rest in uses]
     closed = [(use, kind.__name__, *rest) for use, kind, *rest in closures]
     loaded = [(use, kind.__name__, *rest) for use, kind, *rest in forces]
-    text = repr((FORMAT, name, bodies, joints, closed, frames, parameters, loaded, states))
+    text = repr((FORMAT, name, bodies, joints, closed, frames, parameters, loaded, states, events))
     data, expressions = packed(numbers, symbols)
     # each part is preceded by its length, so that no two descriptions run together into the same bytes
     result = sha256()

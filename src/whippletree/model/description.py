@@ -24,6 +24,7 @@ __all__ = [
     "Body",
     "ClosureUse",
     "Description",
+    "EventUse",
     "ForceUse",
     "Frame",
     "JointUse",
@@ -129,6 +130,29 @@ class StateUse:
 
 
 @dataclass(frozen=True)
+class EventUse:
+    """A zero crossing to look for, and what is set anew when it is found.
+
+    The first entry of `formula` is watched, the others are the new values of `sets`: each (kind, name, index), the kind
+    being "velocity", "effort", "state" or "parameter". `direction` is 1 for rising, -1 for falling, 0 for both.
+    """
+
+    name: str
+    formula: Formula
+    sides: tuple[tuple[str, Placement], ...]
+    coordinates: tuple[tuple[str, int], ...]
+    states: tuple[str, ...]
+    direction: int
+    stop: bool
+    sets: tuple[tuple[str, str, int], ...]
+
+    @property
+    def acts(self) -> bool:
+        """Whether the run does not simply go on."""
+        return self.stop or bool(self.sets)
+
+
+@dataclass(frozen=True)
 class Frame:
     """A named frame on a body or on the ground.
 
@@ -163,6 +187,7 @@ class Description:
     parameters: tuple[Parameter, ...]
     forces: tuple[ForceUse, ...] = ()
     states: tuple[StateUse, ...] = ()
+    events: tuple[EventUse, ...] = ()
 
     def body(self, name: str) -> Body:
         """Return the body of that name.
@@ -194,6 +219,10 @@ class Description:
     def state(self, name: str) -> StateUse:
         """Return the auxiliary state of that name; see `body`."""
         return _found({use.name: use for use in self.states}, name, "state", self.name)
+
+    def event(self, name: str) -> EventUse:
+        """Return the event of that name; see `body`."""
+        return _found({use.name: use for use in self.events}, name, "event", self.name)
 
     @property
     def parameter_values(self) -> tuple[float, ...]:
@@ -229,6 +258,11 @@ class Description:
     def forces_timed(self) -> bool:
         """Whether some force element or the rate of some state depends on time."""
         return any(use.force.timed for use in self.forces) or any(use.rate.timed for use in self.states)
+
+    @cached_property
+    def events_timed(self) -> bool:
+        """Whether some event depends on time."""
+        return any(use.formula.timed for use in self.events)
 
     def fingerprint(self) -> str:
         """Return a sha256 of everything described except the values of parameters.
@@ -281,13 +315,17 @@ class Description:
             yield from state.rate.entries()
             for _, placement in state.sides:
                 yield from placement.entries()
+        for event in self.events:
+            yield from event.formula.entries()
+            for _, placement in event.sides:
+                yield from placement.entries()
 
     def outline(self) -> canonical.Outline:
         """Return everything that is not a number: names, types and what is joined to what.
 
         >>> from whippletree.model import Mechanism
         >>> Mechanism("empty").describe().outline()
-        ('empty', (), (), (), (), (), (), ())
+        ('empty', (), (), (), (), (), (), (), ())
         """
         return (
             self.name,
@@ -298,6 +336,7 @@ class Description:
             tuple(parameter.name for parameter in self.parameters),
             tuple(_force_outline(use) for use in self.forces),
             tuple(_state_outline(use) for use in self.states),
+            tuple(_event_outline(use) for use in self.events),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -358,7 +397,7 @@ def _restored(
 
 def _assembled(outline: canonical.Outline, parameters: tuple[Parameter, ...], numbers: Iterator[Scalar]) -> Description:
     """Build a description from its outline and its numbers in order."""
-    name, body_names, uses, closures, frames, _, forces, states = outline
+    name, body_names, uses, closures, frames, _, forces, states, events = outline
     return Description(
         name,
         canonical.take_vector(numbers),
@@ -369,6 +408,7 @@ def _assembled(outline: canonical.Outline, parameters: tuple[Parameter, ...], nu
         parameters,
         tuple(_restored_force(use, numbers) for use in forces),
         tuple(_restored_state(use, numbers) for use in states),
+        tuple(_restored_event(use, numbers) for use in events),
     )
 
 
@@ -412,6 +452,18 @@ def _restored_state(use: canonical.StateOutline, numbers: Iterator[Scalar]) -> S
     (value,) = canonical.take(numbers, 1)
     rate = Formula.of(text, canonical.take(numbers, count))
     return StateUse(name, float(value), rate, _restored_sides(bodies, numbers), coordinates, states)
+
+
+def _event_outline(use: EventUse) -> canonical.EventOutline:
+    formula, bodies = use.formula, tuple(body for body, _ in use.sides)
+    reads = (bodies, use.coordinates, use.states)
+    return use.name, formula.text, len(formula.entries()), *reads, use.direction, use.stop, use.sets
+
+
+def _restored_event(use: canonical.EventOutline, numbers: Iterator[Scalar]) -> EventUse:
+    name, text, count, bodies, coordinates, states, direction, stop, sets = use
+    formula = Formula.of(text, canonical.take(numbers, count))
+    return EventUse(name, formula, _restored_sides(bodies, numbers), coordinates, states, direction, stop, sets)
 
 
 def _restored_sides(bodies: tuple[str, ...], numbers: Iterator[Scalar]) -> tuple[tuple[str, Placement], ...]:

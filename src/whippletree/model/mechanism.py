@@ -25,6 +25,7 @@ from whippletree.elements.joints import (
 from whippletree.errors import ModelError
 from whippletree.model.description import Body, Description, Frame, JointUse
 from whippletree.model.drives import DriveCalls
+from whippletree.model.events import EventCalls
 from whippletree.model.handles import BodyHandle, ClosureHandle, FrameHandle, JointHandle
 from whippletree.model.names import called, new_name
 from whippletree.model.parameters import Parameters
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["Mechanism"]
 
 
-class Mechanism(DriveCalls):
+class Mechanism(DriveCalls, EventCalls):
     """A mechanism: bodies, the joints between them, closures, forces, frames and parameters, each with a name.
 
     Every call checks what it is given and leaves the mechanism as it was if something is wrong. Wherever a
@@ -539,6 +540,7 @@ class Mechanism(DriveCalls):
             self._parameters.all(),
             tuple(self._forces.values()),
             tuple(self._states.values()),
+            tuple(self._events.values()),
         )
 
     def build(
@@ -626,6 +628,7 @@ def _restored(description: Description) -> Mechanism:
     mechanism._frames.update({frame.name: frame for frame in description.frames})
     mechanism._forces.update({force.name: force for force in description.forces})
     mechanism._states.update({state.name: state for state in description.states})
+    mechanism._events.update({event.name: event for event in description.events})
     mechanism._gravity = description.gravity
     return mechanism
 

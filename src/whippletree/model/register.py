@@ -9,7 +9,7 @@ import numpy as np
 
 from whippletree.elements.closures import DeclaredClosure, Side
 from whippletree.errors import ModelError
-from whippletree.model.description import GROUND, Body, ClosureUse, ForceUse, Frame, JointUse, StateUse
+from whippletree.model.description import GROUND, Body, ClosureUse, EventUse, ForceUse, Frame, JointUse, StateUse
 from whippletree.model.handles import BodyHandle, ClosureHandle, ForceHandle, FrameHandle, JointHandle
 from whippletree.model.names import called, checked_name, new_name, quoted, suggestion
 from whippletree.model.parameters import Parameters
@@ -54,6 +54,7 @@ class Register:
         self._frames: dict[str, Frame] = {}
         self._forces: dict[str, ForceUse] = {}
         self._states: dict[str, StateUse] = {}
+        self._events: dict[str, EventUse] = {}
         self._ground = BodyHandle(GROUND, self._self)
 
     @property

@@ -59,7 +59,7 @@ def complete(run: Trajectory) -> xr.Dataset:
     texts = {"certificate": run.certificate.as_dict(), "info": run.info, "joints": list(run.labels.joints)}
     data = data.assign({name: ((), json.dumps(value, default=_plain)) for name, value in texts.items()})
     if run.parameters is not None:
-        data = data.assign(parameters=("parameter", run.parameters)).assign_coords(
+        data = data.assign(parameters=(("time", "parameter")[-run.parameters.ndim :], run.parameters)).assign_coords(
             parameter=("parameter", _text(p.name for p in run.system.description.parameters) if run.system else [])
         )
     if run.efforts is not None:

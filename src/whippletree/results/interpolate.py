@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from whippletree.errors import AssemblyError, DynamicsError
 from whippletree.kernels.kernel import Array
-from whippletree.results.replay import Replay
+from whippletree.results.replay import Replay, of_rows
 from whippletree.system import System
 
 __all__ = ["Between", "interpolated"]
@@ -166,7 +166,7 @@ def _slopes(t: Array, values: Array, knots: Index) -> Array:
 def _close(run: Replay, rows: Index) -> None:
     """Bring states back onto the closures, in place."""
     for k in rows:
-        options: dict[str, Any] = {"t": float(run.t[k]), "parameters": run.parameters}
+        options: dict[str, Any] = {"t": float(run.t[k]), "parameters": of_rows(run.parameters, k)}
         try:
             run.q[k] = run.system.assemble(run.q[k], **options)
             run.v[k] = run.system.consistent_velocities(run.q[k], run.v[k], **options)

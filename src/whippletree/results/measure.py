@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
 from whippletree.results.interpolate import quaternions
-from whippletree.results.replay import CHUNK, Replay
+from whippletree.results.replay import CHUNK, Replay, of_rows
 
 __all__ = ["measured"]
 
@@ -52,8 +54,16 @@ def _closures(run: Replay) -> tuple[float, float]:
     if not run.system.closure_rows:
         return 0.0, 0.0
     gap = slip = 0.0
-    for start in range(0, len(run.t), CHUNK):
-        some = run.picked(slice(start, start + CHUNK))
-        opened = run.system._openings(some.q, some.v, some.t, run.parameters)
-        gap, slip = (max(worst, float(np.abs(part).max())) for worst, part in zip((gap, slip), opened, strict=True))
+    for part in _alike(run):
+        opened = run.system._openings(part.q, part.v, part.t, of_rows(part.parameters, 0))
+        gap, slip = (max(worst, float(np.abs(one).max())) for worst, one in zip((gap, slip), opened, strict=True))
     return gap, slip
+
+
+def _alike(run: Replay) -> Iterator[Replay]:
+    """Yield stretches of a run that are not too long and have the same parameters."""
+    edges = set(range(0, len(run.t), CHUNK)) | {len(run.t)}
+    if run.parameters is not None and run.parameters.ndim > 1:
+        edges |= set((np.flatnonzero((np.diff(run.parameters, axis=0) != 0).any(axis=1)) + 1).tolist())
+    for start, end in pairwise(sorted(edges)):
+        yield run.picked(slice(start, end))

@@ -13,12 +13,21 @@ from whippletree.kernels.kernel import Array
 from whippletree.system import Energy, Reactions, System
 from whippletree.system.results import ElementForce
 
-__all__ = ["CHUNK", "Replay"]
+__all__ = ["CHUNK", "Replay", "of_rows"]
 
 CHUNK = 16384
 """How many states are computed at a time."""
 
 Results = tuple[Any, ...]
+
+
+def of_rows(parameters: Array | None, rows: Any) -> Array | None:
+    """Return the parameters of some states, which may be the same for all.
+
+    >>> of_rows(np.array([1.0, 2.0]), slice(0, 1)).tolist(), of_rows(np.array([[1.0], [2.0]]), 1).tolist()
+    ([1.0, 2.0], [2.0])
+    """
+    return parameters if parameters is None or parameters.ndim == 1 else parameters[rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +48,7 @@ class Replay:
     q: Array
     v: Array
     z: Array
-    parameters: Array | None = None
+    parameters: Array | None = None  # (np,), or (n, np) if they change
     efforts: Array | None = None  # (n, nv), or (nv,) if they are the same in all states
     work: Array | None = None  # (n, 2): put in, dissipated
 
@@ -107,7 +116,7 @@ class Replay:
         efforts = self.efforts if self.efforts is None or self.efforts.ndim == 1 else self.efforts[rows]
         work = None if self.work is None else self.work[rows]
         states = {"t": self.t[rows], "q": self.q[rows], "v": self.v[rows], "z": self.z[rows]}
-        return replace(self, **states, efforts=efforts, work=work)
+        return replace(self, **states, parameters=of_rows(self.parameters, rows), efforts=efforts, work=work)
 
     def rows(self) -> list[Array]:
         """Return the arrays that have a row for each state, times apart."""

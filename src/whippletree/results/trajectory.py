@@ -18,7 +18,7 @@ from whippletree.results.columns import STATES, columns
 from whippletree.results.interpolate import interpolated
 from whippletree.results.labels import Labels
 from whippletree.results.measure import measured
-from whippletree.results.replay import Replay
+from whippletree.results.replay import Replay, of_rows
 from whippletree.results.states import Event, Instant
 from whippletree.spatial.scalars import shown
 from whippletree.system import Energy, Reactions, System
@@ -39,10 +39,10 @@ _HAIR = 1e-9
 class Trajectory:
     """The states of a run: times `t` (n,), coordinates `q` (n, nq), velocities `v` (n, nv), elements' states `z`.
 
-    `certificate` says how far it can be trusted, `events` what happened, `info` how it was made. `parameters`,
-    `efforts` (n, nv) or (nv,), and the `work` (n, 2) put in and dissipated so far are those of the run. Everything else
-    is computed from the states when it is asked for. Arrays are read-only; one that is given writeable is copied. A run
-    that was loaded without its system has None for it.
+    `certificate` says how far it can be trusted, `events` what happened, `info` how it was made. `parameters` (np,) or
+    (n, np), `efforts` (n, nv) or (nv,), and the `work` (n, 2) put in and dissipated so far are those of the run.
+    Everything else is computed from the states when it is asked for. Arrays are read-only; one that is given writeable
+    is copied. A run that was loaded without its system has None for it.
 
     >>> from whippletree.results.examples import swing
     >>> run = swing()
@@ -98,7 +98,7 @@ class Trajectory:
             "certificate": certificate or Certificate(),
             "events": tuple(_event(one, labels) for one in events),
             "info": dict(info or {}),
-            "parameters": _parameters(system, parameters),
+            "parameters": _parameters(system, parameters, n),
             "efforts": None if efforts is None else _efforts(efforts, n, nv),
             "work": None if work is None else _rows(work, "work", n, (2,)),
             "labels": labels,
@@ -313,7 +313,7 @@ class Trajectory:
             "efforts": found.efforts,
             "work": found.work,
         }
-        return replace(self, t=wanted, **states)
+        return replace(self, t=wanted, parameters=found.parameters, **states)
 
     def between(self, start: float, end: float) -> Trajectory:
         """Return the outputs and events from one time to another, both included. No numbers are copied.
@@ -430,7 +430,8 @@ class Trajectory:
         work = None if self.work is None else self.work[rows]
         events = tuple(event for event in self.events if t[0] <= event.t <= t[-1])
         states: dict[str, Any] = {"q": self.q[rows], "v": self.v[rows], "z": self.z[rows]}
-        return replace(self, t=t, **states, efforts=efforts, work=work, events=events)
+        parameters = of_rows(self.parameters, rows)
+        return replace(self, t=t, **states, parameters=parameters, efforts=efforts, work=work, events=events)
 
     def _regular(self, every: Any) -> Array:
         step = _numbers(every, "every")
@@ -460,8 +461,8 @@ def _labels(system: Any) -> Labels:
     return Labels.of(system)
 
 
-def _parameters(system: System | None, given: Any) -> Array | None:
-    """Return the values of all parameters: those given, the others as described."""
+def _parameters(system: System | None, given: Any, n: int) -> Array | None:
+    """Return the values of all parameters: those given, the others as described; rows if they change in the run."""
     if system is None:
         return None if given is None else _frozen(_numbers(given, "parameters"))
     known = [parameter.name for parameter in system.description.parameters]
@@ -471,6 +472,8 @@ def _parameters(system: System | None, given: Any) -> Array | None:
             if name not in known:
                 raise ModelError(f"there is no parameter {suggestion(name, known)}")
             values[known.index(name)] = _numbers(value, f'parameter "{name}"')
+    elif given is not None and np.ndim(given) == 2:
+        values = _rows(given, "parameters", n, (len(known),))
     elif given is not None:
         values = _rows(given, "parameters", len(known), ())
     return _frozen(values) if known else None

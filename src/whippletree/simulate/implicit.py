@@ -19,11 +19,13 @@ import numpy as np
 from numba import njit
 
 from whippletree.kernels.kernel import Array
+from whippletree.simulate.crossings import crossings
 from whippletree.simulate.machine import Machine
-from whippletree.simulate.moves import call, close, copy, normalize, place
+from whippletree.simulate.moves import ZERO, call, close, copy, normalize, place
 from whippletree.simulate.native import (
     _CLOSE_ENOUGH,
     _DONE,
+    _EVENT,
     _NOT_FINITE,
     _OPEN,
     _PAUSED,
@@ -362,6 +364,17 @@ def _estimate(
 
 
 @njit(cache=True)
+def _parabola(h: float, y: Any, new: Any, nv: int) -> Any:
+    """Return the states within a step as `_between` has them, as a polynomial (see `crossings`)."""
+    P = np.zeros((3, y.size))
+    for i in range(y.size):
+        P[0, i] = y[i] if i >= nv else 0.0
+        P[1, i] = h * y[nv + i] if i < nv else new[i] - y[i]
+        P[2, i] = new[i] - P[1, i] if i < nv else 0.0
+    return P
+
+
+@njit(cache=True)
 def _between(b: Any, t: float, h: float, share: float, q: Any, y: Any, new: Any, options: Any, row: Any) -> bool:
     """Write the state within a step into a row: displacements by a parabola, the rest straight on."""
     nv, nq = b.v.size, b.q.size
@@ -446,6 +459,7 @@ def advance(
     n: Any,
     method: Any,
     course: Any,
+    w: Any,
     past: Any,
     tolerance: float,
     smallest: float,
@@ -456,7 +470,7 @@ def advance(
     """Go on with a run, as `native.advance` does; a tolerance of zero takes steps of a fixed size."""
     y, times, counts, options = course.y, course.times, course.counts, course.options
     nv, nq = b.v.size, b.q.size
-    q, moved = np.empty(nq), np.empty(nq)
+    q, moved, reached = np.empty(nq), np.empty(nq), np.empty(nq + y.size - nv)
     copy(q, 0, b.q, 0, nq)
     new, k0, k1 = np.empty(y.size), np.empty(y.size), np.empty(y.size)
     before = np.empty(past.size)
@@ -468,7 +482,7 @@ def advance(
         copy(rows[counts[0]], nq, y, nv, y.size - nv)
         counts[0] += 1
     while counts[0] < until.size:
-        if taken >= most:
+        if taken >= most or 2 * w.counts[0] > w.found.shape[0]:
             status = _PAUSED
             break
         t, h = times[0], times[1]
@@ -520,7 +534,15 @@ def advance(
         for i in range(y.size - 2, y.size):
             new[i] = y[i] + 0.5 * h * (k0[i] + k1[i])
         end = t + h
-        while counts[0] < until.size and until[counts[0]] <= end:
+        if w.side.size:
+            copy(reached, ZERO, moved, ZERO, nq)
+            copy(reached, nq, new, nv, y.size - nv)
+            part = crossings(b, w, _parabola(h, y, new, nv), t, h, q, reached, options[0])
+            if part < 0.0:
+                status = _OPEN
+            elif w.counts[1]:
+                end = w.found[w.counts[0] - 1, 1]
+        while status == _DONE and counts[0] < until.size and until[counts[0]] <= end:
             theta = (until[counts[0]] - t) / h
             row = rows[counts[0]]
             if theta >= 1.0 - 1e-12:
@@ -533,6 +555,9 @@ def advance(
         if status != _DONE:
             copy(past, _BEGIN, before, _BEGIN, past.size - _BEGIN)
             break
+        if w.counts[1]:  # go on from the event
+            copy(moved, ZERO, w.found[w.counts[0] - 1], ZERO + 2, nq)
+            copy(new, nv, w.found[w.counts[0] - 1], 2 + nq, y.size - nv)
         copy(q, 0, moved, 0, nq)
         copy(y, nv, new, nv, y.size - nv)
         for i in range(m):
@@ -548,6 +573,9 @@ def advance(
         options[3] = 0
         taken += 1
         _note_passage(b, course)
+        if w.counts[1]:
+            status = _EVENT
+            break
         if counts[4] == course.passed.size:
             status = _PAUSED
             break

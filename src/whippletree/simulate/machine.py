@@ -55,6 +55,18 @@ class Machine:
         if self.closed:
             wires[2] = self._wired(engine.kernel_of("project"), {"q": "here"}, "projected")
         self.wires = wires
+        self.watched = np.zeros(6, dtype=np.int64)
+        self.arrays["events"] = np.zeros(len(system.description.events))
+        if system.description.events:
+            self.watched[:] = self._wired(engine.kernel_of("events"), {"q": "here"}, "events")
+
+    def of_events(self, function: str, q: Array, v: Array, z: Array, t: float) -> Array:
+        """Return what events watch, or the values that they set, at a state."""
+        kernel = self.system._engine.kernel_of(function)
+        given = {"q": q, "v": v, "z": z, "t": np.array([t]), "parameters": self.arrays["parameters"]}
+        result = np.zeros(kernel.output_sizes[0])
+        kernel.one([np.ascontiguousarray(given[name]) for name in kernel.input_names], [result])
+        return result
 
     def _wired(self, kernel: Kernel, renamed: dict[str, str], output: str) -> list[int]:
         """Return the six addresses of a kernel that reads and writes these arrays."""

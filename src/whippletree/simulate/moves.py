@@ -11,10 +11,13 @@ from numba.extending import intrinsic
 
 from whippletree.kernels.kernel import Array
 
-__all__ = ["DISPLACE", "PROJECT", "RATES", "Buffers", "call", "close", "copy", "normalize", "place"]
+__all__ = ["DISPLACE", "PROJECT", "RATES", "ZERO", "Buffers", "apart", "call", "close", "copy", "normalize", "place"]
 
 DISPLACE, RATES, PROJECT = 0, 1, 2
 """The kernels in `Buffers.wires`."""
+
+ZERO: Any = np.int64(0)
+"""Zero as any other number: for a plain one, functions would be compiled apart."""
 
 _NUMBERS = 6
 _CLOSED = 1e-20  # square of a gap that counts as closed if it cannot be made smaller
@@ -62,6 +65,19 @@ def _kernel_call(typing_context: Any, kernel: Any) -> Any:
 call: Any = intrinsic(_kernel_call)
 
 
+def _kept_apart(typing_context: Any) -> Any:
+    """Keep the function that this is called in from being copied into its callers: that takes long to compile."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+apart: Any = intrinsic(_kept_apart)
+
+
 @njit(cache=True)
 def copy(target: Any, start: int, source: Any, begin: int, count: int) -> None:
     """Copy numbers; loops compile several times as fast as slices."""
@@ -73,11 +89,11 @@ def copy(target: Any, start: int, source: Any, begin: int, count: int) -> None:
 def place(b: Any, y: Any, nv: int, du: Any) -> None:
     """Put the configuration q + u into `here`, and the rate of u into `du`."""
     if b.quaternions.size:
-        copy(b.u, 0, y, 0, nv)
-        copy(b.v, 0, y, nv, nv)
+        copy(b.u, ZERO, y, ZERO, nv)
+        copy(b.v, ZERO, y, nv, nv)
         call(b.wires[DISPLACE])
-        copy(b.here, 0, b.displaced, 0, b.q.size)
-        copy(du, 0, b.displaced, b.q.size, nv)
+        copy(b.here, ZERO, b.displaced, ZERO, b.q.size)
+        copy(du, ZERO, b.displaced, b.q.size, nv)
     else:
         for i in range(nv):
             b.here[i] = b.q[i] + y[i]
@@ -100,22 +116,23 @@ def normalize(b: Any, q: Any, at: int) -> None:
 @njit(cache=True)
 def close(b: Any, t: float, q: Any, at_q: int, v: Any, at_v: int, enough: float) -> bool:
     """Bring a state back onto the closures, in place; tell whether that was possible."""
+    apart()
     nq, nv = b.q.size, b.v.size
     b.t[0] = t
     before = np.inf
     for _ in range(_ITERATIONS):
-        copy(b.here, 0, q, at_q, nq)
-        copy(b.v, 0, v, at_v, nv)
+        copy(b.here, ZERO, q, at_q, nq)
+        copy(b.v, ZERO, v, at_v, nv)
         call(b.wires[PROJECT])
         gap, slip = b.projected[2 * nv], b.projected[2 * nv + 1]
         if not np.isfinite(gap + slip):
             return False
         copy(v, at_v, b.projected, nv, nv)
         if b.quaternions.size:
-            copy(b.q, 0, q, at_q, nq)
-            copy(b.u, 0, b.projected, 0, nv)
+            copy(b.q, ZERO, q, at_q, nq)
+            copy(b.u, ZERO, b.projected, ZERO, nv)
             call(b.wires[DISPLACE])
-            copy(q, at_q, b.displaced, 0, nq)
+            copy(q, at_q, b.displaced, ZERO, nq)
             normalize(b, q, at_q)
         else:
             for i in range(nv):

@@ -20,9 +20,10 @@ import numpy as np
 from numba import njit
 
 from whippletree.kernels.kernel import Array
+from whippletree.simulate.crossings import crossings, polynomial
 from whippletree.simulate.moves import PROJECT as _PROJECT
 from whippletree.simulate.moves import RATES as _RATES
-from whippletree.simulate.moves import Buffers
+from whippletree.simulate.moves import ZERO, Buffers, apart
 from whippletree.simulate.moves import call as _call
 from whippletree.simulate.moves import close as _closed
 from whippletree.simulate.moves import copy as _copy
@@ -42,10 +43,11 @@ class Status:
     OPEN = 4  # the loops could not be closed again
     TOO_SMALL = 5  # the step became too small for the tolerance
     NOT_FINITE = 6  # a number is not finite
+    EVENT = 7  # an event has happened that stops or switches
     STUCK = 20  # Newton's method does not converge
 
 
-_DONE, _PAUSED, _UNTRUSTED, _POOR, _OPEN, _TOO_SMALL, _NOT_FINITE = range(7)
+_DONE, _PAUSED, _UNTRUSTED, _POOR, _OPEN, _TOO_SMALL, _NOT_FINITE, _EVENT = range(8)
 _CLOSE_ENOUGH = 1e-14  # square of a gap that one more Newton step takes to rounding
 _TIGHT = 1e-28  # near a singular position it takes more steps
 _AS_GOOD = 1e-23  # square of a gap that an output next to a singular position may have
@@ -83,13 +85,14 @@ class Course(NamedTuple):
 @njit(cache=True)
 def _evaluate(b: Any, t: float, y: Any, k: Any, options: Any, near: float) -> int:
     """Evaluate the derivatives of y into k; say whether they are to be trusted, by the share `near` of the pivots."""
+    apart()
     nv, nz = b.v.size, b.z.size
     _place(b, y, nv, k)
     if options[4]:
         # near a singular position what is off the closures by little is far off in its acceleration
         _copy(b.spare_q, 0, b.here, 0, b.q.size)
         _copy(b.spare_v, 0, b.v, 0, nv)
-        closed = _closed(b, t, b.spare_q, 0, b.spare_v, 0, _TIGHT)
+        closed = _closed(b, t, b.spare_q, ZERO, b.spare_v, ZERO, _TIGHT)
         _copy(b.q, 0, b.base, 0, b.q.size)
         if not closed:
             return _UNTRUSTED
@@ -126,6 +129,7 @@ def _evaluate(b: Any, t: float, y: Any, k: Any, options: Any, near: float) -> in
 @njit(cache=True)
 def _first(b: Any, t: float, y: Any, k: Any, options: Any) -> int:
     """Evaluate at the beginning of a step; the accelerations may have been given in `rates`."""
+    apart()
     if options[3]:
         nv, nz = b.v.size, b.z.size
         kept = np.empty(nv + nz)
@@ -141,6 +145,7 @@ def _stages(
     b: Any, method: Any, begin: int, end: int, t: float, h: float, y: Any, k: Any, stage: Any, options: Any, near: float
 ) -> int:
     """Evaluate some stages after the first."""
+    apart()
     for i in range(begin, end):
         for n in range(y.size):
             total = 0.0
@@ -159,6 +164,7 @@ def _error(method: Any, h: float, y: Any, new: Any, k: Any, scale: Any, toleranc
 
     Work is among what is watched: where drives give the whole motion, nothing else would be.
     """
+    apart()
     nv = scale.size
     total, lower = 0.0, 0.0
     for n in range(y.size):
@@ -186,6 +192,7 @@ def _output(
     b: Any, method: Any, t: float, h: float, share: float, q: Any, y: Any, new: Any, k: Any, options: Any, row: Any
 ) -> bool:
     """Write the state at a share of a step into a row [q, v, z, work]; straight on without a dense output."""
+    apart()
     nv = b.v.size
     here = np.empty(y.size)
     _copy(here, 0, y, 0, y.size)
@@ -203,10 +210,10 @@ def _output(
     unused = np.empty(nv)
     _place(b, here, nv, unused)
     _copy(row, 0, b.here, 0, nq)
-    _normalize(b, row, 0)
+    _normalize(b, row, ZERO)
     _copy(row, nq, here, nv, y.size - nv)
     if options[0] and not (options[4] and _near_enough(b, t + share * h, row)):
-        return bool(_closed(b, t + share * h, row, 0, row, nq, _TIGHT))
+        return bool(_closed(b, t + share * h, row, ZERO, row, nq, _TIGHT))
     return True
 
 
@@ -252,11 +259,12 @@ def _note_passage(b: Any, course: Any) -> None:
 
 @njit(cache=True)
 def advance(
-    b: Any, method: Any, course: Any, tolerance: float, smallest: float, until: Any, rows: Any, most: int
+    b: Any, method: Any, course: Any, w: Any, tolerance: float, smallest: float, until: Any, rows: Any, most: int
 ) -> int:
     """Go on with a run until all outputs `until` (times) are written to `rows`, or something is to be decided.
 
-    `course` says where the run is and is kept up to date: it is always at the end of a good step.
+    `course` says where the run is and is kept up to date: it is always at the end of a good step. Events that `w`
+    watches are recorded in it; one that acts ends the step that it is in.
     """
     y, times, counts, options = course.y, course.times, course.counts, course.options
     nv, nq = b.v.size, b.q.size
@@ -264,7 +272,7 @@ def advance(
     _copy(q, 0, b.q, 0, nq)
     adaptive, euler = method.e.size > 0, method.b.size == 0
     k = np.empty((max(method.b.size, method.dense.shape[0], 1), y.size))
-    stage, new = np.empty(y.size), np.empty(y.size)
+    stage, new, reached = np.empty(y.size), np.empty(y.size), np.empty(nq + y.size - nv)
     status = _DONE
     taken = 0
     good_step = times[2]
@@ -273,7 +281,7 @@ def advance(
         _copy(rows[counts[0]], nq, y, nv, y.size - nv)
         counts[0] += 1
     while counts[0] < until.size:
-        if taken >= most:
+        if taken >= most or 2 * w.counts[0] > w.found.shape[0]:
             status = _PAUSED
             break
         t, h = times[0], times[1]
@@ -307,7 +315,7 @@ def advance(
                 _euler(b, h, y, new, k)
                 good = _DONE
             else:
-                good = _stages(b, method, 1, method.b.size, t, h, y, k, stage, options, near)
+                good = _stages(b, method, ZERO + 1, method.b.size, t, h, y, k, stage, options, near)
                 counts[3] += method.b.size - 1
                 for n in range(y.size):
                     total = 0.0
@@ -322,9 +330,10 @@ def advance(
                 relaxed = 1.0 if near > _UNTRUSTED_SHARE else max(1.0, _RELAXED / tolerance)
                 share = _error(method, h, y, new, k, course.scale, tolerance) if adaptive else 0.0
                 if share <= relaxed:
-                    if until[counts[0]] >= t + h * (1.0 - 1e-12) or method.dense.shape[0] <= method.b.size:
+                    inside = w.side.size > 0 or until[counts[0]] < t + h * (1.0 - 1e-12)
+                    if not inside or method.dense.shape[0] <= method.b.size:
                         break
-                    # an output lies within the step: the further stages of the dense output are needed
+                    # an output or an event may lie within the step: the further stages of the dense output are needed
                     _copy(b.q, 0, q, 0, nq)
                     counts[3] += method.dense.shape[0] - method.b.size
                     last_stage = method.dense.shape[0]
@@ -370,8 +379,8 @@ def advance(
         _copy(b.q, 0, q, 0, nq)
         _place(b, new, nv, unused)
         _copy(moved, 0, b.here, 0, nq)
-        _normalize(b, moved, 0)
-        if options[0] and not _closed(b, end, moved, 0, new, nv, _TIGHT if options[4] else _CLOSE_ENOUGH):
+        _normalize(b, moved, ZERO)
+        if options[0] and not _closed(b, end, moved, ZERO, new, nv, _TIGHT if options[4] else _CLOSE_ENOUGH):
             if adaptive and h > 100 * smallest:
                 times[1] = 0.25 * h
                 counts[2] += 1
@@ -379,6 +388,15 @@ def advance(
                 continue
             status = _OPEN
             break
+        if w.side.size:
+            _copy(reached, 0, moved, 0, nq)
+            _copy(reached, nq, new, nv, y.size - nv)
+            part = crossings(b, w, polynomial(method, h, y, new, k), t, h, q, reached, options[0])
+            if part < 0.0:
+                status = _OPEN
+                break
+            if w.counts[1]:
+                end = w.found[w.counts[0] - 1, 1]
         while counts[0] < until.size and until[counts[0]] <= end:
             theta = (until[counts[0]] - t) / h
             row = rows[counts[0]]
@@ -391,6 +409,9 @@ def advance(
             counts[0] += 1
         if status != _DONE:
             break
+        if w.counts[1]:  # go on from the event
+            _copy(moved, 0, w.found[w.counts[0] - 1], 2, nq)
+            _copy(new, nv, w.found[w.counts[0] - 1], 2 + nq, y.size - nv)
         _copy(q, 0, moved, 0, nq)
         _copy(y, nv, new, nv, y.size - nv)
         times[0] = end
@@ -399,6 +420,9 @@ def advance(
         options[3] = 0
         taken += 1
         _note_passage(b, course)
+        if w.counts[1]:
+            status = _EVENT
+            break
         if counts[4] == course.passed.size:
             status = _PAUSED
             break

@@ -16,6 +16,7 @@ import numpy as np
 from whippletree.errors import AssemblyError, DynamicsError, SimulationError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.alpha import IMPLICIT, Alpha, implicit_method
+from whippletree.simulate.events import Events
 from whippletree.simulate.machine import Machine
 from whippletree.simulate.pace import Pace
 from whippletree.simulate.tableaus import METHODS, Tableau
@@ -82,6 +83,7 @@ class Simulation:
         spectral_radius: float | None = None,
         formulation: str = "auto",
         parameters: Any = None,
+        on_event: Any = None,
     ) -> None:
         self.system = system
         self.formulation = formulation
@@ -113,6 +115,7 @@ class Simulation:
         self._course_y[nv : 2 * nv] = self._start_velocities(v)
         self._course_y[2 * nv : 2 * nv + system.z0.size] = _start(system, z)
         self._check_start()
+        self.events = Events(system, on_event, self.row_size)
 
     # ------------------------------------------------------------------ the state
 
@@ -143,6 +146,49 @@ class Simulation:
         self._course_y[-2:] = state.work_in, state.work_dissipated
         self._options[3] = 0
         self._past = np.zeros(0)
+        self.events.started = False
+
+    def put(self, kind: str, name: str, index: int, value: float) -> None:
+        """Set a velocity or an effort of a joint, a state of an element, or a parameter.
+
+        >>> from whippletree.simulate.simulation import _example
+        >>> sim = _example()
+        >>> sim.put("velocity", "hinge", 0, 2.0)
+        >>> sim.state.v
+        array([2.])
+        """
+        if kind == "parameter":
+            names = [parameter.name for parameter in self.system.description.parameters]
+            if self.parameters is None:
+                self.parameters = np.array(self.system.description.parameter_values, dtype=np.float64)
+            self.parameters = self.parameters.copy()
+            self.parameters[names.index(name)] = value
+        elif kind == "state":
+            names = [state.name for state in self.system.description.states]
+            self._course_y[2 * self.system.nv + names.index(name)] = value
+        else:
+            place = self.system.v_slice(name).start + index
+            (self.tau if kind == "effort" else self._course_y[self.system.nv :])[place] = value
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Forget what methods keep from step to step."""
+        self._options[3] = 0
+        self._past = np.zeros(0)
+
+    def put_velocities(self, v: Array) -> None:
+        """Set all velocities."""
+        self._begin_anew()
+        self._course_y[self.system.nv : 2 * self.system.nv] = v
+
+    def book(self, energy: float) -> None:
+        """Book energy that came at an instant as work put in, and what went as work dissipated."""
+        self._course_y[-2 if energy > 0 else -1] += abs(energy)
+
+    def limit_step(self, longest: float) -> None:
+        """Let the next step be a small one, and no longer than that, if the method chooses its steps."""
+        if self.adaptive and longest > 0:
+            self._times[1] = min(self._times[1] / 64, longest)
 
     @property
     def row_size(self) -> int:
@@ -182,7 +228,12 @@ class Simulation:
         kept = {k: v for k, v in self.__dict__.items() if k not in ("_machine", "method")}
         for name in ("_course_y", "_times", "_counts", "_options", "_past", "_q", "tau"):
             kept[name] = kept[name].copy()
-        return {**kept, "replans": list(self.replans), "singular": list(self.singular)}
+        return {
+            **kept,
+            "replans": list(self.replans),
+            "singular": list(self.singular),
+            "events": self.events.copy(),
+        }
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__.update(kept)
@@ -208,6 +259,7 @@ class Simulation:
     def run(self, until: Array, watch: Callable[[float], bool] | None = None) -> Array:
         """Move on to the last of some times; return the states there as rows [q, v, z, work in, work dissipated].
 
+        If an event ends the run, `events.ended` is its name, and the rows are those made so far.
         `watch(t)` is told some ten times a second how far the run is; if it returns True, the run stops, and only the
         rows made so far are returned. If the run cannot go on, the error carries them as `rows`.
         """
@@ -232,6 +284,8 @@ class Simulation:
         rows = np.zeros((len(until), self.row_size))
         self._counts[0] = 0
         smallest = _SMALLEST * max(float(until[-1] - self._times[0]), 1e-9)
+        span = float(until[-1] - self._times[0])
+        self.events.ended = ""
         self._check_step(float(until[-1]))
         pace = Pace()
         while True:
@@ -241,25 +295,34 @@ class Simulation:
             buffers = machine.buffers()
             buffers.q[:] = self._q
             buffers.tau[:] = self.tau
+            if self.parameters is not None:
+                machine.arrays["parameters"][:] = self.parameters
+            self.events.start(self, machine)
             if self._options[3]:
                 buffers.rates[: self._given.size] = self._given
             passed = np.zeros(_PASSAGES)
             self._counts[4] = 0
             course = Course(self._course_y, self._times, self._counts, self._scale, self._options, passed)
+            watched = self.events.watched(machine)
             if isinstance(tableau, Alpha):
                 status = self._advance_implicitly(
-                    tableau, machine, buffers, course, smallest, until, rows, pace.begin()
+                    tableau, machine, buffers, course, watched, smallest, until, rows, pace.begin()
                 )
             else:
-                status = advance(buffers, method, course, self.tolerance, smallest, until, rows, pace.begin())
+                status = advance(buffers, method, course, watched, self.tolerance, smallest, until, rows, pace.begin())
             pace.end()
             self._q[:] = buffers.q
             self.singular += passed[: self._counts[4]].tolist()
+            self.events.collect(self)
             if status == Status.DONE:
                 return rows
+            if status == Status.EVENT:
+                self._act(machine, span, rows)
+                if self.events.ended:
+                    return rows[: self._counts[0]]
             if watch is not None and watch(float(self._times[0])):
                 return rows[: self._counts[0]]
-            if status != Status.PAUSED:
+            if status not in (Status.PAUSED, Status.EVENT):
                 try:
                     self._decide(status, Status)
                 except SimulationError as error:
@@ -288,9 +351,26 @@ class Simulation:
         tolerance = self.tolerance if self.adaptive else 0.0
         return int(
             implicit.advance(
-                buffers, machine.newton, method.numbers(), course, self._past, tolerance, smallest, until, rows, n
+                buffers,
+                machine.newton,
+                method.numbers(),
+                course,
+                watched,
+                self._past,
+                tolerance,
+                smallest,
+                until,
+                rows,
+                n,
             )
         )
+    def _act(self, machine: Machine, span: float, rows: Array) -> None:
+        """Do what an event does; an error carries the rows made so far."""
+        try:
+            self.events.act(self, machine, span)
+        except SimulationError as error:
+            error.rows = rows[: self._counts[0]]
+            raise
 
     @property
     def _scale(self) -> Array:

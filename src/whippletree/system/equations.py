@@ -27,7 +27,7 @@ from whippletree.formulations import (
 )
 from whippletree.formulations.closing import Closing, with_accelerations
 from whippletree.formulations.grips import Fastenings, fastenings
-from whippletree.formulations.loading import Acting, Loaded, holds, loaded, unloaded
+from whippletree.formulations.loading import Acting, Loaded, events, holds, loaded, unloaded
 from whippletree.formulations.rolled import Rolled
 from whippletree.formulations.skeleton import Skeleton, Symbols, column, make_skeleton
 from whippletree.formulations.sweeps import Unrolled
@@ -80,6 +80,8 @@ _SOLVED = frozenset({"forward_dynamics", "driving_forces", "reactions", "closure
 _OF_LOOPS = frozenset({"motion_basis", "self_stresses", "closure_efforts", "project"})
 _NEWTON = frozenset({"newton_residual", "newton_matrix"})
 _ONLY_UNROLLED = _NEWTON | {
+    "events",
+    "event_values",
     "jacobian",
     "displace",
     "integrate",
@@ -88,6 +90,7 @@ _ONLY_UNROLLED = _NEWTON | {
     "inverse_dynamics_derivatives",
 }
 _OF_ELEMENTS = frozenset({"state_rates", "powers", "element_forces"})
+_OF_EVENTS = frozenset({"events", "event_values"})
 _STORING = frozenset({"energy"})
 _INVERSE = frozenset({"inverse_dynamics", "bias_force", "motion_reactions", "inverse_dynamics_derivatives"})
 _LOADED = _SOLVED | _OF_ELEMENTS | _STORING | _INVERSE | _NEWTON
@@ -263,11 +266,13 @@ class Equations:
         """Tell whether the time is an input."""
         if self.description.forces_timed and request.function in _LOADED:
             return True
+        if request.function in _OF_EVENTS:
+            return self.description.events_timed
         return self.description.closures_timed and request.function in _SOLVED | _OF_LOOPS | _NEWTON
 
     def stated(self, request: Request) -> bool:
         """Tell whether the auxiliary states are an input."""
-        return bool(self.description.states) and request.function in _LOADED - _STORING
+        return bool(self.description.states) and request.function in (_LOADED - _STORING) | _OF_EVENTS
 
     def _shape(self, function: str) -> tuple[int, ...]:
         """Return the shape of a function's result for one state."""
@@ -280,6 +285,9 @@ class Equations:
             "nd": nv + len(self.description.states) + self.closed + 2 * self.description.powered,
             "ns": nq + nv,
         }
+        if function in _OF_EVENTS:
+            watched = self.description.events
+            size["ng"], size["nw"] = len(watched), sum(len(use.sets) for use in watched)
         shape = FUNCTIONS[function].shape
         if "nn" in shape and function not in _NEWTON:  # apart, for the others need no skeleton, which takes time
             size["nn"] = len(self.skeleton().bones)
@@ -390,6 +398,13 @@ class Equations:
         if weld not in self._acting:
             self._acting[weld] = holds(self.description, self.plan, self.skeleton(weld=weld))
         return self._acting[weld]
+
+    def events(self, symbols: dict[str, ca.SX]) -> list[ca.SX]:
+        """Return the column of each event: what is watched, and the values that it sets."""
+        none = {"z": len(self.description.states), "t": 1}
+        q, v, z, t = (symbols.get(name, ca.SX.zeros(none.get(name, 0))) for name in ("q", "v", "z", "t"))
+        state = Situation((), q, v, z, t)
+        return events(self.walk(symbols), self.description, self.plan, self.skeleton(), state)
 
     def faulty_element(self, state: Mapping[str, Any]) -> str | None:
         """Return the force or state, in words, whose formula is not finite at a state, if there is one."""
@@ -578,6 +593,16 @@ def _element_forces(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     return ca.vertcat(ca.SX(0, 1), *(part for done in applied for part in (*done.wrenches, done.efforts)))
 
 
+def _events(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
+    """What events watch, one after the other."""
+    return ca.vertcat(*(column[0] for column in eq.events(x)))
+
+
+def _event_values(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
+    """The values that events set, one after the other."""
+    return ca.vertcat(ca.SX(0, 1), *(column[1:] for column in eq.events(x)))
+
+
 def _wrench_efforts(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     return kinematics.wrench_efforts(eq.walk(x))
 
@@ -693,6 +718,8 @@ FUNCTIONS: dict[str, _Function] = {
     "state_rates": _Function(("q", "v", "tau"), "rates", ("nz",), _state_rates),
     "powers": _Function(("q", "v", "tau"), "powers", (3,), _powers),
     "element_forces": _Function(("q", "v"), "forces", ("ne",), _element_forces),
+    "events": _Function(("q", "v"), "events", ("ng",), _events),
+    "event_values": _Function(("q", "v"), "values", ("nw",), _event_values),
     "momentum": _Function(("q", "v"), "momentum", (6,), _momentum),
     "center_of_mass": _Function(("q",), "center of mass", (3,), _center_of_mass),
     "motion_basis": _Function(("q",), "motions", ("nv", "nf"), loop_equations.motion_basis),

@@ -11,7 +11,7 @@ import pytest
 
 import whippletree as wt
 from support import reference_problems as reference
-from whippletree.model.io.forms import CLOSURES, FORCES, JOINTS, RUN, SHAPES, START
+from whippletree.model.io.forms import CLOSURES, EVENTS, FORCES, JOINTS, RUN, SHAPES, START
 from whippletree.model.io.reader import SECTIONS
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
@@ -176,7 +176,7 @@ def test_the_files_in_the_documentation() -> None:
 
 def test_the_documentation_names_every_key() -> None:
     page = (EXAMPLES.parent / "docs" / "model_files.md").read_text(encoding="utf-8")
-    for table in (JOINTS, CLOSURES, FORCES):
+    for table in (JOINTS, CLOSURES, EVENTS, FORCES):
         for head, form in table.items():
             for key in (head, *form.keys):
                 assert f"`{key}`" in page or f"`{key}:" in page, key

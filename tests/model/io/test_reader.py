@@ -19,7 +19,7 @@ import whippletree as wt
 from whippletree.elements import bodies as shapes
 from whippletree.model import Mechanism
 from whippletree.model.io import read_file, read_text
-from whippletree.model.io.forms import CLOSURES, FORCES, JOINTS, SHAPES, Form
+from whippletree.model.io.forms import CLOSURES, EVENTS, FORCES, JOINTS, SHAPES, Form
 
 BASE = """\
 name: m
@@ -290,7 +290,7 @@ def test_an_element_is_the_call_of_its_name(text: str, add: Add) -> None:
     assert read.describe().fingerprint() == m.describe().fingerprint()
 
 
-@pytest.mark.parametrize("head, form", [*JOINTS.items(), *CLOSURES.items(), *FORCES.items()])
+@pytest.mark.parametrize("head, form", [*JOINTS.items(), *CLOSURES.items(), *FORCES.items(), *EVENTS.items()])
 def test_the_keys_are_the_keywords_of_the_call(head: str, form: Form) -> None:
     """Whoever adds an argument to a call is told here to add it to the table."""
     given = inspect.signature(getattr(Mechanism, form.call or head)).parameters.values()
@@ -300,7 +300,7 @@ def test_the_keys_are_the_keywords_of_the_call(head: str, form: Form) -> None:
 
 
 def test_every_call_that_declares_an_element_is_in_the_table() -> None:
-    heads = {form.call or head for table in (JOINTS, CLOSURES, FORCES) for head, form in table.items()}
+    heads = {form.call or head for table in (JOINTS, CLOSURES, EVENTS, FORCES) for head, form in table.items()}
     known = heads | {"parameter", "body", "frame", "state", "state_rate", "gravity"}
     not_elements = {"coordinate", "rate", "position", "rotation", "velocity", "state_symbol", "describe", "build"}
     not_elements |= {"name", "ground", "time", "elongation", "elongation_rate"}

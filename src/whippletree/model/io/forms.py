@@ -16,7 +16,7 @@ from whippletree.model.io.scopes import UnfitError
 from whippletree.model.io.values import Context, Reader
 from whippletree.model.names import suggestion
 
-__all__ = ["CLOSURES", "FORCES", "JOINTS", "RUN", "SHAPES", "SPLINE", "START", "Form", "arguments", "form_of"]
+__all__ = ["CLOSURES", "EVENTS", "FORCES", "JOINTS", "RUN", "SHAPES", "SPLINE", "START", "Form", "arguments", "form_of"]
 
 NO_KEYS: Mapping[str, Reader] = {}
 
@@ -132,6 +132,21 @@ FORCES: dict[str, Form] = {
             "speed": values.number,
             "width": values.number,
         },
+    ),
+}
+
+EVENTS: dict[str, Form] = {
+    "expression": Form(
+        values.law,
+        may={
+            "direction": values.word,
+            "stop": values.flag,
+            "velocities": values.laws_by_name,
+            "efforts": values.laws_by_name,
+            "states": values.laws_by_name,
+            "parameters": values.laws_by_name,
+        },
+        call="event",
     ),
 }
 

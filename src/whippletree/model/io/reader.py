@@ -18,6 +18,7 @@ from whippletree.errors import FileError, ModelError
 from whippletree.model.io import values
 from whippletree.model.io.forms import (
     CLOSURES,
+    EVENTS,
     FORCES,
     JOINTS,
     RUN,
@@ -55,6 +56,7 @@ SECTIONS = (
     "closures",
     "states",
     "forces",
+    "events",
     "start",
     "run",
 )
@@ -66,6 +68,7 @@ _KINDS = {
     "closures": "closure",
     "states": "state",
     "forces": "force",
+    "events": "event",
 }
 
 
@@ -151,6 +154,7 @@ class _Reading:
         self._rates(states)
         self._calls("closures", CLOSURES)
         self._calls("forces", FORCES)
+        self._calls("events", EVENTS)
         start, run = self._settings("start", START), self._settings("run", RUN)
         return Model(self._mechanism, start, run, self._source.name, self._lines())
 
@@ -241,7 +245,7 @@ class _Reading:
     def _lines(self) -> dict[str, int]:
         """Return the lines of elements by name; of those with the same name, the one that is named first below."""
         found: dict[str, int] = {}
-        for section in ("joints", "closures", "bodies", "forces", "frames", "states"):
+        for section in ("joints", "closures", "bodies", "forces", "frames", "states", "events"):
             node = self._root.items.get(section)
             marks = node.keys if isinstance(node, MapNode) else {}
             found = {**{name: mark.line for name, mark in marks.items()}, **found}

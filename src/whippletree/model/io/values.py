@@ -225,6 +225,20 @@ def by_joint(context: Context, node: Node, what: str) -> dict[str, Any]:
     return found
 
 
+def laws_by_name(context: Context, node: Node, what: str) -> dict[str, Any]:
+    """Read laws by name: one, or a list where what is named has several."""
+    if not isinstance(node, MapNode):
+        raise UnfitError(node.mark, f"{what} must be a mapping from names to expressions, but is {words_for(node)}")
+    found: dict[str, Any] = {}
+    for name, item in node.items.items():
+        own = f"{what}: {quoted(name)}"
+        if isinstance(item, ListNode):
+            found[name] = [*entries(law, len(item.items))(context, item, own)]
+        else:
+            found[name] = law(context, item, own)
+    return found
+
+
 def joints(context: Context, node: Node, what: str) -> list[str]:
     """Read names of joints: one, or a list."""
     found = words(context, node, what)

@@ -30,7 +30,7 @@ from whippletree.elements.forces import (
 )
 from whippletree.errors import FileError, ModelError
 from whippletree.lookup import table_of
-from whippletree.model.description import Body, ClosureUse, Description, ForceUse, Frame, JointUse, StateUse
+from whippletree.model.description import Body, ClosureUse, Description, EventUse, ForceUse, Frame, JointUse, StateUse
 from whippletree.model.io.model import Model
 from whippletree.model.io.reader import FORMAT, from_text
 from whippletree.model.io.texts import Definitions, parameter_text, quoted_text, texts
@@ -92,7 +92,7 @@ def _check(description: Description, text: str) -> None:
 def _difference(a: Description, b: Description) -> str:
     """Return what is not the same in two descriptions."""
     pairs = zip(a.outline(), b.outline(), strict=True)
-    kinds = ("the name", "a body", "a joint", "a closure", "a frame", "a parameter", "a force", "a state")
+    kinds = ("the name", "a body", "a joint", "a closure", "a frame", "a parameter", "a force", "a state", "an event")
     for kind, (one, other) in zip(kinds, pairs, strict=True):
         if one != other:
             names = [x[0] for x, y in zip(one, other, strict=False) if x != y and isinstance(x, tuple)]
@@ -165,6 +165,7 @@ class _Writing:
             "closures": {use.name: self._closure(use) for use in d.closures},
             "states": {use.name: self._state(use) for use in d.states},
             "forces": {use.name: self._force(use) for use in d.forces},
+            "events": {use.name: self._event(use) for use in d.events},
             "start": _plain(model.start),
             "run": _plain(model.run),
         }
@@ -289,6 +290,19 @@ class _Writing:
     def _state(self, use: StateUse) -> dict[str, Any]:
         (rate,) = self._formula(use.rate, use.sides, use.coordinates, use.states, use.name)
         return {"value": use.value, "rate": rate}
+
+    def _event(self, use: EventUse) -> dict[str, Any]:
+        watched, *values = self._formula(use.formula, use.sides, use.coordinates, use.states, use.name)
+        found: dict[str, Any] = {"expression": watched}
+        if use.direction:
+            found["direction"] = "rising" if use.direction > 0 else "falling"
+        if use.stop:
+            found["stop"] = True
+        for (kind, name, _), value in zip(use.sets, values, strict=True):
+            found.setdefault(_SECTIONS[kind], {}).setdefault(name, []).append(value)
+        for section in set(_SECTIONS.values()) & found.keys():
+            found[section] = {name: v[0] if len(v) == 1 else v for name, v in found[section].items()}
+        return found
 
     def _force(self, use: ForceUse) -> dict[str, Any]:
         write = _FORCES.get(type(use.force))
@@ -442,6 +456,7 @@ class _Writing:
         return names
 
 
+_SECTIONS = {"velocity": "velocities", "effort": "efforts", "state": "states", "parameter": "parameters"}
 _OF_JOINTS = ("coordinate", "rate")
 
 _FORCES: dict[type, Callable[[_Writing, ForceUse, Any], dict[str, Any]]] = {

@@ -1,0 +1,287 @@
+"""Events within a step: zero crossings of the watched expressions, looked for and located in machine code.
+
+A step hands over its dense output as a polynomial P in the share s of the step: y(s) = sum_p P[p] s^p, from the
+configuration q at its beginning. The expressions are sampled at seven places, both ends and next to them among these.
+Where a sample is nearer to zero than its neighbours, a parabola says whether a closer look is worth while: so two
+crossings in one step are found as well. A change of sign is located by the Illinois method until the bracket is as
+short as rounding allows, with states that are closed onto the loops, and crossings count in the order of their times.
+
+An expression that is zero at the beginning, or has just had its event, is on no side until the first sample after it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from whippletree.kernels.kernel import Array
+from whippletree.simulate.moves import ZERO, apart, call, close, copy, normalize, place
+
+__all__ = ["Crossings", "crossings", "polynomial"]
+
+_NEXT = 1.0 / 1024.0  # how near to the ends of a step samples are taken
+_SAMPLES = np.array([0.0, _NEXT, 0.25, 0.5, 0.75, 1.0 - _NEXT, 1.0])
+_WORTH = 0.5  # a parabola that comes nearer to zero than this share of the sample is worth a look
+_LOOKS = 10
+_TIGHT = 1e-28
+_AT_ONCE = 1e-12  # crossings that are so near, as a share of the step, are one event
+
+
+class Crossings(NamedTuple):
+    """What is watched, and what was found.
+
+    A row of `found` is [which, t, q, v, z, work]. `counts`: rows filled, and whether an acting event ended the step.
+    """
+
+    wire: Any  # (6,) int64: the kernel that evaluates the expressions at `here`, v, z, t
+    values: Array  # (n,) what it writes
+    side: Any  # (n,) int64: 1 above zero, -1 below, 0 not known yet
+    fresh: Any  # (n,) int64: 1 in the first step after the start or after an event of its own
+    wanted: Any  # (n,) int64: 1 rising, -1 falling, 0 both
+    acts: Any  # (n,) int64: 1 if the run does not simply go on
+    counts: Any  # (2,) int64
+    found: Array
+
+
+@njit(cache=True)
+def polynomial(method: Any, h: float, y: Any, new: Any, k: Any) -> Any:
+    """Return the dense output of a Runge-Kutta step as a polynomial; without one, the straight line."""
+    apart()
+    stages, powers = method.dense.shape
+    P = np.zeros((max(powers, 1) + 1, y.size))
+    for n in range(y.size):
+        P[0, n] = y[n]
+        if stages == 0:
+            P[1, n] = new[n] - y[n]
+        for p in range(powers):
+            total = 0.0
+            for j in range(stages):
+                total += method.dense[j, p] * k[j, n]
+            P[p + 1, n] = h * total
+    return P
+
+
+@njit(cache=True)
+def _state(b: Any, P: Any, t: float, h: float, s: float, q: Any, closed: int, row: Any) -> bool:
+    """Write the state at a share of the step into a row [q, v, z, work]."""
+    apart()
+    nq, nv, size = b.q.size, b.v.size, P.shape[1]
+    y, unused = np.empty(size), np.empty(nv)
+    for n in range(size):
+        total = 0.0
+        for p in range(P.shape[0] - 1, -1, -1):
+            total = total * s + P[p, n]
+        y[n] = total
+    copy(b.q, ZERO, q, ZERO, nq)
+    place(b, y, nv, unused)
+    copy(row, ZERO, b.here, ZERO, nq)
+    normalize(b, row, ZERO)
+    copy(row, nq, y, nv, size - nv)
+    if closed:
+        return bool(close(b, t + s * h, row, ZERO, row, nq, _TIGHT))
+    return True
+
+
+@njit(cache=True)
+def _values(b: Any, w: Any, t: float, row: Any) -> None:
+    """Evaluate the expressions at a row."""
+    apart()
+    nq, nv = b.q.size, b.v.size
+    copy(b.here, ZERO, row, ZERO, nq)
+    copy(b.v, ZERO, row, nq, nv)
+    copy(b.z, ZERO, row, nq + nv, b.z.size)
+    b.t[0] = t
+    call(w.wire)
+
+
+@njit(cache=True)
+def _sampled(b: Any, w: Any, P: Any, t: float, h: float, s: float, q: Any, closed: int, row: Any) -> bool:
+    """Evaluate the expressions at a share of the step."""
+    apart()
+    good = bool(_state(b, P, t, h, s, q, closed, row))
+    _values(b, w, t + s * h, row)
+    return good
+
+
+@njit(cache=True)
+def _dip(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, x: Any, g: Any) -> float:
+    """Return a share between x[0] and x[2] at which expression i is beyond zero, or -1; it is nearest to it at x[1]."""
+    apart()
+    a, m, c = x[0], x[1], x[2]
+    sign = 1.0 if g[1] > 0 else -1.0
+    ga, gm, gc = sign * g[0], sign * g[1], sign * g[2]
+    for _ in range(_LOOKS):
+        # the vertex of the parabola through three points
+        left, right = (gm - ga) / (m - a), (gc - gm) / (c - m)
+        bend = (right - left) / (c - a)
+        if not bend > 0:
+            return -1.0
+        s = 0.5 * (a + m) - 0.5 * left / bend
+        low = gm + (s - m) * (left + bend * (s - a)) if s != m else gm
+        if not (a < s < c) or low > _WORTH * gm or abs(s - m) < 1e-9 * (c - a):
+            return -1.0
+        _sampled(b, w, P, t, h, s, q, ZERO, row)
+        gs = sign * w.values[i]
+        if gs < 0:
+            return float(s)
+        if not gs < gm:
+            if s < m:
+                a, ga = s, gs
+            else:
+                c, gc = s, gs
+        elif s < m:
+            c, gc, m, gm = m, gm, s, gs
+        else:
+            a, ga, m, gm = m, gm, s, gs
+    return -1.0
+
+
+@njit(cache=True)
+def _located(
+    b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, low: float, high: float, closed: int
+) -> float:
+    """Return the share at which expression i has just passed zero between two shares, or -1 if it does not."""
+    apart()
+    shortest = 4.0 * max(1.1e-16, 1.1e-16 * abs(t) / h)
+    at_low, at_high, kept, s = 0.0, 0.0, 0, low
+    for count in range(200):
+        # one call for both ends and everything between them
+        if not _sampled(b, w, P, t, h, s, q, closed, row):
+            return -2.0
+        value = w.values[i]
+        if count == 0:
+            at_low, s = value, high
+            continue
+        if count == 1:
+            at_high = value
+            if at_low == 0.0:
+                return low
+            if (at_low > 0) == (at_high > 0) and at_high != 0.0:
+                return -1.0
+        elif value != 0.0 and (value > 0) == (at_low > 0):
+            low, at_low = s, value
+            at_high *= 0.5 if kept == 1 else 1.0  # an end that stays twice counts half
+            kept = 1
+        else:
+            high, at_high = s, value
+            at_low *= 0.5 if kept == -1 else 1.0
+            kept = -1
+        if high - low <= shortest or at_high == 0.0:
+            break
+        s = (low * at_high - high * at_low) / (at_high - at_low)
+        if count % 4 == 3 or not (low < s < high):
+            s = 0.5 * (low + high)
+        s = min(max(s, low + 0.25 * shortest), high - 0.25 * shortest)
+    return high
+
+
+@njit(cache=True)
+def crossings(b: Any, w: Any, P: Any, t: float, h: float, q: Any, end: Any, closed: int) -> float:
+    """Record what happens within a step that ends at the row `end`; return the share of it that counts.
+
+    That is one, unless an acting event ends the step before; minus one if the loops could not be closed.
+    """
+    apart()
+    count = w.side.size
+    row = np.empty(end.size)
+    most = _SAMPLES.size + 2 * count * _SAMPLES.size
+    x, G = np.empty(most), np.empty((most, count))
+    n = _SAMPLES.size
+    for k in range(n):
+        x[k] = _SAMPLES[k]
+        _sampled(b, w, P, t, h, x[k], q, ZERO, row)
+        if k == n - 1:
+            _values(b, w, t + h, end)
+        copy(G[k], ZERO, w.values, ZERO, count)
+    n = _looked_closer(b, w, P, t, h, q, row, x, G, n)
+    where = np.empty(count)
+    for k in range(1, n):
+        where[:] = np.inf
+        for i in range(count):
+            side = 0
+            if G[k, i] > 0:
+                side = 1
+            elif G[k, i] < 0:
+                side = -1
+            if side == 0 or side == w.side[i]:
+                continue
+            if w.side[i] != 0:
+                s = _located(b, w, P, t, h, q, row, i, x[k - 1], x[k], closed)
+                if s < -1.5:
+                    return -1.0
+                if s < 0.0 and k < n - 1:
+                    continue  # the closed states do not cross: the sample was off by rounding
+                s = x[k] if s < 0.0 else s
+                late = s * h > 1e-10 * h and s * h > 1e-13 * abs(t)
+                if (w.wanted[i] == 0 or w.wanted[i] == side) and (late or not w.fresh[i]):
+                    where[i] = s
+                    continue
+            w.side[i] = side
+        share = _recorded(b, w, P, t, h, q, row, where, closed)
+        if share != 1.0:
+            return share
+    for i in range(count):
+        w.fresh[i] = 0
+    return 1.0
+
+
+@njit(cache=True)
+def _looked_closer(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, x: Any, G: Any, n: int) -> int:
+    """Insert samples where an expression goes beyond zero and comes back between two others."""
+    apart()
+    count = G.shape[1]
+    near, values = np.empty(3), np.empty(3)
+    for i in range(count):
+        k = 1
+        while k < n - 1:
+            g = G[k, i]
+            same = (g > 0 and G[k - 1, i] > 0 and G[k + 1, i] > 0) or (g < 0 and G[k - 1, i] < 0 and G[k + 1, i] < 0)
+            if same and abs(g) <= abs(G[k - 1, i]) and abs(g) <= abs(G[k + 1, i]):
+                for j in range(3):
+                    near[j], values[j] = x[k - 1 + j], G[k - 1 + j, i]
+                s = _dip(b, w, P, t, h, q, row, i, near, values)
+                if s >= 0.0 and n < x.size:
+                    at = k if s < x[k] else k + 1
+                    for j in range(n, at, -1):
+                        x[j] = x[j - 1]
+                        copy(G[j], ZERO, G[j - 1], ZERO, count)
+                    _sampled(b, w, P, t, h, s, q, ZERO, row)
+                    x[at] = s
+                    copy(G[at], ZERO, w.values, ZERO, count)
+                    n += 1
+                    k += 1
+            k += 1
+    return n
+
+
+@njit(cache=True)
+def _recorded(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, where: Any, closed: int) -> float:
+    """Record the crossings at these shares in order, up to the first that acts; return the share that counts."""
+    apart()
+    stop = np.inf
+    for i in range(where.size):
+        if w.acts[i]:
+            stop = min(stop, where[i])
+    while True:
+        first = 0
+        for i in range(where.size):
+            if where[i] < where[first]:
+                first = i
+        s = where[first]
+        if s == np.inf or s > stop + _AT_ONCE:
+            break
+        where[first] = np.inf
+        s = min(s, stop)
+        if not _state(b, P, t, h, s, q, closed, row):
+            return -1.0
+        place_ = w.counts[0]
+        w.found[place_, 0], w.found[place_, 1] = first, t + s * h
+        copy(w.found[place_], 2, row, ZERO, row.size)
+        w.counts[0] += 1
+        w.side[first] = -w.side[first]
+    if stop == np.inf:
+        return 1.0
+    w.counts[1] = 1
+    return stop
