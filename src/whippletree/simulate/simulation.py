@@ -335,6 +335,7 @@ class Simulation:
         machine: Machine,
         buffers: Any,
         course: Any,
+        watched: Any,
         smallest: float,
         until: Array,
         rows: Array,
@@ -364,6 +365,7 @@ class Simulation:
                 n,
             )
         )
+
     def _act(self, machine: Machine, span: float, rows: Array) -> None:
         """Do what an event does; an error carries the rows made so far."""
         try:
