@@ -16,6 +16,7 @@ import numpy.typing as npt
 from whippletree.errors import AssemblyError
 from whippletree.kernels.kernel import Array
 from whippletree.system.closures import ClosureNumbers
+from whippletree.system.many_loops import step_closed
 
 __all__ = ["CLOSED", "Assembled", "Assembler", "Conditions"]
 
@@ -115,10 +116,13 @@ class Assembler:
             size = _norm(r)
             if not np.isfinite(size) or size <= _ROUNDING or not free.size:
                 break
-            G = numbers.full_rows(q, *where)[0][positional][:, free]
-            if not np.isfinite(G).all():
-                break
-            step = np.linalg.lstsq(G, -r, rcond=_SMALLEST)[0]
+            if numbers.kinds is not None:
+                step = step_closed(numbers, q, r, held)[free]
+            else:
+                G = numbers.full_rows(q, *where)[0][positional][:, free]
+                if not np.isfinite(G).all():
+                    break
+                step = np.linalg.lstsq(G, -r, rcond=_SMALLEST)[0]
             step *= min(1.0, _LONGEST / max(float(np.abs(step).max(initial=0.0)), 1e-300))
             moved = self._search(q, step, free, size, where)
             if moved is None:
@@ -143,6 +147,8 @@ class Assembler:
 
     def velocities(self, q: Array, v: Array, held: Mask, where: Conditions) -> Array:
         """Return the velocities nearest to `v` that the closures allow at a closed configuration."""
+        if self.numbers.kinds is not None and not v.any():
+            return v  # nothing moves by itself
         return self.projected(q, v, held, where, self.numbers.full_rows(q, *where)[1], "velocities")
 
     def projected(self, q: Array, v: Array, held: Mask, where: Conditions, drift: Array, what: str) -> Array:

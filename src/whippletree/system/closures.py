@@ -19,6 +19,7 @@ from whippletree.formulations.sweeps import Unrolled
 from whippletree.kernels.kernel import Array
 from whippletree.system.equations import Equations
 from whippletree.system.loop_equations import joint_order
+from whippletree.system.loop_kinds import LoopKinds, loop_kinds
 
 __all__ = ["ClosureNumbers", "Row", "Terms"]
 
@@ -57,6 +58,11 @@ class ClosureNumbers:
     # ------------------------------------------------------------------ what there is
 
     @functools.cached_property
+    def kinds(self) -> LoopKinds | None:
+        """The loops by kinds, if there are many."""
+        return loop_kinds(self.closing.fastenings, self.equations.skeleton())
+
+    @functools.cached_property
     def rows(self) -> tuple[Row, ...]:
         """The rows of the full set, in their order."""
         fastenings = self.closing.fastenings
@@ -92,6 +98,8 @@ class ClosureNumbers:
 
     def residual(self, q: Array, t: float, parameters: Array) -> Array:
         """Return how far each row of the full set is from closed, scaled."""
+        if self.kinds is not None:
+            return self.kinds.residual(q) / self.row_scale
         return np.asarray(self._residual(q, t, parameters).full().ravel() / self.row_scale)
 
     def openings(self, q: Array, v: Array, t: Array, parameters: Array) -> tuple[Array, Array]:

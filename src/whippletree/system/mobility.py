@@ -6,7 +6,7 @@ its local rank is smaller, and dropping a row there would open a loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +17,8 @@ from whippletree.formulations.independent_coordinates import Choice
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembler, Conditions
 from whippletree.system.closures import ClosureNumbers
+from whippletree.system.elimination import eliminate
+from whippletree.system.many_loops import Later, decide_many, moved_little, scaled_blocks
 from whippletree.system.ranks import choose_columns, choose_pivots, choose_rows, null_space, rank_of
 
 __all__ = ["Decision", "Mobility", "Redundancy", "analyse"]
@@ -53,7 +55,7 @@ class Mobility:
 
     gruebler: int
     mobility: int
-    redundant: tuple[Redundancy, ...]
+    redundant: Sequence[Redundancy]
     independent: tuple[str, ...]
     smallest: float
     local: int
@@ -108,6 +110,8 @@ def analyse(
     freedoms that shall depend on the others, as far as they can.
     """
     numbers = assembler.numbers
+    if numbers.kinds is not None:
+        return _analyse_many(assembler, q, labels, placed, dependent or frozenset())
     samples = _samples(assembler, q, where)
     rank = max(sample.rank for sample in samples)
     best = samples[0]
@@ -126,6 +130,40 @@ def analyse(
         local=nv - samples[0].rank,
     )
     return decision, mobility
+
+
+def _analyse_many(
+    assembler: Assembler,
+    q: Array,
+    labels: Callable[[int], str],
+    placed: Callable[[Array, str], Array],
+    dependent: frozenset[int],
+) -> tuple[Decision, Mobility]:
+    """Answer `analyse` for a mechanism with many loops: by elimination, loop after loop."""
+    numbers = assembler.numbers
+    here = best = eliminate(scaled_blocks(numbers, q))
+    at = q
+    there = moved_little(numbers, here, q, assembler.integrate)
+    if there is not None:
+        other = eliminate(scaled_blocks(numbers, there))
+        if other.rank > here.rank or (other.rank == here.rank and here.smallest < NEARLY_SINGULAR < other.smallest):
+            at, best = there, other
+    keep, choice = decide_many(numbers, at, dependent)
+    kept = {row for row, _ in best.pivots}
+
+    def redundant() -> tuple[Redundancy, ...]:
+        return tuple(_redundancy(numbers, r, at, placed) for r in range(len(numbers.rows)) if r not in kept)
+
+    nv = numbers.plan.nv
+    mobility = Mobility(
+        gruebler=nv - len(numbers.rows),
+        mobility=nv - best.rank,
+        redundant=Later(len(numbers.rows) - best.rank, redundant),
+        independent=tuple(labels(i) for i in choice.independent),
+        smallest=here.smallest if here.rank == best.rank else 0.0,
+        local=nv - here.rank,
+    )
+    return Decision(keep, choice, at), mobility
 
 
 def _redundancy(numbers: ClosureNumbers, r: int, q: Array, placed: Callable[[Array, str], Array]) -> Redundancy:

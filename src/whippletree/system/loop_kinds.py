@@ -1,0 +1,199 @@
+"""The closures of large mechanisms in numbers: each kind of loop is traced once and evaluated for all its loops.
+
+A loop's residual and rows depend on the joints between its base and the two sides of its cut joint, and on nothing
+else. Loops with the same joints in the same places are of one kind, whatever their dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from whippletree.elements.closures import pose_error
+from whippletree.elements.joints import Joint, Reversed
+from whippletree.formulations import closed
+from whippletree.formulations.closing import Closing, jacobian_rows
+from whippletree.formulations.grips import CutJoint, Fastening, Fastenings, Grip
+from whippletree.formulations.node import Node
+from whippletree.formulations.rolled import joint_lead
+from whippletree.formulations.skeleton import Skeleton
+from whippletree.formulations.sweeps import Unrolled
+from whippletree.kernels.kernel import Array
+from whippletree.spatial import RigidInertia
+
+__all__ = ["Block", "LoopKinds", "loop_kinds"]
+
+MANY = 32
+"""From this many loops on, they are looked at kind by kind."""
+
+
+class Block(NamedTuple):
+    """Rows (m, k) of one closure, on the velocities at `columns`."""
+
+    columns: Array
+    rows: Array
+
+
+class Path(NamedTuple):
+    """The nodes of a loop, inner ones first, and where they hang: numbers among themselves, -1 for the base."""
+
+    nodes: tuple[int, ...]
+    parents: tuple[int, ...]
+    sides: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """Loops of one kind: what each reads of q, its constants, its columns, and the traced numbers."""
+
+    loops: Array
+    q: Array  # (k, nq of a loop)
+    constants: Array  # (k, n)
+    columns: Array  # (k, nv of a loop), the tree's joints first, then the cut one
+    n_tree: int
+    residual: ca.Function
+    full: ca.Function
+    tree: ca.Function
+
+
+@dataclass(frozen=True)
+class LoopKinds:
+    """The loops of a mechanism by kinds; its closures are cut joints only."""
+
+    kinds: tuple[_Kind, ...]
+    count: int
+
+    def residual(self, q: Array) -> Array:
+        """Return the pose errors (6 n) of the cut joints."""
+        result = np.zeros((self.count, 6))
+        for kind in self.kinds:
+            result[kind.loops] = kind.residual(q[kind.q].T, kind.constants.T).full().T
+        return result.ravel()
+
+    def full_rows(self, q: Array) -> list[Block]:
+        """Return six rows for every cut joint, on the velocities of all joints."""
+        return self._blocks(q, "full")
+
+    def tree_rows(self, q: Array) -> list[Block]:
+        """Return the rows of every cut joint on the tree's velocities."""
+        return self._blocks(q, "tree")
+
+    def _blocks(self, q: Array, which: str) -> list[Block]:
+        blocks: list[Any] = [None] * self.count
+        for kind in self.kinds:
+            values = getattr(kind, which)(q[kind.q].T, kind.constants.T).full()
+            columns = kind.columns if which == "full" else kind.columns[:, : kind.n_tree]
+            n = columns.shape[1]
+            for at, own, numbers in zip(kind.loops, columns, np.hsplit(values, len(kind.loops)), strict=True):
+                blocks[at] = Block(own, numbers[:, :n])
+        return blocks
+
+
+def loop_kinds(fastenings: Fastenings, skeleton: Skeleton) -> LoopKinds | None:
+    """Return the loops by kinds, if there are many, all of cut joints, with plain numbers for dimensions."""
+    if len(fastenings.cuts) < MANY or len(fastenings.all) != len(fastenings.cuts):
+        return None
+    if any(bone.use.prescribed for bone in skeleton.bones) or any(cut.turn is not None for cut in fastenings.cuts):
+        return None
+    groups: dict[Any, list[tuple[int, Path]]] = {}
+    for c, cut in enumerate(fastenings.cuts):
+        path = loop_path(cut, skeleton)
+        joints = tuple(_name(skeleton.bones[k].joint) for k in path.nodes)
+        groups.setdefault((joints, path.parents, path.sides, _name(cut.joint)), []).append((c, path))
+    try:
+        kinds = tuple(_kind(fastenings, skeleton, members) for members in groups.values())
+    except (TypeError, RuntimeError):  # dimensions that are parameters
+        return None
+    return LoopKinds(kinds, len(fastenings.cuts))
+
+
+def _name(joint: Joint) -> Any:
+    inner = joint.joint if isinstance(joint, Reversed) else joint
+    return type(inner), isinstance(joint, Reversed), joint_lead(joint)
+
+
+def loop_path(cut: CutJoint, skeleton: Skeleton) -> Path:
+    """Return the nodes between the base of a loop and its sides."""
+    found: list[int] = []
+    for grip in cut.grips:
+        k = grip.node
+        while k != cut.base:
+            found.append(k)
+            k = skeleton.bones[k].parent
+    nodes = tuple(sorted(set(found)))
+    place = {cut.base: -1, **{k: i for i, k in enumerate(nodes)}}
+    parents = tuple(place[skeleton.bones[k].parent] for k in nodes)
+    return Path(nodes, parents, (place[cut.grips[0].node], place[cut.grips[1].node]))
+
+
+def _constants(cut: CutJoint, path: Path, skeleton: Skeleton) -> list[float]:
+    """Return the dimensions of a loop: where its joints are on its bodies."""
+    numbers: list[float] = []
+    for k in path.nodes:
+        placement = skeleton.bones[k].placement
+        numbers += [float(x) for row in placement.rotation for x in row] + [float(x) for x in placement.point]
+    for grip in cut.grips:
+        numbers += [*_numbers(grip.rotation), *_numbers(grip.point)]
+    return numbers
+
+
+def _numbers(A: ca.SX) -> Iterator[float]:
+    return iter(np.array(ca.DM(A)).ravel().tolist())
+
+
+def _kind(fastenings: Fastenings, skeleton: Skeleton, members: list[tuple[int, Path]]) -> _Kind:
+    """Trace the first of these loops with symbols for its dimensions."""
+    c, path = members[0]
+    cut, bones = fastenings.cuts[c], skeleton.bones
+    joints = [bones[k].joint for k in path.nodes]
+    nq, nv = sum(j.nq for j in joints) + cut.joint.nq, sum(j.nv for j in joints) + cut.joint.nv
+    q, p = ca.SX.sym("q", nq), ca.SX.sym("p", 12 * (len(joints) + 2))
+    nodes, slices, at_q, at_v = [], [], 0, 0
+    for i, joint in enumerate(joints):
+        none = ca.SX.zeros(joint.nv)
+        R, point = ca.reshape(p[12 * i : 12 * i + 9], 3, 3).T, p[12 * i + 9 : 12 * i + 12]
+        nodes.append(
+            Node(joint, R, point, RigidInertia.zero(), q[at_q : at_q + joint.nq], none, none, none),
+        )
+        slices.append(slice(at_v, at_v + joint.nv))
+        at_q, at_v = at_q + joint.nq, at_v + joint.nv
+    walk = Unrolled(nodes, path.parents, slices, nv, ca.SX.zeros(3))
+    grips = []
+    for i, side in enumerate(path.sides, start=len(joints)):
+        grips.append(Grip(side, ca.reshape(p[12 * i : 12 * i + 9], 3, 3).T, p[12 * i + 9 : 12 * i + 12]))
+    local = CutJoint(cut.use, (grips[0], grips[1]), -1, slice(at_q, nq), slice(at_v, nv))
+    closure = fastenings.all[c].closure
+    held = Fastenings((Fastening(cut.use.name, closure, local.grips, -1, (), 0),), (local,))
+    still = ca.SX.zeros(nv)
+    closing = Closing(held, (tuple(range(closure.n_rows)),), q, still, still, ca.SX(0))
+    sides = tuple(s.side for s in closing.stations(walk, local))
+    error = pose_error(local.joint, local.joint.configuration(q[local.q, :]), sides)
+    full = closed.full_rows(walk, closing)[0]
+    tree = jacobian_rows(walk, closing.hold(walk))
+    return _Kind(
+        loops=np.array([c for c, _ in members]),
+        q=np.array([_places(fastenings.cuts[c], path, skeleton, "q") for c, path in members]),
+        constants=np.array([_constants(fastenings.cuts[c], path, skeleton) for c, path in members]),
+        columns=np.array([_places(fastenings.cuts[c], path, skeleton, "v") for c, path in members]),
+        n_tree=at_v,
+        residual=ca.Function("residual", [q, p], [ca.densify(error)]),
+        full=ca.Function("full", [q, p], [_matrix(full, nv)]),
+        tree=ca.Function("tree", [q, p], [_matrix(tree, nv)]),
+    )
+
+
+def _places(cut: CutJoint, path: Path, skeleton: Skeleton, what: str) -> list[int]:
+    slices = [*(getattr(skeleton.bones[k], what) for k in path.nodes), getattr(cut, what)]
+    return [i for where in slices for i in range(where.start, where.stop)]
+
+
+def _matrix(rows: list[dict[int, ca.SX]], nv: int) -> ca.SX:
+    A = ca.SX.zeros(len(rows), nv)
+    for i, row in enumerate(rows):
+        for j, value in row.items():
+            A[i, j] = value
+    return A
