@@ -21,7 +21,7 @@ from numba import njit
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.crossings import crossings
 from whippletree.simulate.machine import Machine
-from whippletree.simulate.moves import ZERO, call, close, copy, normalize, place
+from whippletree.simulate.moves import ZERO, apart, call, close, copy, normalize, place
 from whippletree.simulate.native import (
     _CLOSE_ENOUGH,
     _DONE,
@@ -139,6 +139,7 @@ def _kinds(machine: Machine, nm: int) -> Any:
 @njit(cache=True)
 def _factor(n: Any) -> bool:
     """Factor the matrix with row pivots, rows scaled to one; tell whether it is regular."""
+    apart()
     size = n.kinds.size
     A = n.factors
     for i in range(size):
@@ -173,6 +174,7 @@ def _factor(n: Any) -> bool:
 @njit(cache=True)
 def _solve(n: Any, right: Any, x: Any) -> None:
     """Solve with the factors."""
+    apart()
     size, A = n.kinds.size, n.factors
     for i in range(size):
         row = n.rows[i]
@@ -198,6 +200,7 @@ def _average(method: Any, a1: float, a0: float, A0: float) -> float:
 @njit(cache=True)
 def _forecast(b: Any, method: Any, h: float, y: Any, rates: Any, start: Any, mean: Any, new: Any) -> None:
     """Put the displacements, velocities and states that these rates at the end of a step lead to into `new`."""
+    apart()
     nv, nz = b.v.size, b.z.size
     bb, g = method[2], method[3]
     for i in range(nv + nz):
@@ -214,6 +217,7 @@ def _move(b: Any, n: Any, cu: float, cv: float, none: Any, new: Any, rates: Any)
     `none` is where the step leads if the rates at its end are zero. Displacements are what is solved for: where springs
     are very stiff, accelerations that are good to rounding would not give them to rounding.
     """
+    apart()
     nv, nz = b.v.size, b.z.size
     for i in range(nv):
         rates[i] = (new[i] - none[i]) / cu
@@ -222,7 +226,7 @@ def _move(b: Any, n: Any, cu: float, cv: float, none: Any, new: Any, rates: Any)
         rates[i] = (new[nv + i] - none[nv + i]) / cv
     unused = np.empty(nv)
     place(b, new, nv, unused)
-    copy(n.a, 0, rates, 0, nv)
+    copy(n.a, ZERO, rates, ZERO, nv)
     for i in range(nz):
         b.z[i] = new[2 * nv + i]
 
@@ -245,6 +249,7 @@ def _newton(
 
     The first guess is that the accelerations stay as they are, or (`go_on`) the velocities.
     """
+    apart()
     y = course.y
     nv, nz, nm = b.v.size, b.z.size, n.multipliers.size
     size = n.kinds.size
@@ -266,7 +271,7 @@ def _newton(
         call(n.wires[0])
         course.counts[3] += 1
         if make:
-            copy(n.lean, 0, new, 0, nv)
+            copy(n.lean, ZERO, new, ZERO, nv)
             n.step[0], n.step[1] = cv, cu
             call(n.wires[1])
             if not _factor(n):
@@ -314,12 +319,13 @@ def _newton(
 @njit(cache=True)
 def _glide(b: Any, n: Any, t: float, q: Any, v: Any, at: int) -> bool:
     """Put velocities on the closures at a configuration, with least kinetic energy of the change."""
+    apart()
     nq, nv, nm = b.q.size, b.v.size, n.multipliers.size
     size = n.kinds.size
     right, x = np.zeros(size), np.empty(size)
     b.t[0] = t
-    copy(b.here, 0, q, 0, nq)
-    copy(b.v, 0, v, at, nv)
+    copy(b.here, ZERO, q, ZERO, nq)
+    copy(b.v, ZERO, v, at, nv)
     call(n.wires[0])
     for i in range(nv):
         n.lean[i] = 0.0
@@ -327,12 +333,12 @@ def _glide(b: Any, n: Any, t: float, q: Any, v: Any, at: int) -> bool:
     call(n.wires[1])
     if not _factor(n):
         return False
-    apart = size
+    after = size
     for i in range(nv):
         if n.kinds[i] == _CUT:
-            right[i] = -n.residual[apart + i]
+            right[i] = -n.residual[after + i]
     for i in range(nm):
-        right[nv + i] = -n.residual[apart + nv + i]
+        right[nv + i] = -n.residual[after + nv + i]
     _solve(n, right, x)
     for i in range(nv):
         if not np.isfinite(x[i]):
@@ -346,6 +352,7 @@ def _estimate(
     method: Any, h: float, last: float, y: Any, new: Any, k0: Any, k1: Any, older: Any, scale: Any, tolerance: float
 ) -> float:
     """Return the error of a step as a share of the tolerance, from accelerations at its ends and a step before."""
+    apart()
     nv = scale.size
     count = y.size - 2 - nv
     total = 0.0
@@ -366,6 +373,7 @@ def _estimate(
 @njit(cache=True)
 def _parabola(h: float, y: Any, new: Any, nv: int) -> Any:
     """Return the states within a step as `_between` has them, as a polynomial (see `crossings`)."""
+    apart()
     P = np.zeros((3, y.size))
     for i in range(y.size):
         P[0, i] = y[i] if i >= nv else 0.0
@@ -377,6 +385,7 @@ def _parabola(h: float, y: Any, new: Any, nv: int) -> Any:
 @njit(cache=True)
 def _between(b: Any, t: float, h: float, share: float, q: Any, y: Any, new: Any, options: Any, row: Any) -> bool:
     """Write the state within a step into a row: displacements by a parabola, the rest straight on."""
+    apart()
     nv, nq = b.v.size, b.q.size
     here = np.empty(y.size)
     for i in range(y.size):
@@ -384,14 +393,14 @@ def _between(b: Any, t: float, h: float, share: float, q: Any, y: Any, new: Any,
             here[i] = share * h * y[nv + i] + share * share * (new[i] - h * y[nv + i])
         else:
             here[i] = y[i] + share * (new[i] - y[i])
-    copy(b.q, 0, q, 0, nq)
+    copy(b.q, ZERO, q, ZERO, nq)
     unused = np.empty(nv)
     place(b, here, nv, unused)
-    copy(row, 0, b.here, 0, nq)
-    normalize(b, row, 0)
+    copy(row, ZERO, b.here, ZERO, nq)
+    normalize(b, row, ZERO)
     copy(row, nq, here, nv, y.size - nv)
     if options[0] and not (options[4] and _near_enough(b, t + share * h, row)):
-        return bool(close(b, t + share * h, row, 0, row, nq, _TIGHT))
+        return bool(close(b, t + share * h, row, ZERO, row, nq, _TIGHT))
     return True
 
 
@@ -400,6 +409,7 @@ def _step(
     b: Any, n: Any, method: Any, course: Any, past: Any, t: float, h: float, q: Any, k0: Any, moved: Any, new: Any
 ) -> int:
     """Take one step from q; leave its end in `moved` and `new`, and the rates in `past`'s place for them."""
+    apart()
     options = course.options
     nq, nv, nz = b.q.size, b.v.size, b.z.size
     m = nv + nz
@@ -416,20 +426,20 @@ def _step(
     for i in range(nv):
         fast = fast or h * h * abs(start[i]) > _FAST * course.scale[i]
     for attempt in range(2):
-        copy(n.multipliers, 0, kept, 0, n.multipliers.size)
-        copy(b.q, 0, q, 0, nq)
+        copy(n.multipliers, ZERO, kept, ZERO, n.multipliers.size)
+        copy(b.q, ZERO, q, ZERO, nq)
         found = _newton(b, n, method, t, h, start, mean, rates, new, course, fast == (attempt == 0))
         if found > 0:
             break
     if found <= 0:
         past[_WORST] = -1 - found
         return _STUCK
-    copy(moved, 0, b.here, 0, nq)
-    normalize(b, moved, 0)
+    copy(moved, ZERO, b.here, ZERO, nq)
+    normalize(b, moved, ZERO)
     if options[0]:
         if not _glide(b, n, t + h, moved, new, nv):
             return _OPEN
-        if not close(b, t + h, moved, 0, new, nv, _TIGHT if options[4] else _CLOSE_ENOUGH):
+        if not close(b, t + h, moved, ZERO, new, nv, _TIGHT if options[4] else _CLOSE_ENOUGH):
             return _OPEN
     for i in range(nv, 2 * nv + nz):
         if not np.isfinite(new[i]):
@@ -437,17 +447,18 @@ def _step(
     for i in range(m):
         past[_BEGIN + m + i] = _average(method, rates[i], start[i], mean[i])
         past[_BEGIN + i] = rates[i]
-    copy(kept, 0, n.multipliers, 0, n.multipliers.size)
+    copy(kept, ZERO, n.multipliers, ZERO, n.multipliers.size)
     return _DONE
 
 
 @njit(cache=True)
 def _finish(b: Any, t: float, q: Any, new: Any, k: Any, options: Any) -> None:
     """Evaluate the rates at a state that was reached."""
-    copy(b.q, 0, q, 0, b.q.size)
-    copy(b.base, 0, q, 0, b.q.size)
+    apart()
+    copy(b.q, ZERO, q, ZERO, b.q.size)
+    copy(b.base, ZERO, q, ZERO, b.q.size)
     here = np.empty(new.size)
-    copy(here, 0, new, 0, new.size)
+    copy(here, ZERO, new, ZERO, new.size)
     for i in range(b.v.size):
         here[i] = 0.0
     _evaluate(b, t, here, k, options, _UNTRUSTED_SHARE)
@@ -468,17 +479,18 @@ def advance(
     most: int,
 ) -> int:
     """Go on with a run, as `native.advance` does; a tolerance of zero takes steps of a fixed size."""
+    apart()
     y, times, counts, options = course.y, course.times, course.counts, course.options
     nv, nq = b.v.size, b.q.size
     q, moved, reached = np.empty(nq), np.empty(nq), np.empty(nq + y.size - nv)
-    copy(q, 0, b.q, 0, nq)
+    copy(q, ZERO, b.q, ZERO, nq)
     new, k0, k1 = np.empty(y.size), np.empty(y.size), np.empty(y.size)
     before = np.empty(past.size)
     m = nv + b.z.size
     adaptive = tolerance > 0.0
     status, taken = _DONE, 0
     while counts[0] < until.size and until[counts[0]] <= times[0]:
-        copy(rows[counts[0]], 0, q, 0, nq)
+        copy(rows[counts[0]], ZERO, q, ZERO, nq)
         copy(rows[counts[0]], nq, y, nv, y.size - nv)
         counts[0] += 1
     while counts[0] < until.size:
@@ -490,8 +502,8 @@ def advance(
         last = until[until.size - 1]
         if t + h > last - 1e-6 * h:
             h = last - t
-        copy(b.q, 0, q, 0, nq)
-        copy(b.base, 0, q, 0, nq)
+        copy(b.q, ZERO, q, ZERO, nq)
+        copy(b.base, ZERO, q, ZERO, nq)
         b.least[0] = np.inf
         options[4] = 0
         first = _first(b, t, y, k0, options)
@@ -502,7 +514,7 @@ def advance(
         options[4] = int(first == _POOR)
         if first == _DONE:
             options[2] = 0
-        copy(before, 0, past, 0, past.size)
+        copy(before, ZERO, past, ZERO, past.size)
         error, shrunk = 0.0, 0
         while True:
             status = _step(b, n, method, course, past, t, h, q, k0, moved, new)
@@ -520,7 +532,7 @@ def advance(
             elif not adaptive:
                 break
             worst = past[_WORST]
-            copy(past, 0, before, 0, past.size)
+            copy(past, ZERO, before, ZERO, past.size)
             past[_WORST] = worst
             counts[2] += 1
             shrunk += 1
@@ -546,7 +558,7 @@ def advance(
             theta = (until[counts[0]] - t) / h
             row = rows[counts[0]]
             if theta >= 1.0 - 1e-12:
-                copy(row, 0, moved, 0, nq)
+                copy(row, ZERO, moved, ZERO, nq)
                 copy(row, nq, new, nv, y.size - nv)
             elif not _between(b, t, h, theta, q, y, new, options, row):
                 status = _OPEN
@@ -558,11 +570,11 @@ def advance(
         if w.counts[1]:  # go on from the event
             copy(moved, ZERO, w.found[w.counts[0] - 1], ZERO + 2, nq)
             copy(new, nv, w.found[w.counts[0] - 1], 2 + nq, y.size - nv)
-        copy(q, 0, moved, 0, nq)
+        copy(q, ZERO, moved, ZERO, nq)
         copy(y, nv, new, nv, y.size - nv)
         for i in range(m):
             past[_BEGIN + 2 * m + i] = k0[nv + i]
-        past[_DEPTH], past[_LAST] = 1.0, h
+        past[_DEPTH], past[_LAST] = 0.0 if w.counts[1] else 1.0, h
         times[0] = end
         times[1] = whole
         if adaptive:
@@ -579,5 +591,5 @@ def advance(
         if counts[4] == course.passed.size:
             status = _PAUSED
             break
-    copy(b.q, 0, q, 0, nq)
+    copy(b.q, ZERO, q, ZERO, nq)
     return status
