@@ -109,7 +109,7 @@ def _dense_853() -> Array:
     for k, weights in enumerate(F):
         powers[:, : factor.size] += np.outer(weights, factor)
         factor = np.convolve(factor, [1.0, -1.0] if k % 2 == 0 else [0.0, 1.0])
-    return powers[:, 1:]
+    return np.ascontiguousarray(powers[:, 1:])  # another layout would be compiled once more
 
 
 DOP853 = Tableau("dop853", 8, dop853.A, dop853.B, dop853.C, e=dop853.E5, e3=dop853.E3, dense=_dense_853())
