@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 
 from whippletree.elements.closures import pose_error
-from whippletree.formulations import absolute, closed, composite
+from whippletree.formulations import absolute, articulated, closed, composite
 from whippletree.formulations.closing import Closing, Held, jacobian_rows, with_accelerations
 from whippletree.formulations.solution import by_closure
 from whippletree.formulations.sweeps import Unrolled
@@ -124,12 +124,10 @@ class ClosureNumbers:
         M, right, C, second = (x.full() for x in function(*values, t, parameters))
         return Terms(M, right.ravel(), C, second.ravel())
 
-    def tree_mass(self, q: Array, t: float, parameters: Array) -> Array:
-        """Return the mass matrix of the tree, zero at cut and prescribed joints."""
-        M = self._mass(q, parameters).full()
-        given = np.array(self.equations.prescribed_mask, dtype=bool)
-        M[given], M[:, given] = 0.0, 0.0
-        return np.asarray(M)
+    def hinge_pivots(self, q: Array, parameters: Array) -> Array:
+        """Return the inertia of each hinge of the tree relative to what hangs on it, zero where there is none."""
+        found = self._hinges(q, parameters).full().ravel()
+        return np.where(np.isfinite(found), found, 0.0)
 
     def complete(self, q: Array, v: Array, a: Array, t: float, parameters: Array) -> Array:
         """Return accelerations with those of the cut joints filled in."""
@@ -242,9 +240,9 @@ class ClosureNumbers:
         return function, names
 
     @functools.cached_property
-    def _mass(self) -> ca.Function:
+    def _hinges(self) -> ca.Function:
         q = self._symbols["q"]
-        return self.function("mass", [q], [composite.mass_matrix(self.equations.walk({"q": q}))])
+        return self.function("hinges", [q], [articulated.hinge_inertias(self.equations.walk({"q": q}))])
 
     @functools.cached_property
     def _complete(self) -> ca.Function:
