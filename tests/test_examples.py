@@ -420,6 +420,29 @@ def test_example_six_legs() -> None:
     np.testing.assert_allclose((r["forces"] * r["rates"]).sum(1), rate, atol=1e-7 * np.abs(rate).max())
 
 
+def test_example_cells() -> None:
+    r = run("cells")
+    system = r["system"]
+    assert system.mobility.mobility == 4
+    one, two, four = r["counts"]["constraint_embedding"]
+    assert four - two < 2.5 * (two - one)  # linear, but for the first and the last
+    one, two, four = r["counts"]["tree_augmented"]
+    assert four - two > 2.5 * (two - one)
+    # Lagrange's equations in the cells' angles from the vertical: platforms do not turn
+    L, m, p, g, n = 0.4, 0.5, 1.2, 9.81, 4
+    q = np.array([system.q0[system.q_slice(f"left foot {i}")][0] for i in range(n)])
+    w = np.array([r["v"][system.v_slice(f"left foot {i}")][0] for i in range(n)])
+    M, c = np.zeros((n, n)), np.zeros(n)
+    for i in range(n):  # the two cranks of cell i, about their middles, and its platform
+        for mass, share in ((2 * m, 0.5), (p, 1.0)):
+            part = np.array([1.0] * i + [share] + [0.0] * (n - i - 1)) * L
+            along, across = np.array([np.cos(q), -np.sin(q)]) * part, np.array([-np.sin(q), -np.cos(q)]) * part
+            M += mass * along.T @ along
+            c += mass * along.T @ (across @ w**2 + [0.0, g])
+        M[i, i] += 2 * m * L**2 / 12
+    assert r["lean"] == pytest.approx(-np.linalg.solve(M, c), rel=1e-10)
+
+
 def test_example_gears() -> None:
     r = run("gears")
     system, a = r["system"], r["accelerations"]
