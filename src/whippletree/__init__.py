@@ -73,6 +73,7 @@ __all__ = [
     "point_mass",
     "point_masses",
     "read",
+    "resume",
     "rod",
     "sphere",
     "write",
@@ -83,6 +84,7 @@ _LATE = {
     "Event": "whippletree.results",
     "Simulation": "whippletree.simulate",
     "Trajectory": "whippletree.results",
+    "resume": "whippletree.runs",
 }
 """Names that are imported when they are first used: who only computes does not wait for them."""
 

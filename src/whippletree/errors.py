@@ -65,7 +65,13 @@ class AssemblyError(WhippletreeError, ArithmeticError):
 
 
 class ResultError(WhippletreeError, OSError):
-    """A run cannot be written, read or drawn: a file, a folder, a library that is not installed."""
+    """A run cannot be written, read or drawn: a file, a folder, a library that is not installed.
+
+    If that ended a run, what was computed so far is in `trajectory`.
+    """
+
+    rows: Any = None
+    trajectory: Any = None
 
 
 class AssemblyWarning(UserWarning):

@@ -8,18 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.errors import SimulationError, StateError
+from whippletree.checkpoints import Keeper, read_checkpoint
+from whippletree.errors import ResultError, SimulationError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.results.certificate import Certificate
+from whippletree.results.files import as_path
 from whippletree.results.measure import measured
 from whippletree.results.replay import Replay
 from whippletree.results.trajectory import Trajectory
 from whippletree.simulate.control import Controller, controlled
-from whippletree.simulate.simulation import Simulation
+from whippletree.simulate.simulation import Simulation, positive
 from whippletree.system import System
 from whippletree.watch import Watch
 
-__all__ = ["simulate"]
+__all__ = ["resume", "simulate"]
 
 _OUTPUTS = 500
 """How many outputs there are if nobody says."""
@@ -37,6 +39,8 @@ def simulate(
     t0: float = 0.0,
     controller: Controller | None = None,
     period: float | None = None,
+    checkpoint: Any = None,
+    checkpoint_every: float = 60.0,
     **options: Any,
 ) -> Trajectory:
     """Simulate for a duration and return the trajectory; options as for `Simulation`.
@@ -48,6 +52,9 @@ def simulate(
     `on_event(simulation, event)`, or a mapping from names to such functions, is called when an event happens: it may
     set `simulation.state`, or other things by `simulation.put`; if it returns True, the run ends.
 
+    With `checkpoint`, the path of a file, the run is written there every `checkpoint_every` seconds of the clock and
+    when it ends, so that `resume` can go on with it.
+
     If the run is interrupted, or cannot go on, what was computed is not lost: an interruption returns it, and an error
     carries it as `error.trajectory`.
 
@@ -58,24 +65,88 @@ def simulate(
     """
     until = _outputs(duration, every, times, t0)
     simulation = Simulation(system, t=t0, **options)
-    began = time.perf_counter()
-    stopped = ""
-    failure: SimulationError | None = None
-    efforts = simulation.tau.copy()
     if controller is None and period is not None:
         raise StateError("period= is that of a controller: give controller= too")
-    with Watch(t0, float(until[-1]), progress) as watch:
+    if controller is not None and checkpoint is not None:
+        raise StateError("checkpoint= does not go with a controller, whose own state no file holds")
+    keeper = None if checkpoint is None else _keeper(checkpoint, checkpoint_every, until, t0)
+
+    def go(watch: Watch) -> tuple[Array, Array]:
+        if controller is not None:
+            return controlled(simulation, controller, period, until, watch)
+        return simulation.run(until, watch, keeper), simulation.tau.copy()
+
+    return _followed(simulation, until, progress, go, t0)
+
+
+def resume(
+    path: Any,
+    system: System | None = None,
+    *,
+    progress: bool | Callable[[float], None] = False,
+    on_event: Any = None,
+    checkpoint_every: float | None = None,
+    check: bool = True,
+) -> Trajectory:
+    """Go on with a run from its checkpoint, to the same bits as if it had never stopped; return the whole trajectory.
+
+    Further checkpoints go to the same file. The mechanism is in the file, unless it cannot be written as a model file:
+    then give its `system`. Functions that are called at events are to be given again. `check=False` accepts a file of
+    another version of the package.
+
+    >>> import tempfile
+    >>> from whippletree.system.system import _pendulum
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = simulate(_pendulum(), 1.0, checkpoint=f"{folder}/run.ckpt")
+    ...     again = resume(f"{folder}/run.ckpt")
+    >>> bool((run.q == again.q).all())
+    True
+    """
+    found = read_checkpoint(path, system, on_event, check)
+    simulation = found.simulation
+    every = found.every if checkpoint_every is None else checkpoint_every
+    keeper = _keeper(path, every, found.until, found.start)
+    keeper.wall = found.wall
+
+    def go(watch: Watch) -> tuple[Array, Array]:
+        if found.finished:
+            return found.rows[: found.made], simulation.tau.copy()
+        return simulation.run(found.until, watch, keeper, (found.rows, found.limits)), simulation.tau.copy()
+
+    return _followed(simulation, found.until, progress, go, found.start, found.wall)
+
+
+def _keeper(path: Any, every: Any, until: Array, start: float) -> Keeper:
+    """Return what writes checkpoints, after a look at where they go."""
+    named = as_path(path)
+    if not named.absolute().parent.is_dir():
+        raise ResultError(f"{named}: there is no folder {named.absolute().parent}")
+    return Keeper(named, positive(every, "checkpoint_every"), until, start)
+
+
+def _followed(
+    simulation: Simulation,
+    until: Array,
+    progress: bool | Callable[[float], None],
+    go: Callable[[Watch], tuple[Array, Array]],
+    start: float,
+    wall: float = 0.0,
+) -> Trajectory:
+    """Let a run go, and return its trajectory, whatever becomes of it."""
+    began = time.perf_counter()
+    stopped = ""
+    failure: SimulationError | ResultError | None = None
+    efforts = simulation.tau.copy()
+    with Watch(start, float(until[-1]), progress) as watch:
         try:
-            if controller is None:
-                rows = simulation.run(until, watch)
-            else:
-                rows, efforts = controlled(simulation, controller, period, until, watch)
+            rows, efforts = go(watch)
             if len(rows) < len(until) and not simulation.events.ended:
                 stopped = "interrupted"
-        except SimulationError as error:
+        except (SimulationError, ResultError) as error:
             rows, stopped, failure = error.rows, str(error), error
-            efforts = efforts if error.efforts is None else error.efforts
-        wall = time.perf_counter() - began
+            given = getattr(error, "efforts", None)
+            efforts = efforts if given is None else given
+        wall += time.perf_counter() - began
         run = _trajectory(simulation, *_ended(simulation, until, rows, efforts), stopped, wall)
     if failure is not None:
         failure.trajectory = run

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from whippletree.cli.said import in_one_line, in_the_name_of
-from whippletree.errors import FileError, SimulationError, WhippletreeError
+from whippletree.errors import FileError, ResultError, SimulationError, WhippletreeError
 from whippletree.model.io import Model, read_file
 
 __all__ = ["add", "run"]
@@ -40,6 +40,9 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--plot", metavar="FILE.png", help="draw the outputs over time")
     for name, (kind, what) in _SETTINGS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"{what}, instead of what the file says")
+    parser.add_argument("--checkpoint", metavar="FILE.ckpt", help="write the run there now and then")
+    parser.add_argument("--checkpoint-every", type=float, metavar="SECONDS", help="how often, by the clock")
+    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one")
     parser.set_defaults(run=run)
 
 
@@ -52,8 +55,8 @@ def run(chosen: argparse.Namespace) -> int:
         settings["progress"] = True
     try:
         with in_the_name_of(model):
-            trajectory = model.simulate(**settings)
-    except SimulationError as error:
+            trajectory = _resumed(model, chosen) or model.simulate(**settings, **_kept(chosen))
+    except (SimulationError, ResultError) as error:
         trajectory = error.trajectory
         print(f"whippletree: {in_one_line(error)}", file=sys.stderr)
         if trajectory is None:
@@ -64,9 +67,28 @@ def run(chosen: argparse.Namespace) -> int:
     return 2 if failed else 0 if trajectory.certificate.ok else 1
 
 
+def _kept(chosen: argparse.Namespace) -> dict[str, Any]:
+    """Return what is said about checkpoints."""
+    given = {"checkpoint": chosen.checkpoint, "checkpoint_every": chosen.checkpoint_every}
+    if given["checkpoint"] is None and (chosen.resume or given["checkpoint_every"] is not None):
+        raise FileError("--resume and --checkpoint-every go with --checkpoint FILE")
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _resumed(model: Model, chosen: argparse.Namespace) -> Any:
+    """Go on from the checkpoint, if that is wanted and there is one; else return None."""
+    more = _kept(chosen)
+    if not chosen.resume or not Path(more["checkpoint"]).expanduser().exists():
+        return None
+    from whippletree.runs import resume
+
+    path = more.pop("checkpoint")
+    return resume(path, model.build(), progress=sys.stderr.isatty(), **more)
+
+
 def _check_places(chosen: argparse.Namespace) -> None:
     """Refuse a folder that is not there before anything is computed."""
-    for given in (chosen.output, chosen.csv, chosen.plot):
+    for given in (chosen.output, chosen.csv, chosen.plot, chosen.checkpoint):
         if given is not None and not Path(given).expanduser().absolute().parent.is_dir():
             raise FileError(f"{given}: there is no folder {Path(given).expanduser().absolute().parent}")
 

@@ -80,6 +80,11 @@ class Mechanism(DriveCalls, EventCalls):
         """Pickle as a description. Symbols handed out before are not those of the mechanism that comes back."""
         return _restored, (self.describe(),)
 
+    @staticmethod
+    def _of(description: Description) -> Mechanism:
+        """Return a mechanism with this description."""
+        return _restored(description)
+
     @property
     def ground(self) -> BodyHandle:
         """The ground, which does not move.

@@ -30,8 +30,10 @@ def as_path(path: Any) -> Path:
         raise StateError(f"the path of a file must be text, got {shown(path)}: {error}") from None
 
 
-def write_whole(path: Any, write: Callable[[BinaryIO], None]) -> Path:
+def write_whole(path: Any, write: Callable[[BinaryIO], None], *, private: bool = False) -> Path:
     """Write a file beside its place, then move it there: what was there stays until the new one is complete.
+
+    A `private` one is for its owner only.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -47,6 +49,8 @@ def write_whole(path: Any, write: Callable[[BinaryIO], None]) -> Path:
         beside = place.with_name(f".{place.name[:100]}.{secrets.token_hex(4)}.part")
         with beside.open("xb") as file:
             try:
+                if private:
+                    os.fchmod(file.fileno(), 0o600)
                 write(file)
                 file.flush()
                 os.fsync(file.fileno())

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.errors import AssemblyError, DynamicsError, SimulationError, StateError
+from whippletree.errors import AssemblyError, DynamicsError, ResultError, SimulationError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.alpha import IMPLICIT, Alpha, implicit_method
 from whippletree.simulate.events import Events
@@ -84,6 +84,7 @@ class Simulation:
         formulation: str = "auto",
         parameters: Any = None,
         on_event: Any = None,
+        checked: bool = True,
     ) -> None:
         self.system = system
         self.formulation = formulation
@@ -114,7 +115,10 @@ class Simulation:
         self._q = self._start_configuration(q)
         self._course_y[nv : 2 * nv] = self._start_velocities(v)
         self._course_y[2 * nv : 2 * nv + system.z0.size] = _start(system, z)
-        self._check_start()
+        self._given = np.zeros(0)  # accelerations and rates to begin the next step with
+        self._planned: tuple[Array, float] | None = None  # where and when the loops were planned anew
+        if checked:
+            self._check_start()
         self.events = Events(system, on_event, self.row_size)
 
     # ------------------------------------------------------------------ the state
@@ -256,7 +260,13 @@ class Simulation:
         length = float(self._times[1]) if duration is None else positive(duration, "duration")
         self.run(np.array([self._times[0] + length]))
 
-    def run(self, until: Array, watch: Callable[[float], bool] | None = None) -> Array:
+    def run(
+        self,
+        until: Array,
+        watch: Callable[[float], bool] | None = None,
+        keeper: Any = None,
+        resumed: tuple[Array, tuple[float, float]] | None = None,
+    ) -> Array:
         """Move on to the last of some times; return the states there as rows [q, v, z, work in, work dissipated].
 
         If an event ends the run, `events.ended` is its name, and the rows are those made so far.
@@ -281,10 +291,13 @@ class Simulation:
                 tableau.order,
             )
         )
-        rows = np.zeros((len(until), self.row_size))
-        self._counts[0] = 0
-        smallest = _SMALLEST * max(float(until[-1] - self._times[0]), 1e-9)
-        span = float(until[-1] - self._times[0])
+        if resumed is None:
+            rows = np.zeros((len(until), self.row_size))
+            self._counts[0] = 0
+            span = float(until[-1] - self._times[0])
+            smallest = _SMALLEST * max(span, 1e-9)
+        else:
+            rows, (smallest, span) = resumed
         self.events.ended = ""
         self._check_step(float(until[-1]))
         pace = Pace()
@@ -314,13 +327,11 @@ class Simulation:
             self._q[:] = buffers.q
             self.singular += passed[: self._counts[4]].tolist()
             self.events.collect(self)
-            if status == Status.DONE:
-                return rows
             if status == Status.EVENT:
                 self._act(machine, span, rows)
-                if self.events.ended:
-                    return rows[: self._counts[0]]
-            if watch is not None and watch(float(self._times[0])):
+            if status == Status.DONE or self.events.ended or (watch is not None and watch(float(self._times[0]))):
+                finished = status == Status.DONE or bool(self.events.ended)
+                self._keep(keeper, rows, (smallest, span), finished=finished)
                 return rows[: self._counts[0]]
             if status not in (Status.PAUSED, Status.EVENT):
                 try:
@@ -328,6 +339,8 @@ class Simulation:
                 except SimulationError as error:
                     error.rows = rows[: self._counts[0]]
                     raise
+            if keeper is not None and keeper.due:
+                self._keep(keeper, rows, (smallest, span))
 
     def _advance_implicitly(
         self,
@@ -365,6 +378,15 @@ class Simulation:
                 n,
             )
         )
+
+    def _keep(self, keeper: Any, rows: Array, limits: tuple[float, float], *, finished: bool = False) -> None:
+        """Let a checkpoint be written; an error carries the rows made so far."""
+        if keeper is not None:
+            try:
+                keeper.write(self, rows, limits, finished=finished)
+            except ResultError as error:
+                error.rows = rows[: self._counts[0]]
+                raise
 
     def _act(self, machine: Machine, span: float, rows: Array) -> None:
         """Do what an event does; an error carries the rows made so far."""
@@ -417,6 +439,7 @@ class Simulation:
         self.system._engine.use(plan)
         self._machine = None
         self._past = np.zeros(0)
+        self._planned = (self._q.copy(), t)
         self._times[3] = np.inf
         self.replans.append(t)
 

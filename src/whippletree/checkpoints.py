@@ -1,0 +1,274 @@
+"""Checkpoints: a run in the middle, as a file from which it goes on to the same bits.
+
+A file is an archive of plain arrays and one text in JSON (NumPy's npz, never pickled objects). It is written beside its
+place, brought to the disk, and moved there, readable by its owner only: whenever the process is killed, there is a
+whole checkpoint or the one before. With it are the mechanism as a model file, if it can be one, and everything that a
+time loop keeps from one step to the next.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from whippletree._version import __version__
+from whippletree.errors import FileError, ResultError, StateError, WhippletreeError
+from whippletree.kernels.kernel import Array
+from whippletree.model.io import read_text, write_text
+from whippletree.model.mechanism import Mechanism
+from whippletree.results.files import as_path, write_whole
+from whippletree.simulate.simulation import Simulation
+from whippletree.system import System
+from whippletree.system.source import source_key
+
+__all__ = ["Checkpoint", "Keeper", "read_checkpoint"]
+
+FORMAT = 1
+_SLOW = 10.0
+"""Writing checkpoints takes no more than one part in this many of the time."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A run in the middle: the simulation, its outputs so far and to come, and the time it has taken."""
+
+    simulation: Simulation
+    until: Array
+    rows: Array
+    made: int
+    start: float
+    limits: tuple[float, float]
+    wall: float
+    every: float
+    finished: bool
+
+
+@dataclass
+class Keeper:
+    """Writes checkpoints of a run now and then.
+
+    >>> Keeper(Path("run.ckpt"), 60.0, np.zeros(1), 0.0).due
+    False
+    """
+
+    path: Path
+    every: float
+    until: Array
+    start: float
+    wall: float = 0.0
+    _began: float = field(default_factory=time.perf_counter)
+    _last: float = field(default_factory=time.perf_counter)
+    _took: float = 0.0
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to write one."""
+        return time.perf_counter() - self._last >= max(self.every, _SLOW * self._took)
+
+    def write(self, sim: Simulation, rows: Array, limits: tuple[float, float], *, finished: bool = False) -> None:
+        """Write a checkpoint of a simulation that has come so far."""
+        now = time.perf_counter()
+        header, arrays = _packed(sim)
+        made = int(sim._counts[0])
+        header |= {"start": self.start, "limits": limits, "wall": self.wall + now - self._began, "every": self.every}
+        header |= {"finished": finished, "made": made}
+        arrays |= {"until": self.until, "rows": rows[:made]}
+        arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+
+        def write(file: BinaryIO) -> None:
+            np.savez(file, **arrays)
+
+        write_whole(self.path, write, private=True)
+        self._last = time.perf_counter()
+        self._took = self._last - now
+
+
+def read_checkpoint(path: Any, system: System | None, on_event: Any, check: bool) -> Checkpoint:
+    """Return the run that a file holds; the system is built from it, unless one is given."""
+    named = as_path(path)
+    try:
+        with named.open("rb") as file, np.load(file, allow_pickle=False) as data:
+            if "header" not in data:
+                raise ResultError(f"{named} is not a checkpoint of a run")
+            arrays = {name: data[name] for name in data.files}
+            header = json.loads(bytes(arrays.pop("header")).decode())
+            if not isinstance(header, dict) or header.get("whippletree_checkpoint") != FORMAT:
+                raise ResultError(f"{named} is not a checkpoint that this version of whippletree can read")
+    except ResultError:
+        raise
+    except OSError as error:
+        raise ResultError(f"{named} cannot be read: {error.strerror or error}") from None
+    except (ValueError, KeyError, EOFError, MemoryError, zipfile.BadZipFile, TypeError, AttributeError) as error:
+        raise ResultError(f"{named} is not a checkpoint, or is damaged: {error}") from None
+    try:
+        return _restored(header, arrays, system, on_event, check)
+    except WhippletreeError as error:
+        raise ResultError(f"{named}: {error}") from None
+    except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
+        raise ResultError(f"{named} is damaged, or was not written as a checkpoint ({error!r})") from None
+
+
+# ---------------------------------------------------------------------- out
+
+_STATE = ("_course_y", "_times", "_counts", "_options", "_past", "_past_tau", "_q", "tau")
+
+
+def _packed(sim: Simulation) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a simulation as plain text and arrays."""
+    system, events = sim.system, sim.events
+    arrays: dict[str, Any] = {name: getattr(sim, name) for name in _STATE}
+    arrays["given"] = sim._given
+    if sim.parameters is not None:
+        arrays["parameters"] = sim.parameters
+    arrays |= {"q0": system.q0, "side": events.side, "fresh": events.fresh}
+    for name in ("q", "v", "z"):
+        arrays[f"event_{name}"] = np.array([getattr(one, name) for one in events.happened])
+    arrays["change_tau"] = np.array([change.tau for change in events.changes])
+    arrays["change_parameters"] = np.array([change.parameters for change in events.changes])
+    header = {
+        "whippletree_checkpoint": FORMAT,
+        "version": __version__,
+        "source": source_key(),
+        "model": _written(system),
+        "fingerprint": system.description.fingerprint(),
+        "build": {name: _names(system._options.get(name)) for name in ("cut", "dependent")},
+        "method": sim.name,
+        "spectral_radius": sim.spectral_radius,
+        "tolerance": sim.tolerance,
+        "adaptive": sim.adaptive,
+        "formulation": sim.formulation,
+        "plan": _plan(sim),
+        "replans": sim.replans,
+        "singular": sim.singular,
+        "calls": sorted(events.calls),
+        "happened": [[one.name, one.t] for one in events.happened],
+        "changes": [change.t for change in events.changes],
+        "acted": events.acted,
+        "started": events.started,
+        "ended": events.ended,
+    }
+    return header, arrays
+
+
+def _written(system: System) -> str:
+    """Return the mechanism as a model file, or nothing if it cannot be one."""
+    kept: str | None = getattr(system, "_text", None)
+    if kept is None:
+        try:
+            kept = write_text(Mechanism._of(system.description))
+        except FileError:
+            kept = ""
+        system._text = kept  # type: ignore[attr-defined]
+    return kept
+
+
+def _names(given: Any) -> Any:
+    """Return what was given by name or handle as plain names."""
+    if given is None or isinstance(given, str):
+        return given
+    if hasattr(given, "name"):
+        return str(given.name)
+    if isinstance(given, list | tuple | set | frozenset):
+        return [_names(one) if not isinstance(one, int) else one for one in given]
+    return None
+
+
+def _plan(sim: Simulation) -> Any:
+    """Return where the numeric plan of the loops was made, and what it is."""
+    if not sim.system._closed:
+        return None
+    plan = sim.system._engine.equations.loop_plan
+    where = sim._planned
+    return {"choice": repr((plan.keep, plan.choice)), "at": None if where is None else [where[0].tolist(), where[1]]}
+
+
+# ---------------------------------------------------------------------- in
+
+
+def _restored(header: dict[str, Any], arrays: dict[str, Array], system: Any, on_event: Any, check: bool) -> Checkpoint:
+    """Return a run again."""
+    if check and header["source"] != source_key():
+        raise StateError(
+            f"it was written by another version of whippletree ({header['version']}), which may not go on to the same "
+            f"bits: pass check=False to go on all the same"
+        )
+    built = _system(header, arrays) if system is None else system
+    if not isinstance(built, System):
+        raise StateError("system= must be the system of the run")
+    if built.description.fingerprint() != header["fingerprint"]:
+        raise StateError("the run is of another mechanism than this system")
+    sim = Simulation(
+        built,
+        q=arrays["_q"],
+        method=header["method"],
+        step=1.0,
+        tolerance=header["tolerance"],
+        adaptive=header["adaptive"],
+        spectral_radius=header["spectral_radius"],
+        formulation=header["formulation"],
+        parameters=arrays.get("parameters"),
+        on_event=on_event,
+        checked=False,
+    )
+    missing = [name for name in header["calls"] if name not in sim.events.calls]
+    if missing:
+        raise StateError(f'event "{missing[0]}" has a function, which a file does not hold: give on_event= again')
+    for name in _STATE:
+        mine = getattr(sim, name)
+        if name != "_past" and (mine.shape != arrays[name].shape or mine.dtype != arrays[name].dtype):
+            raise StateError(f"its {name} does not fit the mechanism")
+        setattr(sim, name, arrays[name].copy())
+    if not np.isfinite(sim._course_y).all():
+        raise StateError("its state is not finite")
+    sim._given = arrays["given"]
+    sim.replans, sim.singular = list(header["replans"]), list(header["singular"])
+    _restore_events(sim, header, arrays)
+    _restore_plan(sim, header["plan"])
+    until, made = arrays["until"], int(header["made"])
+    rows = np.zeros((len(until), sim.row_size))
+    rows[:made] = arrays["rows"]
+    numbers = (float(header["start"]), tuple(header["limits"]), float(header["wall"]), float(header["every"]))
+    return Checkpoint(sim, until, rows, made, *numbers, bool(header["finished"]))
+
+
+def _system(header: dict[str, Any], arrays: dict[str, Array]) -> System:
+    if not header["model"]:
+        raise StateError("the mechanism cannot be written as a model file: build it again and give system=")
+    build = {name: value for name, value in header["build"].items() if value is not None}
+    built: System = read_text(header["model"]).mechanism.build(guess=arrays["q0"], **build)
+    return built
+
+
+def _restore_events(sim: Simulation, header: dict[str, Any], arrays: dict[str, Array]) -> None:
+    from whippletree.simulate.events import Change, Happened
+
+    events = sim.events
+    events.side[:], events.fresh[:] = arrays["side"], arrays["fresh"]
+    parts = (arrays["event_q"], arrays["event_v"], arrays["event_z"])
+    events.happened = [
+        Happened(str(n), float(t), *(p[k] for p in parts)) for k, (n, t) in enumerate(header["happened"])
+    ]
+    both = (arrays["change_tau"], arrays["change_parameters"])
+    events.changes = [Change(float(t), *(p[k] for p in both)) for k, t in enumerate(header["changes"])]
+    events.acted = {str(name): float(t) for name, t in header["acted"].items()}
+    events.started, events.ended = bool(header["started"]), str(header["ended"])
+
+
+def _restore_plan(sim: Simulation, kept: Any) -> None:
+    """Let the loops have the plan that the run had."""
+    if kept is None:
+        return
+    engine = sim.system._engine
+    if kept["at"] is not None:
+        q, t = np.array(kept["at"][0]), float(kept["at"][1])
+        sim._planned = (q, t)
+        engine.use(engine.loops._plan(q, engine.loops.conditions(t, sim.parameters))[0])
+    plan = engine.equations.loop_plan
+    if repr((plan.keep, plan.choice)) != kept["choice"]:
+        raise StateError("the loops are planned otherwise than in the run: it cannot go on to the same bits")

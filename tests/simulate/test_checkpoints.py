@@ -1,0 +1,272 @@
+"""Checkpoints: killed runs go on to the same bits, and files that are no good are refused."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import whippletree as wt
+from whippletree import checkpoints
+from whippletree.simulate import Simulation
+
+MODEL = """
+name: four-bar with a ball
+gravity: [0, -9.81, 0]
+parameters: {k: 0}
+bodies:
+  a: {rod: {length: 1, mass: 1, axis: x}}
+  b: {rod: {length: 1.2, mass: 1, axis: x}}
+  c: {rod: {length: 1.4, mass: 1, axis: x}}
+  ball: {mass: 0.3, inertia: [0.1, 0.2, 0.3]}
+joints:
+  A: {revolute: [ground, a], axis: z}
+  B: {revolute: [a, b], at: [1, 0, 0], axis: z}
+  C: {revolute: [b, c], at: [1.2, 0, 0], at_child: [1.4, 0, 0], axis: z}
+  D: {revolute: [ground, c], at: [1.5, 0, 0], axis: z}
+  S: {spherical: [c, ball], at: [0.5, 0, 0]}
+states: {z: {value: 1, rate: '-state("z") + sin(rate("A"))'}}
+forces: {pull: {actuator: A, effort: '-k * coordinate("A")'}}
+events:
+  low: {expression: 'cos(coordinate("A"))', parameters: {k: k + 0.1}}
+  pass: {expression: 'sin(coordinate("A"))'}
+start: {guess: {A: 1.2, B: -1.0, D: 1.6}, velocities: {A: 2, S: [1, 2, 3]}}
+"""
+
+CHILD = """
+import sys, whippletree as wt
+model, path, method, duration = sys.argv[1:5]
+from pathlib import Path
+from whippletree import checkpoints
+from whippletree.simulate import pace
+pace._WISH, checkpoints._SLOW = 0.005, 1.0
+options = {"rk4": {"step": 1e-3}, "trapezoidal": {"step": 2e-3}}.get(method, {"tolerance": 1e-9})
+if Path(path).exists():
+    wt.resume(path, checkpoint_every=0.02)
+else:
+    model = wt.read(model)
+    model.simulate(
+        duration=float(duration), every=0.05, method=method, checkpoint=path, checkpoint_every=0.02, **options
+    )
+print("done")
+"""
+
+
+def whole(method: str, duration: float) -> wt.Trajectory:
+    options = {"rk4": {"step": 1e-3}, "trapezoidal": {"step": 2e-3}}.get(method, {"tolerance": 1e-9})
+    return wt.read(MODEL).simulate(duration=duration, every=0.05, method=method, **options)
+
+
+def same(a: wt.Trajectory, b: wt.Trajectory) -> None:
+    for name in ("t", "q", "v", "z", "work", "parameters"):
+        assert np.array_equal(getattr(a, name), getattr(b, name)), name
+    assert [(e.name, e.t) for e in a.events] == [(e.name, e.t) for e in b.events]
+    assert all(np.array_equal(x.q, y.q) for x, y in zip(a.events, b.events, strict=True))
+    for name in ("steps", "refused", "evaluations", "replans", "singular"):
+        assert getattr(a.certificate, name) == getattr(b.certificate, name), name
+
+
+class PlugError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("method", ["dopri5", "dop853", "rk4", "trapezoidal"])
+def test_a_run_goes_on_to_the_same_bits(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # pull the plug after every few checkpoints, in one process
+    duration = 1.5 if method == "trapezoidal" else 4.0
+    reference = whole(method, duration)
+    assert reference.certificate.steps > 60
+    assert len(reference.events) > 2
+    path = tmp_path / "run.ckpt"
+    written = [0]
+    write = checkpoints.Keeper.write
+
+    def plugged(self: checkpoints.Keeper, *given: object, **more: object) -> None:
+        write(self, *given, **more)
+        written[0] += 1
+        if written[0] % 4 == 0 and not more.get("finished"):
+            raise PlugError
+
+    monkeypatch.setattr(checkpoints.Keeper, "write", plugged)
+    monkeypatch.setattr("whippletree.simulate.pace._FIRST", 7)
+    monkeypatch.setattr("whippletree.simulate.pace._MOST", 7)
+    monkeypatch.setattr(checkpoints, "_SLOW", 0.0)
+    options = {"rk4": {"step": 1e-3}, "trapezoidal": {"step": 2e-3}}.get(method, {"tolerance": 1e-9})
+    run, plugs = None, 0
+    while run is None:
+        try:
+            if path.exists():
+                run = wt.resume(path, checkpoint_every=0.05)
+            else:
+                run = wt.read(MODEL).simulate(
+                    duration=duration, every=0.05, method=method, checkpoint=path, checkpoint_every=1e-9, **options
+                )
+        except PlugError:
+            plugs += 1
+    assert plugs >= 1
+    same(run, reference)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    same(wt.resume(path), reference)  # finished: there is nothing left to do
+
+
+@pytest.mark.parametrize(
+    ("method", "kills", "duration"),
+    [("dopri5", 3, 40.0), pytest.param("dopri5", 20, 150.0, marks=pytest.mark.deep)],
+)
+def test_killed_at_random_moments(method: str, kills: int, duration: float, tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    rng = np.random.default_rng(3)
+    command = [sys.executable, "-c", CHILD, MODEL, str(path), method, str(duration)]
+    killed, reached = 0, -1.0
+    while killed < kills:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        )
+        began = time.perf_counter()
+        while not path.exists() and process.poll() is None and time.perf_counter() - began < 120:
+            time.sleep(0.02)
+        before = path.stat().st_mtime_ns
+        while path.stat().st_mtime_ns == before and process.poll() is None and time.perf_counter() - began < 120:
+            time.sleep(0.005)
+        time.sleep(rng.uniform(0.0, 0.1))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        killed += 1
+        found = checkpoints.read_checkpoint(path, None, None, True)  # whole, whenever it was killed
+        assert found.simulation.state.t >= reached  # nothing before the last checkpoint is lost
+        reached = found.simulation.state.t
+        assert not found.finished
+    same(wt.resume(path), whole(method, duration))
+
+
+def test_an_interrupted_run_can_be_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+
+    def tell(share: float) -> None:
+        raise KeyboardInterrupt
+
+    system = wt.read(MODEL).build()
+    options = {"every": 0.5, "method": "rk4", "step": 1e-3}
+    part = system.simulate(20.0, checkpoint=path, progress=tell, **options)
+    assert part.certificate.stopped == "interrupted"
+    run = wt.resume(path, system=system)
+    assert run.certificate.stopped == ""
+    reference = system.simulate(20.0, **options)
+    assert np.array_equal(run.q, reference.q)
+
+
+def test_a_stop_is_an_end_also_after_resuming(tmp_path: Path) -> None:
+    m = wt.Mechanism("ball")
+    m.prismatic("height", m.ground, m.body("ball", mass=1.0), axis="z")
+    m.event("floor", m.coordinate("height"), stop=True)
+    path = tmp_path / "run.ckpt"
+    run = m.build().simulate(2.0, q=[1.0], checkpoint=path)
+    again = wt.resume(path)
+    assert again.info["ended_by"] == "floor"
+    assert np.array_equal(run.q, again.q)
+    assert np.array_equal(run.t, again.t)
+
+
+def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    system = wt.read(MODEL).build()
+    first = system.simulate(0.2, every=0.01, checkpoint=path)
+    before = path.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        with pytest.raises(wt.ResultError, match="could not be written") as caught:
+            system.simulate(0.3, every=0.01, checkpoint=path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["run.ckpt"]
+    assert len(caught.value.trajectory) == 31
+    assert np.array_equal(wt.resume(path).q, first.q)
+
+
+def test_bad_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    pendulum = wt.Mechanism("pendulum")
+    pendulum.revolute("A", pendulum.ground, pendulum.body("rod", wt.rod(length=1.0, mass=1.0)))
+    pendulum.build().simulate(0.1, q=[1.0], checkpoint=path)
+    good = path.read_bytes()
+    rng = np.random.default_rng(0)
+    bad = {"empty": b"", "text": b"hello", "cut": good[: len(good) // 2], "zip": good[:-30]}
+    for k in range(20):
+        broken = bytearray(good)
+        broken[rng.integers(len(good))] ^= 1 << int(rng.integers(8))
+        bad[f"bit {k}"] = bytes(broken)
+    other = tmp_path / "bad.ckpt"
+    for name, data in bad.items():
+        other.write_bytes(data)
+        try:
+            wt.resume(other)
+        except wt.ResultError as error:
+            assert "bad.ckpt" in str(error), name
+    for name in ("empty", "text", "cut", "zip"):
+        other.write_bytes(bad[name])
+        with pytest.raises(wt.ResultError):
+            wt.resume(other)
+    np.savez(tmp_path / "foreign.npz", a=np.zeros(3))
+    with pytest.raises(wt.ResultError, match="not a checkpoint"):
+        wt.resume(tmp_path / "foreign.npz")
+    np.savez(tmp_path / "evil.npz", header=np.array([Evil()], dtype=object))
+    with pytest.raises(wt.ResultError):
+        wt.resume(tmp_path / "evil.npz")
+    with pytest.raises(wt.ResultError, match="No such file"):
+        wt.resume(tmp_path / "nothing.ckpt")
+    with pytest.raises(wt.ResultError, match="no folder"):
+        pendulum.build().simulate(0.1, checkpoint=tmp_path / "no" / "run.ckpt")
+    with pytest.raises(wt.StateError, match="positive"):
+        pendulum.build().simulate(0.1, checkpoint=path, checkpoint_every=0)
+    with pytest.raises(wt.StateError, match="controller"):
+        pendulum.build().simulate(0.1, checkpoint=path, controller=lambda *x: [0.0], period=0.1)
+    with pytest.raises(wt.ResultError, match="another mechanism"):
+        wt.resume(path, system=wt.read(MODEL).build())
+
+
+class Evil:
+    def __reduce__(self) -> tuple[object, ...]:
+        return pytest.fail, ("a checkpoint was unpickled",)
+
+
+def test_functions_are_given_again(tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    m = wt.Mechanism("ball")
+    m.prismatic("height", m.ground, m.body("ball", mass=1.0), axis="z")
+    m.event("floor", m.coordinate("height"), direction="falling")
+
+    def turn(sim: Simulation, event: wt.Event) -> None:
+        sim.put("velocity", "height", 0, -event.v[0])
+
+    m.build().simulate(2.0, q=[1.0], checkpoint=path, on_event=turn)
+    with pytest.raises(wt.ResultError, match="give on_event= again"):
+        wt.resume(path)
+    assert len(wt.resume(path, on_event=turn).events) == 2
+
+
+def test_the_command_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from whippletree.cli import main
+
+    model, path = tmp_path / "m.yaml", tmp_path / "run.ckpt"
+    model.write_text(MODEL + "run: {duration: 0.5, every: 0.05}\n")
+    command = ["run", str(model), "--checkpoint", str(path)]
+    assert main([*command, "--csv", str(tmp_path / "a.csv")]) == 0
+    assert main([*command, "--resume", "--csv", str(tmp_path / "b.csv")]) == 0
+    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+    path.write_bytes(b"no checkpoint")
+    assert main([*command, "--resume"]) != 0
+    assert "not a checkpoint" in capsys.readouterr().err
+    assert main(["run", str(model), "--resume"]) == 2
+    assert "--checkpoint" in capsys.readouterr().err
