@@ -14,7 +14,7 @@ from whippletree.model.handles import ClosureHandle
 from whippletree.model.names import called
 from whippletree.model.occurring import parameters_in
 from whippletree.model.register import JointLike, PlaceLike
-from whippletree.spatial.scalars import VectorLike, shown
+from whippletree.spatial.scalars import VectorLike, scalar, shown
 
 __all__ = ["DriveCalls"]
 
@@ -67,7 +67,7 @@ class DriveCalls(ForceCalls):
             side = self._moving_side(place, at, "a drive")
             try:
                 x, y, z = position
-            except (TypeError, ValueError):
+            except Exception:
                 raise ModelError(
                     f"position must have three entries, None where the point is free, got {shown(position)}"
                 ) from None
@@ -91,7 +91,7 @@ class DriveCalls(ForceCalls):
                     f'{what} depends on "{first}": a drive follows time and parameters alone; what depends on '
                     "positions is written with .closure"
                 )
-            entries.append(ca.SX(given))
+            entries.append(ca.SX(scalar(given, what)))
         column = ca.densify(ca.vertcat(*entries))
         rate = ca.jacobian(column, t)
         start = ca.substitute(ca.vertcat(column, rate, ca.jacobian(rate, t)), t, ca.SX(0))
