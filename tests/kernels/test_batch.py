@@ -24,6 +24,7 @@ from whippletree.kernels import threads as helpers
 from whippletree.kernels.batch import CHUNK, lane_buffer
 from whippletree.kernels.kernel import Kernel, NotFiniteError
 from whippletree.kernels.native import host
+from whippletree.kernels.signature import Signature
 from whippletree.kernels.unrolled import StraightLine
 
 BIG = 10_001
@@ -660,3 +661,18 @@ def test_batches_beyond_the_counter_go_in_parts(monkeypatch):
     q[777, 2] = np.nan
     with pytest.raises(wt.StateError, match="777"):
         system.forward_dynamics(q, v, tau)
+
+
+def test_many_outputs() -> None:
+    """More outputs than a block of code holds, most of them zero: the same one by one and in lanes."""
+    x = ca.SX.sym("x", 2)
+    factors = np.where(np.arange(1500) % 7 == 0, np.arange(1500.0), 0.0)
+    function = ca.Function("f", [x], [ca.densify(factors * x[0] + (factors > 0) * ca.sin(x[1]))])
+    signature = Signature((("x", 2),), (("y", 1500),), (1500,), ())
+    kernel = Kernel("many", signature, lambda: StraightLine(function), None)
+    states = np.random.default_rng(0).normal(size=(9, 2))
+    one = np.empty(1500)
+    for row in states:
+        kernel.one([row], [one])
+        assert np.abs(one - function(row).full().ravel()).max() < 1e-12 * 1500
+    assert np.array_equal(run_many(kernel, states)[0][-1], one)

@@ -73,7 +73,9 @@ class StraightLine:
 
         body = Body(tape, width, pack, load, fused=fused, pool=self._pool, block=BLOCK)
         body.write()
-        for argument, element, value in tape.outputs:
+        for number, (argument, element, value) in enumerate(tape.outputs):
+            if number % BLOCK == BLOCK - 1:
+                body.lines += [f"  br i1 %go, label %more{number}, label %stop", f"more{number}:"]
             at = f"%r{argument}_{element}"
             result = body.result(value)
             body.lines.append(f"  {at} = getelementptr {T}, ptr %o{argument}, i64 {element}")
