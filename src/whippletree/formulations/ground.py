@@ -61,6 +61,19 @@ class Seen(NamedTuple):
         return Seen(ca.densify(ca.SX.eye(3)), zero, zero, zero, ca.SX.zeros(3, 3), zero)
 
 
+class Field(NamedTuple):
+    """How a body's accelerations follow from its parent's, for a reference point that stays in it.
+
+    With U = W + skew(w') of either body, u' = u'_i + U_i reach + U_j rho + own, and w' = w'_i + d.
+    """
+
+    W: ca.SX
+    reach: ca.SX  # s - rho_i
+    rho: ca.SX
+    d: ca.SX
+    own: ca.SX  # what the joint's velocities bring
+
+
 class Body(NamedTuple):
     """Kept for every body."""
 
@@ -75,6 +88,7 @@ class Body(NamedTuple):
     D: ca.SX
     M: RigidInertia
     Q: ca.SX
+    field: Field
 
     def shift(self) -> Shift:
         """Return B1 as a shift from the parent's reference point."""
@@ -109,9 +123,10 @@ def _locate(reference: str, gravity: ca.SX) -> Callable[..., tuple[Seen, Body]]:
         arm = A @ local
         rho = arm if fixed else -r
         d = cross(parent.w, w_ij) + more[0:3]
+        reach, own = s - parent.rho, 2 * cross(parent.w, v_ij) + more[3:6]
         if fixed:
-            square = parent.W @ (s - parent.rho) + 2 * cross(parent.w, v_ij) + W @ rho
-            p, step = r + rho, s - parent.rho + rho
+            square = parent.W @ reach + 2 * cross(parent.w, v_ij) + W @ rho
+            p, step = r + rho, reach + rho
         else:
             square = cross(parent.w, v_ij) - cross(w_ij, v)
             p, step = ca.SX.zeros(3), ca.SX.zeros(3)
@@ -123,7 +138,7 @@ def _locate(reference: str, gravity: ca.SX) -> Callable[..., tuple[Seen, Body]]:
             Q = out.force(Q - stack(ca.SX.zeros(3), M.m * cross(w, v + cross(w, arm))))
             M = M.translated(r + arm)
         B2 = Translation(rho).motion(axes)
-        return Seen(A, r, w, v, W, rho), Body(A, r, w, v, p, step, axes, B2, D, M, Q)
+        return Seen(A, r, w, v, W, rho), Body(A, r, w, v, p, step, axes, B2, D, M, Q, Field(W, reach, rho, d, own))
 
     return locate
 

@@ -17,6 +17,10 @@ A block of R_b moves the joint's axes to the body's centre: for a hinge u and u 
 so on for every joint type; a floating base is the joint that comes first. Blocks of joints that are not on the way do
 not exist, so R^T M R has an entry only where two joints carry a common body.
 
+A ball or a floating base moves along the ground's axes here (8.103, 8.105), which costs no product; elsewhere in the
+package its velocities are in its own axes A. With z' = T v, T made of A, the sums are turned once they are complete:
+T^T (R^T M R) T, T^T R^T Q and T^T R^T Phi^T.
+
 Closed chains (8.3): the rows of a cut joint on the bodies' accelerations are Phi, those on the joints' Phi R (8.114).
 The equations are then closed by multipliers, by a penalty (8.115) or by independent coordinates (8.116-8.120), with the
 same text as in joint coordinates (`joint_multipliers`, `penalty`, `independent_coordinates`).
@@ -29,6 +33,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from whippletree.elements.joints import Reversed
 from whippletree.formulations import composite
 from whippletree.formulations.closing import Closing
 from whippletree.formulations.composite import JointEquations
@@ -37,7 +42,7 @@ from whippletree.formulations.ground import Body, bodies, held_on_ground
 from whippletree.formulations.marks import mark
 from whippletree.formulations.node import Node
 from whippletree.formulations.sweeps import Unrolled
-from whippletree.spatial import Translation
+from whippletree.spatial import Translation, skew, stack
 
 __all__ = ["REFERENCE_POINT", "forward_dynamics", "velocity_map", "work"]
 
@@ -60,7 +65,7 @@ def forward_dynamics(walk: Unrolled) -> ca.SX:
 def equations(walk: Unrolled) -> JointEquations:
     """Return the tree's equations (8.38); the nodes' accelerations are part of S."""
     seen = bodies(walk, "centroid")
-    S = walk.outward(carry, (ca.SX.zeros(6),), seen)
+    S = walk.outward(carry, Accelerated.ground(), seen)
     _mark_bodies(seen, S)
     R = velocity_map(walk, seen)
     mark("R", R)
@@ -71,7 +76,10 @@ def equations(walk: Unrolled) -> JointEquations:
         lacking = body.M.times(S.at(k).S) - body.Q
         _assemble(walk, mass, row, {i: body.M.times(block) for i, block in row.items()})
         for i, block in row.items():
-            force[walk.v_slices[i]] = force[walk.v_slices[i]] + block.T @ lacking
+            force[walk.v_slices[i]] = _plus(force[walk.v_slices[i]], block, lacking)
+    for k, node in enumerate(walk.nodes):
+        if _is_level(node):
+            _turn(mass, force, walk.v_slices[k], seen.at(k).A)
     mark("R^T M R", mass)
     mark("R^T (Q - c - M S)", force)
     return composite.of_matrix(walk, mass, force)
@@ -81,9 +89,10 @@ def closures(walk: Unrolled, closing: Closing) -> Closures:
     """Return the closures and their rows Phi R (8.113, 8.114), `second` for the nodes' accelerations."""
     seen = bodies(walk, "centroid")
     held = held_on_ground(walk, closing, seen, "centroid")
-    S = walk.outward(carry, (ca.SX.zeros(6),), seen)
+    S = walk.outward(carry, Accelerated.ground(), seen)
     R = velocity_map(walk, seen)
     found, rows = [], []
+    level = {k for k, node in enumerate(walk.nodes) if _is_level(node)}
     for one in held:
         blocks: Blocks = {}
         second = one.second
@@ -92,6 +101,8 @@ def closures(walk: Unrolled, closing: Closing) -> Closures:
             for i, block in R[pull.node].items():
                 if i in _beyond(walk, pull.node, pull.base):
                     _add(blocks, i, block.T @ pull.F)
+        for i in level & blocks.keys():
+            blocks[i] = _turned(blocks[i], seen.at(i).A)
         for hinge in one.hinges:
             node = walk.nodes[hinge.node]
             e = ca.SX.zeros(node.v.shape[0], one.n_rows)
@@ -114,17 +125,37 @@ def velocity_map(walk: Unrolled, seen: Any) -> list[Blocks]:
         center, row, i = seen.at(k).p, Blocks(), k
         while i >= 0:
             joint: Body = seen.at(i)
-            if joint.axes.shape[1]:
+            node = walk.nodes[i]
+            if _is_level(node):
+                row[i] = Translation(center - joint.r).motion(node.joint_map(node.configuration()))
+            elif joint.axes.shape[1]:
                 row[i] = joint.B2 if i == k else Translation(center - joint.r).motion(joint.axes)
             i = walk.parents[i]
         rows.append(row)
     return rows
 
 
-def carry(node: Node, parent: tuple[ca.SX], body: Body) -> tuple[tuple[ca.SX], Carried]:
+class Accelerated(NamedTuple):
+    """Handed outward: a body's acceleration, and the matrix of its acceleration field."""
+
+    S: ca.SX
+    U: ca.SX
+
+    @staticmethod
+    def ground() -> Accelerated:
+        """Return what the ground leaves."""
+        return Accelerated(ca.SX.zeros(6), ca.SX.zeros(3, 3))
+
+
+def carry(node: Node, parent: Accelerated, body: Body) -> tuple[Accelerated, Carried]:
     """Carry accelerations to a body, those of the joints being the nodes' (8.95-8.98)."""
-    S = body.shift().motion(parent[0]) + body.D + body.B2 @ node.acceleration
-    return (S,), Carried(S)
+    field = body.field
+    given = body.axes @ node.acceleration
+    turning = parent.S[0:3] + field.d + given[0:3]
+    U = field.W + skew(turning)
+    linear = parent.S[3:6] + parent.U @ field.reach + field.own + given[3:6] + U @ field.rho
+    S = stack(turning, linear)
+    return Accelerated(S, U), Carried(S)
 
 
 def work(parents: Sequence[int]) -> int:
@@ -145,13 +176,51 @@ def _assemble(walk: Unrolled, mass: ca.SX, row: Blocks, heavy: Blocks) -> None:
         for j, other in heavy.items():
             if j > i:
                 continue
-            product = block.T @ other
             a, b = walk.v_slices[i], walk.v_slices[j]
-            if i == j:
-                product = ca.densify(ca.tril2symm(ca.tril(product)))
-            mass[a, b] = mass[a, b] + product
+            total = _plus(mass[a, b], block, other, half=i == j)
+            mass[a, b] = total
             if i != j:
-                mass[b, a] = mass[a, b].T
+                mass[b, a] = total.T
+
+
+def _plus(total: ca.SX, left: ca.SX, right: ca.SX, *, half: bool = False) -> ca.SX:
+    """Return total + left^T right, product by product: each joins the sum so far in one fused operation.
+
+    With `half`, the result is symmetric and its lower half is computed.
+    """
+    rows = [[left[k, i] for k in range(6)] for i in range(left.shape[1])]
+    columns = [[right[k, j] for k in range(6)] for j in range(right.shape[1])]
+    result = ca.SX(total)
+    for i, a in enumerate(rows):
+        for j, b in enumerate(columns[: i + 1] if half else columns):
+            entry = result[i, j]
+            for x, y in zip(a, b, strict=True):
+                if not (x.is_zero() or y.is_zero()):
+                    entry = entry + x * y
+            result[i, j] = entry
+            if half:
+                result[j, i] = entry
+    return result
+
+
+def _is_level(node: Node) -> bool:
+    """Tell whether a joint's velocities are those of its child along three axes: a ball or a floating base."""
+    return node.joint.kind in ("spherical", "free") and not isinstance(node.joint, Reversed)
+
+
+def _turned(block: ca.SX, A: ca.SX) -> ca.SX:
+    """Return the rows of a block, three by three, in axes A."""
+    return ca.vertcat(*(A.T @ block[i : i + 3, :] for i in range(0, block.shape[0], 3)))
+
+
+def _turn(mass: ca.SX, force: ca.SX, where: slice, A: ca.SX) -> None:
+    """Turn the rows and columns of a joint into axes A."""
+    force[where] = _turned(force[where], A)
+    rows = _turned(mass[where, :], A)
+    own = _turned(rows[:, where].T, A)
+    mass[where, :] = rows
+    mass[:, where] = rows.T
+    mass[where, where] = ca.densify(ca.tril2symm(ca.tril(own)))
 
 
 def _row(walk: Unrolled, blocks: Blocks, r: int) -> dict[int, ca.SX]:

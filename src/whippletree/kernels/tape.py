@@ -19,7 +19,7 @@ import casadi as ca
 
 from whippletree.lookup import Table, called, table_of
 
-__all__ = ["Instruction", "OperationCount", "Tape", "arrange", "fuse", "read_tape"]
+__all__ = ["Instruction", "OperationCount", "Tape", "arrange", "fuse", "read_labelled", "read_tape"]
 
 _BINARY = {
     ca.OP_ADD: "add",
@@ -203,8 +203,8 @@ class Tape:
             count[value] += 1
         return count
 
-    def pruned(self) -> Tape:
-        """Return the tape without what no output needs."""
+    def needed(self) -> list[bool]:
+        """Return which operations an output needs."""
         needed = [False] * len(self.operations)
         pending = [value for _, _, value in self.outputs]
         while pending:
@@ -212,6 +212,11 @@ class Tape:
             if not needed[value]:
                 needed[value] = True
                 pending.extend(self.operations[value][1])
+        return needed
+
+    def pruned(self) -> Tape:
+        """Return the tape without what no output needs."""
+        needed = self.needed()
         tape, new = Tape(tables=self.tables), dict[int, int]()
         for old, (name, operands) in enumerate(self.operations):
             if needed[old]:
@@ -258,6 +263,36 @@ def read_tape(function: ca.Function) -> Tape:
     >>> read_tape(ca.Function("f", [x], [x * x + x * x])).count().multiplications
     1
     """
+    return _share_reciprocals(_read(function).pruned())[0].pruned()
+
+
+def read_labelled(function: ca.Function) -> tuple[Tape, list[int]]:
+    """Read a function's first output, and label each operation with the first of its other outputs that needs it.
+
+    The tape is that of the first output alone; a label is the number of an output, 0 if no other one needs it.
+
+    >>> x = ca.SX.sym("x")
+    >>> read_labelled(ca.Function("f", [x], [x * x + x, x * x]))[1]
+    [1, 1, 0]
+    """
+    whole = _read(function)
+    labels = [0] * len(whole.operations)
+    for number in range(1, function.n_out()):
+        pending = [value for argument, _, value in whole.outputs if argument == number]
+        while pending:
+            value = pending.pop()
+            if not labels[value]:
+                labels[value] = number
+                pending.extend(whole.operations[value][1])
+    whole.outputs = [(argument, element, value) for argument, element, value in whole.outputs if argument == 0]
+    kept = [k for k, needed in enumerate(whole.needed()) if needed]
+    shared, origins = _share_reciprocals(whole.pruned())
+    last = [k for k, needed in enumerate(shared.needed()) if needed]
+    return shared.pruned(), [labels[kept[origins[k]]] for k in last]
+
+
+def _read(function: ca.Function) -> Tape:
+    """Read the instructions, merging equal values."""
     tape, slots = Tape(), dict[int, int]()
     calls = _Calls(function)
     for k in range(function.n_instructions()):
@@ -273,7 +308,7 @@ def read_tape(function: ca.Function) -> Tape:
             calls.append(tape, k, slots[arguments[0]], results, slots)
         else:
             slots[results[0]] = _append(tape, code, [slots[a] for a in arguments])
-    return _share_reciprocals(tape.pruned()).pruned()
+    return tape
 
 
 class _Calls:
@@ -321,10 +356,13 @@ def _append(tape: Tape, code: int, operands: Sequence[int]) -> int:
     raise NotImplementedError(f"the trace holds an operation (number {code}) that native code does not know")
 
 
-def _share_reciprocals(tape: Tape) -> Tape:
-    """Divide once by each divisor that is used more than once, and multiply by its reciprocal."""
+def _share_reciprocals(tape: Tape) -> tuple[Tape, list[int]]:
+    """Divide once by each divisor that is used more than once, and multiply by its reciprocal.
+
+    Return also from which operation each new one comes.
+    """
     divisors = Counter(operands[1] for name, operands in tape.operations if name == "div")
-    result, new = Tape(tables=tape.tables), list[int]()
+    result, new, origins = Tape(tables=tape.tables), list[int](), list[int]()
     for old, (name, operands) in enumerate(tape.operations):
         if name == "const":
             new.append(result.constant(tape.constants[old]))
@@ -334,8 +372,9 @@ def _share_reciprocals(tape: Tape) -> Tape:
             new.append(_by_reciprocal(result, new[operands[0]], new[operands[1]]))
         else:
             new.append(result.operation(name, *(new[o] for o in operands)))
+        origins += [old] * (len(result.operations) - len(origins))
     result.outputs = [(a, e, new[v]) for a, e, v in tape.outputs]
-    return result
+    return result, origins
 
 
 def _by_reciprocal(tape: Tape, a: int, b: int) -> int:

@@ -1,0 +1,94 @@
+"""The data-flow graph of a trace: its critical path, the largest possible speed-up, schedules on p processors.
+
+Every scalar operation is a vertex, and waits for its operands. The critical path is the longest chain of operations:
+no number of processors is faster (Nikravesh and others, section 5). A schedule on p processors starts, of all operations
+whose operands are there, always those first from which the longest chain is left.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from whippletree.kernels.tape import Tape
+
+__all__ = ["Flow", "Schedule"]
+
+FREE = frozenset({"const", "input"})
+"""Vertices that take no time."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What p processors make of a graph: when the last operation ends, and how much faster that is than one."""
+
+    processors: int
+    length: int
+    speed_up: float
+
+
+class Flow:
+    """The data-flow graph of a tape; `weights` gives the time of an operation by name, 1 unless given.
+
+    >>> from whippletree.analysis.cost import traced
+    >>> from whippletree.analysis.models import stanford_arm
+    >>> flow = Flow(traced(stanford_arm(2).build(), "composite"))
+    >>> flow.serial >= flow.critical > 1
+    True
+    >>> flow.schedule(1).length == flow.serial
+    True
+    """
+
+    def __init__(self, tape: Tape, weights: Mapping[str, int] | None = None) -> None:
+        given = weights or {}
+        self._operands = [operands for _, operands in tape.operations]
+        self._time = [0 if name in FREE else int(given.get(name, 1)) for name, _ in tape.operations]
+        self._users: list[list[int]] = [[] for _ in self._operands]
+        for k, operands in enumerate(self._operands):
+            for operand in set(operands):
+                self._users[operand].append(k)
+        self._left = self._longest_left()
+        self.serial = sum(self._time)
+        self.critical = max(self._left, default=0)
+
+    @property
+    def largest_speed_up(self) -> float:
+        """Serial time over the critical path: the limit for any number of processors."""
+        return self.serial / self.critical if self.critical else 1.0
+
+    def _longest_left(self) -> list[int]:
+        """Return for each operation the longest chain from its start to the end."""
+        left = [0] * len(self._time)
+        for k in reversed(range(len(left))):
+            left[k] = self._time[k] + max((left[user] for user in self._users[k]), default=0)
+        return left
+
+    def schedule(self, processors: int) -> Schedule:
+        """Return the schedule on so many processors."""
+        if processors < 1:
+            raise ValueError("there must be at least one processor")
+        waiting = [len(set(operands)) for operands in self._operands]
+        ready = [(-self._left[k], k) for k, count in enumerate(waiting) if count == 0]
+        heapq.heapify(ready)
+        running: list[tuple[int, int]] = []
+        now, done = 0, 0
+        while ready or running:
+            while ready and (len(running) < processors or self._time[ready[0][1]] == 0):
+                k = heapq.heappop(ready)[1]
+                if self._time[k] == 0:
+                    self._finish(k, waiting, ready)
+                else:
+                    heapq.heappush(running, (now + self._time[k], k))
+            if running:
+                now = running[0][0]
+                while running and running[0][0] == now:
+                    self._finish(heapq.heappop(running)[1], waiting, ready)
+                done = now
+        return Schedule(processors, done, self.serial / done if done else 1.0)
+
+    def _finish(self, k: int, waiting: list[int], ready: list[tuple[int, int]]) -> None:
+        for user in self._users[k]:
+            waiting[user] -= 1
+            if waiting[user] == 0:
+                heapq.heappush(ready, (-self._left[user], user))
