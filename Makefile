@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
-.PHONY: demo test test-deep lint bench clean
+.PHONY: demo test test-deep lint bench papers clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -35,6 +35,9 @@ lint: $(STAMP)-lint  ## style, types and the direction of imports
 bench: $(STAMP)-bench  ## our speed beside the peers', one core (needs gcc and g++)
 	$(BIN)/python benchmarks/trees.py
 	$(BIN)/python benchmarks/loops.py
+
+papers: $(STAMP)-core  ## the papers' tables and figures with ours beside them
+	$(BIN)/whippletree papers
 
 clean:
 	rm -rf $(VENV) benchmarks/.build

@@ -523,6 +523,19 @@ def test_example_squeezer() -> None:
     np.testing.assert_allclose(a, expected, atol=1e-8 * np.abs(expected).max())
 
 
+def test_example_cost_of_formulations() -> None:
+    got = run("cost_of_formulations")
+    for point, count in got["counts"].items():
+        formulation = f"fully_recursive/{point}"
+        assert count.total == got["system"].operations("forward_dynamics", formulation=formulation)
+    flow, curves = got["flow"], got["curves"]
+    assert flow.schedule(8).speed_up <= min(8.0, flow.largest_speed_up)
+    assert curves.crossings == 1
+    before, after = curves.sizes.index(curves.break_even) - 1, curves.sizes.index(curves.break_even)
+    assert curves.of_first[before] > curves.of_second[before]
+    assert curves.of_first[after] <= curves.of_second[after]
+
+
 def test_example_controller() -> None:
     found = run("controller")
     track, K = found["run"], found["gains"]

@@ -1,1 +1,8 @@
-"""Questions about a mechanism: mobility, equilibrium, linearisation, modes and so on will live here."""
+"""Analysis: what formulations cost, in operations, in parallel and in time; the papers' models and tables."""
+
+from whippletree.analysis.cost import Costs, costs, traced
+from whippletree.analysis.family import Curves, compare
+from whippletree.analysis.flow import Flow, Schedule
+from whippletree.analysis.timing import Evaluation, seconds
+
+__all__ = ["Costs", "Curves", "Evaluation", "Flow", "Schedule", "compare", "costs", "seconds", "traced"]

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from whippletree.analysis.unfolded import Unfolded
 from whippletree.formulations.marks import Stage, recording
 from whippletree.kernels.tape import Instruction, OperationCount, Tape, read_labelled, read_tape
-from whippletree.analysis.unfolded import Unfolded
 from whippletree.system import System, loop_equations
 from whippletree.system.equations import FUNCTIONS, Equations, Request
 
@@ -139,8 +139,9 @@ def counted(
     >>> found["square"].multiplications, found["solution"].additions
     (1, 1)
     """
-    columns = [ca.vertcat(ca.SX(0, 1), *(ca.vec(part) for part in parts)) for _, parts in stages]
     known = [] if constants is None else [constants]
+    own = {symbol.element_hash() for symbol in ca.symvar(ca.vertcat(*(ca.vec(x) for x in (*inputs, *known))))}
+    columns = [ca.vertcat(ca.SX(0, 1), *(ca.vec(part) for part in parts if _over(part, own))) for _, parts in stages]
     tape, labels = read_labelled(
         ca.Function("stages", [*inputs, *known], [ca.densify(ca.vec(result)), *map(ca.densify, columns)])
     )
@@ -155,6 +156,11 @@ def counted(
         count = Tape(of_stage.get(label, [])).count()
         counts[name] = counts[name] + count if name in counts else count
     return counts
+
+
+def _over(part: ca.SX, own: set[int]) -> bool:
+    """Tell whether an expression is one of these symbols alone: parts that are traced by themselves are not."""
+    return all(symbol.element_hash() in own for symbol in ca.symvar(part))
 
 
 def _others(n: OperationCount) -> int:

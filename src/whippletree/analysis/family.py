@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -40,9 +41,9 @@ class Curves:
 
     @property
     def crossings(self) -> int:
-        """How often the curves cross."""
-        below = [a <= b for a, b in zip(self.of_first, self.of_second, strict=True)]
-        return sum(x != y for x, y in zip(below, below[1:], strict=False))
+        """How often the curves cross; where they meet counts for neither."""
+        ahead = [a < b for a, b in zip(self.of_first, self.of_second, strict=True) if a != b]
+        return sum(x != y for x, y in itertools.pairwise(ahead))
 
 
 def compare(

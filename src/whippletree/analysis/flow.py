@@ -1,8 +1,8 @@
 """The data-flow graph of a trace: its critical path, the largest possible speed-up, schedules on p processors.
 
 Every scalar operation is a vertex, and waits for its operands. The critical path is the longest chain of operations:
-no number of processors is faster (Nikravesh and others, section 5). A schedule on p processors starts, of all operations
-whose operands are there, always those first from which the longest chain is left.
+no number of processors is faster (Nikravesh and others, section 5). A schedule on p processors starts, of all
+operations whose operands are there, always those first from which the longest chain is left.
 """
 
 from __future__ import annotations

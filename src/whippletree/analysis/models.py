@@ -121,9 +121,7 @@ def quarter_car() -> PaperModel:
     for name, (inner, outer) in links.items():
         _link(m, name, m.ground, inner, outer, mass=1.5)
     ends = {name: np.subtract(outer, center) for name, (_, outer) in links.items()}
-    m.spherical(
-        "front ball", "front link", knuckle, at=_along(links["front link"]), at_child=tuple(ends["front link"])
-    )
+    m.spherical("front ball", "front link", knuckle, at=_along(links["front link"]), at_child=tuple(ends["front link"]))
     m.spherical("rear ball", "rear link", knuckle, at=_along(links["rear link"]), at_child=tuple(ends["rear link"]))
     m.spherical("tie ball", "tie rod", knuckle, at=_along(links["tie rod"]), at_child=tuple(ends["tie rod"]))
     m.spherical("lower ball", arm, knuckle, at=(0.0, 0.36, -0.02), at_child=tuple((0.02, 0.71, 0.20) - center))
@@ -356,7 +354,10 @@ def human_body() -> PaperModel:
     for side, sign in (("left", 1.0), ("right", -1.0)):
         _limb(m, side, LEG, pelvis, (0.0, 0.09 * sign, -0.04), "-z")
         _limb(m, side, ARM, chest, (0.0, 0.18 * sign, 0.26), "-z")
-        for name, at, mass in (("shoulder blade", (-0.08, 0.09 * sign, 0.2), 0.8), ("ribs", (0.06, 0.06 * sign, 0.1), 1.2)):
+        for name, at, mass in (
+            ("shoulder blade", (-0.08, 0.09 * sign, 0.2), 0.8),
+            ("ribs", (0.06, 0.06 * sign, 0.1), 1.2),
+        ):
             part = m.body(f"{side} {name}", box((0.02, 0.1, 0.14), mass=mass, at=(0.01, 0.02 * sign, 0.0)))
             m.revolute(f"{side} {name} joint", chest, part, at=at, axis="z")
         soft = m.body(f"{side} soft mass", box((0.1, 0.1, 0.25), mass=2.0, at=(0.0, 0.0, -0.02)))
@@ -484,8 +485,8 @@ def car() -> PaperModel:
 
     Chassis (floating); at the front on either side an arm (hinge), a knuckle (ball), a strut (cardan joint to the
     chassis, cylindrical joint to the knuckle, cut), a wheel, and a massless tie rod to the rack; at the rear five links
-    (cardan joints), a carrier held by five balls, four of them cut, and a wheel; rack (slide) and steering wheel, geared
-    together. Wheelbase 2.6 m, track 1.5 m, 1.3 t.
+    (cardan joints), a carrier held by five balls, four of them cut, and a wheel; rack (slide) and steering wheel,
+    geared together. Wheelbase 2.6 m, track 1.5 m, 1.3 t.
 
     >>> s = car().build()
     >>> s.n_bodies, s.mobility.mobility
@@ -511,9 +512,7 @@ def _mcpherson(m: Mechanism, side: str, y: float, cut: list[str]) -> None:
     arm = m.body(f"front {side} arm", box((0.25, 0.3, 0.04), mass=4.0, at=(0.0, 0.17 * y, 0.0)))
     m.revolute(f"front {side} arm joint", "chassis", arm, at=inner, axis=(1.0, 0.0, 0.03))
     knuckle = m.body(f"front {side} knuckle", box((0.1, 0.08, 0.3), mass=14.0, at=(0.0, 0.0, 0.05)))
-    m.spherical(
-        f"front {side} ball", arm, knuckle, at=_along((inner, outer)), at_child=tuple(np.subtract(outer, hub))
-    )
+    m.spherical(f"front {side} ball", arm, knuckle, at=_along((inner, outer)), at_child=tuple(np.subtract(outer, hub)))
     low = (-0.01, 0.66 * y, 0.15)
     way = np.subtract(top, low)
     way = way / np.linalg.norm(way)
@@ -568,9 +567,7 @@ def _five_links(m: Mechanism, side: str, y: float, cut: list[str]) -> None:
     for k, (inner, outer) in enumerate(ends, start=1):
         name = f"rear {side} link {k}"
         _link(m, name, "chassis", inner, outer, 1.2)
-        m.spherical(
-            f"{name} ball", name, carrier, at=_along((inner, outer)), at_child=tuple(np.subtract(outer, hub))
-        )
+        m.spherical(f"{name} ball", name, carrier, at=_along((inner, outer)), at_child=tuple(np.subtract(outer, hub)))
         if k > 1:
             cut.append(f"{name} ball")
     m.spring(

@@ -17,7 +17,7 @@ from whippletree.kernels.kernel import Kernel
 from whippletree.simulate.moves import call
 from whippletree.system import System
 
-__all__ = ["Evaluation", "seconds"]
+__all__ = ["Evaluation", "batch_seconds", "seconds"]
 
 
 @njit(cache=True)
@@ -36,29 +36,38 @@ class Evaluation:
     """
 
     def __init__(
-        self, system: System, q: Any, v: Any, formulation: str = "auto", function: str = "forward_dynamics", **choice: Any
+        self,
+        system: System,
+        q: Any,
+        v: Any,
+        formulation: str = "auto",
+        function: str = "forward_dynamics",
+        **choice: Any,
     ) -> None:
-        self.kernel: Kernel = system.kernel(function, formulation=formulation, **choice)
-        given = {"q": np.array(q, dtype=np.float64), "v": np.array(v, dtype=np.float64)}
-        arrays = [given.get(name, self.kernel.default_input(name).copy() if name not in given else None)
-                  for name in self.kernel.input_names]
-        self.result = np.zeros(self.kernel.output_sizes[0])
+        self._wire_up(system.kernel(function, formulation=formulation, **choice), q, v)
+
+    @classmethod
+    def of(cls, kernel: Kernel, q: Any, v: Any) -> Evaluation:
+        """Return the evaluation of a kernel; its other inputs are zero or at their defaults."""
+        made = cls.__new__(cls)
+        made._wire_up(kernel, q, v)
+        return made
+
+    def _wire_up(self, kernel: Kernel, q: Any, v: Any) -> None:
+        self.kernel = kernel
+        given = {"q": q, "v": v}
+        arrays = [
+            np.array(given[name] if name in given else _default(kernel, name, size), dtype=np.float64)
+            for name, size in zip(kernel.input_names, kernel.input_sizes, strict=True)
+        ]
+        self.result = np.zeros(kernel.output_sizes[0])
         inputs = np.array([a.ctypes.data for a in arrays], dtype=np.int64)
         outputs = np.array([self.result.ctypes.data], dtype=np.int64)
-        work = np.empty(max(self.kernel.work_size, 1) + 8)
+        work = np.empty(max(kernel.work_size, 1) + 8)
         at_line = work.ctypes.data + (-work.ctypes.data) % 64
         self._keep = arrays, inputs, outputs, work
-        self._wire = np.array(
-            [
-                self.kernel.address,
-                inputs.ctypes.data,
-                outputs.ctypes.data,
-                at_line,
-                self.kernel.constants_address,
-                self.kernel.tables_address,
-            ],
-            dtype=np.int64,
-        )
+        addresses = kernel.address, inputs.ctypes.data, outputs.ctypes.data, at_line
+        self._wire = np.array([*addresses, kernel.constants_address, kernel.tables_address], dtype=np.int64)
 
     def run(self, count: int) -> float:
         """Evaluate so many times and return the seconds that took."""
@@ -66,6 +75,13 @@ class Evaluation:
         begin = time.thread_time()
         _repeat(self._wire, count)
         return max(time.thread_time() - begin, 1e-9)
+
+
+def _default(kernel: Kernel, name: str, size: int) -> Any:
+    try:
+        return kernel.default_input(name)
+    except KeyError:
+        return np.zeros(size)
 
 
 def seconds(evaluations: Mapping[str, Evaluation], rounds: int = 9, burst: float = 2e-3) -> dict[str, float]:
@@ -87,3 +103,23 @@ def seconds(evaluations: Mapping[str, Evaluation], rounds: int = 9, burst: float
         for name in order[turn:] + order[:turn]:
             taken[name].append(evaluations[name].run(counts[name]) / counts[name])
     return {name: statistics.median(times) for name, times in taken.items()}
+
+
+def batch_seconds(system: System, q: Any, v: Any, formulation: str = "auto", *, states: int = 2048) -> float:
+    """Return the seconds of one evaluation in a batch of copies of a state, NumPy to NumPy, one thread.
+
+    >>> from whippletree.analysis.models import five_bar_pendulum
+    >>> s = five_bar_pendulum().build()
+    >>> batch_seconds(s, s.q0, s.v0, states=64) > 0
+    True
+    """
+    many_q, many_v = np.tile(q, (states, 1)), np.tile(v, (states, 1))
+    out = np.empty((states, system.nv))
+
+    def once() -> float:
+        begin = time.thread_time()
+        system.forward_dynamics(many_q, many_v, formulation=formulation, check=False, out=out, threads=1)
+        return time.thread_time() - begin
+
+    once()
+    return statistics.median(once() for _ in range(5)) / states

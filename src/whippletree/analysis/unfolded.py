@@ -1,8 +1,8 @@
 """Equations with nothing folded: every constant of the mechanism is a symbol, as when the papers count.
 
-In a trace, zeros and ones of a mechanism's dimensions cost nothing. The papers' programs multiply them all the same. Here
-places, axes, masses and inertias, gravity, and the places where closures hold on, are symbols, whatever their values; so
-every body is shifted and every matrix is full. What depends on constants alone is computed once and is not counted.
+In a trace, zeros and ones of a mechanism's dimensions cost nothing. The papers' programs multiply them all the same.
+Here places, axes, masses and inertias, gravity, and the places where closures hold on, are symbols, whatever their
+values; so every body is shifted and every matrix is full. What depends on constants alone is computed once.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ from whippletree.formulations.ground import Body, bodies, held_on_ground
 from whippletree.formulations.marks import mark
 from whippletree.formulations.node import Node
 from whippletree.formulations.sweeps import Unrolled
-from whippletree.spatial import Translation, skew, stack
+from whippletree.spatial import Translation, mirror, skew, stack
 
 __all__ = ["REFERENCE_POINT", "forward_dynamics", "velocity_map", "work"]
 
@@ -76,7 +76,7 @@ def equations(walk: Unrolled) -> JointEquations:
         lacking = body.M.times(S.at(k).S) - body.Q
         _assemble(walk, mass, row, {i: body.M.times(block) for i, block in row.items()})
         for i, block in row.items():
-            force[walk.v_slices[i]] = _plus(force[walk.v_slices[i]], block, lacking)
+            force[walk.v_slices[i]] = force[walk.v_slices[i]] + block.T @ lacking
     for k, node in enumerate(walk.nodes):
         if _is_level(node):
             _turn(mass, force, walk.v_slices[k], seen.at(k).A)
@@ -177,30 +177,11 @@ def _assemble(walk: Unrolled, mass: ca.SX, row: Blocks, heavy: Blocks) -> None:
             if j > i:
                 continue
             a, b = walk.v_slices[i], walk.v_slices[j]
-            total = _plus(mass[a, b], block, other, half=i == j)
+            product = block.T @ other
+            total = mass[a, b] + (mirror(product) if i == j else product)
             mass[a, b] = total
             if i != j:
                 mass[b, a] = total.T
-
-
-def _plus(total: ca.SX, left: ca.SX, right: ca.SX, *, half: bool = False) -> ca.SX:
-    """Return total + left^T right, product by product: each joins the sum so far in one fused operation.
-
-    With `half`, the result is symmetric and its lower half is computed.
-    """
-    rows = [[left[k, i] for k in range(6)] for i in range(left.shape[1])]
-    columns = [[right[k, j] for k in range(6)] for j in range(right.shape[1])]
-    result = ca.SX(total)
-    for i, a in enumerate(rows):
-        for j, b in enumerate(columns[: i + 1] if half else columns):
-            entry = result[i, j]
-            for x, y in zip(a, b, strict=True):
-                if not (x.is_zero() or y.is_zero()):
-                    entry = entry + x * y
-            result[i, j] = entry
-            if half:
-                result[j, i] = entry
-    return result
 
 
 def _is_level(node: Node) -> bool:
@@ -220,7 +201,7 @@ def _turn(mass: ca.SX, force: ca.SX, where: slice, A: ca.SX) -> None:
     own = _turned(rows[:, where].T, A)
     mass[where, :] = rows
     mass[:, where] = rows.T
-    mass[where, where] = ca.densify(ca.tril2symm(ca.tril(own)))
+    mass[where, where] = mirror(own)
 
 
 def _row(walk: Unrolled, blocks: Blocks, r: int) -> dict[int, ca.SX]:

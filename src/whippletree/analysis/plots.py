@@ -1,0 +1,66 @@
+"""Plots of what formulations cost: break-even along families, speed-up against freedoms and processors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from whippletree.analysis.family import Curves
+from whippletree.analysis.flow import Flow
+from whippletree.errors import WhippletreeError
+
+__all__ = ["plot_curves", "plot_speed_up", "save_plots"]
+
+
+def plot_curves(curves: Curves, axes: Any, unit: str = "operations") -> None:
+    """Draw the costs of two formulations by size of the mechanism on matplotlib axes."""
+    axes.plot(curves.sizes, curves.of_first, "o-", label=curves.first)
+    axes.plot(curves.sizes, curves.of_second, "s--", label=curves.second)
+    if curves.break_even is not None and curves.crossings:
+        axes.axvline(curves.break_even, color="0.7", zorder=0)
+    axes.set(title=curves.family, xlabel="joints", ylabel=unit)
+    axes.legend(fontsize="small")
+
+
+def plot_speed_up(flow: Flow, axes: Any, most: int = 64) -> None:
+    """Draw the speed-up of a graph against the number of processors."""
+    processors = sorted({2**k for k in range(most.bit_length())} | {3, 6, 12, 24, 48})
+    axes.plot(processors, [flow.schedule(p).speed_up for p in processors], "o-", label="schedule")
+    axes.axhline(flow.largest_speed_up, color="0.7", label="limit")
+    axes.set(xlabel="processors", ylabel="speed-up")
+    axes.legend(fontsize="small")
+
+
+def save_plots(folder: Path, *, times: bool = False) -> list[Path]:
+    """Write the papers' curves as pictures, and return their paths."""
+    try:
+        import matplotlib as mpl
+
+        mpl.use("Agg")
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise WhippletreeError("plots need matplotlib: pip install whippletree[plot]") from None
+    from whippletree.analysis.papers import break_even_curves, speed_up_curves
+
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for measure in ("unfolded", "operations", "seconds") if times else ("unfolded", "operations"):
+        figure, grid = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
+        found = [curves for _, _, by, curves in break_even_curves(measure == "seconds") if by == measure]
+        for curves, axes in zip(found, grid.ravel(), strict=True):
+            plot_curves(curves, axes, "seconds" if measure == "seconds" else "operations")
+        written.append(folder / f"break_even_{measure}.png")
+        figure.savefig(written[-1])
+        plt.close(figure)
+    flows = list(speed_up_curves())
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
+    freedoms = [n for n, _, _ in flows]
+    left.plot(freedoms, [full.largest_speed_up for _, full, _ in flows], "o-", label="unfolded")
+    left.plot(freedoms, [flow.largest_speed_up for _, _, flow in flows], "s--", label="traced")
+    left.set(title="Stanford arm", xlabel="freedoms", ylabel="largest speed-up")
+    left.legend(fontsize="small")
+    plot_speed_up(flows[-1][1], right)
+    written.append(folder / "speed_up.png")
+    figure.savefig(written[-1])
+    plt.close(figure)
+    return written

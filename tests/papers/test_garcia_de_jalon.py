@@ -1,0 +1,84 @@
+"""Garcia de Jalon and Bayo, chapter 8: the models' numbers, tables 8.3 and 8.4, formulation B against the others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from whippletree.analysis.absolute_trees import tree_function
+from whippletree.analysis.cost import costs
+from whippletree.analysis.models import (
+    MODELS,
+    body_joint_pairs,
+    bricard,
+    car,
+    five_bar_pendulum,
+    heavy_truck,
+    human_body,
+)
+from whippletree.analysis.papers import TABLE_83
+from whippletree.analysis.recounts import velocity_map_count
+
+B = "velocity_transformation"
+
+
+def open_freedoms(system) -> int:
+    return sum(bone.joint.nv for bone in system._engine.equations.skeleton().bones)
+
+
+def test_human_body() -> None:
+    s = human_body().build()
+    assert (s.n_bodies, s.nv, body_joint_pairs(s)) == (40, 6 + 39, 175)
+    kinds = [use.joint.kind for use in s.description.joints]
+    assert (kinds.count("revolute"), kinds.count("free")) == (39, 1)
+
+
+def test_heavy_truck() -> None:
+    s = heavy_truck().build()
+    assert (s.n_bodies, s.mobility.mobility, body_joint_pairs(s), open_freedoms(s)) == (33, 18, 51, 48)
+    kinds = [use.joint.kind for use in s.description.joints]
+    assert (kinds.count("revolute"), kinds.count("spherical"), kinds.count("universal")) == (24, 12, 6)
+    assert [s.description.joints[cut.joint].joint.kind for cut in s.plan.cuts] == ["spherical"] * 10
+
+
+def test_car() -> None:
+    s = car().build()
+    assert (s.n_bodies, s.mobility.mobility) == (25, 15)
+
+
+def test_small_ones() -> None:
+    assert (bricard().build().mobility.mobility, five_bar_pendulum().build().nv) == (1, 5)
+
+
+def test_the_matrix_r_costs_what_the_book_says() -> None:
+    for make, printed in ((human_body, (1050, 525)), (heavy_truck, (306, 153))):
+        count, _ = velocity_map_count(make().build())
+        assert (count.multiplications, count.additions) == printed
+
+
+def test_table_8_3_unfolded() -> None:
+    found = costs(human_body().build(), B, folded=False)
+    assert found["R"].multiplications == TABLE_83["R"][0]
+    for stage in ("R^T M R", "R^T (Q - c - M S)"):
+        assert abs(found[stage].multiplications / TABLE_83[stage][0] - 1) < 0.16, stage
+    assert found["solution"].multiplications < TABLE_83["solution"][0] / 4  # zeros between branches
+
+
+@pytest.mark.parametrize("name", ["human body", "car", "heavy truck"])
+def test_formulation_b_agrees(name: str) -> None:
+    model = MODELS[name]()
+    s = model.build()
+    q, v = model.state(s, seed=4)
+    other = "articulated" if name == "human body" else "tree_augmented"
+    expected = np.array(s.function("forward_dynamics", formulation=other)(q, v, 0)).ravel()
+    for formulation in (B, "fully_recursive/joint"):
+        a = np.array(s.function("forward_dynamics", formulation=formulation)(q, v, 0)).ravel()
+        assert np.abs(a - expected).max() < 1e-9 * np.abs(expected).max(), formulation
+
+
+def test_absolute_coordinates_of_a_tree() -> None:
+    s = five_bar_pendulum().build()
+    rng = np.random.default_rng(2)
+    q, v, tau = rng.uniform(-1, 1, 5), rng.uniform(-1, 1, 5), rng.uniform(-1, 1, 5)
+    expected = s.forward_dynamics(q, v, tau)
+    assert np.abs(tree_function(s)(q, v, tau).full().ravel() - expected).max() < 1e-10 * np.abs(expected).max()
