@@ -13,6 +13,10 @@ from whippletree.analysis.timing import Evaluation, seconds
 __all__ = ["Curves", "compare"]
 
 
+NOISE = 0.08
+"""Measured times that differ by less than this share are taken for equal."""
+
+
 @dataclass(frozen=True)
 class Curves:
     """The cost of two formulations by size of the mechanism.
@@ -28,13 +32,14 @@ class Curves:
     sizes: tuple[int, ...]
     of_first: tuple[float, ...]
     of_second: tuple[float, ...]
+    noise: float = 0.0  # a difference below this share is none
 
     @property
     def break_even(self) -> int | None:
         """The size from which on the first is no dearer than the second, as far as sizes go; None if there is none."""
         last = None
         for size, a, b in reversed(list(zip(self.sizes, self.of_first, self.of_second, strict=True))):
-            if a > b:
+            if a > b * (1 + self.noise):
                 break
             last = size
         return last
@@ -42,7 +47,8 @@ class Curves:
     @property
     def crossings(self) -> int:
         """How often the curves cross; where they meet counts for neither."""
-        ahead = [a < b for a, b in zip(self.of_first, self.of_second, strict=True) if a != b]
+        pairs = zip(self.of_first, self.of_second, strict=True)
+        ahead = [a < b for a, b in pairs if abs(a - b) > self.noise * min(a, b)]
         return sum(x != y for x, y in itertools.pairwise(ahead))
 
 
@@ -64,14 +70,15 @@ def compare(
     chosen = tuple(sizes)
     pairs = [_measured(family(n), (first, second), measure) for n in chosen]
     called = name or getattr(family, "__name__", "family")
-    return Curves(called, first, second, chosen, tuple(a for a, _ in pairs), tuple(b for _, b in pairs))
+    noise = NOISE if measure == "seconds" else 0.0
+    return Curves(called, first, second, chosen, tuple(a for a, _ in pairs), tuple(b for _, b in pairs), noise)
 
 
 def _measured(model: PaperModel, formulations: Sequence[str], measure: str) -> tuple[float, float]:
     system = model.build()
     if measure == "seconds":
         q, v = model.state(system)
-        times = seconds({name: Evaluation(system, q, v, name) for name in formulations})
+        times = seconds({name: Evaluation(system, q, v, name) for name in formulations}, rounds=15)
         return times[formulations[0]], times[formulations[1]]
     if measure not in ("operations", "unfolded"):
         raise ValueError(f'measure must be "operations", "unfolded" or "seconds", not {measure!r}')

@@ -332,10 +332,10 @@ _STAGES = {
     "solution": "the book factorises a full matrix; zeros between branches are kept here",
 }
 _TRUCK = {
-    "Q - c": "the springs' forces are in it",
+    "Q - c": "efforts at the ten cut joints, turned into the bodies' axes, and the springs' forces are in it",
     "velocity": "turning rates only: accelerations need no linear velocity here",
-    "R": "balls and cardan joints have several columns to a pair, and there is the base; the book counts one column "
-    "of a hinge for every pair, which gives its figure exactly (row above)",
+    "R": "balls cost nothing, cardan joints two columns; the book counts one column of a hinge for every pair, which "
+    "gives its figure exactly (row above)",
     "R^T M R": "33 bodies with 48 freedoms, as many columns to a pair as the joint has; the book counts 51 columns "
     "in all",
     "R^T (Q - c - M S)": "the same: a product for every column, not for every pair",
