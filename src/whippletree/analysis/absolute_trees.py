@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from whippletree.analysis.timing import Evaluation
 from whippletree.formulations import absolute
-from whippletree.formulations.independent_coordinates import Choice
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.unrolled import StraightLine
 from whippletree.system import System
-from whippletree.system.equations import Equations, Request
-from whippletree.system.loop_equations import LoopPlan
-from whippletree.system.loops import Loops
+from whippletree.system.equations import Request
+from whippletree.system.ranks import choose_pivots
 
 __all__ = ["tree_evaluation", "tree_function"]
 
@@ -28,14 +27,26 @@ def tree_function(system: System) -> ca.Function:
     >>> bool(abs(a.full().ravel() - s.forward_dynamics(s.q0, s.v0)).max() < 1e-9)
     True
     """
-    equations = Equations(system.description, system.plan)
-    equations.loops = LoopPlan((), Choice((), ()), system.q0, 1.0, tuple, tuple, dict, tuple)  # nothing to decide
-    loops = Loops(equations, system._states, None)
-    pivots = loops._absolute_pivots(system.q0, loops.conditions())
+    equations = system._engine.equations
     x = {name: equations._symbol(name, size) for name, size in (("q", system.nq), ("v", system.nv), ("tau", system.nv))}
-    walk = equations.loaded(x).walk
-    a = absolute.solve(walk, equations.closing(x, kept=False), pivots).a
+    walk, closing = equations.loaded(x).walk, equations.closing(x, kept=False)
+    a = absolute.solve(walk, closing, _pivots(absolute.bodies(walk, closing), list(x.values()), system.q0)).a
     return ca.Function("absolute", list(x.values()), [ca.densify(a)], list(x), ["acceleration"])
+
+
+def _pivots(bodies: absolute.Bodies, symbols: list[ca.SX], q: Any) -> list[Any]:
+    """Return the pivots at a configuration at rest, in the manner of loops."""
+    keys = list(bodies.rows)
+    columns = list(dict.fromkeys(column for row in bodies.rows.values() for column in row))
+    places = [(i, columns.index(c)) for i, key in enumerate(keys) for c in bodies.rows[key]]
+    entries = ca.vertcat(*(value for row in bodies.rows.values() for value in row.values()))
+    A = np.zeros((len(keys), len(columns)))
+    pattern = np.zeros(A.shape, dtype=bool)
+    rows, of = np.array(places).T
+    A[rows, of] = ca.Function("matrix", symbols, [entries])(q, 0, 0).full().ravel()
+    pattern[rows, of] = True
+    size = np.abs(A).max(axis=1, keepdims=True)
+    return [(keys[i], columns[j]) for i, j in choose_pivots(A / np.where(size > 0, size, 1.0), pattern)]
 
 
 def tree_evaluation(system: System, q: Any, v: Any) -> Evaluation:
