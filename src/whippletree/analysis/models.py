@@ -58,7 +58,7 @@ class PaperModel:
         >>> model = quarter_car()
         >>> q, v = model.state(model.build())
         >>> q.shape
-        (25,)
+        (23,)
         """
         rng = np.random.default_rng(seed)
         q = system.q0
