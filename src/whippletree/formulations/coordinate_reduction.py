@@ -42,7 +42,18 @@ from whippletree.formulations.sweeps import Unrolled
 from whippletree.spatial import ArticulatedInertia, mirror, stack
 from whippletree.spatial.sparse import minimum_degree
 
-__all__ = ["Front", "Outline", "outline", "solve"]
+__all__ = [
+    "Front",
+    "Outline",
+    "Released",
+    "annihilated",
+    "eliminated",
+    "merged",
+    "outline",
+    "recover",
+    "solve",
+    "with_speeds",
+]
 
 Port: TypeAlias = tuple[str, int]
 """("row", r): the multiplier of row r; ("rest", r): what the rest of the loop adds to it; ("speed", i): u_i."""
@@ -212,7 +223,7 @@ def _inward(reduction: _Reduction, forces: Sequence[composite.Inertial]) -> list
         fronts, loops = _close(reduction, k, arriving[k], on_node=True)
         own = Front((), node.inertia.articulated(), ca.SX(6, 0), forces[k].f, ca.SX(0, 0), ca.SX(0, 1))
         H = node.joint_map(x)
-        front, joint = _release(reduction, k, _merged([own, *fronts]), H)
+        front, joint = _release(reduction, k, merged([own, *fronts]), H)
         passed.append(_Passed(loops, joint, H, x))
         p = walk.parents[k]
         if p >= 0:
@@ -249,7 +260,7 @@ def _of_closure(reduction: _Reduction, c: int, held: Held) -> Iterable[tuple[int
         yield hinge.node, Front((*ports, ("speed", i)), None, ca.SX.zeros(6, m + 1), none, S, ca.SX.zeros(m + 1))
 
 
-def _merged(fronts: Sequence[Front]) -> Front:
+def merged(fronts: Sequence[Front]) -> Front:
     """Return the sum of fronts on one node."""
     if len(fronts) == 1:
         return fronts[0]
@@ -270,7 +281,7 @@ def _merged(fronts: Sequence[Front]) -> Front:
     return Front(ports, P, F, z, S, e)
 
 
-def _eliminated(front: Front, gone: Sequence[Port], *, on_node: bool = True) -> tuple[Front, Released, ca.SX]:
+def eliminated(front: Front, gone: Sequence[Port], *, on_node: bool = True) -> tuple[Front, Released, ca.SX]:
     """Eliminate one port, or two together; return what is left, the way back, and the pivot."""
     i = [front.ports.index(port) for port in gone]
     rest = [j for j in range(len(front.ports)) if j not in i]
@@ -320,9 +331,9 @@ def _close(reduction: _Reduction, k: int, fronts: list[Front], *, on_node: bool)
         own = [f for f in fronts if any(kind != "speed" and r in rows for kind, r in f.ports)]
         if not own:
             continue
-        front = _merged(own)
+        front = merged(own)
         for gone in _going(reduction, k, c, front):
-            front, released, pivot = _eliminated(front, gone, on_node=on_node)
+            front, released, pivot = eliminated(front, gone, on_node=on_node)
             found.append(released)
             reduction.pivots.append(pivot)
         fronts = [f for f in fronts if not any(f is o for o in own)]
@@ -352,7 +363,7 @@ def _release(reduction: _Reduction, k: int, front: Front, H: ca.SX) -> tuple[Fro
         return Front(ports, front.P, front.F[:, keep], front.z, front.S[keep, keep], front.e[keep, :]), []
     grounded = reduction.walk.parents[k] < 0
     held = any(port in speeds for port in front.ports)  # closures act along the hinge, too
-    front = _with_speeds(front, H, node.tau, speeds)
+    front = with_speeds(front, H, node.tau, speeds)
     found: list[Released] = []
     for speed in speeds:
         gone: tuple[Port, ...] = (speed,)
@@ -361,14 +372,14 @@ def _release(reduction: _Reduction, k: int, front: Front, H: ca.SX) -> tuple[Fro
             gone = (speed, ("row", r))
             if r in reduction.reduced:
                 front = _with_rest(front, r)
-        front, released, pivot = _eliminated(front, gone, on_node=not grounded)
+        front, released, pivot = eliminated(front, gone, on_node=not grounded)
         found.append(released)
         if r is not None:
             reduction.pivots.append(pivot)
-    return (front if grounded or held else _annihilated(front, H, node.tau)), found
+    return (front if grounded or held else annihilated(front, H, node.tau)), found
 
 
-def _with_speeds(front: Front, H: ca.SX, tau: ca.SX, speeds: Sequence[Port]) -> Front:
+def with_speeds(front: Front, H: ca.SX, tau: ca.SX, speeds: Sequence[Port]) -> Front:
     """Return the front with the joint's speeds as ports: A^ becomes that of the parent, carried to the node."""
     assert front.P is not None
     PH = front.P.times(H)
@@ -396,7 +407,7 @@ def _with_rest(front: Front, r: int) -> Front:
     return Front((*front.ports, ("rest", r)), front.P, F, front.z, S, ca.SX(ca.vertcat(front.e, 0)))
 
 
-def _annihilated(front: Front, H: ca.SX, tau: ca.SX) -> Front:
+def annihilated(front: Front, H: ca.SX, tau: ca.SX) -> Front:
     """Set what is known while tracing: along the hinge nothing but its effort is passed on."""
     assert front.P is not None
     P, z = front.P.matrix(), ca.SX(front.z)
@@ -412,25 +423,25 @@ def _outward(reduction: _Reduction, inward: Sequence[_Passed]) -> tuple[dict[int
     """Return the speeds' derivatives and the multipliers."""
     walk = reduction.walk
     values: dict[Port, ca.SX] = {}
-    _recover(inward[-1].loops, None, values)
+    recover(inward[-1].loops, None, values)
     moved: list[ca.SX | None] = []
     for k, node in enumerate(walk.nodes):
         passed = inward[k]
         parent = moved[walk.parents[k]] if walk.parents[k] >= 0 else None
         alpha = None if parent is None else node.shift(passed.x).motion(parent)
-        _recover(passed.joint, alpha, values)
+        recover(passed.joint, alpha, values)
         if passed.joint:
             where = walk.v_slices[k]
             u = ca.SX(ca.vertcat(*(values["speed", i] for i in range(where.start, where.stop))))
             own = passed.H @ u
             alpha = own if alpha is None else alpha + own
         moved.append(alpha)
-        _recover(passed.loops, alpha, values)
+        recover(passed.loops, alpha, values)
     speeds = {i: value for (kind, i), value in values.items() if kind == "speed"}
     return speeds, {r: value for (kind, r), value in values.items() if kind == "row"}
 
 
-def _recover(released: Sequence[Released], alpha: ca.SX | None, values: dict[Port, ca.SX]) -> None:
+def recover(released: Sequence[Released], alpha: ca.SX | None, values: dict[Port, ca.SX]) -> None:
     """Find the values of what was eliminated, last first."""
     for one in reversed(released):
         x = one.nu

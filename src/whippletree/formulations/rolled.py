@@ -342,6 +342,16 @@ def joint_lead(joint: Joint) -> Scalar | None:
     return inner.lead if isinstance(inner, Screw) else None
 
 
+def joint_kind(joint: Joint) -> Hashable:
+    """Return what joints whose functions are the same have in common.
+
+    >>> joint_kind(Screw(0.5)) == joint_kind(Screw(0.6))
+    False
+    """
+    inner = joint.joint if isinstance(joint, Reversed) else joint
+    return type(inner), isinstance(joint, Reversed), joint_lead(joint)
+
+
 def with_lead(joint: Joint, lead: Any) -> Joint:
     """Return the same screw with another lead.
 

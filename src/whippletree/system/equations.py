@@ -23,6 +23,7 @@ from whippletree.formulations import (
     composite,
     fully_recursive,
     kinematics,
+    rolled_reduction,
     velocity_transformation,
 )
 from whippletree.formulations.closing import Closing, with_accelerations
@@ -335,7 +336,7 @@ class Equations:
     def rolls(self, request: Request) -> bool:
         """Tell whether a request is answered by loops: it is for large models, where there is such a form."""
         if self.closed and (request.function in _SOLVED or request.function in _OF_LOOPS):
-            return False
+            return self.large and self._rolls_closed(request)
         if request.function in _OF_ELEMENTS or (request.function in _LOADED and self.description.forces):
             return False
         if request.function in _ONLY_UNROLLED or (request.function in _SOLVED and not self._rolling(request)):
@@ -351,6 +352,14 @@ class Equations:
             return request.function == "forward_dynamics"
         return request.formulation == "articulated"
 
+    def _rolls_closed(self, request: Request) -> bool:
+        """Tell whether loops are solved by a loop: forward dynamics by coordinate reduction, all rows carried."""
+        if (request.function, request.formulation) != ("forward_dynamics", "coordinate_reduction"):
+            return False
+        if [name for name, _ in self.signature(request).inputs] != ["q", "v", "tau"] or self.description.forces:
+            return False
+        return rolled_reduction.can_roll(self.fastenings(), self.skeleton()) and not self.loop_plan.reduction()
+
     @property
     def large(self) -> bool:
         """Whether the model is large enough for loops."""
@@ -359,6 +368,11 @@ class Equations:
     def roll(self, request: Request) -> LoopProgram:
         """Return a request's loops."""
         signature = self.signature(request)
+        if self.closed and request.function in _SOLVED:
+            limits = rolled_reduction.Limits(
+                loop_equations.WATCHED, loop_equations.CONSISTENT, self.loop_plan.length, request.check
+            )
+            return rolled_reduction.forward_dynamics(self.skeleton(), self.fastenings(), self.loop_plan.keep, limits)
         rolling = Rolling(self, [name for name, _ in signature.inputs])
         output = FUNCTIONS[request.function].trace(rolling, request, {})
         if rolling.walked is None:

@@ -14,12 +14,11 @@ import casadi as ca
 import numpy as np
 
 from whippletree.elements.closures import pose_error
-from whippletree.elements.joints import Joint, Reversed
 from whippletree.formulations import closed
 from whippletree.formulations.closing import Closing, jacobian_rows
 from whippletree.formulations.grips import CutJoint, Fastening, Fastenings, Grip
 from whippletree.formulations.node import Node
-from whippletree.formulations.rolled import joint_lead
+from whippletree.formulations.rolled import joint_kind
 from whippletree.formulations.skeleton import Skeleton
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.kernels.kernel import Array
@@ -102,18 +101,13 @@ def loop_kinds(fastenings: Fastenings, skeleton: Skeleton) -> LoopKinds | None:
     groups: dict[Any, list[tuple[int, Path]]] = {}
     for c, cut in enumerate(fastenings.cuts):
         path = loop_path(cut, skeleton)
-        joints = tuple(_name(skeleton.bones[k].joint) for k in path.nodes)
-        groups.setdefault((joints, path.parents, path.sides, _name(cut.joint)), []).append((c, path))
+        joints = tuple(joint_kind(skeleton.bones[k].joint) for k in path.nodes)
+        groups.setdefault((joints, path.parents, path.sides, joint_kind(cut.joint)), []).append((c, path))
     try:
         kinds = tuple(_kind(fastenings, skeleton, members) for members in groups.values())
     except (TypeError, RuntimeError):  # dimensions that are parameters
         return None
     return LoopKinds(kinds, len(fastenings.cuts))
-
-
-def _name(joint: Joint) -> Any:
-    inner = joint.joint if isinstance(joint, Reversed) else joint
-    return type(inner), isinstance(joint, Reversed), joint_lead(joint)
 
 
 def loop_path(cut: CutJoint, skeleton: Skeleton) -> Path:

@@ -19,6 +19,7 @@ from whippletree.system.choosing import Chooser, Weighed, evaluation_times
 from whippletree.system.closures import ClosureNumbers
 from whippletree.system.equations import Equations, Request
 from whippletree.system.loop_equations import CONSISTENT, LoopPlan
+from whippletree.system.many_loops import every_joint_moves_mass
 from whippletree.system.mobility import Mobility, analyse
 from whippletree.system.ranks import choose_pivots, smallest_pivot
 from whippletree.system.reduction import pair_up
@@ -207,6 +208,8 @@ class Loops:
 
     def _tree_regular(self, q: Array, where: Conditions) -> bool:
         """Tell whether the tree by itself has a regular mass matrix."""
+        if self.numbers.kinds is not None and every_joint_moves_mass(self.equations.skeleton()):
+            return True
         pivots = self.numbers.hinge_pivots(q, where.parameters)
         return bool((pivots > _SINGULAR).all())
 

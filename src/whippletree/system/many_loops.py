@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
+import casadi as ca
 import numpy as np
 
 from whippletree.formulations.independent_coordinates import Choice
+from whippletree.formulations.rolled import joint_kind
+from whippletree.formulations.skeleton import Skeleton
 from whippletree.kernels.kernel import Array
 from whippletree.system.closures import ClosureNumbers
 from whippletree.system.elimination import Elimination, eliminate
 from whippletree.system.loop_kinds import Block
 
-__all__ = ["Later", "decide_many", "moved_little", "scaled_blocks", "step_closed"]
+__all__ = ["Later", "decide_many", "every_joint_moves_mass", "moved_little", "scaled_blocks", "step_closed"]
 
 _AWAY = 0.1  # radians or characteristic lengths
 _STEPS = 12
@@ -106,3 +109,26 @@ def decide_many(numbers: ClosureNumbers, q: Array, wanted: frozenset[int]) -> tu
     dependent = {column for _, column in found.pivots}
     independent = tuple(i for i in range(numbers.plan.nv) if i not in cut and i not in dependent)
     return tuple(map(tuple, keep)), Choice(independent, tuple((rank[r], j) for r, j in found.pivots))
+
+
+def every_joint_moves_mass(skeleton: Skeleton) -> bool:
+    """Tell whether every joint moves inertia of its own body in all its directions: the tree is regular then.
+
+    That is enough, but not necessary: a joint may move the inertia of bodies farther out.
+    """
+    maps: dict[Any, Any] = {}
+    for bone in skeleton.bones:
+        name = joint_kind(bone.joint)
+        if name not in maps:
+            H = bone.joint.joint_map(bone.joint.configuration(ca.SX.sym("q", bone.joint.nq)))
+            maps[name] = np.array(ca.DM(H)) if H.is_constant() else None
+        H = maps[name]
+        if H is None or not all(isinstance(x, float) for x in bone.inertia):
+            return False
+        m, hx, hy, hz, xx, xy, yy, xz, yz, zz = bone.inertia
+        h = np.array([[0.0, -hz, hy], [hz, 0.0, -hx], [-hy, hx, 0.0]])
+        J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        D = H.T @ np.block([[J, h], [h.T, m * np.eye(3)]]) @ H
+        if np.linalg.eigvalsh(D)[0] <= 1e-9 * (np.trace(J) + 3 * m):
+            return False
+    return True
