@@ -157,6 +157,13 @@ class Loops:
     @functools.cached_property
     def chosen(self) -> Weighed:
         """The formulation that `auto` uses, and why."""
+        rolled = Request("forward_dynamics", "coordinate_reduction")
+        if self.numbers.kinds is not None and self.equations.rolls(rolled):
+            words = (
+                f"with {len(self.numbers.closing.fastenings.cuts)} loops its straight line would take long to compile"
+            )
+            others = {name: words for name in _EXACT if name != rolled.formulation}
+            return Weighed(rolled.formulation, {}, others, (), {})
         return self._kept("auto", lambda: self._chooser.choose().packed(), Weighed.unpacked)
 
     @functools.cached_property
