@@ -15,6 +15,7 @@ G = 9.81
 METHODS = {
     "dopri5": {"tolerance": 1e-11},
     "dop853": {"tolerance": 1e-11},
+    "adams": {"tolerance": 1e-12},
     "rk4": {"step": 7e-3},
 }
 

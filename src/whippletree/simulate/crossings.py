@@ -19,7 +19,7 @@ from numba import njit
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.moves import ZERO, apart, call, close, copy, normalize, place
 
-__all__ = ["Crossings", "crossings", "polynomial"]
+__all__ = ["Crossings", "crossings", "polynomial", "state_within"]
 
 _NEXT = 1.0 / 1024.0  # how near to the ends of a step samples are taken
 _SAMPLES = np.array([0.0, _NEXT, 0.25, 0.5, 0.75, 1.0 - _NEXT, 1.0])
@@ -64,8 +64,8 @@ def polynomial(method: Any, h: float, y: Any, new: Any, k: Any) -> Any:
 
 
 @njit(cache=True)
-def _state(b: Any, P: Any, t: float, h: float, s: float, q: Any, closed: int, row: Any) -> bool:
-    """Write the state at a share of the step into a row [q, v, z, work]."""
+def state_within(b: Any, P: Any, t: float, h: float, s: float, q: Any, closed: int, row: Any) -> bool:
+    """Write the state at a share of the step into a row [q, v, z, work]; without q, P is of coordinates themselves."""
     apart()
     nq, nv, size = b.q.size, b.v.size, P.shape[1]
     y, unused = np.empty(size), np.empty(nv)
@@ -74,11 +74,14 @@ def _state(b: Any, P: Any, t: float, h: float, s: float, q: Any, closed: int, ro
         for p in range(P.shape[0] - 1, -1, -1):
             total = total * s + P[p, n]
         y[n] = total
-    copy(b.q, ZERO, q, ZERO, nq)
-    place(b, y, nv, unused)
-    copy(row, ZERO, b.here, ZERO, nq)
+    if q.size:
+        copy(b.q, ZERO, q, ZERO, nq)
+        place(b, y, nv, unused)
+        copy(row, ZERO, b.here, ZERO, nq)
+        copy(row, nq, y, nv, size - nv)
+    else:
+        copy(row, ZERO, y, ZERO, size)
     normalize(b, row, ZERO)
-    copy(row, nq, y, nv, size - nv)
     if closed:
         return bool(close(b, t + s * h, row, ZERO, row, nq, _TIGHT))
     return True
@@ -100,7 +103,7 @@ def _values(b: Any, w: Any, t: float, row: Any) -> None:
 def _sampled(b: Any, w: Any, P: Any, t: float, h: float, s: float, q: Any, closed: int, row: Any) -> bool:
     """Evaluate the expressions at a share of the step."""
     apart()
-    good = bool(_state(b, P, t, h, s, q, closed, row))
+    good = bool(state_within(b, P, t, h, s, q, closed, row))
     _values(b, w, t + s * h, row)
     return good
 
@@ -274,7 +277,7 @@ def _recorded(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, wher
             break
         where[first] = np.inf
         s = min(s, stop)
-        if not _state(b, P, t, h, s, q, closed, row):
+        if not state_within(b, P, t, h, s, q, closed, row):
             return -1.0
         place_ = w.counts[0]
         w.found[place_, 0], w.found[place_, 1] = first, t + s * h

@@ -47,6 +47,7 @@ class Machine:
         self.arrays["projected"] = np.zeros(2 * nv + 2)
         self.keep: list[Any] = []
         self.newton: Any = None  # what implicit methods need, wired when one comes
+        self.adams: Any = None  # the same for the Adams method
         wires = np.zeros((3, 6), dtype=np.int64)
         self.quaternions = np.array([w.start for w in system._states.quaternions], dtype=np.int64)
         if self.quaternions.size:

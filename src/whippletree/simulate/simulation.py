@@ -26,7 +26,8 @@ from whippletree.system.calls import as_array
 __all__ = ["METHOD_NAMES", "Simulation", "State", "positive"]
 
 EULER = "semi_implicit_euler"
-METHOD_NAMES = (*METHODS, EULER, *IMPLICIT)
+ADAMS = "adams"
+METHOD_NAMES = (*METHODS, ADAMS, EULER, *IMPLICIT)
 """The methods by name."""
 
 _PASSAGES = 64
@@ -96,6 +97,8 @@ class Simulation:
         able = implicit or (isinstance(self.method, Tableau) and self.method.adaptive)
         if adaptive and not able:
             raise StateError(f'method "{method}" does not estimate its error: it cannot choose its steps')
+        if method == ADAMS and adaptive is False:
+            raise StateError('method "adams" chooses its steps: leave adaptive= out')
         self.adaptive = able and not implicit if adaptive is None else bool(adaptive)
         if step is None and not self.adaptive:
             raise StateError(f'method "{method}" takes steps of a fixed size: give step= in seconds')
@@ -317,12 +320,17 @@ class Simulation:
             self._counts[4] = 0
             course = Course(self._course_y, self._times, self._counts, self._scale, self._options, passed)
             watched = self.events.watched(machine)
-            if isinstance(tableau, Alpha):
+            if self.name == ADAMS and not (self._options[2] or self._options[3]):
+                status = self._advance_by_history(
+                    machine, buffers, course, watched, smallest, until, rows, pace.begin()
+                )
+            elif isinstance(tableau, Alpha):
                 status = self._advance_implicitly(
                     tableau, machine, buffers, course, watched, smallest, until, rows, pace.begin()
                 )
             else:
-                status = advance(buffers, method, course, watched, self.tolerance, smallest, until, rows, pace.begin())
+                n = min(pace.begin(), 1 if self.name == ADAMS else 10**9)  # across a singular position step by step
+                status = advance(buffers, method, course, watched, self.tolerance, smallest, until, rows, n)
             pace.end()
             self._q[:] = buffers.q
             self.singular += passed[: self._counts[4]].tolist()
@@ -341,6 +349,30 @@ class Simulation:
                     raise
             if keeper is not None and keeper.due:
                 self._keep(keeper, rows, (smallest, span))
+
+    def _advance_by_history(
+        self,
+        machine: Machine,
+        buffers: Any,
+        course: Any,
+        watched: Any,
+        smallest: float,
+        until: Array,
+        rows: Array,
+        n: int,
+    ) -> int:
+        """Let the Adams method take so many steps."""
+        from whippletree.simulate import adams
+
+        if machine.adams is None:
+            machine.adams = adams.wired(machine)
+        if self._past.size != adams.past_size(machine) or not np.array_equal(self._past_tau, self.tau):
+            self._past = np.zeros(adams.past_size(machine))
+            self._past_tau = self.tau.copy()
+        wire, sizes = machine.adams
+        rates = machine.arrays["coordinate rates"]
+        settings = (self.tolerance, smallest, until, rows, n)
+        return int(adams.advance(buffers, wire, rates, sizes, course, watched, self._past, *settings))
 
     def _advance_implicitly(
         self,
@@ -527,6 +559,8 @@ def _method(name: Any, spectral_radius: Any) -> Tableau | Alpha | None:
         raise StateError('spectral_radius= belongs to method "generalized_alpha"')
     if name == EULER:
         return None
+    if name == ADAMS:
+        return METHODS["dop853"]  # which goes across singular positions for it
     if not isinstance(name, str) or name not in METHODS:
         raise StateError(f"there is no method {name!r}; choose one of {', '.join(METHOD_NAMES)}")
     return METHODS[name]
