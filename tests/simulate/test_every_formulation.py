@@ -63,8 +63,8 @@ def start(away: float) -> dict[str, float]:
 def slider_crank(away: float, duration: float) -> tuple[float, float]:
     """The angle of bar 1 from d, and the way of bar 3 along d, by one freedom in the plane.
 
-    With psi the angle of bar 1 from d and chi that of bar 2: sin(psi) + sin(chi) = 1. At the printed start cos(chi) = 0,
-    so chi is the coordinate, and psi follows.
+    With psi the angle of bar 1 from d and chi that of bar 2: sin(psi) + sin(chi) = 1. At the printed start
+    cos(chi) = 0, so chi is the coordinate, and psi follows.
     """
     gx, gy = -G * D[1], -G * D[0]  # gravity along d and across it
 
@@ -79,7 +79,7 @@ def slider_crank(away: float, duration: float) -> tuple[float, float]:
         chi, w = x
         psi, p, pp, _, _ = at(chi)
         s1, c1, s2, c2 = np.sin(psi), np.cos(psi), np.sin(chi), np.cos(chi)
-        # velocities per unit of w, and their derivatives by chi: centres of bars 1 and 2, end of bar 2 (bar 3 moves along d)
+        # velocities per unit of w, and their derivatives by chi: centres of bars 1, 2 and 3
         v = np.array([[-s1 * p / 2, c1 * p / 2], [-s1 * p - s2 / 2, c1 * p + c2 / 2], [-s1 * p - s2, 0.0]])
         a = np.array(
             [
@@ -140,8 +140,8 @@ def four_bar_on_a_slider() -> wt.Mechanism:
 def parallelogram(duration: float) -> tuple[float, float]:
     """The slider's way and the angle of the links, by Lagrange's equations of two freedoms.
 
-    All cubes have their centres at the origins of their frames, which lie at R2 at the start: those of bodies 1 and 2 stay
-    on R2, body 4's turns about R5 with the links, and body 3's moves with R3 without turning.
+    All cubes have their centres at the origins of their frames, which lie at R2 at the start: those of bodies 1 and 2
+    stay on R2, body 4's turns about R5 with the links, and body 3's moves with R3 without turning.
     """
     inertia = 0.2**2 / 6
 

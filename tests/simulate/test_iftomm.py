@@ -43,7 +43,7 @@ def assert_trusted(run, *, conserved: bool = True) -> None:
     assert certificate.ok, certificate
     assert certificate.closure_residual < 1e-10
     if conserved:
-        assert certificate.energy_drift < 1e-8 * max(abs(certificate.energy_start), certificate.energy_scale)
+        assert certificate.energy_drift < 1e-9 * max(abs(certificate.energy_start), certificate.energy_scale)
 
 
 def test_pendulum() -> None:
@@ -61,7 +61,7 @@ def test_four_bars(n: int) -> None:
     assert_trusted(run)
     a = G * ((n + 1) / 2 + n) / ((n + 1) / 3 + n)
     end = rk4(lambda x: np.array([x[1], a * np.sin(x[0])]), np.array([0.0, 1.0]), 10.0, 20_000)
-    assert np.pi / 2 - run["A0"][-1] == pytest.approx(end[0], abs=2e-7)
+    assert np.pi / 2 - run["A0"][-1] == pytest.approx(end[0], abs=5e-9)
     assert end[0] > 8 * np.pi  # more than four turns
     assert len(run.certificate.singular) == 10  # and each time twice through a flat position
     assert np.abs(run[f"A{n}"] - run["A0"]).max() < 1e-8  # on the branch where all rockers are parallel

@@ -140,9 +140,17 @@ def test_four_bars_pass_their_flat_positions_on_their_branch(n: int) -> None:
     run = s.simulate(3.0, every=0.01, v=v, method="dop853", tolerance=1e-11)
     theta = np.pi / 2 - run["A0"]
     assert theta[-1] > 2 * np.pi  # more than a turn: twice flat
-    assert theta[-1] == pytest.approx(exact_four_bars(n, 3.0), abs=2e-7)
+    assert theta[-1] == pytest.approx(exact_four_bars(n, 3.0), abs=2e-9)
     assert np.abs(run[f"A{n}"] - run["A0"]).max() < 1e-9  # all rockers parallel
     assert run.certificate.closure_residual < 1e-12
+
+
+def test_a_fixed_step_crosses_flat_positions_as_exactly() -> None:
+    s = four_bars(3, np.pi / 2)
+    v = s.consistent_velocities(s.q0, {"A0": -1.0})
+    run = s.simulate(3.0, every=0.5, v=v, method="rk4", step=1e-3)
+    assert np.pi / 2 - run["A0"][-1] == pytest.approx(exact_four_bars(3, 3.0), abs=2e-9)
+    assert len(run.certificate.singular) == 3
 
 
 @pytest.mark.parametrize("formulation", ["tree_augmented", "joint_multipliers", "independent_coordinates", "absolute"])

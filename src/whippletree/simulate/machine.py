@@ -39,7 +39,7 @@ class Machine:
             "displaced": np.zeros(nq + nv),
             "parameters": engine.loops.parameters if parameters is None else np.array(parameters),
             "a": np.zeros(nv),
-            "least": np.zeros(2),
+            "least": np.zeros(3),
         }
         plain = not (self.closed or self.powers or system.description.states)
         rates = engine.kernel_of("forward_dynamics" if plain else "derivatives", formulation)

@@ -21,6 +21,7 @@ ZERO: Any = np.int64(0)
 
 _NUMBERS = 6
 _CLOSED = 1e-20  # square of a gap that counts as closed if it cannot be made smaller
+_ROUNDING = 1e-29  # square of a gap that is nothing but rounding
 _ITERATIONS = 12
 
 
@@ -42,7 +43,7 @@ class Buffers(NamedTuple):
     spare_q: Array
     spare_v: Array
     quaternions: Any  # (n,) int64: where unit quaternions begin in q
-    least: Array  # the smallest share of a pivot in the present step, and when
+    least: Array  # the smallest share of a pivot in the present step, and when; the last one, with its sign
 
 
 def _kernel_call(typing_context: Any, kernel: Any) -> Any:
@@ -114,8 +115,21 @@ def normalize(b: Any, q: Any, at: int) -> None:
 
 
 @njit(cache=True)
+def _speed(v: Any, at: int, nv: int) -> float:
+    """Return what the square of a slip is measured by."""
+    speed = 1.0
+    for i in range(at, at + nv):
+        speed += v[i] * v[i]
+    return speed
+
+
+@njit(cache=True)
 def close(b: Any, t: float, q: Any, at_q: int, v: Any, at_v: int, enough: float) -> bool:
-    """Bring a state back onto the closures, in place; tell whether that was possible."""
+    """Bring a state back onto the closures, in place; tell whether that was possible.
+
+    If the gap has to be very small, next to a singular position, a state that is closed up to rounding stays as it is:
+    there a step of Newton's method would bring in more than it takes out.
+    """
     apart()
     nq, nv = b.q.size, b.v.size
     b.t[0] = t
@@ -127,6 +141,8 @@ def close(b: Any, t: float, q: Any, at_q: int, v: Any, at_v: int, enough: float)
         gap, slip = b.projected[2 * nv], b.projected[2 * nv + 1]
         if not np.isfinite(gap + slip):
             return False
+        if enough < _CLOSED and gap <= _ROUNDING and slip <= _ROUNDING * _speed(v, at_v, nv):
+            return True
         copy(v, at_v, b.projected, nv, nv)
         if b.quaternions.size:
             copy(b.q, ZERO, q, at_q, nq)
@@ -137,10 +153,7 @@ def close(b: Any, t: float, q: Any, at_q: int, v: Any, at_v: int, enough: float)
         else:
             for i in range(nv):
                 q[at_q + i] += b.projected[i]
-        speed = 1.0
-        for i in range(nv):
-            speed += v[at_v + i] * v[at_v + i]
-        if gap <= enough and slip <= enough * speed:
+        if gap <= enough and slip <= enough * _speed(v, at_v, nv):
             return True
         if gap > 16 * before:
             return bool(before < _CLOSED)

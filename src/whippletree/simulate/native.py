@@ -21,6 +21,11 @@ from numba import njit
 
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.crossings import crossings, polynomial
+from whippletree.simulate.passage import RULE as _RULE
+from whippletree.simulate.passage import between as _between
+from whippletree.simulate.passage import guess as _guess
+from whippletree.simulate.passage import iterate as _iterate
+from whippletree.simulate.passage import powers as _powers
 from whippletree.simulate.moves import PROJECT as _PROJECT
 from whippletree.simulate.moves import RATES as _RATES
 from whippletree.simulate.moves import ZERO, Buffers, apart
@@ -56,6 +61,10 @@ _POOR_SHARE = 3e-2  # below: another choice of coordinates is looked for
 _FAR_SHARE = 2e-2  # a step that can choose its size keeps its stages as far away as it can, at first by this share
 _NEAR_SHARE = 4e-3  # below: accelerations are not good to the tolerance
 _UNTRUSTED_SHARE = 5e-4  # below: never used
+_CROSSING_ITERATIONS = 80
+_CROSSING_NOISE = 1e-11  # what rounding may move states by from one iteration to the next
+_CROSSING_ERROR = 1e-10  # estimated; the rule itself is better by orders
+_CROSSING_SHARE = 0.5  # below, on the way to zero: crossed in one step
 _RELAXED = 1e-9  # the tolerance of a step whose stages are nearer than that, unless that of the run is larger
 
 
@@ -75,11 +84,12 @@ class Course(NamedTuple):
     """Where a run is, and what was counted: arrays, so that machine code can write them."""
 
     y: Array  # [u = 0, v, z, work in, work dissipated]
-    times: Array  # t, step, the last step that was no trouble, smallest share of a pivot just now, and when that was
+    times: Array  # t, step, the last step that was no trouble; smallest share of a pivot just now, and when that was;
+    # share and time where the last step began; the share from which on a singular position is crossed in one step
     counts: Any  # int64: outputs made, steps, refused, evaluations, singular positions passed
     scale: Array  # (nv,) what displacements are measured by
     options: Any  # int64: loops, powers from the kernel, ignore poor choices, first rates are given, close stages
-    passed: Array  # times of the singular positions passed
+    passed: Array  # (n, 1 + nq) times and configurations of the singular positions passed
 
 
 @njit(cache=True)
@@ -107,11 +117,13 @@ def _evaluate(b: Any, t: float, y: Any, k: Any, options: Any, near: float) -> in
         k[nv + i] = b.rates[i]
     status = _DONE
     if options[0]:
-        if b.rates[at] < b.least[0]:
-            b.least[0], b.least[1] = b.rates[at], t
-        if not b.rates[at] > near:
+        b.least[2] = b.rates[at]
+        share = abs(b.rates[at])
+        if share < b.least[0]:
+            b.least[0], b.least[1] = share, t
+        if not share > near:
             status = _UNTRUSTED
-        elif b.rates[at] < _POOR_SHARE:
+        elif share < _POOR_SHARE:
             status = _POOR
         at += 1
     power = 0.0
@@ -188,13 +200,9 @@ def _error(method: Any, h: float, y: Any, new: Any, k: Any, scale: Any, toleranc
 
 
 @njit(cache=True)
-def _output(
-    b: Any, method: Any, t: float, h: float, share: float, q: Any, y: Any, new: Any, k: Any, options: Any, row: Any
-) -> bool:
-    """Write the state at a share of a step into a row [q, v, z, work]; straight on without a dense output."""
+def _dense(method: Any, h: float, share: float, y: Any, new: Any, k: Any, here: Any) -> None:
+    """Interpolate within a step; straight on if the method has no dense output."""
     apart()
-    nv = b.v.size
-    here = np.empty(y.size)
     _copy(here, 0, y, 0, y.size)
     if method.dense.shape[0] == 0:
         for n in range(y.size):
@@ -205,15 +213,20 @@ def _output(
             weight = (weight + method.dense[j, p]) * share
         for n in range(y.size):
             here[n] += h * weight * k[j, n]
-    nq = q.size
+
+
+@njit(cache=True)
+def _write(b: Any, t: float, q: Any, here: Any, options: Any, row: Any) -> bool:
+    """Write a state that is `here` from q into a row [q, v, z, work], on the closures."""
+    nq, nv = q.size, b.v.size
     _copy(b.q, 0, q, 0, nq)
     unused = np.empty(nv)
     _place(b, here, nv, unused)
     _copy(row, 0, b.here, 0, nq)
     _normalize(b, row, ZERO)
-    _copy(row, nq, here, nv, y.size - nv)
-    if options[0] and not (options[4] and _near_enough(b, t + share * h, row)):
-        return bool(_closed(b, t + share * h, row, ZERO, row, nq, _TIGHT))
+    _copy(row, nq, here, nv, here.size - nv)
+    if options[0] and not (options[4] and _near_enough(b, t, row)):
+        return bool(_closed(b, t, row, ZERO, row, nq, _TIGHT))
     return True
 
 
@@ -225,7 +238,7 @@ def _near_enough(b: Any, t: float, row: Any) -> bool:
     _copy(b.here, 0, row, 0, nq)
     _copy(b.v, 0, row, nq, nv)
     _call(b.wires[_RATES])
-    if b.rates[nv + b.z.size] > _FAR_SHARE:
+    if abs(b.rates[nv + b.z.size]) > _FAR_SHARE:
         return False
     _call(b.wires[_PROJECT])
     speed = 1.0
@@ -245,15 +258,93 @@ def _euler(b: Any, h: float, y: Any, new: Any, k: Any) -> None:
 
 
 @njit(cache=True)
+def _ahead(b: Any, times: Any) -> float:
+    """Return how far ahead in time a singular position is expected, straight on from the last step."""
+    before, now = times[5], b.least[2]
+    if now * before > 0 and abs(now) < abs(before):
+        return float((times[0] - times[6]) * now / (before - now))
+    return np.inf
+
+
+@njit(cache=True)
+def _found(b: Any, course: Any, ahead: float, k: Any, stage: Any, unused: Any) -> float:
+    """Return how far ahead a singular position is, by secants, with accelerations that stay as they are."""
+    y, nv, options = course.y, b.v.size, course.options
+    kept = (b.least[0], b.least[1], b.least[2])
+    left, here, at = 0.0, kept[2], ahead
+    for _ in range(4):
+        for n in range(y.size):
+            stage[n] = y[n] + at * k[n]
+        for i in range(nv):
+            stage[i] += 0.5 * at * at * k[nv + i]
+        _evaluate(b, course.times[0] + at, stage, unused, options, 0.0)
+        there = b.least[2]
+        if not np.isfinite(there) or there == here:
+            at = np.inf
+            break
+        left, here, at = at, there, at - there * (at - left) / (there - here)
+        if not 0 < at < 2 * ahead:
+            at = np.inf
+            break
+    b.least[0], b.least[1], b.least[2] = kept
+    course.counts[3] += 4
+    return at
+
+
+@njit(cache=True)
+def _cross(b: Any, rule: Any, course: Any, h: float, tolerance: float, k: Any, Y: Any) -> bool:
+    """Cross a singular position in one step; tell whether the result is good to the tolerance.
+
+    `k[0]` holds the rates at the beginning. The states at the nodes are left in Y.
+    """
+    y, t, nv, options = course.y, course.times[0], b.v.size, course.options
+    start, nodes = b.least[2], rule.c.size
+    size = np.ones(y.size)
+    for i in range(nv):
+        size[i] = course.scale[i]
+        size[nv + i] = course.scale[i] + abs(y[nv + i])
+    _guess(rule, h, y, k, nv, Y)
+    options[4] = 1
+    before = np.inf
+    settled = False
+    for _ in range(_CROSSING_ITERATIONS):
+        for j in range(1, nodes):
+            status = _evaluate(b, t + rule.c[j] * h, Y[j], k[j], options, 0.1 * abs(start))
+            course.counts[3] += 1
+            if status == _UNTRUSTED or (b.least[2] * start > 0) != (2 * j < nodes):
+                return False
+        change = _iterate(rule, h, y, k, size, Y)
+        settled = change < max(0.01 * tolerance, _CROSSING_NOISE) and (change < 1e-14 or change > 0.8 * before)
+        if settled or not change < 4 * before:
+            break
+        before = change
+    error = 0.0
+    for n in range(y.size - 2):
+        total = 0.0
+        for j in range(nodes):
+            total += rule.e[j] * k[j, n]
+        error = max(error, abs(h * total) / size[n])
+    return settled and error <= max(tolerance, _CROSSING_ERROR)
+
+
+@njit(cache=True)
+def _note(b: Any, course: Any, t: float, q: Any, at: int) -> None:
+    """Note a singular position: time and configuration."""
+    row = course.passed[course.counts[4]]
+    row[0] = t
+    _copy(row, 1, q, at, b.q.size)
+    course.counts[4] += 1
+
+
+@njit(cache=True)
 def _note_passage(b: Any, course: Any) -> None:
     """Note the time of a singular position when the motion has left it."""
-    times, counts = course.times, course.counts
+    times = course.times
     if b.least[0] < _POOR_SHARE:
         if b.least[0] < times[3]:
             times[3], times[4] = b.least[0], b.least[1]
     elif times[3] < _POOR_SHARE:
-        course.passed[counts[4]] = times[4]
-        counts[4] += 1
+        _note(b, course, times[4], b.q, 0)
         times[3] = np.inf
 
 
@@ -273,6 +364,7 @@ def advance(
     adaptive, euler = method.e.size > 0, method.b.size == 0
     k = np.empty((max(method.b.size, method.dense.shape[0], 1), y.size))
     stage, new, reached = np.empty(y.size), np.empty(y.size), np.empty(nq + y.size - nv)
+    across, k_across = np.empty((_RULE.c.size, y.size)), np.empty((_RULE.c.size, y.size))
     status = _DONE
     taken = 0
     good_step = times[2]
@@ -293,7 +385,7 @@ def advance(
         _copy(b.base, 0, q, 0, nq)
         b.least[0] = np.inf
         first = _first(b, t, y, k[0], options)
-        least, when = b.least[0], b.least[1]
+        least, when, pivot = b.least[0], b.least[1], b.least[2]
         counts[3] += 1
         if first == _UNTRUSTED or (first == _POOR and not options[2]):
             status = first
@@ -306,9 +398,29 @@ def advance(
         floor = 0.2 * good_step if first == _POOR else 0.0
         if first == _POOR and adaptive:
             h = min(max(h, good_step), last - t)
+        crossed = False
+        if options[0] and not options[3] and first == _DONE:
+            ahead = _ahead(b, times)
+            if abs(pivot) > 1.2 * _CROSSING_SHARE:
+                times[7] = _CROSSING_SHARE
+            if abs(pivot) > times[7]:
+                if adaptive and h > 0.5 * ahead:  # end where the crossing is to begin
+                    ahead = _found(b, course, ahead, k[0], stage, new)
+                    h = min(h, ahead * (1 - 0.75 * times[7] / abs(pivot)))
+            elif ahead < last - t:
+                _copy(k_across[0], 0, k[0], 0, y.size)
+                ahead = _found(b, course, ahead, k[0], stage, new)
+                asked = tolerance if adaptive else 0.0
+                crossed = 2 * ahead < last - t and _cross(b, _RULE, course, 2 * ahead, asked, k_across, across)
+                if crossed:
+                    h = 2 * ahead
+                    _copy(new, 0, across[across.shape[0] - 1], 0, y.size)
+                else:
+                    times[7] = 0.5 * abs(pivot)
+                    options[4] = 0
         near = _FAR_SHARE if adaptive else _UNTRUSTED_SHARE
         whole_try, shrunk = h, 0
-        while True:
+        while not crossed:
             b.least[0], b.least[1] = least, when
             _copy(b.q, 0, q, 0, nq)
             if euler:
@@ -362,7 +474,7 @@ def advance(
         if status != _DONE:
             break
         grow = 1.0
-        if adaptive:
+        if adaptive and not crossed:
             error = _error(method, h, y, new, k, course.scale, tolerance)
             grow = min(5.0, max(0.2, 0.9 * max(error, 1e-10) ** (-1.0 / method.order)))
             if first == _POOR:
@@ -391,7 +503,8 @@ def advance(
         if w.side.size:
             _copy(reached, 0, moved, 0, nq)
             _copy(reached, nq, new, nv, y.size - nv)
-            part = crossings(b, w, polynomial(method, h, y, new, k), t, h, q, reached, options[0])
+            shape = _powers(_RULE, across) if crossed else polynomial(method, h, y, new, k)
+            part = crossings(b, w, shape, t, h, q, reached, options[0])
             if part < 0.0:
                 status = _OPEN
                 break
@@ -403,9 +516,14 @@ def advance(
             if theta >= 1.0 - 1e-12:
                 _copy(row, 0, moved, 0, nq)
                 _copy(row, nq, new, nv, y.size - nv)
-            elif not _output(b, method, t, h, theta, q, y, new, k, options, row):
-                status = _OPEN
-                break
+            else:
+                if crossed:
+                    _between(_RULE, theta, across, stage)
+                else:
+                    _dense(method, h, theta, y, new, k, stage)
+                if not _write(b, until[counts[0]], q, stage, options, row):
+                    status = _OPEN
+                    break
             counts[0] += 1
         if status != _DONE:
             break
@@ -414,16 +532,25 @@ def advance(
             _copy(new, nv, w.found[w.counts[0] - 1], 2 + nq, y.size - nv)
         _copy(q, 0, moved, 0, nq)
         _copy(y, nv, new, nv, y.size - nv)
+        times[5], times[6] = (0.0, t) if crossed else (pivot, t)
         times[0] = end
-        times[1] = h * grow if adaptive else whole
+        times[1] = h * grow if adaptive and not crossed else whole
         counts[1] += 1
         options[3] = 0
         taken += 1
-        _note_passage(b, course)
+        if crossed:
+            _between(_RULE, 0.5, across, stage)
+            _copy(b.q, 0, b.base, 0, nq)
+            _place(b, stage, nv, unused)
+            _note(b, course, t + 0.5 * h, b.here, 0)
+            times[3] = np.inf
+        else:
+            _copy(b.q, 0, q, 0, nq)
+            _note_passage(b, course)
         if w.counts[1]:
             status = _EVENT
             break
-        if counts[4] == course.passed.size:
+        if counts[4] == course.passed.shape[0]:
             status = _PAUSED
             break
     times[2] = good_step

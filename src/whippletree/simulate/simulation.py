@@ -106,7 +106,7 @@ class Simulation:
         self.parameters = system._given_parameters(parameters)
         nv = system.nv
         self._course_y = np.zeros(2 * nv + system.z0.size + 2)
-        self._times = np.array([system._time(t), first, first, np.inf, 0.0])
+        self._times = np.array([system._time(t), first, first, np.inf, 0.0, 0.0, 0.0, 0.0])
         self._counts = np.zeros(5, dtype=np.int64)
         self._options = np.zeros(5, dtype=np.int64)
         self.tau = np.zeros(nv) if tau is None else np.array(system._efforts(tau))
@@ -316,7 +316,7 @@ class Simulation:
             self.events.start(self, machine)
             if self._options[3]:
                 buffers.rates[: self._given.size] = self._given
-            passed = np.zeros(_PASSAGES)
+            passed = np.zeros((_PASSAGES, 1 + self.system.nq))
             self._counts[4] = 0
             course = Course(self._course_y, self._times, self._counts, self._scale, self._options, passed)
             watched = self.events.watched(machine)
@@ -333,7 +333,7 @@ class Simulation:
                 status = advance(buffers, method, course, watched, self.tolerance, smallest, until, rows, n)
             pace.end()
             self._q[:] = buffers.q
-            self.singular += passed[: self._counts[4]].tolist()
+            self.singular += self._singular_ones(passed[: self._counts[4]])
             self.events.collect(self)
             if status == Status.EVENT:
                 self._act(machine, span, rows)
@@ -472,8 +472,13 @@ class Simulation:
         self._machine = None
         self._past = np.zeros(0)
         self._planned = (self._q.copy(), t)
-        self._times[3] = np.inf
+        self._times[3], self._times[5] = np.inf, 0.0
         self.replans.append(t)
+
+    def _singular_ones(self, passed: Array) -> list[float]:
+        """Return the times at which the mechanism itself was singular, and not only the choice of its coordinates."""
+        loops = self.system._engine.loops
+        return [float(p[0]) for p in passed if loops.singular(p[1:], loops.conditions(float(p[0]), self.parameters))]
 
     def _across(self, t: float) -> None:
         """Take the accelerations at a singular position from the branch that the motion is on."""

@@ -13,7 +13,16 @@ from typing import Any, TypeAlias, TypeVar
 
 import casadi as ca
 
-__all__ = ["Column", "SparseLU", "SymmetricFactor", "factor_lu", "factor_symmetric", "minimum_degree", "smallest"]
+__all__ = [
+    "Column",
+    "SparseLU",
+    "SymmetricFactor",
+    "factor_lu",
+    "factor_symmetric",
+    "minimum_degree",
+    "nearest_zero",
+    "smallest",
+]
 
 Key = TypeVar("Key", bound=Hashable)
 Column: TypeAlias = dict[Any, ca.SX]
@@ -30,6 +39,21 @@ def smallest(values: Iterable[ca.SX]) -> ca.SX:
     for value in values:
         least = value if least is None else ca.fmin(least, value)
     return ca.SX(1) if least is None else least
+
+
+def nearest_zero(values: Sequence[ca.SX]) -> ca.SX:
+    """Return the one of some expressions that is nearest to zero, or one if there is none.
+
+    >>> nearest_zero([ca.SX(3.0), ca.SX(-2.0)])
+    SX(-2)
+    """
+    if not values:
+        return ca.SX(1)
+    if len(values) == 1:
+        return values[0]
+    half = len(values) // 2
+    a, b = nearest_zero(values[:half]), nearest_zero(values[half:])
+    return ca.if_else(ca.fabs(a) < ca.fabs(b), a, b)
 
 
 def minimum_degree(pairs: Iterable[tuple[Key, Key]], keys: Sequence[Key]) -> list[Key]:

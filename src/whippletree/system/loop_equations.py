@@ -30,7 +30,7 @@ from whippletree.formulations.independent_coordinates import Choice
 from whippletree.formulations.solution import Solution
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.kernels.kernel import Array
-from whippletree.spatial.sparse import smallest
+from whippletree.spatial.sparse import nearest_zero, smallest
 
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request
@@ -152,11 +152,12 @@ def project(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the accelerations, the rates of the elements' states, and numbers to watch.
 
-    The first of these is the smallest pivot as a share of its size where the plan was made; the others, if there is
-    anything that has any, are the powers that are dissipated and put in.
+    The first of these is the smallest pivot as a share of its size where the plan was made, with its sign, which
+    changes at a singular position; the others, if there is anything that has any, are the powers that are dissipated
+    and put in.
     """
     answer = _answer(eq, request, x)
-    share = smallest(ca.fabs(p) * (1 / abs(size)) for p, size in _pivots(eq, x, answer.solution))
+    share = nearest_zero([p * (1 / size) for p, size in _pivots(eq, x, answer.solution)])
     driven = closure_power(eq, request, x, answer)
     if eq.prescribed:
         here = eq.loaded(eq.prescribed_only(x))

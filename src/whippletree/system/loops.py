@@ -40,6 +40,7 @@ _EXACT = ("tree_augmented", "joint_multipliers", *_WITHOUT_TREE)
 
 Decided = TypeVar("Decided")
 
+_SINGULAR_NEARBY = 1e-2
 _SINGULAR_HERE = 1e-9
 """Singular values of the closures below this share of the largest are none, at a single configuration."""
 
@@ -94,6 +95,12 @@ class Loops:
         if same or self._quality(plan, q, where) < 3 * self._quality(present, q, where):
             return None
         return plan
+
+    def singular(self, q: Array, where: Conditions) -> bool:
+        """Tell whether a configuration is next to one where the closures lose rank."""
+        rank = self.plan.nv - (self.mobility.mobility if self.mobility else 0)
+        s = np.linalg.svd(self.numbers.full_rows(q, *where)[0], compute_uv=False)
+        return bool(rank and s[rank - 1] < _SINGULAR_NEARBY * s[0])
 
     def _quality(self, plan: LoopPlan, q: Array, where: Conditions) -> float:
         """Return the smallest pivot of what a plan eliminates at a configuration, scaled, in the plan's order."""

@@ -1,0 +1,121 @@
+"""Across a singular position in one step.
+
+At a singular position, as the flat one of a parallelogram, accelerations are a ratio of two numbers that vanish, and
+next to it they carry errors that grow with the inverse cube of the distance. Along the branch that the motion is on
+they are smooth all the same. So the position is crossed by collocation: a polynomial through accelerations at points
+before and after it, and none in between,
+
+    y_i = y + h sum_j A_ij f(t + c_j h, y_j),        c in [0, 0.35] and [0.65, 1],
+
+solved by iteration. The nodes are those of Chebyshev in either part, and the rule is of order ten.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from whippletree.kernels.kernel import Array
+
+__all__ = ["RULE", "Rule", "between", "guess", "iterate", "powers"]
+
+_HALF = 5
+_WIDTH = 0.35
+
+
+class Rule(NamedTuple):
+    """Nodes, the integrals up to each of them, those of the error estimate, and weights for interpolation."""
+
+    c: Array
+    A: Array
+    e: Array
+    barycentric: Array
+    powers: Array  # from values at the nodes to coefficients of powers
+
+
+def _integrals(c: Array, upto: Array) -> Array:
+    """Return the integrals from zero of the polynomials that are one at one of the nodes and zero at the others."""
+    n = c.size
+    legendre = np.polynomial.legendre.legvander
+    P = legendre(2 * upto - 1, n)
+    below = np.hstack([upto[:, None], (P[:, 2:] - P[:, :-2]) / (2 * (2 * np.arange(1, n) + 1))])
+    return np.asarray(np.linalg.solve(legendre(2 * c - 1, n - 1).T, below.T).T)
+
+
+def _rule() -> Rule:
+    """Return the rule."""
+    part = _WIDTH * (1 - np.cos(np.pi * np.arange(_HALF) / (_HALF - 1))) / 2
+    c = np.concatenate([part, 1 - part[::-1]])
+    A = _integrals(c, c)
+    fewer = np.delete(np.arange(c.size), _HALF - 1)
+    e = A[-1].copy()
+    e[fewer] -= _integrals(c[fewer], np.ones(1))[0]
+    apart = c[:, None] - c[None, :] + np.eye(c.size)
+    return Rule(c, A, e, 1 / apart.prod(axis=1), _to_powers(c))
+
+
+def _to_powers(c: Array) -> Array:
+    """Return the matrix from values at nodes to the coefficients of the polynomial through them."""
+    n = c.size
+    columns = [
+        np.polynomial.Legendre.basis(p, domain=[0, 1]).convert(kind=np.polynomial.Polynomial).coef for p in range(n)
+    ]
+    coefficients = np.array([np.pad(column, (0, n - column.size)) for column in columns]).T
+    return np.asarray(coefficients @ np.linalg.inv(np.polynomial.legendre.legvander(2 * c - 1, n - 1)))
+
+
+RULE = _rule()
+
+
+@njit(cache=True)
+def guess(rule: Any, h: float, y: Any, k: Any, nv: int, Y: Any) -> None:
+    """Begin with accelerations that stay as they are at the first node."""
+    for j in range(rule.c.size):
+        span = rule.c[j] * h
+        for n in range(y.size):
+            Y[j, n] = y[n] + span * k[0, n]
+        for i in range(nv):
+            Y[j, i] += 0.5 * span * span * k[0, nv + i]
+
+
+@njit(cache=True)
+def iterate(rule: Any, h: float, y: Any, k: Any, size: Any, Y: Any) -> float:
+    """Take the states at the nodes from the rates there; return the largest change, in units of `size`."""
+    change = 0.0
+    for n in range(y.size):
+        for i in range(1, rule.c.size):
+            total = 0.0
+            for j in range(rule.c.size):
+                total += rule.A[i, j] * k[j, n]
+            value = y[n] + h * total
+            change = max(change, abs(value - Y[i, n]) / size[n])
+            Y[i, n] = value
+    return change
+
+
+@njit(cache=True)
+def between(rule: Any, share: float, Y: Any, here: Any) -> None:
+    """Interpolate the states at the nodes."""
+    total = 0.0
+    for n in range(here.size):
+        here[n] = 0.0
+    for j in range(rule.c.size):
+        away = share - rule.c[j]
+        if abs(away) < 1e-14:
+            for n in range(here.size):
+                here[n] = Y[j, n]
+            return
+        weight = rule.barycentric[j] / away
+        total += weight
+        for n in range(here.size):
+            here[n] += weight * Y[j, n]
+    for n in range(here.size):
+        here[n] /= total
+
+
+@njit(cache=True)
+def powers(rule: Any, Y: Any) -> Any:
+    """Return the states within the step as a polynomial in the share of the step, row after row of its powers."""
+    return rule.powers @ Y
