@@ -21,11 +21,6 @@ from numba import njit
 
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.crossings import crossings, polynomial
-from whippletree.simulate.passage import RULE as _RULE
-from whippletree.simulate.passage import between as _between
-from whippletree.simulate.passage import guess as _guess
-from whippletree.simulate.passage import iterate as _iterate
-from whippletree.simulate.passage import powers as _powers
 from whippletree.simulate.moves import PROJECT as _PROJECT
 from whippletree.simulate.moves import RATES as _RATES
 from whippletree.simulate.moves import ZERO, Buffers, apart
@@ -34,6 +29,11 @@ from whippletree.simulate.moves import close as _closed
 from whippletree.simulate.moves import copy as _copy
 from whippletree.simulate.moves import normalize as _normalize
 from whippletree.simulate.moves import place as _place
+from whippletree.simulate.passage import RULE as _RULE
+from whippletree.simulate.passage import between as _between
+from whippletree.simulate.passage import guess as _guess
+from whippletree.simulate.passage import iterate as _iterate
+from whippletree.simulate.passage import powers as _powers
 
 __all__ = ["Buffers", "Course", "Method", "Status", "advance"]
 

@@ -118,4 +118,9 @@ def between(rule: Any, share: float, Y: Any, here: Any) -> None:
 @njit(cache=True)
 def powers(rule: Any, Y: Any) -> Any:
     """Return the states within the step as a polynomial in the share of the step, row after row of its powers."""
-    return rule.powers @ Y
+    P = np.zeros(Y.shape)
+    for p in range(P.shape[0]):
+        for j in range(P.shape[0]):
+            for n in range(P.shape[1]):
+                P[p, n] += rule.powers[p, j] * Y[j, n]
+    return P
