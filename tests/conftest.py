@@ -1,7 +1,8 @@
-"""What all tests share: compiled code goes to a folder of the test run, one for each worker."""
+"""What all tests share: compiled code goes to a folder of the test run, the same for all its workers."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 @pytest.fixture(scope="session", autouse=True)
 def private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep the user's cache out of the tests, and the tests out of the user's cache."""
+    workers = "PYTEST_XDIST_WORKER" in os.environ  # these have folders of their own within that of the run
+    folder = tmp_path_factory.getbasetemp().parent / "cache" if workers else tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WHIPPLETREE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("WHIPPLETREE_CACHE", str(folder))
         yield
