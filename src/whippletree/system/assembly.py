@@ -176,14 +176,13 @@ class Assembler:
         k = int(np.abs(r).argmax())
         row = numbers.rows[k]
         size = abs(float(r[k] * numbers.row_scale[k]))
-        unit = "rad" if row.angular else "m"
         remedy = (
             "hold fewer joints, or at other values"
             if held.any()
             else "give a guess nearer to a closed position, or check the dimensions"
         )
         loop = self.loop_in_words(row.closure)
-        return f"{loop} cannot be closed: its {row.direction} stays {size:.3g} {unit} off; {remedy}"
+        return f"{loop} cannot be closed: its {row.direction} stays {size:.3g}{row.unit} off; {remedy}"
 
     def loop_in_words(self, closure: str) -> str:
         """Name a loop and the joints in it."""

@@ -33,6 +33,13 @@ class Row(NamedTuple):
     direction: str
     angular: bool
 
+    @property
+    def unit(self) -> str:
+        """What it is measured in, with a space before it; nothing if that depends on what was written."""
+        if self.angular:
+            return " rad"
+        return " m" if self.direction.startswith(("shift", "force along", "driven position")) else ""
+
 
 class Terms(NamedTuple):
     """The tree's equations at a state: M a = right + C^T lambda, C a + second = 0, for all rows of all closures."""

@@ -364,9 +364,9 @@ class Loops:
     def _open(self, r: Array) -> str:
         k = int(np.abs(r).argmax())
         row = self.numbers.rows[k]
-        size, unit = abs(float(r[k] * self.numbers.row_scale[k])), "rad" if row.angular else "m"
+        size = abs(float(r[k] * self.numbers.row_scale[k]))
         loop = self.assembler.loop_in_words(row.closure)
-        return f"the state leaves {loop} open: its {row.direction} is {size:.3g} {unit} off"
+        return f"the state leaves {loop} open: its {row.direction} is {size:.3g}{row.unit} off"
 
     def accelerations(self, state: Mapping[str, Array | None]) -> Array:
         """Return the accelerations at a state by singular values, at a singular one by their limit."""
