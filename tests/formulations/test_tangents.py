@@ -90,6 +90,18 @@ def test_the_call() -> None:
         assert np.abs(forward.v[:, j] - by_v).max() < 1e-6 * max(1, np.abs(by_v).max())
 
 
+def test_far_from_the_origin() -> None:
+    """A floating tree ten thousand kilometres away has the same derivatives."""
+    s = random_mechanism(3, 3, kinds=("revolute", "spherical", "universal"), floating=True, backward=0.0).build()
+    x = state(s, 0)
+    function = s.function("inverse_dynamics_derivatives")
+    far = x["q"].copy()
+    base = next(use.name for use in s.description.joints if use.joint.kind == "free")
+    far[s.q_slice(base).start + 4 : s.q_slice(base).stop] += 1e7
+    here, there = (np.array(function(q, x["v"], x["a"])) for q in (x["q"], far))
+    assert np.abs(here - there).max() < 1e-12 * np.abs(here).max()
+
+
 def test_against_pinocchio() -> None:
     pin = pytest.importorskip("pinocchio")
     from support.pinocchio_models import (

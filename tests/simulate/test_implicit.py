@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from whippletree.cli import main
 from whippletree.simulate import Simulation
 from whippletree.simulate.alpha import implicit_method
 
@@ -319,6 +320,19 @@ def test_new_efforts_begin_anew() -> None:
     sim.step(1.0, tau=[2.0])
     assert sim.state.q[0] == pytest.approx(1.0, rel=1e-5)
     assert sim.state.v[0] == pytest.approx(2.0, rel=1e-5)
+
+
+def test_model_file_and_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (IFTOMM / "governor_stiff.yaml").read_text(encoding="utf-8")
+    file = tmp_path / "governor.yaml"
+    settings = "  method: generalized_alpha\n  step: 0.02\n  spectral_radius: 0.5\n"
+    file.write_text(text.replace("  duration: 10\n", "  duration: 1\n" + settings), encoding="utf-8")
+    run = wt.read(file).simulate()
+    assert run.certificate.steps == 50
+    main(["run", str(file), "--spectral-radius", "2"])
+    assert "spectral_radius= must be a number from 0" in capsys.readouterr().err
+    main(["run", str(file), "--method", "trapezoidal", "--spectral-radius", "1"])
+    assert "belongs to method" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------------- bad input
