@@ -569,3 +569,21 @@ def test_example_stiff_springs(capsys: pytest.CaptureFixture[str]) -> None:
     for values in errors.values():
         assert np.diff(np.log2(values)) == pytest.approx([-2, -2], abs=0.15)
     assert "rk4, 0.5 ms: at t = " in capsys.readouterr().out
+
+
+def test_example_bouncing_ball() -> None:
+    example = load("bouncing_ball")
+    found = example.main()
+    hits = [event.t for event in found.events if event.name == "bounce"]
+    assert hits == pytest.approx(example.exact(5), abs=1e-10)
+    assert found.info["ended_by"] == "caught"
+    assert found.q[-1] == pytest.approx(0.8**10, rel=1e-9)
+    assert found.certificate.ok
+
+
+def test_example_resume() -> None:
+    whole, resumed = run("resume")
+    assert whole.certificate.ok
+    assert np.array_equal(whole.q, resumed.q)
+    assert np.array_equal(whole.work, resumed.work)
+    assert [e.t for e in whole.events] == [e.t for e in resumed.events]

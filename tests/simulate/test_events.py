@@ -322,3 +322,18 @@ def test_wrong_functions_are_refused() -> None:
         pendulum().build().simulate(1.0, on_event=print)
     with pytest.raises(wt.SimulationError, match="failed"):
         ball().simulate(1.0, q=[1.0], on_event={"bounce": lambda sim, event: sim.system.pose(sim.state.q, "nobody")})
+
+
+def test_values_belong_to_the_events_that_set_them() -> None:
+    m = wt.Mechanism("ball")
+    m.prismatic("height", m.ground, m.body("ball", mass=1.0), axis="z")
+    count = m.state("count", 5.0)
+    m.event("first", m.coordinate("height") - 9.0)  # sets nothing
+    m.event("second", m.coordinate("height"), states={"count": count + 1})
+    m.event("third", m.rate("height"))
+    m.event("fourth", m.time - 1, states={"count": 10 * count}, velocities={"height": m.time})
+    system = m.build()
+    values = system.function("event_values")
+    assert values.size_out(0) == (3, 1)
+    assert np.array(values([2.0], [3.0], [5.0], [7.0])).ravel().tolist() == [6.0, 7.0, 50.0]
+    assert system.function("events").size_out(0) == (4, 1)

@@ -614,7 +614,8 @@ def _events(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
 
 def _event_values(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     """The values that events set, one after the other."""
-    return ca.vertcat(ca.SX(0, 1), *(column[1:] for column in eq.events(x)))
+    pairs = zip(eq.description.events, eq.events(x), strict=True)
+    return ca.vertcat(ca.SX(0, 1), *(column[1 + i] for use, column in pairs for i in range(len(use.sets))))
 
 
 def _wrench_efforts(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
