@@ -23,6 +23,7 @@ __all__ = [
     "body_joint_pairs",
     "bricard",
     "car",
+    "closed_chain",
     "five_bar_pendulum",
     "heavy_truck",
     "human_body",
@@ -220,6 +221,21 @@ def serial_chain(n: int, kind: str = "revolute") -> PaperModel:
         _join(m, kind, i, before, link, (0.4, 0.02, 0.01) if i else (0.0, 0.0, 0.0))
         before = link
     return PaperModel(m)
+
+
+def closed_chain(n: int) -> PaperModel:
+    """Return a serial chain of n hinges whose tip is held by a ball on the ground: n freedoms less three equations.
+
+    >>> closed_chain(5).build().mobility.mobility
+    2
+    """
+    open_chain = serial_chain(n)
+    m, tip = open_chain.mechanism, (0.4, 0.02, 0.01)
+    m.frame("tip", on=f"link {n}", at=tip)
+    bent = {f"joint {i + 1}": 0.3 * np.cos(2.4 * i) for i in range(n)}
+    s = m.build()
+    m.spherical("closing", f"link {n}", m.ground, at=tip, at_child=tuple(s.pose(s.coordinates(bent), "tip")[:3, 3]))
+    return PaperModel(m, bent, ("closing",))
 
 
 def star(n: int, kind: str = "revolute") -> PaperModel:
