@@ -76,6 +76,16 @@ def test_formulation_b_agrees(name: str) -> None:
         assert np.abs(a - expected).max() < 1e-9 * np.abs(expected).max(), formulation
 
 
+def test_baumgarte_through_r() -> None:
+    """8.112 and 8.114: the same stabilised accelerations as in joint coordinates, off the closures too."""
+    s = bricard().build()
+    rng = np.random.default_rng(5)
+    q, v = s.q0 + 0.01 * rng.standard_normal(s.nq), rng.standard_normal(s.nv)
+    options = {"baumgarte": (3.0, 4.0), "check": False}
+    expected = s.forward_dynamics(q, v, formulation="joint_multipliers", **options)
+    assert np.abs(s.forward_dynamics(q, v, formulation=B, **options) - expected).max() < 1e-9 * np.abs(expected).max()
+
+
 def test_absolute_coordinates_of_a_tree() -> None:
     s = five_bar_pendulum().build()
     rng = np.random.default_rng(2)

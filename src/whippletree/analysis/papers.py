@@ -162,7 +162,8 @@ def nikravesh_break_even(times: bool = True) -> Iterator[Table]:
     found: dict[str, dict[str, str]] = {}
     for name, _, measure, curves in break_even_curves(times):
         here = "never" if curves.break_even is None else str(curves.break_even)
-        equal = all(a == b for a, b in zip(curves.of_first, curves.of_second, strict=True))
+        pairs = zip(curves.of_first, curves.of_second, strict=True)
+        equal = all(abs(a - b) <= curves.noise * min(a, b) for a, b in pairs)
         once = "" if curves.crossings <= 1 else f" (crosses {curves.crossings} times)"
         found.setdefault(name, {})[measure] = ("equal" if equal else here) + once
     rows = [
