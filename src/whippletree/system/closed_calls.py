@@ -59,7 +59,7 @@ class ClosedCalls:
 
     @property
     def chosen(self) -> Weighed:
-        """The formulation that `auto` uses for the loops, and why: operations of the candidates, groups, in words.
+        """The formulation that `auto` uses for the dynamics, and why: operations of the candidates, groups, in words.
 
         Candidates are traced when this is first asked for, or needed; the answer is kept in the disk cache.
 
@@ -68,7 +68,7 @@ class ClosedCalls:
         >>> chosen.name in chosen.counts, min(chosen.counts.values()) == chosen.counts[chosen.name]
         (True, True)
         """
-        return self._engine.loops.chosen if self._closed else Weighed("articulated", {}, {}, (), {})
+        return self._engine.loops.chosen if self._closed else self._engine.of_tree
 
     def _choice_in_words(self) -> str:
         """Return what the plan says about the formulation; a model without masses is for kinematics only."""

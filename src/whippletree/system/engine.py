@@ -14,10 +14,12 @@ from whippletree.errors import DynamicsError, ModelError, StateError
 from whippletree.kernels.cache import DiskCache, open_cache
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError, Program
 from whippletree.kernels.rolled import RolledLoops
+from whippletree.kernels.tape import read_tape
 from whippletree.kernels.unrolled import StraightLine
 from whippletree.model.description import GROUND, Description
 from whippletree.model.names import suggestion
 from whippletree.system.calls import Argument, Call, as_array
+from whippletree.system.choosing import Weighed
 from whippletree.system.equations import FUNCTIONS, Equations, Request, formulation_name
 from whippletree.system.loop_equations import LoopPlan
 from whippletree.system.loops import Loops
@@ -30,6 +32,13 @@ __all__ = ["Engine"]
 SMALLEST_PIVOT = 1e-14
 """A hinge's inertia below this share of what hangs on it is none: what is left is rounding."""
 
+SMALL_TREE = 12
+"""Trees of up to this many freedoms weigh the composite formulation; its cost grows with the cube of their depth."""
+
+WELL_CONDITIONED = 1e4
+"""The condition number of a scaled mass matrix up to which it is factorised rather than swept over."""
+
+_WEIGHED = frozenset({"forward_dynamics", "derivatives"})
 _DYNAMIC = frozenset({"forward_dynamics", "driving_forces", "reactions", "closure_efforts"})
 _RESCUED = _DYNAMIC | {"motion_basis", "self_stresses"}
 _OPTIONAL = frozenset({"tau", "a", "t", "z"})
@@ -56,6 +65,7 @@ class Engine:
         self._calls: dict[Request, Call] = {}
         self.ready: dict[str, Call] = {}
         self._kernels: dict[Request, Kernel] = {}
+        self._traced: dict[Request, ca.Function] = {}  # traces that were made to be weighed
         self._checked = False
 
     def request(self, name: str, formulation: str, frame: Any, wrenches: Sequence[Any], **choice: Any) -> Request:
@@ -72,7 +82,54 @@ class Engine:
 
     def resolved(self, request: Request) -> Request:
         """Return a request with its formulation decided."""
-        return self.equations.resolved(request, lambda: self.loops.formulation)
+        return self.equations.resolved(request, self._auto)
+
+    def _auto(self, function: str) -> str:
+        """Return the formulation that `auto` means for a function."""
+        if self.equations.closed:
+            return self.loops.formulation
+        return self.of_tree.name if function in _WEIGHED else "articulated"
+
+    @functools.cached_property
+    def of_tree(self) -> Weighed:
+        """The formulation of a tree's forward dynamics, and why."""
+        if self.equations.large or not 0 < self.plan.nv <= SMALL_TREE:
+            return Weighed("articulated", {}, {}, (), {})
+        key = f"tree|{source_key()}|{self.description.fingerprint()}"
+        kept = self._cache.load(key) if self._cache else None
+        if kept and "tree" in kept:
+            return Weighed.unpacked(kept["tree"])
+        weighed = self._weigh_tree()
+        if self._cache:
+            self._cache.store(key, {"tree": weighed.packed()})
+        return weighed
+
+    def _weigh_tree(self) -> Weighed:
+        """Count the operations of both formulations, if the composite one may be used."""
+        stretch = self._stretch()
+        if not stretch < WELL_CONDITIONED:
+            why = f"the mass matrix has a condition number of {stretch:.1g}"
+            return Weighed("articulated", {}, {"composite": why}, (), {})
+        requests = {name: Request("forward_dynamics", name) for name in ("articulated", "composite")}
+        self._traced = {request: self.equations.trace(request) for request in requests.values()}
+        counts = {name: read_tape(self._traced[request]).count().total for name, request in requests.items()}
+        return Weighed(min(counts, key=lambda name: counts[name]), counts, {}, (), {})
+
+    def _stretch(self) -> float:
+        """Return the largest condition number of the scaled mass matrix over some random configurations."""
+        function = self.equations.trace(Request("mass_matrix", "composite"))
+        parameters = np.array(self.description.parameter_values, dtype=np.float64)
+        free = ~np.array(self.equations.prescribed_mask, dtype=bool)
+        worst = 1.0
+        for seed in range(4):
+            inputs = (self.states.random(seed), parameters)[: function.n_in()]
+            M = np.array(function(*inputs)).reshape(self.plan.nv, -1)[np.ix_(free, free)]
+            size = np.sqrt(np.diag(M))
+            if not free.any() or not np.isfinite(M).all() or not (size > 0).all():
+                return np.inf if free.any() else worst
+            values = np.linalg.eigvalsh(M / np.outer(size, size))
+            worst = max(worst, float(values[-1] / values[0]) if values[0] > 0 else np.inf)
+        return worst
 
     @functools.cached_property
     def loops(self) -> Loops:
@@ -250,7 +307,8 @@ class Engine:
             self.check_hinges()
         if self.equations.rolls(request):
             return RolledLoops(self.equations.roll(request))
-        return StraightLine(self.equations.trace(request))
+        traced = self._traced.pop(request) if request in self._traced else self.equations.trace(request)
+        return StraightLine(traced)
 
     def check_hinges(self) -> None:
         """Refuse a joint whose articulated inertia is singular wherever the mechanism is.

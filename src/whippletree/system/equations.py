@@ -68,7 +68,7 @@ FORMULATIONS: dict[str, tuple[str, ...]] = {
     "mass_matrix": ("composite",),
     "motion_reactions": ("composite",),
 }
-"""Formulations that can answer, best first: `auto` takes the first."""
+"""Formulations that can answer; for a tree, `auto` takes the first unless counting says otherwise."""
 
 
 ROLL_FROM = 48
@@ -161,18 +161,18 @@ class Equations:
         self.loops: LoopPlan | None = None
 
     def formulations(self, function: str) -> tuple[str, ...]:
-        """Return the formulations that can answer, best first; `auto` takes the first of those of a tree."""
+        """Return the formulations that can answer."""
         if self.closed and function in _SOLVED:
             return LOOP_FORMULATIONS
         return FORMULATIONS.get(function, ())
 
-    def resolved(self, request: Request, auto: Callable[[], str]) -> Request:
-        """Return the request with its formulation decided; `auto()` decides for loops."""
+    def resolved(self, request: Request, auto: Callable[[str], str]) -> Request:
+        """Return the request with its formulation decided; `auto(function)` decides where there are several."""
         choices = self.formulations(request.function)
         if not choices:
             return replace(request, formulation="kinematics")
         if request.formulation == "auto":
-            return replace(request, formulation=auto() if choices is LOOP_FORMULATIONS else choices[0])
+            return replace(request, formulation=auto(request.function) if len(choices) > 1 else choices[0])
         if request.formulation.partition("/")[0] not in choices:
             known = ", ".join(f'"{name}"' for name in ("auto", *choices))
             what = f"{request.function} of a mechanism with loops" if self.closed else request.function
