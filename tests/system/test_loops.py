@@ -469,6 +469,21 @@ def test_a_massless_coupler_is_moved_by_its_loop() -> None:
         assert a[0] == pytest.approx(1.5 * 9.81 * np.cos(1.0), rel=1e-9)
 
 
+def test_a_loop_without_any_mass_is_for_kinematics() -> None:
+    m = wt.Mechanism("no masses")
+    crank, coupler, rocker = (m.body(name) for name in ("crank", "coupler", "rocker"))
+    m.revolute("A", m.ground, crank, axis="y")
+    m.revolute("B", crank, coupler, at=(1, 0, 0), axis="y")
+    m.revolute("C", coupler, rocker, at=(2, 0, 0), at_child=(1.5, 0, 0), axis="y")
+    m.revolute("D", m.ground, rocker, at=(2, 0, 0), axis="y")
+    s = m.build(guess={"A": 1.0})
+    assert str(s.plan).endswith("no masses: for kinematics only")
+    for formulation in ("auto", "constraint_embedding"):
+        for tau in (None, [1.0, 0.0, 0.0, 0.0]):
+            with pytest.raises(wt.DynamicsError, match="nothing that has inertia"):
+                s.forward_dynamics(s.q0, s.v0, tau, formulation=formulation)
+
+
 # ---------------------------------------------------------------------- where a plan's pivots vanish
 
 

@@ -111,7 +111,7 @@ class Rescuer:
         if reduced.size:
             z = np.linalg.lstsq(reduced, Z.T @ (right - M @ a), rcond=1e-13)[0]
             values = np.linalg.eigvalsh(reduced)
-            if values[0] < 1e-12 * values[-1]:
+            if values[0] <= 1e-12 * values[-1]:  # also if all are zero
                 raise DynamicsError(
                     "a motion that the loops allow moves nothing that has inertia, so its acceleration is not "
                     "determined; give mass or inertia to the bodies, or prescribe a joint"
