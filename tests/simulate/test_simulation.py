@@ -274,6 +274,20 @@ def test_a_blow_up_keeps_what_was_computed() -> None:
     assert "too small" in run.certificate.stopped or "finite" in run.certificate.stopped
 
 
+def test_a_run_without_accelerations_says_why() -> None:
+    m = wt.Mechanism("nut")
+    m.cylindrical("Z", m.ground, m.body("nut", mass=2.0), axis="x")
+    m.prismatic("slide", m.ground, m.body("other", mass=1.0), axis="x")
+    m.drive("push", "Z", index=1, position=m.time)
+    with pytest.raises(wt.SimulationError, match=r"t = 0 s there are no accelerations: .* nothing that has inertia"):
+        m.build().simulate(1.0)
+    m = wt.Mechanism("pole")
+    m.revolute("A", m.ground, m.body("rod", wt.rod(length=1.0, mass=1.0, axis="x")), axis="y")
+    m.actuator("odd", "A", effort=1 / m.coordinate("A"))
+    with pytest.raises(wt.SimulationError, match=r't = 0 s there are no accelerations: .*force "odd" is not finite'):
+        m.build().simulate(1.0)
+
+
 def test_springs_and_dampers_dissipate_what_is_lost() -> None:
     m = wt.Mechanism("oscillator", gravity=(0, 0, 0))
     mass = m.body("mass", wt.box(size=(0.1, 0.1, 0.1), mass=2.0))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.errors import AssemblyError, DynamicsError, ResultError, SimulationError, StateError
+from whippletree.errors import AssemblyError, DynamicsError, ResultError, SimulationError, StateError, WhippletreeError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.alpha import IMPLICIT, Alpha, implicit_method
 from whippletree.simulate.events import Events
@@ -450,13 +450,10 @@ class Simulation:
         elif status == kinds.STUCK:
             raise SimulationError(self._stuck(t))
         elif status == kinds.TOO_SMALL:
-            raise SimulationError(
-                self._in_words(
-                    "the step has become too small: the tolerance cannot be reached, or the motion blows up", t
-                )
-            )
+            what = "the step has become too small: the tolerance cannot be reached, or the motion blows up"
+            raise SimulationError(self._in_words(self._cause() or what, t))
         else:
-            raise SimulationError(self._in_words("a number is not finite: the motion blows up", t))
+            raise SimulationError(self._in_words(self._cause() or "a number is not finite: the motion blows up", t))
 
     def _plan_again(self, t: float) -> None:
         """Choose rows and independent coordinates anew at the present state; if that is no better, go on as it is."""
@@ -504,6 +501,16 @@ class Simulation:
             f"at t = {t:.9g} s Newton's method does not converge to the end of the step; it is farthest off in the "
             f"{worst}; {remedy}, or look for a force there that is not smooth"
         )
+
+    def _cause(self) -> str:
+        """Say why there are no accelerations at the present state; nothing if there are."""
+        now = self.state
+        options: dict[str, Any] = {"t": now.t, "z": now.z if now.z.size else None, "parameters": self.parameters}
+        try:
+            self.system.forward_dynamics(now.q, now.v, self.tau, formulation=self.formulation, check=False, **options)
+        except WhippletreeError as error:
+            return f"there are no accelerations: {error}"
+        return ""
 
     def _in_words(self, what: str, t: float) -> str:
         """Say what went wrong, when, and where it is worst."""
