@@ -153,12 +153,9 @@ def _coordinate(
 
 def _base(skeleton: Skeleton, nodes: Sequence[int]) -> int:
     """Return the nearest node that all of these hang on, or are; -1 for the ground."""
-    common: list[int] | None = None
-    for node in nodes:
-        way, k = [], node
-        while k >= 0:
-            way.append(k)
-            k = skeleton.bones[k].parent
-        way.reverse()
-        common = way if common is None else [a for a, b in zip(common, way, strict=False) if a == b]
-    return common[-1] if common else -1
+    here = set(nodes)
+    while len(here) > 1 and -1 not in here:
+        last = max(here)  # a node's number is above its parent's
+        here.remove(last)
+        here.add(skeleton.bones[last].parent)
+    return -1 if -1 in here or not here else here.pop()

@@ -1,7 +1,8 @@
 """Loop programs from items: functions of records that other items left in memory, each kind traced once.
 
 A record is a list of numbers. What of it is known to be zero while tracing is part of the item's kind, and is never
-stored. So a planar mechanism stays planar, and kinds are few where a mechanism repeats itself.
+stored, and neither is what nobody needs. So a planar mechanism stays planar, and kinds are few where a mechanism
+repeats itself.
 """
 
 from __future__ import annotations
@@ -35,9 +36,33 @@ class Span:
 
 @dataclass(frozen=True)
 class _Kind:
+    """A kind of item: its symbols and where they come from, its results and where they go, the stored ones first."""
+
     number: int
     entries: tuple[int | float, ...]
     stored: int
+    symbols: list[ca.SX]
+    sources: list[Place]
+    values: list[ca.SX]
+    targets: list[Place]
+
+    def depends(self) -> list[set[int]]:
+        """Return which symbols each result depends on."""
+        found: list[set[int]] = [set() for _ in self.values]
+        if self.values and self.symbols:
+            pattern = ca.jacobian_sparsity(ca.densify(ca.SX(ca.vertcat(*self.values))), ca.vertcat(*self.symbols))
+            for row, column in zip(*pattern.get_triplet(), strict=True):
+                found[row].add(column)
+        return found
+
+    def variant(self, live: set[int]) -> Variant:
+        """Return the function of the results that somebody needs."""
+        chosen = sorted(live)
+        values = [self.values[i] for i in chosen]
+        variables = ca.vertcat(*self.symbols) if self.symbols else ca.SX(0, 1)
+        result = ca.densify(ca.SX(ca.vertcat(*values))) if values else ca.SX(0, 1)
+        function = ca.Function("step", [variables], [result])
+        return Variant(function, (tuple(self.sources),), (tuple(self.targets[i] for i in chosen),))
 
 
 class Items:
@@ -45,7 +70,9 @@ class Items:
 
     def __init__(self) -> None:
         self.kinds: dict[Hashable, _Kind] = {}
-        self.variants: list[Variant] = []
+        self.links: set[tuple[int, int, int]] = set()  # a kind takes as its n-th record what another one left
+        self.makers: dict[int, int] = {}  # kinds by where their records start
+        self.pinned: set[int] = set()  # kinds whose results are needed in any case
         self.table: list[list[int]] = []
         self.constants: list[float] = []
         self.size = 0
@@ -77,6 +104,11 @@ class Items:
         start = self.size if into is None else into.start
         if into is None:
             self.size += kind.stored
+        for n, record in enumerate(records):
+            self.links.add((kind.number, n, self.makers[record.start]))
+        if into is not None or store:
+            self.pinned.add(kind.number)
+        self.makers.setdefault(start, kind.number)
         row = [kind.number, *(record.start for record in records), *(span.start for span in inputs)]
         row += [len(self.constants), start, 0 if output is None else output.start]
         self.table.append(row)
@@ -128,14 +160,28 @@ class Items:
             assert output is not None
             targets.append(Place("output", i, column + 2, output.argument))
             values.append(scalar)
-        variables = ca.vertcat(*symbols) if symbols else ca.SX(0, 1)
-        result = ca.densify(ca.SX(ca.vertcat(*values))) if values else ca.SX(0, 1)
-        function = ca.Function("step", [variables], [result])
-        self.variants.append(Variant(function, (tuple(sources),), (tuple(targets),)))
-        return _Kind(len(self.variants) - 1, tuple(entries), stored)
+        return _Kind(len(self.kinds), tuple(entries), stored, symbols, sources, values, targets)
+
+    def _live(self, kinds: Sequence[_Kind]) -> list[set[int]]:
+        """Return which results of each kind are needed: those that go out, and what these are made from."""
+        live = [set(range(0 if kind.number in self.pinned else kind.stored, len(kind.values))) for kind in kinds]
+        depends = [kind.depends() for kind in kinds]
+        changed = True
+        while changed:
+            changed = False
+            for user, n, maker in self.links:
+                sources = kinds[user].sources
+                read = {i for value in live[user] for i in depends[user][value]}
+                new = {sources[i].offset for i in read if sources[i].kind == "work" and sources[i].column == n + 1}
+                if not new <= live[maker]:
+                    live[maker] |= new
+                    changed = True
+        return live
 
     def program(self) -> LoopProgram:
         """Return the program: one loop over all items."""
+        kinds = list(self.kinds.values())
+        variants = tuple(kind.variant(live) for kind, live in zip(kinds, self._live(kinds), strict=True))
         width = max(len(row) for row in self.table)
         table = tuple((*row, *(0,) * (width - len(row))) for row in self.table)
-        return LoopProgram((Loop(tuple(self.variants), table),), self.size, tuple(self.constants))
+        return LoopProgram((Loop(variants, table),), self.size, tuple(self.constants))

@@ -130,6 +130,7 @@ class _Roll:
         self.placed = self._place()
         self.held = [self._hold(c) for c in range(len(self.fastenings.cuts))]
         self.watched = self.items.add("watch", _unwatched, store=True)
+        self.margin = Record(self.watched.start, self.watched.entries[:1])
         self.forms: dict[int, Any] = {}
         self._outward(*self._inward())
         self._cut_joints()
@@ -245,7 +246,9 @@ class _Roll:
         return self.items.add(key, trace, [self.placed[k] for k in nodes], spans, constants)
 
     def _n_x(self, k: int) -> int:
-        return int(self.bones[k].joint.configuration(ca.SX.zeros(self.bones[k].joint.nq)).shape[0])
+        """Return the size of a node's configuration."""
+        joint = self.bones[k].joint
+        return int(joint.configuration(ca.SX.zeros(joint.nq)).shape[0])
 
     # ------------------------------------------------------------------ inward
 
@@ -340,9 +343,7 @@ class _Roll:
                 front = annihilated(front, H, node.tau).shifted(node, x)
             released[:] = [(r.gone, r.left, False) for r in gone] + [(r.gone, r.left, True) for r in joint]
             out_ports[:] = [front.ports]
-            margin = ca.SX(1)
-            for m in margins:
-                margin = ca.fmin(margin, m)
+            margin = self._least(records[-1][0], margins) if leaves else ca.SX(0)
             parts = [margin, *(p for r in (*gone, *joint) for p in (r.nu, r.on_node, r.on_ports))]
             kept = _scalars(*parts)
             return [*kept, *_flat(front, root)], ()
@@ -361,6 +362,7 @@ class _Roll:
         )
         before = len(self.items.kinds)
         records = [self.placed[k], *(rec for _, rec in arriving), *(self.held[c] for c in closures)]
+        records += [self.margin] if leaves else []
         spans = [_span(1, bone.v), _span(2, bone.v)]
         numbers = [*self.dims[k].values, *self.masses[k].values]
         record = self.items.add(key, trace, records, spans, numbers)
@@ -374,8 +376,8 @@ class _Roll:
 
         outer = tuple(back[p] for p in left)
         ways = [(tuple(map(named, gone)), tuple(map(named, rest)), of_joint) for gone, rest, of_joint in forms]
-        if order:
-            self._watch(record)
+        if leaves:
+            self.margin = Record(record.start, record.entries[:1])
         size = _flat_size(len(left), root)
         front = Record(record.start, record.entries[-size:]) if size else None
         if root and not left:
@@ -422,37 +424,32 @@ class _Roll:
         def trace(records: Any, inputs: Any, constants: ca.SX) -> Any:
             fronts = [_grounded(ports, rec) for ports, rec in zip(local_ports, records, strict=False)]
             if fresh:
-                fronts.append(_born(own, records[-1]))
+                fronts.append(_born(own, records[-2]))
             fronts, gone, margins = _closed(fronts, [own], on_node=False)
-            margin = ca.SX(1)
-            for m in margins:
-                margin = ca.fmin(margin, m)
+            margin = self._least(records[-1][0], margins)
             result[:] = [[(r.gone, r.left, False) for r in gone], fronts[0].ports]
             parts = [margin, *(p for r in gone for p in (r.nu, r.on_node, r.on_ports))]
             return [*_scalars(*parts), *_flat(fronts[0], True)], ()
 
         key = ("end", tuple(local_ports), own, fresh)
         before = len(self.items.kinds)
-        record = self.items.add(key, trace, [*(rec for _, rec in arriving), *([self.held[c]] if fresh else [])])
+        records = [*(rec for _, rec in arriving), *([self.held[c]] if fresh else []), self.margin]
+        record = self.items.add(key, trace, records)
         number = self.items.table[-1][0]
         if len(self.items.kinds) > before:
             self.forms[number] = tuple(result)
         forms, left = self.forms[number]
-        self._watch(record)
+        self.margin = Record(record.start, record.entries[:1])
         size = _flat_size(len(left), True)
         ways = [(tuple(back[p] for p in gone), tuple(back[p] for p in rest), False) for gone, rest, _ in forms]
         front = Record(record.start, record.entries[-size:]) if size else None
         return _Reduced(tuple(back[p] for p in left), front, ways, record)
 
-    def _watch(self, record: Record) -> None:
-        """Take the margin of an item into account."""
-
-        def trace(records: Any, inputs: Any, constants: ca.SX) -> Any:
-            seen = records[0]
-            return _scalars(ca.fmin(seen[0], records[1][0] - self.limits.pivot), seen[1:]), ()
-
-        one = Record(record.start, record.entries[:1])
-        self.items.add("margin", trace, [self.watched, one], into=self.watched)
+    def _least(self, before: ca.SX, margins: Sequence[ca.SX]) -> ca.SX:
+        """Return the smallest margin so far."""
+        for margin in margins:
+            before = ca.fmin(before, margin - self.limits.pivot)
+        return before
 
     # ------------------------------------------------------------------ outward
 
@@ -559,15 +556,15 @@ class _Roll:
         limit = self.limits.gap**2
 
         def divided(records: Any, inputs: Any, constants: ca.SX) -> Any:
-            margin, gap, slip, speed = (records[0][i] for i in range(4))
-            fine = margin > 0
+            _, gap, slip, speed = (records[0][i] for i in range(4))
+            fine = records[2][0] > 0
             if self.limits.check:
                 fine = ca.logic_and(fine, ca.logic_and(gap <= limit, slip <= limit * speed))
             return (), [records[1][at] + (1 / fine - 1)]
 
         first = min(i for kind, i in self.values if kind == "speed")
         record, at = self.values["speed", first]
-        self.items.add(("guard", at), divided, [self.watched, record], output=Span(0, first, 1))
+        self.items.add(("guard", at), divided, [self.watched, record, self.margin], output=Span(0, first, 1))
 
 
 # ---------------------------------------------------------------------- records
@@ -709,4 +706,4 @@ def _span(argument: int, where: slice) -> Span:
 
 
 def _floats(A: ca.SX) -> list[float]:
-    return [float(A[i, j]) for i in range(A.shape[0]) for j in range(A.shape[1])]
+    return [x for row in ca.DM(A).full().tolist() for x in row]

@@ -136,7 +136,7 @@ def _constants(cut: CutJoint, path: Path, skeleton: Skeleton) -> list[float]:
 
 
 def _numbers(A: ca.SX) -> Iterator[float]:
-    return iter(np.array(ca.DM(A)).ravel().tolist())
+    return iter(ca.DM(A).full().ravel().tolist())
 
 
 def _kind(fastenings: Fastenings, skeleton: Skeleton, members: list[tuple[int, Path]]) -> _Kind:

@@ -124,10 +124,15 @@ class StateSpace:
 
     def freedom_name(self, i: int) -> str:
         """Name a freedom by its joint, and its index there if the joint has several."""
+        return self._freedom_names[i]
+
+    @functools.cached_property
+    def _freedom_names(self) -> list[str]:
+        names = [""] * self.plan.nv
         for use, where in zip(self.description.joints, self.plan.v_slices, strict=True):
-            if where.start <= i < where.stop:
-                return use.name if use.joint.nv == 1 else f"{use.name}[{i - where.start}]"
-        return ""
+            for n, i in enumerate(range(where.start, where.stop)):
+                names[i] = use.name if use.joint.nv == 1 else f"{use.name}[{n}]"
+        return names
 
     def _label(self, i: int, slices: Sequence[slice], labels: str) -> str:
         for use, where in zip(self.description.joints, slices, strict=True):
