@@ -47,6 +47,8 @@ _CONVERGED = 1e-12  # radians or characteristic lengths, by which Newton's last 
 _ROUNDING = 1e-10  # as good as it gets if corrections become no smaller
 _ITERATIONS = 30
 _FAST = 0.1  # the displacement by accelerations above which they are not a good first guess
+_MANY = 200  # iterations of the damped method
+_SHORTEST = 1e-4  # the smallest part of a correction that it tries
 _SLOW = 0.1  # a matrix is made again if a correction is more than this share of the one before
 
 # rows of the equations
@@ -232,6 +234,20 @@ def _move(b: Any, n: Any, cu: float, cv: float, none: Any, new: Any, rates: Any)
 
 
 @njit(cache=True)
+def _apply(b: Any, n: Any, cu: float, cv: float, part: float, x: Any, new: Any) -> None:
+    """Make a part of a correction."""
+    apart()
+    nv, nm = b.v.size, n.multipliers.size
+    for i in range(n.kinds.size):
+        if i < nv:
+            new[i] += part * cu * x[i]
+        elif i < nv + nm:
+            n.multipliers[i - nv] += part * x[i]
+        else:
+            new[nv + i - nm] += part * cv * x[i]
+
+
+@njit(cache=True)
 def _newton(
     b: Any,
     n: Any,
@@ -244,10 +260,12 @@ def _newton(
     new: Any,
     course: Any,
     go_on: bool,
+    damped: bool,
 ) -> int:
     """Solve a step that begins at b.q; return the number of iterations, or minus one more than the worst row.
 
-    The first guess is that the accelerations stay as they are, or (`go_on`) the velocities.
+    The first guess is that the accelerations stay as they are, or (`go_on`) the velocities. If it is `damped`, only so
+    much of a correction is made that the next one, by the same matrix, is smaller.
     """
     apart()
     y = course.y
@@ -255,9 +273,9 @@ def _newton(
     size = n.kinds.size
     share = (1.0 - method[1]) / (1.0 - method[0])
     cu, cv = h * h * method[2] * share, h * method[3] * share
-    right, x = np.empty(size), np.empty(size)
+    right, x, way = np.empty(size), np.empty(size), np.empty(size)
     before, make = np.inf, True
-    worst = 0
+    trying, part, worst = False, 1.0, 0
     b.t[0] = t + h
     none, zero = np.empty(new.size), np.zeros(nv + nz)
     _forecast(b, method, h, y, zero, start, mean, none)
@@ -266,7 +284,7 @@ def _newton(
         for i in range(nv):
             new[i] = h * y[nv + i]
         copy(new, 2 * nv, y, 2 * nv, nz)
-    for iteration in range(_ITERATIONS):
+    for iteration in range(_MANY if damped else _ITERATIONS):
         _move(b, n, cu, cv, none, new, rates)
         call(n.wires[0])
         course.counts[3] += 1
@@ -289,29 +307,37 @@ def _newton(
         _solve(n, right, x)
         size_of = 0.0
         for i in range(size):
+            moved = 0.0
             if i < nv:
                 moved = cu * abs(x[i]) / course.scale[i]
-                new[i] += cu * x[i]
-            elif i < nv + nm:
-                moved = 0.0
-                n.multipliers[i - nv] += x[i]
-            else:
+            elif i >= nv + nm:
                 moved = cv * abs(x[i]) / (1.0 + abs(b.z[i - nv - nm]))
-                new[nv + i - nm] += cv * x[i]
             if not np.isfinite(x[i]):
-                return int(-1 - min(i, nv - 1))
+                moved = np.inf
             if moved > size_of:
                 size_of, worst = moved, min(i, nv - 1)
+        if trying:  # half as far, until the matrix of the beginning says that it is nearer to the solution there
+            if size_of <= (1.0 - 0.5 * part) * before:
+                trying, make, part = False, True, min(1.0, 2.0 * part)
+                continue
+            _apply(b, n, cu, cv, -0.5 * part, way, new)
+            part *= 0.5
+            if part < _SHORTEST:
+                break
+            continue
+        if not np.isfinite(size_of):
+            break
         ratio = size_of / before if iteration > 0 else 1.0
-        if size_of <= _CONVERGED or (ratio < 0.5 and ratio / (1.0 - ratio) * size_of <= 0.1 * _CONVERGED):
-            _move(b, n, cu, cv, none, new, rates)
-            return iteration + 1
-        if iteration > 3 and ratio > 0.5 and size_of <= _ROUNDING:
+        done = size_of <= _CONVERGED or (ratio < 0.5 and ratio / (1.0 - ratio) * size_of <= 0.1 * _CONVERGED)
+        if done or (iteration > 3 and ratio > 0.5 and size_of <= _ROUNDING):
+            _apply(b, n, cu, cv, 1.0, x, new)
             _move(b, n, cu, cv, none, new, rates)
             return iteration + 1
         make = ratio > _SLOW and iteration > 0
-        if size_of > 1e100:
-            break
+        if damped:
+            copy(way, ZERO, x, ZERO, size)
+            trying, make = True, False
+        _apply(b, n, cu, cv, part, x, new)
         before = size_of
     return -1 - worst
 
@@ -425,10 +451,10 @@ def _step(
     found, fast = -1, False
     for i in range(nv):
         fast = fast or h * h * abs(start[i]) > _FAST * course.scale[i]
-    for attempt in range(2):
+    for attempt in range(3):
         copy(n.multipliers, ZERO, kept, ZERO, n.multipliers.size)
         copy(b.q, ZERO, q, ZERO, nq)
-        found = _newton(b, n, method, t, h, start, mean, rates, new, course, fast == (attempt == 0))
+        found = _newton(b, n, method, t, h, start, mean, rates, new, course, fast == (attempt != 1), attempt == 2)
         if found > 0:
             break
     if found <= 0:
