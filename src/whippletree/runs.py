@@ -143,7 +143,8 @@ def _followed(
             if len(rows) < len(until) and not simulation.events.ended:
                 stopped = "interrupted"
         except (SimulationError, ResultError) as error:
-            rows, stopped, failure = error.rows, str(error), error
+            none = np.zeros((0, simulation.row_size))
+            rows, stopped, failure = none if error.rows is None else error.rows, str(error), error
             given = getattr(error, "efforts", None)
             efforts = efforts if given is None else given
         wall += time.perf_counter() - began

@@ -337,3 +337,19 @@ def test_values_belong_to_the_events_that_set_them() -> None:
     assert values.size_out(0) == (3, 1)
     assert np.array(values([2.0], [3.0], [5.0], [7.0])).ravel().tolist() == [6.0, 7.0, 50.0]
     assert system.function("events").size_out(0) == (4, 1)
+
+
+def test_failures_keep_what_was_computed() -> None:
+    m = pendulum()
+    m.event("root", ca.sqrt(m.coordinate("A")) - 1)
+    with pytest.raises(wt.SimulationError, match="not finite") as caught:
+        m.build().simulate(1.0, q=[-1.0])
+    assert len(caught.value.trajectory) == 1
+    m = pendulum()
+    m.event("through", m.coordinate("A"))
+    system = m.build()
+    with pytest.raises(wt.SimulationError, match='event "through" failed: ZeroDivisionError') as caught:
+        system.simulate(2.0, q=[1.0], on_event=lambda sim, event: 1 / 0)
+    assert caught.value.trajectory.t[-1] == pytest.approx(0.43664963, abs=1e-6)
+    with pytest.raises(wt.SimulationError, match="moved the run in time"):
+        system.simulate(2.0, q=[1.0], on_event=lambda sim, event: sim.step(0.1))

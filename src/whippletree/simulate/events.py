@@ -141,8 +141,9 @@ class Events:
             event = next(one for one in reversed(self.happened) if one.name == use.name)
             try:
                 stop = call(sim, event)
-            except WhippletreeError as error:
-                raise SimulationError(f'at t = {t:.9g} s the function of event "{use.name}" failed: {error}') from error
+            except Exception as error:
+                why = str(error) if isinstance(error, WhippletreeError) else f"{type(error).__name__}: {error}"
+                raise SimulationError(f'at t = {t:.9g} s the function of event "{use.name}" failed: {why}') from error
             if sim.state.t != t:
                 raise SimulationError(f'the function of event "{use.name}" has moved the run in time: it must not')
             if stop is True:
