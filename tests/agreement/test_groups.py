@@ -115,7 +115,7 @@ def test_lattice() -> None:
     assert np.abs(E.T @ work).max() < TOLERANCE * np.abs(work).max()  # no net force on any allowed motion
     s = lattice(1)
     words = str(s.plan)
-    assert "operations of the forward dynamics" in words
+    assert "operations for the tree's accelerations" in words
     for name, count in s.chosen.counts.items():
         assert f"{name} {count}" in words
     assert s.chosen.counts[s.chosen.name] == min(s.chosen.counts.values())

@@ -31,14 +31,10 @@ def node_groups(parents: Sequence[int], held: Fastenings, keep: Sequence[Sequenc
         if not rows:
             continue
         nodes, closures = _between(parents, _touched(parents, held, fastening)), {c}
-        # those that are met join, and may in turn lead to further ones
-        while met := {owner[k] for k in nodes if k in owner}:
-            for g in met:
-                nodes |= groups[g][0]
-                closures |= groups[g][1]
-                for k in groups[g][0]:
-                    del owner[k]
-            nodes = _between(parents, nodes)
+        # those that are met join; hanging on nodes above a common one, together they are still in one piece
+        for g in {owner[k] for k in nodes if k in owner}:
+            nodes |= groups[g][0]
+            closures |= groups[g][1]
         owner |= dict.fromkeys(nodes, len(groups))
         groups.append((nodes, closures))
     found = []

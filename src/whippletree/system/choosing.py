@@ -49,6 +49,9 @@ _TIMED = (1_000, 40_000)
 _BURSTS, _RUNS = 15, 40
 """How often what is timed is run, and in how many bursts."""
 
+_SHALLOW = 2
+"""Entries of a mass matrix per freedom up to which it is so sparse that E^T M E is as cheap as bodies' own maps."""
+
 _PER_ENTRY = 8
 """Operations that an entry of a mass matrix costs at the very least, with its part in what follows."""
 
@@ -113,7 +116,7 @@ class Weighed(NamedTuple):
         if self.counts:
             ordered = sorted(self.counts.items(), key=lambda item: (item[0] != self.name, item[1]))
             said = ", ".join(f"{name} {count}" for name, count in ordered)
-            lines.append(f"{self.name} is used; operations of the forward dynamics: {said}")
+            lines.append(f"{self.name} is used; operations for the tree's accelerations: {said}")
         else:
             lines.append(f"{self.name} is used")
         if self.times:
@@ -182,6 +185,10 @@ class Chooser:
             if m >= n:
                 words = f"it solves for {m} multipliers, where the others solve for {n} freedoms"
                 left_out = {name: words for name in ("tree_augmented", "joint_multipliers") if name in names}
+            if self._everything and self._mass_entries <= _SHALLOW * self.walk.nv:
+                left_out["constraint_embedding"] = (
+                    "one shallow group is the whole mechanism: independent_coordinates is the same"
+                )
             if BY_GROUP in names and "constraint_embedding" in names:
                 left_out["constraint_embedding"] = "its groups are weighed one by one"
         return [name for name in names if name not in left_out], left_out
@@ -191,7 +198,7 @@ class Chooser:
         """Whether one group on the ground is the whole mechanism, so that its methods are the candidates."""
         return len(self.groups) == 1 and len(self.groups[0].nodes) == len(self.walk.nodes)
 
-    @property
+    @functools.cached_property
     def _mass_entries(self) -> int:
         """How many entries the mass matrix of the tree has on and below its diagonal."""
         above = freedom_parents(self.walk.parents, self.walk.v_slices, self.walk.nv)
