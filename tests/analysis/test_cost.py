@@ -141,3 +141,6 @@ def test_large_trees_are_rolled() -> None:
     for point in ("origin", "centroid", "joint"):
         a = s.forward_dynamics(q, v, formulation="fully_recursive", reference=point)
         assert np.abs(a - expected).max() < 1e-7 * np.abs(expected).max(), point
+    forces = s.reactions(q, v)["joint 5"].wrench
+    ours = s.reactions(q, v, formulation="fully_recursive", reference="joint")["joint 5"].wrench
+    assert np.abs(ours - forces).max() < 1e-7 * np.abs(forces).max()

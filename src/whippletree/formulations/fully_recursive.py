@@ -29,12 +29,13 @@ from whippletree.formulations.closing import Closing, Held
 from whippletree.formulations.ground import Body, bodies, held_on_ground
 from whippletree.formulations.marks import mark
 from whippletree.formulations.node import Node
+from whippletree.formulations.reactions import described
 from whippletree.formulations.solution import Solution, by_closure
 from whippletree.formulations.sweeps import Unrolled, Walk
-from whippletree.spatial import ArticulatedInertia, factor, solve_factored
+from whippletree.spatial import ArticulatedInertia, Rotation, Translation, factor, solve_factored
 from whippletree.spatial.sparse import factor_symmetric, minimum_degree
 
-__all__ = ["forward_dynamics", "solve"]
+__all__ = ["driving_forces", "forward_dynamics", "reactions", "solve"]
 
 
 class Reduced(NamedTuple):
@@ -50,28 +51,52 @@ class Reduced(NamedTuple):
 
 
 class Eliminated(NamedTuple):
-    """Kept by the inward sweep."""
+    """Kept by the inward sweep; M and Q are those with all that hangs on the body."""
 
     M21: ca.SX  # (6, nv)
     M22: ca.SX
     G: ca.SX  # (6, nv)
     Q2: ca.SX
+    M: ArticulatedInertia
+    Q: ca.SX
 
 
 class Outcome(NamedTuple):
-    """Kept by the outward sweep."""
+    """Kept by the outward sweep: joint acceleration, force across the joint (in node axes, at its point), effort.
+
+    `x` and `axes` are the node's configuration and axes, for those who describe the force.
+    """
 
     acceleration: ca.SX
+    f: ca.SX
+    effort: ca.SX
+    x: ca.SX
+    axes: ca.SX
 
 
-def forward_dynamics(walk: Walk, reference: str) -> Any:
-    """Return the joint accelerations (nv)."""
+def sweep(walk: Walk, reference: str) -> Any:
+    """Run the three sweeps and return the outcome of every joint."""
     seen = bodies(walk, reference)
     _mark_bodies(seen)
     _, joints = walk.inward(eliminate, Reduced.nothing(), seen)
     _mark_joints(joints)
-    outcome = walk.outward(accelerate, (ca.SX.zeros(6),), seen, joints)
-    return walk.gather(outcome, "acceleration")
+    return walk.outward(accelerate, (ca.SX.zeros(6),), seen, joints)
+
+
+def forward_dynamics(walk: Walk, reference: str) -> Any:
+    """Return the joint accelerations (nv)."""
+    return walk.gather(sweep(walk, reference), "acceleration")
+
+
+def driving_forces(walk: Walk, reference: str) -> Any:
+    """Return the joint efforts (nv): those given, and those that prescribed hinges need."""
+    return walk.gather(sweep(walk, reference), "effort")
+
+
+def reactions(walk: Walk, reference: str) -> Any:
+    """Return the reaction of every joint, node after node (n * 6): M Y' - Q of what hangs on it."""
+    outcome = sweep(walk, reference)
+    return described(walk, outcome, outcome)
 
 
 def eliminate(node: Node, children: Reduced, body: Body) -> tuple[Reduced, Eliminated]:
@@ -79,17 +104,19 @@ def eliminate(node: Node, children: Reduced, body: Body) -> tuple[Reduced, Elimi
     H, shift = body.B2, body.shift()
     M = children.M + body.M.articulated()
     D = body.D + H @ node.acceleration if node.prescribed else body.D
-    left = children.Q + body.Q - M.times(D)
+    Q = children.Q + body.Q
+    left = Q - M.times(D)
     M11, Q1 = shift.inertia(M), shift.force(left)
     n = H.shape[1]
     if node.prescribed or n == 0:
-        return Reduced(M11, Q1), Eliminated(ca.SX.zeros(6, n), ca.SX.zeros(n, n), ca.SX.zeros(6, n), ca.SX.zeros(n))
+        none = ca.SX.zeros(6, n)
+        return Reduced(M11, Q1), Eliminated(none, ca.SX.zeros(n, n), none, ca.SX.zeros(n), M, Q)
     MH = M.times(H)
     M21, M22 = shift.force(MH), H.T @ MH
     Q2 = H.T @ left + node.tau
     G = solve_factored(factor(M22), M21.T).T
     reduced = Reduced(ArticulatedInertia.of_matrix(M11.matrix() - G @ M21.T), Q1 - G @ Q2)
-    return reduced, Eliminated(M21, M22, G, Q2)
+    return reduced, Eliminated(M21, M22, G, Q2, M, Q)
 
 
 def accelerate(node: Node, parent: tuple[ca.SX], body: Body, joint: Eliminated) -> tuple[tuple[ca.SX], Outcome]:
@@ -107,7 +134,10 @@ def _accelerated(
         effort = joint.Q2 - joint.M21.T @ parent
         acceleration = solve_factored(factor(joint.M22), effort if push is None else effort + push)
     Y = body.shift().motion(parent) + body.B2 @ acceleration + body.D
-    return (Y,), Outcome(acceleration)
+    f = joint.M.times(Y) - joint.Q
+    needed = body.B2.T @ f if node.prescribed else node.tau
+    local = Rotation(body.A.T).force(Translation(body.field.rho).force(f))
+    return (Y,), Outcome(acceleration, local, needed, node.configuration(), body.A)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -217,7 +247,7 @@ def _mark_bodies(seen: Any) -> None:
 
 
 def _mark_joints(joints: Any) -> None:
-    mark("elimination", joints.records)
+    mark("elimination", [(j.M21, j.M22, j.G, j.Q2) for j in joints.records])
 
 
 def _add(blocks: dict, key: object, value: ca.SX) -> None:  # type: ignore[type-arg]

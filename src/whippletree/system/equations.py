@@ -348,9 +348,7 @@ class Equations:
     @staticmethod
     def _rolling(request: Request) -> bool:
         """Tell whether a formulation has a rolled form for what is asked."""
-        if request.formulation.startswith("fully_recursive"):
-            return request.function == "forward_dynamics"
-        return request.formulation == "articulated"
+        return request.formulation.partition("/")[0] in ("articulated", "fully_recursive")
 
     def _rolls_closed(self, request: Request) -> bool:
         """Tell whether loops are solved by a loop: forward dynamics by coordinate reduction, all rows carried."""
@@ -553,8 +551,12 @@ def _forward_dynamics(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
 
 def _driving_forces(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
     here = eq.loaded(x)
-    if request.formulation == "articulated":
-        needed = articulated.driving_forces(here.walk)
+    name, _, option = request.formulation.partition("/")
+    if name in ("articulated", "fully_recursive"):
+        if name == "articulated":
+            needed = articulated.driving_forces(here.walk)
+        else:
+            needed = fully_recursive.driving_forces(here.walk, option)
         if here.efforts is None:
             return needed
     else:
@@ -564,8 +566,11 @@ def _driving_forces(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
 
 
 def _reactions(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
-    if request.formulation == "articulated":
+    name, _, option = request.formulation.partition("/")
+    if name == "articulated":
         return articulated.reactions(eq.loaded(x, weld=False).walk)
+    if name == "fully_recursive":
+        return fully_recursive.reactions(eq.loaded(x, weld=False).walk, option)
     a = _forward_dynamics(eq, request, x)
     return composite.reactions(eq.loaded({**x, "a": a}, weld=False).walk)
 
