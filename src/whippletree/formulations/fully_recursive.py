@@ -62,41 +62,43 @@ class Eliminated(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Kept by the outward sweep: joint acceleration, force across the joint (in node axes, at its point), effort.
-
-    `x` and `axes` are the node's configuration and axes, for those who describe the force.
-    """
+    """Kept by the outward sweep: joint acceleration, force across the joint (in node axes, at its point), effort."""
 
     acceleration: ca.SX
     f: ca.SX
     effort: ca.SX
+
+
+class Turned(NamedTuple):
+    """What forces are described by: the node's configuration, and its axes in the ground."""
+
     x: ca.SX
     axes: ca.SX
 
 
-def sweep(walk: Walk, reference: str) -> Any:
-    """Run the three sweeps and return the outcome of every joint."""
+def sweep(walk: Walk, reference: str) -> tuple[Any, Any]:
+    """Run the three sweeps and return the bodies and the outcome of every joint."""
     seen = bodies(walk, reference)
     _mark_bodies(seen)
     _, joints = walk.inward(eliminate, Reduced.nothing(), seen)
     _mark_joints(joints)
-    return walk.outward(accelerate, (ca.SX.zeros(6),), seen, joints)
+    return seen, walk.outward(accelerate, (ca.SX.zeros(6),), seen, joints)
 
 
 def forward_dynamics(walk: Walk, reference: str) -> Any:
     """Return the joint accelerations (nv)."""
-    return walk.gather(sweep(walk, reference), "acceleration")
+    return walk.gather(sweep(walk, reference)[1], "acceleration")
 
 
 def driving_forces(walk: Walk, reference: str) -> Any:
     """Return the joint efforts (nv): those given, and those that prescribed hinges need."""
-    return walk.gather(sweep(walk, reference), "effort")
+    return walk.gather(sweep(walk, reference)[1], "effort")
 
 
 def reactions(walk: Walk, reference: str) -> Any:
     """Return the reaction of every joint, node after node (n * 6): M Y' - Q of what hangs on it."""
-    outcome = sweep(walk, reference)
-    return described(walk, outcome, outcome)
+    seen, outcome = sweep(walk, reference)
+    return described(walk, walk.outward(turned, (), seen), outcome)
 
 
 def eliminate(node: Node, children: Reduced, body: Body) -> tuple[Reduced, Eliminated]:
@@ -137,7 +139,12 @@ def _accelerated(
     f = joint.M.times(Y) - joint.Q
     needed = body.B2.T @ f if node.prescribed else node.tau
     local = Rotation(body.A.T).force(Translation(body.field.rho).force(f))
-    return (Y,), Outcome(acceleration, local, needed, node.configuration(), body.A)
+    return (Y,), Outcome(acceleration, local, needed)
+
+
+def turned(node: Node, _: tuple[()], body: Body) -> tuple[tuple[()], Turned]:
+    """Keep configuration and axes."""
+    return (), Turned(node.configuration(), body.A)
 
 
 # ---------------------------------------------------------------------------------------------------------

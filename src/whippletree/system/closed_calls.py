@@ -262,6 +262,7 @@ class ClosedCalls:
         parameters: Any = None,
         formulation: str = "auto",
         check: bool = True,
+        **choice: Any,
     ) -> dict[str, Array]:
         """Return the multipliers of every described closure by name: a rod's force, a coupling's effort.
 
@@ -275,6 +276,7 @@ class ClosedCalls:
         if not self._closed:
             return {}
         options = {"t": t, "z": z, "check": check}
+        formulation = formulation_name(formulation, **choice)
         call, more = self._engine.dynamic("closure_efforts", formulation, a, wrenches, parameters, **options)
         values = call.run((q, v, tau, *more))
         equations = self._engine.equations
