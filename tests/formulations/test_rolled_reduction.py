@@ -29,6 +29,9 @@ def test_same_as_unrolled(family: str, i: int, monkeypatch: pytest.MonkeyPatch) 
     s = built(c.looped)
     expected = np.array(s.function("forward_dynamics", formulation="tree_augmented")(c.q, c.v, c.tau)).ravel()
     monkeypatch.setattr(equations, "ROLL_FROM", 1)
+    straight = np.array(s.function("forward_dynamics", formulation=REDUCTION)(c.q, c.v, c.tau)).ravel()
+    assert straight == pytest.approx(expected, rel=1e-9, abs=1e-9 * np.abs(expected).max())
+    monkeypatch.setattr(equations, "STRAIGHT", 0)
     assert rolled(s)
     a = s.forward_dynamics(c.q, c.v, c.tau, formulation=REDUCTION)
     assert a == pytest.approx(expected, rel=1e-9, abs=1e-9 * np.abs(expected).max())
@@ -54,11 +57,13 @@ def four_bars(n: int) -> tuple[wt.Mechanism, dict[str, Any]]:
     return m, guess
 
 
-def test_many_four_bars_are_exact_and_checked() -> None:
-    n = 60
+@pytest.mark.parametrize("straight", [0, 50_000])
+def test_many_four_bars_are_exact_and_checked(straight: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(equations, "STRAIGHT", straight)
+    n = 40
     m, guess = four_bars(n)
     s = m.build(guess=guess)
-    assert rolled(s)
+    assert rolled(s) == (not straight)
     assert s.chosen.name == REDUCTION  # the others are not even traced
     q, v = s.q0, np.zeros(s.nv)
     v[: n + 1], v[n + 1 :: 2], v[n + 2 :: 2] = 2.0, -2.0, 2.0

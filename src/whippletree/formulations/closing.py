@@ -30,7 +30,9 @@ __all__ = [
     "Held",
     "Hinge",
     "Pull",
+    "Reached",
     "Station",
+    "advance",
     "columns",
     "follow",
     "jacobian_rows",
@@ -216,6 +218,11 @@ class Reached(NamedTuple):
     V: ca.SX
     alpha: ca.SX
 
+    @staticmethod
+    def rest() -> Reached:
+        """Return the base itself."""
+        return Reached(Motion.rest(), ca.SX.zeros(3), ca.SX.zeros(6), ca.SX.zeros(6))
+
 
 def _reach(walk: Unrolled, base: int, node: int, turn: Turn) -> Reached:
     """Return a node seen from the base; a walk remembers what was reached."""
@@ -228,11 +235,11 @@ def _reach(walk: Unrolled, base: int, node: int, turn: Turn) -> Reached:
     start = Reached(rest, ca.SX.zeros(3), ca.SX.zeros(6), ca.SX.zeros(6))
     found: Reached = start if k == base else walk.memory[base, k, turn]
     for k in reversed(way):
-        found = walk.memory[base, k, turn] = _advance(walk.nodes[k], found)
+        found = walk.memory[base, k, turn] = advance(walk.nodes[k], found)
     return found
 
 
-def _advance(node: Node, parent: Reached) -> Reached:
+def advance(node: Node, parent: Reached) -> Reached:
     """Return a node's state from its parent's."""
     x = node.configuration()
     shift, H = node.shift(x), node.joint_map(x)

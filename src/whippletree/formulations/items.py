@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 
 from whippletree.loops import Loop, LoopProgram, Place, Variant
 
-__all__ = ["Items", "Record", "Span"]
+__all__ = ["Items", "Record", "Span", "unrolled"]
 
 
 @dataclass(frozen=True)
@@ -185,3 +186,27 @@ class Items:
         width = max(len(row) for row in self.table)
         table = tuple((*row, *(0,) * (width - len(row))) for row in self.table)
         return LoopProgram((Loop(variants, table),), self.size, tuple(self.constants))
+
+
+def unrolled(program: LoopProgram, inputs: Sequence[ca.SX], size: int) -> ca.SX:
+    """Return a program's result (size) as one straight line: every item's function called on expressions."""
+    (loop,) = program.steps
+    assert isinstance(loop, Loop)
+    given = [ca.vertsplit(x) if x.numel() else [] for x in inputs]
+    work: list[Any] = [ca.SX(0)] * program.work_size
+    out: list[Any] = [ca.SX(0)] * size
+    for row in loop.table:
+        variant = loop.variants[row[0]]
+        if not variant.targets[0]:
+            continue
+        values = []
+        for place in variant.sources[0]:
+            at = row[place.column] + place.offset
+            if place.kind == "work":
+                values.append(work[at])
+            else:
+                values.append(program.constants[at] if place.kind == "constant" else given[place.argument][at])
+        results = ca.vertsplit(variant.function(ca.vertcat(*values) if values else ca.SX(0, 1)))
+        for place, value in zip(variant.targets[0], results, strict=True):
+            (work if place.kind == "work" else out)[row[place.column] + place.offset] = value
+    return ca.SX(ca.vertcat(*out))

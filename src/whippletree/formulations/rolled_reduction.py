@@ -14,7 +14,7 @@ import casadi as ca
 
 from whippletree.elements.joints import Joint
 from whippletree.formulations import closed, composite
-from whippletree.formulations.closing import Closing, columns
+from whippletree.formulations.closing import Closing, Reached, advance, columns
 from whippletree.formulations.coordinate_reduction import (
     Front,
     Outline,
@@ -38,6 +38,9 @@ from whippletree.spatial import ArticulatedInertia, stack
 from whippletree.spatial.sparse import minimum_degree
 
 __all__ = ["Limits", "can_roll", "forward_dynamics"]
+
+LONG = 8
+"""Loops of more nodes than this are walked node by node; in shorter ones that is one item."""
 
 
 class Limits(NamedTuple):
@@ -128,6 +131,7 @@ class _Roll:
     def program(self) -> LoopProgram:
         """Write all items."""
         self.placed = self._place()
+        self.reached: dict[tuple[int, int], Record] = {}
         self.held = [self._hold(c) for c in range(len(self.fastenings.cuts))]
         self.watched = self.items.add("watch", _unwatched, store=True)
         self.margin = Record(self.watched.start, self.watched.entries[:1])
@@ -197,6 +201,13 @@ class _Roll:
         """
         cut, keep = self.fastenings.cuts[c], self.keep[c]
         nodes, parents, sides = self._path(cut)
+        far = len(nodes) > LONG
+        if far:  # the sides are reached step by step, and stand for the path
+            ends = [grip.node for grip in cut.grips if grip.node != cut.base]
+            reached = [self._reach(cut.base, k) for k in ends]
+            nodes, parents = [], []
+            first, second = (-1 if grip.node == cut.base else ends.index(grip.node) for grip in cut.grips)
+            sides = (first, second)
         grips = [_Numbers([*_floats(grip.rotation), *_floats(grip.point)]) for grip in cut.grips]
         n, check = cut.joint.nv, self.limits.check
 
@@ -210,6 +221,8 @@ class _Roll:
                 slices.append(slice(at, at + nv))
                 at += nv
             walk = Unrolled(walk_nodes, parents, slices, at + n, ca.SX.zeros(3))
+            if far:
+                walk.memory.update({(-1, i, None): _reached(record) for i, record in enumerate(records)})
             local = []
             for side, known in zip(sides, grips, strict=True):
                 dims = known.symbols(numbers)
@@ -243,7 +256,28 @@ class _Roll:
         )
         spans = [_span(1, self.bones[k].v) for k in nodes] + [_span(0, cut.q), _span(1, cut.v), _span(2, cut.v)]
         constants = [x for k in nodes for x in self.dims[k].values] + [x for grip in grips for x in grip.values]
-        return self.items.add(key, trace, [self.placed[k] for k in nodes], spans, constants)
+        return self.items.add((*key, far), trace, reached if far else [self.placed[k] for k in nodes], spans, constants)
+
+    def _reach(self, base: int, k: int) -> Record:
+        """Return a node seen from a loop's base: turning rate, axes, origin, twist and acceleration."""
+        way = []
+        while k != base and (base, k) not in self.reached:
+            way.append(k)
+            k = self.parents[k]
+        for k in reversed(way):
+            rest = self.parents[k] == base
+
+            def trace(records: Any, inputs: Any, constants: ca.SX, k: int = k, rest: bool = rest) -> Any:
+                none = ca.SX.zeros(self.bones[k].joint.nv)
+                node = self._node(k, records[0][0 : self._n_x(k)], inputs[0], none, _each(constants), mass=False)
+                found = advance(node, Reached.rest() if rest else _reached(records[1]))
+                return _scalars(found.motion.rate, found.motion.axes, found.p, found.V, found.alpha), ()
+
+            above = [] if rest else [self.reached[base, self.parents[k]]]
+            key = ("reach", self.names[k], self.dims[k].key, rest)
+            spans = [_span(1, self.bones[k].v)]
+            self.reached[base, k] = self.items.add(key, trace, [self.placed[k], *above], spans, self.dims[k].values)
+        return self.reached[base, way[0] if way else k]
 
     def _n_x(self, k: int) -> int:
         """Return the size of a node's configuration."""
@@ -686,6 +720,12 @@ def _pulled(held: ca.SX, m: int, n: int, side: int) -> tuple[ca.SX, ca.SX]:
 
 def _scalars(*parts: ca.SX) -> list[ca.SX]:
     return [x for part in parts for x in ca.vertsplit(ca.vec(ca.densify(ca.SX(part)))) if ca.SX(part).numel()]
+
+
+def _reached(record: ca.SX) -> Reached:
+    """Return a node seen from a loop's base, as it was recorded."""
+    motion = Motion(record[0:3], ca.reshape(record[3:12], 3, 3))
+    return Reached(motion, record[12:15], record[15:21], record[21:27])
 
 
 def _each(numbers: ca.SX) -> Iterator[ca.SX]:

@@ -28,6 +28,7 @@ from whippletree.formulations import (
 )
 from whippletree.formulations.closing import Closing, with_accelerations
 from whippletree.formulations.grips import Fastenings, fastenings
+from whippletree.formulations.items import unrolled
 from whippletree.formulations.loading import Acting, Loaded, events, holds, loaded, unloaded
 from whippletree.formulations.rolled import Rolled
 from whippletree.formulations.skeleton import Skeleton, Symbols, column, make_skeleton
@@ -76,6 +77,9 @@ ROLL_FROM = 48
 
 MOST_PRODUCTS = 20_000
 """How many products of blocks a velocity transformation may take: a chain of some 48 joints."""
+
+STRAIGHT = 50_000
+"""Up to this many instructions, large mechanisms with loops are one straight line all the same, which runs faster."""
 
 _SOLVED = frozenset({"forward_dynamics", "driving_forces", "reactions", "closure_efforts", "derivatives"})
 _OF_LOOPS = frozenset({"motion_basis", "self_stresses", "closure_efforts", "project"})
@@ -312,8 +316,12 @@ class Equations:
         """Return a request's function over symbols."""
         signature, symbols = self.signature(request), self.inputs(request)
         of_loops = loop_equations.TRACES.get(request.function) if self.closed else None
-        output: Any = ca.vec((of_loops or FUNCTIONS[request.function].trace)(self, request, symbols))
         inputs = [symbols[name] for name, _ in signature.inputs]
+        output: Any
+        if of_loops and self.reduces_by_items(request):
+            output = unrolled(self._items(request)[0], inputs, self.plan.nv)
+        else:
+            output = ca.vec((of_loops or FUNCTIONS[request.function].trace)(self, request, symbols))
         if "parameters" in symbols:
             named = ca.vertcat(*(p.symbol for p in self.description.parameters))
             output = ca.substitute(output, named, symbols["parameters"])
@@ -336,7 +344,7 @@ class Equations:
     def rolls(self, request: Request) -> bool:
         """Tell whether a request is answered by loops: it is for large models, where there is such a form."""
         if self.closed and (request.function in _SOLVED or request.function in _OF_LOOPS):
-            return self.large and self._rolls_closed(request)
+            return self.reduces_by_items(request) and self._items(request)[1] > STRAIGHT
         if request.function in _OF_ELEMENTS or (request.function in _LOADED and self.description.forces):
             return False
         if request.function in _ONLY_UNROLLED or (request.function in _SOLVED and not self._rolling(request)):
@@ -350,8 +358,25 @@ class Equations:
         """Tell whether a formulation has a rolled form for what is asked."""
         return request.formulation.partition("/")[0] in ("articulated", "fully_recursive")
 
-    def _rolls_closed(self, request: Request) -> bool:
-        """Tell whether loops are solved by a loop: forward dynamics by coordinate reduction, all rows carried."""
+    def _items(self, request: Request) -> tuple[LoopProgram, int]:
+        """Return the coordinate reduction as a loop over items, and its operations."""
+        key = ("items", request.check, self.loop_plan)
+        if key not in self.answers:
+            limits = rolled_reduction.Limits(
+                loop_equations.WATCHED, loop_equations.CONSISTENT, self.loop_plan.length, request.check
+            )
+            plan = self.loop_plan
+            program = rolled_reduction.forward_dynamics(self.skeleton(), self.fastenings(), plan.keep, limits)
+            (loop,) = program.steps
+            sizes = [variant.function.n_instructions() for variant in loop.variants]  # type: ignore[union-attr]
+            self.answers[key] = (program, sum(int(sizes[row[0]]) for row in loop.table))  # type: ignore[misc, union-attr]
+        found: tuple[LoopProgram, int] = self.answers[key]
+        return found
+
+    def reduces_by_items(self, request: Request) -> bool:
+        """Tell whether loops are solved item by item: forward dynamics by coordinate reduction, all rows carried."""
+        if not self.large:
+            return False
         if (request.function, request.formulation) != ("forward_dynamics", "coordinate_reduction"):
             return False
         if [name for name, _ in self.signature(request).inputs] != ["q", "v", "tau"] or self.description.forces:
@@ -367,10 +392,7 @@ class Equations:
         """Return a request's loops."""
         signature = self.signature(request)
         if self.closed and request.function in _SOLVED:
-            limits = rolled_reduction.Limits(
-                loop_equations.WATCHED, loop_equations.CONSISTENT, self.loop_plan.length, request.check
-            )
-            return rolled_reduction.forward_dynamics(self.skeleton(), self.fastenings(), self.loop_plan.keep, limits)
+            return self._items(request)[0]
         rolling = Rolling(self, [name for name, _ in signature.inputs])
         output = FUNCTIONS[request.function].trace(rolling, request, {})
         if rolling.walked is None:

@@ -165,7 +165,7 @@ class Loops:
     def chosen(self) -> Weighed:
         """The formulation that `auto` uses, and why."""
         rolled = Request("forward_dynamics", "coordinate_reduction")
-        if self.numbers.kinds is not None and self.equations.rolls(rolled):
+        if self.numbers.kinds is not None and self.equations.reduces_by_items(rolled):
             words = (
                 f"with {len(self.numbers.closing.fastenings.cuts)} loops its straight line would take long to compile"
             )
