@@ -12,7 +12,7 @@ import functools
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -52,8 +52,15 @@ _BURSTS, _RUNS = 15, 40
 _SHALLOW = 2
 """Entries of a mass matrix per freedom up to which it is so sparse that E^T M E is as cheap as bodies' own maps."""
 
-_PER_ENTRY = 8
-"""Operations that an entry of a mass matrix costs at the very least, with its part in what follows."""
+_PER_ENTRY, _PER_MAP = 10, 2
+"""Operations that an entry of a mass matrix costs at the very least, with its part in what follows; and what a body's
+map costs for each pair of independent freedoms."""
+
+_HOPELESS = 1.2
+"""A candidate that needs this many times the operations of another one, at the least, is not traced."""
+
+_WIDE = 2_000
+"""A group whose nodes, times its independent freedoms squared, are more than this is not tried by its bodies' maps."""
 
 _WAYS = {
     "embedded": "embedded",
@@ -161,12 +168,9 @@ class Chooser:
         names, left_out = self._to_trace([group.method for group in groups])
         counts: dict[str, int] = {}
         for name in names:
-            if (
-                name == "independent_coordinates"
-                and counts
-                and self._mass_entries * _PER_ENTRY > 1.5 * min(counts.values())
-            ):
-                left_out[name] = f"the tree's mass matrix alone has {self._mass_entries} entries"
+            least = self._at_least(name)
+            if counts and least > _HOPELESS * min(counts.values()):
+                left_out[name] = f"it would take at least {least} operations"
                 continue
             counts[name] = self._count(name)
         best = min(counts, key=lambda name: counts[name])
@@ -178,7 +182,7 @@ class Chooser:
         """Return the candidates to be traced, the likeliest first, and why others are not."""
         names = [name for name in _ORDER if name in self.candidates]
         if set(methods) - {"embedded"} and not self._everything:
-            names.insert(0, BY_GROUP)
+            names.insert(1, BY_GROUP)
         left_out: dict[str, str] = {}
         m, n = len(self.plan.choice.pivots), len(self.plan.choice.independent)
         if len(self.walk.nodes) > _LARGE:
@@ -201,12 +205,33 @@ class Chooser:
     @functools.cached_property
     def _mass_entries(self) -> int:
         """How many entries the mass matrix of the tree has on and below its diagonal."""
-        above = freedom_parents(self.walk.parents, self.walk.v_slices, self.walk.nv)
-        depth: list[int] = [0] * self.walk.nv
-        order = [i for where in self.walk.v_slices for i in range(where.start, where.stop)]
-        for i in order:
-            depth[i] = 1 + (depth[above[i]] if above[i] >= 0 else 0)
-        return sum(depth[i] for i in order)
+        return sum(self._depths(range(self.walk.nv)))
+
+    def _depths(self, some: Iterable[int]) -> list[int]:
+        """Return for each of some freedoms of the tree how many of them are on its way to the ground, with itself."""
+        left_out = frozenset(range(self.walk.nv)) - frozenset(some)
+        above = freedom_parents(self.walk.parents, self.walk.v_slices, self.walk.nv, left_out)
+        depth: dict[int, int] = {}
+        for where in self.walk.v_slices:
+            for i in range(where.start, where.stop):
+                if i not in left_out:
+                    depth[i] = 1 + depth.get(above[i], 0)
+        return list(depth.values())
+
+    def _at_least(self, name: str) -> int:
+        """Return a number of operations that a candidate needs in any case, from the sizes of what it factorises."""
+        if name == "constraint_embedding":
+            return sum(_PER_MAP * n * k**2 for n, k in map(self._size, range(len(self.groups))))
+        if name in ("independent_coordinates", "joint_multipliers"):
+            left = self.plan.choice.independent if name == "independent_coordinates" else range(self.walk.nv)
+            return _PER_ENTRY * self._mass_entries + sum(d**2 for d in self._depths(left))
+        return 0
+
+    def _size(self, g: int) -> tuple[int, int]:
+        """Return the nodes of a group, and how many freedoms are independent in it."""
+        slices = [self.walk.v_slices[k] for k in self.groups[g].nodes]
+        freedoms = {i for where in slices for i in range(where.start, where.stop)}
+        return len(slices), sum(i in freedoms for i in self.plan.choice.independent)
 
     def _count(self, name: str) -> int:
         """Return the operations of the tree's accelerations: what the cut joints add is the same for all."""
@@ -239,7 +264,10 @@ class Chooser:
         """Return the methods that a group can be solved with."""
         regular = "tree_augmented" in self.candidates
         same = len(self._scope(g).nodes) == len(self.groups[g].nodes)
-        unfit = {*(() if regular else ("augmented",)), *(("branches",) if same else ())}
+        n, k = self._size(g)
+        wide = n * k**2 > _WIDE
+        unfit = {*(() if regular else ("augmented",)), *(("branches",) if same or wide else ())}
+        unfit |= {"embedded"} if wide else set()
         return [method for method in constraint_embedding.METHODS if method not in unfit]
 
     def _scope(self, g: int) -> NodeGroup:
@@ -261,7 +289,7 @@ class Chooser:
             freedoms=len(freedoms),
             equations=sum(len(self.closing.keep[c]) for c in group.fastenings),
             independent=sum(i in freedoms for i in self.plan.choice.independent),
-            method=min(counts, key=lambda name: counts[name]) if counts else "embedded",
+            method=min(counts, key=lambda name: counts[name]) if counts else self._methods(g)[0],
             counts=dict(counts),
         )
 
@@ -304,8 +332,8 @@ class Chooser:
 
 
 _ORDER = (
-    "constraint_embedding",
     "coordinate_reduction",
+    "constraint_embedding",
     "independent_coordinates",
     "tree_augmented",
     "joint_multipliers",
