@@ -11,7 +11,20 @@ from numba.extending import intrinsic
 
 from whippletree.kernels.kernel import Array
 
-__all__ = ["DISPLACE", "PROJECT", "RATES", "ZERO", "Buffers", "apart", "call", "close", "copy", "normalize", "place"]
+__all__ = [
+    "DISPLACE",
+    "PROJECT",
+    "RATES",
+    "ZERO",
+    "Buffers",
+    "apart",
+    "bare",
+    "call",
+    "close",
+    "copy",
+    "normalize",
+    "place",
+]
 
 DISPLACE, RATES, PROJECT = 0, 1, 2
 """The kernels in `Buffers.wires`."""
@@ -79,14 +92,22 @@ def _kept_apart(typing_context: Any) -> Any:
 apart: Any = intrinsic(_kept_apart)
 
 
-@njit(cache=True)
+def bare(function: Any) -> Any:
+    """Compile a function that allocates nothing, without counting references to its arrays: that costs more than it does.
+
+    The arrays of `Buffers` are many, and every function that is handed them would count each of them twice.
+    """
+    return njit(cache=True, _nrt=False)(function)
+
+
+@bare
 def copy(target: Any, start: int, source: Any, begin: int, count: int) -> None:
     """Copy numbers; loops compile several times as fast as slices."""
     for i in range(count):
         target[start + i] = source[begin + i]
 
 
-@njit(cache=True)
+@bare
 def place(b: Any, y: Any, nv: int, du: Any) -> None:
     """Put the configuration q + u into `here`, and the rate of u into `du`."""
     if b.quaternions.size:
@@ -102,7 +123,7 @@ def place(b: Any, y: Any, nv: int, du: Any) -> None:
             du[i] = y[nv + i]
 
 
-@njit(cache=True)
+@bare
 def normalize(b: Any, q: Any, at: int) -> None:
     """Take out of quaternions what rounding has put in."""
     for n in range(b.quaternions.size):
@@ -114,7 +135,7 @@ def normalize(b: Any, q: Any, at: int) -> None:
             q[i] /= np.sqrt(square)
 
 
-@njit(cache=True)
+@bare
 def _speed(v: Any, at: int, nv: int) -> float:
     """Return what the square of a slip is measured by."""
     speed = 1.0
@@ -123,7 +144,7 @@ def _speed(v: Any, at: int, nv: int) -> float:
     return speed
 
 
-@njit(cache=True)
+@bare
 def close(b: Any, t: float, q: Any, at_q: int, v: Any, at_v: int, enough: float) -> bool:
     """Bring a state back onto the closures, in place; tell whether that was possible.
 

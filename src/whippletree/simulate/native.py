@@ -23,7 +23,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.simulate.crossings import crossings, polynomial
 from whippletree.simulate.moves import PROJECT as _PROJECT
 from whippletree.simulate.moves import RATES as _RATES
-from whippletree.simulate.moves import ZERO, Buffers, apart
+from whippletree.simulate.moves import ZERO, Buffers, apart, bare
 from whippletree.simulate.moves import call as _call
 from whippletree.simulate.moves import close as _closed
 from whippletree.simulate.moves import copy as _copy
@@ -92,10 +92,9 @@ class Course(NamedTuple):
     passed: Array  # (n, 1 + nq) times and configurations of the singular positions passed
 
 
-@njit(cache=True)
+@bare
 def _evaluate(b: Any, t: float, y: Any, k: Any, options: Any, near: float) -> int:
     """Evaluate the derivatives of y into k; say whether they are to be trusted, by the share `near` of the pivots."""
-    apart()
     nv, nz = b.v.size, b.z.size
     _place(b, y, nv, k)
     if options[4]:
@@ -138,13 +137,11 @@ def _evaluate(b: Any, t: float, y: Any, k: Any, options: Any, near: float) -> in
     return status
 
 
-@njit(cache=True)
-def _first(b: Any, t: float, y: Any, k: Any, options: Any) -> int:
+@bare
+def _first(b: Any, t: float, y: Any, k: Any, options: Any, kept: Any) -> int:
     """Evaluate at the beginning of a step; the accelerations may have been given in `rates`."""
-    apart()
     if options[3]:
         nv, nz = b.v.size, b.z.size
-        kept = np.empty(nv + nz)
         _copy(kept, 0, b.rates, 0, nv + nz)
         _evaluate(b, t, y, k, options, _UNTRUSTED_SHARE)
         _copy(k, nv, kept, 0, nv + nz)
@@ -152,25 +149,33 @@ def _first(b: Any, t: float, y: Any, k: Any, options: Any) -> int:
     return int(_evaluate(b, t, y, k, options, _UNTRUSTED_SHARE))
 
 
-@njit(cache=True)
+@bare
+def _combine(y: Any, h: float, weights: Any, count: int, k: Any, result: Any) -> None:
+    """Return y and a weighted sum of the first rates, of which many weigh nothing."""
+    size = y.size
+    for n in range(size):
+        result[n] = y[n]
+    for j in range(count):
+        if weights[j] != 0.0:
+            weight, rates = h * weights[j], k[j]
+            for n in range(size):
+                result[n] += weight * rates[n]
+
+
+@bare
 def _stages(
     b: Any, method: Any, begin: int, end: int, t: float, h: float, y: Any, k: Any, stage: Any, options: Any, near: float
 ) -> int:
     """Evaluate some stages after the first."""
-    apart()
     for i in range(begin, end):
-        for n in range(y.size):
-            total = 0.0
-            for j in range(i):
-                total += method.A[i, j] * k[j, n]
-            stage[n] = y[n] + h * total
+        _combine(y, h, method.A[i], i, k, stage)
         status = _evaluate(b, t + method.c[i] * h, stage, k[i], options, near)
         if status == _UNTRUSTED or (status == _POOR and not options[4]):
             return int(status)
     return _DONE
 
 
-@njit(cache=True)
+@bare
 def _error(method: Any, h: float, y: Any, new: Any, k: Any, scale: Any, tolerance: float) -> float:
     """Return the estimated error of a step as a share of the tolerance: one is just right.
 
@@ -199,7 +204,7 @@ def _error(method: Any, h: float, y: Any, new: Any, k: Any, scale: Any, toleranc
     return float(np.sqrt(total / count))
 
 
-@njit(cache=True)
+@bare
 def _dense(method: Any, h: float, share: float, y: Any, new: Any, k: Any, here: Any) -> None:
     """Interpolate within a step; straight on if the method has no dense output."""
     apart()
@@ -230,7 +235,7 @@ def _write(b: Any, t: float, q: Any, here: Any, options: Any, row: Any) -> bool:
     return True
 
 
-@njit(cache=True)
+@bare
 def _near_enough(b: Any, t: float, row: Any) -> bool:
     """Tell whether a state is as good as on the closures: next to a singular position it is not improved by them."""
     nq, nv = b.q.size, b.v.size
@@ -247,7 +252,7 @@ def _near_enough(b: Any, t: float, row: Any) -> bool:
     return bool(b.projected[2 * nv] <= _AS_GOOD and b.projected[2 * nv + 1] <= _AS_GOOD * speed)
 
 
-@njit(cache=True)
+@bare
 def _euler(b: Any, h: float, y: Any, new: Any, k: Any) -> None:
     """Take a semi-implicit Euler step: the new velocities move the configuration."""
     nv = b.v.size
@@ -257,7 +262,7 @@ def _euler(b: Any, h: float, y: Any, new: Any, k: Any) -> None:
         new[i] = h * new[nv + i]
 
 
-@njit(cache=True)
+@bare
 def _ahead(b: Any, times: Any) -> float:
     """Return how far ahead in time a singular position is expected, straight on from the last step."""
     before, now = times[5], b.least[2]
@@ -266,7 +271,7 @@ def _ahead(b: Any, times: Any) -> float:
     return np.inf
 
 
-@njit(cache=True)
+@bare
 def _found(b: Any, course: Any, ahead: float, k: Any, stage: Any, unused: Any) -> float:
     """Return how far ahead a singular position is, by secants, with accelerations that stay as they are."""
     y, nv, options = course.y, b.v.size, course.options
@@ -327,7 +332,7 @@ def _cross(b: Any, rule: Any, course: Any, h: float, tolerance: float, k: Any, Y
     return settled and error <= max(tolerance, _CROSSING_ERROR)
 
 
-@njit(cache=True)
+@bare
 def _note(b: Any, course: Any, t: float, q: Any, at: int) -> None:
     """Note a singular position: time and configuration."""
     row = course.passed[course.counts[4]]
@@ -336,7 +341,7 @@ def _note(b: Any, course: Any, t: float, q: Any, at: int) -> None:
     course.counts[4] += 1
 
 
-@njit(cache=True)
+@bare
 def _note_passage(b: Any, course: Any) -> None:
     """Note the time of a singular position when the motion has left it."""
     times = course.times
@@ -384,7 +389,7 @@ def advance(
         _copy(b.q, 0, q, 0, nq)
         _copy(b.base, 0, q, 0, nq)
         b.least[0] = np.inf
-        first = _first(b, t, y, k[0], options)
+        first = _first(b, t, y, k[0], options, stage)
         least, when, pivot = b.least[0], b.least[1], b.least[2]
         counts[3] += 1
         if first == _UNTRUSTED or (first == _POOR and not options[2]):
@@ -429,11 +434,7 @@ def advance(
             else:
                 good = _stages(b, method, ZERO + 1, method.b.size, t, h, y, k, stage, options, near)
                 counts[3] += method.b.size - 1
-                for n in range(y.size):
-                    total = 0.0
-                    for j in range(method.b.size):
-                        total += method.b[j] * k[j, n]
-                    new[n] = y[n] + h * total
+                _combine(y, h, method.b, method.b.size, k, new)
             if good == _POOR:
                 options[4] = 1  # a stage is near a singular position: again, with stages on the closures
                 continue
