@@ -97,3 +97,28 @@ def test_elimination_solves() -> None:
     assert A @ x == pytest.approx(np.zeros(5), abs=1e-12)
     right = A @ rng.normal(size=7)
     assert A @ eliminate(blocks, right).solved({}, 7) == pytest.approx(right, abs=1e-10)
+
+
+def test_coordinates_asked_for_are_named() -> None:
+    m, guess = rods(2, moving=True)
+    s = m.build(guess=guess, dependent=["A 0", ("A 1", 0)])
+    assert not {"A 0", "A 1"} & set(s.mobility.independent)
+    for wrong, words in (("A 0", "must list"), (["nobody"], "no joint"), ([("A 0", 3)], "no freedom 3")):
+        with pytest.raises(wt.WhippletreeError, match=words):
+            m.build(guess=guess, dependent=wrong)
+
+
+@pytest.mark.parametrize("cut", ["B", "C", "D"])
+def test_reduction_without_mass_in_the_tree(cut: str) -> None:
+    """A massless link: only dependent speeds eliminated with their rows will do."""
+    m = wt.Mechanism("massless link", gravity=(0.0, -9.81, 0.0))
+    crank, link = m.body("crank", wt.rod(1.0, mass=1.0)), m.body("link")
+    rocker = m.body("rocker", wt.rod(1.5, mass=2.0))
+    m.revolute("A", m.ground, crank)
+    m.revolute("B", crank, link, at=(1, 0, 0))
+    m.revolute("C", link, rocker, at=(1.8, 0, 0), at_child=(1.5, 0, 0))
+    m.revolute("D", m.ground, rocker, at=(2, 0, 0))
+    s = m.build(guess={"A": 1.0}, cut=[cut])
+    v = s.consistent_velocities(s.q0, {"A": 0.7})
+    expected = s.forward_dynamics(s.q0, v, formulation="independent_coordinates")
+    assert s.forward_dynamics(s.q0, v, formulation="coordinate_reduction") == pytest.approx(expected, rel=1e-9)

@@ -19,7 +19,7 @@ from whippletree.formulations.sweeps import Unrolled
 from whippletree.kernels.kernel import Array
 from whippletree.system.equations import Equations
 from whippletree.system.loop_equations import joint_order
-from whippletree.system.loop_kinds import LoopKinds, loop_kinds
+from whippletree.system.loop_kinds import LoopKinds, dense, loop_kinds
 
 __all__ = ["ClosureNumbers", "Row", "Terms"]
 
@@ -117,11 +117,16 @@ class ClosureNumbers:
 
     def full_rows(self, q: Array, t: float, parameters: Array) -> tuple[Array, Array]:
         """Return the full set of rows on the velocities of all joints, scaled, and their drift."""
+        if self.kinds is not None:
+            whole = dense(self.kinds.full_rows(q), self.plan.nv)
+            return whole / self.row_scale[:, None] * self.column_scale, np.zeros(len(whole))
         G, drift = self._rows(q, t, parameters)
         return G.full() / self.row_scale[:, None] * self.column_scale, drift.full().ravel() / self.row_scale
 
     def tree_rows(self, q: Array, t: float, parameters: Array) -> Array:
         """Return all rows as the formulations use them: on the tree's velocities (m, nv), not scaled."""
+        if self.kinds is not None:
+            return dense(self.kinds.tree_rows(q), self.plan.nv)
         return np.asarray(self._tree_rows(q, t, parameters).full())
 
     def terms(self, state: dict[str, Array], t: float, parameters: Array) -> Terms:

@@ -24,7 +24,7 @@ from whippletree.formulations.sweeps import Unrolled
 from whippletree.kernels.kernel import Array
 from whippletree.spatial import RigidInertia
 
-__all__ = ["Block", "LoopKinds", "loop_kinds"]
+__all__ = ["Block", "LoopKinds", "dense", "loop_kinds"]
 
 MANY = 32
 """From this many loops on, they are looked at kind by kind."""
@@ -90,6 +90,20 @@ class LoopKinds:
             for at, own, numbers in zip(kind.loops, columns, np.hsplit(values, len(kind.loops)), strict=True):
                 blocks[at] = Block(own, numbers[:, :n])
         return blocks
+
+
+def dense(blocks: list[Block], nv: int) -> Array:
+    """Return rows (m, nv) given closure after closure.
+
+    >>> dense([Block(np.array([2]), np.array([[5.0]]))], 3)
+    array([[0., 0., 5.]])
+    """
+    A = np.zeros((sum(len(block.rows) for block in blocks), nv))
+    start = 0
+    for block in blocks:
+        A[start : start + len(block.rows), block.columns] = block.rows
+        start += len(block.rows)
+    return A
 
 
 def loop_kinds(fastenings: Fastenings, skeleton: Skeleton) -> LoopKinds | None:
