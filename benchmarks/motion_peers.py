@@ -118,7 +118,7 @@ def _energy(model: mujoco.MjModel, data: mujoco.MjData) -> float:
 def exudyn_four_bars(n: int, step: float) -> Simulate:
     sys.exudynFast = True  # type: ignore[attr-defined]
     import exudyn as exu
-    import exudyn.itemInterface as items
+    from exudyn import itemInterface as items  # noqa: N813
 
     def run() -> Simulated:
         container = exu.SystemContainer()

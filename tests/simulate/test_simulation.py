@@ -145,6 +145,15 @@ def test_four_bars_pass_their_flat_positions_on_their_branch(n: int) -> None:
     assert run.certificate.closure_residual < 1e-12
 
 
+@pytest.mark.parametrize("formulation", ["tree_augmented", "joint_multipliers", "coordinate_reduction", "absolute"])
+def test_every_exact_formulation_passes_flat_positions(formulation: str) -> None:
+    s = four_bars(2, np.pi / 2)
+    v = s.consistent_velocities(s.q0, {"A0": -1.0})
+    run = s.simulate(1.5, every=0.5, v=v, method="dop853", tolerance=1e-10, formulation=formulation)
+    assert np.pi / 2 - run["A0"][-1] == pytest.approx(exact_four_bars(2, 1.5, 10_000), abs=1e-8)
+    assert len(run.certificate.singular) == 2
+
+
 def test_a_fixed_step_crosses_flat_positions_as_exactly() -> None:
     s = four_bars(3, np.pi / 2)
     v = s.consistent_velocities(s.q0, {"A0": -1.0})

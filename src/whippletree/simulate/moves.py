@@ -93,11 +93,13 @@ apart: Any = intrinsic(_kept_apart)
 
 
 def bare(function: Any) -> Any:
-    """Compile a function that allocates nothing, without counting references to its arrays: that costs more than it does.
+    """Compile a function that allocates nothing, and do not count references to its arrays.
 
-    The arrays of `Buffers` are many, and every function that is handed them would count each of them twice.
+    The arrays of `Buffers` are many, and every function that is handed them would count each of them twice: that takes
+    more time than what these functions do.
     """
-    return njit(cache=True, _nrt=False)(function)
+    options: dict[str, Any] = {"cache": True, "_nrt": False}
+    return njit(**options)(function)
 
 
 @bare

@@ -152,18 +152,31 @@ def project(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the accelerations, the rates of the elements' states, and numbers to watch.
 
-    The first of these is the smallest pivot as a share of its size where the plan was made, with its sign, which
-    changes at a singular position; the others, if there is anything that has any, are the powers that are dissipated
-    and put in.
+    The first of these is the smallest pivot of the closures' rows as a share of its size where the plan was made, with
+    its sign, which changes at a singular position; the others, if there is anything that has any, are the powers that
+    are dissipated and put in.
     """
     answer = _answer(eq, request, x)
-    share = nearest_zero([p * (1 / size) for p, size in _pivots(eq, x, answer.solution)])
+    share = nearest_zero([p * (1 / size) for p, size in _pivots(eq, x, _eliminated(eq, x))])
     driven = closure_power(eq, request, x, answer)
     if eq.prescribed:
         here = eq.loaded(eq.prescribed_only(x))
         efforts = closed.driving_forces(here.walk, _closing(eq, request, x), here.tau, answer)
         driven = driven + hinge_power(eq, x, eq.driving(here, efforts, x["tau"]))
     return ca.SX(ca.vertcat(answer.a, element_rates(eq, x), share, powers(eq, x, driven)))
+
+
+def _eliminated(eq: Equations, x: Symbols) -> Solution:
+    """Return the pivots at which dependent freedoms are eliminated: what time loops watch, whatever the formulation.
+
+    Other formulations have pivots of their own, but theirs may be squares, which do not change their sign.
+    """
+    key = ("eliminated", eq.loop_plan)
+    if key not in eq.answers:
+        parts = independent_coordinates.partition(eq.walk(x), eq.closing(x), eq.loop_plan.choice)
+        eq.answers[key] = Solution(ca.SX(0, 1), list, parts.factors.pivots)
+    found: Solution = eq.answers[key]
+    return found
 
 
 def closure_power(eq: Equations, request: Request, x: Symbols, answer: closed.Answer) -> ca.SX:
