@@ -210,3 +210,17 @@ def test_no_choice_of_cuts_changes_anything(family: str, i: int) -> None:
             found[f"{name}, cut at {hinge.name}"] = value
     assert tried > 1
     assert_close(found)
+
+
+@pytest.mark.parametrize(
+    ("family", "i"),
+    [("couplings", 4), ("couplings", 6), ("expressions", 6), ("coupled, other bases", 1), ("floating", 0), ("rods", 1)],
+)
+def test_dependent_speeds_leave_with_their_rows(family: str, i: int) -> None:
+    """Coordinate reduction with every row reduced on the way instead of carried to the base of its loop."""
+    c = case(family, i)
+    s = built(c.looped, dependent=())
+    pairs = s._engine.equations.loop_plan.reduction()
+    assert len(pairs) == len(set(pairs.values())) == sum(map(len, s._engine.equations.loop_plan.keep))
+    only = ("coordinate_reduction",)
+    assert_close({**accelerations(s, c, only), **reactions(s, c, only)})

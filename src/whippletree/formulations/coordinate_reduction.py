@@ -382,15 +382,20 @@ def _release(reduction: _Reduction, k: int, front: Front, H: ca.SX) -> tuple[Fro
 def with_speeds(front: Front, H: ca.SX, tau: ca.SX, speeds: Sequence[Port]) -> Front:
     """Return the front with the joint's speeds as ports: A^ becomes that of the parent, carried to the node."""
     assert front.P is not None
-    PH = front.P.times(H)
-    D, h, e = mirror(H.T @ PH), H.T @ front.F, H.T @ front.z - tau
+    PH, e = front.P.times(H), H.T @ front.z - tau
     known = [i for i, port in enumerate(front.ports) if port in speeds]  # closures that hold this joint's speeds
     other = [i for i in range(len(front.ports)) if i not in known]
     ports = (*speeds, *(front.ports[i] for i in other))
-    h = h[:, other]
-    for i in known:
-        j = list(speeds).index(front.ports[i])
-        h[j, :] = h[j, :] + front.S[i, other]
+    D, h = H.T @ PH, H.T @ front.F[:, other]
+    if known:  # the port is the speed itself: w_k = E u
+        E = ca.SX.zeros(len(known), len(speeds))
+        for n, i in enumerate(known):
+            E[n, list(speeds).index(front.ports[i])] = 1
+        felt = front.F[:, known] @ E
+        D = D + H.T @ felt + felt.T @ H + E.T @ front.S[known, known] @ E
+        PH, e = PH + felt, e + E.T @ front.e[known, :]
+        h = h + E.T @ front.S[known, other]
+    D = mirror(D)
     S = ca.densify(ca.blockcat([[D, h], [h.T, front.S[other, other]]])) if other else D
     F = ca.SX(ca.horzcat(PH, front.F[:, other]))
     return Front(ports, front.P, F, front.z, S, ca.SX(ca.vertcat(e, front.e[other, :])))
