@@ -31,7 +31,7 @@ SIZES = {
     "ladder": (8, 16, 32, 64, 96, 128),
     "long loop": (12, 25, 50, 100, 200),
 }
-OTHERS = {"tree_augmented": (4, 8, 16, 24), "constraint_embedding": (4, 8, 16, 24)}
+OTHERS = {"tree_augmented": (4, 8, 16, 24), "constraint_embedding": (8, 16, 32, 64)}
 """The cut-loop method, and embedding, at sizes that compile as one straight line."""
 
 FIGURES = BUILD / "growth.json"
