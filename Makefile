@@ -35,6 +35,8 @@ lint: $(STAMP)-lint  ## style, types and the direction of imports
 bench: $(STAMP)-bench  ## our speed beside the peers', one core (needs gcc and g++)
 	$(BIN)/python benchmarks/trees.py
 	$(BIN)/python benchmarks/loops.py
+	$(BIN)/python benchmarks/simulation.py
+	$(BIN)/python benchmarks/growth.py families lcaba compile
 
 papers: $(STAMP)-core  ## the papers' tables and figures with ours beside them
 	$(BIN)/whippletree papers

@@ -50,6 +50,7 @@ class Machine:
         self.adams: Any = None  # the same for the Adams method
         wires = np.zeros((3, 6), dtype=np.int64)
         self.quaternions = np.array([w.start for w in system._states.quaternions], dtype=np.int64)
+        self.plain = plain and not self.quaternions.size
         if self.quaternions.size:
             wires[0] = self._wired(engine.kernel_of("displace"), {}, "displaced")
         wires[1] = self._wired(rates, {"q": "here"}, "rates")

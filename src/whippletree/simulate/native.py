@@ -88,7 +88,8 @@ class Course(NamedTuple):
     # share and time where the last step began; the share from which on a singular position is crossed in one step
     counts: Any  # int64: outputs made, steps, refused, evaluations, singular positions passed
     scale: Array  # (nv,) what displacements are measured by
-    options: Any  # int64: loops, powers from the kernel, ignore poor choices, first rates are given, close stages
+    options: Any  # int64: loops, powers from the kernel, ignore poor choices, first rates are given, close stages,
+    # nothing but a tree
     passed: Array  # (n, 1 + nq) times and configurations of the singular positions passed
 
 
@@ -163,10 +164,39 @@ def _combine(y: Any, h: float, weights: Any, count: int, k: Any, result: Any) ->
 
 
 @bare
+def _plain_stages(b: Any, method: Any, begin: int, end: int, t: float, h: float, y: Any, k: Any) -> None:
+    """Evaluate stages where there is nothing but a tree and its joints' efforts: few loops, because they are short."""
+    nv = b.v.size
+    q, here, v, rates, tau = b.q, b.here, b.v, b.rates, b.tau
+    for s in range(begin, end):
+        weights, own = method.A[s], k[s]
+        for i in range(nv):
+            u, w = y[i], y[nv + i]
+            for j in range(s):
+                if weights[j] != 0.0:
+                    u += h * weights[j] * k[j, i]
+                    w += h * weights[j] * k[j, nv + i]
+            here[i] = q[i] + u
+            v[i] = w
+        b.t[0] = t + method.c[s] * h
+        _call(b.wires[_RATES])
+        power = 0.0
+        for i in range(nv):
+            own[i] = v[i]
+            own[nv + i] = rates[i]
+            power += tau[i] * v[i]
+        own[2 * nv] = power
+        own[2 * nv + 1] = 0.0
+
+
+@bare
 def _stages(
     b: Any, method: Any, begin: int, end: int, t: float, h: float, y: Any, k: Any, stage: Any, options: Any, near: float
 ) -> int:
     """Evaluate some stages after the first."""
+    if options[5]:
+        _plain_stages(b, method, begin, end, t, h, y, k)
+        return _DONE
     for i in range(begin, end):
         _combine(y, h, method.A[i], i, k, stage)
         status = _evaluate(b, t + method.c[i] * h, stage, k[i], options, near)

@@ -108,7 +108,7 @@ class Simulation:
         self._course_y = np.zeros(2 * nv + system.z0.size + 2)
         self._times = np.array([system._time(t), first, first, np.inf, 0.0, 0.0, 0.0, 0.0])
         self._counts = np.zeros(5, dtype=np.int64)
-        self._options = np.zeros(5, dtype=np.int64)
+        self._options = np.zeros(6, dtype=np.int64)
         self.tau = np.zeros(nv) if tau is None else np.array(system._efforts(tau))
         self.replans: list[float] = []
         self.singular: list[float] = []
@@ -308,6 +308,7 @@ class Simulation:
             machine = self._wired()
             self._options[0] = machine.closed
             self._options[1] = machine.powers
+            self._options[5] = machine.plain
             buffers = machine.buffers()
             buffers.q[:] = self._q
             buffers.tau[:] = self.tau
