@@ -532,7 +532,7 @@ def advance(
         copy(b.base, ZERO, q, ZERO, nq)
         b.least[0] = np.inf
         options[4] = 0
-        first = _first(b, t, y, k0, options)
+        first = _first(b, t, y, k0, options, new)
         counts[3] += 1
         if first == _UNTRUSTED or (first == _POOR and not options[2]):
             status = first
@@ -610,11 +610,12 @@ def advance(
         counts[1] += 1
         options[3] = 0
         taken += 1
+        copy(b.q, ZERO, q, ZERO, nq)
         _note_passage(b, course)
         if w.counts[1]:
             status = _EVENT
             break
-        if counts[4] == course.passed.size:
+        if counts[4] == course.passed.shape[0]:
             status = _PAUSED
             break
     copy(b.q, ZERO, q, ZERO, nq)
