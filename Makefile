@@ -37,6 +37,7 @@ bench: $(STAMP)-bench  ## our speed beside the peers', one core (needs gcc and g
 	$(BIN)/python benchmarks/loops.py
 	$(BIN)/python benchmarks/simulation.py
 	$(BIN)/python benchmarks/growth.py families lcaba compile
+	$(BIN)/python benchmarks/choice.py
 
 papers: $(STAMP)-core  ## the papers' tables and figures with ours beside them
 	$(BIN)/whippletree papers

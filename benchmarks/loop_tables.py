@@ -12,7 +12,15 @@ from loop_peers import Contestant, mujoco_contestants, pinocchio_calls, pinocchi
 from ours import KernelLoop
 from timing import Times, bursts, calls, one_core, table
 
-FORMULATIONS = ("tree_augmented", "joint_multipliers", "independent_coordinates", "penalty", "absolute")
+FORMULATIONS = (
+    "tree_augmented",
+    "joint_multipliers",
+    "independent_coordinates",
+    "constraint_embedding",
+    "coordinate_reduction",
+    "penalty",
+    "absolute",
+)
 PLAIN, UNCHECKED = "ours", "ours, unchecked"
 COUNTS = 1e-5
 """Pinocchio's settings count as long as their error is not larger than this."""
