@@ -23,7 +23,7 @@ from whippletree.formulations.closing import (
     pushed,
     with_accelerations,
 )
-from whippletree.formulations.grips import CutJoint
+from whippletree.formulations.grips import CutJoint, Grip
 from whippletree.formulations.independent_coordinates import Choice, partition
 from whippletree.formulations.solution import Solution, by_closure
 from whippletree.formulations.sweeps import Unrolled
@@ -300,9 +300,9 @@ def full_seconds(walk: Unrolled, closing: Closing) -> ca.SX:
     return ca.SX(ca.vertcat(*parts))
 
 
-def _pulls(grips: Sequence[object], base: int, stations: Sequence[Station], D: Sequence[ca.SX]) -> tuple[Pull, ...]:
+def _pulls(grips: Sequence[Grip], base: int, stations: Sequence[Station], D: Sequence[ca.SX]) -> tuple[Pull, ...]:
     return tuple(
-        Pull(grip.node, base, columns(grip, station, d))  # type: ignore[attr-defined, arg-type]
+        Pull(grip.node, base, columns(grip, station, d))
         for grip, station, d in zip(grips, stations, D, strict=True)
-        if grip.node >= 0  # type: ignore[attr-defined]
+        if grip.node >= 0
     )

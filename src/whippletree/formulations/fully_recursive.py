@@ -33,7 +33,7 @@ from whippletree.formulations.reactions import described
 from whippletree.formulations.solution import Solution, by_closure
 from whippletree.formulations.sweeps import Unrolled, Walk
 from whippletree.spatial import ArticulatedInertia, Rotation, Translation, factor, solve_factored
-from whippletree.spatial.sparse import factor_symmetric, minimum_degree
+from whippletree.spatial.sparse import add_to, factor_symmetric, minimum_degree
 
 __all__ = ["driving_forces", "forward_dynamics", "reactions", "solve"]
 
@@ -192,11 +192,11 @@ def carried(walk: Unrolled, seen: Any, joints: Any, held: Sequence[Held]) -> tup
     gamma = [one.second for one in held]
     for c, one in enumerate(held):
         for pull in one.pulls:
-            _add(arriving[pull.node], c, pull.F)
+            add_to(arriving[pull.node], c, pull.F)
         for hinge in one.hinges:
             unit = ca.SX.zeros(walk.nodes[hinge.node].v.shape[0], one.n_rows)
             unit[hinge.component, :] = hinge.e.T
-            _add(efforts[hinge.node], c, unit)
+            add_to(efforts[hinge.node], c, unit)
     for k in reversed(range(len(walk.nodes))):
         node, body, joint = walk.nodes[k], seen.at(k), joints.at(k)
         given = node.prescribed or body.B2.shape[1] == 0
@@ -216,7 +216,7 @@ def carried(walk: Unrolled, seen: Any, joints: Any, held: Sequence[Held]) -> tup
             elif e is not None:
                 gamma[c] = gamma[c] + efforts[k].pop(c).T @ node.acceleration
             if passed is not None and walk.parents[k] >= 0:
-                _add(arriving[walk.parents[k]], c, passed)
+                add_to(arriving[walk.parents[k]], c, passed)
     return efforts, [value[i] for one, value in zip(held, gamma, strict=True) for i in range(one.n_rows)]
 
 
@@ -240,7 +240,7 @@ def reduced_matrix(joints: Any, efforts: Sequence[Blocks], held: Sequence[Held])
                 for i in range(block.shape[0]):
                     for j in range(block.shape[1] if d < c else i + 1):
                         if not block[i, j].is_zero():
-                            _add(L, (start[c] + i, start[d] + j), block[i, j])
+                            add_to(L, (start[c] + i, start[d] + j), block[i, j])
     return L
 
 
@@ -255,7 +255,3 @@ def _mark_bodies(seen: Any) -> None:
 
 def _mark_joints(joints: Any) -> None:
     mark("elimination", [(j.M21, j.M22, j.G, j.Q2) for j in joints.records])
-
-
-def _add(blocks: dict, key: object, value: ca.SX) -> None:  # type: ignore[type-arg]
-    blocks[key] = blocks[key] + value if key in blocks else value

@@ -27,7 +27,7 @@ from whippletree.formulations.marks import mark
 from whippletree.formulations.solution import Solution, by_closure, stacked
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.spatial import factor, solve_factored
-from whippletree.spatial.sparse import factor_symmetric, minimum_degree
+from whippletree.spatial.sparse import add_to, factor_symmetric, minimum_degree
 
 __all__ = ["solve"]
 
@@ -64,11 +64,11 @@ def absorb(
     efforts: list[Blocks] = [{} for _ in walk.nodes]
     for c, one in enumerate(held):
         for pull in one.pulls:
-            _add(arriving[pull.node], c, pull.F)
+            add_to(arriving[pull.node], c, pull.F)
         for hinge in one.hinges:
             e = ca.SX.zeros(walk.nodes[hinge.node].v.shape[0], one.n_rows)
             e[hinge.component, :] = hinge.e.T
-            _add(efforts[hinge.node], c, e)
+            add_to(efforts[hinge.node], c, e)
     effects: list[tuple[Blocks, Blocks]] = [({}, {}) for _ in walk.nodes]
     for k in reversed(range(len(walk.nodes))):
         node, kept = walk.nodes[k], free.hinge.at(k)
@@ -85,7 +85,7 @@ def absorb(
                 h_of[c], w_of[c] = h, solve_factored(factors, h)
                 F = -(kept.G @ h) if F is None else F - kept.G @ h
             if F is not None:
-                _add(arriving[walk.parents[k]], c, shift.force(F))
+                add_to(arriving[walk.parents[k]], c, shift.force(F))
     return effects, arriving[-1]
 
 
@@ -102,7 +102,7 @@ def schur_complement(effects: Sequence[tuple[Blocks, Blocks]], held: Sequence[He
                 for i in range(block.shape[0]):
                     for j in range(block.shape[1] if d < c else i + 1):
                         if not block[i, j].is_zero():
-                            _add(A, (start[c] + i, start[d] + j), block[i, j])
+                            add_to(A, (start[c] + i, start[d] + j), block[i, j])
     return A
 
 
@@ -146,7 +146,3 @@ def _starts(held: Sequence[Held]) -> list[int]:
         starts.append(total)
         total += one.n_rows
     return starts
-
-
-def _add(blocks: dict, key: object, value: ca.SX) -> None:  # type: ignore[type-arg]
-    blocks[key] = blocks[key] + value if key in blocks else value

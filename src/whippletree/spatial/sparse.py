@@ -17,6 +17,7 @@ __all__ = [
     "Column",
     "SparseLU",
     "SymmetricFactor",
+    "add_to",
     "factor_lu",
     "factor_symmetric",
     "minimum_degree",
@@ -39,6 +40,18 @@ def smallest(values: Iterable[ca.SX]) -> ca.SX:
     for value in values:
         least = value if least is None else ca.fmin(least, value)
     return ca.SX(1) if least is None else least
+
+
+def add_to(blocks: dict[Any, ca.SX], key: Any, value: ca.SX) -> None:
+    """Add to an entry, which may not be there yet.
+
+    >>> entries = {}
+    >>> add_to(entries, (0, 0), ca.SX(2))
+    >>> add_to(entries, (0, 0), ca.SX(3))
+    >>> entries
+    {(0, 0): SX(5)}
+    """
+    blocks[key] = blocks[key] + value if key in blocks else value
 
 
 def nearest_zero(values: Sequence[ca.SX]) -> ca.SX:
