@@ -25,14 +25,14 @@ QUICK = settings(
 
 def survives(text: str) -> None:
     """Read a text; nothing but our own error may come out of it, and in one line that names the file."""
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         read_text(text, "m.yaml")
     except wt.FileError as error:
         assert str(error).startswith("m.yaml:")
         assert "\n" not in str(error)
         assert error.line is None or 1 <= error.line <= text.count("\n") + text.count("\r") + len(text.splitlines()) + 2
-    assert time.perf_counter() - start < 30.0
+    assert time.process_time() - start < 30.0
 
 
 @QUICK

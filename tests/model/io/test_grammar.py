@@ -319,14 +319,14 @@ def test_entries() -> None:
 
 
 def test_depth_and_length_are_bounded() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     for text in ("(" * 5000, "sin(" * 2000, "2**" * 3000 + "1", "(" * 41 + "1" + ")" * 41, "1+" * 50_000, "a" * 20_000):
         with pytest.raises(GrammarError):
             evaluate(text, Plain())
     assert evaluate("(" * 40 + "1" + ")" * 40, Plain()) == 1.0
     assert evaluate("-" * 9000 + "1", Plain()) == 1.0
     assert evaluate("1" + "+1" * 4999, Plain()) == 5000.0
-    assert time.perf_counter() - start < 5.0
+    assert time.process_time() - start < 5.0
 
 
 @settings(max_examples=500, deadline=None)

@@ -170,10 +170,10 @@ def laughs(levels: int, width: int) -> str:
 )
 def test_bombs_are_refused_quickly_and_in_little_memory(text: str) -> None:
     tracemalloc.start()
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(FileError):
         read_tree(Source("m.yaml", text))
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert seconds < 20.0  # tracing memory slows things down several times
