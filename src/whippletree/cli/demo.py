@@ -13,8 +13,8 @@ import numpy as np
 from whippletree._version import __version__
 from whippletree.cli.arm import describe_arm
 from whippletree.cli.timing import first_results, seconds_per_call
+from whippletree.kernels.threads import processors
 from whippletree.system import System
-from whippletree.system.calls import default_threads
 
 __all__ = ["demo"]
 
@@ -91,10 +91,10 @@ def _speed(system: System) -> None:
     def batch(threads: int) -> float:
         return seconds_per_call(lambda: system.forward_dynamics(q, v, tau, out=out, threads=threads), 10)
 
-    processors = default_threads()
+    most = processors()
     print("Forward dynamics, called from Python, arrays in and arrays out:\n")
     print(f"  one state                            {1e6 * call:7.2f} µs")
-    for threads in dict.fromkeys((1, processors)):
+    for threads in dict.fromkeys((1, most)):
         seconds, plural = batch(threads), "s" if threads > 1 else ""
         what = f"{STATES} states, {threads} thread{plural}"
         print(f"  {what:<36} {1e3 * seconds:7.2f} ms, which is {1e6 * seconds / STATES:.3f} µs per state")

@@ -15,8 +15,10 @@ from collections.abc import Sequence
 from whippletree.kernels.signature import UNIT_TOLERANCE, Signature
 from whippletree.kernels.trig import number, vector_type
 
-__all__ = ["CHUNK", "batch_ir", "lane_buffer"]
+__all__ = ["CHUNK", "FAULT", "batch_ir", "batch_words", "lane_buffer"]
 
+FAULT = 2  # the word of a batch that tells what went wrong
+_COUNT, _CONSTANTS, _TABLES, _ARRAYS = range(3, 7)  # other words
 
 _LINE = 64  # bytes of a cache line
 _AHEAD_BYTES = 2048  # how far ahead rows are asked for, at least
@@ -34,23 +36,33 @@ def lane_buffer(inputs: Sequence[int], outputs: Sequence[int], width: int, work:
     return width * (sum(inputs) + sum(outputs) + work) + max(outputs, default=0)
 
 
+def batch_words(
+    count: int, constants: int, tables: int, inputs: Sequence[tuple[int, int]], outputs: Sequence[tuple[int, int]]
+) -> list[int]:
+    """Return what describes a batch to the driver; arrays are given by address and stride in bytes.
+
+    >>> batch_words(5, 100, 200, [(300, 8)], [(400, 16)])
+    [0, 0, -1, 5, 100, 200, 300, 8, 400, 16]
+    """
+    return [0, 0, -1, count, constants, tables, *(word for array in (*inputs, *outputs) for word in array)]
+
+
 def batch_ir(signature: Signature, width: int, kernel: str, work: int = 0) -> str:
     """Return the driver's text: `batch`, and the functions that transpose blocks.
 
-    batch(in, in_strides, out, out_strides, progress, count, wait, buffer, constants, tables) works on chunks until
-    all `count` states are claimed and, if `wait` is not zero, then waits until all are done. `progress` is shared by
-    all who work on the batch: states claimed and states done, zero at first, and a fault, -1 at first. The caller
-    claims from the front and helpers from the back, counted in the lower and the upper half of the first number, so
-    that in repeated calls each finds its own part in its cache. A fault is twice the index of the first state of the
-    first block in which something is wrong, plus one for an input (not finite, or a quaternion not of unit length),
-    plus two for a result that is not finite.
+    batch(words, buffer, wait) works on chunks until all states are claimed and, if `wait` is not zero, then waits
+    until all are done. The words (see `batch_words`) are shared by all who work on the batch; the first three tell of
+    its progress: states claimed and states done, zero at first, and a fault, -1 at first. The caller claims from the
+    front and helpers from the back, counted in the lower and the upper half of the first number, so that in repeated
+    calls each finds its own part in its cache. A fault is twice the index of the first state of the first block in
+    which something is wrong, plus one for an input (not finite, or a quaternion not of unit length), plus two for a
+    result that is not finite.
     """
     T = vector_type(width)
     inputs, outputs = signature.input_sizes, signature.output_sizes
     n_in, n_out = len(inputs), len(outputs)
     lines = [
-        "define void @batch(ptr %in, ptr %in_strides, ptr %out, ptr %out_strides, ptr %progress, i64 %count, "
-        "i64 %wait, ptr noalias %buffer, ptr noalias %constants, ptr noalias %tables) #0 {",
+        "define void @batch(ptr %progress, ptr noalias %buffer, i64 %wait) #0 {",
         "entry:",
         f"  %lanes = alloca [{width} x ptr], align 64",
         f"  %ki = alloca [{max(n_in, 1)} x ptr], align 64",
@@ -67,17 +79,15 @@ def batch_ir(signature: Signature, width: int, kernel: str, work: int = 0) -> st
             offset += size * width
     total = width * (sum(inputs) + sum(outputs))
     lines.append(f"  %work = getelementptr double, ptr %buffer, i64 {total}")
-    for which, names, count in (("i", "in", n_in), ("o", "out", n_out)):
-        for a in range(count):
-            lines += [
-                f"  %b{which}{a}p = getelementptr ptr, ptr %{names}, i64 {a}",
-                f"  %b{which}{a} = load ptr, ptr %b{which}{a}p, align 8",
-                f"  %t{which}{a}p = getelementptr i64, ptr %{names}_strides, i64 {a}",
-                f"  %t{which}{a} = load i64, ptr %t{which}{a}p, align 8",
-            ]
+    words = [("count", "i64", _COUNT), ("constants", "ptr", _CONSTANTS), ("tables", "ptr", _TABLES)]
+    for k, name in enumerate([*(f"i{a}" for a in range(n_in)), *(f"o{a}" for a in range(n_out))]):
+        words += [(f"b{name}", "ptr", _ARRAYS + 2 * k), (f"t{name}", "i64", _ARRAYS + 2 * k + 1)]
+    for name, kind, place in words:
+        lines.append(f"  %{name}p = getelementptr i64, ptr %progress, i64 {place}")
+        lines.append(f"  %{name} = load {kind}, ptr %{name}p, align 8")
     lines += [
         "  %finished = getelementptr i64, ptr %progress, i64 1",
-        "  %fault = getelementptr i64, ptr %progress, i64 2",
+        f"  %fault = getelementptr i64, ptr %progress, i64 {FAULT}",
         "  br label %claim",
         "claim:",
         "  %seen = load atomic i64, ptr %progress monotonic, align 8",

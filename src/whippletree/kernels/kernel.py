@@ -18,20 +18,19 @@ import numpy as np
 import numpy.typing as npt
 
 from whippletree.kernels import entry as fast
-from whippletree.kernels.batch import batch_ir, lane_buffer
+from whippletree.kernels.batch import FAULT, batch_ir, batch_words, lane_buffer
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.native import NativeCode, compile_ir, host, load_code
 from whippletree.kernels.signature import Signature
-from whippletree.kernels.threads import help_with
+from whippletree.kernels.threads import help_with, lead, listening, processors
 
 __all__ = ["Array", "Kernel", "NotFiniteError", "Program", "Signature"]
 
 Array = npt.NDArray[np.float64]
 
-_FORMAT = "1"
+_FORMAT = "2"
 _KERNEL = "kernel"
 _PER_THREAD = 64  # states; fewer are not worth a thread
-_PROCESSORS = os.cpu_count() or 1
 _MOST = 2**30  # states in one go
 _APART = 64  # doubles between what different threads write
 _WRITING = threading.Lock()
@@ -187,19 +186,17 @@ class Kernel:
         part = self._many
         arrays = [self._defaults[n] if a is None else a for n, a in zip(self.input_names, inputs, strict=True)]
         call = _BatchCall(self, part, arrays, outputs, count)
-        for _ in range(min(threads, _PROCESSORS, -(-count // _PER_THREAD)) - 1):
-            help_with(call)
-        call(wait=True)
+        helpers = min(threads, -(-count // _PER_THREAD)) - 1
+        call.lead(min(helpers, processors() - 1) if helpers else 0)
         if call.fault >= 0:
             raise NotFiniteError("input" if call.fault & 1 else "result", (call.fault - 1) >> 1)
 
     @cached_property
-    def batch_layout(self) -> tuple[tuple[Any, Any], tuple[Any, Any], int]:
-        """Types for pointers and strides, of inputs and of outputs, and doubles of scratch memory."""
-        n, m = max(len(self.signature.inputs), 1), len(self.signature.outputs)
+    def batch_layout(self) -> tuple[Any, int]:
+        """The type of what describes a batch, and doubles of scratch memory."""
         size = lane_buffer(self.input_sizes, self.output_sizes, host().lanes, self._many.work_size)
-        pointer, index = ctypes.c_void_p, ctypes.c_int64
-        return (pointer * n, index * n), (pointer * m, index * m), size
+        arrays = [(0, 0)] * (len(self.signature.inputs) + len(self.signature.outputs))
+        return ctypes.c_int64 * len(batch_words(0, 0, 0, arrays, [])), size
 
     def _take(self, size: int) -> Array:
         """Return scratch memory of at least `size` doubles, on a cache line."""
@@ -290,47 +287,42 @@ class _Part:
             kind = ctypes.CFUNCTYPE(None, *[pointer] * 5)
             self.call: Any = kind(self.code.addresses[_KERNEL])
         else:
-            kind = ctypes.CFUNCTYPE(None, *[pointer] * 5, index, index, *[pointer] * 3)
-            self.call = kind(self.code.addresses["batch"])
-
-
-_Progress = ctypes.c_int64 * 3
+            self.call = ctypes.CFUNCTYPE(None, pointer, pointer, index)(self.code.addresses["batch"])
 
 
 class _BatchCall:
-    """A batch call with its pointers; several threads may run it at once, and each takes what is left."""
+    """A batch and all that is known about it; several threads may work on it at once, and each takes what is left."""
 
     def __init__(
         self, kernel: Kernel, part: _Part, inputs: Sequence[Array], outputs: Sequence[Array], count: int
     ) -> None:
-        self._kernel, self._part, self._count = kernel, part, count
+        self._kernel, self._part = kernel, part
         self._keep = (inputs, outputs)
-        (pointers, strides), (targets, target_strides), self._size = kernel.batch_layout
-        self._in = pointers(*[a.ctypes.data for a in inputs])
-        self._in_strides = strides(*[8 * a.shape[1] if a.ndim > 1 else 0 for a in inputs])
-        self._out = targets(*[a.ctypes.data for a in outputs])
-        self._out_strides = target_strides(*[8 * a.shape[1] for a in outputs])
-        self._progress = _Progress(0, 0, -1)
+        kind, self._size = kernel.batch_layout
+        sources = [(a.ctypes.data, 8 * a.shape[1] if a.ndim > 1 else 0) for a in inputs]
+        targets = [(a.ctypes.data, 8 * a.shape[1]) for a in outputs]
+        self._words = kind(*batch_words(count, part.constants_address, part.tables_address, sources, targets))
 
     @property
     def fault(self) -> int:
         """What went wrong (see `batch`)."""
-        return self._progress[2]
+        return int(self._words[FAULT])
 
-    def __call__(self, *, wait: bool = False) -> None:
-        """Work on the states that nobody has claimed; with `wait`, return when all are done."""
+    def lead(self, helpers: int) -> None:
+        """Do the whole batch, with as many helpers: those that listen begin at once, others are asked to come."""
+        ready = min(helpers, listening()) if helpers else 0
+        for _ in range(helpers - ready):
+            help_with(self)
+        buffers = [self._kernel._take(self._size) for _ in range(1 + ready)]
+        if ready:
+            batch = ctypes.addressof(self._words)
+            lead(self._part.code.addresses["batch"], batch, [b.ctypes.data for b in buffers])
+        else:
+            self._part.call(self._words, buffers[0].ctypes.data, 1)
+        self._kernel._buffers += buffers
+
+    def __call__(self) -> None:
+        """Work on the states that nobody has claimed."""
         buffer = self._kernel._take(self._size)
-        part = self._part
-        part.call(
-            self._in,
-            self._in_strides,
-            self._out,
-            self._out_strides,
-            self._progress,
-            self._count,
-            wait,
-            buffer.ctypes.data,
-            part.constants_address,
-            part.tables_address,
-        )
+        self._part.call(self._words, buffer.ctypes.data, 0)
         self._kernel._buffers.append(buffer)

@@ -104,6 +104,10 @@ class NativeCode:
         self._engine = engine
         self.addresses = addresses
 
+    def keep(self) -> None:
+        """Keep the code in memory until the process ends, whatever becomes of this object."""
+        self._engine.detach()
+
 
 def load_code(code: bytes, symbols: Iterable[str]) -> NativeCode:
     """Link an object file into this process and return the addresses of its symbols."""

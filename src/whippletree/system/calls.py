@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,21 +15,11 @@ from whippletree.errors import DynamicsError, StateError, WhippletreeError
 from whippletree.kernels.entry import DONE, LONG_WAY
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
 from whippletree.kernels.signature import UNIT_TOLERANCE
+from whippletree.kernels.threads import processors
 
-__all__ = ["Argument", "Call", "as_array", "check_together", "default_threads"]
+__all__ = ["Argument", "Call", "as_array", "check_together"]
 
 Labels = Callable[[int], str]
-
-
-def default_threads() -> int:
-    """Return the number of processors this process may use.
-
-    >>> default_threads() >= 1
-    True
-    """
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -204,7 +193,7 @@ class Call:
 
     def _threads(self, threads: int | None) -> int:
         if threads is None:
-            return default_threads()
+            return processors()
         if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
             raise StateError(f"threads= must be a whole number of at least 1, not {threads!r}")
         return int(threads)
