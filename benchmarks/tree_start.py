@@ -69,7 +69,10 @@ def plain_arm(ring: Ring) -> dict[str, Any]:
 def probe(arm: Path, cache: Path) -> dict[str, Any]:
     program = Path(__file__).with_name("start_probe.py")
     cache.mkdir(mode=0o700, exist_ok=True)
-    environment = os.environ | {"WHIPPLETREE_CACHE": str(cache)}
+    # bytecode is there, as it is after an installation, whatever this process was told about writing it
+    bytecode = str(cache.with_name("bytecode"))
+    environment = os.environ | {"WHIPPLETREE_CACHE": str(cache), "PYTHONPYCACHEPREFIX": bytecode}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, str(program), str(arm)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -416,7 +417,7 @@ def test_a_folder_that_becomes_read_only_later(folder, monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr(caches.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(tempfile, "mkstemp", refuse)
     with pytest.raises(wt.CacheError, match=r"cannot be written.*Read-only file system.*WHIPPLETREE_CACHE"):
         system.forward_dynamics(np.zeros(2), np.zeros(2))
 
@@ -476,7 +477,7 @@ def test_a_default_folder_that_fails_later_is_only_warned_about(home, monkeypatc
     def refuse(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(caches.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(tempfile, "mkstemp", refuse)
     with pytest.warns(wt.CacheWarning, match="No space left"):
         use()
 

@@ -16,7 +16,6 @@ import json
 import os
 import stat
 import sys
-import tempfile
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -110,6 +109,8 @@ class DiskCache:
 
     def store(self, key: str, entry: Mapping[str, bytes]) -> None:
         """Keep an entry; one that is there is replaced whole."""
+        import tempfile  # costs more than all else here, and is needed only where something is made
+
         path = self.path(key)
         try:
             handle, temporary = tempfile.mkstemp(dir=self._kernels, suffix=".part")  # mode 0600

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from difflib import get_close_matches
 from types import TracebackType
 
 from whippletree.errors import ModelError
@@ -76,6 +75,8 @@ def suggestion(name: object, known: Iterable[str]) -> str:
     >>> suggestion("croupler", ["crank", "coupler"])
     '"croupler"; did you mean "coupler"?'
     """
+    from difflib import get_close_matches  # which only errors need
+
     names = [*known]
     if not isinstance(name, str):
         return f"{shown(name)}; give a name or what the mechanism returned for it"
