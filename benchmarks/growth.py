@@ -28,7 +28,7 @@ COMPILE = {"serial cells": 5.0, "N-four-bar": 30.0}  # seconds, 1000 loops
 SIZES = {
     "N-four-bar": (10, 30, 100, 200, 400, 1000),
     "serial cells": (10, 30, 100, 300, 1000),
-    "ladder": (8, 16, 32, 64, 96, 128),
+    "ladder": (8, 16, 32, 100, 300, 1000),
     "long loop": (12, 25, 50, 100, 200),
 }
 OTHERS = {"tree_augmented": (4, 8, 16, 24), "constraint_embedding": (8, 16, 32, 64)}

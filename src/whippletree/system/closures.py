@@ -179,8 +179,13 @@ class ClosureNumbers:
     @functools.cached_property
     def _residual(self) -> ca.Function:
         x = self._symbols
-        gaps = self._gaps(self.equations.walk({"q": x["q"]}), self._closing({"q": x["q"], "t": x["t"]}))
-        return self.function("residual", [x["q"], x["t"]], [gaps])
+        return self.function("residual", [x["q"], x["t"]], [self._gaps(*self._resting)])
+
+    @functools.cached_property
+    def _resting(self) -> tuple[Unrolled, Closing]:
+        """The walk without velocities, and the closures: what functions of the configuration share."""
+        given = {"q": self._symbols["q"], "t": self._symbols["t"]}
+        return self.equations.walk(given), self._closing(given)
 
     @functools.cached_property
     def _openings(self) -> ca.Function:
@@ -206,15 +211,13 @@ class ClosureNumbers:
     @functools.cached_property
     def _rows(self) -> ca.Function:
         x = self._symbols
-        given = {"q": x["q"], "t": x["t"]}
-        rows, drift = closed.full_rows(self.equations.walk(given), self._closing(given))
+        rows, drift = closed.full_rows(*self._resting)
         return self.function("rows", [x["q"], x["t"]], [_matrix(rows, self.plan.nv), drift])
 
     @functools.cached_property
     def _tree_matrix(self) -> ca.SX:
-        given = {"q": self._symbols["q"], "t": self._symbols["t"]}
-        walk = self.equations.walk(given)
-        return _matrix(jacobian_rows(walk, self._closing(given).hold(walk)), self.plan.nv)
+        walk, closing = self._resting
+        return _matrix(jacobian_rows(walk, closing.hold(walk)), self.plan.nv)
 
     @functools.cached_property
     def tree_pattern(self) -> Any:
@@ -254,7 +257,7 @@ class ClosureNumbers:
     @functools.cached_property
     def _hinges(self) -> ca.Function:
         q = self._symbols["q"]
-        return self.function("hinges", [q], [articulated.hinge_inertias(self.equations.walk({"q": q}))])
+        return self.function("hinges", [q], [articulated.hinge_inertias(self._resting[0])])
 
     @functools.cached_property
     def _complete(self) -> ca.Function:
@@ -301,7 +304,7 @@ class ClosureNumbers:
         function = self.function("absolute", [x["q"], x["t"]], [ca.SX(ca.vertcat(*entries))])
         return keys, columns, pattern, function
 
-    def _closing(self, symbols: dict[str, ca.SX]) -> Any:
+    def _closing(self, symbols: dict[str, ca.SX]) -> Closing:
         return self.equations.closing(symbols, kept=False)
 
 

@@ -222,7 +222,8 @@ class Loops:
 
     def _tree_regular(self, q: Array, where: Conditions) -> bool:
         """Tell whether the tree by itself has a regular mass matrix."""
-        if self.numbers.kinds is not None and every_joint_moves_mass(self.equations.skeleton()):
+        many = self.equations.large or self.numbers.kinds is not None
+        if many and every_joint_moves_mass(self.equations.skeleton()):
             return True
         pivots = self.numbers.hinge_pivots(q, where.parameters)
         return bool((pivots > _SINGULAR).all())

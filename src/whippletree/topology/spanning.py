@@ -13,7 +13,8 @@ What is kept small, each only among the trees that are best in all before it:
 The first is a matroid: taking joints greedily, dearest first, gives the minimum exactly, and all trees that share it
 are joined by exchanges of a cut joint against one of equal cost in its loop. The others have no such luck. The search
 starts with the joints of a breadth-first tree and exchanges until nothing improves, or a fixed amount of work is
-done. It depends on the order of the joints alone: not on the clock, nor on hashes.
+done. If that was not enough, it starts again with a tree that is made loop by loop (`short_loops`), and the better
+one is taken. It depends on the order of the joints alone: not on the clock, nor on hashes.
 
 Loops are sets of joints, held as the bits of integers: when tree joint f is exchanged against cut joint e, every
 other loop through f becomes its symmetric difference with the loop of e, one operation on integers.
@@ -28,6 +29,7 @@ from typing import TypeVar
 
 from whippletree.errors import TopologyError
 from whippletree.topology.graph import Closing, Edge, quoted
+from whippletree.topology.short_loops import short_loop_order
 
 __all__ = ["Graph", "choose_cuts", "make_graph"]
 
@@ -92,9 +94,14 @@ def choose_cuts(
     if len(joints) - len(insisted) == len(graph.number) - 1:
         return insisted
     classes = [_cost_class(joint) for joint in joints]
-    tree = _first_tree(graph, [joint.nv > 0 for joint in joints], classes, insisted)
-    search = _Search(graph, joints, closures, classes, tree, insisted)
+    moves = [joint.nv > 0 for joint in joints]
+    search = _Search(graph, joints, closures, classes, _first_tree(graph, moves, classes, insisted), insisted)
     search.run()
+    if search.work <= 0:
+        tree = _tree_of_short_loops(graph, moves, classes, insisted)
+        other = _Search(graph, joints, closures, classes, tree, insisted)
+        other.run()
+        search = min(search, other, key=lambda found: (found.non_zeros(), sum(found.seen.depth)))
     return frozenset(range(len(joints))) - frozenset(search.tree)
 
 
@@ -182,6 +189,25 @@ def _first_tree(
         rows, weld = classes[k]
         return (-rows, not weld, k not in crossed, max(distance[body] for body in graph.ends[k]), k)
 
+    return _greedy_tree(graph, sorted(set(range(len(classes))) - insisted, key=rank))
+
+
+def _tree_of_short_loops(
+    graph: Graph, moves: Sequence[bool], classes: Sequence[tuple[int, bool]], insisted: frozenset[int]
+) -> list[int]:
+    """Take joints dearest first; of equal cost, in the order in which short loops share them."""
+    distance, _ = _breadth_first(graph, moves, insisted)
+    place = short_loop_order(graph.ends, graph.at, distance, insisted)
+
+    def rank(k: int) -> tuple[int, bool, int]:
+        rows, weld = classes[k]
+        return (-rows, not weld, place[k])
+
+    return _greedy_tree(graph, sorted(set(range(len(classes))) - insisted, key=rank))
+
+
+def _greedy_tree(graph: Graph, order: Sequence[int]) -> list[int]:
+    """Take joints in an order, but those that would close a loop."""
     root = list(range(len(graph.number)))
 
     def find(body: int) -> int:
@@ -191,7 +217,7 @@ def _first_tree(
         return body
 
     tree = []
-    for k in sorted(set(range(len(classes))) - insisted, key=rank):
+    for k in order:
         a, b = (find(body) for body in graph.ends[k])
         if a != b:
             root[a] = b
@@ -321,6 +347,12 @@ class _Search:
 
     def _freedoms(self, mask: int) -> int:
         return sum(n * (mask & plane).bit_count() for n, plane in self.planes)
+
+    def non_zeros(self) -> int:
+        """Return the non-zeros of all loop equations in the coordinates of the tree."""
+        around = sum(rows * length for rows, length in zip(self.weight, self.length, strict=True))
+        own = [self.used[k] * n if k in self.tree else -self.rows[k] * n for k, n in enumerate(self.nv)]
+        return around + sum(own)
 
     def run(self) -> None:
         """Exchange while it helps: first for short loops, then for shallow trees."""
