@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import casadi as ca
 
-__all__ = ["Climb", "Loop", "LoopProgram", "Place", "Segment", "Variant"]
+__all__ = ["Climb", "Loop", "LoopProgram", "Place", "Segment", "Solve", "Variant"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,8 @@ class Climb:
     A row of `starts` is (first item, where the numbers to carry start in work, column of the matrix). The items'
     `table` is as in a loop, its last column being the next item or -1. The carried numbers, `size` of them, are at
     `carried` in work. A result at an "output" place goes to the row that its place says, in the start's column, and
-    to the mirror image of that entry.
+    to the mirror image of that entry. If the matrix is `packed` for a `Solve`, a start's third number is where the row of
+    its unknown begins in work, and the place says how deep the results are.
     """
 
     variants: tuple[Variant, ...]
@@ -81,9 +82,26 @@ class Climb:
     carried: int
     size: int
     order: int
+    packed: bool = False
 
 
-Step: TypeAlias = Segment | Loop | Climb
+@dataclass(frozen=True)
+class Solve:
+    """Solve a symmetric system whose zeros follow a forest, in place: the right-hand side becomes the solution.
+
+    A row of the table is (the unknown's place in the vector, the row of the unknown above it or -1, how many are above
+    it, where its entries with these start in work, the highest one's first and its own last). Rows come after those
+    that are above them. `vector` is an output. If `given` names two inputs, a matrix, row after row, and a right-hand
+    side, these are copied first; otherwise earlier steps have left them in place.
+    """
+
+    table: tuple[tuple[int, int, int, int], ...]
+    vector: int = 0
+    given: tuple[int, int] | None = None
+    order: int = 0
+
+
+Step: TypeAlias = Segment | Loop | Climb | Solve
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ force that a unit joint acceleration needs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -56,6 +56,12 @@ class Effort(NamedTuple):
 
     tau: ca.SX
     f: ca.SX
+
+
+class Unmet(NamedTuple):
+    """Kept by the inward sweep of forward dynamics: tau - b, or the acceleration of a prescribed hinge."""
+
+    right: ca.SX
 
 
 class Column(NamedTuple):
@@ -153,10 +159,34 @@ def of_matrix(walk: Unrolled, mass: ca.SX, bias: ca.SX) -> JointEquations:
     return JointEquations(entries, right, given, order, walk.nv)
 
 
-def forward_dynamics(walk: Unrolled) -> ca.SX:
+def forward_dynamics(walk: Any) -> Any:
     """Return the joint accelerations (nv): M v' = tau - b (8.4), with the zeros of M between branches kept."""
+    if not isinstance(walk, Unrolled):
+        return _forward_in_loops(walk)
     system = equations(walk)
     return system.complete(system.factor().solve(dict(system.right)))
+
+
+def _forward_in_loops(walk: Any) -> Any:
+    """Solve in a rolled walk: the sweeps leave tau - b and the columns of M, and a loop eliminates."""
+    base = Carried(Motion.rest(), stack(ca.SX.zeros(3), -walk.gravity))
+    inertial = walk.outward(accelerate_given, base)
+    _, unmet = walk.inward(leave_unmet, (ca.SX.zeros(6),), inertial)
+    _, column = walk.inward(compose, (RigidInertia.zero(),), inertial)
+    return walk.solve(project, column, (unmet, "right"), inertial)
+
+
+def accelerate_given(node: Node, parent: Carried) -> tuple[Carried, Inertial]:
+    """Carry on what is there without the joints' accelerations, but for those that are given."""
+    if node.prescribed:
+        return accelerate(node, parent)
+    return accelerate(replace(node, acceleration=ca.SX.zeros(node.joint.nv)), parent)
+
+
+def leave_unmet(node: Node, children: tuple[ca.SX], kept: Inertial) -> tuple[tuple[ca.SX], Unmet]:
+    """Balance the node, and keep the effort that is left to accelerate it, or the acceleration that is given."""
+    leaving, effort = balance(node, children, kept)
+    return leaving, Unmet(node.acceleration if node.prescribed else node.tau - effort.tau)
 
 
 def accelerate(node: Node, parent: Carried) -> tuple[Carried, Inertial]:

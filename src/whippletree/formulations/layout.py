@@ -6,7 +6,7 @@ followed back until nothing new turns up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import casadi as ca
@@ -14,7 +14,7 @@ import casadi as ca
 from whippletree.formulations.drafts import ARRIVING, CONSTANT, LEAVING, LOADS, ROW, Draft, Kind, Origin, Q, Sweep, V
 from whippletree.formulations.records import flatten
 from whippletree.formulations.skeleton import Bone
-from whippletree.loops import Climb, Loop, LoopProgram, Place, Segment, Step, Variant
+from whippletree.loops import Climb, Loop, LoopProgram, Place, Segment, Solve, Step, Variant
 from whippletree.spatial.scalars import Scalar
 
 __all__ = ["Layout"]
@@ -29,6 +29,7 @@ class Traced(Protocol):
     kind_of: list[int]
     sweeps: list[Sweep]
     climbs: list[tuple[dict[int, Draft], Any, int]]
+    solves: bool
     after: list[tuple[ca.SX, Origin]]
     inputs: dict[str, int]
     parameters: ca.SX
@@ -124,8 +125,11 @@ class Layout:
             slots = self._add_sweep(steps, index, sweep, slots, totals)
         zeroed: tuple[tuple[int, int], ...] = ()
         for climb in self.walk.climbs:
-            slots = self._add_climb(steps, *climb[:2], slots)
-            zeroed = ((0, sizes[0]),)
+            if self.walk.solves:
+                slots = self._add_solve(steps, *climb[:2], slots)
+            else:
+                slots = self._add_climb(steps, *climb[:2], slots)
+                zeroed = ((0, sizes[0]),)
         if epilogue is not None:
             self._add_epilogue(steps, epilogue, totals)
         self.work_size = max(slots, self.work_size)
@@ -288,25 +292,67 @@ class Layout:
 
     def _add_climb(self, steps: list[Step], drafts: dict[int, Draft], start: Any, slots: int) -> int:
         """Write a climb; its carried numbers are beside the slots."""
+        columns = {v: v for bone in self.walk.bones for v in range(bone.v.start, bone.v.stop)}
+        table = [
+            (*self._table_row(k, self.walk.kind_of[k], 0, 0), bone.parent) for k, bone in enumerate(self.walk.bones)
+        ]
+        steps.append(self._climb(drafts, start, slots, table, columns, packed=False))
+        return slots + 6
+
+    def _add_solve(self, steps: list[Step], drafts: dict[int, Draft], start: Any, slots: int) -> int:
+        """Write a climb that fills rows by depth, and the solve with them; prescribed freedoms are no unknowns."""
+        bones = self.walk.bones
+        position = slots + 6
+        unknowns: list[tuple[int, int, int, int]] = []
+        last, depth = [-1] * len(bones), [0] * len(bones)  # the unknown next to a node's children, and its depth
+        for k, bone in enumerate(bones):
+            above, below = (last[bone.parent], depth[bone.parent]) if bone.parent >= 0 else (-1, 0)
+            last[k], depth[k] = above, below
+            if bone.use.prescribed:
+                continue
+            for c in range(bone.joint.nv):
+                unknowns.append((bone.v.start + c, last[k], depth[k], position))
+                last[k], depth[k] = len(unknowns) - 1, depth[k] + 1
+                position += below + bone.joint.nv  # the climb fills in the whole block of the node's own freedoms
+        table = []
+        for k, bone in enumerate(bones):
+            row = [*self._table_row(k, self.walk.kind_of[k], 0, 0), bone.parent]
+            row[V] = depth[bone.parent] if bone.parent >= 0 else 0
+            table.append(tuple(row))
+        rows = {place: begin for place, _, _, begin in unknowns}
+        if unknowns:
+            steps += [self._climb(drafts, start, slots, table, rows, packed=True), Solve(tuple(unknowns))]
+        return position
+
+    def _climb(
+        self,
+        drafts: dict[int, Draft],
+        start: Any,
+        slots: int,
+        table: Sequence[tuple[int, ...]],
+        columns: Mapping[int, int],
+        *,
+        packed: bool,
+    ) -> Climb:
+        """Return a climb from the freedoms that have a column, or a row; six numbers are carried beside the slots."""
         live = {i: i for i in range(6)}
         variants = []
         for draft in drafts.values():
-            values = [*draft.leaving, *draft.keep]
+            shown = [] if packed and self.walk.kinds[draft.kind].node.prescribed else draft.keep
+            values = [*draft.leaving, *shown]
             targets = [Place("work", slots + i) for i in range(6)]
-            targets += [Place("output", i, V) for i in range(len(draft.keep))]
+            targets += [Place("output", i, V) for i in range(len(shown))]
             used = self._function(draft, values, targets, live)
             sources = tuple(Place("work", slots + p.offset) if p.column == ARRIVING else p for p in used.sources[0])
             variants.append(Variant(used.function, (sources,), used.targets))
-        table = []
-        for k, bone in enumerate(self.walk.bones):
-            table.append((*self._table_row(k, self.walk.kind_of[k], 0, 0), bone.parent))
         starts = []
         for k, bone in enumerate(self.walk.bones):
             places = self.row_place[self.walk.kind_of[k]]
             for c in range(bone.joint.nv):
-                starts.append((k, self.row_start[k] + places["kept", start.sweep, 6 * c], bone.v.start + c))
-        steps.append(Climb(tuple(variants), tuple(table), tuple(starts), slots, 6, self.walk.nv))
-        return slots + 6
+                if bone.v.start + c in columns:
+                    first = self.row_start[k] + places["kept", start.sweep, 6 * c]
+                    starts.append((k, first, columns[bone.v.start + c]))
+        return Climb(tuple(variants), tuple(table), tuple(starts), slots, 6, self.walk.nv, packed)
 
     def _add_epilogue(self, steps: list[Step], epilogue: ca.SX, totals: dict[tuple[int, int], int]) -> None:
         symbols: list[tuple[ca.SX, Place]] = []

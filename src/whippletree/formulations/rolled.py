@@ -65,6 +65,7 @@ class Rolled:
                 self.kind_of[bone] = k
         self.sweeps: list[Sweep] = []
         self.climbs: list[tuple[dict[int, Draft], Kept, int]] = []
+        self.solves = False  # whether what the climb collects is solved with
         self.after: list[tuple[ca.SX, Origin]] = []  # symbols that the last segment reads
 
     # ------------------------------------------------------------------ kinds
@@ -201,6 +202,12 @@ class Rolled:
         self.sweeps[start.sweep].forced = True
         self.climbs.append((drafts, start, len(self.sweeps)))
         return None
+
+    def solve(self, step: Callable[..., Any], start: Kept, right: tuple[Kept, str], *kept: Kept) -> Any:
+        """Trace the step of a climb whose matrix is solved with, for freedoms that are not prescribed."""
+        self.solves = True
+        self.gather(*right)
+        return self.climb(step, start, *kept)
 
     def gather(self, kept: Kept, part: str) -> None:
         """Send one part of the kept records to the output, by velocity."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from whippletree.kernels.forest import count_solve, solve_ir
 from whippletree.kernels.lowering import Body, Pool, declarations
 from whippletree.kernels.tape import OperationCount, Tape, arrange, fuse, read_tape
 from whippletree.kernels.trig import vector_type
 from whippletree.kernels.unrolled import ARGUMENTS
-from whippletree.loops import Climb, Loop, LoopProgram, Place, Segment, Variant
+from whippletree.loops import Climb, Loop, LoopProgram, Place, Segment, Solve, Variant
 
 __all__ = ["RolledLoops"]
 
@@ -51,6 +52,8 @@ class RolledLoops:
         for step in self.program.steps:
             if isinstance(step, Segment):
                 total = total + self.tape(step.variant).count()
+            elif isinstance(step, Solve):
+                total = total + count_solve(step)
             else:
                 times = Counter(row[0] for row in _visits(step))
                 for k, n in times.items():
@@ -106,6 +109,9 @@ class _Writer:
                 self._variant(step.variant, f"s{i}_", None)
             elif isinstance(step, Loop):
                 self._loop(step, start[0], f"s{i}_")
+            elif isinstance(step, Solve):
+                options: Any = {"width": self.width, "pack": self.pack, "fused": self.fused}
+                self.lines += solve_ir(step, start[0], f"s{i}_", **options)
             else:
                 self._climb(step, start, f"s{i}_")
         self.lines += ["  ret void", "}"]
@@ -116,6 +122,9 @@ class _Writer:
         """Load the addresses of inputs and outputs that are used."""
         used: set[tuple[str, int]] = set()
         for step in program.steps:
+            if isinstance(step, Solve):
+                used.update([("o", step.vector), *(("i", argument) for argument in step.given or ())])
+                continue
             variants = [step.variant] if isinstance(step, Segment) else step.variants
             for variant in variants:
                 for place in (p for group in (*variant.sources, *variant.targets) for p in group):
@@ -152,7 +161,7 @@ class _Writer:
             f"{after}:",
         ]
 
-    def _switch(self, variants: Sequence[Variant], prefix: str, row: str, climb: _ClimbColumn | None) -> None:
+    def _switch(self, variants: Sequence[Variant], prefix: str, row: str, climb: _Filled | None) -> None:
         """Write the choice between variants, each ending at the latch."""
         if len(variants) == 1:
             self.lines.append(f"  br label %{prefix}v0")
@@ -167,7 +176,7 @@ class _Writer:
             self._variant(variant, f"{prefix}v{k}_", row, climb)
             self.lines.append(f"  br label %{prefix}latch")
 
-    def _variant(self, variant: Variant, prefix: str, row: str | None, climb: _ClimbColumn | None = None) -> None:
+    def _variant(self, variant: Variant, prefix: str, row: str | None, climb: _Filled | None = None) -> None:
         """Write one step."""
         address = _Addresses(self, prefix, row)
 
@@ -222,7 +231,8 @@ class _Writer:
             f"  %{prefix}from = add i64 %{prefix}at, {table}",
             f"  %{prefix}row = getelementptr i32, ptr %tables, i64 %{prefix}from",
         ]
-        self._switch(climb.variants, prefix, f"%{prefix}row", _ClimbColumn(f"%{prefix}column", climb.order))
+        filled = _ClimbRow(f"%{prefix}column") if climb.packed else _ClimbColumn(f"%{prefix}column", climb.order)
+        self._switch(climb.variants, prefix, f"%{prefix}row", filled)
         self.lines += [
             f"{prefix}latch:",
             f"  %{prefix}np = getelementptr i32, ptr %{prefix}row, i64 {columns - 1}",
@@ -235,6 +245,30 @@ class _Writer:
             f"  %{prefix}more = icmp slt i64 %{prefix}snext, {len(climb.starts)}",
             f"  br i1 %{prefix}more, label %{head}, label %{after}",
             f"{after}:",
+        ]
+
+
+class _Filled(Protocol):
+    """Where a climb's results go."""
+
+    def store(self, lines: list[str], writer: _Writer, address: _Addresses, place: Place, value: str) -> None:
+        """Write the store of a result."""
+        ...
+
+
+class _ClimbRow:
+    """Where a climb's results go if its matrix is packed: to the start's own row, by depth."""
+
+    def __init__(self, begin: str) -> None:
+        self.begin = begin
+
+    def store(self, lines: list[str], writer: _Writer, address: _Addresses, place: Place, value: str) -> None:
+        a, b, p = (address.name() for _ in range(3))
+        lines += [
+            f"  {a} = add i64 {address.column(lines, place.column)}, {place.offset}",
+            f"  {b} = add i64 {a}, {self.begin}",
+            f"  {p} = getelementptr {writer.T}, ptr %work, i64 {b}",
+            f"  store {writer.T} {value}, ptr {p}, align {writer.align}",
         ]
 
 

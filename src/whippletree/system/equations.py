@@ -356,7 +356,8 @@ class Equations:
     @staticmethod
     def _rolling(request: Request) -> bool:
         """Tell whether a formulation has a rolled form for what is asked."""
-        return request.formulation.partition("/")[0] in ("articulated", "fully_recursive")
+        name = request.formulation.partition("/")[0]
+        return name in ("articulated", "fully_recursive") or (name, request.function) == ("composite", "forward_dynamics")
 
     def _items(self, request: Request) -> tuple[LoopProgram, int]:
         """Return the coordinate reduction as a loop over items, and its operations."""
@@ -543,6 +544,11 @@ class Rolling:
         self.place, self.grounded = equations.place, equations.grounded
         self._equations, self._inputs = equations, inputs
         self.walked: Rolled | None = None
+
+    @staticmethod
+    def prescribed_only(symbols: dict[str, ca.SX]) -> dict[str, ca.SX]:
+        """Return the symbols as they are: the steps look at what is prescribed."""
+        return symbols
 
     def walk(self, symbols: dict[str, ca.SX], *, weld: bool = True, toward: str = "") -> Rolled:
         """Return the rolled walk."""
