@@ -72,8 +72,8 @@ class Climb:
     A row of `starts` is (first item, where the numbers to carry start in work, column of the matrix). The items'
     `table` is as in a loop, its last column being the next item or -1. The carried numbers, `size` of them, are at
     `carried` in work. A result at an "output" place goes to the row that its place says, in the start's column, and
-    to the mirror image of that entry. If the matrix is `packed` for a `Solve`, a start's third number is where the row of
-    its unknown begins in work, and the place says how deep the results are.
+    to the mirror image of that entry. If the matrix is `packed` for a `Solve`, a start's third number is where its
+    unknown's row begins in work, and the place says how deep the results are.
     """
 
     variants: tuple[Variant, ...]

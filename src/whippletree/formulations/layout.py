@@ -7,7 +7,7 @@ followed back until nothing new turns up.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import casadi as ca
 
@@ -17,7 +17,7 @@ from whippletree.formulations.skeleton import Bone
 from whippletree.loops import Climb, Loop, LoopProgram, Place, Segment, Solve, Step, Variant
 from whippletree.spatial.scalars import Scalar
 
-__all__ = ["Layout"]
+__all__ = ["Layout", "Unknowns", "unknowns"]
 
 
 class Traced(Protocol):
@@ -301,28 +301,17 @@ class Layout:
 
     def _add_solve(self, steps: list[Step], drafts: dict[int, Draft], start: Any, slots: int) -> int:
         """Write a climb that fills rows by depth, and the solve with them; prescribed freedoms are no unknowns."""
-        bones = self.walk.bones
-        position = slots + 6
-        unknowns: list[tuple[int, int, int, int]] = []
-        last, depth = [-1] * len(bones), [0] * len(bones)  # the unknown next to a node's children, and its depth
-        for k, bone in enumerate(bones):
-            above, below = (last[bone.parent], depth[bone.parent]) if bone.parent >= 0 else (-1, 0)
-            last[k], depth[k] = above, below
-            if bone.use.prescribed:
-                continue
-            for c in range(bone.joint.nv):
-                unknowns.append((bone.v.start + c, last[k], depth[k], position))
-                last[k], depth[k] = len(unknowns) - 1, depth[k] + 1
-                position += below + bone.joint.nv  # the climb fills in the whole block of the node's own freedoms
+        found = unknowns(self.walk.bones, slots + 6)
+        if not found.rows:
+            return slots
         table = []
-        for k, bone in enumerate(bones):
+        for k, bone in enumerate(self.walk.bones):
             row = [*self._table_row(k, self.walk.kind_of[k], 0, 0), bone.parent]
-            row[V] = depth[bone.parent] if bone.parent >= 0 else 0
+            row[V] = found.above[k]
             table.append(tuple(row))
-        rows = {place: begin for place, _, _, begin in unknowns}
-        if unknowns:
-            steps += [self._climb(drafts, start, slots, table, rows, packed=True), Solve(tuple(unknowns))]
-        return position
+        begins = {place: begin for place, _, _, begin in found.rows}
+        steps += [self._climb(drafts, start, slots, table, begins, packed=True), Solve(tuple(found.rows))]
+        return found.size
 
     def _climb(
         self,
@@ -368,6 +357,34 @@ class Layout:
                 symbols.append((symbol, Place("work", offset)))
         targets = [Place("output", i, -1, 0) for i in range(epilogue.numel())]
         steps.append(self._segment(ca.vertsplit(epilogue), targets, symbols))
+
+
+class Unknowns(NamedTuple):
+    """The freedoms that are not prescribed, as a forest: the table of a `Solve`, and the memory up to its end.
+
+    `above` tells for each node how many unknowns are above it.
+    """
+
+    rows: list[tuple[int, int, int, int]]
+    above: list[int]
+    size: int
+
+
+def unknowns(bones: Sequence[Bone], begin: int = 0) -> Unknowns:
+    """Return the unknowns of a tree, their entries in memory from `begin` on."""
+    rows: list[tuple[int, int, int, int]] = []
+    last: list[int] = []  # the unknown that a node's children hang on
+    above: list[int] = []
+    for bone in bones:
+        nearest = last[bone.parent] if bone.parent >= 0 else -1
+        depth = rows[nearest][2] + 1 if nearest >= 0 else 0
+        above.append(depth)
+        for c in range(0 if bone.use.prescribed else bone.joint.nv):
+            rows.append((bone.v.start + c, nearest, depth + c, begin))
+            begin += depth + bone.joint.nv  # a climb fills in the whole block of a node's own freedoms
+            nearest = len(rows) - 1
+        last.append(nearest)
+    return Unknowns(rows, above, begin)
 
 
 def _dependencies(outputs: Sequence[ca.SX], symbols: Sequence[tuple[ca.SX, Origin]]) -> list[list[Origin]]:

@@ -49,7 +49,7 @@ class _Lines:
         self.lines: list[str] = []
 
     def write(self, *lines: str) -> None:
-        """Add lines, in which $ stands for the prefix of names, {T} for the type of a number and {A} for its alignment."""
+        """Add lines; $ stands for the prefix of names, {T} for the type of a number, {A} for its alignment."""
         for line in lines:
             self.lines.append(line.replace("$", self.p).replace("{T}", self.T).replace("{A}", str(self.align)))
 

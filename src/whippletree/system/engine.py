@@ -21,6 +21,7 @@ from whippletree.model.names import suggestion
 from whippletree.system.calls import Argument, Call, as_array
 from whippletree.system.choosing import Weighed
 from whippletree.system.equations import FUNCTIONS, Equations, Request, formulation_name
+from whippletree.system.large_composite import branch_solver
 from whippletree.system.loop_equations import LoopPlan
 from whippletree.system.loops import Loops
 from whippletree.system.source import source_key
@@ -287,6 +288,11 @@ class Engine:
             kernel = Kernel(key, signature, lambda: self._program(request), self._cache, defaults)
             self._kernels[request] = kernel
         return kernel
+
+    @functools.cached_property
+    def branch_solver(self) -> Kernel | None:
+        """The kernel that solves with the mass matrix of a large tree."""
+        return branch_solver(self.equations.skeleton().bones, self.plan.nv, self._cache)
 
     def use(self, plan: LoopPlan) -> None:
         """Go on with another numeric plan of the loops: kernels are made anew."""

@@ -357,7 +357,8 @@ class Equations:
     def _rolling(request: Request) -> bool:
         """Tell whether a formulation has a rolled form for what is asked."""
         name = request.formulation.partition("/")[0]
-        return name in ("articulated", "fully_recursive") or (name, request.function) == ("composite", "forward_dynamics")
+        solves = name == "composite" and request.function == "forward_dynamics"
+        return solves or name in ("articulated", "fully_recursive")
 
     def _items(self, request: Request) -> tuple[LoopProgram, int]:
         """Return the coordinate reduction as a loop over items, and its operations."""

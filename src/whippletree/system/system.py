@@ -19,10 +19,10 @@ from whippletree.model import Mechanism
 from whippletree.model.description import GROUND, Description
 from whippletree.system.calls import Call, as_array, check_together
 from whippletree.system.closed_calls import ClosedCalls
-from whippletree.system.dense import solve_forward
 from whippletree.system.derivative_calls import DerivativeCalls
 from whippletree.system.engine import Engine
 from whippletree.system.equations import Request, formulation_name
+from whippletree.system.large_composite import solve_forward
 from whippletree.system.loaded_calls import LoadedCalls
 from whippletree.system.results import Energy, Momentum, Reactions
 from whippletree.topology import Plan, make_plan
@@ -248,8 +248,8 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
             if call.entry(result, q, v, tau) == 0:
                 return result
             return call.long_way((q, v, tau), out, threads)
-        if self._dense_composite(formulation):
-            return self._dense("forward_dynamics", (q, v, tau), a, t, z, wrenches, parameters, out, threads)
+        if self._large_composite(formulation) and self.description.forces:
+            return self._in_pieces("forward_dynamics", (q, v, tau), a, t, z, wrenches, parameters, out, threads)
         call, more = self._dynamic("forward_dynamics", formulation, a, t, z, wrenches, parameters, check, baumgarte)
         return call.run((q, v, tau, *more), out, threads)
 
@@ -287,8 +287,8 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
             if call.entry(result, q, v, tau) == 0:
                 return result
             return call.long_way((q, v, tau), out, threads)
-        if self._dense_composite(formulation):
-            return self._dense("driving_forces", (q, v, tau), a, t, z, wrenches, parameters, out, threads)
+        if self._large_composite(formulation):
+            return self._in_pieces("driving_forces", (q, v, tau), a, t, z, wrenches, parameters, out, threads)
         call, more = self._dynamic("driving_forces", formulation, a, t, z, wrenches, parameters, check, baumgarte)
         return call.run((q, v, tau, *more), out, threads)
 
@@ -321,8 +321,8 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         """
         if choice:
             formulation = formulation_name(formulation, **choice)
-        if self._dense_composite(formulation):
-            wrenches_out = self._dense("reactions", (q, v, tau), a, t, z, wrenches, parameters, None, threads)
+        if self._large_composite(formulation):
+            wrenches_out = self._in_pieces("reactions", (q, v, tau), a, t, z, wrenches, parameters, None, threads)
         else:
             call, more = self._dynamic("reactions", formulation, a, t, z, wrenches, parameters, check, baumgarte)
             wrenches_out = call.run((q, v, tau, *more), None, threads)
@@ -618,7 +618,7 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
 
     # ------------------------------------------------------------------ inside
 
-    def _dense(
+    def _in_pieces(
         self,
         name: str,
         state: tuple[Any, Any, Any],
@@ -630,7 +630,7 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         out: Any,
         threads: int | None,
     ) -> Array:
-        """Answer with the composite formulation for a large model (see `dense`)."""
+        """Answer with the composite formulation for a large model (see `large_composite`)."""
         self._engine.check_hinges()
         arguments = [self._engine.argument(key, self.nv if key != "q" else self.nq) for key in ("q", "v", "tau")]
         q, v, tau = (
@@ -644,8 +644,12 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         full = np.zeros(self.nv) if named is None else as_array(named, self._engine.argument("a", self.nv))
         options = {"t": t, "z": z, "wrenches": wrenches, "parameters": parameters, "threads": threads}
         check_together([*arguments, self._engine.argument("a", self.nv)], [q, v, tau, full])
-        with np.errstate(all="ignore"):
-            solution = solve_forward(self, (q, v, tau), np.where(mask, full, 0.0), mask, **options)
+        if self.description.forces:
+            with np.errstate(all="ignore"):
+                given = np.where(mask, full, 0.0)
+                solution = solve_forward(self, self._engine.branch_solver, (q, v, tau), given, mask, **options)
+        else:
+            solution = self.forward_dynamics(q, v, tau, a=a, formulation="composite", **options)
         if not np.isfinite(solution).all():
             first = np.broadcast_to(np.asarray(q), (*solution.shape[:-1], self.nq))[
                 ~np.isfinite(solution).all(axis=-1)
@@ -678,7 +682,7 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
             return result if out is None else out
         return self._engine.call(Request("wrench_efforts", "auto", "", (name,))).run(given, out)
 
-    def _dense_composite(self, formulation: Any) -> bool:
+    def _large_composite(self, formulation: Any) -> bool:
         """Tell whether the composite formulation is too large to be traced whole."""
         named = formulation_name(formulation) == "composite"
         return named and self._engine.equations.large and not self._closed
