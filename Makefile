@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
-.PHONY: demo test test-deep lint bench papers clean
+.PHONY: demo test test-deep lint bench papers papers-page clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -41,6 +41,9 @@ bench: $(STAMP)-bench  ## our speed beside the peers', one core (needs gcc and g
 
 papers: $(STAMP)-core  ## the papers' tables and figures with ours beside them
 	$(BIN)/whippletree papers
+
+papers-page: $(STAMP)-core  ## the same, written to docs/papers_tables.md; about five minutes on a quiet machine
+	$(BIN)/whippletree papers --page docs/papers_tables.md
 
 clean:
 	rm -rf $(VENV) benchmarks/.build

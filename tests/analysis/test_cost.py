@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from whippletree.analysis import Evaluation, Flow, compare, costs, seconds, traced
+from whippletree.analysis import Evaluation, Flow, compare, costs, pairwise, seconds, traced
 from whippletree.analysis.cost import counted
 from whippletree.analysis.models import serial_chain, slider_four_bar, stanford_arm, star
 from whippletree.errors import StateError
@@ -92,6 +92,47 @@ def test_flow_of_an_arm() -> None:
     assert lengths[-1] == flow.critical
     for p, length in zip((2, 4, 8), lengths[1:4], strict=True):  # Graham's bound for list schedules
         assert max(flow.serial / p, flow.critical) <= length <= flow.serial / p + flow.critical
+
+
+PLAIN = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "neg": np.negative,
+    "sin": np.sin,
+    "cos": np.cos,
+}
+
+
+def evaluated(tape: Tape, arguments: list[np.ndarray]) -> np.ndarray:
+    """The outputs of a tape, operation by operation."""
+    values: list[float] = []
+    for k, (name, operands) in enumerate(tape.operations):
+        if name == "const":
+            values.append(tape.constants[k])
+        elif name == "input":
+            argument, element = tape.inputs[k]
+            values.append(arguments[argument][element])
+        else:
+            values.append(PLAIN[name](*(values[o] for o in operands)))
+    return np.array([values[v] for _, _, v in tape.outputs])
+
+
+def test_sums_in_pairs() -> None:
+    """The same result and no more operations; with one freedom the paper's limit of 11."""
+    s = stanford_arm(4).build()
+    tape = traced(s, "velocity_transformation")
+    paired = pairwise(tape)
+    rng = np.random.default_rng(1)
+    x = [rng.uniform(-1, 1, 4) for _ in range(3)]
+    expected = s.forward_dynamics(*x)
+    for one in (tape, paired):
+        assert np.abs(evaluated(one, x) - expected).max() < 1e-9 * np.abs(expected).max()
+    assert Flow(paired).serial <= Flow(tape).serial
+    assert Flow(paired).critical < Flow(tape).critical
+    one = Flow(pairwise(traced(stanford_arm(1).build(), "velocity_transformation", folded=False)))
+    assert one.largest_speed_up == pytest.approx(11, abs=0.5)
 
 
 def test_break_even_points() -> None:

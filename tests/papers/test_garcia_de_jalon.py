@@ -59,8 +59,10 @@ def test_the_matrix_r_costs_what_the_book_says() -> None:
 def test_table_8_3_unfolded() -> None:
     found = costs(human_body().build(), B, folded=False)
     assert found["R"].multiplications == TABLE_83["R"][0]
-    for stage in ("R^T M R", "R^T (Q - c - M S)"):
-        assert abs(found[stage].multiplications / TABLE_83[stage][0] - 1) < 0.16, stage
+    assert abs(found["R^T M R"].multiplications / TABLE_83["R^T M R"][0] - 1) < 0.15
+    # R^T once, 6m a pair, and M S, 12m a body; the floating base takes at most 6m a body more
+    right = found["R^T (Q - c - M S)"].multiplications
+    assert 6 * 175 + 12 * 40 < right <= 6 * 175 + 18 * 40
     assert found["solution"].multiplications < TABLE_83["solution"][0] / 4  # zeros between branches
 
 

@@ -2,7 +2,7 @@
 
 from whippletree.analysis.cost import Costs, costs, traced
 from whippletree.analysis.family import Curves, compare
-from whippletree.analysis.flow import Flow, Schedule
+from whippletree.analysis.flow import Flow, Schedule, pairwise
 from whippletree.analysis.timing import Evaluation, seconds
 
-__all__ = ["Costs", "Curves", "Evaluation", "Flow", "Schedule", "compare", "costs", "seconds", "traced"]
+__all__ = ["Costs", "Curves", "Evaluation", "Flow", "Schedule", "compare", "costs", "pairwise", "seconds", "traced"]

@@ -78,7 +78,7 @@ def _measured(model: PaperModel, formulations: Sequence[str], measure: str) -> t
     system = model.build()
     if measure == "seconds":
         q, v = model.state(system)
-        times = seconds({name: Evaluation(system, q, v, name) for name in formulations}, rounds=15)
+        times = seconds({name: Evaluation(system, q, v, name) for name in formulations})
         return times[formulations[0]], times[formulations[1]]
     if measure not in ("operations", "unfolded"):
         raise ValueError(f'measure must be "operations", "unfolded" or "seconds", not {measure!r}')

@@ -1,12 +1,12 @@
-"""Tables that set a paper's figures beside ours."""
+"""Tables that set a paper's figures beside ours, on a screen or on a page."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Table"]
+__all__ = ["Table", "page"]
 
 WIDTH = 118
 
@@ -42,7 +42,34 @@ class Table:
             lines += textwrap.wrap(self.remark, WIDTH)
         return "\n".join(lines)
 
+    def markdown(self) -> str:
+        """Return the table as a section of a page.
+
+        >>> print(Table("Sums", ("what", "ours"), [("|1| + 1", "2")]).markdown())
+        ## Sums
+        <BLANKLINE>
+        | what | ours |
+        |---|---|
+        | \\|1\\| + 1 | 2 |
+        """
+        lines = [f"## {self.title}", "", _row(self.heads), "|" + "---|" * len(self.heads), *map(_row, self.rows)]
+        return "\n".join([*lines, "", *textwrap.wrap(self.remark, WIDTH)] if self.remark else lines)
+
     def column(self, head: str) -> list[str]:
         """Return a column by its head."""
         k = self.heads.index(head)
         return [row[k] for row in self.rows]
+
+
+def page(tables: Iterable[Table], head: str) -> str:
+    """Return tables as a page in Markdown; `head` comes first.
+
+    >>> page([Table("Sums", ("what",), [("1 + 1",)])], "# All").splitlines()[2]
+    '## Sums'
+    """
+    return "\n\n".join([head, *(table.markdown() for table in tables)]) + "\n"
+
+
+def _row(cells: Iterable[str]) -> str:
+    """Return a line of a table in Markdown."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

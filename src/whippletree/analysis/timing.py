@@ -1,11 +1,10 @@
-"""Measured time of functions in machine code: short bursts in turn, CPU time of the thread, medians.
+"""Measured time of functions in machine code: short bursts in turn, CPU time of the thread, the best of each.
 
 The loop that repeats a kernel is machine code too, so that Python is not in the figures.
 """
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +16,7 @@ from whippletree.kernels.kernel import Kernel
 from whippletree.simulate.moves import call
 from whippletree.system import System
 
-__all__ = ["Evaluation", "batch_seconds", "seconds"]
+__all__ = ["Batch", "Evaluation", "seconds"]
 
 
 @njit(cache=True)
@@ -84,8 +83,39 @@ def _default(kernel: Kernel, name: str, size: int) -> Any:
         return np.zeros(size)
 
 
-def seconds(evaluations: Mapping[str, Evaluation], rounds: int = 9, burst: float = 2e-3) -> dict[str, float]:
-    """Return the seconds of one evaluation of each: in every round each has a burst, and medians are taken.
+class Batch:
+    """Many evaluations at once, NumPy to NumPy, on one thread: copies of a state, few enough to stay near.
+
+    >>> from whippletree.analysis.models import five_bar_pendulum
+    >>> s = five_bar_pendulum().build()
+    >>> Batch(s, s.q0, s.v0, states=64).run(128) > 0
+    True
+    """
+
+    def __init__(self, system: System, q: Any, v: Any, formulation: str = "auto", *, states: int = 256) -> None:
+        self._call = system.forward_dynamics
+        self._state = np.tile(q, (states, 1)), np.tile(v, (states, 1))
+        self._options: dict[str, Any] = {"formulation": formulation, "check": False, "threads": 1}
+        self.result = np.empty((states, system.nv))
+        self._once()
+
+    def _once(self) -> None:
+        self._call(*self._state, out=self.result, **self._options)
+
+    def run(self, count: int) -> float:
+        """Evaluate at least so many states and return the seconds that so many took."""
+        calls = -(-count // len(self.result))
+        begin = time.thread_time()
+        for _ in range(calls):
+            self._once()
+        taken = max(time.thread_time() - begin, 1e-9)
+        return taken * count / (calls * len(self.result))
+
+
+def seconds(evaluations: Mapping[str, Evaluation | Batch], rounds: int = 15, burst: float = 2e-3) -> dict[str, float]:
+    """Return the seconds of one evaluation of each: in every round each has a burst, and the best burst counts.
+
+    So a neighbour that uses the same core now and then, and halves the speed meanwhile, does not show.
 
     >>> from whippletree.analysis.models import five_bar_pendulum
     >>> s = five_bar_pendulum().build()
@@ -102,24 +132,4 @@ def seconds(evaluations: Mapping[str, Evaluation], rounds: int = 9, burst: float
         turn = r % len(order)
         for name in order[turn:] + order[:turn]:
             taken[name].append(evaluations[name].run(counts[name]) / counts[name])
-    return {name: statistics.median(times) for name, times in taken.items()}
-
-
-def batch_seconds(system: System, q: Any, v: Any, formulation: str = "auto", *, states: int = 2048) -> float:
-    """Return the seconds of one evaluation in a batch of copies of a state, NumPy to NumPy, one thread.
-
-    >>> from whippletree.analysis.models import five_bar_pendulum
-    >>> s = five_bar_pendulum().build()
-    >>> batch_seconds(s, s.q0, s.v0, states=64) > 0
-    True
-    """
-    many_q, many_v = np.tile(q, (states, 1)), np.tile(v, (states, 1))
-    out = np.empty((states, system.nv))
-
-    def once() -> float:
-        begin = time.thread_time()
-        system.forward_dynamics(many_q, many_v, formulation=formulation, check=False, out=out, threads=1)
-        return time.thread_time() - begin
-
-    once()
-    return statistics.median(once() for _ in range(5)) / states
+    return {name: min(times) for name, times in taken.items()}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
+
+from whippletree.errors import WhippletreeError
 
 __all__ = ["add"]
 
@@ -15,17 +18,44 @@ def add(words: Any) -> None:
     command = words.add_parser("papers", help=what, description=f"Print {what}, and why they differ where they do.")
     command.add_argument("--counts", action="store_true", help="only what is counted: nothing is compiled or timed")
     command.add_argument("--plot", metavar="FOLDER", help="write plots of the curves into this folder as well")
+    command.add_argument("--page", metavar="FILE", help="write the tables as a page in Markdown as well")
     command.set_defaults(run=_papers)
 
 
 def _papers(chosen: argparse.Namespace) -> int:
-    from whippletree.analysis.papers import reports
+    from whippletree.analysis.papers import HEAD, reports
+    from whippletree.analysis.reports import page
 
+    plots = _folder(chosen.plot) if chosen.plot else None
+    written = _file(chosen.page) if chosen.page else None
+    shown = []
     for table in reports(times=not chosen.counts):
         print(f"{table}\n", flush=True)
-    if chosen.plot:
+        shown.append(table)
+    if written:
+        written.write_text(page(shown, HEAD), encoding="utf-8")
+        print(f"wrote {written}")
+    if plots:
         from whippletree.analysis.plots import save_plots
 
-        for path in save_plots(Path(chosen.plot), times=not chosen.counts):
+        for path in save_plots(plots, times=not chosen.counts):
             print(f"wrote {path}")
     return 0
+
+
+def _folder(named: str) -> Path:
+    """Return a folder, made if it is not there: found out now, not after minutes of work."""
+    folder = Path(named)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WhippletreeError(f"{named} cannot be a folder for plots: {error.strerror}") from None
+    return folder
+
+
+def _file(named: str) -> Path:
+    """Return a file that can be written."""
+    file = Path(named)
+    if file.is_dir() or not file.parent.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise WhippletreeError(f"{named} cannot be written: name a file in a folder that is there and is yours")
+    return file

@@ -12,7 +12,7 @@ force that a unit joint acceleration needs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -111,7 +111,8 @@ class JointEquations:
     """The tree's equations M a = right for the freedoms that are not given, as entries (8.4).
 
     `given` holds the accelerations of prescribed hinges, whose rows leave the system; `order` eliminates from the tips
-    inward, which makes no new entries.
+    inward, which makes no new entries. `axes` holds, by the first of three freedoms, the axes of joints whose equations
+    are along the ground's axes: their accelerations are turned when they are complete.
     """
 
     mass: dict[tuple[int, int], ca.SX]
@@ -119,6 +120,7 @@ class JointEquations:
     given: dict[int, ca.SX]
     order: list[int]
     nv: int
+    axes: Mapping[int, ca.SX] = field(default_factory=dict)
 
     def factor(self) -> SymmetricFactor:
         """Factor the mass matrix."""
@@ -131,7 +133,10 @@ class JointEquations:
     def complete(self, solution: Mapping[Any, ca.SX]) -> ca.SX:
         """Return accelerations (nv): those solved for, those given, and zero elsewhere."""
         all_of_them = {**solution, **self.given}
-        return ca.densify(ca.SX(ca.vertcat(*(all_of_them.get(i, 0) for i in range(self.nv)))))
+        column = ca.densify(ca.SX(ca.vertcat(*(all_of_them.get(i, 0) for i in range(self.nv)))))
+        for i, A in self.axes.items():
+            column[i : i + 3] = A.T @ column[i : i + 3]
+        return column
 
 
 def equations(walk: Unrolled) -> JointEquations:

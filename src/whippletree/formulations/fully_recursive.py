@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from whippletree.formulations.closing import Closing, Held
-from whippletree.formulations.ground import Body, bodies, held_on_ground
+from whippletree.formulations.ground import Body, bodies, held_on_ground, to_ground, to_own
 from whippletree.formulations.marks import mark
 from whippletree.formulations.node import Node
 from whippletree.formulations.reactions import described
@@ -115,7 +115,7 @@ def eliminate(node: Node, children: Reduced, body: Body) -> tuple[Reduced, Elimi
         return Reduced(M11, Q1), Eliminated(none, ca.SX.zeros(n, n), none, ca.SX.zeros(n), M, Q)
     MH = M.times(H)
     M21, M22 = shift.force(MH), H.T @ MH
-    Q2 = H.T @ left + node.tau
+    Q2 = H.T @ left + to_ground(node, body.A, node.tau)
     G = solve_factored(factor(M22), M21.T).T
     reduced = Reduced(ArticulatedInertia.of_matrix(M11.matrix() - G @ M21.T), Q1 - G @ Q2)
     return reduced, Eliminated(M21, M22, G, Q2, M, Q)
@@ -139,7 +139,7 @@ def _accelerated(
     f = joint.M.times(Y) - joint.Q
     needed = body.B2.T @ f if node.prescribed else node.tau
     local = Rotation(body.A.T).force(Translation(body.field.rho).force(f))
-    return (Y,), Outcome(acceleration, local, needed)
+    return (Y,), Outcome(to_own(node, body.A, acceleration), local, needed)
 
 
 def turned(node: Node, _: tuple[()], body: Body) -> tuple[tuple[()], Turned]:
@@ -194,9 +194,10 @@ def carried(walk: Unrolled, seen: Any, joints: Any, held: Sequence[Held]) -> tup
         for pull in one.pulls:
             add_to(arriving[pull.node], c, pull.F)
         for hinge in one.hinges:
-            unit = ca.SX.zeros(walk.nodes[hinge.node].v.shape[0], one.n_rows)
+            node = walk.nodes[hinge.node]
+            unit = ca.SX.zeros(node.v.shape[0], one.n_rows)
             unit[hinge.component, :] = hinge.e.T
-            add_to(efforts[hinge.node], c, unit)
+            add_to(efforts[hinge.node], c, to_ground(node, seen.at(hinge.node).A, unit))
     for k in reversed(range(len(walk.nodes))):
         node, body, joint = walk.nodes[k], seen.at(k), joints.at(k)
         given = node.prescribed or body.B2.shape[1] == 0

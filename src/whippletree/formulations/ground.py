@@ -21,6 +21,10 @@ so that every body's W is used for all that hangs on it:
 
     D = [d; W_i (s - rho_i) + 2 w_i x v_ij + W_j rho_j + d x rho_j],   d = w_i x w_ij + ...              (1)
 
+A ball or a floating base is *level*: its columns B2 are along the ground's axes, which costs no product, though its
+velocities v are in its own axes A. With z' = T v, T made of A, equations are solved for z'' with the efforts T tau
+(`to_ground`), and v' = T^T z'' (`to_own`).
+
 The centre of a body without mass is its joint point.
 """
 
@@ -32,13 +36,24 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from whippletree.elements.closures import Rows, Side, joint_rates
+from whippletree.elements.joints import Reversed
 from whippletree.formulations.closing import Closing, Held, Hinge, Pull
 from whippletree.formulations.grips import Fastening, Grip
 from whippletree.formulations.node import Node
 from whippletree.formulations.sweeps import Unrolled, Walk
 from whippletree.spatial import RigidInertia, Rotation, Shift, Translation, centripetal, cross, stack
 
-__all__ = ["REFERENCES", "Body", "bodies", "held_on_ground"]
+__all__ = [
+    "REFERENCES",
+    "Body",
+    "bodies",
+    "by_threes",
+    "held_on_ground",
+    "is_level",
+    "level_map",
+    "to_ground",
+    "to_own",
+]
 
 REFERENCES = ("origin", "centroid", "joint")
 """The points that velocities of bodies may refer to."""
@@ -84,7 +99,7 @@ class Body(NamedTuple):
     p: ca.SX
     step: ca.SX  # p less the parent's
     axes: ca.SX  # joint map (6, nv) at the joint point, in ground axes
-    B2: ca.SX  # the same at the reference point
+    B2: ca.SX  # the same at the reference point, along the ground's axes if the joint is level
     D: ca.SX
     M: RigidInertia
     Q: ca.SX
@@ -137,10 +152,39 @@ def _locate(reference: str, gravity: ca.SX) -> Callable[..., tuple[Seen, Body]]:
             out = Translation(r + arm)
             Q = out.force(Q - stack(ca.SX.zeros(3), M.m * cross(w, v + cross(w, arm))))
             M = M.translated(r + arm)
-        B2 = Translation(rho).motion(axes)
+        B2 = Translation(rho).motion(level_map(node) if is_level(node) else axes)
         return Seen(A, r, w, v, W, rho), Body(A, r, w, v, p, step, axes, B2, D, M, Q, Field(W, reach, rho, d, own))
 
     return locate
+
+
+def is_level(node: Node) -> bool:
+    """Tell whether a joint's velocities are those of its child along three axes: a ball or a floating base."""
+    return node.joint.kind in ("spherical", "free") and not isinstance(node.joint, Reversed) and not node.prescribed
+
+
+def level_map(node: Node) -> ca.SX:
+    """Return the joint map (6, nv) of a level joint at its point, along the ground's axes."""
+    return node.joint_map(node.configuration())
+
+
+def to_ground(node: Node, A: ca.SX, column: ca.SX) -> ca.SX:
+    """Return columns (nv, k) of a joint with axes A as its equations need them: along the ground's axes if level."""
+    return by_threes(A, column) if is_level(node) else column
+
+
+def to_own(node: Node, A: ca.SX, column: ca.SX) -> ca.SX:
+    """Return columns (nv, k) from the axes of a joint's equations to its own."""
+    return by_threes(A.T, column) if is_level(node) else column
+
+
+def by_threes(A: ca.SX, columns: ca.SX) -> ca.SX:
+    """Return A times the rows, three by three.
+
+    >>> by_threes(2 * ca.SX.eye(3), ca.SX([1, 2, 3, 4, 5, 6]))[5]
+    SX(12)
+    """
+    return ca.vertcat(*(A @ columns[i : i + 3, :] for i in range(0, columns.shape[0], 3)))
 
 
 def center(inertia: RigidInertia) -> ca.SX:

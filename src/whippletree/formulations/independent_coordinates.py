@@ -110,7 +110,7 @@ def solve(walk: Unrolled, closing: Closing, choice: Choice, coordinates: Coordin
     for d, row in parts.E.items():
         for i, value in row.items():
             _add(a, d, value * a_i[i])
-    column = _column(a, walk.nv)
+    column = system.complete(a)
     return Solution(column, lambda: _multipliers(walk, parts, column, coordinates), parts.factors.pivots)
 
 

@@ -17,34 +17,36 @@ A block of R_b moves the joint's axes to the body's centre: for a hinge u and u 
 so on for every joint type; a floating base is the joint that comes first. Blocks of joints that are not on the way do
 not exist, so R^T M R has an entry only where two joints carry a common body.
 
-A ball or a floating base moves along the ground's axes here (8.103, 8.105), which costs no product; elsewhere in the
-package its velocities are in its own axes A. With z' = T v, T made of A, the sums are turned once they are complete:
-T^T (R^T M R) T, T^T R^T Q and T^T R^T Phi^T.
+A ball or a floating base is *level*: it moves along the ground's axes here (8.103, 8.105), which costs no product, and
+its accelerations are turned into its own axes when they are found: v' = T^T z'' (`ground`).
 
 Closed chains (8.3): the rows of a cut joint on the bodies' accelerations are Phi, those on the joints' Phi R (8.114).
 The equations are then closed by multipliers, by a penalty (8.115) or by independent coordinates (8.116-8.120), with the
-same text as in joint coordinates (`joint_multipliers`, `penalty`, `independent_coordinates`).
+same text as in joint coordinates (`joint_multipliers`, `penalty`, `independent_coordinates`). Which coordinates are
+independent has been decided in the joints' own axes. So for the last method the sums of level joints within loops are
+turned: T^T (R^T M R) T, T^T R^T Q and T^T R^T Phi^T (`own_axes`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.joints import Reversed
 from whippletree.formulations import composite
 from whippletree.formulations.closing import Closing
 from whippletree.formulations.composite import JointEquations
 from whippletree.formulations.coordinates import Closures, Coordinates
-from whippletree.formulations.ground import Body, bodies, held_on_ground
+from whippletree.formulations.ground import Body, bodies, by_threes, held_on_ground, is_level, level_map, to_ground
 from whippletree.formulations.marks import mark
 from whippletree.formulations.node import Node
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.spatial import Translation, mirror, skew, stack
 
-__all__ = ["REFERENCE_POINT", "forward_dynamics", "velocity_map", "work"]
+__all__ = ["REFERENCE_POINT", "forward_dynamics", "own_axes", "velocity_map", "work"]
 
 Blocks = dict[int, ca.SX]
 """Columns (6, nv) of a body by joint."""
@@ -62,8 +64,11 @@ def forward_dynamics(walk: Unrolled) -> ca.SX:
     return system.complete(system.factor().solve(dict(system.right)))
 
 
-def equations(walk: Unrolled) -> JointEquations:
-    """Return the tree's equations (8.38); the nodes' accelerations are part of S."""
+def equations(walk: Unrolled, own: Collection[int] = ()) -> JointEquations:
+    """Return the tree's equations (8.38); the nodes' accelerations are part of S.
+
+    `own` are the nodes whose joints are described in their own axes, though they are level.
+    """
     seen = bodies(walk, "centroid")
     S = walk.outward(carry, Accelerated.ground(), seen)
     _mark_bodies(seen, S)
@@ -76,39 +81,39 @@ def equations(walk: Unrolled) -> JointEquations:
         lacking = body.M.times(S.at(k).S) - body.Q
         _assemble(walk, mass, row, {i: body.M.times(block) for i, block in row.items()})
         for i, block in row.items():
-            force[walk.v_slices[i]] = force[walk.v_slices[i]] + block.T @ lacking
-    for k, node in enumerate(walk.nodes):
-        if _is_level(node):
-            _turn(mass, force, walk.v_slices[k], seen.at(k).A)
+            force[walk.v_slices[i]] = ca.mac(block.T, lacking, force[walk.v_slices[i]])
+    level = {k: seen.at(k).A for k, node in enumerate(walk.nodes) if is_level(node)}
+    for k in level.keys() & own:
+        _turn(mass, force, walk.v_slices[k], level.pop(k))
     mark("R^T M R", mass)
     mark("R^T (Q - c - M S)", force)
-    return composite.of_matrix(walk, mass, force)
+    return replace(composite.of_matrix(_leveled(walk, level), mass, force), axes=_axes(walk, level))
 
 
-def closures(walk: Unrolled, closing: Closing) -> Closures:
+def closures(walk: Unrolled, closing: Closing, own: Collection[int] = ()) -> Closures:
     """Return the closures and their rows Phi R (8.113, 8.114), `second` for the nodes' accelerations."""
     seen = bodies(walk, "centroid")
     held = held_on_ground(walk, closing, seen, "centroid")
     S = walk.outward(carry, Accelerated.ground(), seen)
     R = velocity_map(walk, seen)
     found, rows = [], []
-    level = {k for k, node in enumerate(walk.nodes) if _is_level(node)}
+    level = {k for k, node in enumerate(walk.nodes) if is_level(node)}
     for one in held:
         blocks: Blocks = {}
         second = one.second
         for pull in one.pulls:
             second = second + pull.F.T @ S.at(pull.node).S
             for i, block in R[pull.node].items():
-                if i in _beyond(walk, pull.node, pull.base):
+                if i in _beyond(walk.parents, pull.node, pull.base):
                     _add(blocks, i, block.T @ pull.F)
-        for i in level & blocks.keys():
-            blocks[i] = _turned(blocks[i], seen.at(i).A)
+        for i in level & blocks.keys() & set(own):
+            blocks[i] = by_threes(seen.at(i).A.T, blocks[i])
         for hinge in one.hinges:
             node = walk.nodes[hinge.node]
             e = ca.SX.zeros(node.v.shape[0], one.n_rows)
             e[hinge.component, :] = hinge.e.T
-            _add(blocks, hinge.node, e)
             second = second + e.T @ node.acceleration
+            _add(blocks, hinge.node, e if hinge.node in own else to_ground(node, seen.at(hinge.node).A, e))
         found.append(one._replace(second=second))
         rows += [_row(walk, blocks, r) for r in range(one.n_rows)]
     return found, rows
@@ -116,6 +121,17 @@ def closures(walk: Unrolled, closing: Closing) -> Closures:
 
 REFERENCE_POINT = Coordinates(equations, closures)
 """Reference-point coordinates: formulation B."""
+
+
+def own_axes(walk: Unrolled, closing: Closing) -> Coordinates:
+    """Return reference-point coordinates in which the joints that closures hold are described in their own axes."""
+    held = closing.fastenings
+    places = [(f.grips, f.base) for f in held.all] + [(c.grips, c.base) for c in held.cuts]
+    own = {c.node for f in held.all for c in f.coordinates if c.node is not None}
+    for grips, base in places:
+        for grip in grips:
+            own |= _beyond(walk.parents, grip.node, base)
+    return Coordinates(partial(equations, own=own), partial(closures, own=own))
 
 
 def velocity_map(walk: Unrolled, seen: Any) -> list[Blocks]:
@@ -126,10 +142,9 @@ def velocity_map(walk: Unrolled, seen: Any) -> list[Blocks]:
         while i >= 0:
             joint: Body = seen.at(i)
             node = walk.nodes[i]
-            if _is_level(node):
-                row[i] = Translation(center - joint.r).motion(node.joint_map(node.configuration()))
-            elif joint.axes.shape[1]:
-                row[i] = joint.B2 if i == k else Translation(center - joint.r).motion(joint.axes)
+            axes = level_map(node) if is_level(node) else joint.axes
+            if axes.shape[1]:
+                row[i] = joint.B2 if i == k else Translation(center - joint.r).motion(axes)
             i = walk.parents[i]
         rows.append(row)
     return rows
@@ -153,7 +168,8 @@ def carry(node: Node, parent: Accelerated, body: Body) -> tuple[Accelerated, Car
     given = body.axes @ node.acceleration
     turning = parent.S[0:3] + field.d + given[0:3]
     U = field.W + skew(turning)
-    linear = parent.S[3:6] + parent.U @ field.reach + field.own + given[3:6] + U @ field.rho
+    linear = ca.mac(parent.U, field.reach, parent.S[3:6] + field.own + given[3:6])
+    linear = ca.mac(U, field.rho, linear)
     S = stack(turning, linear)
     return Accelerated(S, U), Carried(S)
 
@@ -171,34 +187,35 @@ def work(parents: Sequence[int]) -> int:
 
 
 def _assemble(walk: Unrolled, mass: ca.SX, row: Blocks, heavy: Blocks) -> None:
-    """Add R_b^T M_b R_b of one body, each pair of joints once (8.107)."""
-    for i, block in row.items():
-        for j, other in heavy.items():
-            if j > i:
+    """Add R_b^T M_b R_b of one body, each pair of joints once (8.107): i is the nearer one to the ground."""
+    for j, other in heavy.items():
+        for i, block in row.items():
+            if i > j:
                 continue
             a, b = walk.v_slices[i], walk.v_slices[j]
-            product = block.T @ other
-            total = mass[a, b] + (mirror(product) if i == j else product)
-            mass[a, b] = total
+            total = ca.mac(block.T, other, mass[a, b])
+            mass[a, b] = mirror(total) if i == j else total
             if i != j:
                 mass[b, a] = total.T
 
 
-def _is_level(node: Node) -> bool:
-    """Tell whether a joint's velocities are those of its child along three axes: a ball or a floating base."""
-    return node.joint.kind in ("spherical", "free") and not isinstance(node.joint, Reversed)
+def _leveled(walk: Unrolled, level: Mapping[int, ca.SX]) -> Unrolled:
+    """Return the walk with the efforts of level joints along the ground's axes."""
+    nodes = [replace(n, tau=by_threes(level[k], n.tau)) if k in level else n for k, n in enumerate(walk.nodes)]
+    return walk.with_nodes(nodes)
 
 
-def _turned(block: ca.SX, A: ca.SX) -> ca.SX:
-    """Return the rows of a block, three by three, in axes A."""
-    return ca.vertcat(*(A.T @ block[i : i + 3, :] for i in range(0, block.shape[0], 3)))
+def _axes(walk: Unrolled, level: Mapping[int, ca.SX]) -> dict[int, ca.SX]:
+    """Return the axes of level joints by the freedoms at which three of theirs begin."""
+    where = walk.v_slices
+    return {i: A for k, A in level.items() for i in range(where[k].start, where[k].stop, 3)}
 
 
 def _turn(mass: ca.SX, force: ca.SX, where: slice, A: ca.SX) -> None:
     """Turn the rows and columns of a joint into axes A."""
-    force[where] = _turned(force[where], A)
-    rows = _turned(mass[where, :], A)
-    own = _turned(rows[:, where].T, A)
+    force[where] = by_threes(A.T, force[where])
+    rows = by_threes(A.T, mass[where, :])
+    own = by_threes(A.T, rows[:, where].T)
     mass[where, :] = rows
     mass[:, where] = rows.T
     mass[where, where] = mirror(own)
@@ -213,12 +230,12 @@ def _row(walk: Unrolled, blocks: Blocks, r: int) -> dict[int, ca.SX]:
     return row
 
 
-def _beyond(walk: Unrolled, node: int, base: int) -> set[int]:
+def _beyond(parents: Sequence[int], node: int, base: int) -> set[int]:
     """Return the nodes from a node to the base of its loop, without the base: what moves both sides is left out."""
     way: set[int] = set()
     while node != base:
         way.add(node)
-        node = walk.parents[node]
+        node = parents[node]
     return way
 
 

@@ -52,7 +52,7 @@ class RigidInertia:
 
     def rotated(self, R: ca.SX) -> RigidInertia:
         """Return the inertia in axes in which the present ones are the columns of `R`."""
-        return RigidInertia(self.m, R @ self.h, mirror(R @ self.J @ R.T))
+        return RigidInertia(self.m, R @ self.h, _rotated_symmetric(self.J, R))
 
     def turned(self, c: ca.SX, s: ca.SX) -> RigidInertia:
         """Return the inertia in axes in which the present ones are turned about z."""
@@ -137,6 +137,22 @@ class ArticulatedInertia:
 def _symmetric(xx: ca.SX, xy: ca.SX, yy: ca.SX, xz: ca.SX, yz: ca.SX, zz: ca.SX) -> ca.SX:
     """Return a symmetric matrix from its lower half, row by row."""
     return ca.blockcat([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def _rotated_symmetric(A: ca.SX, R: ca.SX) -> ca.SX:
+    """Return R A R^T for a symmetric A.
+
+    If A is diagonal it is c I + sum of (a_k - c) r_k r_k^T, with r_k the columns of R: 9 multiplications if two of the
+    a_k are equal, else 18, where the products of matrices take 27.
+    """
+    if not (A - ca.diag(ca.diag(A))).is_zero():
+        return mirror(R @ A @ R.T)
+    a = ca.diag(A)
+    c = a[0] if ca.is_equal(a[0], a[1]) else a[2]
+    total = ca.densify(c * ca.SX.eye(3))
+    for k in range(3):
+        total = ca.mac((a[k] - c) * R[:, k], R[:, k].T, total)
+    return mirror(total)
 
 
 def _turned_symmetric(A: ca.SX, c: ca.SX, s: ca.SX) -> ca.SX:

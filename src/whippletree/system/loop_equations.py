@@ -291,7 +291,8 @@ def _solver(eq: Equations, request: Request) -> closed.Solve:
         if option == "reference_point/penalty":
             return penalty.solve(walk, closing, plan.penalty_weights(), velocity_transformation.REFERENCE_POINT)
         if option == "reference_point/independent":
-            return independent_coordinates.solve(walk, closing, plan.choice, velocity_transformation.REFERENCE_POINT)
+            coordinates = velocity_transformation.own_axes(walk, closing)
+            return independent_coordinates.solve(walk, closing, plan.choice, coordinates)
         return absolute.solve(walk, closing, plan.absolute_pivots())
 
     return solve

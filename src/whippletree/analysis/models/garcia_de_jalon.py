@@ -1,0 +1,115 @@
+"""Garcia de Jalon and Bayo: Bricard's mechanism, the five-bar pendulum, the human body."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whippletree.analysis.models.common import PaperModel, Point, segment
+from whippletree.elements.bodies import box
+from whippletree.model import Mechanism
+
+__all__ = ["bricard", "five_bar_pendulum", "human_body"]
+
+
+POINTS: tuple[Point, ...] = ((0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1), (0, 0, 1))
+AXES = ("y", "z", "x", "y", "z", "x")
+
+
+def bricard(closed: bool = True) -> PaperModel:
+    """Return Bricard's mechanism: five rods of 1 m and 1 kg, 0.1 m square, in a ring of six hinges.
+
+    >>> bricard().build().mobility.mobility
+    1
+    """
+    m = Mechanism("Bricard" if closed else "five-bar pendulum", gravity=(0, -9.81, 0))
+    before: Any = m.ground
+    origin = np.array(POINTS[0], dtype=float)
+    for k in range(5):
+        here, there = np.array(POINTS[k], dtype=float), np.array(POINTS[k + 1], dtype=float)
+        along = there - here
+        link = m.body(f"rod {k + 1}", box(np.where(along == 0, 0.1, 1.0), mass=1.0, at=along / 2))
+        m.revolute(f"R{k + 1}", before, link, at=tuple(here - origin), axis=AXES[k])
+        before, origin = link, here
+    if closed:
+        m.revolute("R6", before, m.ground, at=tuple(POINTS[5] - origin), at_child=POINTS[5], axis=AXES[5])
+    return PaperModel(m)
+
+
+def five_bar_pendulum() -> PaperModel:
+    """Return Bricard's mechanism without its last hinge: five freedoms.
+
+    >>> five_bar_pendulum().build().nv
+    5
+    """
+    return bricard(closed=False)
+
+
+LEG = (
+    ("hip flexion", "y", 0.04, 0.9),
+    ("hip abduction", "x", 0.04, 0.9),
+    ("thigh", "z", 0.42, 8.0),
+    ("shank", "y", 0.42, 3.5),
+    ("talus", "y", 0.03, 0.3),
+    ("foot", "x", 0.08, 0.9),
+    ("toes", "y", 0.06, 0.2),
+)
+ARM = (
+    ("shoulder flexion", "y", 0.03, 0.4),
+    ("shoulder abduction", "x", 0.03, 0.4),
+    ("upper arm", "z", 0.29, 2.0),
+    ("elbow", "y", 0.05, 0.4),
+    ("forearm", "z", 0.22, 1.0),
+    ("wrist", "x", 0.02, 0.1),
+    ("hand", "y", 0.1, 0.4),
+)
+NECK = (("neck", "y", 0.04, 0.5), ("neck side", "x", 0.04, 0.5), ("head", "z", 0.2, 4.2))
+
+
+def human_body() -> PaperModel:
+    """Return a human body with 40 bodies, 6 + 39 freedoms, all hinges, and 175 pairs of a body and a joint on its way.
+
+    A joint with several freedoms is several hinges with small bodies between. Pelvis (floating), two lumbar hinges to
+    the chest, three of the neck; legs of seven hinges (hip 3, knee, ankle 2, toes), arms of seven (shoulder 3, elbow,
+    forearm, wrist 2); a shoulder blade and a half of the ribs on either side of the chest, and a soft mass on either
+    thigh. 1.75 m, 75 kg. The figure of the book is lost; its counts leave little else.
+
+    >>> from whippletree.analysis.models import body_joint_pairs
+    >>> s = human_body().build()
+    >>> s.n_bodies, s.nv, body_joint_pairs(s)
+    (40, 45, 175)
+    """
+    m = Mechanism("human body")
+    pelvis = m.body("pelvis", box((0.2, 0.3, 0.16), mass=9.0, at=(0.005, 0.0, 0.02)))
+    m.free("flight", m.ground, pelvis)
+    lumbar = m.body("lumbar", box((0.16, 0.26, 0.14), mass=6.0, at=(0.01, 0.0, 0.07)))
+    chest = m.body("chest", box((0.2, 0.32, 0.3), mass=15.0, at=(0.01, 0.0, 0.15)))
+    m.revolute("lumbar joint", pelvis, lumbar, at=(-0.02, 0.0, 0.1), axis="y")
+    m.revolute("chest joint", lumbar, chest, at=(0.0, 0.0, 0.14), axis="x")
+    _limb(m, "", NECK, chest, (0.0, 0.0, 0.32), "z")
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        _limb(m, side, LEG, pelvis, (0.0, 0.09 * sign, -0.04), "-z")
+        _limb(m, side, ARM, chest, (0.0, 0.18 * sign, 0.26), "-z")
+        for name, at, mass in (
+            ("shoulder blade", (-0.08, 0.09 * sign, 0.2), 0.8),
+            ("ribs", (0.06, 0.06 * sign, 0.1), 1.2),
+        ):
+            part = m.body(f"{side} {name}", box((0.02, 0.1, 0.14), mass=mass, at=(0.01, 0.02 * sign, 0.0)))
+            m.revolute(f"{side} {name} joint", chest, part, at=at, axis="z")
+        soft = m.body(f"{side} soft mass", box((0.1, 0.1, 0.25), mass=2.0, at=(0.0, 0.0, -0.02)))
+        m.revolute(f"{side} soft mass joint", f"{side} thigh", soft, at=(0.0, 0.0, -0.18), axis="y")
+    return PaperModel(m)
+
+
+def _limb(
+    m: Mechanism, side: str, parts: tuple[tuple[str, str, float, float], ...], on: Any, at: Point, axis: str
+) -> None:
+    """Add a chain of hinged parts."""
+    sign = -1.0 if axis[0] == "-" else 1.0
+    for name, hinge, length, mass in parts:
+        called = f"{side} {name}".strip()
+        shape = segment(length, mass, 0.04 + 0.1 * length, axis).moved(at=(0.004, 0.0, 0.0))
+        part = m.body(called, shape)
+        m.revolute(f"{called} joint", on, part, at=at, axis=hinge)
+        on, at = part, (0.0, 0.0, sign * length)
