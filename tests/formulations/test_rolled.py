@@ -156,6 +156,22 @@ def test_a_singular_hinge_in_a_large_model_is_named() -> None:
             m.build().forward_dynamics(np.zeros(60), np.zeros(60), formulation=formulation)
 
 
+@pytest.mark.parametrize("least", [1, 10**9])
+def test_a_hinge_that_is_singular_for_some_parameters_is_named(least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not a joint nearer to the ground, where nothing can be computed either."""
+    monkeypatch.setattr(equations, "ROLL_FROM", least)
+    m = wt.Mechanism("chain")
+    mass, body = m.parameter("mass", 1.0), m.ground
+    for i in range(5):
+        link = m.body(f"link{i}", wt.box((0.3, 0.1, 0.1), mass if i == 3 else 1.0 if i < 3 else 0.0))
+        m.revolute(f"j{i}", body, link, at=(0.3, 0, 0), axis="xyz"[i % 3], prescribed=i == 4)
+        body = link
+    s = m.build()
+    for formulation in ("articulated", "composite"):
+        with pytest.raises(wt.DynamicsError, match='"j3"'):
+            s.forward_dynamics(np.zeros(5), np.zeros(5), parameters={"mass": 0.0}, formulation=formulation)
+
+
 def crown(branches: int, joints: int) -> wt.Mechanism:
     """Branches of equally many joints on one free body."""
     m = wt.Mechanism("crown")

@@ -82,10 +82,6 @@ class Skeleton:
         parents, slices = [b.parent for b in self.bones], [b.v for b in self.bones]
         return Unrolled(nodes, parents, slices, self.nv, column(self.gravity), self.positions)
 
-    def by_position(self, position: int) -> Bone:
-        """Return the node at a position among the declared joints."""
-        return self.bones[self.positions.index(position)]
-
     def toward(self, name: str) -> Skeleton:
         """Return only the nodes on the way from the ground to a body or frame."""
         index, placement = self.where[name]

@@ -335,10 +335,16 @@ class Engine:
         self._checked = True
 
     def _idle_joint(self, pivots: Array) -> str | None:
-        """Return the first joint whose inertia is none, if there is one."""
-        for k in np.flatnonzero(pivots < SMALLEST_PIVOT):
-            return self.equations.skeleton().by_position(int(k)).use.name
-        return None
+        """Return a joint whose inertia is none, if there is one.
+
+        Where a pivot is not positive, what is computed nearer to the ground is spoiled: the outermost such joint is at
+        fault.
+        """
+        skeleton = self.equations.skeleton()
+        tiny = [(bone.use.name, pivots[k]) for bone, k in zip(skeleton.bones, skeleton.positions, strict=True)]
+        tiny = [(name, pivot) for name, pivot in tiny if pivot < SMALLEST_PIVOT]
+        positive = [name for name, pivot in tiny if pivot > 0]
+        return positive[0] if positive else tiny[-1][0] if tiny else None
 
     def _hinge_pivots(self, q: Array, parameters: Array) -> Array:
         """Return every hinge's smallest relative pivot; minus infinity where it cannot be computed."""
