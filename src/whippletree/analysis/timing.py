@@ -10,19 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from whippletree.kernels.kernel import Kernel
-from whippletree.simulate.moves import call
+from whippletree.kernels.repeat import Repeated
 from whippletree.system import System
 
 __all__ = ["Batch", "Evaluation", "seconds"]
-
-
-@njit(cache=True)
-def _repeat(wire: Any, count: int) -> None:
-    for _ in range(count):
-        call(wire)
 
 
 class Evaluation:
@@ -43,44 +36,23 @@ class Evaluation:
         function: str = "forward_dynamics",
         **choice: Any,
     ) -> None:
-        self._wire_up(system.kernel(function, formulation=formulation, **choice), q, v)
+        self._repeat(system.kernel(function, formulation=formulation, **choice), q, v)
 
     @classmethod
     def of(cls, kernel: Kernel, q: Any, v: Any) -> Evaluation:
         """Return the evaluation of a kernel; its other inputs are zero or at their defaults."""
         made = cls.__new__(cls)
-        made._wire_up(kernel, q, v)
+        made._repeat(kernel, q, v)
         return made
 
-    def _wire_up(self, kernel: Kernel, q: Any, v: Any) -> None:
+    def _repeat(self, kernel: Kernel, q: Any, v: Any) -> None:
         self.kernel = kernel
-        given = {"q": q, "v": v}
-        arrays = [
-            np.array(given[name] if name in given else _default(kernel, name, size), dtype=np.float64)
-            for name, size in zip(kernel.input_names, kernel.input_sizes, strict=True)
-        ]
-        self.result = np.zeros(kernel.output_sizes[0])
-        inputs = np.array([a.ctypes.data for a in arrays], dtype=np.int64)
-        outputs = np.array([self.result.ctypes.data], dtype=np.int64)
-        work = np.empty(max(kernel.work_size, 1) + 8)
-        at_line = work.ctypes.data + (-work.ctypes.data) % 64
-        self._keep = arrays, inputs, outputs, work
-        addresses = kernel.address, inputs.ctypes.data, outputs.ctypes.data, at_line
-        self._wire = np.array([*addresses, kernel.constants_address, kernel.tables_address], dtype=np.int64)
+        self._repeated = Repeated(kernel, {"q": q, "v": v})
+        self.result = self._repeated.result
 
     def run(self, count: int) -> float:
         """Evaluate so many times and return the seconds that took."""
-        _repeat(self._wire, 1)
-        begin = time.thread_time()
-        _repeat(self._wire, count)
-        return max(time.thread_time() - begin, 1e-9)
-
-
-def _default(kernel: Kernel, name: str, size: int) -> Any:
-    try:
-        return kernel.default_input(name)
-    except KeyError:
-        return np.zeros(size)
+        return self._repeated.run(count)
 
 
 class Batch:

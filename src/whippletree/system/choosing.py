@@ -1,17 +1,20 @@
 """What `auto` chooses for a mechanism with loops, and why.
 
-Candidates are traced, their scalar operations counted, and the cheapest is taken; where two are close and large enough
-for a clock, their machine code is timed. Before that, every group of loops chooses for itself: it is traced apart from
+Candidates are traced, their scalar operations counted, and those that are close to the cheapest are compiled and timed,
+each just as it would be built by itself. Before that, every group of loops chooses for itself: it is traced apart from
 the rest, with the branches that hang on it, by each method it can be solved with, and groups that are alike are traced
-once. Candidates whose systems are plainly the larger ones are not traced in a large mechanism.
+once. Candidates whose systems are plainly the larger ones are not traced in a large mechanism, and what takes long to
+compile is not timed.
+
+The environment variable WHIPPLETREE_CHOICE says `counted` if the choice shall depend on operations alone, so that it is
+the same on every machine.
 """
 
 from __future__ import annotations
 
 import functools
 import json
-import math
-import time
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -29,7 +32,7 @@ from whippletree.kernels.tape import read_tape
 from whippletree.system import loop_equations
 from whippletree.system.equations import BY_GROUP, Equations, Request
 
-__all__ = ["Chooser", "GroupChoice", "Weighed"]
+__all__ = ["ALONG_GROUND", "Chooser", "GroupChoice", "Weighed", "fastest", "timing"]
 
 _LARGE = 12
 """From this many nodes on, candidates are left out if what they have to solve is plainly the larger system."""
@@ -37,17 +40,26 @@ _LARGE = 12
 _PIECES = 60
 """Groups that are together larger than this many nodes, those that are alike counted once, are embedded unweighed."""
 
-_CLOSE = (1.02, 1.1)
-"""A candidate this many times as long as the cheapest is timed; below that, it is no different."""
+_CLOSE = (1.5, 1.2)
+"""A candidate with up to this many times the operations of the cheapest may be as fast, if they are few, or many."""
+
+_FEW = 300
+"""Up to this many operations, time is spent on waiting for results rather than on operations."""
 
 _FASTER = 0.97
 """One that has more operations must take less than this share of the time to be taken."""
 
-_TIMED = (1_000, 40_000)
-"""How many operations a candidate has to have, and may have, to be timed."""
+_COMPILED = 20_000
+"""How many operations may be compiled in order to be timed: some two or three seconds."""
 
-_BURSTS, _RUNS = 15, 40
-"""How often what is timed is run, and in how many bursts."""
+_GENERAL = 200
+"""Operations for each node from which on motions are so general that frames along the ground's axes may be cheaper."""
+
+_RATHER = 1.25
+"""Variants of a method are traced where it takes at most this many times the operations of the cheapest."""
+
+_COLUMNS = 5
+"""Independent freedoms from which on the bodies' own maps are wider than the mass matrix of one whole group is deep."""
 
 _SHALLOW = 2
 """Entries of a mass matrix per freedom up to which it is so sparse that E^T M E is as cheap as bodies' own maps."""
@@ -105,7 +117,7 @@ class GroupChoice(NamedTuple):
 class Weighed(NamedTuple):
     """The formulation that `auto` uses: its name, the operations of the candidates, and what was left out, and why.
 
-    `times` holds seconds per evaluation where candidates were close.
+    `times` holds seconds per evaluation of those that were timed.
 
     >>> from whippletree.system.examples import four_bar
     >>> print(four_bar().chosen.name)
@@ -128,7 +140,7 @@ class Weighed(NamedTuple):
             lines.append(f"{self.name} is used")
         if self.times:
             timed = ", ".join(f"{name} {1e6 * seconds:.2g} us" for name, seconds in self.times.items())
-            lines.append(f"  timed, being close: {timed}")
+            lines.append(f"  timed: {timed}")
         lines += [f"  {name} left out: {why}" for name, why in self.left_out.items()]
         lines += [f"  {group}" for group in self.groups]
         return "\n".join(lines)
@@ -168,14 +180,13 @@ class Chooser:
         names, left_out = self._to_trace([group.method for group in groups])
         counts: dict[str, int] = {}
         for name in names:
-            least = self._at_least(name)
-            if counts and least > _HOPELESS * min(counts.values()):
-                left_out[name] = f"it would take at least {least} operations"
-                continue
-            counts[name] = self._count(name)
-        best = min(counts, key=lambda name: counts[name])
-        times = self._timed(counts, best)
-        name = min(times, key=lambda n: times[n] * (1 if n == best else 1 / _FASTER)) if times else best
+            why = self._hopeless(name, counts)
+            if why:
+                left_out[name] = why
+            else:
+                counts[name] = self._count(name)
+        times = self._timed(counts)
+        name = fastest(counts, times)
         return Weighed(name, counts, left_out, _merged(groups) if name in _OF_GROUPS else (), times)
 
     def _to_trace(self, methods: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -189,6 +200,8 @@ class Chooser:
             if m >= n:
                 words = f"it solves for {m} multipliers, where the others solve for {n} freedoms"
                 left_out = {name: words for name in ("tree_augmented", "joint_multipliers") if name in names}
+            if self._everything and n >= _COLUMNS:
+                left_out["constraint_embedding"] = f"one group is the whole mechanism, and its maps have {n} columns"
             if self._everything and self._mass_entries <= _SHALLOW * self.walk.nv:
                 left_out["constraint_embedding"] = (
                     "one shallow group is the whole mechanism: independent_coordinates is the same"
@@ -218,6 +231,22 @@ class Chooser:
                     depth[i] = 1 + depth.get(above[i], 0)
         return list(depth.values())
 
+    def _hopeless(self, name: str, counts: Mapping[str, int]) -> str:
+        """Return why a candidate cannot be the cheapest, after what has been counted; nothing if it can."""
+        if not counts:
+            return ""
+        cheapest, least = min(counts.values()), self._at_least(name)
+        if least > _HOPELESS * cheapest:
+            return f"it would take at least {least} operations"
+        model = _LIKE.get(name)
+        if model is None or model not in counts:
+            return ""
+        if counts[model] > _RATHER * cheapest:
+            return f"it is like {model}, which takes {counts[model]} operations"
+        if name in ALONG_GROUND and counts[model] < _GENERAL * len(self.walk.nodes):
+            return f"axes are plain here, and {model} is cheaper"
+        return ""
+
     def _at_least(self, name: str) -> int:
         """Return a number of operations that a candidate needs in any case, from the sizes of what it factorises."""
         if name == "constraint_embedding":
@@ -238,13 +267,18 @@ class Chooser:
         request = replace(self.request, formulation=name)
         return _operations([loop_equations.solution(self.equations, request, self.symbols).a])
 
-    def _timed(self, counts: Mapping[str, int], best: str) -> dict[str, float]:
-        """Return the time of the two cheapest, if they are close and large enough."""
-        least, most = _CLOSE
-        close = [n for n in counts if least * counts[best] < counts[n] <= most * counts[best]]
-        if not close or not _TIMED[0] <= counts[best] <= _TIMED[1]:
-            return {}
-        return self.timer([best, min(close, key=lambda n: counts[n])])
+    def _timed(self, counts: Mapping[str, int]) -> dict[str, float]:
+        """Return the times of the cheapest, if there are several that do not take long to compile."""
+        least = min(counts.values())
+        most = _CLOSE[least > _FEW] * least
+        chosen: list[str] = []
+        total = 0
+        for name in sorted(counts, key=lambda name: counts[name]):
+            total += counts[name]
+            if counts[name] > most or total > _COMPILED:
+                break
+            chosen.append(name)
+        return self.timer(chosen) if len(chosen) > 1 and timing() else {}
 
     # ------------------------------------------------------------------ groups
 
@@ -298,7 +332,7 @@ class Chooser:
         return next(body.name for body in self.equations.description.bodies if where[body.name][0] == node)
 
     def _kind(self, g: int) -> Any:
-        """Return what the cost of a group with its branches depends on: all its constants, by its own numbers."""
+        """Return what the cost of a group with its branches depends on: which of its constants are plain, and where."""
         scope, group = self._scope(g), self.groups[g]
         place = {k: m for m, k in enumerate(scope.nodes)}
         bones, held = self.equations.skeleton().bones, self.closing.fastenings
@@ -310,7 +344,7 @@ class Chooser:
             freedom |= {i: len(freedom) + n for n, i in enumerate(range(bone.v.start, bone.v.stop))}
             numbers = (bone.placement.rotation, bone.placement.point, bone.inertia)
             constants.append(
-                (place.get(bone.parent, -1), repr(bone.joint), str(numbers), node.prescribed, len(node.loads))
+                (place.get(bone.parent, -1), repr(bone.joint), _plain(numbers), node.prescribed, len(node.loads))
             )
         closures: list[Any] = []
         row: dict[int, int] = {}
@@ -319,7 +353,7 @@ class Chooser:
             if c in group.fastenings:
                 row |= {start + i: len(row) + i for i in range(len(keep))}
                 f = held.all[c]
-                grips = [(place.get(grip.node, -1), str(grip.rotation), str(grip.point)) for grip in f.grips]
+                grips = [(place.get(g.node, -1), _plain(g.rotation), _plain(g.point)) for g in f.grips]
                 used = [(place.get(k.node) if k.node is not None else k.cut, k.component) for k in f.coordinates]
                 closures.append((type(f.closure).__name__, str(_entries(f)), grips, place.get(f.base, -1), used, keep))
             start += len(keep)
@@ -331,14 +365,27 @@ class Chooser:
         return repr((scope.base < 0, constants, beyond, closures, decided))
 
 
+ALONG_GROUND = (
+    "velocity_transformation/reference_point/independent",
+    "velocity_transformation/reference_point/multipliers",
+)
+
 _ORDER = (
     "coordinate_reduction",
     "constraint_embedding",
     "independent_coordinates",
-    "tree_augmented",
     "joint_multipliers",
+    *ALONG_GROUND,
+    "tree_augmented",
 )
-"""Candidates, those whose cost is known to grow slowly first."""
+"""Candidates, those whose cost is known to grow slowly first, and after those that they are like."""
+
+_LIKE = {
+    "velocity_transformation/reference_point/independent": "independent_coordinates",
+    "velocity_transformation/reference_point/multipliers": "joint_multipliers",
+    "tree_augmented": "coordinate_reduction",
+}
+"""Candidates that take about as many operations as another one, which is counted first."""
 
 _OF_GROUPS = (BY_GROUP, "constraint_embedding")
 
@@ -346,6 +393,24 @@ _OF_GROUPS = (BY_GROUP, "constraint_embedding")
 def _entries(fastening: Fastening) -> Any:
     closure = fastening.closure
     return (closure.text, closure.entries()) if isinstance(closure, DeclaredClosure) else repr(closure)
+
+
+def _plain(numbers: Any) -> Any:
+    """Return numbers with all that are neither zero nor one replaced by a mark: what they are costs nothing.
+
+    >>> _plain((0.0, 2.5, (1.0, -1.0)))
+    (0.0, 'x', (1.0, -1.0))
+    """
+    if isinstance(numbers, ca.SX | ca.DM):
+        return tuple(_plain(numbers[i]) if numbers.numel() > 1 else _scalar(numbers) for i in range(numbers.numel()))
+    if isinstance(numbers, tuple | list):
+        return tuple(_plain(each) for each in numbers)
+    return numbers if numbers in (0.0, 1.0, -1.0) else "x"
+
+
+def _scalar(x: Any) -> Any:
+    """Return the number that an expression is, or its text."""
+    return _plain(float(x)) if ca.SX(x).is_constant() else str(x)
 
 
 def _merged(groups: Sequence[GroupChoice]) -> tuple[GroupChoice, ...]:
@@ -363,17 +428,17 @@ def _operations(results: Sequence[ca.SX]) -> int:
     return read_tape(ca.Function("piece", ca.symvar(out), [out])).count().total
 
 
-def evaluation_times(evaluate: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-    """Return the seconds of one evaluation of each: the least of bursts that take turns.
+def timing() -> bool:
+    """Tell whether candidates may be timed."""
+    return os.environ.get("WHIPPLETREE_CHOICE", "").strip().lower() != "counted"
 
-    >>> sorted(evaluation_times({"a": lambda: None, "b": lambda: None}))
-    ['a', 'b']
+
+def fastest(counts: Mapping[str, int], times: Mapping[str, float]) -> str:
+    """Return the one with the fewest operations of those that are as fast as the fastest, or nearly so.
+
+    >>> fastest({"a": 100, "b": 120}, {"a": 1.0, "b": 0.98}), fastest({"a": 100, "b": 120}, {"a": 1.0, "b": 0.9})
+    ('a', 'b')
     """
-    least = dict.fromkeys(evaluate, math.inf)
-    for _ in range(_BURSTS):
-        for name, run in evaluate.items():
-            start = time.thread_time()
-            for _ in range(_RUNS):
-                run()
-            least[name] = min(least[name], time.thread_time() - start)
-    return {name: seconds / _RUNS for name, seconds in least.items()}
+    least = min(times.values(), default=0.0)
+    fast = [name for name in counts if not times or times.get(name, float("inf")) * _FASTER <= least]
+    return min(fast, key=lambda name: counts[name])

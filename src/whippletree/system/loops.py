@@ -13,9 +13,10 @@ from whippletree.errors import AssemblyError, DynamicsError, StateError
 from whippletree.formulations.coordinate_reduction import outline
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Array, Kernel
+from whippletree.kernels.repeat import Repeated, least_seconds
 from whippletree.model.description import Description
 from whippletree.system.assembly import Assembler, Conditions
-from whippletree.system.choosing import Chooser, Weighed, evaluation_times
+from whippletree.system.choosing import ALONG_GROUND, Chooser, Weighed, timing
 from whippletree.system.closures import ClosureNumbers
 from whippletree.system.equations import Equations, Request
 from whippletree.system.loop_equations import CONSISTENT, LoopPlan
@@ -32,11 +33,20 @@ __all__ = ["Loops", "characteristic_length"]
 PENALTY = 1e7
 """A penalty weight is this many times the stiffness against which its row moves."""
 
-_WITHOUT_TREE = ("independent_coordinates", "constraint_embedding", "coordinate_reduction")
+_WITHOUT_TREE = ("independent_coordinates", "constraint_embedding", "coordinate_reduction", ALONG_GROUND[0])
 """Formulations that do not need a regular mass matrix of the tree."""
 
-_EXACT = ("tree_augmented", "joint_multipliers", *_WITHOUT_TREE)
+_EXACT = ("tree_augmented", "joint_multipliers", *_WITHOUT_TREE, ALONG_GROUND[1])
 """The formulations among which `auto` chooses."""
+
+_SMALL = 12
+"""Nodes up to which velocity transformations are weighed: what they take grows with the cube of a chain's length."""
+
+_DECIDED: dict[str, bytes] = {}
+"""What was decided in this process, so that mechanisms that are alike choose alike, also without a cache."""
+
+_REMEMBERED = 1000
+"""How many decisions are remembered at most."""
 
 Decided = TypeVar("Decided")
 
@@ -183,12 +193,18 @@ class Loops:
         return self._kept("groups", weigh, lambda data: tuple(data.decode().split()))
 
     def _kept(self, what: str, make: Callable[[], bytes], read: Callable[[bytes], Decided]) -> Decided:
-        """Return a decision from the disk cache, or make it and keep it there."""
-        key = f"{what}|{source_key()}|{self.description.fingerprint()}|{self.equations.loop_plan.key('')}"
+        """Return a decision from the disk cache or that of this process, or make it and keep it there."""
+        how = "timed" if timing() else "counted"
+        key = f"{what}|{how}|{source_key()}|{self.description.fingerprint()}|{self.equations.loop_plan.key('')}"
         kept = self._cache.load(key) if self._cache else None
         if kept and what in kept:
             return read(kept[what])
-        made = make()
+        made = _DECIDED.get(key)
+        if made is None:
+            made = make()
+            while len(_DECIDED) >= _REMEMBERED:
+                _DECIDED.pop(next(iter(_DECIDED)))
+            _DECIDED[key] = made
         if self._cache:
             self._cache.store(key, {what: made})
         return read(made)
@@ -199,26 +215,16 @@ class Loops:
 
     def _evaluation_times(self, formulations: Sequence[str]) -> dict[str, float]:
         """Return the seconds of one evaluation of the forward dynamics in machine code."""
-        return evaluation_times({name: self._evaluation(name) for name in formulations})
-
-    def _evaluation(self, formulation: str) -> Callable[[], object]:
-        """Return a call of the forward dynamics at the configuration of the plan."""
-        kernel = self.kernel(Request("forward_dynamics", formulation))
         state = {"q": self.equations.loop_plan.q, "parameters": self.parameters}
-        inputs = [
-            np.ascontiguousarray(state.get(name, kernel.default_input(name)), dtype=np.float64)
-            for name in kernel.input_names
-        ]
-        result = np.empty(self.plan.nv)
-        entry = kernel.entry
-        if entry is None:
-            return lambda: kernel.one(inputs, [result])
-        return lambda: entry(result, *inputs)
+        requests = {name: Request("forward_dynamics", name) for name in formulations}
+        return least_seconds({name: Repeated(self.kernel(request), state) for name, request in requests.items()})
 
     @functools.cached_property
     def candidates(self) -> tuple[str, ...]:
         """The formulations that `auto` weighs: those that need the tree's own inertia only if it has one."""
-        return _EXACT if self._tree_regular(*self._decided_at) else _WITHOUT_TREE
+        names = _EXACT if self._tree_regular(*self._decided_at) else _WITHOUT_TREE
+        small = len(self.equations.skeleton().bones) <= _SMALL
+        return tuple(name for name in names if small or name not in ALONG_GROUND)
 
     def _tree_regular(self, q: Array, where: Conditions) -> bool:
         """Tell whether the tree by itself has a regular mass matrix."""
