@@ -88,3 +88,82 @@ def test_compile_time_does_not_grow_with_the_number_of_loops() -> None:
         kinds.append(len(loop.variants))  # type: ignore[union-attr]
         assert len(loop.table) > 9 * n  # type: ignore[union-attr]
     assert kinds[0] == kinds[1] < 40
+
+
+def loaded_bars(**more: Any) -> wt.System:
+    """Two four-bars under springs, dampers and stops, on bodies and at joints, cut ones among them."""
+    m, guess = four_bars(2)
+    for i, (stiffness, damping) in enumerate([(50.0, 1.0), (80.0, 0.0)]):
+        m.spring(
+            f"spring {i}",
+            m.ground,
+            f"coupler {i}",
+            stiffness=stiffness,
+            free_length=0.3,
+            damping=damping,
+            at=(i, 2, 0.1),
+        )
+        m.torsion_spring(f"tail spring {i}", f"tail {i}", stiffness=3.0 + i, rest=0.2, damping=0.5)
+    m.spring("between", "rocker 0", "coupler 1", stiffness=20.0, free_length=0.1, at=(0.5, 0, 0), at_child=(0.3, 0, 0))
+    m.torsion_spring("foot spring", "foot 1", stiffness=7.0, rest=0.1)
+    m.limit("stop", "head 0", lower=-1.0, upper=1.0, stiffness=100.0, damping=1.0)
+    m.frame("tip", on="coupler 1", at=(0.7, 0.2, 0.1), rotation=np.eye(3)[[1, 2, 0]])
+    return m.build(guess=guess, **more)
+
+
+def test_elements_and_wrenches_act_on_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    s = loaded_bars()
+    rng = np.random.default_rng(1)
+    q, v, tau = s.q0, s.consistent_velocities(s.q0, rng.normal(size=s.nv)), rng.normal(size=s.nv)
+    wrenches = {"tip": rng.normal(size=6), "rocker 2": rng.normal(size=6), "ground": rng.normal(size=6)}
+    expected = s.forward_dynamics(q, v, tau, wrenches=wrenches, formulation="independent_coordinates")
+    free = s.forward_dynamics(q, v, tau, formulation="independent_coordinates")
+    assert np.abs(expected - free).max() > 0.1
+    monkeypatch.setattr(equations, "ROLL_FROM", 1)
+    monkeypatch.setattr(equations, "STRAIGHT", 0)
+    s = loaded_bars()
+    assert rolled(s)
+    assert s.forward_dynamics(q, v, tau, formulation=REDUCTION) == pytest.approx(free, rel=1e-9)
+    a = s.forward_dynamics(q, v, tau, wrenches=wrenches, formulation=REDUCTION)
+    assert a == pytest.approx(expected, rel=1e-9, abs=1e-9 * np.abs(expected).max())
+    with pytest.raises(wt.StateError, match="open"):
+        s.forward_dynamics(q + 0.01 * np.arange(s.nv), v, formulation=REDUCTION)
+
+
+def test_elements_that_are_alike_share_their_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stiffness and place are read from the table: springs of all kinds of strength are one kind of item."""
+    kinds = []
+    for n in (30, 60):
+        m, guess = four_bars(n)
+        for i in range(n):
+            m.torsion_spring(f"spring {i}", f"tail {i}", stiffness=2.0 + i, rest=0.3)
+            m.spring(f"rope {i}", m.ground, f"coupler {i}", stiffness=3.0 + i, free_length=0.3, at=(i, 3, 0.5))
+        s = m.build(guess=guess)
+        (loop,) = s._engine.equations.roll(Request("forward_dynamics", REDUCTION)).steps
+        kinds.append(len(loop.variants))  # type: ignore[union-attr]
+    assert kinds[0] == kinds[1] < 60
+
+
+def test_what_is_written_as_a_formula_is_a_straight_line() -> None:
+    m, guess = four_bars(30)
+    m.spring("law", m.ground, "coupler 3", law=lambda x, rate: 5 * x**3, at=(0, 3, 0))
+    assert not rolled(m.build(guess=guess))
+
+
+def test_what_would_take_many_minutes_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(equations, "MOST_STRAIGHT", 5_000)
+    m, guess = four_bars(40)
+    s = m.build(guess=guess)
+    for ask in (s.reactions, s.driving_forces, s.closure_forces):
+        with pytest.raises(wt.StateError, match=r"81 moving bodies and 40 loops would be one straight line"):
+            ask(s.q0, s.v0)
+    with pytest.raises(wt.StateError, match='by "tree_augmented", which takes many minutes'):
+        s.forward_dynamics(s.q0, s.v0, formulation="tree_augmented")
+    with pytest.raises(wt.StateError, match="ask for that, or for a part"):
+        s.simulate(0.1)
+    assert np.isfinite(s.forward_dynamics(s.q0, s.v0)).all()
+    m.spring("law", m.ground, "coupler 3", law=lambda x, rate: 5 * x**3, at=(0, 3, 0))
+    s = m.build(guess=guess)
+    assert s.chosen.name == REDUCTION  # found without tracing
+    with pytest.raises(wt.StateError, match="formulas"):
+        s.forward_dynamics(s.q0, s.v0)

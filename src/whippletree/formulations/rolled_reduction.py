@@ -1,20 +1,19 @@
 """The coordinate reduction of large mechanisms as a loop over items: each kind of step is traced once.
 
 The equations are those of `coordinate_reduction`, with all rows carried to the base of their loop. Items, in order:
-nodes are placed outward; closures take hold; nodes are reduced inward, loops end at their base; multipliers and
-accelerations come back outward; cut joints follow.
+nodes are placed outward, elements act, closures take hold (`rolled_state`); nodes are reduced inward, loops end at
+their base; multipliers and accelerations come back outward; cut joints follow. What they hand on is in
+`item_records`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.joints import Joint
-from whippletree.formulations import closed, composite
-from whippletree.formulations.closing import Closing, Reached, advance, columns
+from whippletree.elements.forces import Force, Formula
 from whippletree.formulations.coordinate_reduction import (
     Front,
     Outline,
@@ -27,20 +26,27 @@ from whippletree.formulations.coordinate_reduction import (
     recover,
     with_speeds,
 )
-from whippletree.formulations.grips import CutJoint, Fastening, Fastenings, Grip
-from whippletree.formulations.items import Items, Record, Span
-from whippletree.formulations.node import Motion, Node
-from whippletree.formulations.rolled import joint_kind
-from whippletree.formulations.skeleton import Skeleton, column, rigid_inertia
-from whippletree.formulations.sweeps import Unrolled
+from whippletree.formulations.grips import Fastenings
+from whippletree.formulations.item_records import (
+    born_front,
+    each,
+    front_in,
+    front_numbers,
+    front_on_ground,
+    front_size,
+    pull_front,
+    pulled_in,
+    scalars,
+    span_of,
+)
+from whippletree.formulations.items import Record, Span
+from whippletree.formulations.loading import Acting
+from whippletree.formulations.rolled_state import Loads, RolledState, with_efforts
+from whippletree.formulations.skeleton import Skeleton
 from whippletree.loops import LoopProgram
-from whippletree.spatial import ArticulatedInertia, stack
 from whippletree.spatial.sparse import minimum_degree
 
 __all__ = ["Limits", "can_roll", "forward_dynamics"]
-
-LONG = 8
-"""Loops of more nodes than this are walked node by node; in shorter ones that is one item."""
 
 
 class Limits(NamedTuple):
@@ -52,49 +58,34 @@ class Limits(NamedTuple):
     check: bool
 
 
-def can_roll(fastenings: Fastenings, skeleton: Skeleton) -> bool:
-    """Tell whether all closures are cut joints, nothing is prescribed, and all dimensions are plain numbers."""
+def can_roll(fastenings: Fastenings, skeleton: Skeleton, acting: Acting) -> bool:
+    """Tell whether all closures are cut joints, nothing is prescribed, and all numbers are plain ones.
+
+    Elements may act whose laws are built in; those that are written as formulas may look something up in tables.
+    """
     plain = all(isinstance(x, float) for bone in skeleton.bones for x in (*bone.placement.point, *bone.inertia))
+    built_in = not any(_written(force) for force, _ in acting.forces)
     return (
         plain
+        and built_in
         and len(fastenings.all) == len(fastenings.cuts)
         and not any(bone.use.prescribed for bone in skeleton.bones)
         and all(cut.turn is None for cut in fastenings.cuts)
     )
 
 
+def _written(force: Force) -> bool:
+    """Tell whether an element has a formula in it, or numbers that are expressions."""
+    formula = any(isinstance(part, Formula) for part in vars(force).values())
+    return formula or not all(isinstance(x, float) for x in force.entries())
+
+
 def forward_dynamics(
-    skeleton: Skeleton, fastenings: Fastenings, keep: Sequence[tuple[int, ...]], limits: Limits
+    skeleton: Skeleton, fastenings: Fastenings, keep: Sequence[tuple[int, ...]], loads: Loads, limits: Limits
 ) -> LoopProgram:
-    """Return the accelerations of all joints as a program with inputs q, v, tau."""
-    return _Roll(skeleton, fastenings, keep, limits).program()
-
-
-class Ready:
-    """A joint whose configuration is at hand: sines and cosines are worked out once for all items."""
-
-    def __init__(self, joint: Joint) -> None:
-        self._joint = joint
-
-    def configuration(self, q: ca.SX) -> ca.SX:
-        """Return what was given."""
-        return q
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._joint, name)
-
-
-class _Numbers:
-    """Constants of an item: what is zero or one is part of its kind, the others are read from the table."""
-
-    def __init__(self, values: Sequence[Any]) -> None:
-        plain = [float(x) for x in values]
-        self.key = tuple(x if x in (0.0, 1.0, -1.0) else None for x in plain)
-        self.values = [x for x in plain if x not in (0.0, 1.0, -1.0)]
-
-    def symbols(self, given: Iterator[ca.SX]) -> list[Any]:
-        """Return the numbers, with symbols for those that are read."""
-        return [next(given) if known is None else known for known in self.key]
+    """Return the accelerations of all joints as a program with inputs q, v, tau, and those of the loads."""
+    length = limits.length if limits.check else None
+    return _Roll(RolledState(skeleton, fastenings, keep, loads, length), limits).program()
 
 
 class _Reduced(NamedTuple):
@@ -107,32 +98,20 @@ class _Reduced(NamedTuple):
 
 
 class _Roll:
-    """A mechanism that is being rolled."""
+    """A mechanism that is being reduced."""
 
-    def __init__(
-        self, skeleton: Skeleton, fastenings: Fastenings, keep: Sequence[tuple[int, ...]], limits: Limits
-    ) -> None:
-        self.bones, self.fastenings, self.keep, self.limits = skeleton.bones, fastenings, keep, limits
-        self.gravity = column(skeleton.gravity)
-        self.items = Items()
-        self.parents = [bone.parent for bone in self.bones]
-        self.where: Outline = outline(fastenings, self.parents)
+    def __init__(self, state: RolledState, limits: Limits) -> None:
+        self.state, self.limits, self.items = state, limits, state.items
+        self.bones, self.parents, self.fastenings = state.bones, state.parents, state.fastenings
+        self.where: Outline = outline(self.fastenings, self.parents)
         self.rows: list[list[Port]] = []
         start = 0
-        for rows in keep:
+        for rows in state.keep:
             self.rows.append([("row", start + i) for i in range(len(rows))])
             start += len(rows)
-        self.names = [joint_kind(bone.joint) for bone in self.bones]
-        self.dims = [
-            _Numbers([*(x for row in b.placement.rotation for x in row), *b.placement.point]) for b in self.bones
-        ]
-        self.masses = [_Numbers(bone.inertia) for bone in self.bones]
 
     def program(self) -> LoopProgram:
         """Write all items."""
-        self.placed = self._place()
-        self.reached: dict[tuple[int, int], Record] = {}
-        self.held = [self._hold(c) for c in range(len(self.fastenings.cuts))]
         self.watched = self.items.add("watch", _unwatched, store=True)
         self.margin = Record(self.watched.start, self.watched.entries[:1])
         self.forms: dict[int, Any] = {}
@@ -140,149 +119,6 @@ class _Roll:
         self._cut_joints()
         self._guard()
         return self.items.program()
-
-    # ------------------------------------------------------------------ nodes
-
-    def _node(self, k: int, x: ca.SX, v: ca.SX, tau: ca.SX, numbers: Iterator[ca.SX], *, mass: bool) -> Node:
-        """Return a node like k over symbols."""
-        joint = self.bones[k].joint
-        dims = self.dims[k].symbols(numbers)
-        inertia = self.masses[k].symbols(numbers) if mass else [0.0] * 10
-        rotation = ca.densify(ca.SX(ca.blockcat([dims[0:3], dims[3:6], dims[6:9]])))
-        none = ca.SX.zeros(joint.nv)
-        ready: Any = Ready(joint)
-        return Node(ready, rotation, column(dims[9:12]), rigid_inertia(inertia), x, v, tau, none)
-
-    def _place(self) -> list[Record]:
-        """Place the nodes; a record holds the configuration, the turning rate, the acceleration, and the force."""
-        found: list[Record] = []
-        for k, bone in enumerate(self.bones):
-            root = bone.parent < 0
-
-            def trace(records: Any, inputs: Any, constants: ca.SX, k: int = k, root: bool = root) -> Any:
-                joint = self.bones[k].joint
-                x = joint.configuration(inputs[0])
-                none = ca.SX.zeros(joint.nv)
-                node = self._node(k, x, inputs[1], none, _each(constants), mass=True)
-                if root:
-                    base = composite.Carried(Motion.rest(), stack(ca.SX.zeros(3), -self.gravity))
-                else:
-                    own = records[0][-15:]
-                    base = composite.Carried(Motion(own[0:3], ca.densify(ca.SX.eye(3))), own[3:9])
-                carried, inertial = composite.accelerate(node, base)
-                return _scalars(x, carried.motion.rate, carried.alpha, inertial.f), ()
-
-            key = ("place", self.names[k], self.dims[k].key, self.masses[k].key, root)
-            spans = [_span(0, bone.q), _span(1, bone.v)]
-            above = [] if root else [found[bone.parent]]
-            numbers = [*self.dims[k].values, *self.masses[k].values]
-            found.append(self.items.add(key, trace, above, spans, numbers))
-        return found
-
-    # ------------------------------------------------------------------ closures
-
-    def _path(self, cut: CutJoint) -> tuple[list[int], list[int], tuple[int, int]]:
-        """Return the nodes between a loop's base and its sides, their parents among themselves, and the sides."""
-        found: set[int] = set()
-        for grip in cut.grips:
-            k = grip.node
-            while k != cut.base:
-                found.add(k)
-                k = self.parents[k]
-        nodes = sorted(found)
-        place = {cut.base: -1, **{k: i for i, k in enumerate(nodes)}}
-        return nodes, [place[self.parents[k]] for k in nodes], (place[cut.grips[0].node], place[cut.grips[1].node])
-
-    def _hold(self, c: int) -> Record:
-        """Let a closure take hold.
-
-        The record has phi'' (m), for each side the force columns (6, m) and those of the cut joint's freedoms (6, n),
-        the latter's acceleration (n), and the efforts' wrench (6) on each side; then, if checked, gap and slip.
-        """
-        cut, keep = self.fastenings.cuts[c], self.keep[c]
-        nodes, parents, sides = self._path(cut)
-        far = len(nodes) > LONG
-        if far:  # the sides are reached step by step, and stand for the path
-            ends = [grip.node for grip in cut.grips if grip.node != cut.base]
-            reached = [self._reach(cut.base, k) for k in ends]
-            nodes, parents = [], []
-            first, second = (-1 if grip.node == cut.base else ends.index(grip.node) for grip in cut.grips)
-            sides = (first, second)
-        grips = [_Numbers([*_floats(grip.rotation), *_floats(grip.point)]) for grip in cut.grips]
-        n, check = cut.joint.nv, self.limits.check
-
-        def trace(records: Any, inputs: Any, constants: ca.SX) -> Any:
-            numbers = _each(constants)
-            walk_nodes, slices, at = [], [], 0
-            for i, k in enumerate(nodes):
-                size, nv = self._n_x(k), self.bones[k].joint.nv
-                none = ca.SX.zeros(nv)
-                walk_nodes.append(self._node(k, records[i][0:size], inputs[i], none, numbers, mass=False))
-                slices.append(slice(at, at + nv))
-                at += nv
-            walk = Unrolled(walk_nodes, parents, slices, at + n, ca.SX.zeros(3))
-            if far:
-                walk.memory.update({(-1, i, None): _reached(record) for i, record in enumerate(records)})
-            local = []
-            for side, known in zip(sides, grips, strict=True):
-                dims = known.symbols(numbers)
-                rotation = ca.densify(ca.SX(ca.blockcat([dims[0:3], dims[3:6], dims[6:9]])))
-                local.append(Grip(side, rotation, column(dims[9:12])))
-            q, v, tau = inputs[-3:]
-            nq = cut.joint.nq
-            joint = CutJoint(cut.use, (local[0], local[1]), -1, slice(0, nq), slice(at, at + n))
-            closure = self.fastenings.all[c].closure
-            held = Fastenings((Fastening(cut.use.name, closure, joint.grips, -1, (), 0),), (joint,))
-            speeds = ca.SX(ca.vertcat(*inputs[:-3], v))
-            closing = Closing(held, (tuple(keep),), q, speeds, ca.SX.zeros(at + n), ca.SX(0))
-            # sides on the base have no node here, but are pulled all the same
-            whole = _Sided(closing, walk)
-            second, own = whole.second(tuple(keep)), whole.own()
-            parts = [second, own.second]
-            for s in range(2):
-                parts += [whole.pull(s, tuple(keep)), own.F[s], own.F[s] @ tau if n else ca.SX.zeros(6)]
-            if check:
-                parts += list(closed.closure_gap(walk, closing, self.limits.length))
-            return _scalars(*parts), ()
-
-        key = (
-            "hold",
-            tuple((self.names[k], self.dims[k].key) for k in nodes),
-            tuple(parents),
-            sides,
-            tuple(grip.key for grip in grips),
-            joint_kind(cut.joint),
-            tuple(keep),
-        )
-        spans = [_span(1, self.bones[k].v) for k in nodes] + [_span(0, cut.q), _span(1, cut.v), _span(2, cut.v)]
-        constants = [x for k in nodes for x in self.dims[k].values] + [x for grip in grips for x in grip.values]
-        return self.items.add((*key, far), trace, reached if far else [self.placed[k] for k in nodes], spans, constants)
-
-    def _reach(self, base: int, k: int) -> Record:
-        """Return a node seen from a loop's base: turning rate, axes, origin, twist and acceleration."""
-        way = []
-        while k != base and (base, k) not in self.reached:
-            way.append(k)
-            k = self.parents[k]
-        for k in reversed(way):
-            rest = self.parents[k] == base
-
-            def trace(records: Any, inputs: Any, constants: ca.SX, k: int = k, rest: bool = rest) -> Any:
-                none = ca.SX.zeros(self.bones[k].joint.nv)
-                node = self._node(k, records[0][0 : self._n_x(k)], inputs[0], none, _each(constants), mass=False)
-                found = advance(node, Reached.rest() if rest else _reached(records[1]))
-                return _scalars(found.motion.rate, found.motion.axes, found.p, found.V, found.alpha), ()
-
-            above = [] if rest else [self.reached[base, self.parents[k]]]
-            key = ("reach", self.names[k], self.dims[k].key, rest)
-            spans = [_span(1, self.bones[k].v)]
-            self.reached[base, k] = self.items.add(key, trace, [self.placed[k], *above], spans, self.dims[k].values)
-        return self.reached[base, way[0] if way else k]
-
-    def _n_x(self, k: int) -> int:
-        """Return the size of a node's configuration."""
-        joint = self.bones[k].joint
-        return int(joint.configuration(ca.SX.zeros(joint.nq)).shape[0])
 
     # ------------------------------------------------------------------ inward
 
@@ -347,23 +183,30 @@ class _Roll:
         fresh = [closures.index(c) for c in born]
         released: list[tuple[tuple[Port, ...], tuple[Port, ...], bool]] = []
         n_freedoms = [self.fastenings.cuts[c].joint.nv for c in closures]
+        state, pushes = self.state, self.state.pushes[k]
+        more, at = state.efforts_at(bone.v)
+        n_before = 1 + len(arriving) + len(closures)
         out_ports: list[tuple[Port, ...]] = []
 
         def trace(records: Any, inputs: Any, constants: ca.SX) -> Any:
-            node = self._node(k, records[0][0 : self._n_x(k)], inputs[0], inputs[1], _each(constants), mass=True)
+            beyond = records[n_before:]
+            tau = with_efforts(inputs[1], beyond[len(pushes) : len(pushes) + len(more)], at)
+            node = state.node(k, records[0][0 : state.n_x(k)], inputs[0], tau, each(constants), mass=True)
             f = records[0][-6:]
+            for push in beyond[: len(pushes)]:
+                f = f - push
             fronts = [
-                _front(ports, rec) for ports, rec in zip(local_ports, records[1 : 1 + len(arriving)], strict=True)
+                front_in(ports, rec) for ports, rec in zip(local_ports, records[1 : 1 + len(arriving)], strict=True)
             ]
             held = records[1 + len(arriving) : 1 + len(arriving) + len(closures)]
             for i in fresh:
-                fronts.append(_born(shapes[closures[i]], held[i]))
+                fronts.append(born_front(shapes[closures[i]], held[i]))
             for i, s in sides:
                 ports = shapes[closures[i]]
-                F, push = _pulled(held[i], len(ports), n_freedoms[i], s)
+                F, push = pulled_in(held[i], len(ports), n_freedoms[i], s)
                 f = f - push
                 if ports:
-                    fronts.append(_pull(ports, F))
+                    fronts.append(pull_front(ports, F))
             fronts, gone, margins = _closed(fronts, leaves, on_node=True)
             x = node.q
             own = Front((), node.inertia.articulated(), ca.SX(6, 0), f, ca.SX(0, 0), ca.SX(0, 1))
@@ -379,26 +222,28 @@ class _Roll:
             out_ports[:] = [front.ports]
             margin = self._least(records[-1][0], margins) if leaves else ca.SX(0)
             parts = [margin, *(p for r in (*gone, *joint) for p in (r.nu, r.on_node, r.on_ports))]
-            kept = _scalars(*parts)
-            return [*kept, *_flat(front, root)], ()
+            kept = scalars(*parts)
+            return [*kept, *front_numbers(front, root)], ()
 
         key: Hashable = (
             "reduce",
-            self.names[k],
-            self.dims[k].key,
-            self.masses[k].key,
+            self.state.names[k],
+            self.state.dims[k].key,
+            self.state.masses[k].key,
             tuple(local_ports),
             tuple(shapes[c] for c in closures),
             tuple(fresh),
             tuple(sides),
             tuple(leaves),
             root,
+            len(pushes),
+            at,
         )
         before = len(self.items.kinds)
-        records = [self.placed[k], *(rec for _, rec in arriving), *(self.held[c] for c in closures)]
-        records += [self.margin] if leaves else []
-        spans = [_span(1, bone.v), _span(2, bone.v)]
-        numbers = [*self.dims[k].values, *self.masses[k].values]
+        records = [self.state.placed[k], *(rec for _, rec in arriving), *(self.state.held[c] for c in closures)]
+        records += [*pushes, *more, *([self.margin] if leaves else [])]
+        spans = [span_of(1, bone.v), span_of(2, bone.v)]
+        numbers = [*self.state.dims[k].values, *self.state.masses[k].values]
         record = self.items.add(key, trace, records, spans, numbers)
         memory = self.forms
         if len(self.items.kinds) > before:
@@ -412,7 +257,7 @@ class _Roll:
         ways = [(tuple(map(named, gone)), tuple(map(named, rest)), of_joint) for gone, rest, of_joint in forms]
         if leaves:
             self.margin = Record(record.start, record.entries[:1])
-        size = _flat_size(len(left), root)
+        size = front_size(len(left), root)
         front = Record(record.start, record.entries[-size:]) if size else None
         if root and not left:
             front = None
@@ -456,25 +301,25 @@ class _Roll:
         result: list[Any] = []
 
         def trace(records: Any, inputs: Any, constants: ca.SX) -> Any:
-            fronts = [_grounded(ports, rec) for ports, rec in zip(local_ports, records, strict=False)]
+            fronts = [front_on_ground(ports, rec) for ports, rec in zip(local_ports, records, strict=False)]
             if fresh:
-                fronts.append(_born(own, records[-2]))
+                fronts.append(born_front(own, records[-2]))
             fronts, gone, margins = _closed(fronts, [own], on_node=False)
             margin = self._least(records[-1][0], margins)
             result[:] = [[(r.gone, r.left, False) for r in gone], fronts[0].ports]
             parts = [margin, *(p for r in gone for p in (r.nu, r.on_node, r.on_ports))]
-            return [*_scalars(*parts), *_flat(fronts[0], True)], ()
+            return [*scalars(*parts), *front_numbers(fronts[0], True)], ()
 
         key = ("end", tuple(local_ports), own, fresh)
         before = len(self.items.kinds)
-        records = [*(rec for _, rec in arriving), *([self.held[c]] if fresh else []), self.margin]
+        records = [*(rec for _, rec in arriving), *([self.state.held[c]] if fresh else []), self.margin]
         record = self.items.add(key, trace, records)
         number = self.items.table[-1][0]
         if len(self.items.kinds) > before:
             self.forms[number] = tuple(result)
         forms, left = self.forms[number]
         self.margin = Record(record.start, record.entries[:1])
-        size = _flat_size(len(left), True)
+        size = front_size(len(left), True)
         ways = [(tuple(back[p] for p in gone), tuple(back[p] for p in rest), False) for gone, rest, _ in forms]
         front = Record(record.start, record.entries[-size:]) if size else None
         return _Reduced(tuple(back[p] for p in left), front, ways, record)
@@ -525,7 +370,8 @@ class _Roll:
             alpha: ca.SX | None = None
             sent: list[ca.SX] = []
             if k is not None:
-                node = self._node(k, rest[0][0 : self._n_x(k)], ca.SX(0, 1), ca.SX(0, 1), _each(constants), mass=False)
+                x, none = rest[0][0 : self.state.n_x(k)], ca.SX(0, 1)
+                node = self.state.node(k, x, none, none, each(constants), mass=False)
                 if not root:
                     alpha = node.shift(node.q).motion(rest[1][0:6])
                 recover(joint, alpha, known)
@@ -535,19 +381,19 @@ class _Roll:
                 sent = ca.vertsplit(u)
             recover(loops, alpha, known)
             kept = [ca.SX.zeros(6) if alpha is None else alpha, *(known[names[p]] for p in gone_ports)]
-            return _scalars(*kept), sent
+            return scalars(*kept), sent
 
         key: Hashable = ("return", tuple(forms), tuple(where), root)
         records = [one.record, *blocks]
         numbers: list[float] = []
         output = None
         if bone is not None and k is not None:
-            key = (*key, self.names[k], self.dims[k].key)  # type: ignore[misc]
-            records.append(self.placed[k])
+            key = (*key, self.state.names[k], self.state.dims[k].key)  # type: ignore[misc]
+            records.append(self.state.placed[k])
             if not root:
                 records.append(self.moved[bone.parent])
-            numbers = self.dims[k].values
-            output = _span(0, bone.v)
+            numbers = self.state.dims[k].values
+            output = span_of(0, bone.v)
         record = self.items.add(key, trace, records, (), numbers, output)
         for i, port in enumerate(gone_ports):
             values[port] = (record, 6 + i)
@@ -570,23 +416,23 @@ class _Roll:
                         total = total + ca.reshape(held[start : start + 6 * n], 6, n).T @ next(moved)[0:6]
                 return (), ca.vertsplit(total)
 
-            records = [self.held[c], *(self.moved[grip.node] for grip in cut.grips if grip.node >= 0)]
-            self.items.add(("cut", n, m, tuple(on)), trace, records, output=_span(0, cut.v))
+            records = [self.state.held[c], *(self.moved[grip.node] for grip in cut.grips if grip.node >= 0)]
+            self.items.add(("cut", n, m, tuple(on)), trace, records, output=span_of(0, cut.v))
 
     def _guard(self) -> None:
         """Divide the first number by zero where the result cannot be trusted."""
         if self.limits.check:
             for c in range(len(self.fastenings.cuts)):
-                own = Record(self.held[c].start, self.held[c].entries[-2:])
+                own = Record(self.state.held[c].start, self.state.held[c].entries[-2:])
 
                 def trace(records: Any, inputs: Any, constants: ca.SX) -> Any:
                     seen, new = records
-                    return _scalars(seen[0], seen[1] + new[0], seen[2] + new[1], seen[3]), ()
+                    return scalars(seen[0], seen[1] + new[0], seen[2] + new[1], seen[3]), ()
 
                 self.items.add("gap", trace, [self.watched, own], into=self.watched)
             for where in (*(bone.v for bone in self.bones), *(cut.v for cut in self.fastenings.cuts)):
                 if where.stop > where.start:
-                    self.items.add("speed", _faster, [self.watched], [_span(1, where)], into=self.watched)
+                    self.items.add("speed", _faster, [self.watched], [span_of(1, where)], into=self.watched)
         limit = self.limits.gap**2
 
         def divided(records: Any, inputs: Any, constants: ca.SX) -> Any:
@@ -599,44 +445,6 @@ class _Roll:
         first = min(i for kind, i in self.values if kind == "speed")
         record, at = self.values["speed", first]
         self.items.add(("guard", at), divided, [self.watched, record, self.margin], output=Span(0, first, 1))
-
-
-# ---------------------------------------------------------------------- records
-
-
-class _Own(NamedTuple):
-    """A cut joint's own motion: its force columns on both sides, and its acceleration where no speed changes."""
-
-    F: tuple[ca.SX, ca.SX]
-    second: ca.SX
-
-
-class _Sided:
-    """A closure at a state with both its sides, also one that is on the base."""
-
-    def __init__(self, closing: Closing, walk: Unrolled) -> None:
-        cut = closing.fastenings.cuts[0]
-        self.grips, self.stations = cut.grips, closing.stations(walk, cut)
-        self.rows, self.rates = closing.side_rows(walk)[0], closing.cut_rows(walk)[0]
-
-    def pull(self, side: int, keep: tuple[int, ...]) -> ca.SX:
-        """Return the force columns (6, m) of the kept rows on a side."""
-        return columns(self.grips[side], self.stations[side], self.rows.D[side][list(keep), :])
-
-    def second(self, keep: tuple[int, ...]) -> ca.SX:
-        """Return phi'' where no speed changes."""
-        total = self.rows.bias[list(keep), :]
-        for D, station in zip(self.rows.D, self.stations, strict=True):
-            total = total + D[list(keep), :] @ station.acceleration
-        return total
-
-    def own(self) -> _Own:
-        """Return the cut joint's own motion."""
-        total = self.rates.bias
-        for D, station in zip(self.rates.D, self.stations, strict=True):
-            total = total + D @ station.acceleration
-        first, second = (columns(g, s, D) for g, s, D in zip(self.grips, self.stations, self.rates.D, strict=True))
-        return _Own((first, second), total)
 
 
 def _closed(
@@ -658,92 +466,10 @@ def _closed(
     return fronts, gone, margins
 
 
-def _flat(front: Front, root: bool) -> list[ca.SX]:
-    """Return a front's numbers: on the ground only what it asks of its ports."""
-    n = len(front.ports)
-    lower = [front.S[i, j] for i in range(n) for j in range(i + 1)]
-    if root:
-        return [*lower, *_scalars(front.e)]
-    assert front.P is not None
-    P = front.P.matrix()
-    inertia = [P[i, j] for i in range(6) for j in range(i + 1)]
-    return [*inertia, *_scalars(front.F, front.z), *lower, *_scalars(front.e)]
-
-
-def _flat_size(n: int, root: bool) -> int:
-    return n * (n + 1) // 2 + n + (0 if root else 27 + 6 * n)
-
-
-def _front(ports: tuple[Port, ...], record: ca.SX) -> Front:
-    """Return the front on a node that `_flat` wrote."""
-    n = len(ports)
-    P = ArticulatedInertia.of_matrix(_symmetric(record[0:21], 6))
-    F, z = ca.reshape(record[21 : 21 + 6 * n], 6, n), record[21 + 6 * n : 27 + 6 * n]
-    rest = _grounded(ports, record[27 + 6 * n :])
-    return Front(ports, P, F, z, rest.S, rest.e)
-
-
-def _grounded(ports: tuple[Port, ...], record: ca.SX) -> Front:
-    """Return the front on the ground that `_flat` wrote."""
-    n = len(ports)
-    lower = n * (n + 1) // 2
-    S = _symmetric(record[0:lower], n)
-    return Front(ports, None, ca.SX.zeros(6, n), ca.SX.zeros(6), S, record[lower : lower + n])
-
-
-def _symmetric(lower: ca.SX, n: int) -> ca.SX:
-    A, at = ca.SX.zeros(n, n), 0
-    for i in range(n):
-        for j in range(i + 1):
-            A[i, j] = A[j, i] = lower[at]
-            at += 1
-    return A
-
-
-def _born(ports: tuple[Port, ...], held: ca.SX) -> Front:
-    """Return what a closure asks where it is complete: its second derivative."""
-    n = len(ports)
-    return Front(ports, None, ca.SX.zeros(6, n), ca.SX.zeros(6), ca.SX.zeros(n, n), -held[0:n])
-
-
-def _pull(ports: tuple[Port, ...], F: ca.SX) -> Front:
-    """Return what a closure asks of a node."""
-    n = len(ports)
-    return Front(ports, None, -F, ca.SX.zeros(6), ca.SX.zeros(n, n), ca.SX.zeros(n))
-
-
-def _pulled(held: ca.SX, m: int, n: int, side: int) -> tuple[ca.SX, ca.SX]:
-    """Return a closure's force columns on a side, and the wrench of the cut joint's efforts there."""
-    start = m + n + side * (6 * m + 6 * n + 6)
-    return ca.reshape(held[start : start + 6 * m], 6, m), held[start + 6 * m + 6 * n : start + 6 * m + 6 * n + 6]
-
-
-def _scalars(*parts: ca.SX) -> list[ca.SX]:
-    return [x for part in parts for x in ca.vertsplit(ca.vec(ca.densify(ca.SX(part)))) if ca.SX(part).numel()]
-
-
-def _reached(record: ca.SX) -> Reached:
-    """Return a node seen from a loop's base, as it was recorded."""
-    motion = Motion(record[0:3], ca.reshape(record[3:12], 3, 3))
-    return Reached(motion, record[12:15], record[15:21], record[21:27])
-
-
-def _each(numbers: ca.SX) -> Iterator[ca.SX]:
-    return iter(ca.vertsplit(numbers) if numbers.numel() else [])
-
-
 def _unwatched(records: Any, inputs: Any, constants: ca.SX) -> Any:
-    return _scalars(ca.SX(1), ca.SX(0), ca.SX(0), ca.SX(1)), ()
+    return scalars(ca.SX(1), ca.SX(0), ca.SX(0), ca.SX(1)), ()
 
 
 def _faster(records: Any, inputs: Any, constants: ca.SX) -> Any:
     seen = records[0]
-    return _scalars(seen[0:3], seen[3] + ca.sumsqr(inputs[0])), ()
-
-
-def _span(argument: int, where: slice) -> Span:
-    return Span(argument, where.start, where.stop - where.start)
-
-
-def _floats(A: ca.SX) -> list[float]:
-    return [x for row in ca.DM(A).full().tolist() for x in row]
+    return scalars(seen[0:3], seen[3] + ca.sumsqr(inputs[0])), ()

@@ -31,6 +31,7 @@ from whippletree.formulations.grips import Fastenings, fastenings
 from whippletree.formulations.items import unrolled
 from whippletree.formulations.loading import Acting, Loaded, events, holds, loaded, unloaded
 from whippletree.formulations.rolled import Rolled
+from whippletree.formulations.rolled_state import Loads
 from whippletree.formulations.skeleton import Skeleton, Symbols, column, make_skeleton
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.kernels.signature import Signature
@@ -80,6 +81,15 @@ MOST_PRODUCTS = 20_000
 
 STRAIGHT = 50_000
 """Up to this many instructions, large mechanisms with loops are one straight line all the same, which runs faster."""
+
+MOST_STRAIGHT = 150_000
+"""A straight line that would have more operations than this is refused: it would take many minutes to compile."""
+
+_PER_NODE, _PER_ENTRY = 100, 10
+"""Operations that a node costs at the very least in a mechanism with loops, and an entry of a mass matrix."""
+
+_LINEAR = frozenset({"coordinate_reduction", "constraint_embedding", "by_group", "absolute", "kinematics"})
+"""Formulations that factorise no mass matrix."""
 
 _SOLVED = frozenset({"forward_dynamics", "driving_forces", "reactions", "closure_efforts", "derivatives"})
 _OF_LOOPS = frozenset({"motion_basis", "self_stresses", "closure_efforts", "project"})
@@ -314,6 +324,7 @@ class Equations:
 
     def trace(self, request: Request) -> ca.Function:
         """Return a request's function over symbols."""
+        self._check_length(request)
         signature, symbols = self.signature(request), self.inputs(request)
         of_loops = loop_equations.TRACES.get(request.function) if self.closed else None
         inputs = [symbols[name] for name, _ in signature.inputs]
@@ -330,6 +341,30 @@ class Equations:
         if set(outputs) & set(labels):
             outputs = [f"new_{name}" if name in labels else name for name in outputs]
         return ca.Function(request.function, inputs, [ca.densify(output)], labels, outputs)
+
+    def _check_length(self, request: Request) -> None:
+        """Refuse what would be a straight line of a length that nobody waits for."""
+        if self.too_long(request):
+            bodies, loops = len(self.plan.nodes), len(self.plan.cuts) + len(self.description.closures)
+            raise StateError(
+                f"{request.function} of a mechanism with {bodies} moving bodies and {loops} loops would be one "
+                f'straight line by "{request.formulation}", which takes many minutes to compile. Only forward_dynamics '
+                f'by "coordinate_reduction" is a loop over the bodies, without prescribed joints, drives, parameters and '
+                f"forces written as formulas: ask for that, or for a part of the mechanism"
+            )
+
+    def too_long(self, request: Request) -> bool:
+        """Tell whether a function of loops has no rolled form and would be a very long straight line."""
+        if not (self.closed and self.large and request.function in _SOLVED | _OF_LOOPS | _NEWTON):
+            return False
+        if self.reduces_by_items(request):
+            return False
+        parents = [bone.parent for bone in self.skeleton().bones]
+        depth: list[int] = []
+        for parent in parents:
+            depth.append(1 if parent < 0 else depth[parent] + 1)
+        entries = 0 if request.formulation.partition("/")[0] in _LINEAR else sum(depth)
+        return _PER_NODE * len(parents) + _PER_ENTRY * entries > MOST_STRAIGHT
 
     def inputs(self, request: Request) -> dict[str, ca.SX]:
         """Return the symbols of a request's inputs."""
@@ -362,13 +397,16 @@ class Equations:
 
     def _items(self, request: Request) -> tuple[LoopProgram, int]:
         """Return the coordinate reduction as a loop over items, and its operations."""
-        key = ("items", request.check, self.loop_plan)
+        key = ("items", request.check, request.wrenches, self.loop_plan)
         if key not in self.answers:
             limits = rolled_reduction.Limits(
                 loop_equations.WATCHED, loop_equations.CONSISTENT, self.loop_plan.length, request.check
             )
             plan = self.loop_plan
-            program = rolled_reduction.forward_dynamics(self.skeleton(), self.fastenings(), plan.keep, limits)
+            place = {name: i for i, (name, _) in enumerate(self.signature(request).inputs)}
+            wrenches = {name: place[f"wrench on {name}"] for name in request.wrenches}
+            loads = Loads(self.acting(), wrenches, place)
+            program = rolled_reduction.forward_dynamics(self.skeleton(), self.fastenings(), plan.keep, loads, limits)
             (loop,) = program.steps
             sizes = [variant.function.n_instructions() for variant in loop.variants]  # type: ignore[union-attr]
             self.answers[key] = (program, sum(int(sizes[row[0]]) for row in loop.table))  # type: ignore[misc, union-attr]
@@ -381,9 +419,10 @@ class Equations:
             return False
         if (request.function, request.formulation) != ("forward_dynamics", "coordinate_reduction"):
             return False
-        if [name for name, _ in self.signature(request).inputs] != ["q", "v", "tau"] or self.description.forces:
+        if self.prescribed or self.description.parameters:
             return False
-        return rolled_reduction.can_roll(self.fastenings(), self.skeleton()) and not self.loop_plan.reduction()
+        rolls = rolled_reduction.can_roll(self.fastenings(), self.skeleton(), self.acting())
+        return rolls and not self.loop_plan.reduction()
 
     @property
     def large(self) -> bool:

@@ -175,7 +175,8 @@ class Loops:
     def chosen(self) -> Weighed:
         """The formulation that `auto` uses, and why."""
         rolled = Request("forward_dynamics", "coordinate_reduction")
-        if self.numbers.kinds is not None and self.equations.reduces_by_items(rolled):
+        by_items = self.numbers.kinds is not None and self.equations.reduces_by_items(rolled)
+        if by_items or self.equations.too_long(rolled):
             words = (
                 f"with {len(self.numbers.closing.fastenings.cuts)} loops its straight line would take long to compile"
             )
