@@ -346,11 +346,12 @@ class Equations:
         """Refuse what would be a straight line of a length that nobody waits for."""
         if self.too_long(request):
             bodies, loops = len(self.plan.nodes), len(self.plan.cuts) + len(self.description.closures)
+            by = f' by "{request.formulation}"' if request.formulation != "kinematics" else ""
             raise StateError(
                 f"{request.function} of a mechanism with {bodies} moving bodies and {loops} loops would be one "
-                f'straight line by "{request.formulation}", which takes many minutes to compile. Only forward_dynamics '
-                f'by "coordinate_reduction" is a loop over the bodies, without prescribed joints, drives, parameters and '
-                f"forces written as formulas: ask for that, or for a part of the mechanism"
+                f"straight line{by}, which takes many minutes to compile. Only forward_dynamics "
+                f'by "coordinate_reduction" is a loop over the bodies, without prescribed joints, drives, parameters '
+                f"and forces written as formulas: ask for that, or for a part of the mechanism"
             )
 
     def too_long(self, request: Request) -> bool:
