@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from whippletree.analysis import papers
+from whippletree.analysis.reports import Table
 from whippletree.cli import main
 
 
@@ -30,6 +32,22 @@ def test_tables_are_written_to_a_page(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [line for line in lines if line.startswith("## ")][1] == "## Not compared"
     rows = [line for line in lines if line.startswith("| hinge")]
     assert [row.split(" | ")[1:3] for row in rows] == [[">= 42", "42"], [">= 96", "96"]]
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        papers.kang_yoon_savings,
+        papers.nikravesh_speed_up,
+        papers.not_yet,
+        pytest.param(papers.jalon_counts, marks=pytest.mark.deep),
+    ],
+)
+def test_the_page_in_the_documentation_is_what_is_printed(report: Callable[[bool], Iterator[Table]]) -> None:
+    """What is counted; if this fails, `make papers-page` writes the page again."""
+    page = (Path(__file__).parents[2] / "docs" / "papers_tables.md").read_text(encoding="utf-8")
+    for table in report(False):
+        assert table.markdown() in page, table.title
 
 
 @pytest.mark.parametrize("words", [["--page", "nowhere/page.md"], ["--page", "."], ["--plot", "taken"]])

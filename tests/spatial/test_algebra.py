@@ -101,6 +101,18 @@ def matrix_of(inertia: RigidInertia | ArticulatedInertia) -> Array:
     return dense(inertia.times(ca.densify(ca.SX.eye(6))))
 
 
+PRINCIPAL = [(1.0, 2.0, 4.0), (3.0, 3.0, 0.5), (0.5, 3.0, 3.0), (3.0, 0.5, 3.0), (2.0, 2.0, 2.0)]
+
+
+@pytest.mark.parametrize("principal", PRINCIPAL)
+def test_principal_axes_are_rotated(principal: tuple[float, float, float]) -> None:
+    J, x = np.diag(principal), ca.SX.sym("x", 3, 3)
+    turned = RigidInertia(ca.SX(2), ca.SX.zeros(3), ca.SX(ca.DM(J))).rotated(x).J
+    values = ca.Function("J", [x], [turned])(ROTATION).full()
+    np.testing.assert_allclose(values, ROTATION @ J @ ROTATION.T, atol=1e-14)
+    assert (values == values.T).all()
+
+
 @shifts
 def test_motions_go_outward(name: str) -> None:
     shift, R, p = SHIFTS[name]

@@ -113,7 +113,8 @@ def kang_yoon_quarter_car(times: bool = True) -> Iterator[Table]:
         "quarter car it costs more: four of the five bodies hang on the chassis, where there is nothing to shift to "
         "(the paper's program shifts them all the same), and the rows of the closures are full. The joint point is "
         "cheaper than both, not between: a trace knows the zeros, and there a hinge's or ball's B2 has no linear part, "
-        "so M21, M22 and Phi2 take half the products. At the centroid M is sparse but B2 is full.",
+        "so M21, M22 and Phi2 take half the products. At the centroid M is sparse but B2 is full. In time "
+        "a chain of hinges waits for its longest chain of operations, as long at the origin as at the centroid.",
     )
 
 

@@ -194,10 +194,9 @@ def carried(walk: Unrolled, seen: Any, joints: Any, held: Sequence[Held]) -> tup
         for pull in one.pulls:
             add_to(arriving[pull.node], c, pull.F)
         for hinge in one.hinges:
-            node = walk.nodes[hinge.node]
-            unit = ca.SX.zeros(node.v.shape[0], one.n_rows)
+            unit = ca.SX.zeros(walk.nodes[hinge.node].v.shape[0], one.n_rows)
             unit[hinge.component, :] = hinge.e.T
-            add_to(efforts[hinge.node], c, to_ground(node, seen.at(hinge.node).A, unit))
+            add_to(efforts[hinge.node], c, unit)
     for k in reversed(range(len(walk.nodes))):
         node, body, joint = walk.nodes[k], seen.at(k), joints.at(k)
         given = node.prescribed or body.B2.shape[1] == 0

@@ -23,7 +23,7 @@ so that every body's W is used for all that hangs on it:
 
 A ball or a floating base is *level*: its columns B2 are along the ground's axes, which costs no product, though its
 velocities v are in its own axes A. With z' = T v, T made of A, equations are solved for z'' with the efforts T tau
-(`to_ground`), and v' = T^T z'' (`to_own`).
+(`to_ground`), and v' = T^T z'' (`to_own`). Closures do not depend on coordinates of level joints, only on their bodies.
 
 The centre of a body without mass is its joint point.
 """

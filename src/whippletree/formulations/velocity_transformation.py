@@ -40,7 +40,7 @@ from whippletree.formulations import composite
 from whippletree.formulations.closing import Closing
 from whippletree.formulations.composite import JointEquations
 from whippletree.formulations.coordinates import Closures, Coordinates
-from whippletree.formulations.ground import Body, bodies, by_threes, held_on_ground, is_level, level_map, to_ground
+from whippletree.formulations.ground import Body, bodies, by_threes, held_on_ground, is_level, level_map
 from whippletree.formulations.marks import mark
 from whippletree.formulations.node import Node
 from whippletree.formulations.sweeps import Unrolled
@@ -112,8 +112,8 @@ def closures(walk: Unrolled, closing: Closing, own: Collection[int] = ()) -> Clo
             node = walk.nodes[hinge.node]
             e = ca.SX.zeros(node.v.shape[0], one.n_rows)
             e[hinge.component, :] = hinge.e.T
+            _add(blocks, hinge.node, e)
             second = second + e.T @ node.acceleration
-            _add(blocks, hinge.node, e if hinge.node in own else to_ground(node, seen.at(hinge.node).A, e))
         found.append(one._replace(second=second))
         rows += [_row(walk, blocks, r) for r in range(one.n_rows)]
     return found, rows
@@ -127,7 +127,7 @@ def own_axes(walk: Unrolled, closing: Closing) -> Coordinates:
     """Return reference-point coordinates in which the joints that closures hold are described in their own axes."""
     held = closing.fastenings
     places = [(f.grips, f.base) for f in held.all] + [(c.grips, c.base) for c in held.cuts]
-    own = {c.node for f in held.all for c in f.coordinates if c.node is not None}
+    own: set[int] = set()
     for grips, base in places:
         for grip in grips:
             own |= _beyond(walk.parents, grip.node, base)
