@@ -122,13 +122,18 @@ class Closing:
         return pushed(walk, [held for held, _ in chosen], [effort for _, effort in chosen])
 
     def stations(self, walk: Unrolled, fastening: Fastening | CutJoint) -> tuple[Station, ...]:
-        """Return what a closure holds on to, seen from its base."""
+        """Return what a closure holds on to, seen from its base.
+
+        Unless the closure looks at places themselves, they are measured from where the way to its first grip begins:
+        what is far from the base's origin would be rounded by its distance, and near a singular position that counts.
+        """
         key = ("stations", fastening.base, fastening.turn, *map(id, fastening.grips))
         found: tuple[Station, ...] | None = walk.memory.get(key)
         if found is None:
-            found = walk.memory[key] = tuple(
-                follow(walk, fastening.base, grip, fastening.turn) for grip in fastening.grips
-            )
+            seen = [_follow(walk, fastening.base, grip, fastening.turn) for grip in fastening.grips]
+            absolute = isinstance(fastening, Fastening) and fastening.closure.absolute
+            origin = ca.SX.zeros(3) if absolute or not seen else seen[0][1]
+            found = walk.memory[key] = tuple(_moved(station, own - origin) for station, own in seen)
         return found
 
     def side_rows(self, walk: Unrolled) -> list[Rows]:
@@ -197,17 +202,28 @@ class Closing:
         return Held(rows.phi, rate, second, tuple(pulls), ())
 
 
-def follow(walk: Unrolled, base: int, grip: Grip, turn: Turn = None) -> Station:
-    """Walk from the base, taken at rest, to a grip; accelerations are those of the nodes' joints.
+def follow(walk: Unrolled, base: int, grip: Grip) -> Station:
+    """Walk from the base, taken at rest, to a grip; what is seen is in the base's axes.
 
-    What is seen is in the base's axes, or in those that `turn` gives.
+    Accelerations are those of the nodes' joints.
     """
-    motion, p, V, alpha = _reach(walk, base, grip.node, turn)
+    station, origin = _follow(walk, base, grip, None)
+    return _moved(station, origin)
+
+
+def _follow(walk: Unrolled, base: int, grip: Grip, turn: Turn) -> tuple[Station, ca.SX]:
+    """Return a grip as `follow` does, in the base's axes or those that `turn` gives, and the point it is seen from."""
+    (motion, p, V, alpha), origin = _reach(walk, base, grip.node, turn)
     axes, w = motion.axes, motion.rate
     u = V[3:6] + cross(w, grip.point)
     point = alpha[3:6] + centripetal(w, alpha[0:3]) @ grip.point
     side = Side(axes @ grip.rotation, p + axes @ grip.point, axes @ w, axes @ u)
-    return Station(side, stack(axes @ alpha[0:3], axes @ point), axes)
+    return Station(side, stack(axes @ alpha[0:3], axes @ point), axes), origin
+
+
+def _moved(station: Station, by: ca.SX) -> Station:
+    """Return a station with its place measured from another point."""
+    return station._replace(side=station.side._replace(p=station.side.p + by))
 
 
 class Reached(NamedTuple):
@@ -224,19 +240,31 @@ class Reached(NamedTuple):
         return Reached(Motion.rest(), ca.SX.zeros(3), ca.SX.zeros(6), ca.SX.zeros(6))
 
 
-def _reach(walk: Unrolled, base: int, node: int, turn: Turn) -> Reached:
-    """Return a node seen from the base; a walk remembers what was reached."""
+def _reach(walk: Unrolled, base: int, node: int, turn: Turn) -> tuple[Reached, ca.SX]:
+    """Return a node seen from the base, and the point its place is measured from: the hinge where the way begins.
+
+    A walk remembers what was reached.
+    """
     way: list[int] = []
     k = node
     while k != base and (base, k, turn) not in walk.memory:
         way.append(k)
         k = walk.parents[k]
-    rest = Motion.rest() if turn is None else Motion(ca.SX.zeros(3), ca.SX(ca.DM(turn)).T)
-    start = Reached(rest, ca.SX.zeros(3), ca.SX.zeros(6), ca.SX.zeros(6))
-    found: Reached = start if k == base else walk.memory[base, k, turn]
+    if k == base:
+        rest = Motion.rest() if turn is None else Motion(ca.SX.zeros(3), ca.SX(ca.DM(turn)).T)
+        origin = rest.axes @ _beginning(walk.nodes[way[-1]]) if way else ca.SX.zeros(3)
+        found = (Reached(rest, -origin, ca.SX.zeros(6), ca.SX.zeros(6)), origin)
+    else:
+        found = walk.memory[base, k, turn]
     for k in reversed(way):
-        found = walk.memory[base, k, turn] = advance(walk.nodes[k], found)
+        found = walk.memory[base, k, turn] = (advance(walk.nodes[k], found[0]), found[1])
     return found
+
+
+def _beginning(node: Node) -> ca.SX:
+    """Return where a node's joint is on its parent, as far as that is constant."""
+    place = ca.densify(node.shift(node.configuration()).position())
+    return ca.SX(ca.vertcat(*(x if x.is_constant() else ca.SX(0) for x in ca.vertsplit(place))))
 
 
 def advance(node: Node, parent: Reached) -> Reached:

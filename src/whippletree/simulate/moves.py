@@ -34,7 +34,8 @@ ZERO: Any = np.int64(0)
 
 _NUMBERS = 6
 _CLOSED = 1e-20  # square of a gap that counts as closed if it cannot be made smaller
-_ROUNDING = 1e-29  # square of a gap that is nothing but rounding
+_ROUNDING = 1e-32  # square of a gap that is nothing but rounding
+_SETTLED = 1e-26  # square of a gap that Newton's method has made as small as it can, if it stays
 _ITERATIONS = 12
 
 
@@ -177,6 +178,8 @@ def close(b: Any, t: float, q: Any, at_q: int, v: Any, at_v: int, enough: float)
             for i in range(nv):
                 q[at_q + i] += b.projected[i]
         if gap <= enough and slip <= enough * _speed(v, at_v, nv):
+            return True
+        if gap <= _SETTLED and gap > 0.1 * before:
             return True
         if gap > 16 * before:
             return bool(before < _CLOSED)

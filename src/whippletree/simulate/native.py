@@ -54,7 +54,7 @@ class Status:
 
 _DONE, _PAUSED, _UNTRUSTED, _POOR, _OPEN, _TOO_SMALL, _NOT_FINITE, _EVENT = range(8)
 _CLOSE_ENOUGH = 1e-14  # square of a gap that one more Newton step takes to rounding
-_TIGHT = 1e-28  # near a singular position it takes more steps
+_TIGHT = 1e-30  # near a singular position it takes more steps
 _AS_GOOD = 1e-23  # square of a gap that an output next to a singular position may have
 # Shares of a pivot's size where the plan was made. Accelerations lose about the cube of the share in digits.
 _POOR_SHARE = 3e-2  # below: another choice of coordinates is looked for
@@ -64,7 +64,7 @@ _UNTRUSTED_SHARE = 5e-4  # below: never used
 _CROSSING_ITERATIONS = 80
 _CROSSING_NOISE = 1e-11  # what rounding may move states by from one iteration to the next
 _CROSSING_ERROR = 1e-10  # estimated; the rule itself is better by orders
-_CROSSING_SHARE = 0.5  # below, on the way to zero: crossed in one step
+_CROSSING_SHARE = 0.6  # below, on the way to zero: crossed in one step
 _RELAXED = 1e-9  # the tolerance of a step whose stages are nearer than that, unless that of the run is larger
 
 
@@ -349,7 +349,7 @@ def _cross(b: Any, rule: Any, course: Any, h: float, tolerance: float, k: Any, Y
             if status == _UNTRUSTED or (b.least[2] * start > 0) != (2 * j < nodes):
                 return False
         change = _iterate(rule, h, y, k, size, Y)
-        settled = change < max(0.01 * tolerance, _CROSSING_NOISE) and (change < 1e-14 or change > 0.8 * before)
+        settled = change < 0.01 * tolerance or (change < _CROSSING_NOISE and change > 0.8 * before) or change < 1e-14
         if settled or not change < 4 * before:
             break
         before = change

@@ -5,9 +5,11 @@ next to it they carry errors that grow with the inverse cube of the distance. Al
 they are smooth all the same. So the position is crossed by collocation: a polynomial through accelerations at points
 before and after it, and none in between,
 
-    y_i = y + h sum_j A_ij f(t + c_j h, y_j),        c in [0, 0.35] and [0.65, 1],
+    y_i = y + h sum_j A_ij f(t + c_j h, y_j),        c in [0, 0.37] and [0.63, 1],
 
-solved by iteration. The nodes are those of Chebyshev in either part, and the rule is of order ten.
+solved by iteration. The nodes crowd at the ends of the step, away from the singular position, as those of Chebyshev do
+at an end. With w = 0.37 and nine nodes on either side the errors of the accelerations weigh least for an order of
+eighteen; a gap that is wider makes them count more, because the polynomial swings in it.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from whippletree.kernels.kernel import Array
 
 __all__ = ["RULE", "Rule", "between", "guess", "iterate", "powers"]
 
-_HALF = 5
-_WIDTH = 0.35
+_HALF = 9
+_WIDTH = 0.37
 
 
 class Rule(NamedTuple):
@@ -46,7 +48,7 @@ def _integrals(c: Array, upto: Array) -> Array:
 
 def _rule() -> Rule:
     """Return the rule."""
-    part = _WIDTH * (1 - np.cos(np.pi * np.arange(_HALF) / (_HALF - 1))) / 2
+    part = _WIDTH * (1 - np.cos(np.pi / 2 * np.arange(_HALF) / (_HALF - 1)))
     c = np.concatenate([part, 1 - part[::-1]])
     A = _integrals(c, c)
     fewer = np.delete(np.arange(c.size), _HALF - 1)
