@@ -25,8 +25,8 @@ ROUNDS = 5
 OURS = {
     f"{method}, {name} {value:g}": {"method": method, name: value}
     for method, name, values in (
-        ("dop853", "tolerance", (1e-6, 1e-8, 1e-10, 1e-11, 1e-12)),
-        ("dopri5", "tolerance", (1e-5, 1e-7, 1e-9)),
+        ("dop853", "tolerance", (1e-6, 1e-7, 1e-8, 1e-10, 1e-11, 1e-12, 1e-13)),
+        ("dopri5", "tolerance", (1e-5, 1e-6, 1e-7, 1e-9)),
         ("rk4", "step", (4e-3, 2e-3, 1e-3)),
     )
     for value in values
