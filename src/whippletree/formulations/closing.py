@@ -130,10 +130,10 @@ class Closing:
         key = ("stations", fastening.base, fastening.turn, *map(id, fastening.grips))
         found: tuple[Station, ...] | None = walk.memory.get(key)
         if found is None:
-            seen = [_follow(walk, fastening.base, grip, fastening.turn) for grip in fastening.grips]
+            ends = [(_reach(walk, fastening.base, grip.node, fastening.turn), grip) for grip in fastening.grips]
             absolute = isinstance(fastening, Fastening) and fastening.closure.absolute
-            origin = ca.SX.zeros(3) if absolute or not seen else seen[0][1]
-            found = walk.memory[key] = tuple(_moved(station, own - origin) for station, own in seen)
+            origin = ca.SX.zeros(3) if absolute or not ends else ends[0][0].origin
+            found = walk.memory[key] = tuple(_station(reached, grip, origin) for reached, grip in ends)
         return found
 
     def side_rows(self, walk: Unrolled) -> list[Rows]:
@@ -207,32 +207,30 @@ def follow(walk: Unrolled, base: int, grip: Grip) -> Station:
 
     Accelerations are those of the nodes' joints.
     """
-    station, origin = _follow(walk, base, grip, None)
-    return _moved(station, origin)
+    return _station(_reach(walk, base, grip.node, None), grip, ca.SX.zeros(3))
 
 
-def _follow(walk: Unrolled, base: int, grip: Grip, turn: Turn) -> tuple[Station, ca.SX]:
-    """Return a grip as `follow` does, in the base's axes or those that `turn` gives, and the point it is seen from."""
-    (motion, p, V, alpha), origin = _reach(walk, base, grip.node, turn)
+def _station(reached: Reached, grip: Grip, origin: ca.SX) -> Station:
+    """Return a grip on a node that was reached, its place measured from `origin`."""
+    motion, p, V, alpha, own = reached
     axes, w = motion.axes, motion.rate
     u = V[3:6] + cross(w, grip.point)
     point = alpha[3:6] + centripetal(w, alpha[0:3]) @ grip.point
-    side = Side(axes @ grip.rotation, p + axes @ grip.point, axes @ w, axes @ u)
-    return Station(side, stack(axes @ alpha[0:3], axes @ point), axes), origin
+    side = Side(axes @ grip.rotation, p + axes @ grip.point + (own - origin), axes @ w, axes @ u)
+    return Station(side, stack(axes @ alpha[0:3], axes @ point), axes)
 
 
-def _moved(station: Station, by: ca.SX) -> Station:
-    """Return a station with its place measured from another point."""
-    return station._replace(side=station.side._replace(p=station.side.p + by))
+_ZERO = ca.SX.zeros(3)
 
 
 class Reached(NamedTuple):
-    """A node seen from the base: its motion, origin, twist and acceleration."""
+    """A node seen from the base: its motion, place, twist and acceleration, and where its place is measured from."""
 
     motion: Motion
     p: ca.SX
     V: ca.SX
     alpha: ca.SX
+    origin: ca.SX = _ZERO
 
     @staticmethod
     def rest() -> Reached:
@@ -240,8 +238,8 @@ class Reached(NamedTuple):
         return Reached(Motion.rest(), ca.SX.zeros(3), ca.SX.zeros(6), ca.SX.zeros(6))
 
 
-def _reach(walk: Unrolled, base: int, node: int, turn: Turn) -> tuple[Reached, ca.SX]:
-    """Return a node seen from the base, and the point its place is measured from: the hinge where the way begins.
+def _reach(walk: Unrolled, base: int, node: int, turn: Turn) -> Reached:
+    """Return a node seen from the base, its place measured from the hinge where the way to it begins.
 
     A walk remembers what was reached.
     """
@@ -252,12 +250,12 @@ def _reach(walk: Unrolled, base: int, node: int, turn: Turn) -> tuple[Reached, c
         k = walk.parents[k]
     if k == base:
         rest = Motion.rest() if turn is None else Motion(ca.SX.zeros(3), ca.SX(ca.DM(turn)).T)
-        origin = rest.axes @ _beginning(walk.nodes[way[-1]]) if way else ca.SX.zeros(3)
-        found = (Reached(rest, -origin, ca.SX.zeros(6), ca.SX.zeros(6)), origin)
+        origin = rest.axes @ _beginning(walk.nodes[way[-1]]) if way else _ZERO
+        found = Reached(rest, -origin, ca.SX.zeros(6), ca.SX.zeros(6), origin)
     else:
         found = walk.memory[base, k, turn]
     for k in reversed(way):
-        found = walk.memory[base, k, turn] = (advance(walk.nodes[k], found[0]), found[1])
+        found = walk.memory[base, k, turn] = advance(walk.nodes[k], found)
     return found
 
 
@@ -273,7 +271,8 @@ def advance(node: Node, parent: Reached) -> Reached:
     shift, H = node.shift(x), node.joint_map(x)
     motion, alpha = node.carry(x, parent.motion, parent.alpha)
     p = parent.p + parent.motion.axes @ shift.position()
-    return Reached(motion, p, shift.motion(parent.V) + H @ node.v, alpha + H @ node.acceleration)
+    V = shift.motion(parent.V) + H @ node.v
+    return Reached(motion, p, V, alpha + H @ node.acceleration, parent.origin)
 
 
 def columns(grip: Grip, station: Station, D: ca.SX) -> ca.SX:
