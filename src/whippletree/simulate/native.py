@@ -63,6 +63,8 @@ _NEAR_SHARE = 4e-3  # below: accelerations are not good to the tolerance
 _UNTRUSTED_SHARE = 5e-4  # below: never used
 _CROSSING_ITERATIONS = 80
 _CROSSING_NOISE = 1e-11  # what rounding may move states by from one iteration to the next
+_CROSSING_COARSE = 1e-9  # as long as an iteration moves states by more than that, they are not closed to the last digit
+_CROSSING_MEAN = 8  # iterations more that are averaged if the tolerance is smaller than that noise
 _CROSSING_ERROR = 1e-10  # estimated; the rule itself is better by orders
 _CROSSING_SHARE = 0.6  # below, on the way to zero: crossed in one step
 _RELAXED = 1e-9  # the tolerance of a step whose stages are nearer than that, unless that of the run is larger
@@ -102,7 +104,7 @@ def _evaluate(b: Any, t: float, y: Any, k: Any, options: Any, near: float) -> in
         # near a singular position what is off the closures by little is far off in its acceleration
         _copy(b.spare_q, 0, b.here, 0, b.q.size)
         _copy(b.spare_v, 0, b.v, 0, nv)
-        closed = _closed(b, t, b.spare_q, ZERO, b.spare_v, ZERO, _TIGHT)
+        closed = _closed(b, t, b.spare_q, ZERO, b.spare_v, ZERO, _TIGHT if options[4] == 1 else _CLOSE_ENOUGH)
         _copy(b.q, 0, b.base, 0, b.q.size)
         if not closed:
             return _UNTRUSTED
@@ -326,33 +328,58 @@ def _found(b: Any, course: Any, ahead: float, k: Any, stage: Any, unused: Any) -
     return at
 
 
+@bare
+def _sweep(b: Any, rule: Any, course: Any, h: float, start: float, first: bool, k: Any, Y: Any) -> bool:
+    """Evaluate the rates at the nodes of a crossing; tell whether all are on the side where they should be."""
+    nodes = rule.c.size
+    for j in range(1, nodes):
+        if first:
+            _guess(rule, h, k, b.v.size, j, Y)
+        t = course.times[0] + rule.c[j] * h
+        status = _evaluate(b, t, Y[j], k[j], course.options, 0.1 * abs(start))
+        course.counts[3] += 1
+        if status == _UNTRUSTED or (b.least[2] * start > 0) != (2 * j < nodes):
+            return False
+    return True
+
+
 @njit(cache=True)
 def _cross(b: Any, rule: Any, course: Any, h: float, tolerance: float, k: Any, Y: Any) -> bool:
     """Cross a singular position in one step; tell whether the result is good to the tolerance.
 
     `k[0]` holds the rates at the beginning. The states at the nodes are left in Y.
     """
-    y, t, nv, options = course.y, course.times[0], b.v.size, course.options
-    start, nodes = b.least[2], rule.c.size
+    y, nv, options = course.y, b.v.size, course.options
     size = np.ones(y.size)
     for i in range(nv):
         size[i] = course.scale[i]
         size[nv + i] = course.scale[i] + abs(y[nv + i])
-    _guess(rule, h, y, k, nv, Y)
-    options[4] = 1
-    before = np.inf
-    settled = False
-    for _ in range(_CROSSING_ITERATIONS):
-        for j in range(1, nodes):
-            status = _evaluate(b, t + rule.c[j] * h, Y[j], k[j], options, 0.1 * abs(start))
-            course.counts[3] += 1
-            if status == _UNTRUSTED or (b.least[2] * start > 0) != (2 * j < nodes):
-                return False
+    start, nodes, before, settled = b.least[2], rule.c.size, np.inf, False
+    _copy(Y[0], 0, y, 0, y.size)
+    for iteration in range(_CROSSING_ITERATIONS):
+        # closed to the last digit at the end: before, that would be good for nothing
+        options[4] = 1 if before < _CROSSING_COARSE else 2
+        if not _sweep(b, rule, course, h, start, iteration == 0, k, Y):
+            return False
         change = _iterate(rule, h, y, k, size, Y)
         settled = change < 0.01 * tolerance or (change < _CROSSING_NOISE and change > 0.8 * before) or change < 1e-14
         if settled or not change < 4 * before:
             break
         before = change
+    options[4] = 1
+    if settled and tolerance < _CROSSING_NOISE:
+        # what still changes is rounding, another one each time: take the mean
+        mean = np.zeros(k.shape)
+        for _ in range(_CROSSING_MEAN):
+            if not _sweep(b, rule, course, h, start, False, k, Y):
+                return False
+            for j in range(nodes):
+                for n in range(y.size):
+                    mean[j, n] += k[j, n] / _CROSSING_MEAN
+            _iterate(rule, h, y, k, size, Y)
+        for j in range(nodes):
+            _copy(k[j], 0, mean[j], 0, y.size)
+        _iterate(rule, h, y, k, size, Y)
     error = 0.0
     for n in range(y.size - 2):
         total = 0.0

@@ -72,14 +72,17 @@ RULE = _rule()
 
 
 @njit(cache=True)
-def guess(rule: Any, h: float, y: Any, k: Any, nv: int, Y: Any) -> None:
-    """Begin with accelerations that stay as they are at the first node."""
-    for j in range(rule.c.size):
-        span = rule.c[j] * h
-        for n in range(y.size):
-            Y[j, n] = y[n] + span * k[0, n]
-        for i in range(nv):
-            Y[j, i] += 0.5 * span * span * k[0, nv + i]
+def guess(rule: Any, h: float, k: Any, nv: int, j: int, Y: Any) -> None:
+    """Begin with a state that goes on from the node before as straight as accelerations do."""
+    span = (rule.c[j] - rule.c[j - 1]) * h
+    back = (rule.c[j - 1] - rule.c[j - 2]) * h if j > 1 else np.inf
+    for n in range(Y.shape[1]):
+        Y[j, n] = Y[j - 1, n] + span * k[j - 1, n]
+    for i in range(nv):
+        a = k[j - 1, nv + i]
+        jerk = (a - k[j - 2, nv + i]) / back if j > 1 else 0.0
+        Y[j, i] += span * span * (a / 2 + span * jerk / 6)
+        Y[j, nv + i] += span * span * jerk / 2
 
 
 @njit(cache=True)
