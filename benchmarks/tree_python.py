@@ -24,11 +24,12 @@ from bars import (
 )
 from models import Ring, ring_of, robots, state_from_pinocchio
 from peers import FORWARD, INVERSE, MASS, PINOCCHIO_CHOICES
-from timing import BURST_SECONDS, Times, bursts, calls, one_core, table
+from timing import Times, bursts, calls, one_core, table
 
 Calls = dict[str, Callable[[], object]]
 
 STATES = 10_000
+BATCH_SECONDS = 2e-2  # a burst has several calls, of which the first may have to wake a helper
 ONE, TWO, INTO = "1 thread", "2 threads", ", out="
 
 
@@ -48,40 +49,37 @@ def batch(options: Options) -> None:
         # for a while, which would count against whoever comes next.
         single = {name: once for name, once in contestants.items() if ONE in name}
         with one_core():
-            wall, cpu = alternating_calls(single, rounds)
+            times = alternating_calls(single, rounds)
         for name in single:
-            rows.append([robot, name, *throughput(wall[name], cpu[name])])
-            if name.startswith("ours"):
-                gain = cpu[name].times_as_fast_as(cpu[name.replace("ours", "Pinocchio")])
-                rows[-1] += [gain, verdict(gain, BATCH[robot])]
-            rows[-1] += [None] * (9 - len(rows[-1]))
+            theirs = times[name.replace("ours", "Pinocchio")]
+            against = gains(times[name], theirs, BATCH[robot]) if name.startswith("ours") else [None] * 3
+            rows.append([robot, name, *throughput(times[name]), *against, *[None] * 3])
         for engine in ("Pinocchio", "ours"):
             group = {name: once for name, once in contestants.items() if name.startswith(engine)}
-            wall, cpu = alternating_calls(group, 3 * rounds)  # both cores are undisturbed less often than one
+            times = alternating_calls(group, 3 * rounds)  # both cores are undisturbed less often than one
             for name in group:
                 if TWO in name:
-                    gain = wall[name.replace(TWO, ONE)].best / wall[name].best
-                    bar = verdict(gain, THREADS if engine == "ours" else None)
-                    rows.append([robot, name, *throughput(wall[name], cpu[name]), None, None, gain, bar])
-    header = [
-        "robot",
-        "call",
-        "wall ms, best",
-        "CPU ms, median",
-        "million states/s",
-        "ratio to Pinocchio, CPU",
-    ]
+                    bar = THREADS if engine == "ours" else None
+                    against = gains(times[name], times[name.replace(TWO, ONE)], bar)
+                    rows.append([robot, name, *throughput(times[name]), *[None] * 3, *against])
+    header = ["robot", "call", "ms, best", "ms, median", "million states/s"]
     table(
-        f"Forward dynamics of {STATES} states from NumPy to NumPy, sin and cos included",
-        [*header, "bar", "two threads against one, wall", "bar"],
+        f"Forward dynamics of {STATES} states from NumPy to NumPy, sin and cos included, wall clock of a call",
+        [*header, "times Pinocchio, best", "median", "bar", "two threads against one, best", "median", "bar"],
         rows,
-        "Pinocchio: abaInParallel. Each call is set against the same kind of call: a new array, or `out=`. "
-        "If Pinocchio does not gain from a second thread either, the second core was busy.",
+        "Pinocchio: abaInParallel. Each call is set against the same kind of call: a new array, or `out=`. Bars are "
+        "for the best calls, which nobody has disturbed; medians have in them what else the machine did.",
     )
 
 
-def throughput(wall: Times, cpu: Times) -> list[float]:
-    return [1e3 * wall.best, 1e3 * cpu.median, STATES / wall.best / 1e6]
+def throughput(times: Times) -> list[float]:
+    return [1e3 * times.best, 1e3 * times.median, STATES / times.best / 1e6]
+
+
+def gains(ours: Times, theirs: Times, bar: float | None) -> list[object]:
+    """How many times as fast, by the best and by the median calls, and what the bar says of the best."""
+    best = theirs.best / ours.best
+    return [best, theirs.median / ours.median, verdict(best, bar)]
 
 
 def pinocchio_batches(ring: Ring) -> Calls:
@@ -115,24 +113,19 @@ def our_batches(ring: Ring, system: Any) -> Calls:
     }
 
 
-def alternating_calls(
-    contestants: Mapping[str, Callable[[], object]], rounds: int
-) -> tuple[dict[str, Times], dict[str, Times]]:
-    """Wall clock and CPU time of the whole process per call."""
-    wall: dict[str, list[float]] = {name: [] for name in contestants}
-    cpu: dict[str, list[float]] = {name: [] for name in contestants}
+def alternating_calls(contestants: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, Times]:
+    """The wall clock of each single call, in bursts that alternate."""
+    taken: dict[str, list[float]] = {name: [] for name in contestants}
     for r in range(rounds + 1):
         for name, call_once in contestants.items():
-            count = 0
-            begin, begin_cpu = time.perf_counter(), time.process_time()
-            while count == 0 or time.perf_counter() - begin < BURST_SECONDS:
+            end = begin = time.perf_counter()
+            while end == begin or end - begin < BATCH_SECONDS:
+                start = end
                 call_once()
-                count += 1
-            end, end_cpu = time.perf_counter(), time.process_time()
-            if r > 0:  # the first round only warms up
-                wall[name].append((end - begin) / count)
-                cpu[name].append((end_cpu - begin_cpu) / count)
-    return ({n: Times(tuple(t)) for n, t in wall.items()}, {n: Times(tuple(t)) for n, t in cpu.items()})
+                end = time.perf_counter()
+                if r > 0:  # the first round only warms up
+                    taken[name].append(end - start)
+    return {name: Times(tuple(times)) for name, times in taken.items()}
 
 
 # ---------------------------------------------------------------------------------------------------------
