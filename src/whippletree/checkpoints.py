@@ -116,7 +116,7 @@ def read_checkpoint(path: Any, system: System | None, on_event: Any, check: bool
 
 # ---------------------------------------------------------------------- out
 
-_STATE = ("_course_y", "_times", "_counts", "_options", "_past", "_past_tau", "_q", "tau")
+_STATE = ("_course_y", "_times", "_counts", "_options", "_past", "_past_tau", "_kept", "_q", "tau")
 
 
 def _packed(sim: Simulation) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -227,7 +227,7 @@ def _restored(header: dict[str, Any], arrays: dict[str, Array], system: Any, on_
     if not np.isfinite(sim._course_y).all():
         raise StateError("its state is not finite")
     sim._given = arrays["given"]
-    sim.replans, sim.singular = list(header["replans"]), list(header["singular"])
+    sim.replans, sim._singular = list(header["replans"]), list(header["singular"])
     _restore_events(sim, header, arrays)
     _restore_plan(sim, header["plan"])
     until, made = arrays["until"], int(header["made"])

@@ -65,7 +65,7 @@ def at_fixed_order(system: wt.System, start: dict[str, object], k: int, h: float
     sim._options[0], sim._options[1] = machine.closed, machine.powers
     buffers = machine.buffers()
     buffers.q[:] = sim._q
-    course = Course(sim._course_y, sim._times, sim._counts, sim._scale, sim._options, np.zeros(64))
+    course = Course(sim._course_y, sim._times, sim._counts, sim._scale, sim._options, np.zeros((64, 1 + nq)), sim._kept)
     until, rows = np.array([end]), np.zeros((1, sim.row_size))
     for _ in range(round((end - k * h) / h)):
         past[:4] = 1.0, k, 0.0, 0.0

@@ -36,6 +36,7 @@ from whippletree.simulate.native import (
     _UNTRUSTED_SHARE,
     _evaluate,
 )
+from whippletree.simulate.noting import locate, note_passage, seen, stepped_over
 
 __all__ = ["ADAMS", "advance", "past_size", "wired"]
 
@@ -216,6 +217,8 @@ def advance(
             if first != _DONE:
                 status = first
                 break
+            if options[0]:
+                seen(b, course)
             _begin(past, times, Phi, F, t)
             h = min(h, 0.25 / np.sqrt(max(_size(F, Y, Y, sizes, nq, 1.0, tolerance), 1e-200)))
         fails, k = 0, int(past[_ORDER])
@@ -303,14 +306,21 @@ def advance(
         clock[0] = end
         options[3] = 0
         if w.counts[1]:  # go on from the event, anew
-            copy(Y, ZERO, w.found[w.counts[0] - 1], ZERO + 2, N)
+            copy(new, ZERO, w.found[w.counts[0] - 1], ZERO + 2, N)
+        b.least[0] = np.inf
+        good = _derivatives(b, rate_wire, rates, end, new, F, z, k_, options)
+        counts[3] += 1
+        if options[0] and good != _UNTRUSTED:
+            if stepped_over(b, course):
+                locate(b, course, _polynomial(h, t, times, k, Y, star, last), t, h, nowhere, np.inf)
+            note_passage(b, course)
+            seen(b, course)
+        if w.counts[1]:
+            copy(Y, ZERO, new, ZERO, N)
             past[_KNOWN] = 0.0
             clock[1] = h
             status = _EVENT
             break
-        b.least[0] = np.inf
-        good = _derivatives(b, rate_wire, rates, end, new, F, z, k_, options)
-        counts[3] += 1
         copy(row, ZERO, new, ZERO, N)
         clock[1] = _renewed(past, times, Phi, star, F, Y, row, sizes, nq, k, h, end, erk, lower, lowest, tolerance, g)
         if h < whole and fails == 0:  # the last step was cut short
@@ -321,6 +331,9 @@ def advance(
             if good == _UNTRUSTED or not options[2]:
                 status = good
                 break
+        if counts[4] >= course.passed.shape[0] - 1:  # the next step may note two
+            status = _PAUSED
+            break
     copy(b.q, ZERO, Y, ZERO, nq)
     copy(y, nv, Y, nq, N - nq)
     return status

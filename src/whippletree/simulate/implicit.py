@@ -37,8 +37,9 @@ from whippletree.simulate.native import (
     _evaluate,
     _first,
     _near_enough,
-    _note_passage,
+    evaluate_end,
 )
+from whippletree.simulate.noting import locate, note_passage, recall, remember, seen, stepped_over
 
 __all__ = ["WORST", "Newton", "advance", "newton", "past_size"]
 
@@ -491,6 +492,20 @@ def _finish(b: Any, t: float, q: Any, new: Any, k: Any, options: Any) -> None:
 
 
 @njit(cache=True)
+def _look_back(b: Any, course: Any) -> None:
+    """Note a singular position that the last step went over; the present state is just evaluated."""
+    apart()
+    if stepped_over(b, course):
+        now, q = b.q.copy(), np.empty(b.q.size)
+        y, new = np.empty(course.y.size), np.empty(course.y.size)
+        recall(b, course, q, y, new)
+        t, h = course.kept[0], course.kept[1]
+        locate(b, course, _parabola(h, y, new, b.v.size), t, h, q, np.inf)
+        copy(b.q, ZERO, now, ZERO, q.size)
+    seen(b, course)
+
+
+@njit(cache=True)
 def advance(
     b: Any,
     n: Any,
@@ -534,6 +549,8 @@ def advance(
         options[4] = 0
         first = _first(b, t, y, k0, options, new)
         counts[3] += 1
+        if options[0] and first != _UNTRUSTED and not options[3]:
+            _look_back(b, course)
         if first == _UNTRUSTED or (first == _POOR and not options[2]):
             status = first
             break
@@ -593,6 +610,8 @@ def advance(
         if status != _DONE:
             copy(past, _BEGIN, before, _BEGIN, past.size - _BEGIN)
             break
+        if options[0]:
+            remember(b, course, t, h, q, new)
         if w.counts[1]:  # go on from the event
             copy(moved, ZERO, w.found[w.counts[0] - 1], ZERO + 2, nq)
             copy(new, nv, w.found[w.counts[0] - 1], 2 + nq, y.size - nv)
@@ -611,12 +630,14 @@ def advance(
         options[3] = 0
         taken += 1
         copy(b.q, ZERO, q, ZERO, nq)
-        _note_passage(b, course)
+        note_passage(b, course)
         if w.counts[1]:
             status = _EVENT
             break
-        if counts[4] == course.passed.shape[0]:
+        if counts[4] >= course.passed.shape[0] - 1:  # the next step may note two
             status = _PAUSED
             break
+    if options[0] and status in (_DONE, _PAUSED, _EVENT) and evaluate_end(b, course, q):
+        _look_back(b, course)
     copy(b.q, ZERO, q, ZERO, nq)
     return status

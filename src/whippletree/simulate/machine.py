@@ -39,7 +39,8 @@ class Machine:
             "displaced": np.zeros(nq + nv),
             "parameters": engine.loops.parameters if parameters is None else np.array(parameters),
             "a": np.zeros(nv),
-            "least": np.zeros(3),
+            "least": np.zeros(4),
+            "nearest": np.zeros(nq),
         }
         plain = not (self.closed or self.powers or system.description.states)
         rates = engine.kernel_of("forward_dynamics" if plain else "derivatives", formulation)
@@ -108,4 +109,5 @@ class Machine:
             a["spare_v"],
             self.quaternions,
             a["least"],
+            a["nearest"],
         )

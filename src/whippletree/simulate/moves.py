@@ -57,7 +57,9 @@ class Buffers(NamedTuple):
     spare_q: Array
     spare_v: Array
     quaternions: Any  # (n,) int64: where unit quaternions begin in q
-    least: Array  # the smallest share of a pivot in the present step, and when; the last one, with its sign
+    least: Array  # the smallest share of a pivot in the present step, and when; the last one, with its sign; how many
+    # are below zero
+    nearest: Array  # the configuration of the smallest share, if it is poor
 
 
 def _kernel_call(typing_context: Any, kernel: Any) -> Any:

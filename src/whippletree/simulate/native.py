@@ -29,13 +29,21 @@ from whippletree.simulate.moves import close as _closed
 from whippletree.simulate.moves import copy as _copy
 from whippletree.simulate.moves import normalize as _normalize
 from whippletree.simulate.moves import place as _place
+from whippletree.simulate.noting import POOR_SHARE as _POOR_SHARE
+from whippletree.simulate.noting import locate as _locate
+from whippletree.simulate.noting import note as _note
+from whippletree.simulate.noting import note_passage as _note_passage
+from whippletree.simulate.noting import recall as _recall
+from whippletree.simulate.noting import remember as _remember
+from whippletree.simulate.noting import seen as _seen
+from whippletree.simulate.noting import stepped_over as _stepped_over
 from whippletree.simulate.passage import RULE as _RULE
 from whippletree.simulate.passage import between as _between
 from whippletree.simulate.passage import guess as _guess
 from whippletree.simulate.passage import iterate as _iterate
 from whippletree.simulate.passage import powers as _powers
 
-__all__ = ["Buffers", "Course", "Method", "Status", "advance"]
+__all__ = ["Buffers", "Course", "Method", "Status", "advance", "evaluate_end"]
 
 
 class Status:
@@ -57,7 +65,6 @@ _CLOSE_ENOUGH = 1e-14  # square of a gap that one more Newton step takes to roun
 _TIGHT = 1e-30  # near a singular position it takes more steps
 _AS_GOOD = 1e-23  # square of a gap that an output next to a singular position may have
 # Shares of a pivot's size where the plan was made. Accelerations lose about the cube of the share in digits.
-_POOR_SHARE = 3e-2  # below: another choice of coordinates is looked for
 _FAR_SHARE = 2e-2  # a step that can choose its size keeps its stages as far away as it can, at first by this share
 _NEAR_SHARE = 4e-3  # below: accelerations are not good to the tolerance
 _UNTRUSTED_SHARE = 5e-4  # below: never used
@@ -87,12 +94,14 @@ class Course(NamedTuple):
 
     y: Array  # [u = 0, v, z, work in, work dissipated]
     times: Array  # t, step, the last step that was no trouble; smallest share of a pivot just now, and when that was;
-    # share and time where the last step began; the share from which on a singular position is crossed in one step
+    # share and time where the last step began; the share from which on a singular position is crossed in one step;
+    # how many pivots were below zero where the last step began, or -1 if that tells nothing
     counts: Any  # int64: outputs made, steps, refused, evaluations, singular positions passed
     scale: Array  # (nv,) what displacements are measured by
     options: Any  # int64: loops, powers from the kernel, ignore poor choices, first rates are given, close stages,
     # nothing but a tree
     passed: Array  # (n, 1 + nq) times and configurations of the singular positions passed
+    kept: Array  # the last step (see `noting`)
 
 
 @bare
@@ -119,15 +128,17 @@ def _evaluate(b: Any, t: float, y: Any, k: Any, options: Any, near: float) -> in
         k[nv + i] = b.rates[i]
     status = _DONE
     if options[0]:
-        b.least[2] = b.rates[at]
+        b.least[2], b.least[3] = b.rates[at], b.rates[at + 1]
         share = abs(b.rates[at])
         if share < b.least[0]:
             b.least[0], b.least[1] = share, t
+            if share < _POOR_SHARE:
+                _copy(b.nearest, 0, b.here, 0, b.q.size)
         if not share > near:
             status = _UNTRUSTED
         elif share < _POOR_SHARE:
             status = _POOR
-        at += 1
+        at += 2
     power = 0.0
     for i in range(nv):
         power += b.tau[i] * y[nv + i]
@@ -389,25 +400,46 @@ def _cross(b: Any, rule: Any, course: Any, h: float, tolerance: float, k: Any, Y
     return settled and error <= max(tolerance, _CROSSING_ERROR)
 
 
-@bare
-def _note(b: Any, course: Any, t: float, q: Any, at: int) -> None:
-    """Note a singular position: time and configuration."""
-    row = course.passed[course.counts[4]]
-    row[0] = t
-    _copy(row, 1, q, at, b.q.size)
-    course.counts[4] += 1
+@njit(cache=True)
+def _look_back(b: Any, method: Any, course: Any) -> None:
+    """Note a singular position that the last step went over; the present state is just evaluated.
+
+    The step is taken again, to know what was within it; if that fails, the present state is taken for the position.
+    """
+    apart()
+    if _stepped_over(b, course):
+        size, options, closing = course.y.size, course.options, course.options[4]
+        now, least, q = b.q.copy(), b.least.copy(), np.empty(b.q.size)
+        y, new, stage = np.empty(size), np.empty(size), np.empty(size)
+        k = np.empty((max(method.b.size, method.dense.shape[0], 1), size))
+        t, h = course.kept[0], course.kept[1]
+        _recall(b, course, q, y, new)
+        _copy(b.q, 0, q, 0, q.size)
+        _copy(b.base, 0, q, 0, q.size)
+        options[4] = 1
+        good = _evaluate(b, t, y, k[0], options, 0.0)
+        if good != _UNTRUSTED and method.b.size:
+            good = _stages(b, method, ZERO + 1, k.shape[0], t, h, y, k, stage, options, 0.0)
+        if good != _UNTRUSTED:
+            _locate(b, course, polynomial(method, h, y, new, k), t, h, q, np.inf)
+        else:
+            _note(b, course, course.times[0], now, ZERO)
+        options[4] = closing
+        course.counts[3] += k.shape[0]
+        _copy(b.q, 0, now, 0, q.size)
+        _copy(b.base, 0, now, 0, q.size)
+        _copy(b.least, 0, least, 0, least.size)
+    _seen(b, course)
 
 
-@bare
-def _note_passage(b: Any, course: Any) -> None:
-    """Note the time of a singular position when the motion has left it."""
-    times = course.times
-    if b.least[0] < _POOR_SHARE:
-        if b.least[0] < times[3]:
-            times[3], times[4] = b.least[0], b.least[1]
-    elif times[3] < _POOR_SHARE:
-        _note(b, course, times[4], b.q, 0)
-        times[3] = np.inf
+@njit(cache=True)
+def evaluate_end(b: Any, course: Any, q: Any) -> bool:
+    """Evaluate the end of the last step, if no other step will; tell whether that is to be trusted."""
+    apart()
+    unused = np.empty(course.y.size)
+    _copy(b.q, 0, q, 0, b.q.size)
+    course.options[4] = 0
+    return bool(_evaluate(b, course.times[0], course.y, unused, course.options, _UNTRUSTED_SHARE) != _UNTRUSTED)
 
 
 @njit(cache=True)
@@ -449,6 +481,8 @@ def advance(
         first = _first(b, t, y, k[0], options, stage)
         least, when, pivot = b.least[0], b.least[1], b.least[2]
         counts[3] += 1
+        if options[0] and first != _UNTRUSTED and not options[3]:
+            _look_back(b, method, course)
         if first == _UNTRUSTED or (first == _POOR and not options[2]):
             status = first
             break
@@ -585,6 +619,8 @@ def advance(
             counts[0] += 1
         if status != _DONE:
             break
+        if options[0]:
+            _remember(b, course, t, h, q, new)
         if w.counts[1]:  # go on from the event
             _copy(moved, 0, w.found[w.counts[0] - 1], 2, nq)
             _copy(new, nv, w.found[w.counts[0] - 1], 2 + nq, y.size - nv)
@@ -597,20 +633,18 @@ def advance(
         options[3] = 0
         taken += 1
         if crossed:
-            _between(_RULE, 0.5, across, stage)
-            _copy(b.q, 0, b.base, 0, nq)
-            _place(b, stage, nv, unused)
-            _note(b, course, t + 0.5 * h, b.here, 0)
-            times[3] = np.inf
+            _locate(b, course, _powers(_RULE, across), t, h, b.base, end)
         else:
             _copy(b.q, 0, q, 0, nq)
             _note_passage(b, course)
         if w.counts[1]:
             status = _EVENT
             break
-        if counts[4] == course.passed.shape[0]:
+        if counts[4] >= course.passed.shape[0] - 1:  # the next step may note two
             status = _PAUSED
             break
     times[2] = good_step
+    if options[0] and status in (_DONE, _PAUSED, _EVENT) and evaluate_end(b, course, q):
+        _look_back(b, method, course)
     _copy(b.q, 0, q, 0, nq)
     return status

@@ -18,6 +18,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.simulate.alpha import IMPLICIT, Alpha, implicit_method
 from whippletree.simulate.events import Events
 from whippletree.simulate.machine import Machine
+from whippletree.simulate.noting import kept_size
 from whippletree.simulate.pace import Pace
 from whippletree.simulate.tableaus import METHODS, Tableau
 from whippletree.system import System
@@ -32,6 +33,9 @@ METHOD_NAMES = (*METHODS, ADAMS, EULER, *IMPLICIT)
 
 _PASSAGES = 64
 """Singular positions that machine code notes before Python takes them over."""
+
+_SIGNS = 8
+"""The place among the times that tells how many pivots were below zero; see `noting`."""
 
 _SMALLEST = 1e-12
 """The smallest step, as a share of the time to be simulated."""
@@ -106,12 +110,14 @@ class Simulation:
         self.parameters = system._given_parameters(parameters)
         nv = system.nv
         self._course_y = np.zeros(2 * nv + system.z0.size + 2)
-        self._times = np.array([system._time(t), first, first, np.inf, 0.0, 0.0, 0.0, 0.0])
+        self._times = np.array([system._time(t), first, first, np.inf, 0.0, 0.0, 0.0, 0.0, -1.0])
+        self._kept = np.zeros(kept_size(system.nq, self._course_y.size))
         self._counts = np.zeros(5, dtype=np.int64)
         self._options = np.zeros(6, dtype=np.int64)
         self.tau = np.zeros(nv) if tau is None else np.array(system._efforts(tau))
         self.replans: list[float] = []
-        self.singular: list[float] = []
+        self._singular: list[float] = []
+        self._passed: list[tuple[Array, Array | None]] = []  # what may have been singular, and with what parameters
         self._machine: Machine | None = None
         self._past = np.zeros(0)  # what an implicit method keeps from step to step, and the efforts it is for
         self._past_tau = self.tau.copy()
@@ -151,8 +157,8 @@ class Simulation:
         self._course_y[nv : 2 * nv] = state.v
         self._course_y[2 * nv : 2 * nv + nz] = state.z
         self._course_y[-2:] = state.work_in, state.work_dissipated
-        self._options[3] = 0
-        self._past = np.zeros(0)
+        self._begin_anew()
+        self._times[_SIGNS] = -1.0
         self.events.started = False
 
     def put(self, kind: str, name: str, index: int, value: float) -> None:
@@ -170,6 +176,7 @@ class Simulation:
                 self.parameters = np.array(self.system.description.parameter_values, dtype=np.float64)
             self.parameters = self.parameters.copy()
             self.parameters[names.index(name)] = value
+            self._times[_SIGNS] = -1.0
         elif kind == "state":
             names = [state.name for state in self.system.description.states]
             self._course_y[2 * self.system.nv + names.index(name)] = value
@@ -217,6 +224,22 @@ class Simulation:
         """Evaluations of the accelerations."""
         return int(self._counts[3])
 
+    @property
+    def singular(self) -> list[float]:
+        """The times at which the mechanism itself was singular, and not only the choice of its coordinates.
+
+        >>> from whippletree.simulate.simulation import _example
+        >>> _example().singular
+        []
+        """
+        loops = self.system._engine.loops
+        for p, parameters in self._passed:
+            t = float(p[0])
+            if loops.singular(p[1:], loops.conditions(t, parameters)):
+                self._singular.append(t)
+        self._passed = []
+        return self._singular
+
     def clone(self) -> Simulation:
         """Return a simulation in the same state that goes its own way.
 
@@ -233,12 +256,13 @@ class Simulation:
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {k: v for k, v in self.__dict__.items() if k not in ("_machine", "method")}
-        for name in ("_course_y", "_times", "_counts", "_options", "_past", "_q", "tau"):
+        for name in ("_course_y", "_times", "_counts", "_options", "_past", "_kept", "_q", "tau"):
             kept[name] = kept[name].copy()
         return {
             **kept,
             "replans": list(self.replans),
-            "singular": list(self.singular),
+            "_singular": list(self._singular),
+            "_passed": list(self._passed),
             "events": self.events.copy(),
         }
 
@@ -319,7 +343,7 @@ class Simulation:
                 buffers.rates[: self._given.size] = self._given
             passed = np.zeros((_PASSAGES, 1 + self.system.nq))
             self._counts[4] = 0
-            course = Course(self._course_y, self._times, self._counts, self._scale, self._options, passed)
+            course = Course(self._course_y, self._times, self._counts, self._scale, self._options, passed, self._kept)
             watched = self.events.watched(machine)
             if self.name == ADAMS and not (self._options[2] or self._options[3]):
                 status = self._advance_by_history(
@@ -334,7 +358,9 @@ class Simulation:
                 status = advance(buffers, method, course, watched, self.tolerance, smallest, until, rows, n)
             pace.end()
             self._q[:] = buffers.q
-            self.singular += self._singular_ones(passed[: self._counts[4]])
+            self._passed += [(p.copy(), self.parameters) for p in passed[: self._counts[4]]]
+            if len(self._passed) > _PASSAGES:
+                _ = self.singular  # before they become too many
             self.events.collect(self)
             if status == Status.EVENT:
                 self._act(machine, span, rows)
@@ -452,6 +478,10 @@ class Simulation:
             raise SimulationError(self._stuck(t))
         elif status == kinds.TOO_SMALL:
             what = "the step has become too small: the tolerance cannot be reached, or the motion blows up"
+            if self.formulation == "penalty":
+                what += (
+                    '; formulation "penalty" is approximate, most of all next to singular positions: take another one'
+                )
             raise SimulationError(self._in_words(self._cause() or what, t))
         else:
             raise SimulationError(self._in_words(self._cause() or "a number is not finite: the motion blows up", t))
@@ -470,13 +500,8 @@ class Simulation:
         self._machine = None
         self._past = np.zeros(0)
         self._planned = (self._q.copy(), t)
-        self._times[3], self._times[5] = np.inf, 0.0
+        self._times[3], self._times[5], self._times[_SIGNS] = np.inf, 0.0, -1.0
         self.replans.append(t)
-
-    def _singular_ones(self, passed: Array) -> list[float]:
-        """Return the times at which the mechanism itself was singular, and not only the choice of its coordinates."""
-        loops = self.system._engine.loops
-        return [float(p[0]) for p in passed if loops.singular(p[1:], loops.conditions(float(p[0]), self.parameters))]
 
     def _across(self, t: float) -> None:
         """Take the accelerations at a singular position from the branch that the motion is on."""

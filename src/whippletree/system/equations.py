@@ -297,7 +297,7 @@ class Equations:
             "nv": nv,
             "nj": len(self.description.joints),
             "np": 2 * nv + 2,
-            "nd": nv + len(self.description.states) + self.closed + 2 * self.description.powered,
+            "nd": nv + len(self.description.states) + 2 * (self.closed + self.description.powered),
             "ns": nq + nv,
         }
         if function in _OF_EVENTS:

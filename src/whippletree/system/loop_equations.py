@@ -153,17 +153,19 @@ def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the accelerations, the rates of the elements' states, and numbers to watch.
 
     The first of these is the smallest pivot of the closures' rows as a share of its size where the plan was made, with
-    its sign, which changes at a singular position; the others, if there is anything that has any, are the powers that
-    are dissipated and put in.
+    its sign, which changes at a singular position; the second is how many of these shares are below zero, which changes
+    there whatever the other pivots do; the others, if there is anything that has any, are the powers that are
+    dissipated and put in.
     """
     answer = _answer(eq, request, x)
-    share = nearest_zero([p * (1 / size) for p, size in _pivots(eq, x, _eliminated(eq, x))])
+    shares = [p * (1 / size) for p, size in _pivots(eq, x, _eliminated(eq, x))]
+    watched = ca.vertcat(nearest_zero(shares), sum((share < 0 for share in shares), ca.SX(0)))
     driven = closure_power(eq, request, x, answer)
     if eq.prescribed:
         here = eq.loaded(eq.prescribed_only(x))
         efforts = closed.driving_forces(here.walk, _closing(eq, request, x), here.tau, answer)
         driven = driven + hinge_power(eq, x, eq.driving(here, efforts, x["tau"]))
-    return ca.SX(ca.vertcat(answer.a, element_rates(eq, x), share, powers(eq, x, driven)))
+    return ca.SX(ca.vertcat(answer.a, element_rates(eq, x), watched, powers(eq, x, driven)))
 
 
 def _eliminated(eq: Equations, x: Symbols) -> Solution:

@@ -1,0 +1,126 @@
+"""Singular positions are noted as they are passed: time and configuration.
+
+A passage is seen by the signs of the pivots, which at the end of a step are not those at its beginning: it is looked
+for in between. If stages were near a singular position and no sign changes, it is noted when the motion has left it.
+
+What is noted may also be a position where only the choice of coordinates is singular. That is sorted out afterwards.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from whippletree.simulate.crossings import state_within
+from whippletree.simulate.moves import RATES, ZERO, apart, bare, call, copy
+
+__all__ = [
+    "POOR_SHARE",
+    "kept_size",
+    "locate",
+    "note",
+    "note_passage",
+    "recall",
+    "remember",
+    "seen",
+    "stepped_over",
+]
+
+POOR_SHARE = 3e-2
+"""The share of a pivot's size where the plan was made below which the choice of coordinates is poor."""
+
+_HALVINGS = 24  # to find where a step went over a singular position
+_PENDING, _WHEN, _SIGNS = 3, 4, 8  # of the times of a course
+
+
+def kept_size(nq: int, size: int) -> int:
+    """Return how many numbers are kept of a step in which y has this size, and of where it was nearest.
+
+    >>> kept_size(1, 4)
+    12
+    """
+    return 2 + 2 * nq + 2 * size
+
+
+@bare
+def note(b: Any, course: Any, t: float, q: Any, at: int) -> None:
+    """Note a singular position, once; until the next step, the signs of pivots tell nothing new."""
+    row = course.passed[course.counts[4]]
+    row[0] = t
+    copy(row, ZERO + 1, q, at, b.q.size)
+    course.counts[4] += 1
+    course.times[_PENDING] = -1.0 if min(course.times[_PENDING], b.least[0]) < POOR_SHARE else np.inf
+    course.times[_SIGNS] = -1.0
+
+
+@bare
+def note_passage(b: Any, course: Any) -> None:
+    """Note a singular position that stages of a step were near, when the motion has left it, unless it is noted."""
+    times, kept = course.times, course.kept
+    at = kept.size - b.q.size
+    if b.least[0] < POOR_SHARE:
+        if b.least[0] < times[_PENDING]:
+            times[_PENDING], times[_WHEN] = b.least[0], b.least[1]
+            copy(kept, at, b.nearest, ZERO, b.q.size)
+    else:
+        if 0.0 <= times[_PENDING] < POOR_SHARE:
+            note(b, course, times[_WHEN], kept, at)
+        times[_PENDING] = np.inf
+
+
+@bare
+def remember(b: Any, course: Any, t: float, h: float, q: Any, new: Any) -> None:
+    """Keep a step [t, h, q, y, y at its end], to look back at it from the next one."""
+    nq, y, kept = b.q.size, course.y, course.kept
+    kept[0], kept[1] = t, h
+    copy(kept, ZERO + 2, q, ZERO, nq)
+    copy(kept, 2 + nq, y, ZERO, y.size)
+    copy(kept, 2 + nq + y.size, new, ZERO, y.size)
+
+
+@bare
+def recall(b: Any, course: Any, q: Any, y: Any, new: Any) -> None:
+    """Put what is kept of the last step into q, y and new."""
+    nq, kept = b.q.size, course.kept
+    copy(q, ZERO, kept, ZERO + 2, nq)
+    copy(y, ZERO, kept, 2 + nq, y.size)
+    copy(new, ZERO, kept, 2 + nq + y.size, y.size)
+
+
+@bare
+def stepped_over(b: Any, course: Any) -> bool:
+    """Tell whether pivots have changed their signs since they were last seen."""
+    return bool(course.times[_SIGNS] >= 0.0 and b.least[3] != course.times[_SIGNS])
+
+
+@bare
+def seen(b: Any, course: Any) -> None:
+    """Keep the signs of pivots at the present state, just evaluated, to compare others with."""
+    course.times[_SIGNS] = b.least[3]
+
+
+@njit(cache=True)
+def locate(b: Any, course: Any, P: Any, t: float, h: float, q: Any, end: float) -> None:
+    """Note where in a step pivots change their signs, by halving, if not after its end; for P and q see `crossings`."""
+    apart()
+    nq, nv, nz, before = b.q.size, b.v.size, b.z.size, course.times[_SIGNS]
+    row = np.empty(nq + course.y.size - nv)
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        s = 0.5 * (low + high)
+        state_within(b, P, t, h, s, q, ZERO, row)
+        copy(b.here, ZERO, row, ZERO, nq)
+        copy(b.v, ZERO, row, nq, nv)
+        copy(b.z, ZERO, row, nq + nv, nz)
+        b.t[0] = t + s * h
+        call(b.wires[RATES])
+        if b.rates[nv + nz + 1] == before:
+            low = s
+        else:
+            high = s
+    course.counts[3] += _HALVINGS
+    when = t + 0.5 * (low + high) * h
+    if when <= end:
+        note(b, course, when, row, ZERO)
