@@ -40,8 +40,9 @@ from whippletree.formulations.closing import Held
 from whippletree.formulations.independent_coordinates import reduced
 from whippletree.formulations.node import Node
 from whippletree.formulations.offers import Articulated, Hinge, Motion, Offer
+from whippletree.formulations.solution import Blocks, by_closure, schur_complement
 from whippletree.formulations.sweeps import Kept, Unrolled, add_records
-from whippletree.formulations.tree_augmented import Blocks, absorb, correction, schur_complement
+from whippletree.formulations.tree_augmented import absorb, correction
 from whippletree.spatial import ArticulatedInertia, RigidInertia, Shift, factored, mirror
 
 __all__ = ["Augmented", "Embedded", "Spread"]
@@ -291,10 +292,7 @@ class Augmented:
     def spread(self, alpha: ca.SX, y: ca.SX, place: Inside, hinge: Hinge) -> tuple[tuple[Any, ...], Spread]:
         """Return the accelerations of joints and bodies: those of the free tree, corrected."""
         free, a_free, held, effects, _ = hinge.kept
-        multipliers, start = [], 0
-        for one in held:
-            multipliers.append(-y[start : start + one.n_rows])
-            start += one.n_rows
+        multipliers = by_closure(ca.vertsplit(-y), held)
         a = a_free + correction(self.tree, free, effects, multipliers, alpha)
 
         def follow(node: Node, parent: tuple[ca.SX], body: Any, a: ca.SX) -> tuple[tuple[ca.SX], ca.SX]:

@@ -178,8 +178,7 @@ def self_stresses(
     parts = partition(walk, kept, choice)
     held = whole.hold(walk)
     rows = jacobian_rows(walk, held)
-    starts = _starts(whole)
-    kept_rows = [starts[f] + r for f, keep in enumerate(kept.keep) for r in keep]
+    kept_rows = whole.fastenings.places(kept.keep)
     dependent = {column for _, column in choice.pivots}
     stresses = []
     for r in sorted(set(range(len(rows))) - set(kept_rows)):
@@ -201,14 +200,6 @@ def static_reactions(walk: Unrolled, closing: Closing, multipliers: Sequence[ca.
         pushed(still, held, multipliers).nodes, walk.parents, walk.v_slices, walk.nv, ca.SX.zeros(3), walk.positions
     )
     return _in_order(composite.reactions(bare), cut_reactions(still, closing, held, none, multipliers), order)
-
-
-def _starts(closing: Closing) -> list[int]:
-    starts, total = [], 0
-    for fastening in closing.fastenings.all:
-        starts.append(total)
-        total += fastening.closure.n_rows
-    return starts
 
 
 def closure_gap(walk: Unrolled, closing: Closing, length: float) -> tuple[ca.SX, ca.SX]:

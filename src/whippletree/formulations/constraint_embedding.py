@@ -18,6 +18,7 @@ branches that hang on it, apart from the rest, so that the ways can be compared.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
@@ -252,10 +253,7 @@ def _localised(held: Held, local: Mapping[int, int]) -> Held:
 
 def _row_numbers(closing: Closing, group: NodeGroup) -> tuple[int, ...]:
     """Return the numbers of a group's rows among all kept ones."""
-    starts, total = [], 0
-    for keep in closing.keep:
-        starts.append(total)
-        total += len(keep)
+    starts = list(itertools.accumulate(map(len, closing.keep), initial=0))
     return tuple(starts[c] + i for c in group.fastenings for i in range(len(closing.keep[c])))
 
 

@@ -30,7 +30,7 @@ from whippletree.formulations.ground import Body, bodies, held_on_ground, to_gro
 from whippletree.formulations.marks import mark
 from whippletree.formulations.node import Node
 from whippletree.formulations.reactions import described
-from whippletree.formulations.solution import Solution, by_closure
+from whippletree.formulations.solution import Blocks, Solution, by_closure, schur_complement
 from whippletree.formulations.sweeps import Unrolled, Walk
 from whippletree.spatial import ArticulatedInertia, Rotation, Translation, factor, solve_factored
 from whippletree.spatial.sparse import add_to, factor_symmetric, minimum_degree
@@ -151,10 +151,6 @@ def turned(node: Node, _: tuple[()], body: Body) -> tuple[tuple[()], Turned]:
 # Closed loops
 
 
-Blocks = dict[int, ca.SX]
-"""Columns (k, m) by closure."""
-
-
 def solve(walk: Unrolled, closing: Closing, reference: str) -> Solution:
     """Return accelerations and multipliers."""
     seen = bodies(walk, reference)
@@ -222,26 +218,12 @@ def carried(walk: Unrolled, seen: Any, joints: Any, held: Sequence[Held]) -> tup
 
 def reduced_matrix(joints: Any, efforts: Sequence[Blocks], held: Sequence[Held]) -> dict[tuple[int, int], ca.SX]:
     """Return the entries of L on and below the diagonal: every joint adds Phi2^T M22^-1 Phi2 (41)."""
-    start, total = [], 0
-    for one in held:
-        start.append(total)
-        total += one.n_rows
-    L: dict[tuple[int, int], ca.SX] = {}
+    effects = []
     for k, of_joint in enumerate(efforts):
-        if not of_joint:
-            continue
-        factors = factor(joints.at(k).M22)
-        solved = {c: solve_factored(factors, Phi2) for c, Phi2 in of_joint.items()}
-        for c, Phi2 in of_joint.items():
-            for d, other in solved.items():
-                if d > c:
-                    continue
-                block = Phi2.T @ other
-                for i in range(block.shape[0]):
-                    for j in range(block.shape[1] if d < c else i + 1):
-                        if not block[i, j].is_zero():
-                            add_to(L, (start[c] + i, start[d] + j), block[i, j])
-    return L
+        if of_joint:
+            factors = factor(joints.at(k).M22)
+            effects.append((of_joint, {c: solve_factored(factors, Phi2) for c, Phi2 in of_joint.items()}))
+    return schur_complement(effects, held)
 
 
 def _mark_bodies(seen: Any) -> None:

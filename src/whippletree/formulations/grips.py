@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -87,6 +88,11 @@ class Fastenings:
     def n_rows(self) -> int:
         """The number of rows of all closures."""
         return sum(f.closure.n_rows for f in self.all)
+
+    def places(self, keep: Sequence[Sequence[int]]) -> list[int]:
+        """Return where the rows that are kept of each closure stand among all rows."""
+        starts = itertools.accumulate((f.closure.n_rows for f in self.all), initial=0)
+        return [start + r for start, rows in zip(starts, keep, strict=False) for r in rows]
 
 
 def fastenings(

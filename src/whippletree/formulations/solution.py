@@ -1,15 +1,20 @@
-"""What a loop formulation gives: accelerations of the tree's joints, multipliers of the closures, pivots."""
+"""What a loop formulation gives: accelerations of the tree's joints, multipliers, pivots; and what several use."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import casadi as ca
 
 from whippletree.formulations.closing import Held
+from whippletree.spatial.sparse import add_to
 
-__all__ = ["Solution", "by_closure", "stacked"]
+__all__ = ["Blocks", "Solution", "by_closure", "schur_complement", "stacked"]
+
+Blocks = dict[int, ca.SX]
+"""Columns (k, m) by closure."""
 
 
 class Solution(NamedTuple):
@@ -36,3 +41,23 @@ def by_closure(values: Sequence[ca.SX], held: Sequence[Held]) -> list[ca.SX]:
 def stacked(held: Sequence[Held], part: str) -> list[ca.SX]:
     """Return one part of all closures row by row."""
     return [getattr(one, part)[i] for one in held for i in range(one.n_rows)]
+
+
+def schur_complement(effects: Sequence[tuple[Blocks, Blocks]], held: Sequence[Held]) -> dict[tuple[int, int], ca.SX]:
+    """Return the entries of A = G M^-1 G^T on and below the diagonal: the sum of the hinges' shares h^T w.
+
+    Every hinge has what unit multipliers do to it, h, and w = D^-1 h with its inertia D, for each closure that does.
+    """
+    start = list(itertools.accumulate((one.n_rows for one in held), initial=0))
+    A: dict[tuple[int, int], ca.SX] = {}
+    for h_of, w_of in effects:
+        for c, h in h_of.items():
+            for d, w in w_of.items():
+                if d > c:
+                    continue
+                block = h.T @ w
+                for i in range(block.shape[0]):
+                    for j in range(block.shape[1] if d < c else i + 1):
+                        if not block[i, j].is_zero():
+                            add_to(A, (start[c] + i, start[d] + j), block[i, j])
+    return A

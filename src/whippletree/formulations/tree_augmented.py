@@ -24,15 +24,12 @@ import casadi as ca
 from whippletree.formulations import articulated
 from whippletree.formulations.closing import Closing, Held, with_accelerations
 from whippletree.formulations.marks import mark
-from whippletree.formulations.solution import Solution, by_closure, stacked
+from whippletree.formulations.solution import Blocks, Solution, by_closure, schur_complement, stacked
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.spatial import factor, solve_factored
 from whippletree.spatial.sparse import add_to, factor_symmetric, minimum_degree
 
 __all__ = ["solve"]
-
-Blocks = dict[int, ca.SX]
-"""Columns (k, m) by closure."""
 
 
 def solve(walk: Unrolled, closing: Closing) -> Solution:
@@ -89,23 +86,6 @@ def absorb(
     return effects, arriving[-1]
 
 
-def schur_complement(effects: Sequence[tuple[Blocks, Blocks]], held: Sequence[Held]) -> dict[tuple[int, int], ca.SX]:
-    """Return the entries of A = G M^-1 G^T on and below the diagonal: the sum of the hinges' shares."""
-    start = _starts(held)
-    A: dict[tuple[int, int], ca.SX] = {}
-    for h_of, w_of in effects:
-        for c, h in h_of.items():
-            for d, w in w_of.items():
-                if d > c:
-                    continue
-                block = h.T @ w
-                for i in range(block.shape[0]):
-                    for j in range(block.shape[1] if d < c else i + 1):
-                        if not block[i, j].is_zero():
-                            add_to(A, (start[c] + i, start[d] + j), block[i, j])
-    return A
-
-
 def correction(
     walk: Unrolled,
     free: articulated.Dynamics,
@@ -138,11 +118,3 @@ def correction(
             alpha = own if alpha is None else alpha + own
         moved.append(alpha)
     return a
-
-
-def _starts(held: Sequence[Held]) -> list[int]:
-    starts, total = [], 0
-    for one in held:
-        starts.append(total)
-        total += one.n_rows
-    return starts

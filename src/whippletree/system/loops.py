@@ -111,10 +111,7 @@ class Loops:
 
     def _quality(self, plan: LoopPlan, q: Array, where: Conditions) -> float:
         """Return the smallest pivot of what a plan eliminates at a configuration, scaled, in the plan's order."""
-        rows, start = [], 0
-        for fastening, keep in zip(self.equations.fastenings().all, plan.keep, strict=True):
-            rows += [start + r for r in keep]
-            start += fastening.closure.n_rows
+        rows = self.equations.fastenings().places(plan.keep)
         C = self.numbers.tree_rows(q, *where) * self.numbers.column_scale
         return smallest_pivot(C[rows], plan.choice.pivots)
 
@@ -255,10 +252,7 @@ class Loops:
         """
         if self.dependent is None and self._tree_regular(decision.q, where):
             return {}
-        rows, start = [], 0
-        for fastening, keep in zip(self.equations.fastenings().all, decision.keep, strict=True):
-            rows += [start + r for r in keep]
-            start += fastening.closure.n_rows
+        rows = self.equations.fastenings().places(decision.keep)
         C = self.numbers.tree_rows(decision.q, *where)[rows] * self.numbers.column_scale
         C = C / np.maximum(np.sqrt(np.einsum("ij,ij->i", C, C)), 1e-300)[:, None]
         skeleton = self.equations.skeleton()

@@ -216,11 +216,7 @@ class Rescuer:
     @functools.cached_property
     def _kept(self) -> list[int]:
         """The places of the kept rows among all."""
-        places, start = [], 0
-        for fastening, keep in zip(self.equations.fastenings().all, self.equations.loop_plan.keep, strict=True):
-            places += [start + r for r in keep]
-            start += fastening.closure.n_rows
-        return places
+        return self.equations.fastenings().places(self.equations.loop_plan.keep)
 
     def _complete(self, state: Mapping[str, Array | None]) -> dict[str, Array]:
         """Return a state with zeros for what was left out."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import casadi as ca
 
@@ -38,7 +39,7 @@ class Coupling(DeclaredClosure):
         """Return the ratios and the offset."""
         return (*self.ratios, self.offset)
 
-    @staticmethod
-    def of(text: str, entries: tuple[Scalar, ...]) -> Coupling:
+    @classmethod
+    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
         """Return the coupling with these ratios and, last, its offset."""
-        return Coupling(entries[:-1], entries[-1])
+        return cls(entries[:-1], entries[-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import casadi as ca
 
@@ -37,7 +38,7 @@ class Distance(DeclaredClosure):
         """Return the length."""
         return (self.length,)
 
-    @staticmethod
-    def of(text: str, entries: tuple[Scalar, ...]) -> Distance:
+    @classmethod
+    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
         """Return the distance of that length."""
-        return Distance(*entries)
+        return cls(*entries)

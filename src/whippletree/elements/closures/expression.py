@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import casadi as ca
 
@@ -80,10 +81,10 @@ class Expression(DeclaredClosure):
         """Return the parameters."""
         return self.arguments
 
-    @staticmethod
-    def of(text: str, entries: tuple[Scalar, ...]) -> Expression:
+    @classmethod
+    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
         """Return the expression with this function and these parameters."""
-        return Expression(ca.Function.deserialize(text), entries)
+        return cls(ca.Function.deserialize(text), entries)
 
     @cached_property
     def _rows(self) -> ca.Function:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import casadi as ca
 
@@ -78,11 +79,11 @@ class Motion(DeclaredClosure):
         """Return the parameters."""
         return self.arguments
 
-    @staticmethod
-    def of(text: str, entries: tuple[Scalar, ...]) -> Motion:
+    @classmethod
+    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
         """Return the motion with these components, this function and these parameters."""
         end = text.index("]") + 1
-        return Motion(ca.Function.deserialize(text[end:]), entries, tuple(json.loads(text[:end])))
+        return cls(ca.Function.deserialize(text[end:]), entries, tuple(json.loads(text[:end])))
 
     @cached_property
     def _derivatives(self) -> ca.Function:

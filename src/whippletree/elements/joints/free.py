@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whippletree.elements.joints.base import Joint
-from whippletree.elements.joints.spherical import quaternion_rates, random_quaternion
+from whippletree.elements.joints.spherical import Spherical, quaternion_rates, random_quaternion
 from whippletree.spatial import (
     Rotation,
     Shift,
@@ -42,23 +42,8 @@ class Free(Joint):
     nq: ClassVar[int] = 7
     nv: ClassVar[int] = 6
     n_configuration: ClassVar[int] = 12
-    position_labels: ClassVar[tuple[str, ...]] = (
-        "quaternion w",
-        "quaternion x",
-        "quaternion y",
-        "quaternion z",
-        "position x",
-        "position y",
-        "position z",
-    )
-    velocity_labels: ClassVar[tuple[str, ...]] = (
-        "angular velocity about x",
-        "angular velocity about y",
-        "angular velocity about z",
-        "velocity along x",
-        "velocity along y",
-        "velocity along z",
-    )
+    position_labels: ClassVar[tuple[str, ...]] = (*Spherical.position_labels, *(f"position {c}" for c in "xyz"))
+    velocity_labels: ClassVar[tuple[str, ...]] = (*Spherical.velocity_labels, *(f"velocity along {c}" for c in "xyz"))
     quaternion: ClassVar[bool] = True
 
     def configuration(self, q: ca.SX) -> ca.SX:
