@@ -10,7 +10,9 @@ import pytest
 
 import whippletree
 
-MODULES = sorted(module.name for module in pkgutil.walk_packages(whippletree.__path__, "whippletree."))
+MODULES = sorted(
+    module.name for module in pkgutil.walk_packages(whippletree.__path__, "whippletree.") if not module.ispkg
+)
 
 
 @pytest.mark.parametrize("name", ["whippletree", *MODULES])

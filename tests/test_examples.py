@@ -582,8 +582,14 @@ def test_example_bouncing_ball() -> None:
 
 
 def test_example_resume() -> None:
-    whole, resumed = run("resume")
-    assert whole.certificate.ok
-    assert np.array_equal(whole.q, resumed.q)
-    assert np.array_equal(whole.work, resumed.work)
-    assert [e.t for e in whole.events] == [e.t for e in resumed.events]
+    falling, driven = run("resume")
+    for whole, resumed in (falling, driven):
+        assert whole.certificate.ok
+        assert np.array_equal(whole.q, resumed.q)
+        assert np.array_equal(whole.work, resumed.work)
+        assert np.array_equal(whole.efforts, resumed.efforts)
+        assert [e.t for e in whole.events] == [e.t for e in resumed.events]
+    whole = driven[0]
+    assert np.abs(whole["shoulder"] - 2.4 * np.sin(whole.t))[40:].max() < 0.8  # the motor does what it is for
+    assert len(whole.events) == int(20 / np.pi)  # one each time it swings up, to either side
+    assert whole.efforts.shape == (81, 2)

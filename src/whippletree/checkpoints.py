@@ -3,7 +3,8 @@
 A file is an archive of plain arrays and one text in JSON (NumPy's npz, never pickled objects). It is written beside its
 place, brought to the disk, and moved there, readable by its owner only: whenever the process is killed, there is a
 whole checkpoint or the one before. With it are the mechanism as a model file, if it can be one, and everything that a
-time loop keeps from one step to the next.
+time loop keeps from one step to the next. Functions are not in it: a controller is given again, and gets back what it
+said it remembers.
 """
 
 from __future__ import annotations
@@ -23,44 +24,38 @@ from whippletree.kernels.kernel import Array
 from whippletree.model.io import read_text, write_text
 from whippletree.model.mechanism import Mechanism
 from whippletree.results.files import as_path, write_whole
+from whippletree.simulate.control import checked_period
+from whippletree.simulate.run import Run
 from whippletree.simulate.simulation import Simulation
 from whippletree.system import System
 from whippletree.system.source import source_key
 
 __all__ = ["Checkpoint", "Keeper", "read_checkpoint"]
 
-FORMAT = 1
+FORMAT = 2
 _SLOW = 10.0
 """Writing checkpoints takes no more than one part in this many of the time."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A run in the middle: the simulation, its outputs so far and to come, and the time it has taken."""
+    """A run in the middle, the time it has taken, and how often it was to be written."""
 
-    simulation: Simulation
-    until: Array
-    rows: Array
-    made: int
-    start: float
-    limits: tuple[float, float]
+    run: Run
     wall: float
     every: float
-    finished: bool
 
 
 @dataclass
 class Keeper:
     """Writes checkpoints of a run now and then.
 
-    >>> Keeper(Path("run.ckpt"), 60.0, np.zeros(1), 0.0).due
+    >>> Keeper(Path("run.ckpt"), 60.0).due
     False
     """
 
     path: Path
     every: float
-    until: Array
-    start: float
     wall: float = 0.0
     _began: float = field(default_factory=time.perf_counter)
     _last: float = field(default_factory=time.perf_counter)
@@ -71,14 +66,20 @@ class Keeper:
         """Whether it is time to write one."""
         return time.perf_counter() - self._last >= max(self.every, _SLOW * self._took)
 
-    def write(self, sim: Simulation, rows: Array, limits: tuple[float, float], *, finished: bool = False) -> None:
-        """Write a checkpoint of a simulation that has come so far."""
+    def look(self, run: Run) -> None:
+        """Write a checkpoint if it is time to."""
+        if self.due:
+            self.write(run)
+
+    def write(self, run: Run) -> None:
+        """Write a checkpoint of a run that has come so far."""
         now = time.perf_counter()
-        header, arrays = _packed(sim)
-        made = int(sim._counts[0])
-        header |= {"start": self.start, "limits": limits, "wall": self.wall + now - self._began, "every": self.every}
-        header |= {"finished": finished, "made": made}
-        arrays |= {"until": self.until, "rows": rows[:made]}
+        header, arrays = _packed(run.simulation)
+        header |= {name: getattr(run, name) for name in _PLACE}
+        header |= {"wall": self.wall + now - self._began, "every": self.every}
+        arrays |= {"until": run.until, "rows": run.rows[: run.made], "efforts": run.efforts, "base": run.base}
+        if run.memory is not None:
+            arrays["memory"] = run.memory
         arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
 
         def write(file: BinaryIO) -> None:
@@ -89,7 +90,14 @@ class Keeper:
         self._took = self._last - now
 
 
-def read_checkpoint(path: Any, system: System | None, on_event: Any, check: bool) -> Checkpoint:
+def read_checkpoint(
+    path: Any,
+    system: System | None = None,
+    on_event: Any = None,
+    check: bool = True,
+    controller: Any = None,
+    period: Any = None,
+) -> Checkpoint:
     """Return the run that a file holds; the system is built from it, unless one is given."""
     named = as_path(path)
     try:
@@ -107,7 +115,10 @@ def read_checkpoint(path: Any, system: System | None, on_event: Any, check: bool
     except (ValueError, KeyError, EOFError, MemoryError, zipfile.BadZipFile, TypeError, AttributeError) as error:
         raise ResultError(f"{named} is not a checkpoint, or is damaged: {error}") from None
     try:
-        return _restored(header, arrays, system, on_event, check)
+        sim = _restored(header, arrays, system, on_event, check)
+        run = Run(sim, arrays["until"], controller, _period(header, controller, period), float(header["start"]))
+        run.back_at(header, arrays)
+        return Checkpoint(run, float(header["wall"]), float(header["every"]))
     except WhippletreeError as error:
         raise ResultError(f"{named}: {error}") from None
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
@@ -116,6 +127,7 @@ def read_checkpoint(path: Any, system: System | None, on_event: Any, check: bool
 
 # ---------------------------------------------------------------------- out
 
+_PLACE = ("start", "period", "sample", "first", "begun", "finished")
 _STATE = ("_course_y", "_times", "_counts", "_options", "_past", "_past_tau", "_kept", "_q", "tau")
 
 
@@ -143,6 +155,7 @@ def _packed(sim: Simulation) -> tuple[dict[str, Any], dict[str, Any]]:
         "tolerance": sim.tolerance,
         "adaptive": sim.adaptive,
         "formulation": sim.formulation,
+        "limits": sim._limits,
         "plan": _plan(sim),
         "replans": sim.replans,
         "singular": sim.singular,
@@ -191,8 +204,8 @@ def _plan(sim: Simulation) -> Any:
 # ---------------------------------------------------------------------- in
 
 
-def _restored(header: dict[str, Any], arrays: dict[str, Array], system: Any, on_event: Any, check: bool) -> Checkpoint:
-    """Return a run again."""
+def _restored(header: dict[str, Any], arrays: dict[str, Array], system: Any, on_event: Any, check: bool) -> Simulation:
+    """Return a simulation again."""
     if check and header["source"] != source_key():
         raise StateError(
             f"it was written by another version of whippletree ({header['version']}), which may not go on to the same "
@@ -230,11 +243,21 @@ def _restored(header: dict[str, Any], arrays: dict[str, Array], system: Any, on_
     sim.replans, sim._singular = list(header["replans"]), list(header["singular"])
     _restore_events(sim, header, arrays)
     _restore_plan(sim, header["plan"])
-    until, made = arrays["until"], int(header["made"])
-    rows = np.zeros((len(until), sim.row_size))
-    rows[:made] = arrays["rows"]
-    numbers = (float(header["start"]), tuple(header["limits"]), float(header["wall"]), float(header["every"]))
-    return Checkpoint(sim, until, rows, made, *numbers, bool(header["finished"]))
+    smallest, span = header["limits"]
+    sim._limits = (float(smallest), float(span))
+    return sim
+
+
+def _period(header: dict[str, Any], controller: Any, given: Any) -> Any:
+    """Return the period of the run's controller, which a file does not hold."""
+    kept = header["period"]
+    if kept is not None and controller is None:
+        raise StateError("the run has a controller, which a file does not hold: give controller= again")
+    if kept is None and controller is not None:
+        raise StateError("the run has no controller: leave controller= out")
+    if kept is not None and given is not None and checked_period(controller, given) != kept:
+        raise StateError(f"the run's controller has a period of {kept!r} s, not {given!r}: leave period= out")
+    return kept if given is None else given
 
 
 def _system(header: dict[str, Any], arrays: dict[str, Array]) -> System:

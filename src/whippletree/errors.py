@@ -70,7 +70,6 @@ class ResultError(WhippletreeError, OSError):
     If that ended a run, what was computed so far is in `trajectory`.
     """
 
-    rows: Any = None
     trajectory: Any = None
 
 
@@ -82,7 +81,6 @@ class SimulationError(WhippletreeError, ArithmeticError):
     """A run cannot go on: a lock-up, a blow-up, a tolerance out of reach. What was computed so far is kept in it."""
 
     rows: Any = None
-    efforts: Any = None
     trajectory: Any = None
 
 

@@ -16,7 +16,8 @@ from whippletree.results.files import as_path
 from whippletree.results.measure import measured
 from whippletree.results.replay import Replay
 from whippletree.results.trajectory import Trajectory
-from whippletree.simulate.control import Controller, controlled
+from whippletree.simulate.control import Controller
+from whippletree.simulate.run import Run
 from whippletree.simulate.simulation import Simulation, positive
 from whippletree.system import System
 from whippletree.watch import Watch
@@ -46,7 +47,9 @@ def simulate(
     """Simulate for a duration and return the trajectory; options as for `Simulation`.
 
     A `controller(t, q, v, z)` is called every `period` seconds and returns joint efforts, all or by joint, which are
-    held until the next call; joints that it does not name keep those of `tau`.
+    held until the next call; joints that it does not name keep those of `tau`. A plain function counts as one that
+    remembers nothing; one that does is an object with `get_state()`, which returns that as an array of finite numbers,
+    and `set_state(array)`, or a method of such an object. Checkpoints keep it.
 
     Events of the mechanism are in `trajectory.events`, and `info["ended_by"]` names the one that ended the run.
     `on_event(simulation, event)`, or a mapping from names to such functions, is called when an event happens: it may
@@ -65,18 +68,8 @@ def simulate(
     """
     until = _outputs(duration, every, times, t0)
     simulation = Simulation(system, t=t0, **options)
-    if controller is None and period is not None:
-        raise StateError("period= is that of a controller: give controller= too")
-    if controller is not None and checkpoint is not None:
-        raise StateError("checkpoint= does not go with a controller, whose own state no file holds")
-    keeper = None if checkpoint is None else _keeper(checkpoint, checkpoint_every, until, t0)
-
-    def go(watch: Watch) -> tuple[Array, Array]:
-        if controller is not None:
-            return controlled(simulation, controller, period, until, watch)
-        return simulation.run(until, watch, keeper), simulation.tau.copy()
-
-    return _followed(simulation, until, progress, go, t0)
+    run = Run(simulation, until, controller, period)
+    return _followed(run, progress, None if checkpoint is None else _keeper(checkpoint, checkpoint_every))
 
 
 def resume(
@@ -85,14 +78,17 @@ def resume(
     *,
     progress: bool | Callable[[float], None] = False,
     on_event: Any = None,
+    controller: Controller | None = None,
+    period: float | None = None,
     checkpoint_every: float | None = None,
     check: bool = True,
 ) -> Trajectory:
     """Go on with a run from its checkpoint, to the same bits as if it had never stopped; return the whole trajectory.
 
     Further checkpoints go to the same file. The mechanism is in the file, unless it cannot be written as a model file:
-    then give its `system`. Functions that are called at events are to be given again. `check=False` accepts a file of
-    another version of the package.
+    then give its `system`. Functions that are called at events are to be given again, and so is the controller, which
+    gets by `set_state` what it had returned by `get_state`; its `period` is in the file. `check=False` accepts a file
+    of another version of the package.
 
     >>> import tempfile
     >>> from whippletree.system.system import _pendulum
@@ -102,67 +98,45 @@ def resume(
     >>> bool((run.q == again.q).all())
     True
     """
-    found = read_checkpoint(path, system, on_event, check)
-    simulation = found.simulation
-    every = found.every if checkpoint_every is None else checkpoint_every
-    keeper = _keeper(path, every, found.until, found.start)
-    keeper.wall = found.wall
-
-    def go(watch: Watch) -> tuple[Array, Array]:
-        if found.finished:
-            return found.rows[: found.made], simulation.tau.copy()
-        return simulation.run(found.until, watch, keeper, (found.rows, found.limits)), simulation.tau.copy()
-
-    return _followed(simulation, found.until, progress, go, found.start, found.wall)
+    found = read_checkpoint(path, system, on_event, check, controller, period)
+    keeper = _keeper(path, found.every if checkpoint_every is None else checkpoint_every, found.wall)
+    return _followed(found.run, progress, keeper)
 
 
-def _keeper(path: Any, every: Any, until: Array, start: float) -> Keeper:
+def _keeper(path: Any, every: Any, wall: float = 0.0) -> Keeper:
     """Return what writes checkpoints, after a look at where they go."""
     named = as_path(path)
     if not named.absolute().parent.is_dir():
         raise ResultError(f"{named}: there is no folder {named.absolute().parent}")
-    return Keeper(named, positive(every, "checkpoint_every"), until, start)
+    return Keeper(named, positive(every, "checkpoint_every"), wall)
 
 
-def _followed(
-    simulation: Simulation,
-    until: Array,
-    progress: bool | Callable[[float], None],
-    go: Callable[[Watch], tuple[Array, Array]],
-    start: float,
-    wall: float = 0.0,
-) -> Trajectory:
+def _followed(run: Run, progress: bool | Callable[[float], None], keeper: Keeper | None) -> Trajectory:
     """Let a run go, and return its trajectory, whatever becomes of it."""
     began = time.perf_counter()
-    stopped = ""
     failure: SimulationError | ResultError | None = None
-    efforts = simulation.tau.copy()
-    with Watch(start, float(until[-1]), progress) as watch:
+    with Watch(run.start, float(run.until[-1]), progress) as watch:
         try:
-            rows, efforts = go(watch)
-            if len(rows) < len(until) and not simulation.events.ended:
-                stopped = "interrupted"
+            run.go(watch, keeper)
+            stopped = "" if run.finished else "interrupted"
         except (SimulationError, ResultError) as error:
-            none = np.zeros((0, simulation.row_size))
-            rows, stopped, failure = none if error.rows is None else error.rows, str(error), error
-            given = getattr(error, "efforts", None)
-            efforts = efforts if given is None else given
-        wall += time.perf_counter() - began
-        run = _trajectory(simulation, *_ended(simulation, until, rows, efforts), stopped, wall)
+            stopped, failure = str(error), error
+        wall = time.perf_counter() - began + (0.0 if keeper is None else keeper.wall)
+        trajectory = _trajectory(run.simulation, *_ended(run), stopped, wall)
     if failure is not None:
-        failure.trajectory = run
+        failure.trajectory = trajectory
         raise failure
-    return run
+    return trajectory
 
 
-def _ended(simulation: Simulation, until: Array, rows: Array, efforts: Array) -> tuple[Array, Array, Array]:
+def _ended(run: Run) -> tuple[Array, Array, Array]:
     """Return times, rows and efforts of the outputs made; a run that ended early has one more, where it ended."""
-    t = until[: len(rows)]
-    now = simulation.state
-    if len(rows) < len(until) and (not len(t) or now.t > t[-1]):
+    t, rows, efforts = run.until[: run.made], run.rows[: run.made], run.efforts
+    now = run.simulation.state
+    if len(rows) < len(run.until) and (not len(t) or now.t > t[-1]):
         t = np.append(t, now.t)
         rows = np.vstack([rows, np.concatenate([now.q, now.v, now.z, [now.work_in, now.work_dissipated]])])
-        efforts = efforts if efforts.ndim == 1 else np.vstack([efforts, simulation.tau])
+        efforts = efforts if efforts.ndim == 1 else np.vstack([efforts, run.simulation.tau])
     return t, rows, efforts
 
 

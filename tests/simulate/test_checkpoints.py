@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import resource
 import signal
@@ -9,6 +10,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ import pytest
 import whippletree as wt
 from whippletree import checkpoints
 from whippletree.simulate import Simulation
+from whippletree.simulate.run import Run
 
 MODEL = """
 name: four-bar with a ball
@@ -40,11 +43,36 @@ events:
 start: {guess: {A: 1.2, B: -1.0, D: 1.6}, velocities: {A: 2, S: [1, 2, 3]}}
 """
 
+
+class Speed:
+    """A controller that remembers: it adds up what the crank's speed lacks, and counts its calls."""
+
+    def __init__(self) -> None:
+        self.sum, self.calls = 0.0, 0
+
+    def __call__(self, t: float, q: Any, v: Any, z: Any) -> dict[str, float]:
+        self.sum += 0.05 * (3.0 - v[0])
+        self.calls += 1
+        efforts = {"A": 2.0 * (3.0 - v[0]) + 4.0 * self.sum}
+        return efforts | ({"D": 0.3} if self.calls % 3 else {})  # in between, D keeps that of tau
+
+    def get_state(self) -> list[float]:
+        return [self.sum, self.calls]
+
+    def set_state(self, state: Any) -> None:
+        self.sum, self.calls = float(state[0]), int(state[1])
+
+
 # The child ends itself by a signal nobody handles, some processor time after its first checkpoint: at a moment
 # that is random for the run, but does not depend on how busy the machine is.
-CHILD = """
+CHILD = (
+    f"""
+from typing import Any
+{inspect.getsource(Speed)}
+"""
+    + """
 import signal, sys, whippletree as wt
-model, path, method, duration, delay = sys.argv[1:6]
+model, path, method, duration, delay, period = sys.argv[1:7]
 from pathlib import Path
 from whippletree import checkpoints
 from whippletree.simulate import pace
@@ -56,23 +84,31 @@ def armed(*given, **more):
         signal.setitimer(signal.ITIMER_PROF, float(delay))
 checkpoints.Keeper.write = armed
 options = {"rk4": {"step": 1e-3}, "trapezoidal": {"step": 2e-3}}.get(method, {"tolerance": 1e-9})
+controlled = {"controller": Speed(), "period": float(period)} if period != "none" else {}
 if Path(path).exists():
-    wt.resume(path, checkpoint_every=0.02)
+    wt.resume(path, checkpoint_every=0.02, **controlled)
 else:
+    options |= controlled | ({"tau": {"D": 0.1}} if controlled else {})
     model = wt.read(model)
     model.simulate(
         duration=float(duration), every=0.05, method=method, checkpoint=path, checkpoint_every=0.02, **options
     )
 """
+)
 
 
-def whole(method: str, duration: float) -> wt.Trajectory:
-    options = {"rk4": {"step": 1e-3}, "trapezoidal": {"step": 2e-3}}.get(method, {"tolerance": 1e-9})
-    return wt.read(MODEL).simulate(duration=duration, every=0.05, method=method, **options)
+def settings(method: str, period: float | None = None) -> dict[str, Any]:
+    steps = {"rk4": {"step": 1e-3}, "trapezoidal": {"step": 2e-3}}
+    options: dict[str, Any] = {"every": 0.05, "method": method, **steps.get(method, {"tolerance": 1e-9})}
+    return options if period is None else options | {"controller": Speed(), "period": period, "tau": {"D": 0.1}}
+
+
+def whole(method: str, duration: float, period: float | None = None) -> wt.Trajectory:
+    return wt.read(MODEL).simulate(duration=duration, **settings(method, period))
 
 
 def same(a: wt.Trajectory, b: wt.Trajectory) -> None:
-    for name in ("t", "q", "v", "z", "work", "parameters"):
+    for name in ("t", "q", "v", "z", "work", "parameters", "efforts"):
         assert np.array_equal(getattr(a, name), getattr(b, name)), name
     assert [(e.name, e.t) for e in a.events] == [(e.name, e.t) for e in b.events]
     assert all(np.array_equal(x.q, y.q) for x, y in zip(a.events, b.events, strict=True))
@@ -84,66 +120,85 @@ class PlugError(Exception):
     pass
 
 
-@pytest.mark.parametrize("method", ["dopri5", "dop853", "adams", "rk4", "trapezoidal"])
-def test_a_run_goes_on_to_the_same_bits(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # pull the plug after every few checkpoints, in one process
+@pytest.mark.parametrize(
+    ("method", "period"),
+    [(name, None) for name in ("dopri5", "dop853", "adams", "rk4", "trapezoidal")]
+    + [(name, 0.137) for name in ("dopri5", "adams", "trapezoidal")],
+)
+def test_a_run_goes_on_to_the_same_bits(
+    method: str, period: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # pull the plug now and then, in one process: every so many looks, and once just after a sample
     duration = 1.5 if method == "trapezoidal" else 4.0
-    reference = whole(method, duration)
+    reference = whole(method, duration, period)
     assert reference.certificate.steps > 60
     assert len(reference.events) > 2
     path = tmp_path / "run.ckpt"
-    written = [0]
-    write = checkpoints.Keeper.write
+    looks, plugged = [0], []
+    gap = reference.certificate.steps // (7 * 5)
 
-    def plugged(self: checkpoints.Keeper, *given: object, **more: object) -> None:
-        write(self, *given, **more)
-        written[0] += 1
-        if written[0] % 4 == 0 and not more.get("finished"):
+    def look(self: checkpoints.Keeper, run: Run) -> None:
+        looks[0] += 1
+        place = (run.sample, run.simulation.state.t > run.samples[run.sample])
+        if looks[0] % gap == 0 or (place == (5, False) and place not in plugged):
+            plugged.append(place)
+            self.write(run)
             raise PlugError
 
-    monkeypatch.setattr(checkpoints.Keeper, "write", plugged)
+    monkeypatch.setattr(checkpoints.Keeper, "look", look)
     monkeypatch.setattr("whippletree.simulate.pace._FIRST", 7)
     monkeypatch.setattr("whippletree.simulate.pace._MOST", 7)
-    monkeypatch.setattr(checkpoints, "_SLOW", 0.0)
-    options = {"rk4": {"step": 1e-3}, "trapezoidal": {"step": 2e-3}}.get(method, {"tolerance": 1e-9})
-    run, plugs = None, 0
+    run = None
     while run is None:
         try:
             if path.exists():
-                run = wt.resume(path, checkpoint_every=0.05)
+                run = wt.resume(path, **again(period))
             else:
-                run = wt.read(MODEL).simulate(
-                    duration=duration, every=0.05, method=method, checkpoint=path, checkpoint_every=1e-9, **options
-                )
+                run = wt.read(MODEL).simulate(duration=duration, checkpoint=path, **settings(method, period))
         except PlugError:
-            plugs += 1
-    assert plugs >= 1
+            pass
+    assert len(plugged) > 3
+    if period is not None:
+        assert len({sample for sample, _ in plugged}) > 3
+        assert {later for _, later in plugged} == {False, True}
     same(run, reference)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    same(wt.resume(path), reference)  # finished: there is nothing left to do
+    same(wt.resume(path, **again(period)), reference)  # finished: there is nothing left to do
+
+
+def again(period: float | None) -> dict[str, Any]:
+    """What is given at resuming: a controller that remembers nothing yet."""
+    return {} if period is None else {"controller": Speed()}
 
 
 @pytest.mark.parametrize(
-    ("method", "kills", "duration"),
-    [("dopri5", 3, 40.0), pytest.param("dopri5", 20, 150.0, marks=pytest.mark.deep)],
+    ("method", "kills", "duration", "period"),
+    [
+        ("dopri5", 3, 40.0, None),
+        ("dopri5", 2, 60.0, 0.05),
+        pytest.param("dopri5", 20, 150.0, None, marks=pytest.mark.deep),
+        pytest.param("dopri5", 20, 600.0, 0.05, marks=pytest.mark.deep),
+    ],
 )
-def test_killed_at_random_moments(method: str, kills: int, duration: float, tmp_path: Path) -> None:
+def test_killed_at_random_moments(
+    method: str, kills: int, duration: float, period: float | None, tmp_path: Path
+) -> None:
     path = tmp_path / "run.ckpt"
     rng = np.random.default_rng(3)
     reached = -1.0
     for delay in rng.uniform(0.005, 0.1, kills):
         child = subprocess.run(
-            [sys.executable, "-c", CHILD, MODEL, str(path), method, str(duration), str(delay)],
+            [sys.executable, "-c", CHILD, MODEL, str(path), method, str(duration), str(delay), str(period).lower()],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
             timeout=300,
             check=False,
         )
         assert child.returncode == -signal.SIGPROF
-        found = checkpoints.read_checkpoint(path, None, None, True)  # whole, whenever it was killed
-        assert not found.finished
-        assert found.simulation.state.t >= reached  # nothing before the last checkpoint is lost
-        reached = found.simulation.state.t
-    same(wt.resume(path), whole(method, duration))
+        found = checkpoints.read_checkpoint(path, **again(period))  # whole, whenever it was killed
+        assert not found.run.finished
+        assert found.run.simulation.state.t >= reached  # nothing before the last checkpoint is lost
+        reached = found.run.simulation.state.t
+    same(wt.resume(path, **again(period)), whole(method, duration, period))
 
 
 def test_an_interrupted_run_can_be_resumed(tmp_path: Path) -> None:
@@ -229,8 +284,6 @@ def test_bad_files_are_refused(tmp_path: Path) -> None:
         pendulum.build().simulate(0.1, checkpoint=tmp_path / "no" / "run.ckpt")
     with pytest.raises(wt.StateError, match="positive"):
         pendulum.build().simulate(0.1, checkpoint=path, checkpoint_every=0)
-    with pytest.raises(wt.StateError, match="controller"):
-        pendulum.build().simulate(0.1, checkpoint=path, controller=lambda *x: [0.0], period=0.1)
     with pytest.raises(wt.ResultError, match="another mechanism"):
         wt.resume(path, system=wt.read(MODEL).build())
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import whippletree as wt
+from whippletree import checkpoints
 from whippletree.system.examples import four_bar
 
 Array = np.ndarray
@@ -189,3 +191,216 @@ def test_an_exception_of_the_controller_is_told() -> None:
 def test_bad_options(options: dict[str, Any], words: str) -> None:
     with pytest.raises(wt.StateError, match=words):
         pendulum().simulate(1.0, every=0.1, **options)
+
+
+# ---------------------------------------------------------------------- checkpoints
+
+
+class Integral:
+    """Feedback with the integral of the error, and a counter: both matter for what comes."""
+
+    def __init__(self) -> None:
+        self.sum = np.zeros(2)
+
+    def law(self, t: float, q: Array, v: Array, z: Array) -> Array:
+        self.sum += 0.01 * (0.4 - q[0]), 1.0
+        return np.array([30.0 * (0.4 - q[0]) + 20.0 * self.sum[0] - 3.0 * v[0] + 0.01 * np.sin(self.sum[1])])
+
+    def __call__(self, t: float, q: Array, v: Array, z: Array) -> Array:
+        return self.law(t, q, v, z)
+
+    def get_state(self) -> Any:
+        return self.sum
+
+    def set_state(self, state: Array) -> None:
+        self.sum = state
+
+
+def same(a: wt.Trajectory, b: wt.Trajectory) -> None:
+    for name in ("t", "q", "v", "efforts", "work"):
+        assert np.array_equal(getattr(a, name), getattr(b, name)), name
+    for name in ("steps", "refused", "evaluations", "stopped"):
+        assert getattr(a.certificate, name) == getattr(b.certificate, name), name
+
+
+def reference(**options: Any) -> wt.Trajectory:
+    return pendulum().simulate(1.0, every=0.03, period=0.01, **({"controller": Integral()} | options))
+
+
+def test_an_interrupted_call_is_made_again(tmp_path: Path) -> None:
+    class Stopped(Integral):
+        def __call__(self, t: float, *state: Array) -> Array:
+            effort = self.law(t, *state)  # what it remembers is not what it was
+            if t > 0.5:
+                raise KeyboardInterrupt
+            return effort
+
+    path = tmp_path / "run.ckpt"
+    part = reference(controller=Stopped(), checkpoint=path)
+    assert part.certificate.stopped == "interrupted"
+    assert part.t[-1] == pytest.approx(0.51)
+    same(wt.resume(path, controller=Integral().law), reference())  # a method stands for its object
+    same(wt.resume(path, controller=Integral()), reference())  # finished
+
+
+def test_short_periods_do_not_starve_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Crashed(Integral):
+        def __call__(self, t: float, *state: Array) -> Array:
+            if t > 0.505:
+                raise SystemExit
+            return self.law(t, *state)
+
+    monkeypatch.setattr(checkpoints, "_SLOW", 0.0)
+    path = tmp_path / "run.ckpt"
+    with pytest.raises(SystemExit):
+        reference(controller=Crashed(), checkpoint=path, checkpoint_every=1e-9)
+    found = checkpoints.read_checkpoint(path, controller=Integral()).run
+    assert (found.sample, found.simulation.state.t, found.made) == (50, 0.5, 17)
+    assert found.simulation._limits == pytest.approx((1e-14, 0.01))  # of the stretch, not of what is left
+    same(wt.resume(path, controller=Integral(), period=0.01), reference())
+
+
+def test_ctrl_c_and_progress_between_short_periods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("whippletree.watch._BETWEEN", 0.0)
+    path = tmp_path / "run.ckpt"
+    shares: list[float] = []
+
+    def tell(share: float) -> None:
+        shares.append(share)
+        if share > 0.3:
+            raise KeyboardInterrupt
+
+    part = reference(checkpoint=path, progress=tell)
+    assert shares == pytest.approx(0.01 * np.arange(1, 32))
+    assert part.t[-1] == pytest.approx(0.31)
+    assert part.certificate.stopped == "interrupted"
+    same(wt.resume(path, controller=Integral()), reference())
+
+
+def test_functions_remember_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    run = reference(controller=feedback, checkpoint=path)
+    same(wt.resume(path, controller=feedback), run)
+    with pytest.raises(wt.ResultError, match=r"run\.ckpt: the run has a controller.*give controller= again"):
+        wt.resume(path)
+    with pytest.raises(wt.ResultError, match=r"period of 0\.01 s, not 0\.02: leave period= out"):
+        wt.resume(path, controller=feedback, period=0.02)
+    with pytest.raises(wt.ResultError, match="period= must be a positive"):
+        wt.resume(path, controller=feedback, period="short")
+    with pytest.raises(wt.ResultError, match="controller= must be a function"):
+        wt.resume(path, controller=3)
+    with pytest.raises(wt.ResultError, match="had no get_state, and this one has"):
+        wt.resume(path, controller=Integral())
+    reference(checkpoint=path)
+    with pytest.raises(wt.ResultError, match="had get_state and set_state, and this one has not"):
+        wt.resume(path, controller=feedback)
+    pendulum().simulate(0.1, checkpoint=path)
+    with pytest.raises(wt.ResultError, match="the run has no controller: leave controller= out"):
+        wt.resume(path, controller=feedback)
+    with pytest.raises(wt.ResultError, match="period= is that of a controller"):
+        wt.resume(path, period=0.1)
+
+
+def raising(*given: Any) -> Any:
+    raise RuntimeError("the disk of the controller is full")
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (lambda: [0.0, np.nan], "get_state returned nan: all its numbers must be finite"),
+        (lambda: {"sum": 1.0}, "get_state must return an array of real numbers"),
+        (lambda: "sum", "get_state must return an array of real numbers"),
+        (lambda: None, "get_state must return an array of real numbers"),
+        (lambda: 1j, "get_state must return an array of real numbers"),
+        (lambda: 2**70, "get_state must return an array of real numbers"),
+        (lambda: [[1.0], [1.0, 2.0]], "get_state failed: ValueError"),
+        (raising, "get_state failed: RuntimeError: the disk of the controller is full"),
+    ],
+)
+def test_states_that_cannot_be_kept(state: Callable[[], Any], words: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    controller = Integral()
+    controller.get_state = state  # type: ignore[method-assign]
+    assert reference(controller=controller).certificate.ok  # nobody asks if there is no checkpoint
+    with pytest.raises(wt.StateError, match=words):
+        reference(controller=controller, checkpoint=path)
+    assert not path.exists()
+
+    # seen only later, it ends the run, which keeps what was computed
+    late = Integral()
+    late.get_state = lambda: late.sum if late.sum[1] < 40.5 else state()  # type: ignore[method-assign]
+    with pytest.raises(wt.SimulationError, match=rf"after its call at t = 0\.4 s, the controller's {words}") as caught:
+        reference(controller=late, checkpoint=path)
+    kept = caught.value.trajectory
+    assert kept.t[-1] == pytest.approx(0.4)
+    assert np.array_equal(kept.q[:14], reference().q[:14])
+    assert np.array_equal(kept.efforts[:14], reference().efforts[:14])
+
+
+def test_methods_that_do_not_fit_together(tmp_path: Path) -> None:
+    class Half:
+        def __call__(self, *state: Any) -> list[float]:
+            return [0.0]
+
+        def get_state(self) -> list[float]:
+            return []
+
+    class OtherHalf(Half):
+        get_state = None  # type: ignore[assignment]
+
+        def set_state(self, state: Array) -> None: ...
+
+    path = tmp_path / "run.ckpt"
+    with pytest.raises(wt.StateError, match="has get_state but no set_state: a checkpoint needs both"):
+        reference(controller=Half(), checkpoint=path)
+    with pytest.raises(wt.StateError, match="has set_state but no get_state"):
+        reference(controller=OtherHalf(), checkpoint=path)
+    reference(checkpoint=path)
+    broken = Integral()
+    broken.set_state = raising  # type: ignore[method-assign]
+    with pytest.raises(wt.ResultError, match=r"run\.ckpt: the controller's set_state failed: RuntimeError"):
+        wt.resume(path, controller=broken)
+    broken.set_state = lambda state: None  # type: ignore[method-assign]
+    with pytest.raises(wt.ResultError, match="set_state must bring back all"):
+        wt.resume(path, controller=broken)
+
+
+def test_a_checkpoint_that_cannot_be_written_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: checkpoints.Keeper, run: Any) -> None:
+        if run.simulation.state.t > 0.6:
+            raise wt.ResultError("no room")
+
+    monkeypatch.setattr(checkpoints.Keeper, "look", full)
+    with pytest.raises(wt.ResultError, match="no room") as caught:
+        reference(checkpoint=tmp_path / "run.ckpt")
+    kept = caught.value.trajectory
+    assert kept.t[-1] == pytest.approx(0.61)
+    assert np.array_equal(kept.q[:21], reference().q[:21])
+    assert np.array_equal(kept.efforts[:21], reference().efforts[:21])
+
+
+# ---------------------------------------------------------------------- with events
+
+
+def test_efforts_that_events_set_hold_until_the_next_sample() -> None:
+    m = wt.Mechanism("slide")
+    m.prismatic("slide", m.ground, m.body("mass", mass=1.0), axis="x")
+    m.event("push", m.time - 0.15, efforts={"slide": 3.0})
+    run = m.build().simulate(0.4, every=0.025, controller=lambda t, q, v, z: [1.0], period=0.1)
+    assert run.efforts[:, 0].tolist() == [1.0] * 7 + [3.0] + [1.0] * 9
+    assert run.v[-1, 0] == pytest.approx(0.4 + 2 * 0.05)
+    assert run.certificate.ok
+
+
+@pytest.mark.parametrize("period", [0.1, 0.15, 0.3, 1.0])
+def test_an_event_may_end_a_run_at_a_sample(period: float, tmp_path: Path) -> None:
+    m = wt.Mechanism("slide")
+    m.prismatic("slide", m.ground, m.body("mass", mass=1.0), axis="x")
+    m.event("end", m.time - 0.3, stop=True)
+    path = tmp_path / "run.ckpt"
+    run = m.build().simulate(1.0, every=0.1, controller=nothing, period=period, checkpoint=path)
+    assert run.info["ended_by"] == "end"
+    assert run.t == pytest.approx([0.0, 0.1, 0.2, 0.3])
+    assert run.certificate.stopped == ""
+    same(wt.resume(path, controller=nothing), run)

@@ -1,4 +1,8 @@
-"""A controller in plain Python: called at a fixed period, its efforts held in between."""
+"""A controller in plain Python: when it is called, what it answers, and what it remembers.
+
+A controller may be a plain function, which then remembers nothing that matters. If it does, its object has two methods:
+`get_state()` returns that as an array of numbers, and `set_state(array)` brings it back.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.simulate.simulation import Simulation, positive
 from whippletree.spatial.scalars import shown
 
-__all__ = ["Controller", "controlled"]
+__all__ = ["Controller", "asked", "checked_period", "remembered", "samples", "take_back"]
 
 Controller = Callable[[float, Array, Array, Array], Any]
 """A function of time, coordinates, velocities and elements' states that returns joint efforts, all or by joint."""
@@ -23,78 +27,49 @@ _MEETS = 1e-9
 _MOST = 50_000_000
 
 
-def controlled(
-    simulation: Simulation,
-    controller: Any,
-    period: Any,
-    until: Array,
-    watch: Callable[[float], bool] | None = None,
-) -> tuple[Array, Array]:
-    """Move on as `Simulation.run` does, with efforts from a controller; return the rows and the efforts at each.
+def checked_period(controller: Any, period: Any) -> float | None:
+    """Return the period of a controller, both checked; None if there is none.
 
-    Steps end exactly at the samples. At a sample, the efforts are those that begin there; at the end of the run, those
-    that were held until then. An error carries both as `rows` and `efforts`. If the controller is interrupted, or
-    `watch` wants it, only so many rows are returned as there are.
-
-    >>> from whippletree.simulate.simulation import _example
-    >>> rows, efforts = controlled(_example(), lambda t, q, v, z: [2 * t], 0.25, np.array([0.0, 0.1, 0.6]))
-    >>> efforts.ravel().tolist()
-    [0.0, 0.0, 1.0]
+    >>> checked_period(lambda t, q, v, z: [0.0], 1)
+    1.0
     """
+    if controller is None and period is not None:
+        raise StateError("period= is that of a controller: give controller= too")
+    if controller is None:
+        return None
     if not callable(controller):
         raise StateError(f"controller= must be a function of (t, q, v, z), not {shown(controller)}")
-    samples = _samples(simulation.state.t, _period(period), until)
-    base = simulation.tau.copy()
-    rows = np.zeros((len(until), simulation.row_size))
-    efforts = np.zeros((len(until), base.size))
-    made = 0
-    for start, end in zip(samples, [*samples[1:], np.inf], strict=True):
-        last = end > until[-1]
-        inside = until[made:] if last else until[made : np.searchsorted(until, end, "left")]
-        try:
-            try:
-                simulation.tau[:] = _asked(simulation, controller, base)
-            except KeyboardInterrupt:
-                break
-            done = simulation.run(inside if last else np.append(inside, end), watch)
-        except SimulationError as error:
-            known = np.zeros((0, rows.shape[1])) if error.rows is None else error.rows[: len(inside)]
-            if not len(known) and made < len(until) and until[made] <= start:
-                known = simulation.run(until[made : made + 1])  # the state at the sample itself
-            rows[made : made + len(known)], efforts[made : made + len(known)] = known, simulation.tau
-            made += len(known)
-            error.rows, error.efforts = rows[:made], efforts[:made]
-            raise
-        full = len(done) == len(inside) + (not last)
-        known = done[: len(inside)]
-        rows[made : made + len(known)], efforts[made : made + len(known)] = known, simulation.tau
-        made += len(known)
-        if last or not full:
-            break
-    return rows[:made], efforts[:made]
-
-
-def _period(period: Any) -> float:
     if period is None:
         raise StateError("a controller is called at a fixed period: give period= in seconds")
     return positive(period, "period")
 
 
-def _samples(start: float, period: float, until: Array) -> list[float]:
-    """Return the times at which the controller is called; one that an output all but meets is at that output."""
+def samples(start: float, period: float, until: Array) -> Array:
+    """Return the times at which the controller is called; one that an output all but meets is at that output.
+
+    >>> samples(0.0, 0.25, np.array([0.0, 0.5 + 1e-12, 0.6])).tolist()
+    [0.0, 0.25, 0.500000000001]
+    """
     count = np.ceil((until[-1] - start) / period * (1 - _MEETS))
     if count > _MOST:
         raise StateError(f"period={period!r} asks for {count:.3g} calls of the controller: take fewer than {_MOST}")
-    samples = start + period * np.arange(max(int(count), 1))
-    near = np.clip(np.searchsorted(until, samples), 1, len(until)) - 1
+    found = start + period * np.arange(max(int(count), 1))
+    near = np.clip(np.searchsorted(until, found), 1, len(until)) - 1
     for beside in (near, np.minimum(near + 1, len(until) - 1)):
-        met = np.abs(until[beside] - samples) <= _MEETS * period
-        samples[met] = until[beside][met]
-    return [float(t) for t in samples]
+        met = np.abs(until[beside] - found) <= _MEETS * period
+        found[met] = until[beside][met]
+    return np.asarray(found, dtype=np.float64)
 
 
-def _asked(simulation: Simulation, controller: Controller, base: Array) -> Array:
-    """Return the efforts that the controller wants at the present state."""
+def asked(
+    simulation: Simulation, controller: Controller, base: Array, *, remember: bool = False
+) -> tuple[Array, Array | None]:
+    """Return the efforts that the controller wants at the present state, and what it remembers then, if wanted.
+
+    >>> from whippletree.simulate.simulation import _example
+    >>> asked(_example(), lambda t, q, v, z: [t + 1.0], np.zeros(1))
+    (array([1.]), None)
+    """
     state = simulation.state
     when = f"at t = {state.t:.9g} s the controller"
     try:
@@ -113,7 +88,61 @@ def _asked(simulation: Simulation, controller: Controller, base: Array) -> Array
         for i in range(base.size):
             if simulation.system._states.joint_of(i) not in {getattr(name, "name", name) for name in answer}:
                 efforts[i] = base[i]
-    return efforts
+    try:
+        return efforts, remembered(controller) if remember else None
+    except StateError as error:
+        raise SimulationError(f"after its call at t = {state.t:.9g} s, {error}") from error
+
+
+def remembered(controller: Controller | None) -> Array | None:
+    """Return what a controller remembers, as an array of its own; None if it has no methods for that.
+
+    >>> remembered(lambda t, q, v, z: [0.0]) is None
+    True
+    """
+    get_state, _ = _methods(controller)
+    if get_state is None:
+        return None
+    try:
+        kept = np.array(get_state())
+    except Exception as error:
+        raise StateError(f"the controller's get_state failed: {type(error).__name__}: {error}") from error
+    if kept.dtype.kind not in "biuf":
+        raise StateError("the controller's get_state must return an array of real numbers, and nothing else")
+    wrong = kept[~np.isfinite(kept)]
+    if wrong.size:
+        raise StateError(f"the controller's get_state returned {wrong[0]}: all its numbers must be finite")
+    return kept
+
+
+def take_back(controller: Controller | None, memory: Array | None) -> None:
+    """Let a controller have what it remembered."""
+    _, set_state = _methods(controller)
+    if memory is None:
+        if set_state is not None:
+            raise StateError("the run's controller had no get_state, and this one has: give the same controller again")
+        return
+    if set_state is None:
+        raise StateError("the run's controller had get_state and set_state, and this one has not: give it again")
+    try:
+        set_state(memory.copy())
+    except Exception as error:
+        raise StateError(f"the controller's set_state failed: {type(error).__name__}: {error}") from error
+    if not np.array_equal(np.asarray(remembered(controller)), memory):
+        raise StateError(
+            "after the controller's set_state, its get_state returns something else: set_state must bring back all "
+            "that get_state returned"
+        )
+
+
+def _methods(controller: Any) -> tuple[Callable[[], Any] | None, Callable[[Array], Any] | None]:
+    """Return the two methods by which a controller, or the object whose method it is, is remembered; or twice None."""
+    owner = getattr(controller, "__self__", controller)
+    get_state, set_state = getattr(owner, "get_state", None), getattr(owner, "set_state", None)
+    if callable(get_state) != callable(set_state):
+        has, lacks = ("get_state", "set_state") if callable(get_state) else ("set_state", "get_state")
+        raise StateError(f"the controller has {has} but no {lacks}: a checkpoint needs both, or neither")
+    return (get_state, set_state) if callable(get_state) else (None, None)
 
 
 def _named(simulation: Simulation, answer: Any, error: WhippletreeError) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.errors import AssemblyError, DynamicsError, ResultError, SimulationError, StateError, WhippletreeError
+from whippletree.errors import AssemblyError, DynamicsError, SimulationError, StateError, WhippletreeError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.alpha import IMPLICIT, Alpha, implicit_method
 from whippletree.simulate.events import Events
@@ -126,6 +126,7 @@ class Simulation:
         self._course_y[2 * nv : 2 * nv + system.z0.size] = _start(system, z)
         self._given = np.zeros(0)  # accelerations and rates to begin the next step with
         self._planned: tuple[Array, float] | None = None  # where and when the loops were planned anew
+        self._limits = (0.0, 0.0)  # the smallest step of `run`, and its time in all
         if checked:
             self._check_start()
         self.events = Events(system, on_event, self.row_size)
@@ -291,14 +292,18 @@ class Simulation:
         self,
         until: Array,
         watch: Callable[[float], bool] | None = None,
-        keeper: Any = None,
-        resumed: tuple[Array, tuple[float, float]] | None = None,
+        pause: Callable[[], None] | None = None,
+        rows: Array | None = None,
+        *,
+        resumed: bool = False,
     ) -> Array:
         """Move on to the last of some times; return the states there as rows [q, v, z, work in, work dissipated].
 
         If an event ends the run, `events.ended` is its name, and the rows are those made so far.
         `watch(t)` is told some ten times a second how far the run is; if it returns True, the run stops, and only the
-        rows made so far are returned. If the run cannot go on, the error carries them as `rows`.
+        rows made so far are returned. If the run cannot go on, the error carries them as `rows`. `pause()` is called at
+        the start and as often, where all that the run needs to go on is in this object and in `rows`, if these are
+        given; `resumed` goes on from there.
         """
         # machine code comes late: it takes a moment to load
         from whippletree.simulate.native import Course, Method, Status, advance
@@ -318,17 +323,19 @@ class Simulation:
                 tableau.order,
             )
         )
-        if resumed is None:
+        if rows is None:
             rows = np.zeros((len(until), self.row_size))
+        if not resumed:
             self._counts[0] = 0
             span = float(until[-1] - self._times[0])
-            smallest = _SMALLEST * max(span, 1e-9)
-        else:
-            rows, (smallest, span) = resumed
+            self._limits = (_SMALLEST * max(span, 1e-9), span)
+        smallest, span = self._limits
         self.events.ended = ""
         self._check_step(float(until[-1]))
         pace = Pace()
         while True:
+            if pause is not None:
+                pause()
             machine = self._wired()
             self._options[0] = machine.closed
             self._options[1] = machine.powers
@@ -365,8 +372,6 @@ class Simulation:
             if status == Status.EVENT:
                 self._act(machine, span, rows)
             if status == Status.DONE or self.events.ended or (watch is not None and watch(float(self._times[0]))):
-                finished = status == Status.DONE or bool(self.events.ended)
-                self._keep(keeper, rows, (smallest, span), finished=finished)
                 return rows[: self._counts[0]]
             if status not in (Status.PAUSED, Status.EVENT):
                 try:
@@ -374,8 +379,6 @@ class Simulation:
                 except SimulationError as error:
                     error.rows = rows[: self._counts[0]]
                     raise
-            if keeper is not None and keeper.due:
-                self._keep(keeper, rows, (smallest, span))
 
     def _advance_by_history(
         self,
@@ -437,15 +440,6 @@ class Simulation:
                 n,
             )
         )
-
-    def _keep(self, keeper: Any, rows: Array, limits: tuple[float, float], *, finished: bool = False) -> None:
-        """Let a checkpoint be written; an error carries the rows made so far."""
-        if keeper is not None:
-            try:
-                keeper.write(self, rows, limits, finished=finished)
-            except ResultError as error:
-                error.rows = rows[: self._counts[0]]
-                raise
 
     def _act(self, machine: Machine, span: float, rows: Array) -> None:
         """Do what an event does; an error carries the rows made so far."""

@@ -32,7 +32,7 @@ from whippletree.kernels.tape import read_tape
 from whippletree.system import loop_equations
 from whippletree.system.equations import BY_GROUP, Equations, Request
 
-__all__ = ["ALONG_GROUND", "CANDIDATES", "Chooser", "GroupChoice", "Weighed", "fastest", "timing"]
+__all__ = ["ALONG_GROUND", "Chooser", "GroupChoice", "Weighed", "fastest", "timing"]
 
 _LARGE = 12
 """From this many nodes on, candidates are left out if what they have to solve is plainly the larger system."""
@@ -161,8 +161,7 @@ class Weighed(NamedTuple):
 class Chooser:
     """Weighs the formulations of a mechanism with loops under one numeric plan.
 
-    `candidates` are those of `CANDIDATES` that can answer, in their order; `timer` gives the seconds of one evaluation
-    by each of some formulations.
+    `candidates` are those that can answer; `timer` gives the seconds of one evaluation by each of some formulations.
     """
 
     def __init__(self, equations: Equations, candidates: Sequence[str], timer: Timer) -> None:
@@ -192,7 +191,7 @@ class Chooser:
 
     def _to_trace(self, methods: Sequence[str]) -> tuple[list[str], dict[str, str]]:
         """Return the candidates to be traced, the likeliest first, and why others are not."""
-        names = list(self.candidates)
+        names = [name for name in _ORDER if name in self.candidates]
         if set(methods) - {"embedded"} and not self._everything:
             names.insert(1, BY_GROUP)
         left_out: dict[str, str] = {}
@@ -371,7 +370,7 @@ ALONG_GROUND = (
     "velocity_transformation/reference_point/multipliers",
 )
 
-CANDIDATES = (
+_ORDER = (
     "coordinate_reduction",
     "constraint_embedding",
     "independent_coordinates",
@@ -379,11 +378,11 @@ CANDIDATES = (
     *ALONG_GROUND,
     "tree_augmented",
 )
-"""What `auto` chooses from: those whose cost is known to grow slowly first, and all after those that they are like."""
+"""Candidates, those whose cost is known to grow slowly first, and after those that they are like."""
 
 _LIKE = {
-    ALONG_GROUND[0]: "independent_coordinates",
-    ALONG_GROUND[1]: "joint_multipliers",
+    "velocity_transformation/reference_point/independent": "independent_coordinates",
+    "velocity_transformation/reference_point/multipliers": "joint_multipliers",
     "tree_augmented": "coordinate_reduction",
 }
 """Candidates that take about as many operations as another one, which is counted first."""

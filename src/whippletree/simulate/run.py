@@ -1,0 +1,137 @@
+"""A run: a simulation on its way through its outputs, with a controller or without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from whippletree.errors import StateError
+from whippletree.kernels.kernel import Array
+from whippletree.simulate.control import Controller, asked, checked_period, remembered, samples, take_back
+from whippletree.simulate.simulation import Simulation
+
+__all__ = ["Run"]
+
+
+class Run:
+    """A simulation on its way through its outputs, in stretches from sample to sample of its controller.
+
+    Steps end exactly at the samples. At a sample, the efforts are those that begin there; at the end of the run, those
+    that were held until then. Without a controller the start is the only sample, and nobody is asked there.
+
+    Where the run is: past sample number `sample`, before which it had made `first` outputs; `begun` tells whether the
+    controller was asked there already. `base` are the efforts of joints that a controller does not name, and `memory`
+    is what it remembered after its last call, which is looked at only if there is a keeper.
+
+    >>> from whippletree.simulate.simulation import _example
+    >>> run = Run(_example(), np.array([0.0, 0.1, 0.6]), lambda t, q, v, z: [2 * t], 0.25)
+    >>> run.go()
+    >>> run.efforts.ravel().tolist(), run.finished
+    ([0.0, 0.0, 1.0], True)
+    """
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        until: Array,
+        controller: Controller | None = None,
+        period: Any = None,
+        start: float | None = None,
+    ) -> None:
+        self.simulation, self.until = simulation, until
+        self.start = simulation.state.t if start is None else start
+        self.controller, self.period = controller, checked_period(controller, period)
+        self.samples = np.array([self.start]) if self.period is None else samples(self.start, self.period, until)
+        self._stops = np.append(np.searchsorted(until, self.samples[1:]), len(until))
+        self.base = simulation.tau.copy()
+        self.rows = np.zeros((len(until) + 1, simulation.row_size))  # one more, for the state at a sample
+        self._held = np.zeros((len(until), 0 if controller is None else self.base.size))
+        self.sample, self.first, self.begun, self.finished = 0, 0, False, False
+        self.memory: Array | None = None
+
+    @property
+    def made(self) -> int:
+        """How many outputs are made; the last number of a stretch is that of the next sample."""
+        since = int(self.simulation._counts[0]) if self.begun else 0
+        return min(self.first + since, self._next)
+
+    @property
+    def efforts(self) -> Array:
+        """The efforts at every output that is made, or those at all times if there is no controller."""
+        if self.controller is None:
+            return self.simulation.tau.copy()
+        held = self._held[: self.made].copy()
+        for change in self.simulation.events.changes[1:]:  # what events set holds until the next sample
+            ends = (*self.samples[np.searchsorted(self.samples, change.t) :][:1], np.inf)[0]
+            held[np.searchsorted(self.until, change.t, "right") : np.searchsorted(self.until, ends)] = change.tau
+        return held
+
+    def go(self, watch: Callable[[float], bool] | None = None, keeper: Any = None) -> None:
+        """Move on to the last output, unless an event ends the run, `watch` wants it, or a call is interrupted.
+
+        `keeper.look(run)` is called some ten times a second, and `keeper.write(run)` at the end.
+        """
+        if self.finished:
+            return
+        if keeper is not None:
+            self.memory = remembered(self.controller)
+        while not self.finished:
+            resumed = self.begun
+            if not (resumed or self._begin(watch, remember=keeper is not None)):
+                break
+            times = self._times()
+            rows = self.rows[self.first : self.first + len(times)]
+            pause = None if keeper is None else lambda: keeper.look(self)
+            done = self.simulation.run(times, watch, pause, rows, resumed=resumed)
+            whole = len(done) == len(times)
+            self.finished = bool(self.simulation.events.ended) or (whole and self._last)
+            if not whole:
+                break
+            if not self.finished:
+                self.sample, self.first, self.begun = self.sample + 1, self._next, False
+        if keeper is not None:
+            keeper.write(self)
+
+    def back_at(self, kept: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+        """Be where another run with the same settings was, and let the controller be as it was then."""
+        rows, efforts = arrays["rows"], arrays["efforts"]
+        self.sample, self.first = int(kept["sample"]), int(kept["first"])
+        self.begun, self.finished = bool(kept["begun"]), bool(kept["finished"])
+        if not (0 <= self.sample < len(self.samples) and 0 <= self.first <= len(self.until)):
+            raise StateError("its samples do not fit its outputs")
+        self.rows[: len(rows)], self.base[:] = rows, arrays["base"]
+        if self.controller is not None:
+            self._held[: len(efforts)] = efforts
+            self._held[len(efforts) : self._next] = self.simulation.tau
+        take_back(self.controller, arrays.get("memory"))
+
+    def _begin(self, watch: Callable[[float], bool] | None, *, remember: bool) -> bool:
+        """Ask the controller at a sample; tell whether the run goes on from there."""
+        if self.sample and watch is not None and watch(float(self.samples[self.sample])):
+            return False
+        if self.controller is not None:
+            try:
+                tau, memory = asked(self.simulation, self.controller, self.base, remember=remember)
+            except KeyboardInterrupt:
+                return False
+            self.simulation.tau[:], self.memory = tau, memory
+            self._held[self.first : self._next] = tau
+        self.begun = True
+        return True
+
+    @property
+    def _last(self) -> bool:
+        """Whether this stretch is the last."""
+        return self.sample == len(self.samples) - 1
+
+    @property
+    def _next(self) -> int:
+        """The first output of the next stretch."""
+        return int(self._stops[self.sample])
+
+    def _times(self) -> Array:
+        """Return the outputs of this stretch, and the sample that it ends at."""
+        inside = self.until[self.first : self._next]
+        return inside if self._last else np.append(inside, self.samples[self.sample + 1])
