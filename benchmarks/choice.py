@@ -18,18 +18,11 @@ from motion_models import EXAMPLES
 from ours import KernelLoop
 from timing import Times, bursts, one_core, table
 
-FORMULATIONS = (
-    "auto",
-    "tree_augmented",
-    "joint_multipliers",
-    "independent_coordinates",
-    "constraint_embedding",
-    "coordinate_reduction",
-    "absolute",
-    "fully_recursive",
-    "velocity_transformation/reference_point/independent",
-    "velocity_transformation/reference_point/multipliers",
-)
+from whippletree.errors import WhippletreeError
+from whippletree.model import io
+from whippletree.system.choosing import CANDIDATES
+
+FORMULATIONS = ("auto", *CANDIDATES, "absolute", "fully_recursive")
 SHORT = {name: name.replace("velocity_transformation/reference_point", "transformation") for name in FORMULATIONS}
 LONG = 60_000
 """Operations of what takes too long to compile to be compared."""
@@ -40,8 +33,6 @@ NOISE = 1.1
 
 def systems() -> dict[str, Any]:
     """The benchmark set."""
-    from whippletree.model import io
-
     found: dict[str, Any] = {}
     for family, sizes in SIZES.items():
         for size in sizes:
@@ -55,8 +46,6 @@ def systems() -> dict[str, Any]:
 
 
 def timed(system: Any, rounds: int) -> dict[str, Times]:
-    from whippletree.errors import WhippletreeError
-
     rng = np.random.default_rng(1)
     q = system.q0
     v = system.consistent_velocities(q, rng.normal(size=system.nv))

@@ -12,15 +12,10 @@ from loop_peers import Contestant, mujoco_contestants, pinocchio_calls, pinocchi
 from ours import KernelLoop
 from timing import Times, bursts, calls, one_core, table
 
-FORMULATIONS = (
-    "tree_augmented",
-    "joint_multipliers",
-    "independent_coordinates",
-    "constraint_embedding",
-    "coordinate_reduction",
-    "penalty",
-    "absolute",
-)
+from whippletree.errors import WhippletreeError
+from whippletree.system.equations import BY_GROUP, LOOP_FORMULATIONS, OPTIONS
+
+FORMULATIONS = tuple(name for name in LOOP_FORMULATIONS if name != BY_GROUP and name not in OPTIONS)
 PLAIN, UNCHECKED = "ours", "ours, unchecked"
 COUNTS = 1e-5
 """Pinocchio's settings count as long as their error is not larger than this."""
@@ -79,8 +74,6 @@ def _ours(problem: Problem) -> Ours:
 
 
 def _built(problem: Problem, system: Any, formulation: str) -> Built:
-    from whippletree.errors import WhippletreeError
-
     begin = time.perf_counter()
     try:
         kernel = system.kernel("forward_dynamics", formulation=formulation)

@@ -10,9 +10,7 @@ import pytest
 
 import whippletree
 
-MODULES = sorted(
-    module.name for module in pkgutil.walk_packages(whippletree.__path__, "whippletree.") if not module.ispkg
-)
+MODULES = sorted(module.name for module in pkgutil.walk_packages(whippletree.__path__, "whippletree."))
 
 
 @pytest.mark.parametrize("name", ["whippletree", *MODULES])

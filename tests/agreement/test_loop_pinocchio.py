@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from support.formulations import BASIC
 from support.loop_models import built, inputs
 from support.loop_pinocchio import anchored, arms_that_meet, unloaded
 from support.random_loops import Case, first_accepted
 
 TOLERANCE = 1e-8
-FORMULATIONS = ("tree_augmented", "joint_multipliers", "independent_coordinates", "absolute")
 NUMBER = 40
 
 
@@ -33,7 +33,7 @@ def test_accelerations(i: int) -> None:
     size = max(np.abs(a).max(initial=0.0) for a in theirs.values())
     for cut in (c.looped.cut, ()):
         s = built(replace(c.looped, cut=cut))
-        for name in FORMULATIONS:
+        for name in BASIC:
             function = s.function("forward_dynamics", formulation=name)
             a = np.array(function(*inputs(function, {"q": c.q, "v": c.v, "tau": c.tau}))).ravel()
             ours = c.looped.split_v(a)

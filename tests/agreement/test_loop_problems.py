@@ -9,6 +9,7 @@ import pytest
 
 import whippletree as wt
 from support.absolute_balance import Equations, Stand, closed, energy, joint_pose, shifted
+from support.formulations import EXACT
 from support.loop_models import Coupling, Looped
 from support.measures import relative
 from support.reference_problems import (
@@ -31,16 +32,7 @@ from support.reference_problems import (
 
 Array = np.ndarray
 
-FORMULATIONS = (
-    "auto",
-    "tree_augmented",
-    "joint_multipliers",
-    "independent_coordinates",
-    "constraint_embedding",
-    "absolute",
-    "fully_recursive",
-    "velocity_transformation",
-)
+FORMULATIONS = ("auto", *EXACT)
 FLAT = 1e-6
 FREE, HELD = 35, 36  # of the equations of Bricard's mechanism: five bodies and six hinges, one motion or none
 

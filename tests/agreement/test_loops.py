@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.formulations import EXACT
 from support.loop_models import built, inputs
 from support.measures import relative
 from support.random_loops import FAMILIES, MEMBERS, QUICK, Case, case
@@ -21,16 +22,6 @@ from whippletree.system.equations import variants
 Array = np.ndarray
 
 TOLERANCE = 1e-9
-EXACT = (
-    "tree_augmented",
-    "joint_multipliers",
-    "independent_coordinates",
-    "constraint_embedding",
-    "coordinate_reduction",
-    "absolute",
-    "fully_recursive",
-    "velocity_transformation",
-)
 VARIANTS = tuple(name for name in variants(EXACT) if not name.endswith("/penalty"))
 NATIVE = (
     ("one loop", 2),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from whippletree.analysis import papers
+from whippletree.analysis.papers.garcia_de_jalon import _against
 from whippletree.analysis.reports import Table
 from whippletree.cli import main
 
@@ -63,9 +64,9 @@ def test_places_are_checked_first(
 
 
 def test_bars_are_shown_beside_the_figures() -> None:
-    assert papers._against(123_456.0, 100_000) == ("100,000", "123,456", "met")
-    assert papers._against(99_999.0, 100_000)[2] == "missed"
-    assert papers._against(5.0, None) == ("", "5", "")
+    assert _against(123_456.0, 100_000) == ("100,000", "123,456", "met")
+    assert _against(99_999.0, 100_000)[2] == "missed"
+    assert _against(5.0, None) == ("", "5", "")
 
 
 @pytest.mark.deep

@@ -12,16 +12,17 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.formulations import BASIC
 from support.loop_models import described
 from support.measures import relative
 from support.random_forces import as_given, energy_rate, load_up, without_forces
 from support.random_loops import case
 from support.random_trees import random_mechanism
+from support.references import rk4
 
 Array = np.ndarray
 
 TREE = ("articulated", "composite")
-LOOP = ("tree_augmented", "joint_multipliers", "independent_coordinates", "absolute")
 LOOPS = (
     ("one loop", 1),
     ("coupled, one base", 1),
@@ -115,13 +116,7 @@ def test_a_lag_approaches_its_input_exponentially():
     m.actuator("motor", "slide", effort=z)
     s = m.build()
     assert (s.element_states, s.nz, s.z0.tolist()) == (("force",), 1, [0.5])
-    state, h = s.z0, 0.01
-    for _ in range(100):
-        k1 = s.state_rates([0.0], [0.0], z=state)
-        k2 = s.state_rates([0.0], [0.0], z=state + h / 2 * k1)
-        k3 = s.state_rates([0.0], [0.0], z=state + h / 2 * k2)
-        k4 = s.state_rates([0.0], [0.0], z=state + h * k3)
-        state = state + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    state = rk4(lambda z: s.state_rates([0.0], [0.0], z=z), s.z0, duration=1.0, steps=100)
     assert state[0] == pytest.approx(3 - 2.5 * math.exp(-1.0 / 0.2), rel=1e-8)
     assert s.forward_dynamics([0.0], [0.0], z=state)[0] == pytest.approx(state[0] / 2)
     assert s.forward_dynamics([0.0], [0.0])[0] == pytest.approx(0.25)  # z0
@@ -188,7 +183,7 @@ def test_energy_is_balanced_on_trees(seed):
 def test_energy_is_balanced_on_loops(family, i):
     s, _, _, x = loop(family, i)
     powers = s.powers(x["q"], x["v"], z=x["z"], t=T)
-    for formulation in LOOP:
+    for formulation in BASIC:
         a = computed(s, "forward_dynamics", formulation, x)
         change = energy_rate(s, x["q"], x["v"], a, T)
         assert change == pytest.approx(powers.net + x["tau"] @ x["v"], rel=1e-8, abs=1e-8), formulation
@@ -227,7 +222,7 @@ def test_forces_are_wrenches_and_efforts_on_loops(family, i):
     assert np.abs(more).max() > 0.1 and len(wrenches) > 10
     loads = {"q": q, "v": v, "tau": tau + more}
     expected = computed(twin, "forward_dynamics", "absolute", loads, wrenches)
-    for formulation in (*LOOP, "penalty"):
+    for formulation in (*BASIC, "penalty"):
         found = computed(s, "forward_dynamics", formulation, x)
         assert relative(found[None], expected[None]) < (1e-4 if formulation == "penalty" else 1e-8), formulation
     found = computed(s, "reactions", "tree_augmented", x)
@@ -297,7 +292,7 @@ def test_a_drive_carries_what_springs_do_not(cut):
     v = plain.consistent_velocities(q, {"A": 1.5}, hold=["A"])
     A, D = plain.v_slice("A"), plain.v_slice("D")
     tau = np.array([0.1, 0.2, 0.3, 0.4])
-    for formulation in LOOP:
+    for formulation in BASIC:
         options = {"a": {"A": 2.0}, "formulation": formulation}
         without = plain.driving_forces(q, v, tau, **options)
         found = sprung.driving_forces(q, v, tau, **options)

@@ -213,6 +213,9 @@ def test_composite_bodies_of_a_large_tree_with_forces(monkeypatch: pytest.Monkey
         assert measures.relative(s.forward_dynamics(*given, formulation="composite"), expected) < 1e-11
     reactions = s.reactions(q, v, tau, formulation="composite").wrenches
     assert measures.relative(reactions, s.reactions(q, v, tau, formulation="articulated").wrenches) < 1e-10
+    v[1, 2] = np.nan
+    with pytest.raises(wt.StateError, match=r"v\[2\] in state 1 is nan"):
+        s.forward_dynamics(q, v, tau, formulation="composite")
 
 
 def test_composite_bodies_where_every_hinge_is_prescribed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import cmath
 import importlib.util
+import itertools
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.references import rk4
 
 _SPEC = importlib.util.spec_from_file_location("five_bar", Path(__file__).parents[2] / "examples" / "five_bar.py")
 assert _SPEC is not None and _SPEC.loader is not None
@@ -60,16 +62,11 @@ def reference(away: float, times: np.ndarray) -> np.ndarray:
         slope, pull = inertia(phi).imag / h, crank(phi)[2].imag / h
         return np.array([y[1], (-pull - slope * y[1] ** 2 / 2) / inertia(y[0]).real])
 
-    y, found = np.array([math.pi / 2 + away, 0.0]), []
-    for before, now in zip([0.0, *times], times, strict=False):
-        for _ in range(round((now - before) / step)):
-            k1 = rates(y)
-            k2 = rates(y + step / 2 * k1)
-            k3 = rates(y + step / 2 * k2)
-            k4 = rates(y + step * k3)
-            y = y + step / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-        found.append(y[0])
-    return np.stack([np.arcsin(1 - np.sin(found)), np.array(found)])
+    rows = [np.array([math.pi / 2 + away, 0.0])]
+    for before, now in itertools.pairwise(times):
+        rows.append(rk4(rates, rows[-1], now - before, round((now - before) / step)))
+    found = np.array(rows)[:, 0]
+    return np.stack([np.arcsin(1 - np.sin(found)), found])
 
 
 def motion(system: wt.System, formulation: str = REDUCTION) -> tuple[np.ndarray, np.ndarray]:

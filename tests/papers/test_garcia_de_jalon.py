@@ -16,7 +16,7 @@ from whippletree.analysis.models import (
     heavy_truck,
     human_body,
 )
-from whippletree.analysis.papers import TABLE_83
+from whippletree.analysis.papers.garcia_de_jalon import TABLE_83
 from whippletree.analysis.recounts import velocity_map_count
 
 B = "velocity_transformation"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import whippletree as wt
+from support.references import rk4
 from support.systems import floating
 from whippletree.results import Certificate, Trajectory
 
@@ -32,11 +33,7 @@ def integrated(
     for start, end in itertools.pairwise(t):
         h = (end - start) / substeps
         for _ in range(substeps):
-            k1 = rates(x)
-            k2 = rates(x + h / 2 * k1)
-            k3 = rates(x + h / 2 * k2)
-            k4 = rates(x + h * k3)
-            x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+            x = rk4(rates, x, h, 1)
             x = np.concatenate([system.normalize(x[: system.nq]), x[system.nq :]])
             if system.closure_rows:
                 closed = system.assemble(x[: system.nq])
@@ -73,24 +70,17 @@ def quarter_car() -> Trajectory:
 
     system = built()
     t = np.linspace(0.0, 0.1, 161)
-    x = np.concatenate([system.q0, system.v0, system.z0])
-    nq, nv = system.nq, system.nv
+    ends = np.cumsum([system.nq, system.nv, system.nz])
 
-    def rates(x: Any, time: float) -> Any:
-        q, v, z = np.split(x, (nq, nq + nv))
-        a = system.forward_dynamics(q, v, z=z, t=time)
-        return np.concatenate([v, a, system.state_rates(q, v, z=z, t=time)])
+    def rates(x: Any) -> Any:
+        q, v, z, time = np.split(x, ends)
+        given = {"z": z, "t": time[0]}
+        return np.concatenate([v, system.forward_dynamics(q, v, **given), system.state_rates(q, v, **given), [1.0]])
 
-    rows = [x]
+    rows = [np.concatenate([system.q0, system.v0, system.z0, t[:1]])]
     for start, end in itertools.pairwise(t):
-        h = (end - start) / 4
-        for time in start + h * np.arange(4):
-            k1 = rates(x, time)
-            k2 = rates(x + h / 2 * k1, time + h / 2)
-            k3 = rates(x + h / 2 * k2, time + h / 2)
-            x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + rates(x + h * k3, time + h))
-        rows.append(x)
-    return Trajectory(system, t, *np.split(np.array(rows), (nq, nq + nv), axis=1))
+        rows.append(rk4(rates, rows[-1], end - start, 4))
+    return Trajectory(system, t, *np.split(np.array(rows), ends, axis=1)[:3])
 
 
 @functools.cache

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.formulations import BASIC
 
 Array = np.ndarray
-FORMULATIONS = ("tree_augmented", "joint_multipliers", "independent_coordinates", "absolute")
 
 
 def four_bar(drive: bool = True) -> wt.Mechanism:
@@ -50,7 +50,7 @@ def test_effort_of_a_driven_pendulum() -> None:
     assert run.certificate.ok
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("formulation", BASIC)
 def test_a_driven_loop_in_every_formulation(formulation: str) -> None:
     run = four_bar().build(guess={"A": 1.0}).simulate(1.5, every=0.05, tolerance=1e-10, formulation=formulation)
     t = run.t

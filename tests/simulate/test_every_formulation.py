@@ -10,21 +10,11 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.references import rk4
 from whippletree.system.equations import LOOP_FORMULATIONS as EVERY
 
 G = 9.81
 D = np.array([1.0, 1.0, 0.0]) / np.sqrt(2.0)
-
-
-def rk4(f, x, duration: float, steps: int):
-    h = duration / steps
-    for _ in range(steps):
-        k1 = f(x)
-        k2 = f(x + h / 2 * k1)
-        k3 = f(x + h / 2 * k2)
-        k4 = f(x + h * k3)
-        x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-    return x
 
 
 # ---------------------------------------------------------------------- five bars

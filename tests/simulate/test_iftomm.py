@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support.references import rk4
 from whippletree.model.io import read_file
 
 FILES = Path(__file__).parents[2] / "examples" / "iftomm"
@@ -25,17 +26,6 @@ SQUEEZED = {
 
 def run_of(name: str, **settings: object):
     return read_file(FILES / f"{name}.yaml").simulate(**settings)
-
-
-def rk4(f, x, duration: float, steps: int):
-    h = duration / steps
-    for _ in range(steps):
-        k1 = f(x)
-        k2 = f(x + h / 2 * k1)
-        k3 = f(x + h / 2 * k2)
-        k4 = f(x + h * k3)
-        x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-    return x
 
 
 def assert_trusted(run, *, conserved: bool = True) -> None:

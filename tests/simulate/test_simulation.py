@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.formulations import BASIC
 from whippletree.simulate import Simulation
 from whippletree.simulate.tableaus import METHODS
 
@@ -162,7 +163,7 @@ def test_a_fixed_step_crosses_flat_positions_as_exactly() -> None:
     assert len(run.certificate.singular) == 3
 
 
-@pytest.mark.parametrize("formulation", ["tree_augmented", "joint_multipliers", "independent_coordinates", "absolute"])
+@pytest.mark.parametrize("formulation", BASIC)
 def test_every_formulation_gives_the_same_motion(formulation: str) -> None:
     s = four_bars(2, 1.2)
     v = s.consistent_velocities(s.q0, {"A0": 1.0})

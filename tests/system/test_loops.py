@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.formulations import BASIC
 
-EXACT = ("tree_augmented", "joint_multipliers", "independent_coordinates", "constraint_embedding", "absolute")
+EXACT = (*BASIC, "constraint_embedding")
 
 
 def four_bar(lengths: tuple[float, float, float, float] = (1.0, 2.0, 1.5, 2.0)) -> wt.Mechanism:

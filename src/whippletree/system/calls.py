@@ -16,8 +16,9 @@ from whippletree.kernels.entry import DONE, LONG_WAY
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
 from whippletree.kernels.signature import UNIT_TOLERANCE
 from whippletree.kernels.threads import processors
+from whippletree.system.large_composite import Pieces
 
-__all__ = ["Argument", "Call", "as_array", "check_together"]
+__all__ = ["Argument", "Call", "as_array"]
 
 Labels = Callable[[int], str]
 
@@ -67,7 +68,7 @@ class Call:
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: Kernel | Pieces,
         arguments: Sequence[Argument],
         shape: tuple[int, ...],
         blame: Blame,
@@ -222,18 +223,6 @@ class Call:
             except NotFiniteError:
                 break
         return {a.name: x for a, x in zip(self.arguments, inputs, strict=True)}, k
-
-
-def check_together(arguments: Sequence[Argument], arrays: Sequence[Array | None]) -> None:
-    """Raise unless all numbers are finite and the batches fit together.
-
-    >>> check_together([Argument("q", 1, str)], [np.zeros(1)])
-    """
-    for argument, array in zip(arguments, arrays, strict=True):
-        if array is not None and not np.isfinite(array).all():
-            index = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-            raise StateError(_not_finite(argument, array[index], index))
-    _batch_shape(arguments, arrays)
 
 
 def _batch_shape(arguments: Sequence[Argument], arrays: Sequence[Array | None]) -> tuple[int, ...]:

@@ -32,7 +32,7 @@ from whippletree.kernels.tape import read_tape
 from whippletree.system import loop_equations
 from whippletree.system.equations import BY_GROUP, Equations, Request
 
-__all__ = ["ALONG_GROUND", "Chooser", "GroupChoice", "Weighed", "fastest", "timing"]
+__all__ = ["ALONG_GROUND", "CANDIDATES", "Chooser", "GroupChoice", "Weighed", "fastest", "timing"]
 
 _LARGE = 12
 """From this many nodes on, candidates are left out if what they have to solve is plainly the larger system."""
@@ -161,7 +161,8 @@ class Weighed(NamedTuple):
 class Chooser:
     """Weighs the formulations of a mechanism with loops under one numeric plan.
 
-    `candidates` are those that can answer; `timer` gives the seconds of one evaluation by each of some formulations.
+    `candidates` are those of `CANDIDATES` that can answer, in their order; `timer` gives the seconds of one evaluation
+    by each of some formulations.
     """
 
     def __init__(self, equations: Equations, candidates: Sequence[str], timer: Timer) -> None:
@@ -191,7 +192,7 @@ class Chooser:
 
     def _to_trace(self, methods: Sequence[str]) -> tuple[list[str], dict[str, str]]:
         """Return the candidates to be traced, the likeliest first, and why others are not."""
-        names = [name for name in _ORDER if name in self.candidates]
+        names = list(self.candidates)
         if set(methods) - {"embedded"} and not self._everything:
             names.insert(1, BY_GROUP)
         left_out: dict[str, str] = {}
@@ -370,7 +371,7 @@ ALONG_GROUND = (
     "velocity_transformation/reference_point/multipliers",
 )
 
-_ORDER = (
+CANDIDATES = (
     "coordinate_reduction",
     "constraint_embedding",
     "independent_coordinates",
@@ -378,11 +379,11 @@ _ORDER = (
     *ALONG_GROUND,
     "tree_augmented",
 )
-"""Candidates, those whose cost is known to grow slowly first, and after those that they are like."""
+"""What `auto` chooses from: those whose cost is known to grow slowly first, and all after those that they are like."""
 
 _LIKE = {
-    "velocity_transformation/reference_point/independent": "independent_coordinates",
-    "velocity_transformation/reference_point/multipliers": "joint_multipliers",
+    ALONG_GROUND[0]: "independent_coordinates",
+    ALONG_GROUND[1]: "joint_multipliers",
     "tree_augmented": "coordinate_reduction",
 }
 """Candidates that take about as many operations as another one, which is counted first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import casadi as ca
@@ -21,7 +22,7 @@ from whippletree.model.names import suggestion
 from whippletree.system.calls import Argument, Call, as_array
 from whippletree.system.choosing import Weighed
 from whippletree.system.equations import FUNCTIONS, Equations, Request, formulation_name
-from whippletree.system.large_composite import branch_solver
+from whippletree.system.large_composite import Pieces, branch_solver
 from whippletree.system.loop_equations import LoopPlan
 from whippletree.system.loops import Loops
 from whippletree.system.source import source_key
@@ -263,7 +264,7 @@ class Engine:
         call = self._calls.get(request)
         if call is None:
             resolved = self.resolved(request)
-            kernel = self.kernel(resolved)
+            kernel = self._pieces(resolved) if self._in_pieces(resolved) else self.kernel(resolved)
             arguments = [self.argument(name, size) for name, size in kernel.signature.inputs]
             blame = functools.partial(self.blame, request.function)
             rescued = self.equations.closed and request.function in _RESCUED
@@ -289,8 +290,20 @@ class Engine:
             self._kernels[request] = kernel
         return kernel
 
+    def _in_pieces(self, request: Request) -> bool:
+        """Tell whether the composite formulation is too large to be traced whole."""
+        asked = request.formulation == "composite" and request.function in _DYNAMIC
+        return asked and self.equations.large and not self.equations.rolls(request)
+
+    def _pieces(self, request: Request) -> Pieces:
+        """Return what answers instead of one kernel."""
+        self.check_hinges()
+        signature, mask = self.equations.signature(request), self.equations.prescribed_mask
+        whole = self.equations.rolls(replace(request, function="forward_dynamics"))
+        return Pieces(request, signature, mask, self.kernel, None if whole else self._branch_solver, whole)
+
     @functools.cached_property
-    def branch_solver(self) -> Kernel | None:
+    def _branch_solver(self) -> Kernel | None:
         """The kernel that solves with the mass matrix of a large tree."""
         return branch_solver(self.equations.skeleton().bones, self.plan.nv, self._cache)
 

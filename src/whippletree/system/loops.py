@@ -16,7 +16,7 @@ from whippletree.kernels.kernel import Array, Kernel
 from whippletree.kernels.repeat import Repeated, least_seconds
 from whippletree.model.description import Description
 from whippletree.system.assembly import Assembler, Conditions
-from whippletree.system.choosing import ALONG_GROUND, Chooser, Weighed, timing
+from whippletree.system.choosing import ALONG_GROUND, CANDIDATES, Chooser, Weighed, timing
 from whippletree.system.closures import ClosureNumbers
 from whippletree.system.equations import Equations, Request
 from whippletree.system.loop_equations import CONSISTENT, LoopPlan
@@ -33,11 +33,8 @@ __all__ = ["Loops", "characteristic_length"]
 PENALTY = 1e7
 """A penalty weight is this many times the stiffness against which its row moves."""
 
-_WITHOUT_TREE = ("independent_coordinates", "constraint_embedding", "coordinate_reduction", ALONG_GROUND[0])
-"""Formulations that do not need a regular mass matrix of the tree."""
-
-_EXACT = ("tree_augmented", "joint_multipliers", *_WITHOUT_TREE, ALONG_GROUND[1])
-"""The formulations among which `auto` chooses."""
+_OF_TREE = ("tree_augmented", "joint_multipliers", ALONG_GROUND[1])
+"""Formulations that need a regular mass matrix of the tree."""
 
 _SMALL = 12
 """Nodes up to which velocity transformations are weighed: what they take grows with the cube of a chain's length."""
@@ -177,7 +174,7 @@ class Loops:
             words = (
                 f"with {len(self.numbers.closing.fastenings.cuts)} loops its straight line would take long to compile"
             )
-            others = {name: words for name in _EXACT if name != rolled.formulation}
+            others = {name: words for name in CANDIDATES if name != rolled.formulation}
             return Weighed(rolled.formulation, {}, others, (), {})
         return self._kept("auto", lambda: self._chooser.choose().packed(), Weighed.unpacked)
 
@@ -220,8 +217,9 @@ class Loops:
     @functools.cached_property
     def candidates(self) -> tuple[str, ...]:
         """The formulations that `auto` weighs: those that need the tree's own inertia only if it has one."""
-        names = _EXACT if self._tree_regular(*self._decided_at) else _WITHOUT_TREE
+        regular = self._tree_regular(*self._decided_at)
         small = len(self.equations.skeleton().bones) <= _SMALL
+        names = (name for name in CANDIDATES if regular or name not in _OF_TREE)
         return tuple(name for name in names if small or name not in ALONG_GROUND)
 
     def _tree_regular(self, q: Array, where: Conditions) -> bool:

@@ -11,18 +11,17 @@ import casadi as ca
 import numpy as np
 
 from whippletree.elements.bodies import rod
-from whippletree.errors import DynamicsError, StateError
+from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array, Kernel
 from whippletree.kernels.rolled import RolledLoops
 from whippletree.kernels.tape import OperationCount, read_tape
 from whippletree.model import Mechanism
 from whippletree.model.description import GROUND, Description
-from whippletree.system.calls import Call, as_array, check_together
+from whippletree.system.calls import Call, as_array
 from whippletree.system.closed_calls import ClosedCalls
 from whippletree.system.derivative_calls import DerivativeCalls
 from whippletree.system.engine import Engine
 from whippletree.system.equations import Request, formulation_name
-from whippletree.system.large_composite import solve_forward
 from whippletree.system.loaded_calls import LoadedCalls
 from whippletree.system.results import Energy, Momentum, Reactions
 from whippletree.topology import Plan, make_plan
@@ -248,8 +247,6 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
             if call.entry(result, q, v, tau) == 0:
                 return result
             return call.long_way((q, v, tau), out, threads)
-        if self._large_composite(formulation) and self.description.forces:
-            return self._in_pieces("forward_dynamics", (q, v, tau), a, t, z, wrenches, parameters, out, threads)
         call, more = self._dynamic("forward_dynamics", formulation, a, t, z, wrenches, parameters, check, baumgarte)
         return call.run((q, v, tau, *more), out, threads)
 
@@ -287,8 +284,6 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
             if call.entry(result, q, v, tau) == 0:
                 return result
             return call.long_way((q, v, tau), out, threads)
-        if self._large_composite(formulation):
-            return self._in_pieces("driving_forces", (q, v, tau), a, t, z, wrenches, parameters, out, threads)
         call, more = self._dynamic("driving_forces", formulation, a, t, z, wrenches, parameters, check, baumgarte)
         return call.run((q, v, tau, *more), out, threads)
 
@@ -321,11 +316,8 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         """
         if choice:
             formulation = formulation_name(formulation, **choice)
-        if self._large_composite(formulation):
-            wrenches_out = self._in_pieces("reactions", (q, v, tau), a, t, z, wrenches, parameters, None, threads)
-        else:
-            call, more = self._dynamic("reactions", formulation, a, t, z, wrenches, parameters, check, baumgarte)
-            wrenches_out = call.run((q, v, tau, *more), None, threads)
+        call, more = self._dynamic("reactions", formulation, a, t, z, wrenches, parameters, check, baumgarte)
+        wrenches_out = call.run((q, v, tau, *more), None, threads)
         name = self._engine.place_name(frame)
         R = None if name == GROUND else self.pose(q, name, parameters=parameters)[..., None, :3, :3]
         unique = None
@@ -618,55 +610,6 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
 
     # ------------------------------------------------------------------ inside
 
-    def _in_pieces(
-        self,
-        name: str,
-        state: tuple[Any, Any, Any],
-        a: Any,
-        t: Any,
-        z: Any,
-        wrenches: Wrenches | None,
-        parameters: Any,
-        out: Any,
-        threads: int | None,
-    ) -> Array:
-        """Answer with the composite formulation for a large model (see `large_composite`)."""
-        self._engine.check_hinges()
-        arguments = [self._engine.argument(key, self.nv if key != "q" else self.nq) for key in ("q", "v", "tau")]
-        q, v, tau = (
-            None if value is None and argument.optional else as_array(value, argument)
-            for value, argument in zip(state, arguments, strict=True)
-        )
-        mask = np.array([use.prescribed for use in self.description.joints for _ in range(use.joint.nv)])
-        if a is not None and not mask.any():
-            raise StateError("a= is for prescribed hinges, and there is none: declare one with prescribed=True")
-        named = self._engine.given_accelerations(a)
-        full = np.zeros(self.nv) if named is None else as_array(named, self._engine.argument("a", self.nv))
-        options = {"t": t, "z": z, "wrenches": wrenches, "parameters": parameters, "threads": threads}
-        check_together([*arguments, self._engine.argument("a", self.nv)], [q, v, tau, full])
-        if self.description.forces:
-            with np.errstate(all="ignore"):
-                given = np.where(mask, full, 0.0)
-                solution = solve_forward(self, self._engine.branch_solver, (q, v, tau), given, mask, **options)
-        else:
-            solution = self.forward_dynamics(q, v, tau, a=a, formulation="composite", **options)
-        if not np.isfinite(solution).all():
-            first = np.broadcast_to(np.asarray(q), (*solution.shape[:-1], self.nq))[
-                ~np.isfinite(solution).all(axis=-1)
-            ][0]
-            raise DynamicsError(f"the result is not finite: {self._engine.blame(name, {'q': first})}")
-        if name == "driving_forces":
-            needed = self.inverse_dynamics(q, v, solution, **options)
-            solution = np.where(mask, needed, 0.0 if tau is None else tau)
-        elif name == "reactions":
-            call, more = self._engine.dynamic("motion_reactions", "composite", None, wrenches, parameters, t=t, z=z)
-            solution = call.run((q, v, solution, *more), None, threads)
-        if out is None:
-            return solution
-        checked = Call.checked_out(out, solution.shape)
-        checked[...] = solution
-        return checked
-
     def _jacobian_by_wrenches(self, q: Any, name: str, parameters: Any, out: Any) -> Array:
         """Return a large model's Jacobian row by row: J^T w for the six unit wrenches."""
         q = as_array(q, self._engine.argument("q", self.nq))
@@ -681,11 +624,6 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
                 Call.checked_out(out, result.shape)[...] = result
             return result if out is None else out
         return self._engine.call(Request("wrench_efforts", "auto", "", (name,))).run(given, out)
-
-    def _large_composite(self, formulation: Any) -> bool:
-        """Tell whether the composite formulation is too large to be traced whole."""
-        named = formulation_name(formulation) == "composite"
-        return named and self._engine.equations.large and not self._closed
 
     def _dynamic(
         self,

@@ -1,0 +1,65 @@
+"""The papers' tables and figures with our figures beside them, and why they differ where they do.
+
+Times are CPU times of one core for one evaluation of the accelerations in machine code (`timing`). Operations are
+counted as the papers count, on symbols with nothing folded (`unfolded`, `recounts`), and as traced (`cost`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from whippletree.analysis.papers.garcia_de_jalon import jalon_counts, jalon_times
+from whippletree.analysis.papers.kang_yoon import kang_yoon_quarter_car, kang_yoon_savings
+from whippletree.analysis.papers.nikravesh import (
+    break_even_curves,
+    nikravesh_absolute,
+    nikravesh_break_even,
+    nikravesh_speed_up,
+    speed_up_curves,
+)
+from whippletree.analysis.reports import Table
+
+__all__ = ["HEAD", "REPORTS", "break_even_curves", "reports", "speed_up_curves"]
+
+HEAD = """# The papers' tables and figures beside ours
+
+Written by `whippletree papers --page docs/papers_tables.md`. [papers.md](papers.md) says what is compared and how it is
+counted. Times are those of the machine on which the page was written."""
+"""How the page of all tables begins."""
+
+
+def reports(times: bool = True) -> Iterator[Table]:
+    """Return all tables, one after the other; without `times` nothing is compiled or measured.
+
+    >>> next(reports(times=False)).title
+    'Kang and Yoon, results: multiplications that the origin saves per body'
+    """
+    for report in REPORTS:
+        yield from report(times)
+
+
+def not_yet(times: bool = True) -> Iterator[Table]:
+    """What is not compared."""
+    yield Table(
+        "Not compared",
+        ("table or figure", "why"),
+        [
+            ("Garcia de Jalon and Bayo, tables 8.3 and 8.4, column A", "natural coordinates do not exist here yet"),
+            ("table 8.6, examples 8.6 and 8.7, figures 8.24-8.28", "trapezoidal rule in natural coordinates: the same"),
+            ("Critchley and Anderson, figures", "lost in the text; cost along loops is in docs/loops.md"),
+            ("Jain", "no figures of cost"),
+        ],
+    )
+
+
+REPORTS: tuple[Callable[[bool], Iterator[Table]], ...] = (
+    kang_yoon_savings,
+    kang_yoon_quarter_car,
+    nikravesh_break_even,
+    nikravesh_speed_up,
+    nikravesh_absolute,
+    jalon_counts,
+    jalon_times,
+    not_yet,
+)
+"""All reports, in the order in which they are shown."""

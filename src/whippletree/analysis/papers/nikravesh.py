@@ -1,0 +1,212 @@
+"""Nikravesh and others: break-even points, speed-up in parallel, absolute against joint coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from whippletree.analysis.cost import costs, traced
+from whippletree.analysis.family import Curves, compare
+from whippletree.analysis.flow import Flow, pairwise
+from whippletree.analysis.models import PaperModel, closed_chain, serial_chain, slider_four_bar, stanford_arm, star
+from whippletree.analysis.papers.figures import NOT_MEASURED, quotient, times_of
+from whippletree.analysis.reports import Table
+
+__all__ = [
+    "break_even_curves",
+    "nikravesh_absolute",
+    "nikravesh_break_even",
+    "nikravesh_speed_up",
+    "speed_up_curves",
+]
+
+RECURSIVE, DIRECT = "fully_recursive/centroid", "velocity_transformation"
+
+FAMILIES: dict[str, tuple[str, Callable[[int], PaperModel], tuple[int, ...], tuple[int, ...]]] = {
+    "serial, revolute": ("6", lambda n: serial_chain(n, "revolute"), tuple(range(1, 13)), tuple(range(2, 11))),
+    "serial, prismatic": ("9", lambda n: serial_chain(n, "prismatic"), tuple(range(1, 17)), tuple(range(2, 15, 2))),
+    "serial, spherical": ("5", lambda n: serial_chain(n, "spherical"), tuple(range(1, 8)), tuple(range(2, 8))),
+    "closed loop, revolute": ("about 12", closed_chain, tuple(range(6, 12)), (7, 8, 9, 10)),
+    "star, revolute": ("never", lambda n: star(n, "revolute"), tuple(range(1, 11)), (2, 5, 8)),
+}
+"""Families by name: the paper's break-even, the members, sizes to count, sizes to time."""
+
+_WHY = {
+    "serial, revolute": "Per body the recursion costs the same again and again; R^T M R costs 6m + 6a for every two "
+    "joints of a body's way, so its third power of n catches up. The paper's programs cross one "
+    "joint earlier.",
+    "serial, prismatic": "Slides turn nothing: axes and inertias are constant and R has no moments u x l, so what "
+    "is left of the direct method is the solution, and it pays for longer. The paper's program "
+    "knows no constants and forms its matrices every time, which takes more from the direct "
+    "method than from the recursion.",
+    "serial, spherical": "Three columns to a joint: R^T M R grows nine times as fast, the recursion by its 3 x 3 "
+    "solution only. Both write a ball's columns along the ground's axes, where they are units.",
+    "closed loop, revolute": "The rows of a cut ball on n joints and their solution come on top of both, and the "
+    "recursion carries them through every body. The paper's double of the open chain is "
+    "for cut hinges, five equations; in body axes (tree_augmented against "
+    "joint_multipliers) the break-even is at 13.",
+    "star, revolute": "Every way has one joint: R^T M R is diagonal, and there is nothing for a recursion to save. "
+    "Traced, the two do the same operations but for the parent's share, which nobody needs and "
+    "the trace drops.",
+}
+
+
+def break_even_curves(times: bool = False) -> Iterator[tuple[str, str, str, Curves]]:
+    """Return for each family its name, the paper's break-even, what is measured, and the curves.
+
+    >>> name, paper, measure, curves = next(break_even_curves())
+    >>> name, paper, measure, curves.crossings
+    ('serial, revolute', '6', 'unfolded', 1)
+    """
+    for name, (paper, family, sizes, timed) in FAMILIES.items():
+        for measure in ("unfolded", "operations", "seconds") if times else ("unfolded", "operations"):
+            chosen = timed if measure == "seconds" else sizes
+            yield name, paper, measure, compare(family, chosen, RECURSIVE, DIRECT, measure=measure, name=name)
+
+
+def nikravesh_break_even(times: bool = True) -> Iterator[Table]:
+    """Figure 6: from how many joints on the recursive algorithm is the cheaper one."""
+    found: dict[str, dict[str, str]] = {}
+    crossed: dict[str, list[int]] = {}
+    for name, _, measure, curves in break_even_curves(times):
+        found.setdefault(name, {})[measure] = _where(curves)
+        crossed.setdefault(name, []).append(curves.crossings)
+    rows = [
+        (
+            name,
+            FAMILIES[name][0],
+            by["unfolded"],
+            by["operations"],
+            by.get("seconds", NOT_MEASURED),
+            ", ".join(map(str, crossed[name])),
+            _WHY[name],
+        )
+        for name, by in found.items()
+    ]
+    yield Table(
+        "Nikravesh and others, figure 6: joints from which on recursion is cheaper than a factorisation",
+        ("family", "paper", "unfolded", "traced", "timed", "crossings", "why"),
+        rows,
+        f"Recursive is {RECURSIVE}, direct {DIRECT}: both in ground axes at the centre, as in the paper (27-30). The "
+        "package's own pair in body axes, articulated against composite, crosses at 10 revolute and 2 spherical "
+        "joints.",
+    )
+
+
+def _where(curves: Curves) -> str:
+    """Return in words where the first of two becomes the cheaper one.
+
+    >>> _where(Curves("chain", "recursive", "direct", (1, 2, 3), (5, 10, 15), (2, 9, 15)))
+    'equal from 3'
+    """
+    pairs = list(zip(curves.of_first, curves.of_second, strict=True))
+    equal = [abs(a - b) <= curves.noise * min(a, b) for a, b in pairs]
+    if all(equal):
+        return "equal"
+    if curves.break_even is None:
+        return "never"
+    return str(curves.break_even) if curves.crossings or not equal[-1] else f"equal from {curves.break_even}"
+
+
+def speed_up_curves() -> Iterator[tuple[int, Flow, Flow]]:
+    """Return for 1 to 6 freedoms of the Stanford arm the graphs of formulation B, unfolded and traced, sums in pairs.
+
+    >>> freedoms, unfolded, traced = next(speed_up_curves())
+    >>> unfolded.largest_speed_up > traced.largest_speed_up
+    True
+    """
+    for n in range(1, 7):
+        system = stanford_arm(n).build()
+        full, folded = (Flow(pairwise(traced(system, DIRECT, folded=by))) for by in (False, True))
+        yield n, full, folded
+
+
+def nikravesh_speed_up(times: bool = True) -> Iterator[Table]:
+    """Figure 7: the largest possible speed-up of the Stanford arm, and what p processors reach of it."""
+    rows, last = [], None
+    for n, full, flow in speed_up_curves():
+        paper = {1: "about 11", 6: "about 76"}.get(n, "between")
+        rows.append(
+            (
+                str(n),
+                paper,
+                f"{full.largest_speed_up:.1f}",
+                f"{full.serial} / {full.critical}",
+                f"{flow.largest_speed_up:.1f}",
+                f"{flow.serial} / {flow.critical}",
+            )
+        )
+        last = full
+    yield Table(
+        "Nikravesh and others, figure 7: largest speed-up of the Stanford arm",
+        ("freedoms", "paper", "unfolded", "serial / critical path", "traced", "serial / critical path"),
+        rows,
+        "One unit of time for every scalar operation, also for sines, cosines and divisions; the terms of a sum are "
+        "added in pairs, those first that are there first. The critical path grows linearly with the freedoms, as the "
+        "paper says: it is the chain of rotations outward, then the factorisation. With one freedom the limit is the "
+        "paper's. With six the serial work is less than the paper's, since equal products are computed once, so "
+        "less is left to share.",
+    )
+    assert last is not None
+    schedules = [last.schedule(p) for p in (1, 2, 4, 8, 16, 32, 64)]
+    yield Table(
+        "Speed-up against the number of processors, six freedoms, unfolded (the paper gives no figures)",
+        ("processors", *(str(s.processors) for s in schedules)),
+        [("speed-up", *(f"{s.speed_up:.1f}" for s in schedules))],
+    )
+
+
+def nikravesh_absolute(times: bool = True) -> Iterator[Table]:
+    """The conclusion's example: absolute coordinates against joint coordinates with multipliers."""
+    model = slider_four_bar()
+    system = model.build()
+    pair = {"absolute": "absolute", "joint": "joint_multipliers", "minimal": "independent_coordinates"}
+    counts = {name: costs(system, f).total.total for name, f in pair.items()}
+    taken = times_of(model, system, pair, times)
+    rows = [
+        (
+            "absolute (1-4) to joint (11-14)",
+            f"352 / 75 = {352 / 75:.1f}",
+            f"{counts['absolute']} / {counts['joint']} = {counts['absolute'] / counts['joint']:.1f}",
+            quotient(taken["absolute"], taken["joint"]),
+            "The paper's figure is of whole simulations with force elements; here of one evaluation. Sparse "
+            "elimination keeps the absolute coordinates from paying for full matrices.",
+        ),
+        (
+            "minimal (19) to joint (11-14)",
+            "about 1",
+            f"{counts['minimal']} / {counts['joint']} = {counts['minimal'] / counts['joint']:.1f}",
+            quotient(taken["minimal"], taken["joint"]),
+            "E is two numbers here, and found by elimination of a 2 x 2 block.",
+        ),
+    ]
+    yield Table(
+        "Nikravesh and others, conclusion: the four-bar on a slide",
+        ("ratio", "paper", "operations", "time", "why"),
+        rows,
+    )
+    rows_ab = system.closure_jacobian(system.q0)
+    E = system.motion_basis(system.q0)
+    columns = [system.v_slice(name).start for name in ("T1", "R2", "R3", "R4")]
+    own = np.abs(rows_ab[:, system.v_slice("R5")]).max(axis=1) > 1e-9  # the row that gives the cut hinge its angle
+    held = rows_ab[~own][:, columns]
+    singular = np.linalg.svd(held, compute_uv=False)
+    yield Table(
+        "Nikravesh and others, example: the matrices",
+        ("matrix", "paper", "ours", "why"),
+        [
+            (
+                "rank of D*B",
+                "2 of 5 rows",
+                f"{int((singular > 1e-9 * singular[0]).sum())} of {held.shape[0]} rows",
+                "",
+            ),
+            (
+                "E, by columns",
+                "(1 0 0 0), (0 1 -1 1)",
+                ", ".join("(" + " ".join(f"{x + 0.0:.0f}" for x in E[columns, k]) + ")" for k in range(E.shape[1])),
+                "",
+            ),
+        ],
+    )
