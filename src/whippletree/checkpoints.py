@@ -28,6 +28,7 @@ from whippletree.simulate.control import checked_period
 from whippletree.simulate.run import Run
 from whippletree.simulate.simulation import Simulation
 from whippletree.system import System
+from whippletree.system.choosing import Weighed
 from whippletree.system.source import source_key
 
 __all__ = ["Checkpoint", "Keeper", "read_checkpoint"]
@@ -193,12 +194,16 @@ def _names(given: Any) -> Any:
 
 
 def _plan(sim: Simulation) -> Any:
-    """Return where the numeric plan of the loops was made, and what it is."""
+    """Return where the numeric plan of the loops was made, what it is, and what `auto` has chosen for it."""
     if not sim.system._closed:
         return None
-    plan = sim.system._engine.equations.loop_plan
-    where = sim._planned
-    return {"choice": repr((plan.keep, plan.choice)), "at": None if where is None else [where[0].tolist(), where[1]]}
+    engine = sim.system._engine
+    plan, where = engine.equations.loop_plan, sim._planned
+    return {
+        "choice": repr((plan.keep, plan.choice)),
+        "at": None if where is None else [where[0].tolist(), where[1]],
+        "auto": engine.loops.chosen.packed().decode() if sim.formulation == "auto" else None,
+    }
 
 
 # ---------------------------------------------------------------------- in
@@ -288,10 +293,13 @@ def _restore_plan(sim: Simulation, kept: Any) -> None:
     if kept is None:
         return
     engine = sim.system._engine
+    plan = engine.equations.loop_plan
     if kept["at"] is not None:
         q, t = np.array(kept["at"][0]), float(kept["at"][1])
         sim._planned = (q, t)
-        engine.use(engine.loops._plan(q, engine.loops.conditions(t, sim.parameters))[0])
-    plan = engine.equations.loop_plan
+        plan = engine.loops._plan(q, engine.loops.conditions(t, sim.parameters))[0]
+    engine.use(plan)
+    if kept["auto"] is not None:  # which was timed, and may come out otherwise another time
+        engine.loops.chosen = Weighed.unpacked(kept["auto"])
     if repr((plan.keep, plan.choice)) != kept["choice"]:
         raise StateError("the loops are planned otherwise than in the run: it cannot go on to the same bits")

@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -291,6 +292,27 @@ def test_bad_files_are_refused(tmp_path: Path) -> None:
 class Evil:
     def __reduce__(self) -> tuple[object, ...]:
         return pytest.fail, ("a checkpoint was unpickled",)
+
+
+def test_a_run_goes_on_with_what_auto_chose_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # candidates are timed, so that without the cache the choice may be another one the next time
+    def chosen(name: str, run: Callable[[], wt.Trajectory]) -> wt.Trajectory:
+        monkeypatch.setenv("WHIPPLETREE_CACHE", str(tmp_path / name))
+        monkeypatch.setattr("whippletree.system.choosing.fastest", lambda counts, times: name)
+        monkeypatch.setattr("whippletree.system.loops._DECIDED", {})
+        return run()
+
+    def tell(share: float) -> None:
+        raise KeyboardInterrupt
+
+    path = tmp_path / "run.ckpt"
+    options = {"duration": 0.5, "every": 0.1, "method": "rk4", "step": 1e-3}
+    first, other = "tree_augmented", "independent_coordinates"
+    reference = chosen(first, lambda: wt.read(MODEL).simulate(**options))
+    chosen(first, lambda: wt.read(MODEL).simulate(checkpoint=path, progress=tell, **options))
+    same(chosen(other, lambda: wt.resume(path)), reference)
+    different = chosen(other, lambda: wt.read(MODEL).simulate(**options))
+    assert not np.array_equal(different.q, reference.q)
 
 
 def test_functions_are_given_again(tmp_path: Path) -> None:
