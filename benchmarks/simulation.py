@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pinocchio as pin
@@ -88,33 +88,29 @@ def _worst(difference: np.ndarray) -> float:
     return worst if np.isfinite(worst) else float("inf")
 
 
-def chain(options: Options) -> None:
-    motion = four_bars(10)
+def _peers(motion: Motion, settings: Sequence[tuple[str, float]]) -> dict[str, Simulate]:
+    """Pinocchio with several steps and iterations, and MuJoCo with some integrators and steps."""
     peers: dict[str, Simulate] = {
         f"Pinocchio, RK4 {1e3 * step:g} ms, {k} iterations": pinocchio(motion, step, k)
         for step in (1e-3, 2e-3, 4e-3)
         for k in (1, 10)
     }
-    peers |= {
+    return peers | {
         f"MuJoCo, {integrator} {1e3 * step:g} ms": mujoco_loops(motion, step, integrator)
-        for integrator, step in (("Euler", 1e-3), ("RK4", 1e-3), ("RK4", 5e-4))
+        for integrator, step in settings
     }
+
+
+def chain(options: Options) -> None:
+    motion = four_bars(10)
+    peers = _peers(motion, (("Euler", 1e-3), ("RK4", 1e-3), ("RK4", 5e-4)))
     peers["Exudyn, generalised-alpha 1 ms"] = exudyn_four_bars(10, 1e-3)
     loops(motion, peers, min(options.rounds, ROUNDS))
 
 
 def six_hinges(options: Options) -> None:
     motion = bricard()
-    peers: dict[str, Simulate] = {
-        f"Pinocchio, RK4 {1e3 * step:g} ms, {k} iterations": pinocchio(motion, step, k)
-        for step in (1e-3, 2e-3, 4e-3)
-        for k in (1, 10)
-    }
-    peers |= {
-        f"MuJoCo, {integrator} {1e3 * step:g} ms": mujoco_loops(motion, step, integrator)
-        for integrator, step in (("Euler", 1e-3), ("RK4", 1e-3))
-    }
-    loops(motion, peers, min(options.rounds, ROUNDS))
+    loops(motion, _peers(motion, (("Euler", 1e-3), ("RK4", 1e-3))), min(options.rounds, ROUNDS))
 
 
 def arm(options: Options) -> None:

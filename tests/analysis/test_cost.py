@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from support.tapes import evaluated
 from whippletree.analysis import Evaluation, Flow, compare, costs, pairwise, seconds, traced
 from whippletree.analysis.cost import counted
 from whippletree.analysis.models import serial_chain, slider_four_bar, stanford_arm, star
@@ -92,31 +93,6 @@ def test_flow_of_an_arm() -> None:
     assert lengths[-1] == flow.critical
     for p, length in zip((2, 4, 8), lengths[1:4], strict=True):  # Graham's bound for list schedules
         assert max(flow.serial / p, flow.critical) <= length <= flow.serial / p + flow.critical
-
-
-PLAIN = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "neg": np.negative,
-    "sin": np.sin,
-    "cos": np.cos,
-}
-
-
-def evaluated(tape: Tape, arguments: list[np.ndarray]) -> np.ndarray:
-    """The outputs of a tape, operation by operation."""
-    values: list[float] = []
-    for k, (name, operands) in enumerate(tape.operations):
-        if name == "const":
-            values.append(tape.constants[k])
-        elif name == "input":
-            argument, element = tape.inputs[k]
-            values.append(arguments[argument][element])
-        else:
-            values.append(PLAIN[name](*(values[o] for o in operands)))
-    return np.array([values[v] for _, _, v in tape.outputs])
 
 
 def test_sums_in_pairs() -> None:

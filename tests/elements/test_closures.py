@@ -12,6 +12,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from support.joints import JOINTS
 from whippletree.elements.closures import (
     Closure,
     Coupling,
@@ -28,35 +29,12 @@ from whippletree.elements.closures import (
     s,
     ss,
 )
-from whippletree.elements.joints import (
-    Cylindrical,
-    Fixed,
-    Free,
-    Joint,
-    Planar,
-    Prismatic,
-    Revolute,
-    Screw,
-    Spherical,
-    Universal,
-)
+from whippletree.elements.joints import Fixed, Joint, Screw
 
 Array = np.ndarray
 Pose = tuple[Array, Array]
 Motion = Callable[[float], Pose]
 
-JOINTS: list[Joint] = [
-    Fixed(),
-    Revolute(),
-    Prismatic(),
-    Cylindrical(),
-    Universal(),
-    Spherical(),
-    Planar(),
-    Screw(lead=0.7),
-    Screw(lead=-0.2),
-    Free(),
-]
 every_joint = pytest.mark.parametrize("joint", JOINTS, ids=repr)
 draws = pytest.mark.parametrize("seed", range(3))
 

@@ -9,34 +9,11 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from whippletree.elements.joints import (
-    Cylindrical,
-    Fixed,
-    Free,
-    Joint,
-    Planar,
-    Prismatic,
-    Reversed,
-    Revolute,
-    Screw,
-    Spherical,
-    Universal,
-)
+from support.joints import JOINTS
+from whippletree.elements.joints import Free, Joint, Reversed
 
 Array = np.ndarray
 
-JOINTS: list[Joint] = [
-    Fixed(),
-    Revolute(),
-    Prismatic(),
-    Cylindrical(),
-    Universal(),
-    Spherical(),
-    Planar(),
-    Screw(lead=0.7),
-    Screw(lead=-0.02),
-    Free(),
-]
 BOTH_WAYS = JOINTS + [Reversed(joint) for joint in JOINTS]
 
 

@@ -13,9 +13,9 @@ import pytest
 
 import whippletree as wt
 from support.formulations import BASIC
-from support.loop_models import described
+from support.loop_models import where
 from support.measures import relative
-from support.random_forces import as_given, energy_rate, load_up, without_forces
+from support.random_forces import as_given, energy_rate, load_up, loaded, without_forces
 from support.random_loops import case
 from support.random_trees import random_mechanism
 from support.references import rk4
@@ -150,11 +150,7 @@ def loop(family: str, i: int) -> tuple[wt.System, wt.System, dict[str, list[str]
     """A mechanism with loops and everything on it, its twin without forces, the twin's frames, and a state."""
     c = case(family, i)
     rng = np.random.default_rng([3, i])
-    m = described(c.looped)
-    plain = [h for h in c.looped.hinges if h.kind not in ("fixed", "spherical", "free")]
-    load_up(m, rng, [(h.name, k) for h in plain for k in range(h.nv)])
-    guess = {h.name: (h.q if h.nq > 1 else float(h.q[0])) for h in c.looped.hinges if h.nq}
-    options = {"guess": guess, "cut": list(c.looped.cut) or None}
+    m, options = loaded(c.looped, rng), where(c.looped)
     s = m.build(**options)
     bare, names = without_forces(m.describe())
     state = {"q": c.q, "v": c.v, "tau": rng.normal(size=s.nv), "z": rng.normal(size=s.nz)}

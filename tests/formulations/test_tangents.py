@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import whippletree as wt
-from support.loop_models import described
-from support.random_forces import load_up
+from support.loop_models import where
+from support.random_forces import load_up, loaded
 from support.random_loops import case
 from support.random_trees import random_mechanism
 
@@ -140,11 +140,7 @@ def test_matrix_of_newtons_method(family: str, i: int) -> None:
     """With loops and every element: the derivative of all rows, by CasADi, in directions that keep cut joints whole."""
     c = case(family, i)
     rng = np.random.default_rng([3, i])
-    m = described(c.looped)
-    plain = [h for h in c.looped.hinges if h.kind not in ("fixed", "spherical", "free")]
-    load_up(m, rng, [(h.name, k) for h in plain for k in range(h.nv)])
-    guess = {h.name: (h.q if h.nq > 1 else float(h.q[0])) for h in c.looped.hinges if h.nq}
-    s = m.build(guess=guess, cut=list(c.looped.cut) or None)
+    s = loaded(c.looped, rng).build(**where(c.looped))
     x = {"q": c.q, "v": c.v, "tau": rng.normal(size=s.nv), "z": rng.normal(size=s.nz), "t": T}
     x["parameters"] = np.array(s.description.parameter_values)
     assert newton_error(s, x) < 1e-12

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
-from support.systems import arm, floating, kernel_of, run_many, run_one, same_bits, state
+from support.systems import arm, chain, floater, floating, kernel_of, run_many, run_one, same_bits, state
 from whippletree.kernels import kernel as kernels
 from whippletree.kernels import threads as helpers
 from whippletree.kernels.batch import CHUNK, lane_buffer
@@ -28,16 +28,6 @@ from whippletree.kernels.signature import Signature
 from whippletree.kernels.unrolled import StraightLine
 
 BIG = 10_001
-
-
-@cache
-def chain() -> wt.System:
-    return arm(3).build()
-
-
-@cache
-def floater() -> wt.System:
-    return floating().build()
 
 
 @cache

@@ -5,29 +5,19 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
-from functools import cache
 
 import casadi as ca
 import numpy as np
 import pytest
 
 import whippletree as wt
-from support.systems import arm, floating, kernel_of, loaded, same_bits, state
+from support.systems import arm, floater, kernel_of, loaded, same_bits, state
+from support.systems import chain as system
 from whippletree.kernels import entry
 from whippletree.kernels.signature import UNIT_TOLERANCE
 from whippletree.system import calls
 
 NAMES = ("forward_dynamics", "inverse_dynamics", "bias_force", "mass_matrix")
-
-
-@cache
-def system() -> wt.System:
-    return arm(3).build()
-
-
-@cache
-def floater() -> wt.System:
-    return floating().build()
 
 
 @pytest.fixture

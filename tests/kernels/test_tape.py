@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 
 import casadi as ca
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 from support.systems import arm, floating, kernel_of, run_many, run_one, same_bits
+from support.tapes import evaluated
 from whippletree.kernels import tape as tapes
 from whippletree.kernels.native import host
 from whippletree.kernels.tape import OperationCount, Tape, arrange, fuse, read_tape
@@ -293,36 +293,6 @@ def test_an_unknown_operation_says_so():
 
 # ---------------------------------------------------------------------- their order
 
-EVALUATE = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b,
-    "neg": lambda a: -a,
-    "sin": math.sin,
-    "cos": math.cos,
-    "sqrt": math.sqrt,
-    "fabs": abs,
-    "fmax": max,
-    "fma": lambda a, b, c: a * b + c,  # rounded twice, which is as good for a comparison
-    "fnma": lambda a, b, c: c - a * b,
-    "fms": lambda a, b, c: a * b - c,
-}
-
-
-def evaluated(tape: Tape, inputs: list[np.ndarray]) -> list[tuple[int, int, str]]:
-    """Return the outputs (argument, element, all digits), operation by operation in the tape's order."""
-    values: list[float] = []
-    for k, (name, operands) in enumerate(tape.operations):
-        if name == "const":
-            values.append(tape.constants[k])
-        elif name == "input":
-            argument, element = tape.inputs[k]
-            values.append(float(inputs[argument][element]))
-        else:
-            values.append(EVALUATE[name](*(values[o] for o in operands)))  # fails unless operands come before
-    return [(argument, element, values[v].hex()) for argument, element, v in tape.outputs]
-
 
 def most_waiting(tape: Tape) -> int:
     """Return how many computed values wait for their last use at the worst moment."""
@@ -347,7 +317,7 @@ def check_arranged(tape: Tape, inputs: list[np.ndarray]) -> Tape:
     assert sorted(result.inputs.values()) == sorted(tape.inputs.values())
     assert [(a, e) for a, e, _ in result.outputs] == [(a, e) for a, e, _ in tape.outputs]
     assert result.count() == tape.count()
-    assert evaluated(result, inputs) == evaluated(tape, inputs)
+    assert same_bits(evaluated(result, inputs), evaluated(tape, inputs))
     assert arrange(tape).operations == result.operations  # the same every time
     return result
 

@@ -2,15 +2,13 @@
 
 import copy
 import math
-import os
 import pickle
-import subprocess
-import sys
 
 import casadi as ca
 import numpy as np
 import pytest
 
+from support.processes import fingerprint_elsewhere
 from whippletree.elements.closures import Coupling, Distance, Expression, Side
 from whippletree.errors import ModelError
 from whippletree.model import GROUND, ClosureHandle, Mechanism
@@ -383,12 +381,7 @@ def test_the_same_mechanism_has_the_same_fingerprint():
 
 
 def test_the_fingerprint_is_the_same_in_another_process(tmp_path):
-    (tmp_path / "m.pickle").write_bytes(pickle.dumps(closed()))
-    program = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).describe().fingerprint())"
-    run = [sys.executable, "-c", program, str(tmp_path / "m.pickle")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": "7"}
-    out = subprocess.run(run, capture_output=True, text=True, check=True, env=environment).stdout
-    assert out.strip() == closed().describe().fingerprint()
+    assert fingerprint_elsewhere(closed(), tmp_path) == closed().describe().fingerprint()
 
 
 @pytest.mark.parametrize("travel", [lambda d: pickle.loads(pickle.dumps(d)), copy.deepcopy, copy.copy])

@@ -1,15 +1,13 @@
 """Fingerprints and pickles of descriptions."""
 
 import copy
-import os
 import pickle
-import subprocess
-import sys
 
 import casadi as ca
 import numpy as np
 import pytest
 
+from support.processes import fingerprint_elsewhere
 from whippletree.model import Description, Mechanism
 
 
@@ -101,12 +99,7 @@ def test_names_cannot_run_together():
 
 
 def test_the_fingerprint_is_the_same_in_another_process(tmp_path):
-    (tmp_path / "d.pickle").write_bytes(pickle.dumps(mechanism().describe()))
-    program = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).fingerprint())"
-    run = [sys.executable, "-c", program, str(tmp_path / "d.pickle")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": "7"}
-    out = subprocess.run(run, capture_output=True, text=True, check=True, env=environment).stdout
-    assert out.strip() == mechanism().describe().fingerprint()
+    assert fingerprint_elsewhere(mechanism().describe(), tmp_path) == mechanism().describe().fingerprint()
 
 
 @pytest.mark.parametrize("travel", [lambda d: pickle.loads(pickle.dumps(d)), copy.deepcopy, copy.copy])

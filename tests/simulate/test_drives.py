@@ -11,21 +11,14 @@ import pytest
 
 import whippletree as wt
 from support.formulations import BASIC
+from support.systems import four_bar
 
 Array = np.ndarray
 
 
-def four_bar(drive: bool = True) -> wt.Mechanism:
-    m = wt.Mechanism("four-bar")
-    crank = m.body("crank", wt.rod(length=1.0, mass=1.0, axis="x"))
-    coupler = m.body("coupler", wt.rod(length=2.0, mass=2.0, axis="x"))
-    rocker = m.body("rocker", wt.rod(length=1.5, mass=1.5, axis="x"))
-    m.revolute("A", m.ground, crank, axis="y")
-    m.revolute("B", crank, coupler, at=(1, 0, 0), axis="y")
-    m.revolute("C", coupler, rocker, at=(2, 0, 0), at_child=(1.5, 0, 0), axis="y")
-    m.revolute("D", m.ground, rocker, at=(2, 0, 0), axis="y")
-    if drive:
-        m.drive("motor", "A", position=1.0 + 2 * m.time + 0.3 * ca.sin(3 * m.time))
+def driven_four_bar() -> wt.Mechanism:
+    m = four_bar()
+    m.drive("motor", "A", position=1.0 + 2 * m.time + 0.3 * ca.sin(3 * m.time))
     return m
 
 
@@ -52,11 +45,11 @@ def test_effort_of_a_driven_pendulum() -> None:
 
 @pytest.mark.parametrize("formulation", BASIC)
 def test_a_driven_loop_in_every_formulation(formulation: str) -> None:
-    run = four_bar().build(guess={"A": 1.0}).simulate(1.5, every=0.05, tolerance=1e-10, formulation=formulation)
+    run = driven_four_bar().build(guess={"A": 1.0}).simulate(1.5, every=0.05, tolerance=1e-10, formulation=formulation)
     t = run.t
     assert run["A"] == pytest.approx(1.0 + 2 * t + 0.3 * np.sin(3 * t), abs=1e-12)
     # the same motion of the linkage without its drive, by inverse dynamics with a motor at A
-    free = four_bar(drive=False).build(guess={"A": 1.0})
+    free = four_bar().build(guess={"A": 1.0})
     a = run.accelerations()
     needed = np.array([free.inverse_dynamics(*x, actuators=["A"])[0] for x in zip(run.q, run.v, a, strict=True)])
     assert run.driving_forces()["motor"] == pytest.approx(needed, rel=1e-9, abs=1e-8)
@@ -67,12 +60,12 @@ def test_a_driven_loop_in_every_formulation(formulation: str) -> None:
 
 @pytest.mark.parametrize("cut", ["A", "B", "C", "D"])
 def test_it_does_not_matter_where_the_loop_is_cut(cut: str) -> None:
-    m = four_bar(drive=False)
+    m = four_bar()
     m.drive("motor", "D", position=1.5 + 0.2 * ca.sin(m.time))
     run = m.build(guess={"A": 1.0, "D": 1.5}, cut=[cut]).simulate(1.0, every=0.25, tolerance=1e-10)
     assert run["D"] == pytest.approx(1.5 + 0.2 * np.sin(run.t), abs=1e-12)
     assert run.certificate.ok
-    free, a = four_bar(drive=False).build(guess={"A": 1.0}), run.accelerations()
+    free, a = four_bar().build(guess={"A": 1.0}), run.accelerations()
     needed = [free.inverse_dynamics(*x, actuators=["D"])[3] for x in zip(run.q, run.v, a, strict=True)]
     assert run.driving_forces()["motor"] == pytest.approx(needed, abs=1e-8)
     gained = np.ptp(run.energy().total[[0, -1]])
@@ -176,7 +169,7 @@ def test_splines_in_forces_and_closures() -> None:
 
 
 def test_a_run_begins_where_the_drive_is() -> None:
-    s = four_bar().build(guess={"A": 1.0})
+    s = driven_four_bar().build(guess={"A": 1.0})
     run = s.simulate(0.2, every=0.1, t0=0.5)
     assert run["A"] == pytest.approx(1.0 + 2 * run.t + 0.3 * np.sin(3 * run.t), abs=1e-12)
     assert run.certificate.ok
@@ -197,7 +190,7 @@ def test_prescribed_hinges_put_in_work() -> None:
 
 
 def test_a_velocity_that_is_given_puts_in_work() -> None:
-    m = four_bar(drive=False)
+    m = four_bar()
     m.closure("speed", m.rate("A") - 2.0)
     s = m.build(guess={"A": 1.0})
     run = s.simulate(1.0, every=0.01, v=s.consistent_velocities(s.q0, {"A": 2.0}), tolerance=1e-10)
@@ -207,28 +200,28 @@ def test_a_velocity_that_is_given_puts_in_work() -> None:
 
 
 def test_the_certificate_fails_if_work_is_forgotten() -> None:
-    run = four_bar().build(guess={"A": 1.0}).simulate(1.0, every=0.01, tolerance=1e-9)
+    run = driven_four_bar().build(guess={"A": 1.0}).simulate(1.0, every=0.01, tolerance=1e-9)
     assert run.certificate.ok
     lost = wt.Trajectory(run.system, run.t, run.q, run.v, certificate=run.certificate, work=0 * run.work)
     assert not lost.certify().ok
 
 
 def test_driven_systems_pickle() -> None:
-    s = four_bar().build(guess={"A": 1.0})
+    s = driven_four_bar().build(guess={"A": 1.0})
     again = pickle.loads(pickle.dumps(s))
     assert again.description == s.description
     assert (again.forward_dynamics(s.q0, s.v0) == s.forward_dynamics(s.q0, s.v0)).all()
 
 
 def test_drives_that_contradict_each_other() -> None:
-    m = four_bar()
+    m = driven_four_bar()
     m.drive("other", "D", position=1.5 + m.time)
     with pytest.raises(wt.AssemblyError, match="driven coordinate"):
         m.build(guess={"A": 1.0, "D": 1.5})
 
 
 def refused(words: str, call: Any) -> None:
-    m = four_bar(drive=False)
+    m = four_bar()
     m.parameter("p", 2.0)
     m.state("z", 1.0)
     m.revolute("P", m.ground, m.body("fan", mass=1.0), axis="y", prescribed=True)
@@ -270,6 +263,6 @@ def test_what_cannot_be_driven(words: str, call: Any) -> None:
 
 
 def test_a_coordinate_is_driven_once() -> None:
-    m = four_bar()
+    m = driven_four_bar()
     with pytest.raises(wt.ModelError, match='joint "A" is driven already, by "motor"'):
         m.drive("again", "A", position=m.time)

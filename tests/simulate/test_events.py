@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.systems import UPRIGHT, upright_four_bar
 from whippletree.simulate import Simulation
 
 G = 9.81
@@ -155,15 +156,10 @@ def test_an_acting_event_hides_what_would_have_come_after_it() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_in_a_loop_the_state_at_an_event_is_closed(method: str) -> None:
-    m = wt.Mechanism("four-bar", gravity=(0, -9.81, 0))
-    rods = [m.body(f"rod {i}", wt.rod(length=1.0 + 0.2 * i, mass=1.0, axis="x")) for i in range(3)]
-    m.revolute("A", m.ground, rods[0], axis="z")
-    m.revolute("B", rods[0], rods[1], at=(1, 0, 0), axis="z")
-    m.revolute("C", rods[1], rods[2], at=(1.2, 0, 0), at_child=(1.4, 0, 0), axis="z")
-    m.revolute("D", m.ground, rods[2], at=(1.5, 0, 0), axis="z")
+    m = upright_four_bar()
     m.event("low", m.position("rod 1")[1] - 0.8, direction="falling", velocities={"A": -0.5 * m.rate("A")})
     m.event("again", m.position("rod 1")[1] - 0.85, direction="falling")
-    system = m.build(guess={"A": 1.2, "B": -1.0, "D": 1.6})
+    system = m.build(guess=UPRIGHT)
     run = system.simulate(0.8, method=method, v=system.consistent_velocities(system.q0, {"A": -2.0}), **METHODS[method])
     assert [event.name for event in run.events][:2] == ["again", "low"]
     for event in run.events:

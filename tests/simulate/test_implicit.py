@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.systems import four_bar
 from whippletree.cli import main
 from whippletree.simulate import Simulation
 from whippletree.simulate.alpha import implicit_method
@@ -43,16 +44,9 @@ def tree() -> wt.System:
     return m.build()
 
 
-def four_bar() -> wt.System:
+def sprung_four_bar() -> wt.System:
     """A four-bar with springs and dampers in all joints, the cut one too, and a crank that is pushed in time."""
-    m = wt.Mechanism("four-bar")
-    crank = m.body("crank", wt.rod(length=1.0, mass=1.0, axis="x"))
-    coupler = m.body("coupler", wt.rod(length=2.0, mass=2.0, axis="x"))
-    rocker = m.body("rocker", wt.rod(length=1.5, mass=1.5, axis="x"))
-    m.revolute("A", m.ground, crank, axis="y")
-    m.revolute("B", crank, coupler, at=(1, 0, 0), axis="y")
-    m.revolute("C", coupler, rocker, at=(2, 0, 0), at_child=(1.5, 0, 0), axis="y")
-    m.revolute("D", m.ground, rocker, at=(2, 0, 0), axis="y")
+    m = four_bar()
     for joint in "ABCD":
         m.torsion_spring(f"spring {joint}", joint=joint, stiffness=3.0, damping=0.2, rest=0.1)
     m.actuator("motor", joint="A", effort=5 * ca.sin(4 * m.time))
@@ -173,7 +167,7 @@ def test_order_on_a_tree(method: str, options: Any) -> None:
     assert run.certificate.quaternion_error < 1e-14
 
 
-@pytest.mark.parametrize("build", [four_bar, spatial_loop])
+@pytest.mark.parametrize("build", [sprung_four_bar, spatial_loop])
 @pytest.mark.parametrize(("method", "options"), ALL[:2])
 def test_order_on_loops(build: Any, method: str, options: Any) -> None:
     orders, errors, run = regression(build(), 0.5, (0.02, 0.01, 0.005, 0.0025), method, options)
@@ -185,7 +179,7 @@ def test_order_on_loops(build: Any, method: str, options: Any) -> None:
 @pytest.mark.parametrize(("method", "options"), ALL[:2])
 def test_outputs_between_steps(method: str, options: Any) -> None:
     """Outputs that fall within steps keep the order, and the closures."""
-    s = four_bar()
+    s = sprung_four_bar()
     exact = s.simulate(0.5, every=0.0137, method="dop853", tolerance=1e-11)
     runs = [s.simulate(0.5, every=0.0137, method=method, step=h, **options) for h in (0.02, 0.01)]
     coarse, fine = (max(np.abs(r.q - exact.q).max(), np.abs(r.v - exact.v).max()) for r in runs)
@@ -282,7 +276,7 @@ def test_singular_positions() -> None:
 @pytest.mark.parametrize(("method", "options"), ALL[:2])
 def test_steps_chosen_by_the_method(method: str, options: Any) -> None:
     """The error follows the tolerance, and a stiff mechanism does not need small steps once it is at rest."""
-    s = four_bar()
+    s = sprung_four_bar()
     exact = s.simulate(1.0, every=0.1, method="dop853", tolerance=1e-11)
     errors, steps = [], []
     for tolerance in (1e-4, 1e-6):
@@ -314,7 +308,7 @@ def test_contact_with_friction() -> None:
 
 
 def test_clones_and_pickles_go_on_with_the_same_bits() -> None:
-    s = four_bar()
+    s = sprung_four_bar()
     sim = Simulation(s, method="generalized_alpha", step=0.01)
     sim.run(np.array([0.2]))
     twin, copy = sim.clone(), pickle.loads(pickle.dumps(sim))

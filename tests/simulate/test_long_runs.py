@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.systems import UPRIGHT, upright_four_bar
 from whippletree.simulate import Simulation
 
 
@@ -27,13 +28,7 @@ def double_pendulum() -> wt.System:
 
 
 def four_bar() -> tuple[wt.System, np.ndarray]:
-    m = wt.Mechanism("four-bar", gravity=(0, -9.81, 0))
-    rods = [m.body(f"rod {i}", wt.rod(length=1.0 + 0.2 * i, mass=1.0, axis="x")) for i in range(3)]
-    m.revolute("A", m.ground, rods[0], axis="z")
-    m.revolute("B", rods[0], rods[1], at=(1, 0, 0), axis="z")
-    m.revolute("C", rods[1], rods[2], at=(1.2, 0, 0), at_child=(1.4, 0, 0), axis="z")
-    m.revolute("D", m.ground, rods[2], at=(1.5, 0, 0), axis="z")
-    system = m.build(guess={"A": 1.2, "B": -1.0, "D": 1.6})
+    system = upright_four_bar().build(guess=UPRIGHT)
     return system, system.consistent_velocities(system.q0, {"A": 2.0})
 
 

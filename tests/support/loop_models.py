@@ -253,10 +253,13 @@ def _couple(m: wt.Mechanism, looped: Looped, coupling: Coupling) -> None:
 
 def built(looped: Looped, **options: Any) -> wt.System:
     """The engine's system of a mechanism, told where it stands."""
-    if looped.cut:
-        options.setdefault("cut", list(looped.cut))
+    return described(looped).build(**{**where(looped), **options})
+
+
+def where(looped: Looped) -> dict[str, Any]:
+    """What a system of the mechanism is told: where it stands, and where it is cut."""
     guess = {hinge.name: (hinge.q if hinge.nq > 1 else float(hinge.q[0])) for hinge in looped.hinges if hinge.nq}
-    return described(looped).build(guess=guess, **options)
+    return {"guess": guess, "cut": list(looped.cut) or None}
 
 
 def inputs(function: ca.Function, given: Mapping[str, Any]) -> list[Array]:

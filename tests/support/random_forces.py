@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 import whippletree as wt
+from support.loop_models import Looped, described
 from support.random_trees import random_pose
 from whippletree.elements.joints import Joint
 from whippletree.model import Description, Frame
@@ -87,6 +88,14 @@ def load_up(m: wt.Mechanism, rng: np.random.Generator, joints: Sequence[tuple[st
     bump = {"offset": 0.5 * ca.sin(m.time) + 0.3 * m.position(body())[1], "friction": size(0.1, 1.0)}
     m.contact("bump", body(), at=point(), **bump, **ground)
     m.contact("deep", body(), at=point(), **{**ground, "offset": size(2, 4), "friction": 0.8, "speed": 0.5})
+
+
+def loaded(looped: Looped, rng: np.random.Generator) -> wt.Mechanism:
+    """A mechanism with loops, and everything on it."""
+    m = described(looped)
+    plain = [hinge for hinge in looped.hinges if hinge.kind not in ("fixed", "spherical", "free")]
+    load_up(m, rng, [(hinge.name, k) for hinge in plain for k in range(hinge.nv)])
+    return m
 
 
 def without_forces(described: Description) -> tuple[Description, dict[str, list[str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import casadi as ca
@@ -37,6 +38,47 @@ def floating(name: str = "floating") -> wt.Mechanism:
     m.spherical("socket", base, ball, at=(0.1, 0.0, 0.0))
     piston = m.body("piston", wt.cylinder(0.05, 0.2, mass=0.7))
     m.prismatic("slide", base, piston, at=(-0.1, 0.0, 0.0), axis=(1.0, 1.0, 0.0))
+    return m
+
+
+@cache
+def chain() -> wt.System:
+    """Return the system of an arm of three joints."""
+    return arm(3).build()
+
+
+@cache
+def floater() -> wt.System:
+    """Return the system of `floating`."""
+    return floating().build()
+
+
+def four_bar(lengths: tuple[float, float, float, float] = (1.0, 2.0, 1.5, 2.0)) -> wt.Mechanism:
+    """Crank, coupler, rocker and the distance of the ground pivots, in the x-z plane."""
+    crank_length, coupler_length, rocker_length, base = lengths
+    m = wt.Mechanism("four-bar")
+    crank = m.body("crank", wt.rod(length=crank_length, mass=1.0, axis="x"))
+    coupler = m.body("coupler", wt.rod(length=coupler_length, mass=2.0, axis="x"))
+    rocker = m.body("rocker", wt.rod(length=rocker_length, mass=1.5, axis="x"))
+    m.revolute("A", m.ground, crank, axis="y")
+    m.revolute("B", crank, coupler, at=(crank_length, 0, 0), axis="y")
+    m.revolute("C", coupler, rocker, at=(coupler_length, 0, 0), at_child=(rocker_length, 0, 0), axis="y")
+    m.revolute("D", m.ground, rocker, at=(base, 0, 0), axis="y")
+    return m
+
+
+UPRIGHT = {"A": 1.2, "B": -1.0, "D": 1.6}
+"""Where `upright_four_bar` stands, roughly."""
+
+
+def upright_four_bar() -> wt.Mechanism:
+    """Return a four-bar of three rods in the x-y plane, in which gravity is along -y."""
+    m = wt.Mechanism("four-bar", gravity=(0, -9.81, 0))
+    rods = [m.body(f"rod {i}", wt.rod(length=1.0 + 0.2 * i, mass=1.0, axis="x")) for i in range(3)]
+    m.revolute("A", m.ground, rods[0], axis="z")
+    m.revolute("B", rods[0], rods[1], at=(1, 0, 0), axis="z")
+    m.revolute("C", rods[1], rods[2], at=(1.2, 0, 0), at_child=(1.4, 0, 0), axis="z")
+    m.revolute("D", m.ground, rods[2], at=(1.5, 0, 0), axis="z")
     return m
 
 

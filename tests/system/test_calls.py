@@ -17,19 +17,9 @@ import numpy as np
 import pytest
 
 import whippletree as wt
-from support.systems import arm, floating, loaded, same_bits, state
+from support.systems import arm, chain, floater, loaded, same_bits, state
 
 NOTHING = np.zeros(0)
-
-
-@cache
-def chain() -> wt.System:
-    return arm(3).build()
-
-
-@cache
-def floater() -> wt.System:
-    return floating().build()
 
 
 @cache

@@ -11,22 +11,9 @@ import pytest
 
 import whippletree as wt
 from support.formulations import BASIC
+from support.systems import four_bar
 
 EXACT = (*BASIC, "constraint_embedding")
-
-
-def four_bar(lengths: tuple[float, float, float, float] = (1.0, 2.0, 1.5, 2.0)) -> wt.Mechanism:
-    """Crank, coupler, rocker and the distance of the ground pivots, in the x-z plane."""
-    crank_length, coupler_length, rocker_length, base = lengths
-    m = wt.Mechanism("four-bar")
-    crank = m.body("crank", wt.rod(length=crank_length, mass=1.0, axis="x"))
-    coupler = m.body("coupler", wt.rod(length=coupler_length, mass=2.0, axis="x"))
-    rocker = m.body("rocker", wt.rod(length=rocker_length, mass=1.5, axis="x"))
-    m.revolute("A", m.ground, crank, axis="y")
-    m.revolute("B", crank, coupler, at=(crank_length, 0, 0), axis="y")
-    m.revolute("C", coupler, rocker, at=(coupler_length, 0, 0), at_child=(rocker_length, 0, 0), axis="y")
-    m.revolute("D", m.ground, rocker, at=(base, 0, 0), axis="y")
-    return m
 
 
 def platform() -> wt.Mechanism:

@@ -1,0 +1,29 @@
+"""The joint types that tests walk through."""
+
+from __future__ import annotations
+
+from whippletree.elements.joints import (
+    Cylindrical,
+    Fixed,
+    Free,
+    Joint,
+    Planar,
+    Prismatic,
+    Revolute,
+    Screw,
+    Spherical,
+    Universal,
+)
+
+JOINTS: list[Joint] = [
+    Fixed(),
+    Revolute(),
+    Prismatic(),
+    Cylindrical(),
+    Universal(),
+    Spherical(),
+    Planar(),
+    Screw(lead=0.7),
+    Screw(lead=-0.2),
+    Free(),
+]
