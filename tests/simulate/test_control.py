@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.references import rk4
 from whippletree import checkpoints
 from whippletree.system.examples import four_bar
 
@@ -43,12 +44,8 @@ def held(law: Callable[..., Array], period: float, times: Array, substeps: int =
             def rate(y: Array, tau: float = tau) -> Array:
                 return np.array([y[1], (tau - w * np.sin(y[0])) / J])
 
-            k1 = rate(x)
-            k2 = rate(x + h / 2 * k1)
-            k3 = rate(x + h / 2 * k2)
-            k4 = rate(x + h * k3)
             before = x[0]
-            x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+            x = rk4(rate, x, h, 1)
             work += tau * (x[0] - before)
             t = k * period + (i + 1) * h
             angles[round(t, 9)] = x[0]

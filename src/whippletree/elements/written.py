@@ -1,0 +1,87 @@
+"""What users write as expressions: kept as functions in symbols of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import casadi as ca
+
+from whippletree.elements.declared import Declared
+from whippletree.spatial.scalars import Scalar
+from whippletree.spatial.vectors import cross
+
+if TYPE_CHECKING:
+    from whippletree.elements.closures.base import Side
+
+__all__ = ["Written", "flow", "rewritten", "side_arrays"]
+
+
+@dataclass(frozen=True, eq=False)
+class Written(Declared):
+    """A written column, computed by `function` from what `inputs` names; the parameters, `arguments`, are the last.
+
+    It is written in symbols of its own, so that it is the same for the same text, whatever the symbols of the text were
+    called.
+    """
+
+    inputs: ClassVar[tuple[str, ...]]
+
+    function: ca.Function
+    arguments: tuple[Scalar, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The function, serialised."""
+        return str(self.function.serialize())
+
+    def entries(self) -> tuple[Scalar, ...]:
+        """Return the parameters."""
+        return self.arguments
+
+    @classmethod
+    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
+        """Return what has this function and these parameters."""
+        return cls(ca.Function.deserialize(text), entries)
+
+    def fresh(self) -> list[ca.SX]:
+        """Return new symbols for the function's inputs."""
+        return [ca.SX.sym(name, *self.function.size_in(k)) for k, name in enumerate(self.inputs)]
+
+    @cached_property
+    def used(self) -> set[str]:
+        """The inputs that the function depends on, be it by a step."""
+        symbols = self.fresh()
+        found = {hash(symbol) for symbol in ca.symvar(ca.SX(self.function(*symbols)))}
+        names = zip(self.inputs, symbols, strict=True)
+        return {name for name, given in names if any(hash(symbol) in found for symbol in ca.symvar(given))}
+
+
+def rewritten(name: str, inputs: Sequence[str], expression: ca.SX, symbols: Sequence[ca.SX]) -> ca.Function:
+    """Return the function of an expression in some symbols, none of which is repeated, in symbols of its own.
+
+    >>> x = ca.SX.sym("my x")
+    >>> rewritten("twice", ("x",), 2 * x, (x,))
+    Function(twice:(i0)->(o0) SXFunction)
+    """
+    given = ca.Function("given", list(symbols), [ca.densify(expression)])
+    own = [ca.SX.sym(each, *symbol.shape) for each, symbol in zip(inputs, symbols, strict=True)]
+    return ca.Function(name, own, [ca.densify(given(*own))])
+
+
+def side_arrays(sides: Sequence[Side]) -> list[ca.SX]:
+    """Return R (9, n), p, w and u (3, n) of the sides."""
+    rows = {"R": 9, "p": 3, "w": 3, "u": 3}
+    return [
+        ca.horzcat(ca.SX(size, 0), *(ca.vec(ca.densify(getattr(side, name))) for side in sides))
+        for name, size in rows.items()
+    ]
+
+
+def flow(R: ca.SX, p: ca.SX, w: ca.SX, u: ca.SX, q: ca.SX, v: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return positions and time as one column, and how fast they change: R' = w x R, p' = u, q' = v and t' = 1."""
+    turned = [cross(w[:, k], ca.reshape(R[:, k], 3, 3)) for k in range(R.shape[1])]
+    positions = ca.vertcat(ca.vec(R), ca.vec(p), q, t)
+    return positions, ca.vertcat(*map(ca.vec, turned), ca.vec(u), v, 1)
