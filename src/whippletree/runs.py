@@ -12,7 +12,7 @@ from whippletree.checkpoints import Keeper, read_checkpoint
 from whippletree.errors import ResultError, SimulationError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.results.certificate import Certificate
-from whippletree.results.files import as_path
+from whippletree.results.files import new_file
 from whippletree.results.measure import measured
 from whippletree.results.replay import Replay
 from whippletree.results.trajectory import Trajectory
@@ -105,10 +105,7 @@ def resume(
 
 def _keeper(path: Any, every: Any, wall: float = 0.0) -> Keeper:
     """Return what writes checkpoints, after a look at where they go."""
-    named = as_path(path)
-    if not named.absolute().parent.is_dir():
-        raise ResultError(f"{named}: there is no folder {named.absolute().parent}")
-    return Keeper(named, positive(every, "checkpoint_every"), wall)
+    return Keeper(new_file(path), positive(every, "checkpoint_every"), wall)
 
 
 def _followed(run: Run, progress: bool | Callable[[float], None], keeper: Keeper | None) -> Trajectory:

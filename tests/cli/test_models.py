@@ -208,8 +208,60 @@ def test_run_without_duration_or_folder(model: Path, tmp_path: Path, capsys: pyt
         main(["run", str(model), "--duration", "long"])
 
 
+@pytest.mark.parametrize("option", ["-o", "--csv", "--plot", "--checkpoint"])
+def test_run_does_not_write_over_the_model(
+    option: str, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "link.yaml").symlink_to(model)
+    for place in (model, tmp_path / "no" / ".." / model.name, tmp_path / "link.yaml"):
+        (tmp_path / "no").mkdir(exist_ok=True)
+        assert main(["run", str(model), option, str(place)]) == 2
+        assert "this is the model already: name another file" in capsys.readouterr().err
+    assert model.read_text() == PENDULUM
+    with pytest.raises(wt.FileError, match="the checkpoint would take the place of the model"):
+        wt.read(model).simulate(checkpoint=model)
+
+
+def test_two_outputs_have_two_places(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for one, other in (("-o", "--csv"), ("--csv", "--plot"), ("--plot", "--checkpoint")):
+        assert main(["run", str(model), one, str(tmp_path / "same.png"), other, f"{tmp_path}/./same.png"]) == 2
+        assert "already: name another file" in capsys.readouterr().err
+    assert [p.name for p in tmp_path.iterdir()] == [model.name]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+@pytest.mark.parametrize("option", ["-o", "--csv", "--plot", "--checkpoint"])
+def test_run_leaves_what_is_no_file(
+    option: str, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = tmp_path / "pipe.png"
+    os.mkfifo(pipe)
+    monkeypatch.setattr(wt.System, "simulate", lambda *_, **__: pytest.fail("it was computed all the same"))
+    for place in (pipe, tmp_path):
+        assert main(["run", str(model), option, str(place)]) == 2
+        assert "which a file must not take the place of" in capsys.readouterr().err
+    assert pipe.is_fifo()
+
+
 # ---------------------------------------------------------------------------------------------------------
 # convert and plot
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_convert_and_plot_leave_what_is_no_file(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe, file = tmp_path / "pipe.png", tmp_path / "run.png"
+    os.mkfifo(pipe)
+    swing().save(file)
+    before = file.read_bytes()
+    for words in (["convert", str(model), str(pipe)], ["plot", str(file), "-o", str(pipe)]):
+        assert main(words) == 2
+        assert "is a pipe, which a file must not take the place of" in capsys.readouterr().err
+    assert pipe.is_fifo()
+    assert main(["plot", str(file)]) == 2  # a run that is called like a picture
+    assert "would take the place of what is to be read" in capsys.readouterr().err
+    assert file.read_bytes() == before
 
 
 def test_convert(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -204,18 +204,32 @@ def test_an_interrupted_write_leaves_the_old_file(
 
 @pytest.mark.parametrize("write", WRITERS)
 def test_a_folder_that_is_not_there(write: Any, tmp_path: Path) -> None:
-    with pytest.raises(ResultError, match="could not be written"):
+    with pytest.raises(ResultError, match="there is no folder"):
         write(pendulum(), tmp_path / "none" / "run.x")
 
 
 def test_a_folder_in_the_way(tmp_path: Path) -> None:
-    with pytest.raises(ResultError, match="Is a directory"):
+    with pytest.raises(ResultError, match="is a folder, which a file must not take the place of"):
         pendulum().save(tmp_path)
     for path in ("", 3, None, b"\xff"):
         with pytest.raises(wt.StateError, match="the path of a file must be text"):
             pendulum().save(path)
     with pytest.raises(ResultError, match="could not be written"):
         pendulum().save("a\0b")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_is_no_file_is_not_replaced(write: Any, linked: bool, tmp_path: Path) -> None:
+    pipe, place = tmp_path / "pipe", tmp_path / "run.png"
+    os.mkfifo(pipe if linked else place)
+    if linked:
+        place.symlink_to(pipe)
+    with pytest.raises(ResultError, match=r"run\.png is a pipe, which a file must not take the place of"):
+        write(pendulum(), place)
+    assert place.is_fifo()
+    assert len([*tmp_path.iterdir()]) == 1 + linked
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may write anywhere")

@@ -283,6 +283,8 @@ def test_bad_files_are_refused(tmp_path: Path) -> None:
         wt.resume(tmp_path / "nothing.ckpt")
     with pytest.raises(wt.ResultError, match="no folder"):
         pendulum.build().simulate(0.1, checkpoint=tmp_path / "no" / "run.ckpt")
+    with pytest.raises(wt.ResultError, match="is a folder, which a file must not take the place of"):
+        pendulum.build().simulate(0.1, checkpoint=tmp_path)
     with pytest.raises(wt.StateError, match="positive"):
         pendulum.build().simulate(0.1, checkpoint=path, checkpoint_every=0)
     with pytest.raises(wt.ResultError, match="another mechanism"):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from whippletree.errors import WhippletreeError
+from whippletree.results.files import new_file, write_whole
 
 __all__ = ["add"]
 
@@ -33,7 +34,7 @@ def _papers(chosen: argparse.Namespace) -> int:
         print(f"{table}\n", flush=True)
         shown.append(table)
     if written:
-        written.write_text(page(shown, HEAD), encoding="utf-8")
+        _write(written, page(shown, HEAD))
         print(f"wrote {written}")
     if plots:
         from whippletree.analysis.plots import save_plots
@@ -53,9 +54,16 @@ def _folder(named: str) -> Path:
     return folder
 
 
+def _write(file: Path, text: str) -> None:
+    def write(out: BinaryIO) -> None:
+        out.write(text.encode())
+
+    write_whole(file, write)
+
+
 def _file(named: str) -> Path:
     """Return a file that can be written."""
-    file = Path(named)
-    if file.is_dir() or not file.parent.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
+    file = new_file(named)
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
         raise WhippletreeError(f"{named} cannot be written: name a file in a folder that is there and is yours")
     return file

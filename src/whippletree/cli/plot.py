@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from whippletree.errors import FileError
 from whippletree.model.io import read_file
+from whippletree.places import same_place
 from whippletree.results import Trajectory
+from whippletree.results.files import new_file
 
 __all__ = ["add", "plot"]
 
@@ -28,9 +31,13 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def plot(file: str, names: list[str], output: str | None = None, model: str | None = None) -> int:
     """Draw, and say where."""
+    place = str(Path(file).with_suffix(".png")) if output is None else output
+    for given in (file, model):
+        if given is not None and same_place(place, given):
+            raise FileError(f"{place}: the plot would take the place of what is to be read: name another file")
+    new_file(place)
     system = None if model is None else read_file(model).build()
     run = Trajectory.load(file, system)
-    place = str(Path(file).with_suffix(".png")) if output is None else output
     run.plot(*names, path=place)
     print(place)
     return 0

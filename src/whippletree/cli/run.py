@@ -11,6 +11,8 @@ from typing import Any
 from whippletree.cli.said import in_one_line, in_the_name_of
 from whippletree.errors import FileError, ResultError, SimulationError, WhippletreeError
 from whippletree.model.io import Model, read_file
+from whippletree.places import same_place
+from whippletree.results.files import new_file
 
 __all__ = ["add", "run"]
 
@@ -87,10 +89,17 @@ def _resumed(model: Model, chosen: argparse.Namespace) -> Any:
 
 
 def _check_places(chosen: argparse.Namespace) -> None:
-    """Refuse a folder that is not there before anything is computed."""
-    for given in (chosen.output, chosen.csv, chosen.plot, chosen.checkpoint):
-        if given is not None and not Path(given).expanduser().absolute().parent.is_dir():
-            raise FileError(f"{given}: there is no folder {Path(given).expanduser().absolute().parent}")
+    """Refuse a place where a file cannot go, or that is taken, before anything is computed."""
+    taken = {"the model": chosen.model}
+    for what in ("output", "csv", "plot", "checkpoint"):
+        given = getattr(chosen, what)
+        if given is None:
+            continue
+        new_file(given)
+        for other, place in taken.items():
+            if same_place(given, place):
+                raise FileError(f"--{what} {given}: this is {other} already: name another file")
+        taken[f"--{what}"] = given
 
 
 def _write(trajectory: Any, model: Model, chosen: argparse.Namespace) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import secrets
 from collections.abc import Callable
@@ -11,9 +10,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from whippletree.errors import ResultError, StateError
+from whippletree.places import obstacle
 from whippletree.spatial.scalars import shown
 
-__all__ = ["as_path", "write_whole"]
+__all__ = ["as_path", "new_file", "write_whole"]
 
 
 def as_path(path: Any) -> Path:
@@ -30,6 +30,21 @@ def as_path(path: Any) -> Path:
         raise StateError(f"the path of a file must be text, got {shown(path)}: {error}") from None
 
 
+def new_file(path: Any) -> Path:
+    """Return the path of a file that is to be written; refuse a folder that is not there, and what is no file.
+
+    >>> new_file("run.nc").name
+    'run.nc'
+    """
+    named = as_path(path)
+    what = obstacle(named)
+    if what:
+        raise ResultError(f"{named} is {what}, which a file must not take the place of: name another file")
+    if not named.absolute().parent.is_dir():
+        raise ResultError(f"{named}: there is no folder {named.absolute().parent}")
+    return named
+
+
 def write_whole(path: Any, write: Callable[[BinaryIO], None], *, private: bool = False) -> Path:
     """Write a file beside its place, then move it there: what was there stays until the new one is complete.
 
@@ -41,11 +56,9 @@ def write_whole(path: Any, write: Callable[[BinaryIO], None], *, private: bool =
     3
     b'abc'
     """
-    named = as_path(path)
+    named = new_file(path)
     try:
         place = named.resolve()  # what a link points to is replaced, not the link
-        if place.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         beside = place.with_name(f".{place.name[:100]}.{secrets.token_hex(4)}.part")
         with beside.open("xb") as file:
             try:
@@ -62,7 +75,7 @@ def write_whole(path: Any, write: Callable[[BinaryIO], None], *, private: bool =
                 with contextlib.suppress(OSError):
                     beside.unlink()
                 raise
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         if isinstance(error, ResultError | StateError):
             raise
         why = getattr(error, "strerror", None) or error

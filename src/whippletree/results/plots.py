@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from whippletree.errors import ResultError, StateError
 from whippletree.results.columns import Columns, columns
-from whippletree.results.files import as_path, write_whole
+from whippletree.results.files import new_file, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,8 +22,8 @@ _LEGEND = 16
 
 def plotted(run: Trajectory, names: tuple[Any, ...], path: Any = None) -> Figure:
     """Return a figure with one diagram for each unit, and write it if a path is given."""
+    place = None if path is None else new_file(path)
     lines = [columns(run, name) for name in names or ("coordinates",)]
-    place = None if path is None else as_path(path)
     by_unit: dict[str, list[tuple[str, Any]]] = {}
     for group in lines:
         _sort(group, by_unit)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from whippletree.errors import ResultError
 from whippletree.results.columns import columns, names
 from whippletree.results.datasets import complete
-from whippletree.results.files import as_path, write_whole
+from whippletree.results.files import as_path, new_file, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +40,7 @@ def table(run: Trajectory, what: Any) -> pd.DataFrame:
 
 def write_csv(run: Trajectory, path: Any, what: Any) -> None:
     """Write a table as text, every number with all its digits."""
+    new_file(path)
     frame = table(run, what)
 
     def write(file: BinaryIO) -> None:
@@ -57,6 +58,7 @@ def write_parquet(run: Trajectory, path: Any, what: Any) -> None:
         from pyarrow import parquet
     except ImportError:
         raise ResultError('Parquet needs pyarrow: install it with pip install "whippletree[table]"') from None
+    new_file(path)
     frame = table(run, what)
     whole = pa.table({name: frame[name].to_numpy() for name in frame})
     notes = {"mechanism": run.labels.mechanism, "fingerprint": run.labels.fingerprint}
@@ -69,7 +71,7 @@ def save(run: Trajectory, path: Any) -> None:
 
     It is put together in memory: where the disk is full while HDF5 writes to it, the process would not survive.
     """
-    as_path(path)
+    new_file(path)
     image = _netcdf(complete(run))
     write_whole(path, lambda file: _all_of(file, image))
 

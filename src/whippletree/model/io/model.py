@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from whippletree.errors import FileError
 from whippletree.model.mechanism import Mechanism
+from whippletree.places import same_place
 
 if TYPE_CHECKING:
     from whippletree.system import System
@@ -74,6 +75,8 @@ class Model:
         run.pop("outputs", None)
         if "duration" not in run:
             raise FileError(f'{self.name or "the model"}: no "duration" is given, neither under "run" nor in the call')
+        if self.name and same_place(run.get("checkpoint"), self.name):
+            raise FileError(f"{self.name}: the checkpoint would take the place of the model: name another file")
         built = self.build() if system is None else system
         q, v = self.initial(built)
         return built.simulate(**{"q": q, "v": v, **run})

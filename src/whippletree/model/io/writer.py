@@ -36,6 +36,7 @@ from whippletree.model.io.reader import FORMAT, from_text
 from whippletree.model.io.texts import Definitions, parameter_text, quoted_text, texts
 from whippletree.model.mechanism import Mechanism
 from whippletree.model.placing import AlignedSides, AxisSides, Sides, UniversalSides
+from whippletree.places import obstacle
 from whippletree.spatial.orientation import IDENTITY, direction
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import Scalar, expressions, shown
@@ -49,16 +50,25 @@ _AXES = ("x", "y", "z", "-x", "-y", "-z")
 
 def to_file(model: Model | Mechanism, path: str | os.PathLike[str]) -> None:
     """Write a model or a mechanism as a file, whole or not at all."""
+    try:
+        named = Path(os.fspath(path))
+        what = obstacle(named)
+    except (TypeError, ValueError) as error:
+        raise FileError(f"{path!s}: the file cannot be written: {error}") from None
+    if what:
+        raise FileError(
+            f"{path!s}: the file cannot be written: this is {what}, which a file must not take the place of"
+        )
     data = to_text(model).encode()
     try:
-        place = Path(os.fspath(path)).resolve()
+        place = named.resolve()
         beside = place.with_name(f".{place.name[:100]}.{secrets.token_hex(4)}.part")
         try:
             beside.write_bytes(data)
             beside.replace(place)
         finally:
             beside.unlink(missing_ok=True)
-    except (OSError, TypeError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         why = getattr(error, "strerror", None) or error
         raise FileError(f"{path!s}: the file cannot be written: {why}") from None
 

@@ -1,0 +1,45 @@
+"""Places where files go: what stands there already, and whether two of them are the same."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any
+
+__all__ = ["obstacle", "same_place"]
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def obstacle(place: Path) -> str:
+    """Return what stands, after links, where a file is to go and must not be replaced; nothing if a file may go there.
+
+    >>> obstacle(Path("/")), obstacle(Path("/no such file"))
+    ('a folder', '')
+    """
+    try:
+        mode = place.stat().st_mode
+    except (OSError, ValueError):
+        return ""  # there is nothing; whether a file can be made there is for the writing to find out
+    return "" if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "something else than a file")
+
+
+def same_place(one: Any, other: Any) -> bool:
+    """Tell whether two paths lead to the same file, whether or not it is there yet; what is no path leads nowhere.
+
+    >>> same_place("a/../run.nc", "run.nc"), same_place("run.nc", "run.csv")
+    (True, False)
+    """
+    try:
+        paths = [Path(path).expanduser() for path in (one, other)]
+        if all(path.exists() for path in paths):
+            return paths[0].samefile(paths[1])
+        return paths[0].resolve() == paths[1].resolve()
+    except (OSError, ValueError, RuntimeError, TypeError):
+        return False
