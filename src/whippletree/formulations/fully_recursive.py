@@ -30,7 +30,7 @@ from whippletree.formulations.ground import Body, bodies, held_on_ground, to_gro
 from whippletree.formulations.marks import mark
 from whippletree.formulations.node import Node
 from whippletree.formulations.reactions import described
-from whippletree.formulations.solution import Blocks, Solution, by_closure, schur_complement
+from whippletree.formulations.solution import Blocks, Solution, by_closure, schur_complement, unit_loads
 from whippletree.formulations.sweeps import Unrolled, Walk
 from whippletree.spatial import ArticulatedInertia, Rotation, Translation, factor, solve_factored
 from whippletree.spatial.sparse import add_to, factor_symmetric, minimum_degree
@@ -183,16 +183,8 @@ def solve(walk: Unrolled, closing: Closing, reference: str) -> Solution:
 
 def carried(walk: Unrolled, seen: Any, joints: Any, held: Sequence[Held]) -> tuple[list[Blocks], list[ca.SX]]:
     """Carry the closures' rows inward; return Phi2 of every joint, and gamma row by row (39-41)."""
-    arriving: list[Blocks] = [{} for _ in walk.nodes]
-    efforts: list[Blocks] = [{} for _ in walk.nodes]
+    arriving, efforts = unit_loads(walk, held)
     gamma = [one.second for one in held]
-    for c, one in enumerate(held):
-        for pull in one.pulls:
-            add_to(arriving[pull.node], c, pull.F)
-        for hinge in one.hinges:
-            unit = ca.SX.zeros(walk.nodes[hinge.node].v.shape[0], one.n_rows)
-            unit[hinge.component, :] = hinge.e.T
-            add_to(efforts[hinge.node], c, unit)
     for k in reversed(range(len(walk.nodes))):
         node, body, joint = walk.nodes[k], seen.at(k), joints.at(k)
         given = node.prescribed or body.B2.shape[1] == 0

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import casadi as ca
 
 from whippletree.formulations.closing import Held
+from whippletree.formulations.sweeps import Unrolled
 from whippletree.spatial.sparse import add_to
 
-__all__ = ["Blocks", "Solution", "by_closure", "schur_complement", "stacked"]
+__all__ = ["Blocks", "Solution", "by_closure", "schur_complement", "stacked", "unit_loads"]
 
 Blocks = dict[int, ca.SX]
 """Columns (k, m) by closure."""
@@ -41,6 +42,20 @@ def by_closure(values: Sequence[ca.SX], held: Sequence[Held]) -> list[ca.SX]:
 def stacked(held: Sequence[Held], part: str) -> list[ca.SX]:
     """Return one part of all closures row by row."""
     return [getattr(one, part)[i] for one in held for i in range(one.n_rows)]
+
+
+def unit_loads(walk: Unrolled, held: Sequence[Held]) -> tuple[list[Blocks], list[Blocks]]:
+    """Return what unit multipliers put on the nodes, the last being the base's, and the efforts at their hinges."""
+    forces: list[Blocks] = [{} for _ in range(len(walk.nodes) + 1)]
+    efforts: list[Blocks] = [{} for _ in walk.nodes]
+    for c, one in enumerate(held):
+        for pull in one.pulls:
+            add_to(forces[pull.node], c, pull.F)
+        for hinge in one.hinges:
+            e = ca.SX.zeros(walk.nodes[hinge.node].v.shape[0], one.n_rows)
+            e[hinge.component, :] = hinge.e.T
+            add_to(efforts[hinge.node], c, e)
+    return forces, efforts
 
 
 def schur_complement(effects: Sequence[tuple[Blocks, Blocks]], held: Sequence[Held]) -> dict[tuple[int, int], ca.SX]:

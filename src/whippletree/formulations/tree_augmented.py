@@ -24,7 +24,7 @@ import casadi as ca
 from whippletree.formulations import articulated
 from whippletree.formulations.closing import Closing, Held, with_accelerations
 from whippletree.formulations.marks import mark
-from whippletree.formulations.solution import Blocks, Solution, by_closure, schur_complement, stacked
+from whippletree.formulations.solution import Blocks, Solution, by_closure, schur_complement, stacked, unit_loads
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.spatial import factor, solve_factored
 from whippletree.spatial.sparse import add_to, factor_symmetric, minimum_degree
@@ -57,15 +57,7 @@ def absorb(
 
     The base is what the tree stands on: usually the ground, where nothing more has to be known.
     """
-    arriving: list[Blocks] = [{} for _ in range(len(walk.nodes) + 1)]  # the last one is the base's
-    efforts: list[Blocks] = [{} for _ in walk.nodes]
-    for c, one in enumerate(held):
-        for pull in one.pulls:
-            add_to(arriving[pull.node], c, pull.F)
-        for hinge in one.hinges:
-            e = ca.SX.zeros(walk.nodes[hinge.node].v.shape[0], one.n_rows)
-            e[hinge.component, :] = hinge.e.T
-            add_to(efforts[hinge.node], c, e)
+    arriving, efforts = unit_loads(walk, held)
     effects: list[tuple[Blocks, Blocks]] = [({}, {}) for _ in walk.nodes]
     for k in reversed(range(len(walk.nodes))):
         node, kept = walk.nodes[k], free.hinge.at(k)
