@@ -25,15 +25,15 @@ from whippletree.model.io import read_text, write_text
 from whippletree.model.mechanism import Mechanism
 from whippletree.results.files import as_path, write_whole
 from whippletree.simulate.control import checked_period
+from whippletree.simulate.plans import Plans
 from whippletree.simulate.run import Run
 from whippletree.simulate.simulation import Simulation
 from whippletree.system import System
-from whippletree.system.choosing import Weighed
 from whippletree.system.source import source_key
 
 __all__ = ["Checkpoint", "Keeper", "read_checkpoint"]
 
-FORMAT = 2
+FORMAT = 3
 _SLOW = 10.0
 """Writing checkpoints takes no more than one part in this many of the time."""
 
@@ -157,7 +157,7 @@ def _packed(sim: Simulation) -> tuple[dict[str, Any], dict[str, Any]]:
         "adaptive": sim.adaptive,
         "formulation": sim.formulation,
         "limits": sim._limits,
-        "plan": _plan(sim),
+        "plan": sim._plans.packed(),
         "replans": sim.replans,
         "singular": sim.singular,
         "calls": sorted(events.calls),
@@ -191,19 +191,6 @@ def _names(given: Any) -> Any:
     if isinstance(given, list | tuple | set | frozenset):
         return [_names(one) if not isinstance(one, int) else one for one in given]
     return None
-
-
-def _plan(sim: Simulation) -> Any:
-    """Return where the numeric plan of the loops was made, what it is, and what `auto` has chosen for it."""
-    if not sim.system._closed:
-        return None
-    engine = sim.system._engine
-    plan, where = engine.equations.loop_plan, sim._planned
-    return {
-        "choice": repr((plan.keep, plan.choice)),
-        "at": None if where is None else [where[0].tolist(), where[1]],
-        "auto": engine.loops.chosen.packed().decode() if sim.formulation == "auto" else None,
-    }
 
 
 # ---------------------------------------------------------------------- in
@@ -247,7 +234,7 @@ def _restored(header: dict[str, Any], arrays: dict[str, Array], system: Any, on_
     sim._given = arrays["given"]
     sim.replans, sim._singular = list(header["replans"]), list(header["singular"])
     _restore_events(sim, header, arrays)
-    _restore_plan(sim, header["plan"])
+    sim._plans = Plans.unpacked(built, header["plan"])
     smallest, span = header["limits"]
     sim._limits = (float(smallest), float(span))
     return sim
@@ -286,20 +273,3 @@ def _restore_events(sim: Simulation, header: dict[str, Any], arrays: dict[str, A
     events.changes = [Change(float(t), *(p[k] for p in both)) for k, t in enumerate(header["changes"])]
     events.acted = {str(name): float(t) for name, t in header["acted"].items()}
     events.started, events.ended = bool(header["started"]), str(header["ended"])
-
-
-def _restore_plan(sim: Simulation, kept: Any) -> None:
-    """Let the loops have the plan that the run had."""
-    if kept is None:
-        return
-    engine = sim.system._engine
-    plan = engine.equations.loop_plan
-    if kept["at"] is not None:
-        q, t = np.array(kept["at"][0]), float(kept["at"][1])
-        sim._planned = (q, t)
-        plan = engine.loops._plan(q, engine.loops.conditions(t, sim.parameters))[0]
-    engine.use(plan)
-    if kept["auto"] is not None:  # which was timed, and may come out otherwise another time
-        engine.loops.chosen = Weighed.unpacked(kept["auto"])
-    if repr((plan.keep, plan.choice)) != kept["choice"]:
-        raise StateError("the loops are planned otherwise than in the run: it cannot go on to the same bits")

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.errors import AssemblyError, DynamicsError, SimulationError, StateError, WhippletreeError
+from whippletree.errors import DynamicsError, SimulationError, StateError, WhippletreeError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.alpha import IMPLICIT, Alpha, implicit_method
 from whippletree.simulate.events import Events
 from whippletree.simulate.machine import Machine
 from whippletree.simulate.noting import kept_size
 from whippletree.simulate.pace import Pace
+from whippletree.simulate.plans import Plans
 from whippletree.simulate.tableaus import METHODS, Tableau
 from whippletree.system import System
 from whippletree.system.calls import as_array
@@ -125,7 +126,7 @@ class Simulation:
         self._course_y[nv : 2 * nv] = self._start_velocities(v)
         self._course_y[2 * nv : 2 * nv + system.z0.size] = _start(system, z)
         self._given = np.zeros(0)  # accelerations and rates to begin the next step with
-        self._planned: tuple[Array, float] | None = None  # where and when the loops were planned anew
+        self._plans = Plans(system)
         self._limits = (0.0, 0.0)  # the smallest step of `run`, and its time in all
         if checked:
             self._check_start()
@@ -265,6 +266,7 @@ class Simulation:
             "_singular": list(self._singular),
             "_passed": list(self._passed),
             "events": self.events.copy(),
+            "_plans": self._plans.copy(),
         }
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
@@ -456,7 +458,7 @@ class Simulation:
 
     def _wired(self) -> Machine:
         if self._machine is None:
-            self._machine = Machine(self.system, self.formulation, self.tau, self.parameters)
+            self._machine = Machine(self._plans.now, self.formulation, self.tau, self.parameters)
         return self._machine
 
     def _decide(self, status: int, kinds: Any) -> None:
@@ -482,18 +484,11 @@ class Simulation:
 
     def _plan_again(self, t: float) -> None:
         """Choose rows and independent coordinates anew at the present state; if that is no better, go on as it is."""
-        loops = self.system._engine.loops
-        try:
-            plan = loops.better(self._q, loops.conditions(t, self.parameters))
-        except (AssemblyError, DynamicsError):
-            plan = None
-        if plan is None:
+        if not self._plans.again(self._q, self._plans.loops.conditions(t, self.parameters)):
             self._options[2] = 1
             return
-        self.system._engine.use(plan)
         self._machine = None
         self._past = np.zeros(0)
-        self._planned = (self._q.copy(), t)
         self._times[3], self._times[5], self._times[_SIGNS] = np.inf, 0.0, -1.0
         self.replans.append(t)
 
@@ -502,10 +497,9 @@ class Simulation:
         if self._options[3]:
             raise SimulationError(self._in_words("the mechanism is locked up in a singular position", t))
         state = self.state
-        loops = self.system._engine.loops
         inputs = {"q": state.q, "v": state.v, "tau": self.tau, "t": np.array([t]), "parameters": self.parameters}
         try:
-            a = loops.accelerations(inputs)
+            a = self._plans.loops.accelerations(inputs)
         except DynamicsError as error:
             raise SimulationError(self._in_words(str(error), t)) from None
         self._given = np.concatenate([a, np.zeros(self.system.z0.size)])
@@ -527,7 +521,9 @@ class Simulation:
         now = self.state
         options: dict[str, Any] = {"t": now.t, "z": now.z if now.z.size else None, "parameters": self.parameters}
         try:
-            self.system.forward_dynamics(now.q, now.v, self.tau, formulation=self.formulation, check=False, **options)
+            self._plans.now.forward_dynamics(
+                now.q, now.v, self.tau, formulation=self.formulation, check=False, **options
+            )
         except WhippletreeError as error:
             return f"there are no accelerations: {error}"
         return ""

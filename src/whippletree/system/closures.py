@@ -6,6 +6,7 @@ These serve assembly, rank decisions and the rescue of single states; results fo
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -22,6 +23,9 @@ from whippletree.system.loop_equations import joint_order
 from whippletree.system.loop_kinds import LoopKinds, dense, loop_kinds
 
 __all__ = ["ClosureNumbers", "Row", "Terms"]
+
+Keep = tuple[tuple[int, ...], ...]
+"""The rows to be used of each closure."""
 
 _DIRECTIONS = ("turn about x", "turn about y", "turn about z", "shift along x", "shift along y", "shift along z")
 
@@ -153,9 +157,9 @@ class ClosureNumbers:
         """Return the joint reactions (6 n_joints, m) of unit multipliers of all rows."""
         return np.asarray(self._static(q, t, parameters).full())
 
-    def absolute_matrix(self, q: Array, t: float, parameters: Array) -> tuple[Any, Array, Any]:
-        """Return the keys of the rows of `absolute`'s equations, its matrix, and which entries there are."""
-        keys, columns, pattern, function = self._absolute
+    def absolute_matrix(self, keep: Keep, q: Array, t: float, parameters: Array) -> tuple[Any, Array, Any]:
+        """Return the keys of the rows of `absolute`'s equations with some rows kept, its matrix, and its entries."""
+        keys, columns, pattern, function = self._absolute(keep)
         A = np.zeros(pattern.shape)
         A[pattern] = function(q, t, parameters).full().ravel()
         return (keys, columns), A, pattern
@@ -286,11 +290,10 @@ class ClosureNumbers:
         second = closed.full_seconds(walk, self._closing(x))
         return self.function("second", [x["q"], x["v"], x["a"], x["t"]], [second])
 
-    @functools.cached_property
-    def _absolute(self) -> tuple[list[Any], list[Any], Any, ca.Function]:
+    def _absolute(self, keep: Keep) -> tuple[list[Any], list[Any], Any, ca.Function]:
         x = self._symbols
         given = {"q": x["q"], "t": x["t"]}
-        closing = self.equations.closing(given)
+        closing = replace(self._closing(given), keep=keep)
         equations = absolute.bodies(self.equations.walk(given), closing)
         keys = list(equations.rows)
         columns = [("alpha" if k[0] == "force" else "lambda", *k[1:]) for k in keys]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
+import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -53,6 +56,12 @@ _DAMPED = frozenset(
 )
 """Formulations with multipliers in joint coordinates, to which Baumgarte's terms can be added."""
 
+_JOINT_WISE = frozenset({"displace", "coordinate_rates", "integrate", "difference", "events", "event_values"})
+"""Functions without a numeric plan of the loops in their code."""
+
+_RECENT = 64
+"""How many kernels of other plans are kept although nobody uses them."""
+
 _FRAMED = frozenset({"pose", "velocity", "acceleration", "jacobian"})
 
 
@@ -67,6 +76,8 @@ class Engine:
         self._calls: dict[Request, Call] = {}
         self.ready: dict[str, Call] = {}
         self._kernels: dict[Request, Kernel] = {}
+        self._shared: weakref.WeakValueDictionary[str, Kernel] = weakref.WeakValueDictionary()  # of all plans, by key
+        self._recent: deque[Kernel] = deque(maxlen=_RECENT)
         self._traced: dict[Request, ca.Function] = {}  # traces that were made to be weighed
         self._checked = False
 
@@ -280,14 +291,20 @@ class Engine:
             if self.plan.nv == 0 and request.function not in _WITHOUT_FREEDOMS:
                 raise StateError(f"{request.function} has no meaning for a system without freedoms")
             key = f"{source_key()}|{self.description.fingerprint()}|{request}"
-            if self.equations.closed:
+            if self.equations.closed and request.function not in _JOINT_WISE:
                 key += self.equations.loop_plan.key(request.formulation)
-            defaults = {"tau": np.zeros(self.plan.nv), "a": np.zeros(self.plan.nv), "t": np.zeros(1)}
-            defaults["z"] = np.array(self.description.state_values, dtype=np.float64)
-            defaults["parameters"] = np.array(self.description.parameter_values, dtype=np.float64)
-            signature = self.equations.signature(request)
-            kernel = Kernel(key, signature, lambda: self._program(request), self._cache, defaults)
-            self._kernels[request] = kernel
+            kernel = self._kernels[request] = self._shared.get(key) or self._new_kernel(key, request)
+        return kernel
+
+    def _new_kernel(self, key: str, request: Request) -> Kernel:
+        """Return a kernel that neither this plan of the loops nor another one has asked for."""
+        defaults = {"tau": np.zeros(self.plan.nv), "a": np.zeros(self.plan.nv), "t": np.zeros(1)}
+        defaults["z"] = np.array(self.description.state_values, dtype=np.float64)
+        defaults["parameters"] = np.array(self.description.parameter_values, dtype=np.float64)
+        signature = self.equations.signature(request)
+        kernel = Kernel(key, signature, lambda: self._program(request), self._cache, defaults)
+        self._shared[key] = kernel
+        self._recent.append(kernel)
         return kernel
 
     def _in_pieces(self, request: Request) -> bool:
@@ -307,14 +324,13 @@ class Engine:
         """The kernel that solves with the mass matrix of a large tree."""
         return branch_solver(self.equations.skeleton().bones, self.plan.nv, self._cache)
 
-    def use(self, plan: LoopPlan) -> None:
-        """Go on with another numeric plan of the loops: kernels are made anew."""
-        self.equations.loops = plan
-        self.equations.answers.clear()
-        self._calls.clear()
-        self.ready.clear()
-        self._kernels.clear()
-        self.loops.forget()
+    def planned(self, plan: LoopPlan) -> Engine:
+        """Return an engine with another numeric plan of the loops; kernels that were made for that one are shared."""
+        twin = copy.copy(self)
+        twin.equations = self.equations.planned(plan)
+        twin._calls, twin.ready, twin._kernels, twin._traced = {}, {}, {}, {}
+        twin.loops = self.loops.planned(twin.equations, twin.kernel)
+        return twin
 
     def kernel_of(self, function: str, formulation: str = "auto") -> Kernel:
         """Return the kernel of a function without further inputs."""

@@ -6,6 +6,7 @@ wrenches). From a request follow the signature, without any tracing, and the tra
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import math
@@ -173,6 +174,12 @@ class Equations:
         self.prescribed = any(use.prescribed for use in description.joints)
         self.closed = bool(plan.cuts or description.closures)
         self.loops: LoopPlan | None = None
+
+    def planned(self, loops: LoopPlan) -> Equations:
+        """Return the same equations with another numeric plan of the loops."""
+        twin = copy.copy(self)
+        twin.loops, twin.answers = loops, {}
+        return twin
 
     def formulations(self, function: str) -> tuple[str, ...]:
         """Return the formulations that can answer."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from whippletree.formulations import (
     absolute,
@@ -33,6 +34,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.spatial.sparse import nearest_zero, smallest
 
 if TYPE_CHECKING:
+    from whippletree.system.assembly import Conditions
     from whippletree.system.equations import Equations, Request
 
 __all__ = [
@@ -56,6 +58,9 @@ CONSISTENT = 1e-6
 WATCHED = 1e-8
 """The share of a pivot's size where the plan was made below which a solution is not trusted."""
 
+GRID = 1e-6
+"""Plans are told apart by where they were made up to this, in radians and characteristic lengths."""
+
 Symbols = dict[str, ca.SX]
 
 
@@ -63,13 +68,15 @@ Symbols = dict[str, ca.SX]
 class LoopPlan:
     """What numbers decided about the loops: rows that are used, independent freedoms, pivots, weights.
 
-    `q` is the configuration at which that was done, `length` the characteristic length of the mechanism. The pivots of
-    `absolute`, the weights of `penalty` and the methods of the groups are found when they are first asked for.
+    `q` is the configuration at which that was done and `where` its time and parameters; `length` is the characteristic
+    length of the mechanism. The pivots of `absolute`, the weights of `penalty` and the methods of the groups are found
+    when they are first asked for.
     """
 
     keep: tuple[tuple[int, ...], ...]
     choice: Choice
     q: Array
+    where: Conditions
     length: float
     absolute_pivots: Callable[[], Sequence[Any]]
     penalty_weights: Callable[[], Sequence[float]]
@@ -81,9 +88,19 @@ class LoopPlan:
         """The number of rows that are used."""
         return sum(len(rows) for rows in self.keep)
 
+    def same(self, other: LoopPlan) -> bool:
+        """Tell whether another plan keeps the same rows and eliminates the same freedoms in the same order."""
+        return (self.keep, self.choice) == (other.keep, other.choice)
+
+    @property
+    def made_at(self) -> Array:
+        """The configuration on the grid next to `q`: code that is made there is the same for all plans of one key."""
+        grid = GRID * min(1.0, self.length)
+        return np.asarray(np.rint(self.q / grid) * grid)
+
     def key(self, formulation: str) -> str:
         """Return what the code of a formulation depends on."""
-        parts: list[Any] = [self.keep, self.choice, self.length, self.q.round(3).tolist()]
+        parts: list[Any] = [self.keep, self.choice, self.length, self.made_at.tolist()]
         if formulation == "absolute":
             parts.append(self.absolute_pivots())
         if formulation.endswith("penalty"):
@@ -318,7 +335,7 @@ def _pivots(eq: Equations, x: Symbols, solution: Solution) -> list[tuple[ca.SX, 
         others = [value for name, value in x.items() if name != "q"]
         at = ca.Function("pivots", [x["q"], *others], [pivots], {"allow_free": True})
         # the solution is kept too: its id must not come to mean another one
-        eq.answers[key] = (solution, at(eq.loop_plan.q, *(0 for _ in others)).full().ravel().tolist())
+        eq.answers[key] = (solution, at(eq.loop_plan.made_at, *(0 for _ in others)).full().ravel().tolist())
     return list(zip(solution.pivots, eq.answers[key][1], strict=True))
 
 

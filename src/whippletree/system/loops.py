@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import casadi as ca
@@ -21,7 +23,7 @@ from whippletree.system.closures import ClosureNumbers
 from whippletree.system.equations import Equations, Request
 from whippletree.system.loop_equations import CONSISTENT, LoopPlan
 from whippletree.system.many_loops import every_joint_moves_mass
-from whippletree.system.mobility import Mobility, analyse
+from whippletree.system.mobility import Decision, Mobility, analyse
 from whippletree.system.ranks import choose_pivots, smallest_pivot
 from whippletree.system.reduction import pair_up
 from whippletree.system.rescue import Rescuer
@@ -44,6 +46,9 @@ _DECIDED: dict[str, bytes] = {}
 
 _REMEMBERED = 1000
 """How many decisions are remembered at most."""
+
+_ALIKE = 2.0
+"""How much larger or smaller pivots may be where a plan is taken up again than where it was made."""
 
 Decided = TypeVar("Decided")
 
@@ -72,6 +77,7 @@ class Loops:
         self.assembler = Assembler(self.numbers, self._moved("integrate"), self._moved("difference"), self._random)
         self.mobility: Mobility | None = None
         self.dependent: frozenset[int] | None = None  # freedoms that shall depend on the others
+        self._first: Loops | None = None  # those with another plan that this one came after
 
     @property
     def parameters(self) -> Array:
@@ -90,18 +96,31 @@ class Loops:
 
     def decide(self, q: Array, where: Conditions) -> Mobility:
         """Analyse, and let the equations use what was found."""
-        self.equations.loops, self.mobility = self._plan(q, where)
-        self._decided_at = (self.equations.loops.q, where)
+        decision, self.mobility = self._analysed(q, where)
+        self.equations.loops = self.plan_of(decision, where)
         return self.mobility
+
+    def planned(self, equations: Equations, kernel: Callable[[Request], Kernel]) -> Loops:
+        """Return the same loops with another numeric plan, that of some equations; what `auto` means stays the same."""
+        twin = copy.copy(self)
+        twin.equations, twin.kernel, twin._first = equations, kernel, self
+        for name in ("_rescuer", "_chooser", "chosen", "group_methods", "candidates", "penalty_error"):
+            twin.__dict__.pop(name, None)
+        equations.loops = replace(equations.loop_plan, group_methods=lambda: twin.group_methods)
+        return twin
 
     def better(self, q: Array, where: Conditions) -> LoopPlan | None:
         """Return a plan made at a configuration, if it is clearly better there than the present one."""
         present = self.equations.loop_plan
-        plan = self._plan(q, where)[0]
-        same = (plan.keep, plan.choice) == (present.keep, present.choice)
-        if same or self._quality(plan, q, where) < 3 * self._quality(present, q, where):
+        plan = self.plan_of(self._analysed(q, where)[0], where)
+        if plan.same(present) or self._quality(plan, q, where) < 3 * self._quality(present, q, where):
             return None
         return plan
+
+    def fits(self, plan: LoopPlan, q: Array, where: Conditions) -> bool:
+        """Tell whether a plan's smallest pivot is at a configuration about as large as where the plan was made."""
+        there = self._quality(plan, plan.q, plan.where)
+        return there / _ALIKE < self._quality(plan, q, where) < there * _ALIKE
 
     def singular(self, q: Array, where: Conditions) -> bool:
         """Tell whether a configuration is next to one where the closures lose rank."""
@@ -115,12 +134,14 @@ class Loops:
         C = self.numbers.tree_rows(q, *where) * self.numbers.column_scale
         return smallest_pivot(C[rows], plan.choice.pivots)
 
-    def _plan(self, q: Array, where: Conditions) -> tuple[LoopPlan, Mobility]:
-        decision, mobility = self._analysed(q, where)
+    def plan_of(self, decision: Decision, where: Conditions) -> LoopPlan:
+        """Return a plan from what was decided, and under which conditions; the plan keeps what it needs of them."""
+        decision = decision._replace(q=decision.q.copy())
+        where = where._replace(parameters=where.parameters.copy())
 
         @functools.cache
         def pivots() -> tuple[Any, ...]:
-            return self._absolute_pivots(decision.q, where)
+            return self._absolute_pivots(decision, where)
 
         @functools.cache
         def weights() -> tuple[float, ...]:
@@ -133,10 +154,9 @@ class Loops:
         def methods() -> tuple[str, ...]:
             return self.group_methods
 
-        plan = LoopPlan(decision.keep, decision.choice, decision.q, self.length, pivots, weights, reduction, methods)
-        return plan, mobility
+        return LoopPlan(*decision, where, self.length, pivots, weights, reduction, methods)
 
-    def _analysed(self, q: Array, where: Conditions) -> tuple[Any, Mobility]:
+    def _analysed(self, q: Array, where: Conditions) -> tuple[Decision, Mobility]:
         return analyse(self.assembler, q, where, self.states.freedom_name, self._cut_axes, self.dependent)
 
     def _cut_axes(self, q: Array, joint: str) -> Array:
@@ -167,7 +187,9 @@ class Loops:
 
     @functools.cached_property
     def chosen(self) -> Weighed:
-        """The formulation that `auto` uses, and why."""
+        """The formulation that `auto` uses, and why; the same under all plans, since it may be timed."""
+        if self._first is not None:
+            return self._first.chosen
         rolled = Request("forward_dynamics", "coordinate_reduction")
         by_items = self.numbers.kinds is not None and self.equations.reduces_by_items(rolled)
         if by_items or self.equations.too_long(rolled):
@@ -217,7 +239,8 @@ class Loops:
     @functools.cached_property
     def candidates(self) -> tuple[str, ...]:
         """The formulations that `auto` weighs: those that need the tree's own inertia only if it has one."""
-        regular = self._tree_regular(*self._decided_at)
+        plan = self.equations.loop_plan
+        regular = self._tree_regular(plan.q, plan.where)
         small = len(self.equations.skeleton().bones) <= _SMALL
         names = (name for name in CANDIDATES if regular or name not in _OF_TREE)
         return tuple(name for name in names if small or name not in ALONG_GROUND)
@@ -238,13 +261,13 @@ class Loops:
         state = {"q": q, "v": none, "tau": none, "a": none}
         return self.numbers.terms(state, *where)
 
-    def _absolute_pivots(self, q: Array, where: Conditions) -> tuple[Any, ...]:
-        (keys, columns), A, pattern = self.numbers.absolute_matrix(q, *where)
+    def _absolute_pivots(self, decision: Decision, where: Conditions) -> tuple[Any, ...]:
+        (keys, columns), A, pattern = self.numbers.absolute_matrix(decision.keep, decision.q, *where)
         size = np.abs(A).max(axis=1, keepdims=True)
         places = choose_pivots(A / np.where(size > 0, size, 1.0), pattern)
         return tuple((keys[i], columns[j]) for i, j in places)
 
-    def _reduction(self, decision: Any, where: Conditions) -> dict[int, int]:
+    def _reduction(self, decision: Decision, where: Conditions) -> dict[int, int]:
         """Return the row with which each dependent freedom is eliminated in `coordinate_reduction`.
 
         Nothing is paired, which is cheapest, unless the dependent coordinates were asked for, or the tree has joints
@@ -288,7 +311,8 @@ class Loops:
     @functools.cached_property
     def penalty_error(self) -> float:
         """The relative error that the penalty formulation is expected to have."""
-        return self._penalty(*self._decided_at)[1]
+        plan = self.equations.loop_plan
+        return self._penalty(plan.q, plan.where)[1]
 
     # ------------------------------------------------------------------ states
 
@@ -375,12 +399,6 @@ class Loops:
     def rescue(self, request: Request, state: Mapping[str, Array | None]) -> Array:
         """Answer for a state that a kernel could not: refuse it if it is inconsistent, else solve it with pivoting."""
         return self._rescuer.answer(request, state)
-
-    def forget(self) -> None:
-        """Forget what was derived from an earlier plan."""
-        for name in ("_rescuer", "_chooser", "chosen", "group_methods", "candidates"):
-            self.__dict__.pop(name, None)
-        self._decided_at = (self.equations.loop_plan.q, self._decided_at[1])
 
     @functools.cached_property
     def _rescuer(self) -> Rescuer:

@@ -23,6 +23,7 @@ from whippletree.system.derivative_calls import DerivativeCalls
 from whippletree.system.engine import Engine
 from whippletree.system.equations import Request, formulation_name
 from whippletree.system.loaded_calls import LoadedCalls
+from whippletree.system.loop_equations import LoopPlan
 from whippletree.system.results import Energy, Momentum, Reactions
 from whippletree.topology import Plan, make_plan
 
@@ -80,6 +81,14 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
 
     def __repr__(self) -> str:
         return f'System "{self.description.name}": {self.n_bodies} bodies, {self.nv} freedoms'
+
+    def _with_plan(self, plan: LoopPlan) -> System:
+        """Return this system with another numeric plan of the loops; what was traced and compiled is shared."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin._engine = self._engine.planned(plan)
+        twin._ready = twin._engine.ready
+        return twin
 
     # ------------------------------------------------------------------ names and states
 

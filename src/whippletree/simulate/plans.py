@@ -1,0 +1,135 @@
+"""The numeric plans of the loops that a simulation works with: its own affair, which leaves the system as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whippletree.errors import AssemblyError, DynamicsError, StateError
+from whippletree.formulations.independent_coordinates import Choice
+from whippletree.kernels.kernel import Array
+from whippletree.system import System
+from whippletree.system.assembly import Conditions
+from whippletree.system.choosing import Weighed
+from whippletree.system.loop_equations import LoopPlan
+from whippletree.system.loops import Loops
+from whippletree.system.mobility import Decision
+
+__all__ = ["Plans"]
+
+_MOST = 16
+"""How many plans a simulation remembers; those that it has left longest ago are forgotten."""
+
+
+class Plans:
+    """The plan that a simulation works with, `now`, and those that it has worked with before, the built one first.
+
+    A plan that has been left is taken up again where its pivots are about as large as where it was made: then nothing
+    is compiled.
+
+    >>> from whippletree.system.examples import four_bar
+    >>> s = four_bar()
+    >>> plans = Plans(s)
+    >>> plans.now is s, plans.again(s.q0, s._engine.loops.conditions())
+    (True, False)
+    """
+
+    def __init__(self, system: System) -> None:
+        self.now = system
+        self._known = [system]
+
+    @property
+    def loops(self) -> Loops:
+        """The loops under the present plan."""
+        return self.now._engine.loops
+
+    def again(self, q: Array, where: Conditions) -> bool:
+        """Go on with a plan that is clearly better at a configuration, if there is one; say whether there is."""
+        try:
+            plan = self.loops.better(q, where)
+        except (AssemblyError, DynamicsError):
+            plan = None
+        if plan is None:
+            return False
+        alike = [system for system in self._known if _plan(system).same(plan)]
+        fitting = [system for system in alike if self.loops.fits(_plan(system), q, where)]
+        if fitting:
+            self.now = fitting[0]
+            return True
+        self.now = self._known[0]._with_plan(plan)
+        others = [system for system in self._known[1:] if system not in alike]
+        self._known = [self._known[0], *others[-(_MOST - 2) :], self.now]
+        return True
+
+    def copy(self) -> Plans:
+        """Return plans that go their own way; what belongs to each plan is shared."""
+        twin = object.__new__(Plans)
+        twin.now, twin._known = self.now, list(self._known)
+        return twin
+
+    # ------------------------------------------------------------------ kept
+
+    def packed(self) -> dict[str, Any] | None:
+        """Return all plans in plain numbers, which of them is the present one, and what `auto` means if that is known."""
+        if not self.now._closed:
+            return None
+        plans = [_packed(_plan(system)) for system in self._known]
+        return {"plans": plans, "now": self._known.index(self.now), "auto": _chosen(self._known[0])}
+
+    @staticmethod
+    def unpacked(system: System, kept: Any) -> Plans:
+        """Return the plans of a simulation of a system again."""
+        plans = Plans(system)
+        if kept is None:
+            return plans
+        found = [_unpacked(system, plan) for plan in kept["plans"]]
+        built = _plan(system)
+        if not found[0].same(built):
+            raise StateError(
+                "the loops are planned otherwise than in the run, so that it cannot go on to the same bits: build the "
+                "system as it was, with the same guess"
+            )
+        first = system
+        if not np.array_equal(found[0].q, built.q) or kept["auto"] not in (None, _chosen(system)):
+            first = system._with_plan(found[0])
+        if kept["auto"] is not None and first is not system:  # it may come out otherwise another time
+            first._engine.loops.chosen = Weighed.unpacked(kept["auto"].encode())
+        plans._known = [first, *(first._with_plan(plan) for plan in found[1:])]
+        plans.now = plans._known[kept["now"]]
+        return plans
+
+    def __getstate__(self) -> tuple[System, Any]:
+        return self._known[0], self.packed()
+
+    def __setstate__(self, kept: tuple[System, Any]) -> None:
+        self.__dict__.update(Plans.unpacked(*kept).__dict__)
+
+
+def _plan(system: System) -> LoopPlan:
+    return system._engine.equations.loop_plan
+
+
+def _chosen(system: System) -> str | None:
+    """Return what `auto` means, if that has been asked for."""
+    chosen: Weighed | None = system._engine.loops.__dict__.get("chosen")
+    return None if chosen is None else chosen.packed().decode()
+
+
+def _packed(plan: LoopPlan) -> dict[str, Any]:
+    return {
+        "keep": plan.keep,
+        "independent": plan.choice.independent,
+        "pivots": plan.choice.pivots,
+        "q": plan.q.tolist(),
+        "t": plan.where.t,
+        "parameters": plan.where.parameters.tolist(),
+    }
+
+
+def _unpacked(system: System, kept: dict[str, Any]) -> LoopPlan:
+    keep = tuple(tuple(int(row) for row in rows) for rows in kept["keep"])
+    pivots = tuple((int(row), int(column)) for row, column in kept["pivots"])
+    choice = Choice(tuple(int(i) for i in kept["independent"]), pivots)
+    where = Conditions(float(kept["t"]), np.array(kept["parameters"], dtype=np.float64))
+    return system._engine.loops.plan_of(Decision(keep, choice, np.array(kept["q"], dtype=np.float64)), where)
