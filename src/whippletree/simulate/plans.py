@@ -71,7 +71,7 @@ class Plans:
     # ------------------------------------------------------------------ kept
 
     def packed(self) -> dict[str, Any] | None:
-        """Return all plans in plain numbers, which of them is the present one, and what `auto` means if that is known."""
+        """Return all plans in plain numbers, which of them is the present one, and what `auto` means, if known."""
         if not self.now._closed:
             return None
         plans = [_packed(_plan(system)) for system in self._known]
