@@ -79,6 +79,7 @@ class Keeper:
         header |= {name: getattr(run, name) for name in _PLACE}
         header |= {"wall": self.wall + now - self._began, "every": self.every}
         arrays |= {"until": run.until, "rows": run.rows[: run.made], "efforts": run.efforts, "base": run.base}
+        arrays["origin"] = run.origin
         if run.memory is not None:
             arrays["memory"] = run.memory
         arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)

@@ -119,7 +119,7 @@ def _followed(run: Run, progress: bool | Callable[[float], None], keeper: Keeper
         except (SimulationError, ResultError) as error:
             stopped, failure = str(error), error
         wall = time.perf_counter() - began + (0.0 if keeper is None else keeper.wall)
-        trajectory = _trajectory(run.simulation, *_ended(run), stopped, wall)
+        trajectory = _trajectory(run, *_ended(run), stopped, wall)
     if failure is not None:
         failure.trajectory = trajectory
         raise failure
@@ -129,10 +129,10 @@ def _followed(run: Run, progress: bool | Callable[[float], None], keeper: Keeper
 def _ended(run: Run) -> tuple[Array, Array, Array]:
     """Return times, rows and efforts of the outputs made; a run that ended early has one more, where it ended."""
     t, rows, efforts = run.until[: run.made], run.rows[: run.made], run.efforts
-    now = run.simulation.state
-    if len(rows) < len(run.until) and (not len(t) or now.t > t[-1]):
-        t = np.append(t, now.t)
-        rows = np.vstack([rows, np.concatenate([now.q, now.v, now.z, [now.work_in, now.work_dissipated]])])
+    now = run.simulation.state.t
+    if len(rows) < len(run.until) and (not len(t) or now > t[-1]):
+        t = np.append(t, now)
+        rows = np.vstack([rows, run.simulation.row()])
         efforts = efforts if efforts.ndim == 1 else np.vstack([efforts, run.simulation.tau])
     return t, rows, efforts
 
@@ -150,11 +150,10 @@ def _settings(simulation: Simulation, t: Array, efforts: Array) -> tuple[Array, 
     return efforts, np.array([changes[k].parameters for k in which]) if changes[0].parameters.size else None
 
 
-def _trajectory(simulation: Simulation, t: Array, rows: Array, efforts: Array, stopped: str, wall: float) -> Trajectory:
+def _trajectory(run: Run, t: Array, rows: Array, efforts: Array, stopped: str, wall: float) -> Trajectory:
     """Return the rows of a run as a trajectory, certified."""
+    simulation = run.simulation
     system = simulation.system
-    nq, nv = system.nq, system.nv
-    q, v, z, work = rows[:, :nq], rows[:, nq : nq + nv], rows[:, nq + nv : -2], rows[:, -2:]
     counted: dict[str, Any] = {
         "steps": simulation.steps,
         "refused": simulation.refused,
@@ -165,12 +164,8 @@ def _trajectory(simulation: Simulation, t: Array, rows: Array, efforts: Array, s
         "stopped": stopped,
     }
     efforts, parameters = _settings(simulation, t, efforts)
-    found: dict[str, Any] = {}
-    if len(t):
-        replay = Replay(system, t, q, v, z, parameters=parameters, efforts=efforts, work=work)
-        found = measured(replay)
-    known = {k: x for k, x in found.items() if k in Certificate.__dataclass_fields__}
-    certificate = Certificate(**known, **counted)
+    certificate = Certificate(**_measured(run, t, rows), **counted)
+    q, v, z, work = _parts(system, rows)
     info = {"method": simulation.name, "tolerance": simulation.tolerance, "formulation": simulation.formulation}
     if simulation.events.ended:
         info["ended_by"] = simulation.events.ended
@@ -178,6 +173,21 @@ def _trajectory(simulation: Simulation, t: Array, rows: Array, efforts: Array, s
     return Trajectory(
         system, t, q, v, z, certificate, events, info=info, parameters=parameters, efforts=efforts, work=work
     )
+
+
+def _measured(run: Run, t: Array, rows: Array) -> dict[str, Any]:
+    """Return what is measured about a run: at its outputs, and at its start, be that an output or not."""
+    if t[0] > run.start:
+        t, rows = np.append(run.start, t), np.vstack([run.origin, rows])
+    q, v, z, work = _parts(run.simulation.system, rows)
+    _, parameters = _settings(run.simulation, t, run.base)
+    return {**measured(Replay(run.simulation.system, t, q, v, z, parameters=parameters, work=work))}
+
+
+def _parts(system: System, rows: Array) -> tuple[Array, Array, Array, Array]:
+    """Return coordinates, velocities, states of elements and work from rows of a run."""
+    nq, nv = system.nq, system.nv
+    return rows[:, :nq], rows[:, nq : nq + nv], rows[:, nq + nv : -2], rows[:, -2:]
 
 
 def _outputs(duration: Any, every: Any, times: Any, t0: float) -> Array:

@@ -14,8 +14,11 @@ from whippletree.results.replay import CHUNK, Replay, of_rows
 __all__ = ["measured"]
 
 
-def measured(run: Replay) -> dict[str, float]:
+def measured(run: Replay, start: tuple[float, float] | None = None) -> dict[str, float]:
     """Return the measures of a certificate that states alone determine: residuals, norms and energies.
+
+    `start` are the energy when no work was done yet, and the scale of energies, if these are known; otherwise the
+    first state is the start.
 
     >>> from whippletree.system.examples import four_bar
     >>> s = four_bar()
@@ -37,7 +40,10 @@ def measured(run: Replay) -> dict[str, float]:
     }
     if run.work is not None:
         gained = run.work - run.work[0]
-        error = energy.total - energy.total[0] - gained[:, 0] + gained[:, 1]
+        if start is not None:
+            gained = run.work
+            found |= {"energy_start": start[0], "energy_scale": max(start[1], found["energy_scale"])}
+        error = energy.total - found["energy_start"] - gained[:, 0] + gained[:, 1]
         found |= {"work_in": float(gained[-1, 0]), "work_dissipated": float(gained[-1, 1])}
         found["energy_drift"] = float(np.abs(error).max())
     return found

@@ -263,13 +263,15 @@ class Trajectory:
     def certify(self) -> Certificate:
         """Return the certificate with everything measured again that the states themselves tell.
 
-        Work done and steps taken are those that the run recorded.
+        Work done and steps taken are those that the run recorded. Where it recorded the energy at its start, energies
+        are compared with that, also if the start is not among the outputs.
 
         >>> from whippletree.results.examples import swing
         >>> swing().certify().ok
         True
         """
-        found: dict[str, Any] = measured(self.replay)
+        recorded = (self.certificate.energy_start, self.certificate.energy_scale)
+        found: dict[str, Any] = measured(self.replay, None if np.isnan(recorded).any() else recorded)
         return replace(self.certificate, **found)
 
     # ------------------------------------------------------------------ other times

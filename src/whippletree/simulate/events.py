@@ -121,7 +121,7 @@ class Events:
         energy = _energy(sim)
         for i in which:
             self._one(sim, machine, self.uses[i])
-        _settle(sim, {name for i in which for kind, name, _ in self.uses[i].sets if kind == "velocity"})
+        _settle(sim)
         sim.book(_energy(sim) - energy)
         self.changes.append(Change(t, sim.tau.copy(), _parameters(sim)))
         self._sides(sim, machine)
@@ -134,17 +134,21 @@ class Events:
             self.ended = use.name
         values = iter(self._new_values(sim, machine, use))
         for kind, name, index in use.sets:
-            sim.put(kind, name, index, float(next(values)))
+            sim.set_unchecked(kind, sim._place(kind, name, index), float(next(values)))
+            if kind == "velocity":
+                sim.hold(name)
         call = self.calls.get(use.name)
         if call is not None:
-            t = sim.state.t
+            t, before = sim.state.t, (sim.tau.copy(), sim.parameters)
             event = next(one for one in reversed(self.happened) if one.name == use.name)
             try:
                 stop = call(sim, event)
             except Exception as error:
                 why = str(error) if isinstance(error, WhippletreeError) else f"{type(error).__name__}: {error}"
                 raise SimulationError(f'at t = {t:.9g} s the function of event "{use.name}" failed: {why}') from error
+            _check_after(sim, use.name, before)
             if sim.state.t != t:
+                sim._times[0] = t
                 raise SimulationError(f'the function of event "{use.name}" has moved the run in time: it must not')
             if stop is True:
                 self.ended = use.name
@@ -222,7 +226,21 @@ def _energy(sim: Simulation) -> float:
     return float(sim.system.energy(state.q, state.v, t=state.t, parameters=sim.parameters).total)
 
 
-def _settle(sim: Simulation, held: set[str]) -> None:
+def _check_after(sim: Simulation, name: str, before: tuple[Array, Array | None]) -> None:
+    """Refuse efforts and parameters that a function has set past `put` and that will not do."""
+    try:
+        tau = np.array(sim.system._efforts(sim.tau))
+        parameters = sim.system._given_parameters(sim.parameters)
+        if parameters is not None and not np.isfinite(parameters).all():
+            raise StateError("a parameter is not a finite number")
+    except WhippletreeError as error:
+        sim.tau, sim.parameters = before
+        when = f"at t = {sim.state.t:.9g} s"
+        raise SimulationError(f'{when} the function of event "{name}" has set what will not do: {error}') from error
+    sim.tau, sim.parameters = tau, parameters
+
+
+def _settle(sim: Simulation) -> None:
     """Make velocities consistent with the closures; those that were set stay as they are."""
     system = sim.system
     if not system._closed:
@@ -230,7 +248,7 @@ def _settle(sim: Simulation, held: set[str]) -> None:
     state = sim.state
     options: dict[str, Any] = {"t": state.t, "parameters": sim.parameters}
     try:
-        v = system.consistent_velocities(state.q, state.v, hold=sorted(held), **options)
+        v = system.consistent_velocities(state.q, state.v, hold=sim.held, **options)
         sim.put_velocities(v)
         system._engine.loops.check(state.q, v, state.t, sim.parameters)
     except (AssemblyError, StateError) as error:

@@ -22,8 +22,9 @@ class Run:
     that were held until then. Without a controller the start is the only sample, and nobody is asked there.
 
     Where the run is: past sample number `sample`, before which it had made `first` outputs; `begun` tells whether the
-    controller was asked there already. `base` are the efforts of joints that a controller does not name, and `memory`
-    is what it remembered after its last call, which is looked at only if there is a keeper.
+    controller was asked there already. `origin` is the state at the start, as a row. `base` are the efforts of joints
+    that a controller does not name, and `memory` is what it remembered after its last call, which is looked at only if
+    there is a keeper.
 
     >>> from whippletree.simulate.simulation import _example
     >>> run = Run(_example(), np.array([0.0, 0.1, 0.6]), lambda t, q, v, z: [2 * t], 0.25)
@@ -46,6 +47,7 @@ class Run:
         self.samples = np.array([self.start]) if self.period is None else samples(self.start, self.period, until)
         self._stops = np.append(np.searchsorted(until, self.samples[1:]), len(until))
         self.base = simulation.tau.copy()
+        self.origin = simulation.row()
         self.rows = np.zeros((len(until) + 1, simulation.row_size))  # one more, for the state at a sample
         self._held = np.zeros((len(until), 0 if controller is None else self.base.size))
         self.sample, self.first, self.begun, self.finished = 0, 0, False, False
@@ -101,7 +103,7 @@ class Run:
         self.begun, self.finished = bool(kept["begun"]), bool(kept["finished"])
         if not (0 <= self.sample < len(self.samples) and 0 <= self.first <= len(self.until)):
             raise StateError("its samples do not fit its outputs")
-        self.rows[: len(rows)], self.base[:] = rows, arrays["base"]
+        self.rows[: len(rows)], self.base[:], self.origin[:] = rows, arrays["base"], arrays["origin"]
         if self.controller is not None:
             self._held[: len(efforts)] = efforts
             self._held[len(efforts) : self._next] = self.simulation.tau

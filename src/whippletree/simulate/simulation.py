@@ -7,14 +7,23 @@ accelerations there are the limit along the branch), or it cannot go on.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from whippletree.errors import DynamicsError, SimulationError, StateError, WhippletreeError
+from whippletree.errors import (
+    AssemblyError,
+    DynamicsError,
+    ModelError,
+    SimulationError,
+    StateError,
+    WhippletreeError,
+)
 from whippletree.kernels.kernel import Array
+from whippletree.model.names import quoted, suggestion
 from whippletree.simulate.alpha import IMPLICIT, Alpha, implicit_method
 from whippletree.simulate.events import Events
 from whippletree.simulate.machine import Machine
@@ -22,10 +31,11 @@ from whippletree.simulate.noting import kept_size
 from whippletree.simulate.pace import Pace
 from whippletree.simulate.plans import Plans
 from whippletree.simulate.tableaus import METHODS, Tableau
+from whippletree.spatial.scalars import number, shown
 from whippletree.system import System
 from whippletree.system.calls import as_array
 
-__all__ = ["METHOD_NAMES", "Simulation", "State", "positive"]
+__all__ = ["METHOD_NAMES", "Simulation", "State", "finite", "positive"]
 
 EULER = "semi_implicit_euler"
 ADAMS = "adams"
@@ -37,6 +47,9 @@ _PASSAGES = 64
 
 _SIGNS = 8
 """The place among the times that tells how many pivots were below zero; see `noting`."""
+
+_KINDS = ("velocity", "effort", "state", "parameter")
+"""What can be put."""
 
 _SMALLEST = 1e-12
 """The smallest step, as a share of the time to be simulated."""
@@ -99,6 +112,8 @@ class Simulation:
         self.spectral_radius = spectral_radius
         self.tolerance = _tolerance(tolerance)
         implicit = isinstance(self.method, Alpha)
+        if not isinstance(adaptive, bool | np.bool_ | None):
+            raise StateError(f"adaptive= must be True, False or None, not {shown(adaptive)}")
         able = implicit or (isinstance(self.method, Tableau) and self.method.adaptive)
         if adaptive and not able:
             raise StateError(f'method "{method}" does not estimate its error: it cannot choose its steps')
@@ -127,6 +142,7 @@ class Simulation:
         self._course_y[2 * nv : 2 * nv + system.z0.size] = _start(system, z)
         self._given = np.zeros(0)  # accelerations and rates to begin the next step with
         self._plans = Plans(system)
+        self._held: tuple[float, tuple[str, ...]] = (0.0, ())  # joints whose velocities were put, and when
         self._limits = (0.0, 0.0)  # the smallest step of `run`, and its time in all
         if checked:
             self._check_start()
@@ -153,12 +169,18 @@ class Simulation:
 
     @state.setter
     def state(self, state: State) -> None:
-        nv, nz = self.system.nv, self.system.z0.size
-        self._times[0] = state.t
-        self._q[:] = self.system._one_configuration(state.q)
-        self._course_y[nv : 2 * nv] = state.v
-        self._course_y[2 * nv : 2 * nv + nz] = state.z
-        self._course_y[-2:] = state.work_in, state.work_dissipated
+        if not isinstance(state, State):
+            raise StateError(f"a state is what simulation.state returns, or a State made like it, not {shown(state)}")
+        system, nv = self.system, self.system.nv
+        t, q = system._time(state.t), system._one_configuration(state.q)
+        v, z = _vector(system, state.v, "v", nv), _vector(system, state.z, "z", system.z0.size)
+        work = [finite(state.work_in, "work_in"), finite(state.work_dissipated, "work_dissipated")]
+        if system._closed:
+            system._engine.loops.check(q, v, t, self.parameters)
+        self._times[0] = t
+        self._q[:] = q
+        self._course_y[nv:] = np.concatenate([v, z, work])
+        self._held = (t, ())
         self._begin_anew()
         self._times[_SIGNS] = -1.0
         self.events.started = False
@@ -166,26 +188,90 @@ class Simulation:
     def put(self, kind: str, name: str, index: int, value: float) -> None:
         """Set a velocity or an effort of a joint, a state of an element, or a parameter.
 
+        Where there are loops, velocities that were put at the present time stay, and the others follow.
+
         >>> from whippletree.simulate.simulation import _example
         >>> sim = _example()
         >>> sim.put("velocity", "hinge", 0, 2.0)
         >>> sim.state.v
         array([2.])
         """
+        place = self._place(kind, name, index)
+        called = getattr(name, "name", name)
+        given = finite(value, f"the value for the {kind} of {quoted(called)}")
+        before = self._course_y.copy(), self.parameters, self._held
+        self.set_unchecked(kind, place, given)
+        if kind == "velocity":
+            self.hold(called)
+        if not self.system._closed or kind not in ("velocity", "parameter"):
+            return
+        try:
+            self._let_others_follow(always=kind == "velocity")
+        except (AssemblyError, StateError) as error:
+            self._course_y[:], self.parameters, self._held = before
+            raise StateError(f"the {kind} of {quoted(called)} cannot be {given:g}: {error}") from None
+
+    def set_unchecked(self, kind: str, place: int, value: float) -> None:
+        """Set a number by its place among those of its kind."""
         if kind == "parameter":
-            names = [parameter.name for parameter in self.system.description.parameters]
-            if self.parameters is None:
-                self.parameters = np.array(self.system.description.parameter_values, dtype=np.float64)
-            self.parameters = self.parameters.copy()
-            self.parameters[names.index(name)] = value
+            given = self.parameters
+            now = np.array(self.system.description.parameter_values if given is None else given, dtype=np.float64)
+            now[place] = value
+            self.parameters = now
             self._times[_SIGNS] = -1.0
-        elif kind == "state":
-            names = [state.name for state in self.system.description.states]
-            self._course_y[2 * self.system.nv + names.index(name)] = value
+        elif kind == "effort":
+            self.tau[place] = value
         else:
-            place = self.system.v_slice(name).start + index
-            (self.tau if kind == "effort" else self._course_y[self.system.nv :])[place] = value
+            self._course_y[(1 if kind == "velocity" else 2) * self.system.nv + place] = value
         self._begin_anew()
+
+    def _place(self, kind: Any, name: Any, index: Any) -> int:
+        """Return where something that can be put is among the numbers of its kind."""
+        if not isinstance(kind, str) or kind not in _KINDS:
+            raise StateError(f"nothing can be put by the kind {suggestion(kind, _KINDS)}")
+        d = self.system.description
+        owners: dict[str, tuple[Any, ...]] = {"parameter": d.parameters, "state": d.states}
+        known = owners.get(kind, d.joints)
+        names = [one.name for one in known]
+        called = getattr(name, "name", name)
+        if not isinstance(called, str) or called not in names:
+            what = kind if kind in ("parameter", "state") else "joint"
+            raise StateError(f"there is no {what} {suggestion(called, names)}")
+        where = slice(names.index(called), names.index(called) + 1)
+        if known is d.joints:
+            where = self.system.v_slice(called)
+        size = where.stop - where.start
+        if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < size:
+            own = f'joint "{called}" has {size} velocities' if known is d.joints else f'{kind} "{called}" is one number'
+            raise StateError(f"{own}, counted from 0: there is no {kind} {shown(index)}")
+        return where.start + int(index)
+
+    def hold(self, joint: str) -> None:
+        """Let the velocities of a joint stay when others follow at the present time."""
+        t = float(self._times[0])
+        self._held = (t, tuple(sorted({*self.held, joint})))
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The joints whose velocities were put at the present time.
+
+        >>> from whippletree.simulate.simulation import _example
+        >>> _example().held
+        ()
+        """
+        return self._held[1] if self._held[0] == self._times[0] else ()
+
+    def _let_others_follow(self, *, always: bool) -> None:
+        """Make velocities consistent with the closures, those that were put aside; refuse what cannot be closed."""
+        now, system = self.state, self.system
+        loops = system._engine.loops
+        if not always:
+            with contextlib.suppress(StateError):
+                loops.check(now.q, now.v, now.t, self.parameters)
+                return
+        v = system.consistent_velocities(now.q, now.v, hold=self.held, t=now.t, parameters=self.parameters)
+        loops.check(now.q, v, now.t, self.parameters)
+        self.put_velocities(v)
 
     def _begin_anew(self) -> None:
         """Forget what methods keep from step to step."""
@@ -194,8 +280,9 @@ class Simulation:
 
     def put_velocities(self, v: Array) -> None:
         """Set all velocities."""
+        given = _vector(self.system, v, "v", self.system.nv)
         self._begin_anew()
-        self._course_y[self.system.nv : 2 * self.system.nv] = v
+        self._course_y[self.system.nv : 2 * self.system.nv] = given
 
     def book(self, energy: float) -> None:
         """Book energy that came at an instant as work put in, and what went as work dissipated."""
@@ -205,6 +292,15 @@ class Simulation:
         """Let the next step be a small one, and no longer than that, if the method chooses its steps."""
         if self.adaptive and longest > 0:
             self._times[1] = min(self._times[1] / 64, longest)
+
+    def row(self) -> Array:
+        """Return the present state as a row of `run`.
+
+        >>> from whippletree.simulate.simulation import _example
+        >>> _example().row()
+        array([0., 0., 0., 0.])
+        """
+        return np.concatenate([self._q, self._course_y[self.system.nv :]])
 
     @property
     def row_size(self) -> int:
@@ -576,7 +672,7 @@ class Simulation:
 
 def _start(system: System, z: Any) -> Array:
     """Return the states of elements to start from."""
-    return system.z0 if z is None else as_array(z, system._engine.argument("z", system.z0.size))
+    return system.z0 if z is None else _vector(system, z, "z", system.z0.size)
 
 
 def _method(name: Any, spectral_radius: Any) -> Tableau | Alpha | None:
@@ -602,6 +698,31 @@ def _tolerance(value: Any) -> float:
             f"tolerance={number:g} is below rounding, which no step size reaches: take {_TIGHTEST:g} or more"
         )
     return number
+
+
+def _vector(system: System, value: Any, name: str, size: int) -> Array:
+    """Return one vector of finite numbers."""
+    argument = system._engine.argument(name, size)
+    array = as_array(value, argument)
+    if array.ndim != 1:
+        raise StateError(f"{name} must be one vector of {size} numbers, but its shape is {array.shape}")
+    wrong = np.flatnonzero(~np.isfinite(array))
+    if wrong.size:
+        i = int(wrong[0])
+        raise StateError(f"{name}[{i}] is {array[i]}: {argument.label(i)} must be a finite number")
+    return array
+
+
+def finite(value: Any, what: str) -> float:
+    """Return a finite number.
+
+    >>> finite(2, "t0")
+    2.0
+    """
+    try:
+        return number(value, what)
+    except ModelError as error:
+        raise StateError(str(error)) from None
 
 
 def positive(value: Any, what: str) -> float:
