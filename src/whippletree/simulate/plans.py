@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.errors import AssemblyError, DynamicsError, StateError
+from whippletree.errors import StateError, WhippletreeError
 from whippletree.formulations.independent_coordinates import Choice
 from whippletree.kernels.kernel import Array
 from whippletree.system import System
@@ -48,18 +48,19 @@ class Plans:
         """Go on with a plan that is clearly better at a configuration, if there is one; say whether there is."""
         try:
             plan = self.loops.better(q, where)
-        except (AssemblyError, DynamicsError):
+        except (WhippletreeError, np.linalg.LinAlgError):  # there is no plan at all
             plan = None
         if plan is None:
             return False
-        alike = [system for system in self._known if _plan(system).same(plan)]
-        fitting = [system for system in alike if self.loops.fits(_plan(system), q, where)]
-        if fitting:
-            self.now = fitting[0]
+        plan = self.loops.known(plan, [_plan(system) for system in self._known], q, where)
+        found = [system for system in self._known if _plan(system) is plan]
+        if found:
+            self.now = found[0]
             return True
-        self.now = self._known[0]._with_plan(plan)
-        others = [system for system in self._known[1:] if system not in alike]
-        self._known = [self._known[0], *others[-(_MOST - 2) :], self.now]
+        first, *others = self._known
+        self.now = first._with_plan(plan)
+        others = [system for system in others if not _plan(system).same(plan)]
+        self._known = [first, *others[-(_MOST - 2) :], self.now]
         return True
 
     def copy(self) -> Plans:

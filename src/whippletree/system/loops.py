@@ -23,7 +23,7 @@ from whippletree.system.closures import ClosureNumbers
 from whippletree.system.equations import Equations, Request
 from whippletree.system.loop_equations import CONSISTENT, LoopPlan
 from whippletree.system.many_loops import every_joint_moves_mass
-from whippletree.system.mobility import Decision, Mobility, analyse
+from whippletree.system.mobility import Decision, Mobility, alternatives, analyse
 from whippletree.system.ranks import choose_pivots, smallest_pivot
 from whippletree.system.reduction import pair_up
 from whippletree.system.rescue import Rescuer
@@ -47,8 +47,11 @@ _DECIDED: dict[str, bytes] = {}
 _REMEMBERED = 1000
 """How many decisions are remembered at most."""
 
-_ALIKE = 2.0
-"""How much larger or smaller pivots may be where a plan is taken up again than where it was made."""
+_CLEARLY = 3.0
+"""A plan is clearly better than another one if its smallest pivot is so many times as large."""
+
+_ALIKE = (0.5, 4.0)
+"""Between which shares of what it was where a plan was made a pivot is where the plan is taken up again."""
 
 Decided = TypeVar("Decided")
 
@@ -110,17 +113,33 @@ class Loops:
         return twin
 
     def better(self, q: Array, where: Conditions) -> LoopPlan | None:
-        """Return a plan made at a configuration, if it is clearly better there than the present one."""
-        present = self.equations.loop_plan
-        plan = self.plan_of(self._analysed(q, where)[0], where)
-        if plan.same(present) or self._quality(plan, q, where) < 3 * self._quality(present, q, where):
+        """Return a plan made at a configuration, if it is clearly better there than the present one.
+
+        Dependent freedoms that were asked for stay so unless a plan without that is clearly better.
+        """
+        decision, mobility = self._analysed(q, where)
+        decisions = [decision, *alternatives(self.numbers, decision.q, where, mobility.mobility)]
+        present, plans = self.equations.loop_plan, [self.plan_of(one, where) for one in decisions]
+        qualities = [self._quality(plan, q, where) for plan in plans]
+        plan, quality = next(one for one in zip(plans, qualities, strict=True) if one[1] * _CLEARLY >= max(qualities))
+        if plan.same(present) or quality < _CLEARLY * self._quality(present, q, where):
             return None
         return plan
 
-    def fits(self, plan: LoopPlan, q: Array, where: Conditions) -> bool:
-        """Tell whether a plan's smallest pivot is at a configuration about as large as where the plan was made."""
-        there = self._quality(plan, plan.q, plan.where)
-        return there / _ALIKE < self._quality(plan, q, where) < there * _ALIKE
+    def known(self, plan: LoopPlan, others: Sequence[LoopPlan], q: Array, where: Conditions) -> LoopPlan:
+        """Return one of some other plans that does as well at a configuration as a plan that is better, or else that one.
+
+        Its pivots have to be about as large as where it was made: by that they are watched.
+        """
+        enough = self._quality(self.equations.loop_plan, q, where) * _CLEARLY
+        enough = max(enough, self._quality(plan, q, where) / _CLEARLY)
+        best, most = plan, 0.0
+        for other in others:
+            here, there = self._quality(other, q, where), self._quality(other, other.q, other.where)
+            low, high = _ALIKE
+            if here >= enough and low * there < here < high * there and here > most:
+                best, most = other, here
+        return best
 
     def singular(self, q: Array, where: Conditions) -> bool:
         """Tell whether a configuration is next to one where the closures lose rank."""

@@ -21,7 +21,7 @@ from whippletree.system.elimination import eliminate
 from whippletree.system.many_loops import Later, decide_many, moved_little, scaled_blocks
 from whippletree.system.ranks import choose_columns, choose_pivots, choose_rows, null_space, rank_of
 
-__all__ = ["Decision", "Mobility", "Redundancy", "analyse"]
+__all__ = ["Decision", "Mobility", "Redundancy", "alternatives", "analyse"]
 
 _SAMPLES = 4
 _AWAY = 0.1  # radians or characteristic lengths
@@ -132,6 +132,18 @@ def analyse(
     return decision, mobility
 
 
+def alternatives(numbers: ClosureNumbers, q: Array, where: Conditions, mobility: int) -> list[Decision]:
+    """Return decisions at a closed configuration that follow no wish.
+
+    The second one takes rows as long as they are. Rows of unit length show their directions only: of two redundant rods
+    the one at its dead position is as good as the other, though nearly nothing is left of its row.
+    """
+    if numbers.kinds is not None:
+        return [Decision(*decide_many(numbers, q, frozenset()), q)]
+    full = numbers.plan.nv - mobility
+    return [_decide(numbers, q, where, full), _decide(numbers, q, where, full, by_size=True)]
+
+
 def _analyse_many(
     assembler: Assembler,
     q: Array,
@@ -207,14 +219,21 @@ def _smallest(G: Array, rank: int) -> float:
 
 
 def _decide(
-    numbers: ClosureNumbers, q: Array, where: Conditions, full: int, wanted: frozenset[int] = frozenset()
+    numbers: ClosureNumbers,
+    q: Array,
+    where: Conditions,
+    full: int,
+    wanted: frozenset[int] = frozenset(),
+    *,
+    by_size: bool = False,
 ) -> Decision:
     """Choose the rows and the independent freedoms at a configuration; `full` is the rank of the full set of rows."""
     plan = numbers.plan
     cut = {i for c in numbers.closing.fastenings.cuts for i in range(c.v.start, c.v.stop)}
     columns = np.array([i for i in range(plan.nv) if i not in cut], dtype=int)
     free = np.array([i for i in columns if not numbers.equations.prescribed_mask[i]], dtype=int)
-    scaled = _scaled(numbers.tree_rows(q, *where) * numbers.column_scale)
+    C = numbers.tree_rows(q, *where) * numbers.column_scale
+    scaled = _scaled(C)
     driven = sum(numbers.equations.prescribed_mask[i] for i in cut)
     whole = full - len(cut) + driven  # each freedom of a cut joint takes up one of its six rows, unless it is driven
     rank = min(whole, rank_of(scaled[:, free]))
@@ -224,7 +243,7 @@ def _decide(
             f"the prescribed joints {names} are not independent of each other: the loops allow fewer motions; "
             f"prescribe fewer joints"
         )
-    rows = np.array(choose_rows(scaled[:, free], rank), dtype=int)
+    rows = np.array(choose_rows((C if by_size else scaled)[:, free], rank), dtype=int)
     first = [n for n, i in enumerate(free) if i in wanted]
     dependent = free[choose_columns(scaled[np.ix_(rows, free)], rank, first)]
     square = np.ix_(rows, dependent)
