@@ -127,7 +127,7 @@ class Loops:
         return plan
 
     def known(self, plan: LoopPlan, others: Sequence[LoopPlan], q: Array, where: Conditions) -> LoopPlan:
-        """Return one of some other plans that does as well at a configuration as a plan that is better, or else that one.
+        """Return one of some other plans that does as well at a configuration as a better plan, or else that one.
 
         Its pivots have to be about as large as where it was made: by that they are watched.
         """
