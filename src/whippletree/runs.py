@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy as np
 from whippletree.checkpoints import Keeper, read_checkpoint
 from whippletree.errors import ResultError, SimulationError, StateError
 from whippletree.kernels.kernel import Array
+from whippletree.model.names import quoted
 from whippletree.results.certificate import Certificate
 from whippletree.results.files import new_file
 from whippletree.results.measure import measured
@@ -18,7 +21,8 @@ from whippletree.results.replay import Replay
 from whippletree.results.trajectory import Trajectory
 from whippletree.simulate.control import Controller
 from whippletree.simulate.run import Run
-from whippletree.simulate.simulation import Simulation, positive
+from whippletree.simulate.simulation import Simulation, finite, positive
+from whippletree.spatial.scalars import masked
 from whippletree.system import System
 from whippletree.watch import Watch
 
@@ -28,6 +32,9 @@ _OUTPUTS = 500
 """How many outputs there are if nobody says."""
 
 _MOST = 50_000_000
+
+_LONGEST = 1e18
+"""The longest time that can be asked for, in seconds: more than the age of the universe."""
 
 
 def simulate(
@@ -66,7 +73,8 @@ def simulate(
     >>> run.t.tolist(), run.certificate.ok
     ([0.0, 0.5, 1.0], True)
     """
-    until = _outputs(duration, every, times, t0)
+    _check_options(options)
+    until = _outputs(duration, every, times, finite(t0, "t0"))
     simulation = Simulation(system, t=t0, **options)
     run = Run(simulation, until, controller, period)
     return _followed(run, progress, None if checkpoint is None else _keeper(checkpoint, checkpoint_every))
@@ -198,16 +206,16 @@ def _outputs(duration: Any, every: Any, times: Any, t0: float) -> Array:
         length = np.nan
     if not (np.isfinite(length) and length > 0):
         raise StateError(f"duration must be a positive number of seconds, not {duration!r}")
+    if length > _LONGEST:
+        raise StateError(f"duration={length:g} s is longer than can be computed: take less than {_LONGEST:g} s")
     if times is not None:
-        given = np.asarray(times, dtype=np.float64)
+        given = _times(times)
         if given.ndim != 1 or not given.size or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
             raise StateError("times= must be increasing finite numbers")
         if given[0] < t0 or given[-1] > t0 + length * (1 + 1e-12):
             raise StateError(f"times= must lie between {t0} and {t0 + length}")
         return given
-    step = length / _OUTPUTS if every is None else float(every)
-    if not (np.isfinite(step) and step > 0):
-        raise StateError(f"every= must be a positive number of seconds, not {every!r}")
+    step = length / _OUTPUTS if every is None else positive(every, "every")
     if length / step > _MOST:
         raise StateError(f"every={every!r} asks for {length / step:.3g} outputs: take fewer than {_MOST}")
     count = int(np.floor(length / step * (1 + 1e-12)))
@@ -215,4 +223,27 @@ def _outputs(duration: Any, every: Any, times: Any, t0: float) -> Array:
     if outputs[-1] < t0 + length * (1 - 1e-12):
         outputs = np.append(outputs, t0 + length)
     outputs[-1] = min(outputs[-1], t0 + length)
+    if not np.isfinite(outputs[-1]) or len(outputs) < 2 or (np.diff(outputs) <= 0).any():
+        raise StateError(
+            f"outputs {step:g} s apart cannot be told apart at t0 = {t0:g} s, where numbers are "
+            f"{np.spacing(abs(t0)):.2g} s apart: begin at a smaller t0, or take every= larger"
+        )
     return np.asarray(outputs, dtype=np.float64)
+
+
+def _times(times: Any) -> Array:
+    """Return given times as an array; none if they cannot be one."""
+    try:
+        return np.zeros(0) if masked(times) else np.asarray(times, dtype=np.float64)
+    except Exception:
+        return np.zeros(0)
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Refuse options that there are none of."""
+    names = {**signature(simulate).parameters, **signature(Simulation).parameters}
+    known = [name for name in names if name not in ("system", "duration", "options", "t", "checked")]
+    for name in options:
+        if name not in known:
+            listed = dict.fromkeys([*get_close_matches(name, known), *known])
+            raise StateError(f"simulate() has no option {quoted(name)}; there is {', '.join(listed)}")

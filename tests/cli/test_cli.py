@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +16,8 @@ import whippletree as wt
 from whippletree.cli import main
 from whippletree.cli.arm import describe_arm
 from whippletree.cli.cache import size_in_words
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -27,6 +32,33 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--version"])
     assert end.value.code == 0
     assert capsys.readouterr().out == f"whippletree {wt.__version__}\n"
+
+
+@pytest.mark.parametrize("words", [["info"], ["check", "examples/iftomm/bricard.yaml"]])
+def test_nobody_reads_what_is_printed(words: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        command = [sys.executable, "-m", "whippletree", *words]
+        ended = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False, cwd=ROOT)
+    finally:
+        os.close(writing)
+    assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+class Full(io.StringIO):
+    """A stream onto a disk that is full."""
+
+    def flush(self) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_ends_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert main(["info"]) == 2
+    assert capsys.readouterr().err == (
+        f"whippletree: the output could not be written: [Errno {errno.ENOSPC}] {os.strerror(errno.ENOSPC)}\n"
+    )
 
 
 def test_no_command_prints_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -251,11 +251,50 @@ def test_bad_settings_are_refused() -> None:
         ({"times": [5.0]}, "between"),
         ({"q": [np.nan]}, "finite"),
         ({"v": [1.0, 2.0]}, "v"),
+        ({"every": "often"}, "every= must be a positive number"),
+        ({"times": ["now"]}, "times= must be increasing finite numbers"),
+        ({"times": np.ma.array([0.5, 1.0], mask=[True, False])}, "times= must be increasing finite numbers"),
+        ({"q": np.ma.array([1.0], mask=[True])}, "q has masked entries"),
+        ({"q": {"A": np.ma.array([1.0], mask=[True])}}, 'joint "A" has 1 coordinates, which must be real numbers'),
+        ({"adaptive": "x"}, "adaptive= must be True, False or None, not 'x'"),
+        ({"adaptive": 1}, "adaptive= must be True, False or None"),
+        ({"foo": 1}, 'no option "foo"; there is every, times, progress, t0, controller'),
+        ({"tolerence": 1e-6}, 'no option "tolerence"; there is tolerance, every'),
+        ({"t": 1.0}, 'no option "t"; there is'),
+        ({"t0": np.nan}, "t0 must be finite"),
+        ({"t0": "noon"}, "t0 must be a number"),
+        ({"t0": 1e300}, r"outputs 0\.002 s apart cannot be told apart at t0 = 1e\+300 s"),
+        ({"t0": 1e15, "every": 0.01}, "cannot be told apart at t0"),
     ):
         with pytest.raises(wt.StateError, match=words):
             s.simulate(1.0, **options)
+    with pytest.raises(wt.StateError, match=r"duration=1e\+308 s is longer than can be computed"):
+        s.simulate(1e308)
     with pytest.raises(wt.StateError, match="duration"):
         s.simulate(-1.0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"method": "adams"}, {"method": "trapezoidal", "step": 0.01, "adaptive": True}],
+)
+def test_a_long_duration_makes_no_step_too_small(options: dict[str, object]) -> None:
+    def system() -> wt.System:
+        m = wt.Mechanism("pendulum")
+        m.revolute("A", m.ground, m.body("rod", wt.rod(length=1.0, mass=1.0, axis="-z")), axis="y")
+        m.event("low", m.coordinate("A"), velocities={"A": m.rate("A")})  # acts, again and again
+        m.event("end", m.time - 2.0, stop=True)
+        return m.build()
+
+    short, long = (system().simulate(duration, q=[1.0], tolerance=1e-6, **options) for duration in (3.0, 1e16))
+    assert long.t[-1] == pytest.approx(2.0)
+    assert long.info["ended_by"] == "end"
+    assert [event.t for event in long.events] == pytest.approx([event.t for event in short.events], abs=1e-5)
+
+
+def test_steps_that_the_present_time_swallows_end_the_run() -> None:
+    with pytest.raises(wt.SimulationError, match=r"a step of .* s is lost in rounding: begin at a smaller t0"):
+        pendulum().simulate(1000.0, t0=1e16, every=100.0, q=[1.0], tolerance=1e-10)
 
 
 def test_an_inconsistent_start_is_refused() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -17,14 +19,35 @@ from whippletree.errors import AssemblyWarning, CacheWarning, WhippletreeError
 
 __all__ = ["main"]
 
+_NOBODY_READS = 141
+"""What a shell says of a command that a closed pipe has ended."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 0; 1 if what was looked at will not do; 2 after an error of ours,
-    told in one line.
+    told in one line; 141 if nobody reads what is printed any more.
 
     >>> code = main([])  # doctest: +ELLIPSIS
     usage: whippletree ...
     """
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except BrokenPipeError:
+        _be_quiet()
+        return _NOBODY_READS
+    except OSError as error:
+        _be_quiet()
+        with contextlib.suppress(OSError):
+            print(f"whippletree: the output could not be written: {in_one_line(error)}", file=sys.stderr)
+        return 2
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Run the command; errors of ours are told in one line."""
     parser = _parser()
     chosen = parser.parse_args(arguments)
     if chosen.run is None:
@@ -72,6 +95,16 @@ def _plain(do: Callable[[], None]) -> Callable[[argparse.Namespace], int]:
         return 0
 
     return run
+
+
+def _be_quiet() -> None:
+    """Let what is still to be printed go nowhere: the interpreter would complain about it when it ends."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(nowhere, sys.stdout.fileno())
+        finally:
+            os.close(nowhere)
 
 
 def _tell(message: Warning | str, *_: object) -> None:

@@ -20,7 +20,7 @@ from whippletree.results.labels import Labels
 from whippletree.results.measure import measured
 from whippletree.results.replay import Replay, of_rows
 from whippletree.results.states import Event, Instant
-from whippletree.spatial.scalars import shown
+from whippletree.spatial.scalars import masked, shown
 from whippletree.system import Energy, Reactions, System
 from whippletree.system.results import ElementForce
 
@@ -493,7 +493,7 @@ def _plain(values: Array) -> Array:
 def _numbers(value: Any, what: str) -> Array:
     """Return finite numbers as an array."""
     try:
-        array = np.asarray(value)
+        array = np.array(None) if masked(value) else np.asarray(value)
     except Exception:
         array = np.array(None)
     if array.dtype.kind not in "fiu":
@@ -506,7 +506,7 @@ def _numbers(value: Any, what: str) -> Array:
 def _rows(value: Any, what: str, n: int | None, more: tuple[int, ...]) -> Array:
     """Return an array of finite numbers of a known shape, read-only."""
     try:
-        array = np.asarray(value)
+        array = np.array(None) if masked(value) else np.asarray(value)
     except Exception:
         array = np.array(None)
     if array.dtype.kind not in "fiu":

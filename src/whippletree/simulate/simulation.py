@@ -54,6 +54,12 @@ _KINDS = ("velocity", "effort", "state", "parameter")
 _SMALLEST = 1e-12
 """The smallest step, as a share of the time to be simulated."""
 
+_LONG = 1e4
+"""Seconds beyond which a run counts as no longer where the smallest step is a share of it."""
+
+_ROUNDING = 4 * float(np.finfo(np.float64).eps)
+"""The smallest step as a share of the present time, to which a smaller one adds nothing but rounding."""
+
 _TIGHTEST = 1e-14
 """The smallest tolerance that rounding leaves within reach."""
 
@@ -425,9 +431,9 @@ class Simulation:
             rows = np.zeros((len(until), self.row_size))
         if not resumed:
             self._counts[0] = 0
-            span = float(until[-1] - self._times[0])
+            span = min(float(until[-1] - self._times[0]), _LONG)
             self._limits = (_SMALLEST * max(span, 1e-9), span)
-        smallest, span = self._limits
+        span = self._limits[1]
         self.events.ended = ""
         self._check_step(float(until[-1]))
         pace = Pace()
@@ -435,6 +441,8 @@ class Simulation:
             if pause is not None:
                 pause()
             machine = self._wired()
+            begun, steps = float(self._times[0]), self.steps
+            smallest = max(self._limits[0], _ROUNDING * abs(begun))
             self._options[0] = machine.closed
             self._options[1] = machine.powers
             self._options[5] = machine.plain
@@ -462,6 +470,8 @@ class Simulation:
                 n = min(pace.begin(), 1 if self.name == ADAMS else 10**9)  # across a singular position step by step
                 status = advance(buffers, method, course, watched, self.tolerance, smallest, until, rows, n)
             pace.end()
+            if status == Status.PAUSED and self._times[0] == begun and self.steps > steps:
+                status = Status.TOO_SMALL  # steps add nothing to the time any more
             self._q[:] = buffers.q
             self._passed += [(p.copy(), self.parameters) for p in passed[: self._counts[4]]]
             if len(self._passed) > _PASSAGES:
@@ -570,6 +580,8 @@ class Simulation:
             raise SimulationError(self._stuck(t))
         elif status == kinds.TOO_SMALL:
             what = "the step has become too small: the tolerance cannot be reached, or the motion blows up"
+            if max(self._times[1], self._limits[0]) < _ROUNDING * abs(t):
+                what = f"a step of {self._times[1]:.3g} s is lost in rounding: begin at a smaller t0, or end earlier"
             if self.formulation == "penalty":
                 what += (
                     '; formulation "penalty" is approximate, most of all next to singular positions: take another one'

@@ -25,6 +25,7 @@ __all__ = [
     "Vector3",
     "VectorLike",
     "expressions",
+    "masked",
     "number",
     "product",
     "read_column",
@@ -56,6 +57,15 @@ def shown(value: object) -> str:
         return " ".join(_SHORT.repr(value).split())
     except Exception:  # a message must come out whatever the object does
         return f"an object of type {type(value).__name__}"
+
+
+def masked(value: object) -> bool:
+    """Tell whether an array has masked entries: what lies behind the mask is no number that somebody gave.
+
+    >>> masked(np.ma.array([1.0, 2.0], mask=[False, True])), masked(np.ma.array([1.0])), masked([1.0])
+    (True, False, False)
+    """
+    return isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))
 
 
 def symbol(name: str, *shape: int) -> ca.SX:
@@ -197,7 +207,7 @@ def _plain(value: object, what: str) -> float:
 def _is_real(value: object) -> bool:
     """Tell whether a value stands for one real number. Truth values, text and time spans do not."""
     kind = type(value)
-    if issubclass(kind, bool | np.timedelta64):
+    if issubclass(kind, bool | np.timedelta64) or masked(value):
         return False
     if issubclass(kind, numbers.Real | Decimal):
         return True
@@ -222,6 +232,8 @@ def _items(value: object, count: int) -> Sequence[Any] | None:
             items: Any = value
         elif issubclass(kind, ca.SX | ca.DM):
             items = _entries(value)
+        elif masked(value):
+            return None
         elif hasattr(kind, "__array__"):
             array = np.asarray(value)
             items = array.tolist() if array.shape[:1] == (count,) else ()

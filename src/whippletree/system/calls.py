@@ -16,6 +16,7 @@ from whippletree.kernels.entry import DONE, LONG_WAY
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
 from whippletree.kernels.signature import UNIT_TOLERANCE
 from whippletree.kernels.threads import processors
+from whippletree.spatial.scalars import masked
 from whippletree.system.large_composite import Pieces
 
 __all__ = ["Argument", "Call", "as_array"]
@@ -261,6 +262,8 @@ def as_array(value: Any, argument: Argument) -> npt.NDArray[np.float64]:
     """
     if value is None:
         raise StateError(f"{argument.name} is missing: give {argument.size} numbers")
+    if masked(value):
+        raise StateError(f"{argument.name} has masked entries, which are no numbers: fill them first")
     try:
         array = np.asarray(value)
     except Exception as error:

@@ -12,6 +12,7 @@ from whippletree.errors import ModelError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description
 from whippletree.model.names import suggestion
+from whippletree.spatial.scalars import masked
 from whippletree.system.calls import Argument, as_array
 from whippletree.topology import Plan
 
@@ -91,7 +92,7 @@ class StateSpace:
             size = place.stop - place.start
             joint = f'joint "{getattr(name, "name", name)}"'
             try:
-                numbers = np.atleast_1d(np.asarray(value))
+                numbers = np.array([None]) if masked(value) else np.atleast_1d(np.asarray(value))
             except Exception:
                 numbers = np.array([None])
             if numbers.dtype.kind not in "fiu":

@@ -328,6 +328,11 @@ bodies: {x: {mass: d}, y: {mass: b * constant}, z: {mass: c}}
     assert [body.properties.mass for body in d.folded().bodies] == pytest.approx([10.0, 12 * np.pi, np.pi])
 
 
+def test_differences_are_no_dates() -> None:
+    model = read_text("name: m\nparameters: {a: 2020 - 01 - 01, b: 1000-200-30, .nan: 1.5}\n")
+    assert [p.value for p in model.mechanism.describe().parameters] == [2018.0, 770.0, 1.5]
+
+
 def test_a_parameter_may_have_the_name_of_something_else() -> None:
     text = "name: m\nparameters: {t: 2, pi: 3}\nbodies: {b: {mass: parameter('t') * parameter('pi')}}\n"
     assert read_text(text).mechanism.describe().folded().body("b").properties.mass == 6.0
@@ -459,6 +464,13 @@ MISTAKES: list[tuple[str, int, int, str]] = [
     ("name: m\nparameters: [a]\n", 2, 13, "parameters must be a mapping"),
     ("name: m\nparameters: {a: 1/0}\n", 2, 18, 'parameter "a": this divides by zero'),
     ("name: m\nparameters: {a: 1e999}\n", 2, 17, "too large a number"),
+    ("name: m\nparameters: {a: .nan}\n", 2, 17, 'parameter "a": .nan is not a finite number'),
+    ("name: m\nparameters: {a: -.inf}\n", 2, 17, 'parameter "a": -.inf is not a finite number'),
+    ("name: m\nbodies: {b: {mass: .NaN}}\n", 2, 20, "mass: .NaN is not a finite number"),
+    ("name: m\nrun: {duration: .inf}\n", 2, 17, "duration: .inf is not a finite number"),
+    ("name: m\nbodies: {b: {mass: 2020-01-01}}\n", 2, 20, "2020-01-01 is a date, not a number"),
+    ("name: m\nbodies: {b: {com: [0, 2020-1-31, 0]}}\n", 2, 23, "2020-1-31 is a date, not a number"),
+    ("name: m\nparameters: {a: '2020-12-31'}\n", 2, 18, "2020-12-31 is a date, not a number"),
     ("name: m\nparameters: {a: .inf}\n", 2, 17, 'parameter "a"'),
     ("name: m\nparameters: {a: 2 * x}\n", 2, 21, 'there is no name "x"'),
     ("name: m\nparameters: {a: t}\n", 2, 17, "put it under definitions"),

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from whippletree.errors import ModelError
 from whippletree.lookup import Table, lookup, picked
-from whippletree.spatial.scalars import shown
+from whippletree.spatial.scalars import masked, shown
 
 __all__ = ["ENDS", "Spline", "spline_of"]
 
@@ -224,7 +224,7 @@ def _tridiagonal(lower: Array, middle: Array, upper: Array, right: Array) -> Arr
 
 def _numbers(given: Any, what: str) -> Array:
     try:
-        array = np.asarray(given)
+        array = np.array(None) if masked(given) else np.asarray(given)
     except Exception:
         array = np.array(None)
     if array.dtype.kind not in "fiu" or array.ndim != 1:

@@ -122,6 +122,8 @@ _TOKEN = re.compile(
     |(?P<sign>\*\*|[-+*/()\[\],])""",
     re.VERBOSE,
 )
+_NOT_FINITE = re.compile(r"\s*[-+]?\.(inf|nan)\s*", re.IGNORECASE)
+_DATE = re.compile(r"\s*[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}\s*")
 _SPACE = re.compile(r"\s*")
 _HINTS = {
     "^": "write ** for powers",
@@ -141,6 +143,10 @@ def tokens(text: str) -> list[Token]:
     """
     if len(text) > MAX_LENGTH:
         raise GrammarError(f"the expression is too long: more than {MAX_LENGTH:,} characters")
+    if _NOT_FINITE.fullmatch(text):
+        raise GrammarError(f"{text.strip()} is not a finite number")
+    if _DATE.fullmatch(text):
+        raise GrammarError(f"{text.strip()} is a date, not a number; if differences are meant, put spaces between")
     found: list[Token] = []
     at = _space(text, 0)
     while at < len(text):
