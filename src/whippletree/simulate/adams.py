@@ -31,6 +31,7 @@ from whippletree.simulate.native import (
     _NOT_FINITE,
     _OPEN,
     _PAUSED,
+    _POOR,
     _TOO_SMALL,
     _UNTRUSTED,
     _UNTRUSTED_SHARE,
@@ -238,6 +239,10 @@ def advance(
                 predicted[n] = Y[n] + h * total
             good = _derivatives(b, rate_wire, rates, t + h, predicted, F, z, k_, options)
             counts[3] += 1
+            if options[0] and (good != _DONE or stepped_over(b, course)):
+                status = _POOR  # others go across singular positions
+                past[_KNOWN] = 0.0
+                break
             # Phi_k, and those of orders k - 1 and k - 2, from the predicted derivatives
             err = np.inf
             if good != _UNTRUSTED:

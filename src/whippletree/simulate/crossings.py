@@ -11,13 +11,13 @@ An expression that is zero at the beginning, or has just had its event, is on no
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-from whippletree.kernels.kernel import Array
-from whippletree.simulate.moves import ZERO, apart, call, close, copy, normalize, place
+from whippletree.simulate.bundles import Bundle, Numbers, NumberTable, Words
+from whippletree.simulate.moves import ZERO, apart, call, close, copy, near_enough, normalize, place
 
 __all__ = ["Crossings", "crossings", "polynomial", "state_within"]
 
@@ -29,20 +29,20 @@ _TIGHT = 1e-28
 _AT_ONCE = 1e-12  # crossings that are so near, as a share of the step, are one event
 
 
-class Crossings(NamedTuple):
+class Crossings(Bundle):
     """What is watched, and what was found.
 
     A row of `found` is [which, t, q, v, z, work]. `counts`: rows filled, and whether an acting event ended the step.
     """
 
-    wire: Any  # (6,) int64: the kernel that evaluates the expressions at `here`, v, z, t
-    values: Array  # (n,) what it writes
-    side: Any  # (n,) int64: 1 above zero, -1 below, 0 not known yet
-    fresh: Any  # (n,) int64: 1 in the first step after the start or after an event of its own
-    wanted: Any  # (n,) int64: 1 rising, -1 falling, 0 both
-    acts: Any  # (n,) int64: 1 if the run does not simply go on
-    counts: Any  # (2,) int64
-    found: Array
+    wire: Words  # (6,) the kernel that evaluates the expressions at `here`, v, z, t
+    values: Numbers  # (n,) what it writes
+    side: Words  # (n,) 1 above zero, -1 below, 0 not known yet
+    fresh: Words  # (n,) 1 in the first step after the start or after an event of its own
+    wanted: Words  # (n,) 1 rising, -1 falling, 0 both
+    acts: Words  # (n,) 1 if the run does not simply go on
+    counts: Words  # (2,)
+    found: NumberTable
 
 
 @njit(cache=True)
@@ -82,7 +82,7 @@ def state_within(b: Any, P: Any, t: float, h: float, s: float, q: Any, closed: i
     else:
         copy(row, ZERO, y, ZERO, size)
     normalize(b, row, ZERO)
-    if closed:
+    if closed and not near_enough(b, t + s * h, row):
         return bool(close(b, t + s * h, row, ZERO, row, nq, _TIGHT))
     return True
 

@@ -13,15 +13,15 @@ or resumed goes on with the same bits.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-from whippletree.kernels.kernel import Array
+from whippletree.simulate.bundles import Bundle, Numbers, NumberTable, Words, WordTable
 from whippletree.simulate.crossings import crossings
 from whippletree.simulate.machine import Machine
-from whippletree.simulate.moves import ZERO, apart, call, close, copy, normalize, place
+from whippletree.simulate.moves import ZERO, apart, call, close, copy, near_enough, normalize, place
 from whippletree.simulate.native import (
     _CLOSE_ENOUGH,
     _DONE,
@@ -36,7 +36,6 @@ from whippletree.simulate.native import (
     _UNTRUSTED_SHARE,
     _evaluate,
     _first,
-    _near_enough,
     evaluate_end,
 )
 from whippletree.simulate.noting import locate, note_passage, recall, remember, seen, stepped_over
@@ -61,19 +60,19 @@ WORST = _WORST
 """Where `past` says which freedom is farthest off when Newton's method does not converge."""
 
 
-class Newton(NamedTuple):
+class Newton(Bundle):
     """What Newton's method works on: two kernels, their arrays, and what each row is."""
 
-    wires: Any  # (2, 6) int64: residual, matrix
-    a: Array
-    lean: Array  # (nv) the displacement at which the matrix is made
-    step: Array
-    multipliers: Array
-    residual: Array
-    matrix: Array
-    kinds: Any  # (n,) int64
-    rows: Any  # (n,) int64: the order of rows in the factors
-    factors: Array  # (n, n)
+    wires: WordTable  # (2, 6) residual, matrix
+    a: Numbers
+    lean: Numbers  # (nv) the displacement at which the matrix is made
+    step: Numbers
+    multipliers: Numbers
+    residual: Numbers
+    matrix: Numbers
+    kinds: Words  # (n,)
+    rows: Words  # (n,) the order of rows in the factors
+    factors: NumberTable  # (n, n)
 
 
 def past_size(machine: Machine) -> int:
@@ -426,7 +425,7 @@ def _between(b: Any, t: float, h: float, share: float, q: Any, y: Any, new: Any,
     copy(row, ZERO, b.here, ZERO, nq)
     normalize(b, row, ZERO)
     copy(row, nq, here, nv, y.size - nv)
-    if options[0] and not (options[4] and _near_enough(b, t + share * h, row)):
+    if options[0] and not (options[4] and near_enough(b, t + share * h, row)):
         return bool(close(b, t + share * h, row, ZERO, row, nq, _TIGHT))
     return True
 
@@ -479,8 +478,8 @@ def _step(
 
 
 @njit(cache=True)
-def _finish(b: Any, t: float, q: Any, new: Any, k: Any, options: Any) -> None:
-    """Evaluate the rates at a state that was reached."""
+def _finish(b: Any, t: float, q: Any, new: Any, k: Any, options: Any) -> int:
+    """Evaluate the rates at a state that was reached; say whether they are to be trusted."""
     apart()
     copy(b.q, ZERO, q, ZERO, b.q.size)
     copy(b.base, ZERO, q, ZERO, b.q.size)
@@ -488,7 +487,7 @@ def _finish(b: Any, t: float, q: Any, new: Any, k: Any, options: Any) -> None:
     copy(here, ZERO, new, ZERO, new.size)
     for i in range(b.v.size):
         here[i] = 0.0
-    _evaluate(b, t, here, k, options, _UNTRUSTED_SHARE)
+    return int(_evaluate(b, t, here, k, options, _UNTRUSTED_SHARE))
 
 
 @njit(cache=True)
@@ -551,19 +550,19 @@ def advance(
         counts[3] += 1
         if options[0] and first != _UNTRUSTED and not options[3]:
             _look_back(b, course)
-        if first == _UNTRUSTED or (first == _POOR and not options[2]):
+        if first != _DONE:
             status = first
             break
-        options[4] = int(first == _POOR)
-        if first == _DONE:
-            options[2] = 0
         copy(before, ZERO, past, ZERO, past.size)
         error, shrunk = 0.0, 0
         while True:
             status = _step(b, n, method, course, past, t, h, q, k0, moved, new)
             share = 0.25
             if status == _DONE:
-                _finish(b, t + h, moved, new, k1, options)
+                good = _finish(b, t + h, moved, new, k1, options)
+                if options[0] and (good != _DONE or stepped_over(b, course)):
+                    status = _POOR  # others go across singular positions
+                    break
                 if not adaptive:
                     break
                 back = past[_LAST] if past[_DEPTH] > 0.0 else 0.0

@@ -39,7 +39,7 @@ class Machine:
             "displaced": np.zeros(nq + nv),
             "parameters": engine.loops.parameters if parameters is None else np.array(parameters),
             "a": np.zeros(nv),
-            "least": np.zeros(4),
+            "least": np.zeros(6),
             "nearest": np.zeros(nq),
         }
         plain = not (self.closed or self.powers or system.description.states)

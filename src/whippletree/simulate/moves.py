@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from whippletree.kernels.kernel import Array
+from whippletree.simulate.bundles import Bundle, Numbers, Words, WordTable
 
 __all__ = [
     "DISPLACE",
@@ -22,6 +22,7 @@ __all__ = [
     "call",
     "close",
     "copy",
+    "near_enough",
     "normalize",
     "place",
 ]
@@ -37,29 +38,31 @@ _CLOSED = 1e-20  # square of a gap that counts as closed if it cannot be made sm
 _ROUNDING = 1e-32  # square of a gap that is nothing but rounding
 _SETTLED = 1e-26  # square of a gap that Newton's method has made as small as it can, if it stays
 _ITERATIONS = 12
+_NEAR_SHARE = 2e-2  # of a pivot: nearer to a singular position states are not improved by closing them
+_AS_GOOD = 1e-23  # square of a gap that they may have
 
 
-class Buffers(NamedTuple):
+class Buffers(Bundle):
     """What kernels read and write; `wires` has six addresses for each of the kernels displace, rates, project."""
 
-    wires: Any  # (3, 6) int64
-    q: Array
-    u: Array
-    v: Array
-    z: Array
-    t: Array
-    tau: Array
-    here: Array
-    displaced: Array
-    rates: Array
-    projected: Array
-    base: Array  # q at the beginning of the step
-    spare_q: Array
-    spare_v: Array
-    quaternions: Any  # (n,) int64: where unit quaternions begin in q
-    least: Array  # the smallest share of a pivot in the present step, and when; the last one, with its sign; how many
-    # are below zero
-    nearest: Array  # the configuration of the smallest share, if it is poor
+    wires: WordTable  # (3, 6)
+    q: Numbers
+    u: Numbers
+    v: Numbers
+    z: Numbers
+    t: Numbers
+    tau: Numbers
+    here: Numbers
+    displaced: Numbers
+    rates: Numbers
+    projected: Numbers
+    base: Numbers  # q at the beginning of the step
+    spare_q: Numbers
+    spare_v: Numbers
+    quaternions: Words  # where unit quaternions begin in q
+    least: Numbers  # the smallest share of a pivot in the present step, and when; the last one, with its sign; how many
+    # are below zero; how many were at the beginning, and a sum over stages of the difference
+    nearest: Numbers  # the configuration of the smallest share, if it is poor
 
 
 def _kernel_call(typing_context: Any, kernel: Any) -> Any:
@@ -187,3 +190,20 @@ def close(b: Any, t: float, q: Any, at_q: int, v: Any, at_v: int, enough: float)
             return bool(before < _CLOSED)
         before = gap
     return bool(before < _CLOSED)
+
+
+@bare
+def near_enough(b: Any, t: float, row: Any) -> bool:
+    """Tell whether a state is as good as on the closures: next to a singular position it is not improved by them."""
+    nq, nv = b.q.size, b.v.size
+    b.t[0] = t
+    copy(b.here, ZERO, row, ZERO, nq)
+    copy(b.v, ZERO, row, nq, nv)
+    call(b.wires[RATES])
+    if abs(b.rates[nv + b.z.size]) > _NEAR_SHARE:
+        return False
+    call(b.wires[PROJECT])
+    speed = 1.0
+    for i in range(nv):
+        speed += b.v[i] * b.v[i]
+    return bool(b.projected[2 * nv] <= _AS_GOOD and b.projected[2 * nv + 1] <= _AS_GOOD * speed)

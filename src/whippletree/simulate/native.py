@@ -14,19 +14,19 @@ there are loops, each accepted state is brought back onto the closures.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-from whippletree.kernels.kernel import Array
+from whippletree.simulate.bundles import Bundle, Number, Numbers, NumberTable, Words
 from whippletree.simulate.crossings import crossings, polynomial
-from whippletree.simulate.moves import PROJECT as _PROJECT
 from whippletree.simulate.moves import RATES as _RATES
 from whippletree.simulate.moves import ZERO, Buffers, apart, bare
 from whippletree.simulate.moves import call as _call
 from whippletree.simulate.moves import close as _closed
 from whippletree.simulate.moves import copy as _copy
+from whippletree.simulate.moves import near_enough as _near_enough
 from whippletree.simulate.moves import normalize as _normalize
 from whippletree.simulate.moves import place as _place
 from whippletree.simulate.noting import POOR_SHARE as _POOR_SHARE
@@ -42,8 +42,10 @@ from whippletree.simulate.passage import between as _between
 from whippletree.simulate.passage import guess as _guess
 from whippletree.simulate.passage import iterate as _iterate
 from whippletree.simulate.passage import powers as _powers
+from whippletree.simulate.passage import resampled as _resampled
+from whippletree.simulate.passage import upto as _upto
 
-__all__ = ["Buffers", "Course", "Method", "Status", "advance", "evaluate_end"]
+__all__ = ["CROSSING_SHARE", "Buffers", "Course", "Method", "Status", "advance", "evaluate_end"]
 
 
 class Status:
@@ -63,45 +65,48 @@ class Status:
 _DONE, _PAUSED, _UNTRUSTED, _POOR, _OPEN, _TOO_SMALL, _NOT_FINITE, _EVENT = range(8)
 _CLOSE_ENOUGH = 1e-14  # square of a gap that one more Newton step takes to rounding
 _TIGHT = 1e-30  # near a singular position it takes more steps
-_AS_GOOD = 1e-23  # square of a gap that an output next to a singular position may have
 # Shares of a pivot's size where the plan was made. Accelerations lose about the cube of the share in digits.
 _FAR_SHARE = 2e-2  # a step that can choose its size keeps its stages as far away as it can, at first by this share
 _NEAR_SHARE = 4e-3  # below: accelerations are not good to the tolerance
 _UNTRUSTED_SHARE = 5e-4  # below: never used
 _CROSSING_ITERATIONS = 80
-_CROSSING_NOISE = 1e-11  # what rounding may move states by from one iteration to the next
+_CROSSING_NOISE = 1e-11  # at first; next to a position that a slow motion stays near it may be more
+_MOST_NOISE = 1e-6
 _CROSSING_COARSE = 1e-9  # as long as an iteration moves states by more than that, they are not closed to the last digit
 _CROSSING_MEAN = 8  # iterations more that are averaged if the tolerance is smaller than that noise
-_CROSSING_ERROR = 1e-10  # estimated; the rule itself is better by orders
-_CROSSING_SHARE = 0.6  # below, on the way to zero: crossed in one step
+_PASSING_SHARE = 0.3  # of the nodes of such a step, if it begins next to the position; less if that is too far
+_LEAST_SHARE = 1e-4  # less than that is not tried
+_NUDGE = 1e-5  # radians or characteristic lengths, by which slopes are found
+CROSSING_SHARE = 0.6  # below, on the way to zero: crossed in one step
+_WITHIN = 1e-12  # the tolerance of a crossing within which states are asked for: near the position none is closed
 _RELAXED = 1e-9  # the tolerance of a step whose stages are nearer than that, unless that of the run is larger
 
 
-class Method(NamedTuple):
+class Method(Bundle):
     """A tableau; `order` is what the step control goes by. A method without stages is semi-implicit Euler."""
 
-    A: Array
-    b: Array
-    c: Array
-    e: Array
-    e3: Array
-    dense: Array
-    order: int
+    A: NumberTable
+    b: Numbers
+    c: Numbers
+    e: Numbers
+    e3: Numbers
+    dense: NumberTable
+    order: Number
 
 
-class Course(NamedTuple):
+class Course(Bundle):
     """Where a run is, and what was counted: arrays, so that machine code can write them."""
 
-    y: Array  # [u = 0, v, z, work in, work dissipated]
-    times: Array  # t, step, the last step that was no trouble; smallest share of a pivot just now, and when that was;
+    y: Numbers  # [u = 0, v, z, work in, work dissipated]
+    times: Numbers  # t, step, the last step that was no trouble; smallest share of a pivot just now, and when that was;
     # share and time where the last step began; the share from which on a singular position is crossed in one step;
     # how many pivots were below zero where the last step began, or -1 if that tells nothing
-    counts: Any  # int64: outputs made, steps, refused, evaluations, singular positions passed
-    scale: Array  # (nv,) what displacements are measured by
-    options: Any  # int64: loops, powers from the kernel, ignore poor choices, first rates are given, close stages,
+    counts: Words  # outputs made, steps, refused, evaluations, singular positions passed
+    scale: Numbers  # (nv,) what displacements are measured by
+    options: Words  # loops, powers from the kernel, ignore poor choices, first rates are given, close stages,
     # nothing but a tree
-    passed: Array  # (n, 1 + nq) times and configurations of the singular positions passed
-    kept: Array  # the last step (see `noting`)
+    passed: NumberTable  # (n, 1 + nq) times and configurations of the singular positions passed
+    kept: Numbers  # the last step (see `noting`)
 
 
 @bare
@@ -213,6 +218,7 @@ def _stages(
     for i in range(begin, end):
         _combine(y, h, method.A[i], i, k, stage)
         status = _evaluate(b, t + method.c[i] * h, stage, k[i], options, near)
+        b.least[5] += abs(b.least[3] - b.least[4])
         if status == _UNTRUSTED or (status == _POOR and not options[4]):
             return int(status)
     return _DONE
@@ -279,23 +285,6 @@ def _write(b: Any, t: float, q: Any, here: Any, options: Any, row: Any) -> bool:
 
 
 @bare
-def _near_enough(b: Any, t: float, row: Any) -> bool:
-    """Tell whether a state is as good as on the closures: next to a singular position it is not improved by them."""
-    nq, nv = b.q.size, b.v.size
-    b.t[0] = t
-    _copy(b.here, 0, row, 0, nq)
-    _copy(b.v, 0, row, nq, nv)
-    _call(b.wires[_RATES])
-    if abs(b.rates[nv + b.z.size]) > _FAR_SHARE:
-        return False
-    _call(b.wires[_PROJECT])
-    speed = 1.0
-    for i in range(nv):
-        speed += b.v[i] * b.v[i]
-    return bool(b.projected[2 * nv] <= _AS_GOOD and b.projected[2 * nv + 1] <= _AS_GOOD * speed)
-
-
-@bare
 def _euler(b: Any, h: float, y: Any, new: Any, k: Any) -> None:
     """Take a semi-implicit Euler step: the new velocities move the configuration."""
     nv = b.v.size
@@ -327,7 +316,9 @@ def _found(b: Any, course: Any, ahead: float, k: Any, stage: Any, unused: Any) -
             stage[i] += 0.5 * at * at * k[nv + i]
         _evaluate(b, course.times[0] + at, stage, unused, options, 0.0)
         there = b.least[2]
-        if not np.isfinite(there) or there == here:
+        if not np.isfinite(there):  # just there
+            break
+        if there == here:
             at = np.inf
             break
         left, here, at = at, there, at - there * (at - left) / (there - here)
@@ -340,13 +331,13 @@ def _found(b: Any, course: Any, ahead: float, k: Any, stage: Any, unused: Any) -
 
 
 @bare
-def _sweep(b: Any, rule: Any, course: Any, h: float, start: float, first: bool, k: Any, Y: Any) -> bool:
+def _sweep(b: Any, rule: Any, course: Any, h: float, c0: float, start: float, first: bool, k: Any, Y: Any) -> bool:
     """Evaluate the rates at the nodes of a crossing; tell whether all are on the side where they should be."""
     nodes = rule.c.size
-    for j in range(1, nodes):
-        if first:
+    for j in range(1 if c0 == 0.0 else 0, nodes):
+        if first and c0 == 0.0:
             _guess(rule, h, k, b.v.size, j, Y)
-        t = course.times[0] + rule.c[j] * h
+        t = course.times[0] + (rule.c[j] - c0) * h
         status = _evaluate(b, t, Y[j], k[j], course.options, 0.1 * abs(start))
         course.counts[3] += 1
         if status == _UNTRUSTED or (b.least[2] * start > 0) != (2 * j < nodes):
@@ -355,49 +346,116 @@ def _sweep(b: Any, rule: Any, course: Any, h: float, start: float, first: bool, 
 
 
 @njit(cache=True)
-def _cross(b: Any, rule: Any, course: Any, h: float, tolerance: float, k: Any, Y: Any) -> bool:
-    """Cross a singular position in one step; tell whether the result is good to the tolerance.
+def _cross(
+    b: Any, rule: Any, course: Any, h: float, c0: float, start: float, tolerance: float, noise: float, k: Any, Y: Any
+) -> bool:
+    """Cross a singular position in one step; tell whether it is good to the tolerance, or to ten times the noise.
 
-    `k[0]` holds the rates at the beginning. The states at the nodes are left in Y.
+    The present state is at the share c0 of the step, and the pivot at its beginning is `start`. If the state is at the
+    beginning, `k[0]` holds the rates there. The states at the nodes are left in Y. Noise is what rounding may move
+    states by from one iteration to the next.
     """
     y, nv, options = course.y, b.v.size, course.options
     size = np.ones(y.size)
     for i in range(nv):
         size[i] = course.scale[i]
         size[nv + i] = course.scale[i] + abs(y[nv + i])
-    start, nodes, before, settled = b.least[2], rule.c.size, np.inf, False
+    nodes, before, settled = rule.c.size, np.inf, False
+    integrals = np.zeros(nodes)
     _copy(Y[0], 0, y, 0, y.size)
+    if c0 > 0.0:
+        _upto(rule, c0, integrals)
+        for j in range(nodes):
+            _copy(Y[j], 0, y, 0, y.size)
+            for i in range(nv):
+                Y[j, i] = (rule.c[j] - c0) * h * y[nv + i]
     for iteration in range(_CROSSING_ITERATIONS):
         # closed to the last digit at the end: before, that would be good for nothing
         options[4] = 1 if before < _CROSSING_COARSE else 2
-        if not _sweep(b, rule, course, h, start, iteration == 0, k, Y):
+        if not _sweep(b, rule, course, h, c0, start, iteration == 0, k, Y):
             return False
-        change = _iterate(rule, h, y, k, size, Y)
-        settled = change < 0.01 * tolerance or (change < _CROSSING_NOISE and change > 0.8 * before) or change < 1e-14
+        change = _iterate(rule, h, y, k, size, integrals, Y)
+        settled = change < 0.01 * tolerance or (change < noise and change > 0.8 * before) or change < 1e-14
         if settled or not change < 4 * before:
             break
         before = change
     options[4] = 1
-    if settled and tolerance < _CROSSING_NOISE:
+    if settled and tolerance < noise:
         # what still changes is rounding, another one each time: take the mean
         mean = np.zeros(k.shape)
         for _ in range(_CROSSING_MEAN):
-            if not _sweep(b, rule, course, h, start, False, k, Y):
+            if not _sweep(b, rule, course, h, c0, start, False, k, Y):
                 return False
             for j in range(nodes):
                 for n in range(y.size):
                     mean[j, n] += k[j, n] / _CROSSING_MEAN
-            _iterate(rule, h, y, k, size, Y)
+            _iterate(rule, h, y, k, size, integrals, Y)
         for j in range(nodes):
             _copy(k[j], 0, mean[j], 0, y.size)
-        _iterate(rule, h, y, k, size, Y)
+        _iterate(rule, h, y, k, size, integrals, Y)
     error = 0.0
     for n in range(y.size - 2):
         total = 0.0
         for j in range(nodes):
             total += rule.e[j] * k[j, n]
         error = max(error, abs(h * total) / size[n])
-    return settled and error <= max(tolerance, _CROSSING_ERROR)
+    return settled and error <= max(tolerance, 10 * noise)
+
+
+@bare
+def _slope(b: Any, course: Any, stage: Any, unused: Any) -> tuple[float, float]:
+    """Return the pivot, which at a singular position is no number, and how fast it changes along the velocities."""
+    y, nv, fastest = course.y, b.v.size, 0.0
+    for i in range(nv):
+        fastest = max(fastest, abs(y[nv + i]) / course.scale[i])
+    if fastest == 0.0:
+        return 0.0, 0.0
+    ends = (0.0, 0.0)
+    for side in range(2):
+        dt = (2 * side - 1) * _NUDGE / fastest
+        _copy(stage, 0, y, 0, y.size)
+        for i in range(nv):
+            stage[i] = dt * y[nv + i]
+        _evaluate(b, course.times[0] + dt, stage, unused, course.options, 0.0)
+        ends = (ends[1], b.least[2])
+    course.counts[3] += 2
+    return 0.5 * (ends[0] + ends[1]), (ends[1] - ends[0]) * fastest / (2 * _NUDGE)
+
+
+@bare
+def _straight_on(b: Any, course: Any, stage: Any, unused: Any) -> float:
+    """Return how far ahead a singular position is along the velocities."""
+    kept = (b.least[0], b.least[1], b.least[2], b.least[3])
+    course.options[4] = 0
+    _, slope = _slope(b, course, stage, unused)
+    b.least[0], b.least[1], b.least[2], b.least[3] = kept
+    return -kept[2] / slope if kept[2] * slope < 0.0 else np.inf
+
+
+@njit(cache=True)
+def _pass(b: Any, course: Any, last: float, asked: float, k: Any, Y: Any) -> float:
+    """Leave a singular position that the state is next to: by a step that reaches back from it and on across it.
+
+    Return the size of the step, or zero if that does not go. The states within it are left in Y.
+    """
+    apart()
+    t, stage = course.times[0], np.empty(course.y.size)
+    least = b.least.copy()
+    course.options[4] = 0
+    pivot, slope = _slope(b, course, stage, k[0])
+    share, h, noise = _PASSING_SHARE, 0.0, _CROSSING_NOISE
+    while h == 0.0 and slope != 0.0 and np.isfinite(slope) and noise < _MOST_NOISE:
+        half, ahead = share / abs(slope), -pivot / slope
+        c0, start = 0.5 * (1.0 - ahead / half), -share * np.sign(slope)
+        course.options[4] = 1
+        if 0.0 < c0 < 1.0 and _cross(b, _RULE, course, 2 * half, c0, start, asked, noise, k, Y):
+            h = min((1.0 - c0) * 2 * half, last - t)
+            _resampled(_RULE, c0, h / (2 * half), Y, stage)
+        share *= 0.5
+        if not 0.0 < c0 < 1.0 or share < _LEAST_SHARE:  # again, content with less
+            share, noise = _PASSING_SHARE, 30 * noise
+    _copy(b.least, 0, least, 0, least.size)
+    return h
 
 
 @njit(cache=True)
@@ -436,10 +494,12 @@ def _look_back(b: Any, method: Any, course: Any) -> None:
 def evaluate_end(b: Any, course: Any, q: Any) -> bool:
     """Evaluate the end of the last step, if no other step will; tell whether that is to be trusted."""
     apart()
-    unused = np.empty(course.y.size)
+    unused, closing = np.empty(course.y.size), course.options[4]
     _copy(b.q, 0, q, 0, b.q.size)
     course.options[4] = 0
-    return bool(_evaluate(b, course.times[0], course.y, unused, course.options, _UNTRUSTED_SHARE) != _UNTRUSTED)
+    good = _evaluate(b, course.times[0], course.y, unused, course.options, _UNTRUSTED_SHARE) != _UNTRUSTED
+    course.options[4] = closing
+    return bool(good)
 
 
 @njit(cache=True)
@@ -479,26 +539,38 @@ def advance(
         _copy(b.base, 0, q, 0, nq)
         b.least[0] = np.inf
         first = _first(b, t, y, k[0], options, stage)
-        least, when, pivot = b.least[0], b.least[1], b.least[2]
+        least, when, pivot, signs = b.least[0], b.least[1], b.least[2], b.least[3]
         counts[3] += 1
         if options[0] and first != _UNTRUSTED and not options[3]:
             _look_back(b, method, course)
-        if first == _UNTRUSTED or (first == _POOR and not options[2]):
-            status = first
+        if first != _DONE and not options[2]:
+            status = _POOR
             break
-        options[4] = int(first == _POOR)
+        asked = tolerance if adaptive else 0.0
+        crossed, tried = False, False
+        if first != _DONE:
+            part = _pass(b, course, last, min(asked, _WITHIN), k_across, across)
+            crossed = part > 0.0
+            if crossed:
+                h = part
+                _copy(new, 0, across[across.shape[0] - 1], 0, y.size)
+            elif first == _UNTRUSTED:
+                status = _UNTRUSTED
+                break
+        options[4] = int(first != _DONE)
         if first == _DONE:
             options[2] = 0
             good_step = max(h, 0.5 * good_step)
         # near a singular position accelerations are less exact: go across it without crawling
         floor = 0.2 * good_step if first == _POOR else 0.0
-        if first == _POOR and adaptive:
+        if first == _POOR and adaptive and not crossed:
             h = min(max(h, good_step), last - t)
-        crossed = False
         if options[0] and not options[3] and first == _DONE:
             ahead = _ahead(b, times)
-            if abs(pivot) > 1.2 * _CROSSING_SHARE:
-                times[7] = _CROSSING_SHARE
+            if abs(pivot) <= times[7] and times[5] == 0.0:  # nothing is known of the step before
+                ahead = _straight_on(b, course, stage, new)
+            if abs(pivot) > 1.2 * CROSSING_SHARE:
+                times[7] = CROSSING_SHARE
             if abs(pivot) > times[7]:
                 if adaptive and h > 0.5 * ahead:  # end where the crossing is to begin
                     ahead = _found(b, course, ahead, k[0], stage, new)
@@ -506,18 +578,29 @@ def advance(
             elif ahead < last - t:
                 _copy(k_across[0], 0, k[0], 0, y.size)
                 ahead = _found(b, course, ahead, k[0], stage, new)
-                asked = tolerance if adaptive else 0.0
-                crossed = 2 * ahead < last - t and _cross(b, _RULE, course, 2 * ahead, asked, k_across, across)
+                tried = True
+                inside = w.side.size > 0 or until[counts[0]] < t + 2 * ahead or last < t + 2 * ahead
+                good = min(asked, _WITHIN) if inside else asked
+                crossed = 0.9 * ahead < last - t and _cross(
+                    b, _RULE, course, 2 * ahead, 0.0, pivot, good, _CROSSING_NOISE, k_across, across
+                )
                 if crossed:
                     h = 2 * ahead
+                    if last - t < h:
+                        _resampled(_RULE, 0.0, (last - t) / h, across, stage)
+                        h = last - t
                     _copy(new, 0, across[across.shape[0] - 1], 0, y.size)
-                else:
-                    times[7] = 0.5 * abs(pivot)
+                elif 0.9 * ahead < last - t:
                     options[4] = 0
+                    once, times[7] = times[7] > 0.99 * CROSSING_SHARE, 0.5 * abs(pivot)
+                    if once:  # perhaps it is nothing but the choice of coordinates
+                        status = _POOR
+                        break
         near = _FAR_SHARE if adaptive else _UNTRUSTED_SHARE
+        b.least[4] = signs
         whole_try, shrunk = h, 0
         while not crossed:
-            b.least[0], b.least[1] = least, when
+            b.least[0], b.least[1], b.least[5] = least, when, 0.0
             _copy(b.q, 0, q, 0, nq)
             if euler:
                 _euler(b, h, y, new, k)
@@ -526,6 +609,11 @@ def advance(
                 good = _stages(b, method, ZERO + 1, method.b.size, t, h, y, k, stage, options, near)
                 counts[3] += method.b.size - 1
                 _combine(y, h, method.b, method.b.size, k, new)
+            if good == _POOR and adaptive and first == _DONE and not tried and shrunk < 20:
+                counts[2] += 1
+                shrunk += 1
+                h *= 0.5  # it goes to a singular position, which is to be crossed: end before it
+                continue
             if good == _POOR:
                 options[4] = 1  # a stage is near a singular position: again, with stages on the closures
                 continue
@@ -533,7 +621,9 @@ def advance(
             if good == _DONE:
                 relaxed = 1.0 if near > _UNTRUSTED_SHARE else max(1.0, _RELAXED / tolerance)
                 share = _error(method, h, y, new, k, course.scale, tolerance) if adaptive else 0.0
-                if share <= relaxed:
+                if share <= relaxed and adaptive and not (tried or options[4]) and b.least[5] > 0.0:
+                    share = 0.5  # the same if it goes over one
+                elif share <= relaxed:
                     inside = w.side.size > 0 or until[counts[0]] < t + h * (1.0 - 1e-12)
                     if not inside or method.dense.shape[0] <= method.b.size:
                         break
@@ -584,7 +674,10 @@ def advance(
         _place(b, new, nv, unused)
         _copy(moved, 0, b.here, 0, nq)
         _normalize(b, moved, ZERO)
-        if options[0] and not _closed(b, end, moved, ZERO, new, nv, _TIGHT if options[4] else _CLOSE_ENOUGH):
+        _copy(reached, 0, moved, 0, nq)
+        _copy(reached, nq, new, nv, y.size - nv)
+        fine = not options[0] or (crossed and _near_enough(b, end, reached))
+        if not fine and not _closed(b, end, moved, ZERO, new, nv, _TIGHT if options[4] else _CLOSE_ENOUGH):
             if adaptive and h > 100 * smallest:
                 times[1] = 0.25 * h
                 counts[2] += 1

@@ -1,7 +1,8 @@
 """Singular positions are noted as they are passed: time and configuration.
 
 A passage is seen by the signs of the pivots, which at the end of a step are not those at its beginning: it is looked
-for in between. If stages were near a singular position and no sign changes, it is noted when the motion has left it.
+for in between. If stages were as good as at a singular position and no sign changes, it is noted when the motion has
+left it.
 
 What is noted may also be a position where only the choice of coordinates is singular. That is sorted out afterwards.
 """
@@ -31,6 +32,7 @@ __all__ = [
 POOR_SHARE = 3e-2
 """The share of a pivot's size where the plan was made below which the choice of coordinates is poor."""
 
+_AT_SHARE = 1e-5  # so near, and no change of signs: it was there and turned
 _HALVINGS = 24  # to find where a step went over a singular position
 _PENDING, _WHEN, _SIGNS = 3, 4, 8  # of the times of a course
 
@@ -65,7 +67,7 @@ def note_passage(b: Any, course: Any) -> None:
             times[_PENDING], times[_WHEN] = b.least[0], b.least[1]
             copy(kept, at, b.nearest, ZERO, b.q.size)
     else:
-        if 0.0 <= times[_PENDING] < POOR_SHARE:
+        if 0.0 <= times[_PENDING] < _AT_SHARE:
             note(b, course, times[_WHEN], kept, at)
         times[_PENDING] = np.inf
 
@@ -103,23 +105,30 @@ def seen(b: Any, course: Any) -> None:
 
 @njit(cache=True)
 def locate(b: Any, course: Any, P: Any, t: float, h: float, q: Any, end: float) -> None:
-    """Note where in a step pivots change their signs, by halving, if not after its end; for P and q see `crossings`."""
+    """Note where in a step pivots change their signs, by halving, if they do and not after its end.
+
+    For P and q see `crossings`.
+    """
     apart()
-    nq, nv, nz, before = b.q.size, b.v.size, b.z.size, course.times[_SIGNS]
+    nq, nv, nz, before = b.q.size, b.v.size, b.z.size, -1.0
     row = np.empty(nq + course.y.size - nv)
     low, high = 0.0, 1.0
-    for _ in range(_HALVINGS):
-        s = 0.5 * (low + high)
+    for i in range(_HALVINGS + 2):
+        s = float(i) if i < 2 else 0.5 * (low + high)
         state_within(b, P, t, h, s, q, ZERO, row)
         copy(b.here, ZERO, row, ZERO, nq)
         copy(b.v, ZERO, row, nq, nv)
         copy(b.z, ZERO, row, nq + nv, nz)
         b.t[0] = t + s * h
         call(b.wires[RATES])
-        if b.rates[nv + nz + 1] == before:
-            low = s
-        else:
+        if i == 0:
+            before = b.rates[nv + nz + 1]
+        elif b.rates[nv + nz + 1] != before:
             high = s
+        elif i == 1:
+            return
+        else:
+            low = s
     course.counts[3] += _HALVINGS
     when = t + 0.5 * (low + high) * h
     if when <= end:

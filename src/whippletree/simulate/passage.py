@@ -7,9 +7,11 @@ before and after it, and none in between,
 
     y_i = y + h sum_j A_ij f(t + c_j h, y_j),        c in [0, 0.37] and [0.63, 1],
 
-solved by iteration. The nodes crowd at the ends of the step, away from the singular position, as those of Chebyshev do
-at an end. With w = 0.37 and nine nodes on either side the errors of the accelerations weigh least for an order of
-eighteen; a gap that is wider makes them count more, because the polynomial swings in it.
+solved by iteration. The present state need not be at the beginning of the step: if the run is already next to the
+position, the step reaches back in time, to nodes that are far enough from it, and the integrals begin at the share c0
+of it where the state is. The nodes crowd at the ends of the step, away from the singular position, as those of
+Chebyshev do at an end. With w = 0.37 and nine nodes on either side the errors of the accelerations weigh least for an
+order of eighteen; a gap that is wider makes them count more, because the polynomial swings in it.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from numba import njit
 
 from whippletree.kernels.kernel import Array
 
-__all__ = ["RULE", "Rule", "between", "guess", "iterate", "powers"]
+__all__ = ["RULE", "Rule", "between", "guess", "iterate", "powers", "resampled", "upto"]
 
 _HALF = 9
 _WIDTH = 0.37
@@ -69,6 +71,7 @@ def _to_powers(c: Array) -> Array:
 
 
 RULE = _rule()
+_GAUSS = np.array(np.polynomial.legendre.leggauss(_HALF + 1)) / 2 + np.array([[0.5], [0.0]])  # on [0, 1]
 
 
 @njit(cache=True)
@@ -86,18 +89,51 @@ def guess(rule: Any, h: float, k: Any, nv: int, j: int, Y: Any) -> None:
 
 
 @njit(cache=True)
-def iterate(rule: Any, h: float, y: Any, k: Any, size: Any, Y: Any) -> float:
-    """Take the states at the nodes from the rates there; return the largest change, in units of `size`."""
+def iterate(rule: Any, h: float, y: Any, k: Any, size: Any, before: Any, Y: Any) -> float:
+    """Take the states at the nodes from the rates there; return the largest change, in units of `size`.
+
+    `before` are the integrals up to where the state is y (see `upto`).
+    """
     change = 0.0
     for n in range(y.size):
-        for i in range(1, rule.c.size):
+        for i in range(rule.c.size):
             total = 0.0
             for j in range(rule.c.size):
-                total += rule.A[i, j] * k[j, n]
+                total += (rule.A[i, j] - before[j]) * k[j, n]
             value = y[n] + h * total
             change = max(change, abs(value - Y[i, n]) / size[n])
             Y[i, n] = value
     return change
+
+
+@njit(cache=True)
+def upto(rule: Any, share: float, integrals: Any) -> None:
+    """Put the integrals, up to a share of the step, of the polynomials that are one at one of the nodes."""
+    count = rule.c.size
+    values = np.empty(count)
+    for j in range(count):
+        integrals[j] = 0.0
+    for i in range(_GAUSS.shape[1]):
+        s, total = share * _GAUSS[0, i], 0.0
+        for j in range(count):
+            away = s - rule.c[j]
+            values[j] = rule.barycentric[j] / (away if away != 0.0 else 1e-20)
+            total += values[j]
+        for j in range(count):
+            integrals[j] += share * _GAUSS[1, i] * values[j] / total
+
+
+@njit(cache=True)
+def resampled(rule: Any, start: float, part: float, Y: Any, here: Any) -> None:
+    """Replace the states at the nodes by those at the same shares of a part of the step."""
+    states = np.empty(Y.shape)
+    for j in range(rule.c.size):
+        between(rule, start + part * rule.c[j], Y, here)
+        for n in range(here.size):
+            states[j, n] = here[n]
+    for j in range(rule.c.size):
+        for n in range(here.size):
+            Y[j, n] = states[j, n]
 
 
 @njit(cache=True)

@@ -47,7 +47,7 @@ class Plans:
     def again(self, q: Array, where: Conditions) -> bool:
         """Go on with a plan that is clearly better at a configuration, if there is one; say whether there is."""
         try:
-            plan = self.loops.better(q, where)
+            plan = None if self.loops.singular(q, where) else self.loops.better(q, where)
         except (WhippletreeError, np.linalg.LinAlgError):  # there is no plan at all
             plan = None
         if plan is None:

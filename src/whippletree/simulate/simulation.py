@@ -27,6 +27,7 @@ from whippletree.model.names import quoted, suggestion
 from whippletree.simulate.alpha import IMPLICIT, Alpha, implicit_method
 from whippletree.simulate.events import Events
 from whippletree.simulate.machine import Machine
+from whippletree.simulate.native import CROSSING_SHARE
 from whippletree.simulate.noting import kept_size
 from whippletree.simulate.pace import Pace
 from whippletree.simulate.plans import Plans
@@ -59,6 +60,9 @@ _LONG = 1e4
 
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
 """The smallest step as a share of the present time, to which a smaller one adds nothing but rounding."""
+
+_ACROSS = 1e-8
+"""The tolerance, at most, to go across a singular position for a method that does not do so itself."""
 
 _TIGHTEST = 1e-14
 """The smallest tolerance that rounding leaves within reach."""
@@ -132,7 +136,7 @@ class Simulation:
         self.parameters = system._given_parameters(parameters)
         nv = system.nv
         self._course_y = np.zeros(2 * nv + system.z0.size + 2)
-        self._times = np.array([system._time(t), first, first, np.inf, 0.0, 0.0, 0.0, 0.0, -1.0])
+        self._times = np.array([system._time(t), first, first, np.inf, 0.0, 0.0, 0.0, CROSSING_SHARE, -1.0])
         self._kept = np.zeros(kept_size(system.nq, self._course_y.size))
         self._counts = np.zeros(5, dtype=np.int64)
         self._options = np.zeros(6, dtype=np.int64)
@@ -410,23 +414,11 @@ class Simulation:
         given; `resumed` goes on from there.
         """
         # machine code comes late: it takes a moment to load
-        from whippletree.simulate.native import Course, Method, Status, advance
+        from whippletree.simulate.native import Course, Status
 
         tableau = self.method
-        empty = np.zeros(0)
-        method = (
-            Method(np.zeros((0, 0)), empty, empty, empty, empty, np.zeros((0, 0)), 1)
-            if not isinstance(tableau, Tableau)
-            else Method(
-                tableau.A,
-                tableau.b,
-                tableau.c,
-                tableau.e if self.adaptive else empty,
-                tableau.e3 if self.adaptive else empty,
-                tableau.dense,
-                tableau.order,
-            )
-        )
+        implicit = isinstance(tableau, Alpha)
+        method = _in_numbers(METHODS["dop853"] if implicit else tableau, implicit or self.adaptive)
         if rows is None:
             rows = np.zeros((len(until), self.row_size))
         if not resumed:
@@ -458,17 +450,14 @@ class Simulation:
             self._counts[4] = 0
             course = Course(self._course_y, self._times, self._counts, self._scale, self._options, passed, self._kept)
             watched = self.events.watched(machine)
-            if self.name == ADAMS and not (self._options[2] or self._options[3]):
-                status = self._advance_by_history(
-                    machine, buffers, course, watched, smallest, until, rows, pace.begin()
-                )
+            steps = pace.begin()
+            settings = (buffers, course, watched, smallest, until, rows)
+            if self._options[2] or self._options[3] or not (self.name == ADAMS or isinstance(tableau, Alpha)):
+                status = self._advance_by_stages(method, *settings, steps)
             elif isinstance(tableau, Alpha):
-                status = self._advance_implicitly(
-                    tableau, machine, buffers, course, watched, smallest, until, rows, pace.begin()
-                )
+                status = self._advance_implicitly(tableau, machine, *settings, steps)
             else:
-                n = min(pace.begin(), 1 if self.name == ADAMS else 10**9)  # across a singular position step by step
-                status = advance(buffers, method, course, watched, self.tolerance, smallest, until, rows, n)
+                status = self._advance_by_history(machine, *settings, steps)
             pace.end()
             if status == Status.PAUSED and self._times[0] == begun and self.steps > steps:
                 status = Status.TOO_SMALL  # steps add nothing to the time any more
@@ -487,6 +476,25 @@ class Simulation:
                 except SimulationError as error:
                     error.rows = rows[: self._counts[0]]
                     raise
+
+    def _advance_by_stages(
+        self, method: Any, buffers: Any, course: Any, watched: Any, smallest: float, until: Array, rows: Array, n: int
+    ) -> int:
+        """Let a Runge-Kutta method take so many steps; for other methods it goes across singular positions.
+
+        It takes one step for them, which they then forget.
+        """
+        from whippletree.simulate.native import advance
+
+        own = isinstance(self.method, Tableau) and self.name != ADAMS
+        if own or self.name == EULER:
+            return int(advance(buffers, method, course, watched, self.tolerance, smallest, until, rows, n))
+        step, tolerance = float(self._times[1]), min(self.tolerance, _ACROSS)
+        status = int(advance(buffers, method, course, watched, tolerance, smallest, until, rows, 1))
+        self._past = np.zeros(0)
+        if isinstance(self.method, Alpha):
+            self._times[1] = step
+        return status
 
     def _advance_by_history(
         self,
@@ -573,7 +581,7 @@ class Simulation:
         if status == kinds.POOR:
             self._plan_again(t)
         elif status == kinds.UNTRUSTED:
-            self._across(t)
+            self._across(t) if self._options[2] else self._plan_again(t)
         elif status == kinds.OPEN:
             raise SimulationError(self._in_words("the loops could not be closed again after a step", t))
         elif status == kinds.STUCK:
@@ -582,10 +590,8 @@ class Simulation:
             what = "the step has become too small: the tolerance cannot be reached, or the motion blows up"
             if max(self._times[1], self._limits[0]) < _ROUNDING * abs(t):
                 what = f"a step of {self._times[1]:.3g} s is lost in rounding: begin at a smaller t0, or end earlier"
-            if self.formulation == "penalty":
-                what += (
-                    '; formulation "penalty" is approximate, most of all next to singular positions: take another one'
-                )
+            if self._beside_singular(t):
+                what = "the motion stays next to a singular position, where accelerations are not exact enough to go on"
             raise SimulationError(self._in_words(self._cause() or what, t))
         else:
             raise SimulationError(self._in_words(self._cause() or "a number is not finite: the motion blows up", t))
@@ -612,6 +618,11 @@ class Simulation:
             raise SimulationError(self._in_words(str(error), t)) from None
         self._given = np.concatenate([a, np.zeros(self.system.z0.size)])
         self._options[3] = 1
+
+    def _beside_singular(self, t: float) -> bool:
+        """Tell whether the mechanism is at a singular position, or as good as."""
+        loops = self._plans.loops
+        return bool(self._options[0] and loops.singular(self._q, loops.conditions(t, self.parameters)))
 
     def _stuck(self, t: float) -> str:
         """Say where Newton's method does not converge."""
@@ -680,6 +691,17 @@ class Simulation:
         if self.system._closed:
             state = self.state
             self.system._engine.loops.check(state.q, state.v, state.t, self.parameters)
+
+
+def _in_numbers(tableau: Tableau | None, adaptive: bool) -> Any:
+    """Return a tableau as machine code takes it, without its errors unless it is adaptive; none is for Euler."""
+    from whippletree.simulate.native import Method
+
+    empty = np.zeros(0)
+    if tableau is None:
+        return Method(np.zeros((0, 0)), empty, empty, empty, empty, np.zeros((0, 0)), 1)
+    errors = (tableau.e, tableau.e3) if adaptive else (empty, empty)
+    return Method(tableau.A, tableau.b, tableau.c, *errors, tableau.dense, tableau.order)
 
 
 def _start(system: System, z: Any) -> Array:

@@ -55,7 +55,7 @@ _ALIKE = (0.5, 4.0)
 
 Decided = TypeVar("Decided")
 
-_SINGULAR_NEARBY = 1e-2
+_SINGULAR_NEARBY = 1e-3
 _SINGULAR_HERE = 1e-9
 """Singular values of the closures below this share of the largest are none, at a single configuration."""
 

@@ -1,0 +1,146 @@
+"""Bundles of arrays that machine code is handed as one address.
+
+Numba passes a tuple of arrays as seven numbers for each of them, to every function and from there to the next, and
+takes long to compile that. A bundle is a table in memory instead: an address and two sizes for each array. Machine code
+reads from it what it needs, and sees arrays that it does not own, so that no references are counted.
+
+A bundle is a class with annotations, and its fields are read in Python and in machine code alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_getattr_generic,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+from numba.np.arrayobj import make_array, populate_array
+
+from whippletree.kernels.kernel import Array
+
+__all__ = ["Bundle", "Number", "NumberTable", "Numbers", "WordTable", "Words"]
+
+Numbers: TypeAlias = Array
+NumberTable: TypeAlias = Array
+Words: TypeAlias = Any
+WordTable: TypeAlias = Any
+Number: TypeAlias = int
+
+_KINDS: dict[str, tuple[Any, int]] = {
+    "Numbers": (np.float64, 1),
+    "NumberTable": (np.float64, 2),
+    "Words": (np.int64, 1),
+    "WordTable": (np.int64, 2),
+    "Number": (np.int64, 0),
+}
+_WORDS = 3  # of the table for each field: an address and two sizes, or the number itself
+
+
+class Bundle:
+    """Arrays by name. A subclass says what they are by annotations: see the names in this module.
+
+    >>> class Pair(Bundle):
+    ...     values: "Numbers"
+    ...     count: "Number"
+    >>> pair = Pair(np.zeros(3), 2)
+    >>> pair.values.size, pair.count
+    (3, 2)
+    """
+
+    fields: ClassVar[dict[str, str]] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls.fields = {name: str(kind) for name, kind in cls.__annotations__.items()}
+
+    def __init__(self, *values: Any) -> None:
+        table = np.zeros((len(self.fields), _WORDS), dtype=np.int64)
+        for row, (name, kind), value in zip(table, self.fields.items(), values, strict=True):
+            dtype, ndim = _KINDS[kind]
+            setattr(self, name, value)
+            if not ndim:
+                row[0] = value
+                continue
+            if value.dtype != dtype or value.ndim != ndim or not value.flags.c_contiguous:
+                raise TypeError(f"{type(self).__name__}.{name} is {value.dtype}, {value.ndim}-dimensional")
+            row[0] = value.__array_interface__["data"][0]
+            row[1 : 1 + ndim] = value.shape
+        self.table = table
+        self.address = int(table.__array_interface__["data"][0])
+
+
+class BundleType(types.Type):
+    """The type of a bundle in machine code: it is its fields."""
+
+    def __init__(self, name: str, fields: tuple[tuple[str, str], ...]) -> None:
+        self.fields = dict(fields)
+        super().__init__(name=f"{name}({', '.join(f'{field}: {kind}' for field, kind in fields)})")
+
+    def of(self, field: str) -> Any:
+        """Return the type of a field."""
+        dtype, ndim = _KINDS[self.fields[field]]
+        kind = types.float64 if dtype is np.float64 else types.int64
+        return types.Array(kind, ndim, "C") if ndim else kind
+
+
+register_model(BundleType)(models.OpaqueModel)
+
+
+@typeof_impl.register(Bundle)
+def _type_of(value: Bundle, context: Any) -> BundleType:
+    return BundleType(type(value).__name__, tuple(value.fields.items()))
+
+
+@unbox(BundleType)
+def _unboxed(kind: BundleType, value: Any, c: Any) -> Any:
+    number = c.pyapi.object_getattr_string(value, "address")
+    address = c.pyapi.long_as_voidptr(number)
+    c.pyapi.decref(number)
+    return NativeValue(address)
+
+
+@infer_getattr
+class _BundleFields(AttributeTemplate):  # type: ignore[misc]
+    key = BundleType
+
+    def generic_resolve(self, kind: BundleType, field: str) -> Any:
+        return kind.of(field) if field in kind.fields else None
+
+
+@lower_getattr_generic(BundleType)
+def _read(context: Any, builder: Any, kind: BundleType, value: Any, field: str) -> Any:
+    """Read a field from the table, which stays as it is while machine code runs."""
+    word = ir.IntType(64)
+    table = builder.bitcast(value, word.as_pointer())
+    start = _WORDS * list(kind.fields).index(field)
+
+    def read(offset: int) -> Any:
+        number = builder.load(builder.gep(table, [ir.Constant(word, start + offset)]))
+        number.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return number
+
+    array_kind = kind.of(field)
+    if not isinstance(array_kind, types.Array):
+        return read(0)
+    array = make_array(array_kind)(context, builder)
+    shape = [read(1 + i) for i in range(array_kind.ndim)]
+    strides = [ir.Constant(word, 8)] if len(shape) == 1 else [builder.mul(shape[1], word(8)), word(8)]
+    populate_array(
+        array,
+        data=builder.inttoptr(read(0), array.data.type),
+        shape=cgutils.pack_array(builder, shape),
+        strides=cgutils.pack_array(builder, strides),
+        itemsize=word(8),
+        meminfo=None,
+    )
+    return array._getvalue()
