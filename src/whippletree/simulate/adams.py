@@ -221,7 +221,7 @@ def advance(
             if options[0]:
                 seen(b, course)
             _begin(past, times, Phi, F, t)
-            h = min(h, 0.25 / np.sqrt(max(_size(F, Y, Y, sizes, nq, 1.0, tolerance), 1e-200)))
+            h = max(min(h, 0.25 / np.sqrt(max(_size(F, Y, Y, sizes, nq, 1.0, tolerance), 1e-200))), smallest)
         fails, k = 0, int(past[_ORDER])
         err, erk, lower, lowest = 0.0, 0.0, 0.0, 0.0
         whole = h

@@ -1,10 +1,13 @@
 """Events within a step: zero crossings of the watched expressions, looked for and located in machine code.
 
 A step hands over its dense output as a polynomial P in the share s of the step: y(s) = sum_p P[p] s^p, from the
-configuration q at its beginning. The expressions are sampled at seven places, both ends and next to them among these.
-Where a sample is nearer to zero than its neighbours, a parabola says whether a closer look is worth while: so two
-crossings in one step are found as well. A change of sign is located by the Illinois method until the bracket is as
-short as rounding allows, with states that are closed onto the loops, and crossings count in the order of their times.
+configuration q at its beginning. If it is across a singular position, P has its values at the nodes (see `passage`),
+of which there are more than any other polynomial has coefficients.
+
+The expressions are sampled at seven places, both ends and next to them among these. Where a sample is nearer to zero
+than its neighbours, a parabola says whether a closer look is worth while: so two crossings in one step are found as
+well. A change of sign is located by the Illinois method until the bracket is as short as rounding allows, with states
+that are closed onto the loops, and crossings count in the order of their times.
 
 An expression that is zero at the beginning, or has just had its event, is on no side until the first sample after it.
 """
@@ -18,6 +21,7 @@ from numba import njit
 
 from whippletree.simulate.bundles import Bundle, Numbers, NumberTable, Words
 from whippletree.simulate.moves import ZERO, apart, call, close, copy, near_enough, normalize, place
+from whippletree.simulate.passage import RULE, between
 
 __all__ = ["Crossings", "crossings", "polynomial", "state_within"]
 
@@ -69,11 +73,14 @@ def state_within(b: Any, P: Any, t: float, h: float, s: float, q: Any, closed: i
     apart()
     nq, nv, size = b.q.size, b.v.size, P.shape[1]
     y, unused = np.empty(size), np.empty(nv)
-    for n in range(size):
-        total = 0.0
-        for p in range(P.shape[0] - 1, -1, -1):
-            total = total * s + P[p, n]
-        y[n] = total
+    if P.shape[0] == RULE.c.size:
+        between(RULE, s, P, y)
+    else:
+        for n in range(size):
+            total = 0.0
+            for p in range(P.shape[0] - 1, -1, -1):
+                total = total * s + P[p, n]
+            y[n] = total
     if q.size:
         copy(b.q, ZERO, q, ZERO, nq)
         place(b, y, nv, unused)

@@ -39,7 +39,7 @@ _ROUNDING = 1e-32  # square of a gap that is nothing but rounding
 _SETTLED = 1e-26  # square of a gap that Newton's method has made as small as it can, if it stays
 _ITERATIONS = 12
 _NEAR_SHARE = 2e-2  # of a pivot: nearer to a singular position states are not improved by closing them
-_AS_GOOD = 1e-23  # square of a gap that they may have
+_AS_GOOD = 1e-21  # square of a gap that they may have
 
 
 class Buffers(Bundle):

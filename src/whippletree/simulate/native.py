@@ -41,7 +41,6 @@ from whippletree.simulate.passage import RULE as _RULE
 from whippletree.simulate.passage import between as _between
 from whippletree.simulate.passage import guess as _guess
 from whippletree.simulate.passage import iterate as _iterate
-from whippletree.simulate.passage import powers as _powers
 from whippletree.simulate.passage import resampled as _resampled
 from whippletree.simulate.passage import upto as _upto
 
@@ -547,7 +546,7 @@ def advance(
             status = _POOR
             break
         asked = tolerance if adaptive else 0.0
-        crossed, tried = False, False
+        crossed = False
         if first != _DONE:
             part = _pass(b, course, last, min(asked, _WITHIN), k_across, across)
             crossed = part > 0.0
@@ -578,12 +577,11 @@ def advance(
             elif ahead < last - t:
                 _copy(k_across[0], 0, k[0], 0, y.size)
                 ahead = _found(b, course, ahead, k[0], stage, new)
-                tried = True
                 inside = w.side.size > 0 or until[counts[0]] < t + 2 * ahead or last < t + 2 * ahead
                 good = min(asked, _WITHIN) if inside else asked
-                crossed = 0.9 * ahead < last - t and _cross(
-                    b, _RULE, course, 2 * ahead, 0.0, pivot, good, _CROSSING_NOISE, k_across, across
-                )
+                for noise in (_CROSSING_NOISE, 30 * _CROSSING_NOISE):
+                    if 0.9 * ahead < last - t and not crossed and (inside or noise == _CROSSING_NOISE):
+                        crossed = _cross(b, _RULE, course, 2 * ahead, 0.0, pivot, good, noise, k_across, across)
                 if crossed:
                     h = 2 * ahead
                     if last - t < h:
@@ -609,7 +607,8 @@ def advance(
                 good = _stages(b, method, ZERO + 1, method.b.size, t, h, y, k, stage, options, near)
                 counts[3] += method.b.size - 1
                 _combine(y, h, method.b, method.b.size, k, new)
-            if good == _POOR and adaptive and first == _DONE and not tried and shrunk < 20:
+            ends_before = adaptive and first == _DONE and abs(pivot) > times[7] > 2 * _POOR_SHARE and shrunk < 20
+            if good == _POOR and ends_before:
                 counts[2] += 1
                 shrunk += 1
                 h *= 0.5  # it goes to a singular position, which is to be crossed: end before it
@@ -621,7 +620,7 @@ def advance(
             if good == _DONE:
                 relaxed = 1.0 if near > _UNTRUSTED_SHARE else max(1.0, _RELAXED / tolerance)
                 share = _error(method, h, y, new, k, course.scale, tolerance) if adaptive else 0.0
-                if share <= relaxed and adaptive and not (tried or options[4]) and b.least[5] > 0.0:
+                if share <= relaxed and ends_before and not options[4] and b.least[5] > 0.0:
                     share = 0.5  # the same if it goes over one
                 elif share <= relaxed:
                     inside = w.side.size > 0 or until[counts[0]] < t + h * (1.0 - 1e-12)
@@ -688,7 +687,7 @@ def advance(
         if w.side.size:
             _copy(reached, 0, moved, 0, nq)
             _copy(reached, nq, new, nv, y.size - nv)
-            shape = _powers(_RULE, across) if crossed else polynomial(method, h, y, new, k)
+            shape = across if crossed else polynomial(method, h, y, new, k)
             part = crossings(b, w, shape, t, h, q, reached, options[0])
             if part < 0.0:
                 status = _OPEN
@@ -726,7 +725,7 @@ def advance(
         options[3] = 0
         taken += 1
         if crossed:
-            _locate(b, course, _powers(_RULE, across), t, h, b.base, end)
+            _locate(b, course, across, t, h, b.base, end)
         else:
             _copy(b.q, 0, q, 0, nq)
             _note_passage(b, course)

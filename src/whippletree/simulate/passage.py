@@ -23,7 +23,7 @@ from numba import njit
 
 from whippletree.kernels.kernel import Array
 
-__all__ = ["RULE", "Rule", "between", "guess", "iterate", "powers", "resampled", "upto"]
+__all__ = ["RULE", "Rule", "between", "guess", "iterate", "resampled", "upto"]
 
 _HALF = 9
 _WIDTH = 0.37
@@ -36,7 +36,6 @@ class Rule(NamedTuple):
     A: Array
     e: Array
     barycentric: Array
-    powers: Array  # from values at the nodes to coefficients of powers
 
 
 def _integrals(c: Array, upto: Array) -> Array:
@@ -57,17 +56,7 @@ def _rule() -> Rule:
     e = A[-1].copy()
     e[fewer] -= _integrals(c[fewer], np.ones(1))[0]
     apart = c[:, None] - c[None, :] + np.eye(c.size)
-    return Rule(c, A, e, 1 / apart.prod(axis=1), _to_powers(c))
-
-
-def _to_powers(c: Array) -> Array:
-    """Return the matrix from values at nodes to the coefficients of the polynomial through them."""
-    n = c.size
-    columns = [
-        np.polynomial.Legendre.basis(p, domain=[0, 1]).convert(kind=np.polynomial.Polynomial).coef for p in range(n)
-    ]
-    coefficients = np.array([np.pad(column, (0, n - column.size)) for column in columns]).T
-    return np.asarray(coefficients @ np.linalg.inv(np.polynomial.legendre.legvander(2 * c - 1, n - 1)))
+    return Rule(c, A, e, 1 / apart.prod(axis=1))
 
 
 RULE = _rule()
@@ -154,14 +143,3 @@ def between(rule: Any, share: float, Y: Any, here: Any) -> None:
             here[n] += weight * Y[j, n]
     for n in range(here.size):
         here[n] /= total
-
-
-@njit(cache=True)
-def powers(rule: Any, Y: Any) -> Any:
-    """Return the states within the step as a polynomial in the share of the step, row after row of its powers."""
-    P = np.zeros(Y.shape)
-    for p in range(P.shape[0]):
-        for j in range(P.shape[0]):
-            for n in range(P.shape[1]):
-                P[p, n] += rule.powers[p, j] * Y[j, n]
-    return P
