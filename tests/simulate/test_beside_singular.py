@@ -31,9 +31,8 @@ by_method = pytest.mark.parametrize("options", METHODS, ids=lambda options: opti
 def parallelogram(gravity: tuple[float, float, float] = (0, 0, 0), **friction: float) -> wt.Mechanism:
     """Two cranks of 1 m, 2 m apart, and a coupler; it is flat where the cranks lie along the ground."""
     m = wt.Mechanism("parallelogram", gravity=gravity)
-    crank, coupler, other = (
-        m.body(name, wt.rod(length=x, mass=1.0, axis="x")) for name, x in (("a", 1), ("b", 2), ("c", 1))
-    )
+    lengths = {"crank": 1.0, "coupler": 2.0, "other": 1.0}
+    crank, coupler, other = (m.body(name, wt.rod(length=x, mass=1.0, axis="x")) for name, x in lengths.items())
     m.revolute("A", m.ground, crank, axis="y")
     m.revolute("B", crank, coupler, at=(1, 0, 0), axis="y")
     m.revolute("C", coupler, other, at=(2, 0, 0), at_child=(1, 0, 0), axis="y")

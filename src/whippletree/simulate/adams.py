@@ -23,7 +23,7 @@ from numba import njit
 
 from whippletree.simulate.crossings import crossings, state_within
 from whippletree.simulate.machine import Machine
-from whippletree.simulate.moves import ZERO, apart, call, close, copy, normalize
+from whippletree.simulate.moves import ZERO, apart, call, close, copy, longest, normalize
 from whippletree.simulate.native import (
     _CLOSE_ENOUGH,
     _DONE,
@@ -222,6 +222,8 @@ def advance(
                 seen(b, course)
             _begin(past, times, Phi, F, t)
             h = max(min(h, 0.25 / np.sqrt(max(_size(F, Y, Y, sizes, nq, 1.0, tolerance), 1e-200))), smallest)
+        if options[0]:
+            h = min(h, longest(Y, nq, course.scale))
         fails, k = 0, int(past[_ORDER])
         err, erk, lower, lowest = 0.0, 0.0, 0.0, 0.0
         whole = h

@@ -13,19 +13,10 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import extending, types
 from numba.core import cgutils
-from numba.core.typing.templates import AttributeTemplate
-from numba.extending import (
-    NativeValue,
-    infer_getattr,
-    lower_getattr_generic,
-    models,
-    register_model,
-    typeof_impl,
-    unbox,
-)
-from numba.np.arrayobj import make_array, populate_array
+from numba.core.typing import templates
+from numba.np import arrayobj
 
 from whippletree.kernels.kernel import Array
 
@@ -93,31 +84,33 @@ class BundleType(types.Type):
         return types.Array(kind, ndim, "C") if ndim else kind
 
 
-register_model(BundleType)(models.OpaqueModel)
+# Numba's own functions say nothing of their types
+_numba: Any = extending
+_arrays: Any = arrayobj
+_helpers: Any = cgutils
+_Attributes: Any = templates.AttributeTemplate
+
+_numba.register_model(BundleType)(_numba.models.OpaqueModel)
 
 
-@typeof_impl.register(Bundle)
 def _type_of(value: Bundle, context: Any) -> BundleType:
     return BundleType(type(value).__name__, tuple(value.fields.items()))
 
 
-@unbox(BundleType)
 def _unboxed(kind: BundleType, value: Any, c: Any) -> Any:
     number = c.pyapi.object_getattr_string(value, "address")
     address = c.pyapi.long_as_voidptr(number)
     c.pyapi.decref(number)
-    return NativeValue(address)
+    return _numba.NativeValue(address)
 
 
-@infer_getattr
-class _BundleFields(AttributeTemplate):  # type: ignore[misc]
+class _BundleFields(_Attributes):  # type: ignore[misc]
     key = BundleType
 
     def generic_resolve(self, kind: BundleType, field: str) -> Any:
         return kind.of(field) if field in kind.fields else None
 
 
-@lower_getattr_generic(BundleType)
 def _read(context: Any, builder: Any, kind: BundleType, value: Any, field: str) -> Any:
     """Read a field from the table, which stays as it is while machine code runs."""
     word = ir.IntType(64)
@@ -132,15 +125,21 @@ def _read(context: Any, builder: Any, kind: BundleType, value: Any, field: str) 
     array_kind = kind.of(field)
     if not isinstance(array_kind, types.Array):
         return read(0)
-    array = make_array(array_kind)(context, builder)
+    array = _arrays.make_array(array_kind)(context, builder)
     shape = [read(1 + i) for i in range(array_kind.ndim)]
     strides = [ir.Constant(word, 8)] if len(shape) == 1 else [builder.mul(shape[1], word(8)), word(8)]
-    populate_array(
+    _arrays.populate_array(
         array,
         data=builder.inttoptr(read(0), array.data.type),
-        shape=cgutils.pack_array(builder, shape),
-        strides=cgutils.pack_array(builder, strides),
+        shape=_helpers.pack_array(builder, shape),
+        strides=_helpers.pack_array(builder, strides),
         itemsize=word(8),
         meminfo=None,
     )
     return array._getvalue()
+
+
+_numba.typeof_impl.register(Bundle)(_type_of)
+_numba.unbox(BundleType)(_unboxed)
+_numba.infer_getattr(_BundleFields)
+_numba.lower_getattr_generic(BundleType)(_read)

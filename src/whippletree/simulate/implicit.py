@@ -21,7 +21,7 @@ from numba import njit
 from whippletree.simulate.bundles import Bundle, Numbers, NumberTable, Words, WordTable
 from whippletree.simulate.crossings import crossings
 from whippletree.simulate.machine import Machine
-from whippletree.simulate.moves import ZERO, apart, call, close, copy, near_enough, normalize, place
+from whippletree.simulate.moves import ZERO, apart, call, close, copy, longest, near_enough, normalize, place
 from whippletree.simulate.native import (
     _CLOSE_ENOUGH,
     _DONE,
@@ -553,6 +553,8 @@ def advance(
         if first != _DONE:
             status = first
             break
+        if options[0] and adaptive:
+            h = min(h, longest(y, nv, course.scale))
         copy(before, ZERO, past, ZERO, past.size)
         error, shrunk = 0.0, 0
         while True:

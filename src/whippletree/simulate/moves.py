@@ -22,6 +22,8 @@ __all__ = [
     "call",
     "close",
     "copy",
+    "fastest",
+    "longest",
     "near_enough",
     "normalize",
     "place",
@@ -38,6 +40,7 @@ _CLOSED = 1e-20  # square of a gap that counts as closed if it cannot be made sm
 _ROUNDING = 1e-32  # square of a gap that is nothing but rounding
 _SETTLED = 1e-26  # square of a gap that Newton's method has made as small as it can, if it stays
 _ITERATIONS = 12
+_FAR = 2.5  # radians: flat positions of a parallelogram are half a turn apart
 _NEAR_SHARE = 2e-2  # of a pivot: nearer to a singular position states are not improved by closing them
 _AS_GOOD = 1e-21  # square of a gap that they may have
 
@@ -129,6 +132,21 @@ def place(b: Any, y: Any, nv: int, du: Any) -> None:
             b.here[i] = b.q[i] + y[i]
             b.v[i] = y[nv + i]
             du[i] = y[nv + i]
+
+
+@bare
+def fastest(v: Any, at: int, scale: Any) -> float:
+    """Return the largest velocity, in radians or characteristic lengths."""
+    largest = 0.0
+    for i in range(scale.size):
+        largest = max(largest, abs(v[at + i]) / scale[i])
+    return largest
+
+
+@bare
+def longest(v: Any, at: int, scale: Any) -> float:
+    """Return the longest step of a mechanism with loops: in a longer one signs of pivots might change twice."""
+    return float(_FAR / max(fastest(v, at, scale), 1e-300))
 
 
 @bare

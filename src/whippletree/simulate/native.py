@@ -26,6 +26,8 @@ from whippletree.simulate.moves import ZERO, Buffers, apart, bare
 from whippletree.simulate.moves import call as _call
 from whippletree.simulate.moves import close as _closed
 from whippletree.simulate.moves import copy as _copy
+from whippletree.simulate.moves import fastest as _fastest
+from whippletree.simulate.moves import longest as _longest
 from whippletree.simulate.moves import near_enough as _near_enough
 from whippletree.simulate.moves import normalize as _normalize
 from whippletree.simulate.moves import place as _place
@@ -404,21 +406,20 @@ def _cross(
 @bare
 def _slope(b: Any, course: Any, stage: Any, unused: Any) -> tuple[float, float]:
     """Return the pivot, which at a singular position is no number, and how fast it changes along the velocities."""
-    y, nv, fastest = course.y, b.v.size, 0.0
-    for i in range(nv):
-        fastest = max(fastest, abs(y[nv + i]) / course.scale[i])
-    if fastest == 0.0:
+    y, nv = course.y, b.v.size
+    speed = _fastest(y, nv, course.scale)
+    if speed == 0.0:
         return 0.0, 0.0
     ends = (0.0, 0.0)
     for side in range(2):
-        dt = (2 * side - 1) * _NUDGE / fastest
+        dt = (2 * side - 1) * _NUDGE / speed
         _copy(stage, 0, y, 0, y.size)
         for i in range(nv):
             stage[i] = dt * y[nv + i]
         _evaluate(b, course.times[0] + dt, stage, unused, course.options, 0.0)
         ends = (ends[1], b.least[2])
     course.counts[3] += 2
-    return 0.5 * (ends[0] + ends[1]), (ends[1] - ends[0]) * fastest / (2 * _NUDGE)
+    return 0.5 * (ends[0] + ends[1]), (ends[1] - ends[0]) * speed / (2 * _NUDGE)
 
 
 @bare
@@ -560,6 +561,8 @@ def advance(
         if first == _DONE:
             options[2] = 0
             good_step = max(h, 0.5 * good_step)
+        if options[0] and adaptive and not crossed:
+            h = min(h, _longest(y, nv, course.scale))
         # near a singular position accelerations are less exact: go across it without crawling
         floor = 0.2 * good_step if first == _POOR else 0.0
         if first == _POOR and adaptive and not crossed:

@@ -417,8 +417,8 @@ class Simulation:
         from whippletree.simulate.native import Course, Status
 
         tableau = self.method
-        implicit = isinstance(tableau, Alpha)
-        method = _in_numbers(METHODS["dop853"] if implicit else tableau, implicit or self.adaptive)
+        stages, implicit = (METHODS["dop853"], True) if isinstance(tableau, Alpha) else (tableau, False)
+        method = _in_numbers(stages, implicit or self.adaptive)
         if rows is None:
             rows = np.zeros((len(until), self.row_size))
         if not resumed:
