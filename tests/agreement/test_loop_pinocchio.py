@@ -18,7 +18,7 @@ NUMBER = 40
 
 def numbers() -> list:
     deep = pytest.mark.deep
-    return [i if i < 8 else pytest.param(i, marks=deep) for i in range(NUMBER)]
+    return [i if i < 5 else pytest.param(i, marks=deep) for i in range(NUMBER)]
 
 
 def drawn(i: int) -> Case:

@@ -18,7 +18,7 @@ Array = np.ndarray
 
 NUMBER = 300
 ANCHORED = 40
-SAMPLE = [(family, i) for family in FAMILIES for i in range(3)]
+SAMPLE = [(family, i) for family in FAMILIES for i in range(2)]
 
 
 def everywhere() -> list:
@@ -28,7 +28,7 @@ def everywhere() -> list:
 
 def test_the_random_mechanisms_are_what_they_should_be() -> None:
     assert len(MEMBERS) == NUMBER
-    assert 55 <= len(QUICK) <= 70
+    assert {family for family, _ in QUICK} == set(FAMILIES)
     cases = [case(*key) for key in MEMBERS]
     assert all(c.equations.mobility >= 1 for c in cases)
     assert max(c.condition for c in cases) < CONDITION

@@ -42,8 +42,8 @@ class Bundle:
     """Arrays by name. A subclass says what they are by annotations: see the names in this module.
 
     >>> class Pair(Bundle):
-    ...     values: "Numbers"
-    ...     count: "Number"
+    ...     values: Numbers
+    ...     count: Number
     >>> pair = Pair(np.zeros(3), 2)
     >>> pair.values.size, pair.count
     (3, 2)
