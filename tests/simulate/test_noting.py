@@ -83,6 +83,17 @@ def test_small_pieces_list_the_same(started: Any) -> None:
     assert np.abs(np.array(whole.singular) - EXACT[:4]).max() < 1e-5
 
 
+def test_a_state_that_is_assigned_has_passed_nothing(started: Any) -> None:
+    system, start = started
+    for end in (EXACT[0] - 2e-3, EXACT[0] - 2e-4):
+        sim = Simulation(system, method="dopri5", **start)
+        before = sim.state
+        sim.step(end)
+        sim.state = before
+        sim.step(0.2)
+        assert sim.singular == []
+
+
 @pytest.mark.parametrize("method", [{"method": "dop853", "tolerance": 1e-7}, {"method": "adams", "tolerance": 1e-7}])
 @pytest.mark.parametrize("angle", [0.05, -0.05])
 def test_an_event_next_to_a_flat_position(method: dict[str, Any], angle: float) -> None:

@@ -192,7 +192,7 @@ class Simulation:
         self._course_y[nv:] = np.concatenate([v, z, work])
         self._held = (t, ())
         self._begin_anew()
-        self._times[_SIGNS] = -1.0
+        self._forget_pivots()
         self.events.started = False
 
     def put(self, kind: str, name: str, index: int, value: float) -> None:
@@ -228,7 +228,7 @@ class Simulation:
             now = np.array(self.system.description.parameter_values if given is None else given, dtype=np.float64)
             now[place] = value
             self.parameters = now
-            self._times[_SIGNS] = -1.0
+            self._forget_pivots()
         elif kind == "effort":
             self.tau[place] = value
         else:
@@ -282,6 +282,10 @@ class Simulation:
         v = system.consistent_velocities(now.q, now.v, hold=self.held, t=now.t, parameters=self.parameters)
         loops.check(now.q, v, now.t, self.parameters)
         self.put_velocities(v)
+
+    def _forget_pivots(self) -> None:
+        """Forget how near the last steps were to singular positions: what comes next has nothing to do with them."""
+        self._times[3], self._times[5], self._times[7], self._times[_SIGNS] = np.inf, 0.0, CROSSING_SHARE, -1.0
 
     def _begin_anew(self) -> None:
         """Forget what methods keep from step to step."""
@@ -603,7 +607,7 @@ class Simulation:
             return
         self._machine = None
         self._past = np.zeros(0)
-        self._times[3], self._times[5], self._times[_SIGNS] = np.inf, 0.0, -1.0
+        self._forget_pivots()
         self.replans.append(t)
 
     def _across(self, t: float) -> None:
