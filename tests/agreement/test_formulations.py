@@ -18,7 +18,7 @@ COMPARED = ("forward_dynamics", "reactions", "driving_forces")
 
 def trees() -> list:
     deep = pytest.mark.deep
-    return [seed if seed < 7 else pytest.param(seed, marks=deep) for seed in range(TREES)]
+    return [seed if seed < 4 else pytest.param(seed, marks=deep) for seed in range(TREES)]
 
 
 def differences(mechanism: wt.Mechanism, seed: int, wrenches: list[str]) -> dict[str, float]:

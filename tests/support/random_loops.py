@@ -849,18 +849,18 @@ def velocity_only(d: Draft, i: int) -> int:
 Family = Callable[[Draft, int], int]
 
 FAMILIES: dict[str, tuple[Family, int, int]] = {
-    "one loop": (one_loop, 32, 2),
+    "one loop": (one_loop, 32, 1),
     "in a row": (in_a_row, 24, 1),
     "coupled, one base": (one_base, 24, 1),
     "coupled, other bases": (other_bases, 24, 1),
-    "planar": (planar, 32, 2),
-    "overconstrained": (overconstrained, 40, 4),
-    "floating": (floating, 24, 2),
-    "cut joints": (cut_joints, 36, 4),
-    "rods": (rods, 12, 2),
-    "couplings": (couplings, 16, 2),
-    "expressions": (expressions, 20, 3),
-    "velocity only": (velocity_only, 16, 2),
+    "planar": (planar, 32, 1),
+    "overconstrained": (overconstrained, 40, 2),
+    "floating": (floating, 24, 1),
+    "cut joints": (cut_joints, 36, 2),
+    "rods": (rods, 12, 1),
+    "couplings": (couplings, 16, 1),
+    "expressions": (expressions, 20, 2),
+    "velocity only": (velocity_only, 16, 1),
 }
 """What draws a family, how many there are, and how many of them belong to the quick sample."""
 
