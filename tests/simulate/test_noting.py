@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.systems import crank_and_rocker
 from whippletree.simulate import Simulation
 
 IFTOMM = Path(__file__).parents[2] / "examples" / "iftomm"
@@ -109,15 +110,7 @@ def test_an_event_next_to_a_flat_position(method: dict[str, Any], angle: float) 
 
 def test_a_choice_of_coordinates_that_becomes_poor_is_no_singular_position() -> None:
     """A crank that turns: the rocker's turning points are singular for the rocker's angle only."""
-    m = wt.Mechanism("crank and rocker", gravity=(0, 0, 0))
-    crank = m.body("crank", wt.rod(length=0.3, mass=1.0, axis="x"))
-    coupler = m.body("coupler", wt.rod(length=1.0, mass=1.0, axis="x"))
-    rocker = m.body("rocker", wt.rod(length=0.8, mass=1.0, axis="x"))
-    m.revolute("A", m.ground, crank, axis="z")
-    m.revolute("B", crank, coupler, at=(0.3, 0, 0), axis="z")
-    m.revolute("D", m.ground, rocker, at=(1, 0, 0), axis="z")
-    m.revolute("C", coupler, rocker, at=(1, 0, 0), at_child=(0.8, 0, 0), axis="z")
-    system = m.build(guess={"A": 1.0, "B": -0.5, "D": 1.5}, dependent=["A", "B"])
+    system = crank_and_rocker().build(guess={"A": 1.0, "B": -0.5, "D": 1.5}, dependent=["A", "B"])
     v = system.consistent_velocities(system.q0, {"A": 6.0})
     for options in ({"method": "dop853", "tolerance": 1e-3}, {"method": "dop853", "tolerance": 1e-10}):
         run = system.simulate(10.0, every=0.5, v=v, **options)

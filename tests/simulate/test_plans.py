@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.systems import crank_and_rocker
 from whippletree import checkpoints
 from whippletree.errors import ResultError
 from whippletree.simulate import Simulation
@@ -19,14 +20,7 @@ from whippletree.simulate.run import Run
 
 def crank_rocker(*, later: bool = False, dependent: Any = ("A", "B")) -> wt.System:
     """A crank that turns, built with the rocker's angle independent: that plan becomes poor where the rocker turns."""
-    m = wt.Mechanism("crank and rocker", gravity=(0, 0, 0))
-    crank = m.body("crank", wt.rod(length=0.3, mass=1.0, axis="x"))
-    coupler = m.body("coupler", wt.rod(length=1.0, mass=1.0, axis="x"))
-    rocker = m.body("rocker", wt.rod(length=0.8, mass=1.0, axis="x"))
-    m.revolute("A", m.ground, crank, axis="z")
-    m.revolute("B", crank, coupler, at=(0.3, 0, 0), axis="z")
-    m.revolute("D", m.ground, rocker, at=(1, 0, 0), axis="z")
-    m.revolute("C", coupler, rocker, at=(1, 0, 0), at_child=(0.8, 0, 0), axis="z")
+    m = crank_and_rocker()
     if later:
         m.actuator("pull", "A", effort=m.parameter("k", 0.0))
         m.event("on", m.coordinate("A") - 7.0, parameters={"k": 0.1})

@@ -82,6 +82,19 @@ def upright_four_bar() -> wt.Mechanism:
     return m
 
 
+def crank_and_rocker() -> wt.Mechanism:
+    """A four-bar whose crank turns; the rocker's angle says nothing of it where the rocker turns back."""
+    m = wt.Mechanism("crank and rocker", gravity=(0, 0, 0))
+    crank = m.body("crank", wt.rod(length=0.3, mass=1.0, axis="x"))
+    coupler = m.body("coupler", wt.rod(length=1.0, mass=1.0, axis="x"))
+    rocker = m.body("rocker", wt.rod(length=0.8, mass=1.0, axis="x"))
+    m.revolute("A", m.ground, crank, axis="z")
+    m.revolute("B", crank, coupler, at=(0.3, 0, 0), axis="z")
+    m.revolute("D", m.ground, rocker, at=(1, 0, 0), axis="z")
+    m.revolute("C", coupler, rocker, at=(1, 0, 0), at_child=(0.8, 0, 0), axis="z")
+    return m
+
+
 def loaded(name: str = "loaded") -> wt.Mechanism:
     """Return an arm with its payload and gravity as parameters."""
     m = arm(3, name)
