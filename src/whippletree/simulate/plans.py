@@ -12,9 +12,9 @@ from whippletree.kernels.kernel import Array
 from whippletree.system import System
 from whippletree.system.assembly import Conditions
 from whippletree.system.choosing import Weighed
+from whippletree.system.decisions import Decision
 from whippletree.system.loop_equations import LoopPlan
 from whippletree.system.loops import Loops
-from whippletree.system.mobility import Decision
 
 __all__ = ["Plans"]
 
@@ -46,13 +46,14 @@ class Plans:
 
     def again(self, q: Array, where: Conditions) -> bool:
         """Go on with a plan that is clearly better at a configuration, if there is one; say whether there is."""
+        known = [_plan(system) for system in self._known]
         try:
-            plan = None if self.loops.singular(q, where) else self.loops.better(q, where)
+            plan = None if self.loops.singular(q, where) else self.loops.better(q, where, known)
         except (WhippletreeError, np.linalg.LinAlgError):  # there is no plan at all
             plan = None
         if plan is None:
             return False
-        plan = self.loops.known(plan, [_plan(system) for system in self._known], q, where)
+        plan = self.loops.known(plan, known, q, where)
         found = [system for system in self._known if _plan(system) is plan]
         if found:
             self.now = found[0]

@@ -22,7 +22,7 @@ from whippletree.system.equations import Equations
 from whippletree.system.loop_equations import joint_order
 from whippletree.system.loop_kinds import LoopKinds, dense, loop_kinds
 
-__all__ = ["ClosureNumbers", "Row", "Terms"]
+__all__ = ["ClosureNumbers", "Keep", "Row", "Terms"]
 
 Keep = tuple[tuple[int, ...], ...]
 """The rows to be used of each closure."""

@@ -69,8 +69,8 @@ class LoopPlan:
     """What numbers decided about the loops: rows that are used, independent freedoms, pivots, weights.
 
     `q` is the configuration at which that was done and `where` its time and parameters; `length` is the characteristic
-    length of the mechanism. The pivots of `absolute`, the weights of `penalty` and the methods of the groups are found
-    when they are first asked for.
+    length of the mechanism. The smallest pivot there (`strength`), the pivots of `absolute`, the weights of `penalty`
+    and the methods of the groups are found when they are first asked for.
     """
 
     keep: tuple[tuple[int, ...], ...]
@@ -78,6 +78,7 @@ class LoopPlan:
     q: Array
     where: Conditions
     length: float
+    strength: Callable[[], float]
     absolute_pivots: Callable[[], Sequence[Any]]
     penalty_weights: Callable[[], Sequence[float]]
     reduction: Callable[[], Mapping[int, int]]

@@ -12,6 +12,7 @@ import casadi as ca
 import numpy as np
 
 from whippletree.errors import AssemblyError, DynamicsError, StateError
+from whippletree.formulations import kinematics
 from whippletree.formulations.coordinate_reduction import outline
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Array, Kernel
@@ -20,11 +21,12 @@ from whippletree.model.description import Description
 from whippletree.system.assembly import Assembler, Conditions
 from whippletree.system.choosing import ALONG_GROUND, CANDIDATES, Chooser, Weighed, timing
 from whippletree.system.closures import ClosureNumbers
+from whippletree.system.decisions import CLEARLY, Decision, alternatives, decide, lasting, smallest
 from whippletree.system.equations import Equations, Request
 from whippletree.system.loop_equations import CONSISTENT, LoopPlan
 from whippletree.system.many_loops import every_joint_moves_mass
-from whippletree.system.mobility import Decision, Mobility, alternatives, analyse
-from whippletree.system.ranks import choose_pivots, smallest_pivot
+from whippletree.system.mobility import Mobility, analyse
+from whippletree.system.ranks import choose_pivots, rank_of
 from whippletree.system.reduction import pair_up
 from whippletree.system.rescue import Rescuer
 from whippletree.system.source import source_key
@@ -46,9 +48,6 @@ _DECIDED: dict[str, bytes] = {}
 
 _REMEMBERED = 1000
 """How many decisions are remembered at most."""
-
-_CLEARLY = 3.0
-"""A plan is clearly better than another one if its smallest pivot is so many times as large."""
 
 _ALIKE = (0.5, 4.0)
 """Between which shares of what it was where a plan was made a pivot is where the plan is taken up again."""
@@ -100,6 +99,11 @@ class Loops:
     def decide(self, q: Array, where: Conditions) -> Mobility:
         """Analyse, and let the equations use what was found."""
         decision, self.mobility = self._analysed(q, where)
+        if self.numbers.kinds is None:
+            wanted = self.dependent or frozenset()
+            decision = lasting(self.assembler, decision, where, self.rank, wanted, self._height)
+            names = tuple(self.states.freedom_name(i) for i in decision.choice.independent)
+            self.mobility = replace(self.mobility, independent=names)
         self.equations.loops = self.plan_of(decision, where)
         return self.mobility
 
@@ -112,46 +116,61 @@ class Loops:
         equations.loops = replace(equations.loop_plan, group_methods=lambda: twin.group_methods)
         return twin
 
-    def better(self, q: Array, where: Conditions) -> LoopPlan | None:
+    def better(self, q: Array, where: Conditions, others: Sequence[LoopPlan] = ()) -> LoopPlan | None:
         """Return a plan made at a configuration, if it is clearly better there than the present one.
 
-        Dependent freedoms that were asked for stay so unless a plan without that is clearly better.
+        Of those that are about as good, one that would have been good also where others were made comes first, and
+        dependent freedoms that were asked for stay so.
         """
-        decision, mobility = self._analysed(q, where)
-        decisions = [decision, *alternatives(self.numbers, decision.q, where, mobility.mobility)]
-        present, plans = self.equations.loop_plan, [self.plan_of(one, where) for one in decisions]
+        present, plans = self.equations.loop_plan, [self.plan_of(one, where) for one in self._ways_on(q, where, others)]
         qualities = [self._quality(plan, q, where) for plan in plans]
-        plan, quality = next(one for one in zip(plans, qualities, strict=True) if one[1] * _CLEARLY >= max(qualities))
-        if plan.same(present) or quality < _CLEARLY * self._quality(present, q, where):
+        plan, quality = next(one for one in zip(plans, qualities, strict=True) if one[1] * CLEARLY >= max(qualities))
+        if plan.same(present) or quality < CLEARLY * self._quality(present, q, where):
             return None
         return plan
+
+    def _ways_on(self, q: Array, where: Conditions, others: Sequence[LoopPlan]) -> list[Decision]:
+        """Return decisions at a configuration, in the order in which they are welcome."""
+        numbers, full = self.numbers, self.rank
+        wanted = self.dependent or frozenset()
+        if numbers.kinds is not None or rank_of(numbers.full_rows(q, *where)[0]) != full:
+            decision, mobility = self._analysed(q, where)
+            return [decision, *alternatives(numbers, decision.q, where, mobility.mobility)]
+        decisions = [decide(numbers, q, where, full, wanted), *alternatives(numbers, q, where, self.plan.nv - full)]
+        try:
+            return [decide(numbers, q, where, full, wanted, also=[plan.q for plan in others]), *decisions]
+        except np.linalg.LinAlgError:  # no order of elimination goes everywhere
+            return decisions
 
     def known(self, plan: LoopPlan, others: Sequence[LoopPlan], q: Array, where: Conditions) -> LoopPlan:
         """Return one of some other plans that does as well at a configuration as a better plan, or else that one.
 
         Its pivots have to be about as large as where it was made: by that they are watched.
         """
-        enough = self._quality(self.equations.loop_plan, q, where) * _CLEARLY
-        enough = max(enough, self._quality(plan, q, where) / _CLEARLY)
+        enough = self._quality(self.equations.loop_plan, q, where) * CLEARLY
+        enough = max(enough, self._quality(plan, q, where) / CLEARLY)
         best, most = plan, 0.0
         for other in others:
-            here, there = self._quality(other, q, where), self._quality(other, other.q, other.where)
+            here, there = self._quality(other, q, where), other.strength()
             low, high = _ALIKE
             if here >= enough and low * there < here < high * there and here > most:
                 best, most = other, here
         return best
 
+    @property
+    def rank(self) -> int:
+        """How many freedoms the closures take away."""
+        return self.plan.nv - (self.mobility.mobility if self.mobility else 0)
+
     def singular(self, q: Array, where: Conditions) -> bool:
         """Tell whether a configuration is next to one where the closures lose rank."""
-        rank = self.plan.nv - (self.mobility.mobility if self.mobility else 0)
+        rank = self.rank
         s = np.linalg.svd(self.numbers.full_rows(q, *where)[0], compute_uv=False)
         return bool(rank and s[rank - 1] < _SINGULAR_NEARBY * s[0])
 
     def _quality(self, plan: LoopPlan, q: Array, where: Conditions) -> float:
         """Return the smallest pivot of what a plan eliminates at a configuration, scaled, in the plan's order."""
-        rows = self.equations.fastenings().places(plan.keep)
-        C = self.numbers.tree_rows(q, *where) * self.numbers.column_scale
-        return smallest_pivot(C[rows], plan.choice.pivots)
+        return smallest(self.numbers, plan.keep, plan.choice, q, where)
 
     def plan_of(self, decision: Decision, where: Conditions) -> LoopPlan:
         """Return a plan from what was decided, and under which conditions; the plan keeps what it needs of them."""
@@ -170,10 +189,14 @@ class Loops:
         def reduction() -> dict[int, int]:
             return self._reduction(decision, where)
 
+        @functools.cache
+        def strength() -> float:
+            return smallest(self.numbers, *decision, where)
+
         def methods() -> tuple[str, ...]:
             return self.group_methods
 
-        return LoopPlan(*decision, where, self.length, pivots, weights, reduction, methods)
+        return LoopPlan(*decision, where, self.length, strength, pivots, weights, reduction, methods)
 
     def _analysed(self, q: Array, where: Conditions) -> tuple[Decision, Mobility]:
         return analyse(self.assembler, q, where, self.states.freedom_name, self._cut_axes, self.dependent)
@@ -188,14 +211,23 @@ class Loops:
 
     @functools.cached_property
     def _node_axes(self) -> ca.Function:
-        q = ca.SX.sym("q", self.plan.nq)
-        walk = self.equations.walk({"q": q})
-        from whippletree.formulations import kinematics
+        return self._placed(lambda walk: ca.vertcat(*(kept.R for kept in kinematics.poses(walk).records)))
 
-        poses = kinematics.poses(walk)
+    def _height(self, q: Array) -> float:
+        """Return the potential energy of the weights."""
+        return float(self._weights(q))
+
+    @functools.cached_property
+    def _weights(self) -> ca.Function:
+        gravity = ca.vertcat(*self.description.gravity)
+        return self._placed(lambda walk: -ca.dot(gravity, kinematics.momentum(walk)[1]))
+
+    def _placed(self, of: Callable[[Any], ca.SX]) -> ca.Function:
+        """Return a function of the configuration, with the described values of the parameters."""
+        q = ca.SX.sym("q", self.plan.nq)
         named = ca.vertcat(*(p.symbol for p in self.description.parameters))
-        out = ca.vertcat(*(kept.R for kept in poses.records))
-        return ca.Function("axes", [q], [ca.substitute(out, named, ca.DM(self.parameters)) if named.numel() else out])
+        out = of(self.equations.walk({"q": q}))
+        return ca.Function("placed", [q], [ca.substitute(out, named, ca.DM(self.parameters)) if named.numel() else out])
 
     # ------------------------------------------------------------------ what formulations need
 
@@ -354,7 +386,7 @@ class Loops:
     def motions(self, q: Array, where: Conditions, *, moving: bool = False) -> Array:
         """Return a basis of the velocities that the closures allow, prescribed joints at rest unless `moving`."""
         _, s, Vt = np.linalg.svd(self.numbers.full_rows(q, *where)[0])
-        rank = self.plan.nv - (self.mobility.mobility if self.mobility else 0)
+        rank = self.rank
         if rank and s[rank - 1] <= _SINGULAR_HERE * s[0]:
             raise DynamicsError(
                 "the mechanism is singular at this configuration: more motions are possible at first order than it has "

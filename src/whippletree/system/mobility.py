@@ -1,4 +1,4 @@
-"""Mobility: Gruebler's count beside the true one, what is redundant, and the numeric plan of the loops.
+"""Mobility: Gruebler's count beside the true one, and what is redundant.
 
 The rank that counts is the generic one: the largest over nearby closed configurations. Where a mechanism is flattened
 its local rank is smaller, and dropping a row there would open a loop.
@@ -12,16 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whippletree.errors import AssemblyError, TopologyError
-from whippletree.formulations.independent_coordinates import Choice
+from whippletree.errors import AssemblyError
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembler, Conditions
 from whippletree.system.closures import ClosureNumbers
+from whippletree.system.decisions import Decision, decide
 from whippletree.system.elimination import eliminate
 from whippletree.system.many_loops import Later, decide_many, moved_little, scaled_blocks
-from whippletree.system.ranks import choose_columns, choose_pivots, choose_rows, null_space, rank_of
+from whippletree.system.ranks import choose_rows, null_space, rank_of
 
-__all__ = ["Decision", "Mobility", "Redundancy", "alternatives", "analyse"]
+__all__ = ["Mobility", "Redundancy", "analyse"]
 
 _SAMPLES = 4
 _AWAY = 0.1  # radians or characteristic lengths
@@ -81,14 +81,6 @@ class Mobility:
         return "\n".join(lines)
 
 
-class Decision(NamedTuple):
-    """The rows to be used of each closure, the independent freedoms, and the configuration where that was decided."""
-
-    keep: tuple[tuple[int, ...], ...]
-    choice: Choice
-    q: Array
-
-
 class _Sample(NamedTuple):
     q: Array
     G: Array
@@ -117,7 +109,7 @@ def analyse(
     best = samples[0]
     if best.rank < rank or _smallest(best.G, rank) < NEARLY_SINGULAR:
         best = max((s for s in samples if s.rank == rank), key=lambda s: s.smallest)
-    decision = _decide(numbers, best.q, where, rank, dependent or frozenset())
+    decision = decide(numbers, best.q, where, rank, dependent or frozenset())
     kept = choose_rows(best.G, rank)
     redundant = tuple(_redundancy(numbers, r, best.q, placed) for r in range(len(numbers.rows)) if r not in kept)
     nv = numbers.plan.nv
@@ -130,18 +122,6 @@ def analyse(
         local=nv - samples[0].rank,
     )
     return decision, mobility
-
-
-def alternatives(numbers: ClosureNumbers, q: Array, where: Conditions, mobility: int) -> list[Decision]:
-    """Return decisions at a closed configuration that follow no wish.
-
-    The second one takes rows as long as they are. Rows of unit length show their directions only: of two redundant rods
-    the one at its dead position is as good as the other, though nearly nothing is left of its row.
-    """
-    if numbers.kinds is not None:
-        return [Decision(*decide_many(numbers, q, frozenset()), q)]
-    full = numbers.plan.nv - mobility
-    return [_decide(numbers, q, where, full), _decide(numbers, q, where, full, by_size=True)]
 
 
 def _analyse_many(
@@ -216,54 +196,3 @@ def _smallest(G: Array, rank: int) -> float:
         return 1.0
     s = np.linalg.svd(G, compute_uv=False)
     return float(s[rank - 1] / s[0]) if s[0] > 0 else 0.0
-
-
-def _decide(
-    numbers: ClosureNumbers,
-    q: Array,
-    where: Conditions,
-    full: int,
-    wanted: frozenset[int] = frozenset(),
-    *,
-    by_size: bool = False,
-) -> Decision:
-    """Choose the rows and the independent freedoms at a configuration; `full` is the rank of the full set of rows."""
-    plan = numbers.plan
-    cut = {i for c in numbers.closing.fastenings.cuts for i in range(c.v.start, c.v.stop)}
-    columns = np.array([i for i in range(plan.nv) if i not in cut], dtype=int)
-    free = np.array([i for i in columns if not numbers.equations.prescribed_mask[i]], dtype=int)
-    C = numbers.tree_rows(q, *where) * numbers.column_scale
-    scaled = _scaled(C)
-    driven = sum(numbers.equations.prescribed_mask[i] for i in cut)
-    whole = full - len(cut) + driven  # each freedom of a cut joint takes up one of its six rows, unless it is driven
-    rank = min(whole, rank_of(scaled[:, free]))
-    if rank < whole:
-        names = ", ".join(f'"{use.name}"' for use in numbers.description.joints if use.prescribed)
-        raise TopologyError(
-            f"the prescribed joints {names} are not independent of each other: the loops allow fewer motions; "
-            f"prescribe fewer joints"
-        )
-    rows = np.array(choose_rows((C if by_size else scaled)[:, free], rank), dtype=int)
-    first = [n for n, i in enumerate(free) if i in wanted]
-    dependent = free[choose_columns(scaled[np.ix_(rows, free)], rank, first)]
-    square = np.ix_(rows, dependent)
-    pivots = choose_pivots(scaled[square], numbers.tree_pattern[square])
-    independent = tuple(int(i) for i in free if i not in set(dependent.tolist()))
-    choice = Choice(independent, tuple((r, int(dependent[c])) for r, c in pivots))
-    return Decision(_by_closure(numbers, rows.tolist()), choice, q)
-
-
-def _scaled(C: Array) -> Array:
-    """Return rows of unit length; those that are nothing but rounding stay next to nothing."""
-    size = np.sqrt(np.einsum("ij,ij->i", C, C))
-    size = np.maximum(size, 1e-6 * size.max(initial=0.0))
-    return np.asarray(C / np.where(size > 0, size, 1.0)[:, None])
-
-
-def _by_closure(numbers: ClosureNumbers, rows: list[int]) -> tuple[tuple[int, ...], ...]:
-    keep, start = [], 0
-    for fastening in numbers.closing.fastenings.all:
-        n = fastening.closure.n_rows
-        keep.append(tuple(r - start for r in rows if start <= r < start + n))
-        start += n
-    return tuple(keep)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from whippletree.kernels.kernel import Array
 
-__all__ = ["choose_columns", "choose_pivots", "choose_rows", "null_space", "rank_of", "smallest_pivot"]
+__all__ = ["choose_columns", "choose_pivots", "choose_rows", "null_space", "pivots_met", "rank_of"]
 
 SMALLEST = 1e-7
 """Singular values below this share of the largest are none."""
@@ -48,26 +48,32 @@ def choose_rows(A: Array, count: int, first: Sequence[int] = (), *, tie: float =
     """Return `count` rows that are as independent as possible, ascending: always the one farthest from those chosen.
 
     Rows that are equally far, up to `tie`, go in their order, so that the choice does not hang on rounding. Those in
-    `first` come before all others as long as they are clearly independent.
+    `first` come before all others as long as they are clearly independent. Of several matrices (n, rows, columns) the
+    one counts where a row is nearest to those chosen.
 
     >>> choose_rows(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]), 2)
     [1, 2]
+    >>> choose_rows(np.array([[[3.0], [1.0]], [[0.0], [1.0]]]), 1)
+    [1]
     """
-    left = np.array(A, dtype=np.float64)
+    left = np.array(A if A.ndim == 3 else A[None], dtype=np.float64)
     chosen: list[int] = []
     wanted = list(first)
-    clear = FAINT**2 * np.einsum("ij,ij->i", left, left)
+    whole = np.einsum("nij,nij->ni", left, left)
     for _ in range(count):
-        size = np.einsum("ij,ij->i", left, left)
+        sizes = np.einsum("nij,nij->ni", left, left)
+        size = sizes.min(axis=0)
         size[chosen] = -1.0
-        wanted = [k for k in wanted if size[k] > clear[k]]
+        wanted = [k for k in wanted if k not in chosen and (sizes[:, k] > FAINT**2 * whole[:, k]).all()]
         if wanted:
             size[[k for k in range(len(size)) if k not in wanted]] = -1.0
         k = int(np.flatnonzero(size >= size.max() * (1 - tie))[0])
         chosen.append(k)
-        direction = left[k] / np.sqrt(size[k])
-        left = left - np.outer(left @ direction, direction)
-        left = left - np.outer(left @ direction, direction)  # twice is enough
+        if not size[k] > 0.0:
+            raise np.linalg.LinAlgError("there are not so many independent rows")
+        direction = left[:, k] / np.sqrt(sizes[:, k])[:, None]
+        for _ in range(2):  # twice is enough
+            left = left - (left @ direction[:, :, None]) * direction[:, None, :]
     return sorted(chosen)
 
 
@@ -77,30 +83,38 @@ def choose_columns(A: Array, count: int, first: Sequence[int] = ()) -> list[int]
     >>> choose_columns(np.array([[1.0, 3.0]]), 1)
     [1]
     """
-    return choose_rows(A.T, count, first)
+    return choose_rows(A.swapaxes(-1, -2), count, first)
 
 
 def choose_pivots(A: Array, pattern: npt.NDArray[np.bool_], *, share: float = 0.1) -> list[tuple[int, int]]:
     """Return pivots (row, column) of a square matrix, in their order of elimination.
 
     Of the entries that are at least `share` of the largest in their row, the next pivot is the one that fills in
-    least (Markowitz). `pattern` tells which entries can ever be other than zero.
+    least (Markowitz). `pattern` tells which entries can ever be other than zero. Of several matrices (n, rows, columns)
+    the one counts where an entry is worst, and entries of both signs count nothing: somewhere in between they are zero.
+    If none is good enough, the best one is taken.
 
     >>> choose_pivots(np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([[True, True], [False, True]]))
     [(0, 0), (1, 1)]
+    >>> choose_pivots(np.array([[[1.0, 0.9], [1.0, 1.0]], [[0.0, 0.9], [1.0, 1.0]]]), np.ones((2, 2), dtype=bool))
+    [(1, 0), (0, 1)]
     """
-    rows: dict[int, dict[int, float]] = {
-        i: {int(j): float(A[i, j]) for j in np.flatnonzero(pattern[i])} for i in range(A.shape[0])
+    of_row = np.moveaxis(A, 0, -1) if A.ndim == 3 else A
+    rows: dict[int, dict[int, Any]] = {
+        i: {int(j): of_row[i, j] if A.ndim == 3 else float(A[i, j]) for j in np.flatnonzero(pattern[i])}
+        for i in range(A.shape[-2])
     }
-    users: dict[int, set[int]] = {j: set() for j in range(A.shape[1])}
+    users: dict[int, set[int]] = {j: set() for j in range(A.shape[-1])}
     for i, row in rows.items():
         for j in row:
             users[j].add(i)
+    shares = {i: _shares(row) for i, row in rows.items()}
     pivots: list[tuple[int, int]] = []
     while rows:
-        i, j = _next_pivot(rows, users, share)
+        i, j = _next_pivot(shares, users, share)
         pivots.append((i, j))
         own = rows.pop(i)
+        del shares[i]
         for k in own:
             users[k].discard(i)
         value = own.pop(j)
@@ -109,38 +123,53 @@ def choose_pivots(A: Array, pattern: npt.NDArray[np.bool_], *, share: float = 0.
             for k, entry in own.items():
                 rows[other][k] = rows[other].get(k, 0.0) - gain * entry
                 users[k].add(other)
+            shares[other] = _shares(rows[other])
     return pivots
 
 
-def smallest_pivot(A: Array, pivots: Sequence[tuple[int, int]]) -> float:
-    """Return the smallest size of the pivots that a given order of elimination meets.
+def pivots_met(A: Array, pivots: Sequence[tuple[int, int]]) -> Array:
+    """Return the pivots that a given order of elimination meets; after one that is zero, all are.
 
-    >>> smallest_pivot(np.array([[0.1, 1.0], [1.0, 0.0]]), [(0, 0), (1, 1)])
-    0.1
+    >>> pivots_met(np.array([[0.1, 1.0], [1.0, 0.0]]), [(0, 0), (1, 1)])
+    array([  0.1, -10. ])
     """
-    left = np.array(A, dtype=np.float64)
-    smallest = np.inf
-    for row, column in pivots:
-        pivot = left[row, column]
-        smallest = min(smallest, abs(float(pivot)))
-        if not smallest:
+    left, met = np.array(A, dtype=np.float64), np.zeros(len(pivots))
+    for n, (row, column) in enumerate(pivots):
+        pivot = met[n] = left[row, column]
+        if pivot == 0.0:
             break
         left = left - np.outer(left[:, column] / pivot, left[row])
-    return smallest
+    return met
 
 
-def _next_pivot(rows: dict[int, dict[int, float]], users: dict[int, set[int]], share: float) -> tuple[int, int]:
-    best: tuple[Any, ...] | None = None
-    for i, row in rows.items():
+def _shares(row: dict[int, Any]) -> dict[int, float]:
+    """Return the size of each entry as a share of the largest in its row, in the matrix where that is least.
+
+    An entry that has another sign in another matrix counts as zero.
+    """
+    if not any(isinstance(x, np.ndarray) for x in row.values()):
         most = max((abs(x) for x in row.values()), default=0.0)
-        if most == 0.0:
-            continue
+        return {j: abs(x) / most for j, x in row.items()} if most else {}
+    values = np.stack(list(row.values()))
+    most = np.abs(values).max(axis=0)
+    worst = np.abs(values / np.where(most > 0, most, np.inf)).min(axis=1)
+    worst[np.abs(np.sign(values).sum(axis=1)) < values.shape[1]] = 0.0
+    return dict(zip(row, worst.tolist(), strict=True))
+
+
+def _next_pivot(shares: dict[int, dict[int, float]], users: dict[int, set[int]], share: float) -> tuple[int, int]:
+    """Return the entry that fills in least of those that are large enough, or else the largest."""
+    best: tuple[Any, ...] | None = None
+    for i, row in shares.items():
         for j, value in row.items():
-            if abs(value) >= share * most:
+            if value >= share:
                 cost = (len(row) - 1) * (len(users[j]) - 1)
-                key = (cost, -abs(value) / most, i, j)
+                key = (cost, -value, i, j)
                 if best is None or key < best:
                     best = key
     if best is None:
-        raise np.linalg.LinAlgError("the matrix is singular")
+        largest = min(((-value, i, j) for i, row in shares.items() for j, value in row.items()), default=(0.0, 0, 0))
+        if not largest[0] < 0.0:
+            raise np.linalg.LinAlgError("the matrix is singular")
+        best = (0, *largest)
     return int(best[2]), int(best[3])
