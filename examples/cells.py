@@ -40,7 +40,7 @@ def start(cells: int) -> dict[str, float]:
 
 def main() -> dict[str, Any]:
     """Count what each formulation costs, let go of a tower, and print the plan."""
-    towers = {n: describe(n).build(guess=start(n)) for n in (1, 2, 4)}
+    towers = {n: describe(n).build(guess=start(n)) for n in (2, 4, 8)}
     counts = {}
     print("operations of the forward dynamics")
     print(f"{'cells':>24}" + "".join(f"{n:>8}" for n in towers))

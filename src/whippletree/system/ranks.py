@@ -96,7 +96,7 @@ def choose_pivots(A: Array, pattern: npt.NDArray[np.bool_], *, share: float = 0.
 
     >>> choose_pivots(np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([[True, True], [False, True]]))
     [(0, 0), (1, 1)]
-    >>> choose_pivots(np.array([[[1.0, 0.9], [1.0, 1.0]], [[0.0, 0.9], [1.0, 1.0]]]), np.ones((2, 2), dtype=bool))
+    >>> choose_pivots(np.array([[[1.0, 0.9], [1.0, -1.0]], [[-0.1, 0.9], [1.0, -1.0]]]), np.ones((2, 2), dtype=bool))
     [(1, 0), (0, 1)]
     """
     of_row = np.moveaxis(A, 0, -1) if A.ndim == 3 else A
