@@ -8,6 +8,7 @@ import pytest
 import whippletree as wt
 from support.measures import evaluated, relative
 from support.random_trees import KINDS, random_mechanism, random_states
+from support.sampling import sampled
 from whippletree.system.equations import FORMULATIONS, variants
 
 TOLERANCE = 1e-10
@@ -17,8 +18,7 @@ COMPARED = ("forward_dynamics", "reactions", "driving_forces")
 
 
 def trees() -> list:
-    deep = pytest.mark.deep
-    return [seed if seed < 4 else pytest.param(seed, marks=deep) for seed in range(TREES)]
+    return sampled(range(TREES), lambda seed: seed < 4)
 
 
 def differences(mechanism: wt.Mechanism, seed: int, wrenches: list[str]) -> dict[str, float]:

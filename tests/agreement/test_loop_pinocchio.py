@@ -11,14 +11,14 @@ from support.formulations import BASIC
 from support.loop_models import built, inputs
 from support.loop_pinocchio import anchored, arms_that_meet, unloaded
 from support.random_loops import Case, first_accepted
+from support.sampling import deep, sampled
 
 TOLERANCE = 1e-8
 NUMBER = 40
 
 
 def numbers() -> list:
-    deep = pytest.mark.deep
-    return [i if i < 5 else pytest.param(i, marks=deep) for i in range(NUMBER)]
+    return sampled(range(NUMBER), lambda i: i < 3)
 
 
 def drawn(i: int) -> Case:
@@ -41,7 +41,7 @@ def test_accelerations(i: int) -> None:
             assert far < TOLERANCE * size, (name, cut, far / size)
 
 
-@pytest.mark.parametrize("i", [0, 1, 3])
+@pytest.mark.parametrize("i", [0, 1, *deep([3])])
 def test_native_code(i: int) -> None:
     c = drawn(i)
     theirs = anchored(c.looped).solve(c.q, c.v, c.tau)

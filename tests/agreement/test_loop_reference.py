@@ -13,19 +13,17 @@ import pytest
 from support.absolute_balance import Equations, Stand, closed, energy, power, shifted
 from support.loop_pinocchio import anchored, arms_that_meet, unloaded
 from support.random_loops import CONDITION, FAMILIES, KINDS, MEMBERS, QUICK, Case, case, first_accepted
+from support.sampling import sampled
 
 Array = np.ndarray
 
 NUMBER = 300
 ANCHORED = 40
-SAMPLE = [(family, i) for family in FAMILIES for i in range(2)]
+SAMPLE = [(family, 0) for family in FAMILIES]
+everywhere = pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda key: key in SAMPLE))
 
 
-def everywhere() -> list:
-    deep = pytest.mark.deep
-    return [key if key in SAMPLE else pytest.param(*key, marks=deep) for key in MEMBERS]
-
-
+@pytest.mark.deep
 def test_the_random_mechanisms_are_what_they_should_be() -> None:
     assert len(MEMBERS) == NUMBER
     assert {family for family, _ in QUICK} == set(FAMILIES)
@@ -48,7 +46,7 @@ def test_the_random_mechanisms_are_what_they_should_be() -> None:
     assert sum(count <= 0 for count in counted) > NUMBER / 10
 
 
-@pytest.mark.parametrize(("family", "i"), everywhere())
+@everywhere
 def test_rows_are_differences_of_residuals(family: str, i: int) -> None:
     """G x against the change of all residuals, when bodies and joints are moved apart; velocity-only rows have none."""
     c = case(family, i)
@@ -61,7 +59,7 @@ def test_rows_are_differences_of_residuals(family: str, i: int) -> None:
         assert np.abs((there - back) / (2 * h) - e.rows.G @ x)[held].max() < 1e-8 * np.abs(e.rows.G).max()
 
 
-@pytest.mark.parametrize(("family", "i"), everywhere())
+@everywhere
 def test_the_motion_keeps_all_rows(family: str, i: int) -> None:
     """G x' + drift stays zero to second order along the motion that the accelerations begin."""
     c = case(family, i)
@@ -88,7 +86,7 @@ def second_order(e: Equations, a: Array) -> Array:
     return x
 
 
-@pytest.mark.parametrize(("family", "i"), everywhere())
+@everywhere
 def test_mobility_is_finite(family: str, i: int) -> None:
     """A good way along a motion, all loops closed again, there are as many freedoms as before."""
     c = case(family, i)
@@ -106,7 +104,7 @@ def test_mobility_is_finite(family: str, i: int) -> None:
     assert moved > 1e-3
 
 
-@pytest.mark.parametrize(("family", "i"), everywhere())
+@everywhere
 def test_balance(family: str, i: int) -> None:
     """Accelerations and least reactions balance every body, and so does any other set of multipliers."""
     c = case(family, i)

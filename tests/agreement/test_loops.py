@@ -17,6 +17,7 @@ from support.formulations import EXACT
 from support.loop_models import built, inputs
 from support.measures import relative
 from support.random_loops import FAMILIES, MEMBERS, QUICK, Case, case
+from support.sampling import sampled
 from whippletree.system.equations import variants
 
 Array = np.ndarray
@@ -26,20 +27,15 @@ VARIANTS = tuple(name for name in variants(EXACT) if not name.endswith("/penalty
 NATIVE = (
     ("one loop", 2),
     ("coupled, one base", 0),
-    ("planar", 3),
     ("overconstrained", 2),
+    ("planar", 3),
     ("floating", 0),
     ("cut joints", 3),
     ("rods", 0),
-    ("couplings", 1),
     ("expressions", 1),
+    ("couplings", 1),
     ("velocity only", 1),
 )
-
-
-def everywhere() -> list:
-    deep = pytest.mark.deep
-    return [key if key in QUICK else pytest.param(*key, marks=deep) for key in MEMBERS]
 
 
 def assert_close(found: dict[str, float], tolerance: float = TOLERANCE) -> None:
@@ -134,7 +130,7 @@ def check_assembly(s: wt.System, c: Case) -> None:
 # Tests
 
 
-@pytest.mark.parametrize(("family", "i"), everywhere())
+@pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda key: key in QUICK))
 def test_random_mechanisms(family: str, i: int) -> None:
     c = case(family, i)
     s = built(c.looped)
@@ -170,7 +166,7 @@ def least(s: wt.System, c: Case, formulation: str) -> dict[str, float]:
     return {f"{name}, {formulation}": value for name, value in found.items()}
 
 
-@pytest.mark.parametrize(("family", "i"), NATIVE)
+@pytest.mark.parametrize(("family", "i"), sampled(NATIVE, lambda key: key in NATIVE[::2]))
 def test_native_code(family: str, i: int) -> None:
     c = case(family, i)
     assert_close(least(built(c.looped), c, "auto"))

@@ -11,6 +11,7 @@ import pytest
 from support.measures import evaluated, relative
 from support.newton_euler import absolute
 from support.random_trees import KINDS, random_mechanism, random_states
+from support.sampling import sampled
 
 TOLERANCE = 1e-10
 FORMULATIONS = ("articulated", "composite")
@@ -23,8 +24,7 @@ def size_of(seed: int) -> int:
 
 
 def trees() -> list:
-    deep = pytest.mark.deep
-    return [seed if seed < 4 else pytest.param(seed, marks=deep) for seed in range(TREES)]
+    return sampled(range(TREES), lambda seed: seed < 4)
 
 
 def check(mechanism, seed: int, formulation: str, wrenches: bool) -> dict[str, float]:

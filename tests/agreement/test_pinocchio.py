@@ -26,6 +26,7 @@ from support.pinocchio_models import (
     velocity_map,
 )
 from support.random_pinocchio import JOINTS, random_pinocchio_model
+from support.sampling import sampled
 
 Array = np.ndarray
 
@@ -49,9 +50,8 @@ def size_of(seed: int) -> int:
 
 def trees() -> list:
     """The seeds of the random trees: the small ones and a few large ones, the others marked as deep."""
-    quick = {seed for seed in range(N_TREES) if size_of(seed) <= 10 or (seed < 40 and size_of(seed) % 20 == 0)}
-    deep = pytest.mark.deep
-    return [seed if seed in quick else pytest.param(seed, marks=deep) for seed in range(N_TREES)]
+    quick = {seed for seed in range(N_TREES) if size_of(seed) <= 6 or (seed < 40 and size_of(seed) % 20 == 0)}
+    return sampled(range(N_TREES), lambda seed: seed in quick)
 
 
 # ---------------------------------------------------------------------------------------------------------

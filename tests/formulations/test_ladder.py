@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.sampling import deep
 from whippletree.system.equations import Request
 
 REDUCTION = "coordinate_reduction"
@@ -107,6 +108,6 @@ def check(n: int) -> None:
     assert a == pytest.approx(expected, rel=1e-9, abs=1e-9 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("n", [100, pytest.param(1000, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("n", [100, *deep([1000])])
 def test_a_ladder_moves_as_its_rods_do(n: int) -> None:
     check(n)

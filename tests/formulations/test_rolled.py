@@ -8,6 +8,7 @@ import pytest
 import whippletree as wt
 from support import measures
 from support.random_trees import KINDS, random_mechanism, random_states
+from support.sampling import deep
 from whippletree.system import equations
 
 TOLERANCE = 1e-11
@@ -56,7 +57,7 @@ def everything(system: wt.System, place: str, states: dict) -> dict[str, np.ndar
     return results
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(1, 6))])
+@pytest.mark.parametrize("seed", [0, *deep(range(1, 6))])
 def test_every_function_agrees_on_random_trees(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     prescribed = 0.3 if seed % 2 else 0.0
     mechanism = random_mechanism(seed, n_bodies=3 + 2 * seed, kinds=KINDS, prescribed=prescribed)

@@ -10,13 +10,14 @@ import pytest
 import whippletree as wt
 from support.loop_models import built
 from support.random_loops import case
+from support.sampling import deep
 from whippletree.system import equations
 from whippletree.system.equations import Request
 
 REDUCTION = "coordinate_reduction"
 QUICK = (("one loop", 0), ("coupled, other bases", 0), ("planar", 2), ("cut joints", 2))
 DEEP = (("one loop", 3), ("coupled, one base", 1), ("coupled, other bases", 2), ("overconstrained", 1), ("floating", 1))
-CASES = [*QUICK, *(pytest.param(*key, marks=pytest.mark.deep) for key in DEEP)]
+CASES = [*QUICK, *deep(DEEP)]
 
 
 def rolled(s: wt.System) -> bool:

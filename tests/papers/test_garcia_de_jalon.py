@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.sampling import deep
 from whippletree.analysis.absolute_trees import tree_function
 from whippletree.analysis.cost import costs
 from whippletree.analysis.models import (
@@ -66,7 +67,7 @@ def test_table_8_3_unfolded() -> None:
     assert found["solution"].multiplications < TABLE_83["solution"][0] / 4  # zeros between branches
 
 
-@pytest.mark.parametrize("name", ["human body", "car", pytest.param("heavy truck", marks=pytest.mark.deep)])
+@pytest.mark.parametrize("name", ["human body", "car", *deep(["heavy truck"])])
 def test_formulation_b_agrees(name: str) -> None:
     model = MODELS[name]()
     s = model.build()

@@ -10,7 +10,7 @@ import pytest
 import whippletree as wt
 from support.systems import UPRIGHT, upright_four_bar
 from whippletree.simulate import Simulation, adams
-from whippletree.simulate.native import Course
+from whippletree.simulate.course import Course
 
 Array = np.ndarray
 
@@ -58,7 +58,7 @@ def at_fixed_order(system: wt.System, start: dict[str, object], k: int, h: float
     sim._course_y[nv : 2 * nv] = points[-1, nq : nq + nv]
     sim._times[0] = k * h
     sim._options[0], sim._options[1] = machine.closed, machine.powers
-    buffers = machine.buffers()
+    buffers = machine.buffers
     buffers.q[:] = sim._q
     course = Course(sim._course_y, sim._times, sim._counts, sim._scale, sim._options, np.zeros((64, 1 + nq)), sim._kept)
     until, rows = np.array([end]), np.zeros((1, sim.row_size))

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.sampling import deep
 from whippletree import checkpoints
 from whippletree.simulate import Simulation
 from whippletree.simulate.run import Run
@@ -177,8 +178,7 @@ def again(period: float | None) -> dict[str, Any]:
     [
         ("dopri5", 3, 40.0, None),
         ("dopri5", 2, 60.0, 0.05),
-        pytest.param("dopri5", 20, 150.0, None, marks=pytest.mark.deep),
-        pytest.param("dopri5", 20, 600.0, 0.05, marks=pytest.mark.deep),
+        *deep([("dopri5", 20, 150.0, None), ("dopri5", 20, 600.0, 0.05)]),
     ],
 )
 def test_killed_at_random_moments(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from support.references import rk4
+from support.sampling import deep
 from whippletree.model.io import read_file
 
 FILES = Path(__file__).parents[2] / "examples" / "iftomm"
@@ -44,7 +45,7 @@ def test_pendulum() -> None:
     assert run["pivot"][-1] == pytest.approx(end[0], abs=1e-9)
 
 
-@pytest.mark.parametrize("n", [2, 10, pytest.param(40, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("n", [2, 10, *deep([40])])
 def test_four_bars(n: int) -> None:
     run = run_of(f"n_four_bar_{n}")
     assert run.t[-1] == 10

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.sampling import deep
 from support.systems import UPRIGHT, upright_four_bar
 from whippletree.simulate import Simulation
 
@@ -33,7 +34,7 @@ def four_bar() -> tuple[wt.System, np.ndarray]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
-@pytest.mark.parametrize("steps", [200_000, pytest.param(10_000_000, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("steps", [200_000, *deep([10_000_000])])
 def test_memory_does_not_grow_with_steps(steps: int) -> None:
     sim = Simulation(double_pendulum(), q=[1.0, 2.0], method="rk4", step=1e-4)
     sim.run(np.array([10.0]))  # a hundred thousand steps, for everything to be loaded
@@ -45,7 +46,7 @@ def test_memory_does_not_grow_with_steps(steps: int) -> None:
     assert energy[1] == pytest.approx(energy[0], rel=1e-8)
 
 
-@pytest.mark.parametrize("steps", [20_000, pytest.param(1_000_000, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("steps", [20_000, *deep([1_000_000])])
 def test_a_four_bar_stays_closed(steps: int) -> None:
     system, v = four_bar()
     run = system.simulate(1e-3 * steps, v=v, every=1e-3 * steps / 200, method="rk4", step=1e-3)

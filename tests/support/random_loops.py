@@ -854,12 +854,12 @@ FAMILIES: dict[str, tuple[Family, int, int]] = {
     "coupled, one base": (one_base, 24, 1),
     "coupled, other bases": (other_bases, 24, 1),
     "planar": (planar, 32, 1),
-    "overconstrained": (overconstrained, 40, 2),
+    "overconstrained": (overconstrained, 40, 1),
     "floating": (floating, 24, 1),
-    "cut joints": (cut_joints, 36, 2),
+    "cut joints": (cut_joints, 36, 1),
     "rods": (rods, 12, 1),
     "couplings": (couplings, 16, 1),
-    "expressions": (expressions, 20, 2),
+    "expressions": (expressions, 20, 1),
     "velocity only": (velocity_only, 16, 1),
 }
 """What draws a family, how many there are, and how many of them belong to the quick sample."""

@@ -21,27 +21,30 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from whippletree.simulate.crossings import crossings, state_within
-from whippletree.simulate.machine import Machine
-from whippletree.simulate.moves import ZERO, apart, call, close, copy, longest, normalize
-from whippletree.simulate.native import (
-    _CLOSE_ENOUGH,
-    _DONE,
-    _EVENT,
-    _NOT_FINITE,
-    _OPEN,
-    _PAUSED,
-    _POOR,
-    _TOO_SMALL,
-    _UNTRUSTED,
-    _UNTRUSTED_SHARE,
-    _evaluate,
+from whippletree.simulate.course import (
+    CLOSING,
+    EVALUATIONS,
+    GIVEN,
+    LOOPS,
+    NEXT_STEP,
+    OUTPUTS,
+    REFUSED,
+    STAY,
+    STEPS,
+    TIME,
+    Status,
 )
+from whippletree.simulate.machine import Machine
+from whippletree.simulate.moves import LEAST, ZERO, apart, call, close, copy, longest, normalize
 from whippletree.simulate.noting import locate, note_passage, seen, stepped_over
+from whippletree.simulate.rates import CLOSE_ENOUGH, UNTRUSTED_SHARE, evaluate
+from whippletree.simulate.stretch import asked_within, deliver, full, write_present
 
 __all__ = ["ADAMS", "advance", "past_size", "wired"]
 
 ADAMS = "adams"
+_DONE, _PAUSED, _UNTRUSTED, _POOR = Status.DONE, Status.PAUSED, Status.UNTRUSTED, Status.POOR
+_OPEN, _TOO_SMALL, _NOT_FINITE, _EVENT = Status.OPEN, Status.TOO_SMALL, Status.NOT_FINITE, Status.EVENT
 HIGHEST = 12
 _POINTS = HIGHEST + 2
 _KNOWN, _ORDER, _SAME, _RAISING, _TIMES = 0, 1, 2, 3, 4
@@ -100,7 +103,7 @@ def _derivatives(b: Any, rate_wire: Any, rates: Any, t: float, Y: Any, F: Any, y
     for i in range(nv):
         y[i] = 0.0
     copy(y, nv, Y, nq, Y.size - nq)
-    status = int(_evaluate(b, t, y, k, options, _UNTRUSTED_SHARE))
+    status = int(evaluate(b, t, y, k, options, UNTRUSTED_SHARE))
     if b.quaternions.size:
         call(rate_wire)
         copy(F, ZERO, rates, ZERO, nq)
@@ -202,27 +205,25 @@ def advance(
     copy(Y, ZERO, b.q, ZERO, nq)
     copy(Y, nq, y, nv, N - nq)
     status, taken = _DONE, 0
-    options[4] = 0
-    while counts[0] < until.size and until[counts[0]] <= clock[0]:
-        copy(rows[counts[0]], ZERO, Y, ZERO, N)
-        counts[0] += 1
-    while counts[0] < until.size:
-        if taken >= most or 2 * w.counts[0] > w.found.shape[0]:
+    options[CLOSING] = 0
+    write_present(course, Y, until, rows)
+    while counts[OUTPUTS] < until.size:
+        if taken >= most or full(course, w):
             status = _PAUSED
             break
-        t, h, end_of_all = clock[0], clock[1], until[until.size - 1]
+        t, h, end_of_all = clock[TIME], clock[NEXT_STEP], until[until.size - 1]
         if past[_KNOWN] == 0.0:
-            b.least[0] = np.inf
-            counts[3] += 1
+            b.least[LEAST] = np.inf
+            counts[EVALUATIONS] += 1
             first = _derivatives(b, rate_wire, rates, t, Y, F, z, k_, options)
             if first != _DONE:
                 status = first
                 break
-            if options[0]:
+            if options[LOOPS]:
                 seen(b, course)
             _begin(past, times, Phi, F, t)
             h = max(min(h, 0.25 / np.sqrt(max(_size(F, Y, Y, sizes, nq, 1.0, tolerance), 1e-200))), smallest)
-        if options[0]:
+        if options[LOOPS]:
             h = min(h, longest(Y, nq, course.scale))
         fails, k = 0, int(past[_ORDER])
         err, erk, lower, lowest = 0.0, 0.0, 0.0, 0.0
@@ -240,8 +241,8 @@ def advance(
                         total += g[j] * star[j, n]
                 predicted[n] = Y[n] + h * total
             good = _derivatives(b, rate_wire, rates, t + h, predicted, F, z, k_, options)
-            counts[3] += 1
-            if options[0] and (good != _DONE or stepped_over(b, course)):
+            counts[EVALUATIONS] += 1
+            if options[LOOPS] and (good != _DONE or stepped_over(b, course)):
                 status = _POOR  # others go across singular positions
                 past[_KNOWN] = 0.0
                 break
@@ -263,7 +264,7 @@ def advance(
                 erk = err
                 if err <= 1.0:
                     break
-            counts[2] += 1
+            counts[REFUSED] += 1
             fails += 1
             past[_RAISING] = 0.0
             past[_SAME] = 0.0
@@ -277,47 +278,30 @@ def advance(
                 break
         if status != _DONE:
             break
-        end = t + h
         P = np.empty((0, N))
-        if w.side.size or until[counts[0]] < t + h * (1.0 - 1e-12):
+        if asked_within(course, w, t, h, until):
             P = _polynomial(h, t, times, k, Y, star, last)
         normalize(b, new, ZERO)
-        if options[0] and not close(b, end, new, ZERO, new, nq, _CLOSE_ENOUGH):
-            counts[2] += 1
+        if options[LOOPS] and not close(b, t + h, new, ZERO, new, nq, CLOSE_ENOUGH):
+            counts[REFUSED] += 1
             taken += 1
             past[_KNOWN] = 0.0
-            clock[1] = 0.25 * h
+            clock[NEXT_STEP] = 0.25 * h
             if h < 100 * smallest:
                 status = _OPEN
                 break
             continue
-        if w.side.size:
-            part = crossings(b, w, P, t, h, nowhere, new, options[0])
-            if part < 0.0:
-                status = _OPEN
-                break
-            if w.counts[1]:
-                end = w.found[w.counts[0] - 1, 1]
-        while counts[0] < until.size and until[counts[0]] <= end:
-            theta = (until[counts[0]] - t) / h
-            if theta >= 1.0 - 1e-12:
-                copy(rows[counts[0]], ZERO, new, ZERO, N)
-            elif not state_within(b, P, t, h, theta, nowhere, options[0], rows[counts[0]]):
-                status = _OPEN
-                break
-            counts[0] += 1
+        status, end = deliver(b, course, w, P, t, h, nowhere, new, until, rows)
         if status != _DONE:
             break
-        counts[1] += 1
+        counts[STEPS] += 1
         taken += 1
-        clock[0] = end
-        options[3] = 0
-        if w.counts[1]:  # go on from the event, anew
-            copy(new, ZERO, w.found[w.counts[0] - 1], ZERO + 2, N)
-        b.least[0] = np.inf
+        clock[TIME] = end
+        options[GIVEN] = 0
+        b.least[LEAST] = np.inf
         good = _derivatives(b, rate_wire, rates, end, new, F, z, k_, options)
-        counts[3] += 1
-        if options[0] and good != _UNTRUSTED:
+        counts[EVALUATIONS] += 1
+        if options[LOOPS] and good != _UNTRUSTED:
             if stepped_over(b, course):
                 locate(b, course, _polynomial(h, t, times, k, Y, star, last), t, h, nowhere, np.inf)
             note_passage(b, course)
@@ -325,22 +309,21 @@ def advance(
         if w.counts[1]:
             copy(Y, ZERO, new, ZERO, N)
             past[_KNOWN] = 0.0
-            clock[1] = h
+            clock[NEXT_STEP] = h
             status = _EVENT
             break
         copy(row, ZERO, new, ZERO, N)
-        clock[1] = _renewed(past, times, Phi, star, F, Y, row, sizes, nq, k, h, end, erk, lower, lowest, tolerance, g)
+        clock[NEXT_STEP] = _renewed(
+            past, times, Phi, star, F, Y, row, sizes, nq, k, h, end, erk, lower, lowest, tolerance, g
+        )
         if h < whole and fails == 0:  # the last step was cut short
-            clock[1] = max(clock[1], whole)
+            clock[NEXT_STEP] = max(clock[NEXT_STEP], whole)
         copy(Y, ZERO, new, ZERO, N)
         if good != _DONE:
             past[_KNOWN] = 0.0
-            if good == _UNTRUSTED or not options[2]:
+            if good == _UNTRUSTED or not options[STAY]:
                 status = good
                 break
-        if counts[4] >= course.passed.shape[0] - 1:  # the next step may note two
-            status = _PAUSED
-            break
     copy(b.q, ZERO, Y, ZERO, nq)
     copy(y, nv, Y, nq, N - nq)
     return status

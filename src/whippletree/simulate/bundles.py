@@ -20,13 +20,25 @@ from numba.np import arrayobj
 
 from whippletree.kernels.kernel import Array
 
-__all__ = ["Bundle", "Number", "NumberTable", "Numbers", "WordTable", "Words"]
+__all__ = [
+    "Address",
+    "Bundle",
+    "Number",
+    "NumberTable",
+    "Numbers",
+    "WordTable",
+    "Words",
+    "field",
+    "kind_of",
+    "type_of",
+]
 
 Numbers: TypeAlias = Array
 NumberTable: TypeAlias = Array
 Words: TypeAlias = Any
 WordTable: TypeAlias = Any
 Number: TypeAlias = int
+Address: TypeAlias = int
 
 _KINDS: dict[str, tuple[Any, int]] = {
     "Numbers": (np.float64, 1),
@@ -34,6 +46,7 @@ _KINDS: dict[str, tuple[Any, int]] = {
     "Words": (np.int64, 1),
     "WordTable": (np.int64, 2),
     "Number": (np.int64, 0),
+    "Address": (np.int64, 0),
 }
 _WORDS = 3  # of the table for each field: an address and two sizes, or the number itself
 
@@ -77,11 +90,31 @@ class BundleType(types.Type):
         self.fields = dict(fields)
         super().__init__(name=f"{name}({', '.join(f'{field}: {kind}' for field, kind in fields)})")
 
-    def of(self, field: str) -> Any:
+    def of(self, name: str) -> Any:
         """Return the type of a field."""
-        dtype, ndim = _KINDS[self.fields[field]]
-        kind = types.float64 if dtype is np.float64 else types.int64
-        return types.Array(kind, ndim, "C") if ndim else kind
+        return kind_of(self.fields[name])
+
+
+def kind_of(annotation: str) -> Any:
+    """Return what the annotation of a field is in machine code; None if it is no such annotation.
+
+    >>> kind_of("Numbers")
+    Array(float64, 1, 'C', False, aligned=True)
+    """
+    if annotation not in _KINDS:
+        return None
+    dtype, ndim = _KINDS[annotation]
+    kind = types.float64 if dtype is np.float64 else types.int64
+    return types.Array(kind, ndim, "C") if ndim else kind
+
+
+def type_of(bundle: type[Bundle]) -> BundleType:
+    """Return the type of a class of bundles in machine code.
+
+    >>> type_of(Bundle).fields
+    {}
+    """
+    return BundleType(bundle.__name__, tuple(bundle.fields.items()))
 
 
 # Numba's own functions say nothing of their types
@@ -94,7 +127,7 @@ _numba.register_model(BundleType)(_numba.models.OpaqueModel)
 
 
 def _type_of(value: Bundle, context: Any) -> BundleType:
-    return BundleType(type(value).__name__, tuple(value.fields.items()))
+    return type_of(type(value))
 
 
 def _unboxed(kind: BundleType, value: Any, c: Any) -> Any:
@@ -111,26 +144,26 @@ class _BundleFields(_Attributes):  # type: ignore[misc]
         return kind.of(field) if field in kind.fields else None
 
 
-def _read(context: Any, builder: Any, kind: BundleType, value: Any, field: str) -> Any:
-    """Read a field from the table, which stays as it is while machine code runs."""
+def field(builder: Any, kind: BundleType, value: Any, name: str, offset: int = 0) -> Any:
+    """Return the code that reads a number of a field from the table, which stays as it is while machine code runs."""
     word = ir.IntType(64)
-    table = builder.bitcast(value, word.as_pointer())
-    start = _WORDS * list(kind.fields).index(field)
+    place = _WORDS * list(kind.fields).index(name) + offset
+    number = builder.load(builder.gep(builder.bitcast(value, word.as_pointer()), [ir.Constant(word, place)]))
+    number.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return number
 
-    def read(offset: int) -> Any:
-        number = builder.load(builder.gep(table, [ir.Constant(word, start + offset)]))
-        number.set_metadata("invariant.load", builder.module.add_metadata([]))
-        return number
 
-    array_kind = kind.of(field)
+def _read(context: Any, builder: Any, kind: BundleType, value: Any, name: str) -> Any:
+    """Return the code that reads a field: a number, or an array that nobody owns."""
+    word, array_kind = ir.IntType(64), kind.of(name)
     if not isinstance(array_kind, types.Array):
-        return read(0)
+        return field(builder, kind, value, name)
     array = _arrays.make_array(array_kind)(context, builder)
-    shape = [read(1 + i) for i in range(array_kind.ndim)]
+    shape = [field(builder, kind, value, name, 1 + i) for i in range(array_kind.ndim)]
     strides = [ir.Constant(word, 8)] if len(shape) == 1 else [builder.mul(shape[1], word(8)), word(8)]
     _arrays.populate_array(
         array,
-        data=builder.inttoptr(read(0), array.data.type),
+        data=builder.inttoptr(field(builder, kind, value, name), array.data.type),
         shape=_helpers.pack_array(builder, shape),
         strides=_helpers.pack_array(builder, strides),
         itemsize=word(8),

@@ -23,7 +23,13 @@ from whippletree.simulate.bundles import Bundle, Numbers, NumberTable, Words
 from whippletree.simulate.moves import ZERO, apart, call, close, copy, near_enough, normalize, place
 from whippletree.simulate.passage import RULE, between
 
-__all__ = ["Crossings", "crossings", "polynomial", "state_within"]
+__all__ = ["CLOSED", "CLOSED_IF_NEEDED", "Crossings", "crossings", "polynomial", "state_within"]
+
+CLOSED = 1
+"""States within a step are put on the closures."""
+
+CLOSED_IF_NEEDED = 2
+"""The same, but those that are as good as on them, next to a singular position, stay as they are."""
 
 _NEXT = 1.0 / 1024.0  # how near to the ends of a step samples are taken
 _SAMPLES = np.array([0.0, _NEXT, 0.25, 0.5, 0.75, 1.0 - _NEXT, 1.0])
@@ -69,7 +75,10 @@ def polynomial(method: Any, h: float, y: Any, new: Any, k: Any) -> Any:
 
 @njit(cache=True)
 def state_within(b: Any, P: Any, t: float, h: float, s: float, q: Any, closed: int, row: Any) -> bool:
-    """Write the state at a share of the step into a row [q, v, z, work]; without q, P is of coordinates themselves."""
+    """Write the state at a share of the step into a row [q, v, z, work], and tell whether its loops could be closed.
+
+    Without q, P is of coordinates themselves; `closed` says what is done about the loops, zero is nothing.
+    """
     apart()
     nq, nv, size = b.q.size, b.v.size, P.shape[1]
     y, unused = np.empty(size), np.empty(nv)
@@ -89,7 +98,7 @@ def state_within(b: Any, P: Any, t: float, h: float, s: float, q: Any, closed: i
     else:
         copy(row, ZERO, y, ZERO, size)
     normalize(b, row, ZERO)
-    if closed and not near_enough(b, t + s * h, row):
+    if closed == CLOSED or (closed == CLOSED_IF_NEEDED and not near_enough(b, t + s * h, row)):
         return bool(close(b, t + s * h, row, ZERO, row, nq, _TIGHT))
     return True
 

@@ -16,6 +16,7 @@ from whippletree.errors import AssemblyError, SimulationError, StateError, Whipp
 from whippletree.kernels.kernel import Array, NotFiniteError
 from whippletree.model.description import EventUse
 from whippletree.model.names import suggestion
+from whippletree.simulate.course import TIME
 from whippletree.simulate.machine import Machine
 from whippletree.spatial.scalars import shown
 
@@ -148,7 +149,7 @@ class Events:
                 raise SimulationError(f'at t = {t:.9g} s the function of event "{use.name}" failed: {why}') from error
             _check_after(sim, use.name, before)
             if sim.state.t != t:
-                sim._times[0] = t
+                sim._times[TIME] = t
                 raise SimulationError(f'the function of event "{use.name}" has moved the run in time: it must not')
             if stop is True:
                 self.ended = use.name

@@ -19,30 +19,34 @@ import numpy as np
 from numba import njit
 
 from whippletree.simulate.bundles import Bundle, Numbers, NumberTable, Words, WordTable
-from whippletree.simulate.crossings import crossings
-from whippletree.simulate.machine import Machine
-from whippletree.simulate.moves import ZERO, apart, call, close, copy, longest, near_enough, normalize, place
-from whippletree.simulate.native import (
-    _CLOSE_ENOUGH,
-    _DONE,
-    _EVENT,
-    _NOT_FINITE,
-    _OPEN,
-    _PAUSED,
-    _POOR,
-    _TIGHT,
-    _TOO_SMALL,
-    _UNTRUSTED,
-    _UNTRUSTED_SHARE,
-    _evaluate,
-    _first,
-    evaluate_end,
+from whippletree.simulate.course import (
+    CLOSING,
+    EVALUATIONS,
+    GIVEN,
+    LOOPS,
+    NEXT_STEP,
+    OUTPUTS,
+    REFUSED,
+    STEPS,
+    TIME,
+    Status,
 )
+from whippletree.simulate.machine import Machine
+from whippletree.simulate.moves import LEAST, ZERO, apart, call, close, copy, longest, normalize, place
 from whippletree.simulate.noting import locate, note_passage, recall, remember, seen, stepped_over
+from whippletree.simulate.rates import CLOSE_ENOUGH, TIGHT, UNTRUSTED_SHARE, evaluate, evaluate_end, evaluate_first
+from whippletree.simulate.stretch import deliver, full, write_present
 
 __all__ = ["WORST", "Newton", "advance", "newton", "past_size"]
 
-_STUCK = 20
+_DONE, _PAUSED, _UNTRUSTED, _POOR = Status.DONE, Status.PAUSED, Status.UNTRUSTED, Status.POOR
+_OPEN, _TOO_SMALL, _NOT_FINITE, _EVENT, _STUCK = (
+    Status.OPEN,
+    Status.TOO_SMALL,
+    Status.NOT_FINITE,
+    Status.EVENT,
+    Status.STUCK,
+)
 _CONVERGED = 1e-12  # radians or characteristic lengths, by which Newton's last correction moves the mechanism
 _ROUNDING = 1e-10  # as good as it gets if corrections become no smaller
 _ITERATIONS = 30
@@ -287,7 +291,7 @@ def _newton(
     for iteration in range(_MANY if damped else _ITERATIONS):
         _move(b, n, cu, cv, none, new, rates)
         call(n.wires[0])
-        course.counts[3] += 1
+        course.counts[EVALUATIONS] += 1
         if make:
             copy(n.lean, ZERO, new, ZERO, nv)
             n.step[0], n.step[1] = cv, cu
@@ -398,7 +402,7 @@ def _estimate(
 
 @njit(cache=True)
 def _parabola(h: float, y: Any, new: Any, nv: int) -> Any:
-    """Return the states within a step as `_between` has them, as a polynomial (see `crossings`)."""
+    """Return the states within a step as a polynomial: displacements by a parabola, the rest straight on."""
     apart()
     P = np.zeros((3, y.size))
     for i in range(y.size):
@@ -406,28 +410,6 @@ def _parabola(h: float, y: Any, new: Any, nv: int) -> Any:
         P[1, i] = h * y[nv + i] if i < nv else new[i] - y[i]
         P[2, i] = new[i] - P[1, i] if i < nv else 0.0
     return P
-
-
-@njit(cache=True)
-def _between(b: Any, t: float, h: float, share: float, q: Any, y: Any, new: Any, options: Any, row: Any) -> bool:
-    """Write the state within a step into a row: displacements by a parabola, the rest straight on."""
-    apart()
-    nv, nq = b.v.size, b.q.size
-    here = np.empty(y.size)
-    for i in range(y.size):
-        if i < nv:
-            here[i] = share * h * y[nv + i] + share * share * (new[i] - h * y[nv + i])
-        else:
-            here[i] = y[i] + share * (new[i] - y[i])
-    copy(b.q, ZERO, q, ZERO, nq)
-    unused = np.empty(nv)
-    place(b, here, nv, unused)
-    copy(row, ZERO, b.here, ZERO, nq)
-    normalize(b, row, ZERO)
-    copy(row, nq, here, nv, y.size - nv)
-    if options[0] and not (options[4] and near_enough(b, t + share * h, row)):
-        return bool(close(b, t + share * h, row, ZERO, row, nq, _TIGHT))
-    return True
 
 
 @njit(cache=True)
@@ -462,10 +444,10 @@ def _step(
         return _STUCK
     copy(moved, ZERO, b.here, ZERO, nq)
     normalize(b, moved, ZERO)
-    if options[0]:
+    if options[LOOPS]:
         if not _glide(b, n, t + h, moved, new, nv):
             return _OPEN
-        if not close(b, t + h, moved, ZERO, new, nv, _TIGHT if options[4] else _CLOSE_ENOUGH):
+        if not close(b, t + h, moved, ZERO, new, nv, TIGHT if options[CLOSING] else CLOSE_ENOUGH):
             return _OPEN
     for i in range(nv, 2 * nv + nz):
         if not np.isfinite(new[i]):
@@ -487,7 +469,7 @@ def _finish(b: Any, t: float, q: Any, new: Any, k: Any, options: Any) -> int:
     copy(here, ZERO, new, ZERO, new.size)
     for i in range(b.v.size):
         here[i] = 0.0
-    return int(_evaluate(b, t, here, k, options, _UNTRUSTED_SHARE))
+    return int(evaluate(b, t, here, k, options, UNTRUSTED_SHARE))
 
 
 @njit(cache=True)
@@ -529,31 +511,30 @@ def advance(
     m = nv + b.z.size
     adaptive = tolerance > 0.0
     status, taken = _DONE, 0
-    while counts[0] < until.size and until[counts[0]] <= times[0]:
-        copy(rows[counts[0]], ZERO, q, ZERO, nq)
-        copy(rows[counts[0]], nq, y, nv, y.size - nv)
-        counts[0] += 1
-    while counts[0] < until.size:
-        if taken >= most or 2 * w.counts[0] > w.found.shape[0]:
+    copy(reached, ZERO, q, ZERO, nq)
+    copy(reached, nq, y, nv, y.size - nv)
+    write_present(course, reached, until, rows)
+    while counts[OUTPUTS] < until.size:
+        if taken >= most or full(course, w):
             status = _PAUSED
             break
-        t, h = times[0], times[1]
+        t, h = times[TIME], times[NEXT_STEP]
         whole = h
         last = until[until.size - 1]
         if t + h > last - 1e-6 * h:
             h = last - t
         copy(b.q, ZERO, q, ZERO, nq)
         copy(b.base, ZERO, q, ZERO, nq)
-        b.least[0] = np.inf
-        options[4] = 0
-        first = _first(b, t, y, k0, options, new)
-        counts[3] += 1
-        if options[0] and first != _UNTRUSTED and not options[3]:
+        b.least[LEAST] = np.inf
+        options[CLOSING] = 0
+        first = evaluate_first(b, t, y, k0, options, new)
+        counts[EVALUATIONS] += 1
+        if options[LOOPS] and first != _UNTRUSTED and not options[GIVEN]:
             _look_back(b, course)
         if first != _DONE:
             status = first
             break
-        if options[0] and adaptive:
+        if options[LOOPS] and adaptive:
             h = min(h, longest(y, nv, course.scale))
         copy(before, ZERO, past, ZERO, past.size)
         error, shrunk = 0.0, 0
@@ -562,7 +543,7 @@ def advance(
             share = 0.25
             if status == _DONE:
                 good = _finish(b, t + h, moved, new, k1, options)
-                if options[0] and (good != _DONE or stepped_over(b, course)):
+                if options[LOOPS] and (good != _DONE or stepped_over(b, course)):
                     status = _POOR  # others go across singular positions
                     break
                 if not adaptive:
@@ -578,7 +559,7 @@ def advance(
             worst = past[_WORST]
             copy(past, ZERO, before, ZERO, past.size)
             past[_WORST] = worst
-            counts[2] += 1
+            counts[REFUSED] += 1
             shrunk += 1
             h *= share
             if h < smallest or shrunk > 60:
@@ -589,56 +570,34 @@ def advance(
             break
         for i in range(y.size - 2, y.size):
             new[i] = y[i] + 0.5 * h * (k0[i] + k1[i])
-        end = t + h
-        if w.side.size:
-            copy(reached, ZERO, moved, ZERO, nq)
-            copy(reached, nq, new, nv, y.size - nv)
-            part = crossings(b, w, _parabola(h, y, new, nv), t, h, q, reached, options[0])
-            if part < 0.0:
-                status = _OPEN
-            elif w.counts[1]:
-                end = w.found[w.counts[0] - 1, 1]
-        while status == _DONE and counts[0] < until.size and until[counts[0]] <= end:
-            theta = (until[counts[0]] - t) / h
-            row = rows[counts[0]]
-            if theta >= 1.0 - 1e-12:
-                copy(row, ZERO, moved, ZERO, nq)
-                copy(row, nq, new, nv, y.size - nv)
-            elif not _between(b, t, h, theta, q, y, new, options, row):
-                status = _OPEN
-                break
-            counts[0] += 1
+        copy(reached, ZERO, moved, ZERO, nq)
+        copy(reached, nq, new, nv, y.size - nv)
+        status, end = deliver(b, course, w, _parabola(h, y, new, nv), t, h, q, reached, until, rows)
         if status != _DONE:
             copy(past, _BEGIN, before, _BEGIN, past.size - _BEGIN)
             break
-        if options[0]:
+        if options[LOOPS]:
             remember(b, course, t, h, q, new)
-        if w.counts[1]:  # go on from the event
-            copy(moved, ZERO, w.found[w.counts[0] - 1], ZERO + 2, nq)
-            copy(new, nv, w.found[w.counts[0] - 1], 2 + nq, y.size - nv)
-        copy(q, ZERO, moved, ZERO, nq)
-        copy(y, nv, new, nv, y.size - nv)
+        copy(q, ZERO, reached, ZERO, nq)
+        copy(y, nv, reached, nq, y.size - nv)
         for i in range(m):
             past[_BEGIN + 2 * m + i] = k0[nv + i]
         past[_DEPTH], past[_LAST] = 0.0 if w.counts[1] else 1.0, h
-        times[0] = end
-        times[1] = whole
+        times[TIME] = end
+        times[NEXT_STEP] = whole
         if adaptive:
             grow = min(2.0, max(0.2, 0.9 * max(error, 1e-10) ** (-1.0 / 3.0)))
             size = h * grow if grow < 0.95 or (grow > 1.2 and not shrunk) else h
-            times[1] = max(size, whole) if h < whole and not shrunk else size
-        counts[1] += 1
-        options[3] = 0
+            times[NEXT_STEP] = max(size, whole) if h < whole and not shrunk else size
+        counts[STEPS] += 1
+        options[GIVEN] = 0
         taken += 1
         copy(b.q, ZERO, q, ZERO, nq)
         note_passage(b, course)
         if w.counts[1]:
             status = _EVENT
             break
-        if counts[4] >= course.passed.shape[0] - 1:  # the next step may note two
-            status = _PAUSED
-            break
-    if options[0] and status in (_DONE, _PAUSED, _EVENT) and evaluate_end(b, course, q):
+    if options[LOOPS] and status in (_DONE, _PAUSED, _EVENT) and evaluate_end(b, course, q):
         _look_back(b, course)
     copy(b.q, ZERO, q, ZERO, nq)
     return status

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from whippletree.kernels.kernel import Array, Kernel
-from whippletree.simulate.native import Buffers
+from whippletree.simulate.moves import Buffers
+from whippletree.simulate.passage import RULE
+from whippletree.simulate.singular import Attempt
+from whippletree.simulate.stages import Method
 from whippletree.system import System
 
 __all__ = ["Machine"]
@@ -49,6 +53,7 @@ class Machine:
         self.keep: list[Any] = []
         self.newton: Any = None  # what implicit methods need, wired when one comes
         self.adams: Any = None  # the same for the Adams method
+        self._attempt: Attempt | None = None
         wires = np.zeros((3, 6), dtype=np.int64)
         self.quaternions = np.array([w.start for w in system._states.quaternions], dtype=np.int64)
         self.plain = plain and not self.quaternions.size
@@ -89,8 +94,27 @@ class Machine:
             kernel.tables_address,
         ]
 
+    def attempt(self, method: Method) -> Attempt:
+        """Return what one step of a Runge-Kutta method works with."""
+        nq, nv, size = self.system.nq, self.system.nv, 2 * self.system.nv + self.system.nz + 2
+        shape = (max(method.b.size, method.dense.shape[0], 1), size)
+        if self._attempt is None or self._attempt.k.shape != shape:
+            across = (RULE.c.size, size)
+            self._attempt = Attempt(
+                np.zeros(nq),
+                np.zeros(size),
+                np.zeros(nq + size - nv),
+                np.zeros(size),
+                np.zeros(self.arrays["least"].size),
+                np.zeros(shape),
+                np.zeros(across),
+                np.zeros(across),
+            )
+        return self._attempt
+
+    @functools.cached_property
     def buffers(self) -> Buffers:
-        """Return what the time loops need."""
+        """What the time loops need."""
         a = self.arrays
         return Buffers(
             self.wires,

@@ -12,7 +12,13 @@ from numba.extending import intrinsic
 from whippletree.simulate.bundles import Bundle, Numbers, Words, WordTable
 
 __all__ = [
+    "CHANGES",
     "DISPLACE",
+    "LEAST",
+    "LEAST_AT",
+    "NEGATIVE",
+    "NEGATIVE_FIRST",
+    "PIVOT",
     "PROJECT",
     "RATES",
     "ZERO",
@@ -63,9 +69,17 @@ class Buffers(Bundle):
     spare_q: Numbers
     spare_v: Numbers
     quaternions: Words  # where unit quaternions begin in q
-    least: Numbers  # the smallest share of a pivot in the present step, and when; the last one, with its sign; how many
-    # are below zero; how many were at the beginning, and a sum over stages of the difference
+    least: Numbers  # what is known of pivots
     nearest: Numbers  # the configuration of the smallest share, if it is poor
+
+
+# in `Buffers.least`
+LEAST = 0  # the smallest share of a pivot in the present step
+LEAST_AT = 1  # and when that was
+PIVOT = 2  # the last one, with its sign
+NEGATIVE = 3  # how many were below zero then
+NEGATIVE_FIRST = 4  # how many were at the beginning
+CHANGES = 5  # the difference, summed over stages
 
 
 def _kernel_call(typing_context: Any, kernel: Any) -> Any:

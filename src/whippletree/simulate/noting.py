@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from whippletree.simulate.course import EVALUATIONS, PASSED, PENDING, PENDING_AT, SIGNS
 from whippletree.simulate.crossings import state_within
-from whippletree.simulate.moves import RATES, ZERO, apart, bare, call, copy
+from whippletree.simulate.moves import LEAST, LEAST_AT, NEGATIVE, RATES, ZERO, apart, bare, call, copy
+from whippletree.simulate.rates import POOR_SHARE
 
 __all__ = [
-    "POOR_SHARE",
     "kept_size",
     "locate",
     "note",
@@ -29,12 +30,8 @@ __all__ = [
     "stepped_over",
 ]
 
-POOR_SHARE = 3e-2
-"""The share of a pivot's size where the plan was made below which the choice of coordinates is poor."""
-
 _AT_SHARE = 1e-5  # so near, and no change of signs: it was there and turned
 _HALVINGS = 24  # to find where a step went over a singular position
-_PENDING, _WHEN, _SIGNS = 3, 4, 8  # of the times of a course
 
 
 def kept_size(nq: int, size: int) -> int:
@@ -49,12 +46,12 @@ def kept_size(nq: int, size: int) -> int:
 @bare
 def note(b: Any, course: Any, t: float, q: Any, at: int) -> None:
     """Note a singular position, once; until the next step, the signs of pivots tell nothing new."""
-    row = course.passed[course.counts[4]]
+    row = course.passed[course.counts[PASSED]]
     row[0] = t
     copy(row, ZERO + 1, q, at, b.q.size)
-    course.counts[4] += 1
-    course.times[_PENDING] = -1.0 if min(course.times[_PENDING], b.least[0]) < POOR_SHARE else np.inf
-    course.times[_SIGNS] = -1.0
+    course.counts[PASSED] += 1
+    course.times[PENDING] = -1.0 if min(course.times[PENDING], b.least[LEAST]) < POOR_SHARE else np.inf
+    course.times[SIGNS] = -1.0
 
 
 @bare
@@ -62,14 +59,14 @@ def note_passage(b: Any, course: Any) -> None:
     """Note a singular position that stages of a step were near, when the motion has left it, unless it is noted."""
     times, kept = course.times, course.kept
     at = kept.size - b.q.size
-    if b.least[0] < POOR_SHARE:
-        if b.least[0] < times[_PENDING]:
-            times[_PENDING], times[_WHEN] = b.least[0], b.least[1]
+    if b.least[LEAST] < POOR_SHARE:
+        if b.least[LEAST] < times[PENDING]:
+            times[PENDING], times[PENDING_AT] = b.least[LEAST], b.least[LEAST_AT]
             copy(kept, at, b.nearest, ZERO, b.q.size)
     else:
-        if 0.0 <= times[_PENDING] < _AT_SHARE:
-            note(b, course, times[_WHEN], kept, at)
-        times[_PENDING] = np.inf
+        if 0.0 <= times[PENDING] < _AT_SHARE:
+            note(b, course, times[PENDING_AT], kept, at)
+        times[PENDING] = np.inf
 
 
 @bare
@@ -94,13 +91,13 @@ def recall(b: Any, course: Any, q: Any, y: Any, new: Any) -> None:
 @bare
 def stepped_over(b: Any, course: Any) -> bool:
     """Tell whether pivots have changed their signs since they were last seen."""
-    return bool(course.times[_SIGNS] >= 0.0 and b.least[3] != course.times[_SIGNS])
+    return bool(course.times[SIGNS] >= 0.0 and b.least[NEGATIVE] != course.times[SIGNS])
 
 
 @bare
 def seen(b: Any, course: Any) -> None:
     """Keep the signs of pivots at the present state, just evaluated, to compare others with."""
-    course.times[_SIGNS] = b.least[3]
+    course.times[SIGNS] = b.least[NEGATIVE]
 
 
 @njit(cache=True)
@@ -129,7 +126,7 @@ def locate(b: Any, course: Any, P: Any, t: float, h: float, q: Any, end: float) 
             return
         else:
             low = s
-    course.counts[3] += _HALVINGS
+    course.counts[EVALUATIONS] += _HALVINGS
     when = t + 0.5 * (low + high) * h
     if when <= end:
         note(b, course, when, row, ZERO)

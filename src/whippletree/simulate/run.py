@@ -10,6 +10,7 @@ import numpy as np
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.control import Controller, asked, checked_period, remembered, samples, take_back
+from whippletree.simulate.course import OUTPUTS
 from whippletree.simulate.simulation import Simulation
 
 __all__ = ["Run"]
@@ -56,7 +57,7 @@ class Run:
     @property
     def made(self) -> int:
         """How many outputs are made; the last number of a stretch is that of the next sample."""
-        since = int(self.simulation._counts[0]) if self.begun else 0
+        since = int(self.simulation._counts[OUTPUTS]) if self.begun else 0
         return min(self.first + since, self._next)
 
     @property

@@ -25,12 +25,33 @@ from whippletree.errors import (
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import quoted, suggestion
 from whippletree.simulate.alpha import IMPLICIT, Alpha, implicit_method
+from whippletree.simulate.course import (
+    BEFORE,
+    CROSS_BELOW,
+    EVALUATIONS,
+    GIVEN,
+    LOOPS,
+    NEXT_STEP,
+    OUTPUTS,
+    PASSED,
+    PENDING,
+    PLAIN,
+    POWERS,
+    REFUSED,
+    SIGNS,
+    STAY,
+    STEPS,
+    TIME,
+    Course,
+    Status,
+)
 from whippletree.simulate.events import Events
 from whippletree.simulate.machine import Machine
-from whippletree.simulate.native import CROSSING_SHARE
 from whippletree.simulate.noting import kept_size
 from whippletree.simulate.pace import Pace
 from whippletree.simulate.plans import Plans
+from whippletree.simulate.singular import CROSSING_SHARE
+from whippletree.simulate.stages import Method
 from whippletree.simulate.tableaus import METHODS, Tableau
 from whippletree.spatial.scalars import number, shown
 from whippletree.system import System
@@ -46,7 +67,6 @@ METHOD_NAMES = (*METHODS, ADAMS, EULER, *IMPLICIT)
 _PASSAGES = 64
 """Singular positions that machine code notes before Python takes them over."""
 
-_SIGNS = 8
 """The place among the times that tells how many pivots were below zero; see `noting`."""
 
 _KINDS = ("velocity", "effort", "state", "parameter")
@@ -175,7 +195,7 @@ class Simulation:
         nv, nz = self.system.nv, self.system.z0.size
         y = self._course_y
         z = y[2 * nv : 2 * nv + nz].copy()
-        return State(float(self._times[0]), self._q.copy(), y[nv : 2 * nv].copy(), z, float(y[-2]), float(y[-1]))
+        return State(float(self._times[TIME]), self._q.copy(), y[nv : 2 * nv].copy(), z, float(y[-2]), float(y[-1]))
 
     @state.setter
     def state(self, state: State) -> None:
@@ -187,7 +207,7 @@ class Simulation:
         work = [finite(state.work_in, "work_in"), finite(state.work_dissipated, "work_dissipated")]
         if system._closed:
             system._engine.loops.check(q, v, t, self.parameters)
-        self._times[0] = t
+        self._times[TIME] = t
         self._q[:] = q
         self._course_y[nv:] = np.concatenate([v, z, work])
         self._held = (t, ())
@@ -258,7 +278,7 @@ class Simulation:
 
     def hold(self, joint: str) -> None:
         """Let the velocities of a joint stay when others follow at the present time."""
-        t = float(self._times[0])
+        t = float(self._times[TIME])
         self._held = (t, tuple(sorted({*self.held, joint})))
 
     @property
@@ -269,7 +289,7 @@ class Simulation:
         >>> _example().held
         ()
         """
-        return self._held[1] if self._held[0] == self._times[0] else ()
+        return self._held[1] if self._held[0] == self._times[TIME] else ()
 
     def _let_others_follow(self, *, always: bool) -> None:
         """Make velocities consistent with the closures, those that were put aside; refuse what cannot be closed."""
@@ -285,11 +305,11 @@ class Simulation:
 
     def _forget_pivots(self) -> None:
         """Forget how near the last steps were to singular positions: what comes next has nothing to do with them."""
-        self._times[3], self._times[5], self._times[7], self._times[_SIGNS] = np.inf, 0.0, CROSSING_SHARE, -1.0
+        self._times[[PENDING, BEFORE, CROSS_BELOW, SIGNS]] = np.inf, 0.0, CROSSING_SHARE, -1.0
 
     def _begin_anew(self) -> None:
         """Forget what methods keep from step to step."""
-        self._options[3] = 0
+        self._options[GIVEN] = 0
         self._past = np.zeros(0)
 
     def put_velocities(self, v: Array) -> None:
@@ -305,7 +325,7 @@ class Simulation:
     def limit_step(self, longest: float) -> None:
         """Let the next step be a small one, and no longer than that, if the method chooses its steps."""
         if self.adaptive and longest > 0:
-            self._times[1] = min(self._times[1] / 64, longest)
+            self._times[NEXT_STEP] = min(self._times[NEXT_STEP] / 64, longest)
 
     def row(self) -> Array:
         """Return the present state as a row of `run`.
@@ -324,17 +344,17 @@ class Simulation:
     @property
     def steps(self) -> int:
         """Steps taken."""
-        return int(self._counts[1])
+        return int(self._counts[STEPS])
 
     @property
     def refused(self) -> int:
         """Steps refused."""
-        return int(self._counts[2])
+        return int(self._counts[REFUSED])
 
     @property
     def evaluations(self) -> int:
         """Evaluations of the accelerations."""
-        return int(self._counts[3])
+        return int(self._counts[EVALUATIONS])
 
     @property
     def singular(self) -> list[float]:
@@ -397,8 +417,8 @@ class Simulation:
         """
         if tau is not None:
             self.tau[:] = self.system._efforts(tau)
-        length = float(self._times[1]) if duration is None else positive(duration, "duration")
-        self.run(np.array([self._times[0] + length]))
+        length = float(self._times[NEXT_STEP]) if duration is None else positive(duration, "duration")
+        self.run(np.array([self._times[TIME] + length]))
 
     def run(
         self,
@@ -417,17 +437,14 @@ class Simulation:
         the start and as often, where all that the run needs to go on is in this object and in `rows`, if these are
         given; `resumed` goes on from there.
         """
-        # machine code comes late: it takes a moment to load
-        from whippletree.simulate.native import Course, Status
-
         tableau = self.method
         stages, implicit = (METHODS["dop853"], True) if isinstance(tableau, Alpha) else (tableau, False)
         method = _in_numbers(stages, implicit or self.adaptive)
         if rows is None:
             rows = np.zeros((len(until), self.row_size))
         if not resumed:
-            self._counts[0] = 0
-            span = min(float(until[-1] - self._times[0]), _LONG)
+            self._counts[OUTPUTS] = 0
+            span = min(float(until[-1] - self._times[TIME]), _LONG)
             self._limits = (_SMALLEST * max(span, 1e-9), span)
         span = self._limits[1]
         self.events.ended = ""
@@ -437,48 +454,48 @@ class Simulation:
             if pause is not None:
                 pause()
             machine = self._wired()
-            begun, steps = float(self._times[0]), self.steps
+            begun, before = float(self._times[TIME]), self.steps
             smallest = max(self._limits[0], _ROUNDING * abs(begun))
-            self._options[0] = machine.closed
-            self._options[1] = machine.powers
-            self._options[5] = machine.plain
-            buffers = machine.buffers()
+            self._options[LOOPS] = machine.closed
+            self._options[POWERS] = machine.powers
+            self._options[PLAIN] = machine.plain
+            buffers = machine.buffers
             buffers.q[:] = self._q
             buffers.tau[:] = self.tau
             if self.parameters is not None:
                 machine.arrays["parameters"][:] = self.parameters
             self.events.start(self, machine)
-            if self._options[3]:
+            if self._options[GIVEN]:
                 buffers.rates[: self._given.size] = self._given
             passed = np.zeros((_PASSAGES, 1 + self.system.nq))
-            self._counts[4] = 0
+            self._counts[PASSED] = 0
             course = Course(self._course_y, self._times, self._counts, self._scale, self._options, passed, self._kept)
             watched = self.events.watched(machine)
             steps = pace.begin()
             settings = (buffers, course, watched, smallest, until, rows)
-            if self._options[2] or self._options[3] or not (self.name == ADAMS or isinstance(tableau, Alpha)):
+            if self._options[STAY] or self._options[GIVEN] or not (self.name == ADAMS or isinstance(tableau, Alpha)):
                 status = self._advance_by_stages(method, *settings, steps)
             elif isinstance(tableau, Alpha):
                 status = self._advance_implicitly(tableau, machine, *settings, steps)
             else:
                 status = self._advance_by_history(machine, *settings, steps)
             pace.end()
-            if status == Status.PAUSED and self._times[0] == begun and self.steps > steps:
+            if status == Status.PAUSED and self._times[TIME] == begun and self.steps > before:
                 status = Status.TOO_SMALL  # steps add nothing to the time any more
             self._q[:] = buffers.q
-            self._passed += [(p.copy(), self.parameters) for p in passed[: self._counts[4]]]
+            self._passed += [(p.copy(), self.parameters) for p in passed[: self._counts[PASSED]]]
             if len(self._passed) > _PASSAGES:
                 _ = self.singular  # before they become too many
             self.events.collect(self)
             if status == Status.EVENT:
                 self._act(machine, span, rows)
-            if status == Status.DONE or self.events.ended or (watch is not None and watch(float(self._times[0]))):
-                return rows[: self._counts[0]]
+            if status == Status.DONE or self.events.ended or (watch is not None and watch(float(self._times[TIME]))):
+                return rows[: self._counts[OUTPUTS]]
             if status not in (Status.PAUSED, Status.EVENT):
                 try:
                     self._decide(status, Status)
                 except SimulationError as error:
-                    error.rows = rows[: self._counts[0]]
+                    error.rows = rows[: self._counts[OUTPUTS]]
                     raise
 
     def _advance_by_stages(
@@ -490,14 +507,15 @@ class Simulation:
         """
         from whippletree.simulate.native import advance
 
+        room = self._wired().attempt(method)
         own = isinstance(self.method, Tableau) and self.name != ADAMS
         if own or self.name == EULER:
-            return int(advance(buffers, method, course, watched, self.tolerance, smallest, until, rows, n))
-        step, tolerance = float(self._times[1]), min(self.tolerance, _ACROSS)
-        status = int(advance(buffers, method, course, watched, tolerance, smallest, until, rows, 1))
+            return int(advance(buffers, method, course, watched, room, self.tolerance, smallest, until, rows, n))
+        step, tolerance = float(self._times[NEXT_STEP]), min(self.tolerance, _ACROSS)
+        status = int(advance(buffers, method, course, watched, room, tolerance, smallest, until, rows, 1))
         self._past = np.zeros(0)
         if isinstance(self.method, Alpha):
-            self._times[1] = step
+            self._times[NEXT_STEP] = step
         return status
 
     def _advance_by_history(
@@ -566,7 +584,7 @@ class Simulation:
         try:
             self.events.act(self, machine, span)
         except SimulationError as error:
-            error.rows = rows[: self._counts[0]]
+            error.rows = rows[: self._counts[OUTPUTS]]
             raise
 
     @property
@@ -581,19 +599,20 @@ class Simulation:
 
     def _decide(self, status: int, kinds: Any) -> None:
         """See what can be done about a run that has stopped."""
-        t = float(self._times[0])
+        t = float(self._times[TIME])
         if status == kinds.POOR:
             self._plan_again(t)
         elif status == kinds.UNTRUSTED:
-            self._across(t) if self._options[2] else self._plan_again(t)
+            self._across(t) if self._options[STAY] else self._plan_again(t)
         elif status == kinds.OPEN:
             raise SimulationError(self._in_words("the loops could not be closed again after a step", t))
         elif status == kinds.STUCK:
             raise SimulationError(self._stuck(t))
         elif status == kinds.TOO_SMALL:
             what = "the step has become too small: the tolerance cannot be reached, or the motion blows up"
-            if max(self._times[1], self._limits[0]) < _ROUNDING * abs(t):
-                what = f"a step of {self._times[1]:.3g} s is lost in rounding: begin at a smaller t0, or end earlier"
+            if max(self._times[NEXT_STEP], self._limits[0]) < _ROUNDING * abs(t):
+                size = self._times[NEXT_STEP]
+                what = f"a step of {size:.3g} s is lost in rounding: begin at a smaller t0, or end earlier"
             if self._beside_singular(t):
                 what = "the motion stays next to a singular position, where accelerations are not exact enough to go on"
             raise SimulationError(self._in_words(self._cause() or what, t))
@@ -603,7 +622,7 @@ class Simulation:
     def _plan_again(self, t: float) -> None:
         """Choose rows and independent coordinates anew at the present state; if that is no better, go on as it is."""
         if not self._plans.again(self._q, self._plans.loops.conditions(t, self.parameters)):
-            self._options[2] = 1
+            self._options[STAY] = 1
             return
         self._machine = None
         self._past = np.zeros(0)
@@ -612,7 +631,7 @@ class Simulation:
 
     def _across(self, t: float) -> None:
         """Take the accelerations at a singular position from the branch that the motion is on."""
-        if self._options[3]:
+        if self._options[GIVEN]:
             raise SimulationError(self._in_words("the mechanism is locked up in a singular position", t))
         state = self.state
         inputs = {"q": state.q, "v": state.v, "tau": self.tau, "t": np.array([t]), "parameters": self.parameters}
@@ -621,19 +640,19 @@ class Simulation:
         except DynamicsError as error:
             raise SimulationError(self._in_words(str(error), t)) from None
         self._given = np.concatenate([a, np.zeros(self.system.z0.size)])
-        self._options[3] = 1
+        self._options[GIVEN] = 1
 
     def _beside_singular(self, t: float) -> bool:
         """Tell whether the mechanism is at a singular position, or as good as."""
         loops = self._plans.loops
-        return bool(self._options[0] and loops.singular(self._q, loops.conditions(t, self.parameters)))
+        return bool(self._options[LOOPS] and loops.singular(self._q, loops.conditions(t, self.parameters)))
 
     def _stuck(self, t: float) -> str:
         """Say where Newton's method does not converge."""
         from whippletree.simulate.implicit import WORST
 
         worst = self.system._states.velocity_label(int(self._past[WORST]))
-        remedy = "take another tolerance" if self.adaptive else f"take a smaller step than {self._times[1]:g} s"
+        remedy = "take another tolerance" if self.adaptive else f"take a smaller step than {self._times[NEXT_STEP]:g} s"
         return (
             f"at t = {t:.9g} s Newton's method does not converge to the end of the step; it is farthest off in the "
             f"{worst}; {remedy}, or look for a force there that is not smooth"
@@ -666,25 +685,25 @@ class Simulation:
             return np.array(self.system._one_configuration(self.system._as_guess(q)))
         if not self._elsewhere:
             return np.array(self.system.q0)
-        return self.system.assemble(self.system.q0, t=float(self._times[0]), parameters=self.parameters)
+        return self.system.assemble(self.system.q0, t=float(self._times[TIME]), parameters=self.parameters)
 
     def _start_velocities(self, v: Any) -> Array:
         if v is not None:
             return self.system._motion(v, "v")[0]
         if not self._elsewhere:
             return self.system.v0
-        t = float(self._times[0])
+        t = float(self._times[TIME])
         return self.system.consistent_velocities(self._q, self.system.v0, t=t, parameters=self.parameters)
 
     @property
     def _elsewhere(self) -> bool:
         """Whether drives have moved on from where the system was assembled."""
-        moved = self._times[0] != 0.0 or self.parameters is not None
+        moved = self._times[TIME] != 0.0 or self.parameters is not None
         return bool(self.system.description.closures_moving and moved)
 
     def _check_step(self, end: float) -> None:
         """Refuse steps of a fixed size that rounding swallows."""
-        t, step = float(self._times[0]), float(self._times[1])
+        t, step = float(self._times[TIME]), float(self._times[NEXT_STEP])
         if not self.adaptive and step < 1e-14 * max(abs(t), abs(end)):
             raise StateError(
                 f"step={step:g} s is lost in rounding at t = {max(abs(t), abs(end)):g} s: take a larger one"
@@ -699,8 +718,6 @@ class Simulation:
 
 def _in_numbers(tableau: Tableau | None, adaptive: bool) -> Any:
     """Return a tableau as machine code takes it, without its errors unless it is adaptive; none is for Euler."""
-    from whippletree.simulate.native import Method
-
     empty = np.zeros(0)
     if tableau is None:
         return Method(np.zeros((0, 0)), empty, empty, empty, empty, np.zeros((0, 0)), 1)

@@ -1,0 +1,167 @@
+"""Steps of explicit Runge-Kutta methods: stages, the error, and states within a step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from whippletree.simulate.bundles import Bundle, Number, Numbers, NumberTable
+from whippletree.simulate.course import CLOSING, LOOPS, PLAIN, Status
+from whippletree.simulate.moves import RATES, ZERO, apart, bare, call, close, copy, near_enough, normalize, place
+from whippletree.simulate.rates import TIGHT, evaluate
+
+__all__ = ["Method", "dense", "error", "euler", "stages", "step", "write"]
+
+_DONE, _UNTRUSTED, _POOR = Status.DONE, Status.UNTRUSTED, Status.POOR
+
+
+class Method(Bundle):
+    """A tableau; `order` is what the step control goes by. A method without stages is semi-implicit Euler."""
+
+    A: NumberTable
+    b: Numbers
+    c: Numbers
+    e: Numbers
+    e3: Numbers
+    dense: NumberTable
+    order: Number
+
+
+@bare
+def _combine(y: Any, h: float, weights: Any, count: int, k: Any, result: Any) -> None:
+    """Return y and a weighted sum of the first rates, of which many weigh nothing."""
+    size = y.size
+    for n in range(size):
+        result[n] = y[n]
+    for j in range(count):
+        if weights[j] != 0.0:
+            weight, rates = h * weights[j], k[j]
+            for n in range(size):
+                result[n] += weight * rates[n]
+
+
+@bare
+def _plain_stages(b: Any, method: Any, begin: int, end: int, t: float, h: float, y: Any, k: Any) -> None:
+    """Evaluate stages where there is nothing but a tree and its joints' efforts: few loops, because they are short."""
+    nv = b.v.size
+    q, here, v, rates, tau = b.q, b.here, b.v, b.rates, b.tau
+    for s in range(begin, end):
+        weights, own = method.A[s], k[s]
+        for i in range(nv):
+            u, w = y[i], y[nv + i]
+            for j in range(s):
+                if weights[j] != 0.0:
+                    u += h * weights[j] * k[j, i]
+                    w += h * weights[j] * k[j, nv + i]
+            here[i] = q[i] + u
+            v[i] = w
+        b.t[0] = t + method.c[s] * h
+        call(b.wires[RATES])
+        power = 0.0
+        for i in range(nv):
+            own[i] = v[i]
+            own[nv + i] = rates[i]
+            power += tau[i] * v[i]
+        own[2 * nv] = power
+        own[2 * nv + 1] = 0.0
+
+
+@bare
+def stages(
+    b: Any, method: Any, begin: int, end: int, t: float, h: float, y: Any, k: Any, stage: Any, options: Any, near: float
+) -> int:
+    """Evaluate some stages after the first."""
+    if options[PLAIN]:
+        _plain_stages(b, method, begin, end, t, h, y, k)
+        return _DONE
+    for i in range(begin, end):
+        _combine(y, h, method.A[i], i, k, stage)
+        status = evaluate(b, t + method.c[i] * h, stage, k[i], options, near)
+        if status == _UNTRUSTED or (status == _POOR and not options[CLOSING]):
+            return int(status)
+    return _DONE
+
+
+@bare
+def step(
+    b: Any, method: Any, t: float, h: float, y: Any, k: Any, stage: Any, options: Any, near: float, new: Any
+) -> int:
+    """Take a step of size h into `new`; say whether its stages are to be trusted."""
+    if method.b.size == 0:
+        euler(b, h, y, new, k)
+        return _DONE
+    good = stages(b, method, ZERO + 1, method.b.size, t, h, y, k, stage, options, near)
+    _combine(y, h, method.b, method.b.size, k, new)
+    return int(good)
+
+
+@bare
+def euler(b: Any, h: float, y: Any, new: Any, k: Any) -> None:
+    """Take a semi-implicit Euler step: the new velocities move the configuration."""
+    nv = b.v.size
+    for n in range(nv, y.size):
+        new[n] = y[n] + h * k[0, n]
+    for i in range(nv):
+        new[i] = h * new[nv + i]
+
+
+@bare
+def error(method: Any, h: float, y: Any, new: Any, k: Any, scale: Any, tolerance: float) -> float:
+    """Return the estimated error of a step as a share of the tolerance: one is just right.
+
+    Work is among what is watched: where drives give the whole motion, nothing else would be.
+    """
+    apart()
+    nv = scale.size
+    total, lower = 0.0, 0.0
+    for n in range(y.size):
+        e, e3 = 0.0, 0.0
+        for j in range(method.e.size):
+            e += method.e[j] * k[j, n]
+        for j in range(method.e3.size):
+            e3 += method.e3[j] * k[j, n]
+        if n < nv:
+            size = scale[n]
+        elif n < 2 * nv:
+            size = scale[n - nv] + max(abs(y[n]), abs(new[n]))
+        else:
+            size = 1.0 + max(abs(y[n]), abs(new[n]))
+        total += (h * e / (tolerance * size)) ** 2
+        lower += (h * e3 / (tolerance * size)) ** 2
+    count = max(y.size - 2, 1)
+    if method.e3.size and total > 0:
+        return float(total / np.sqrt((total + 0.01 * lower) * count))
+    return float(np.sqrt(total / count))
+
+
+@bare
+def dense(method: Any, h: float, share: float, y: Any, new: Any, k: Any, here: Any) -> None:
+    """Interpolate within a step; straight on if the method has no dense output."""
+    apart()
+    copy(here, ZERO, y, ZERO, y.size)
+    if method.dense.shape[0] == 0:
+        for n in range(y.size):
+            here[n] += share * (new[n] - y[n])
+    for j in range(method.dense.shape[0]):
+        weight = 0.0
+        for p in range(method.dense.shape[1] - 1, -1, -1):
+            weight = (weight + method.dense[j, p]) * share
+        for n in range(y.size):
+            here[n] += h * weight * k[j, n]
+
+
+@njit(cache=True)
+def write(b: Any, t: float, q: Any, here: Any, options: Any, row: Any) -> bool:
+    """Write a state that is `here` from q into a row [q, v, z, work], on the closures."""
+    nq, nv = q.size, b.v.size
+    copy(b.q, ZERO, q, ZERO, nq)
+    unused = np.empty(nv)
+    place(b, here, nv, unused)
+    copy(row, ZERO, b.here, ZERO, nq)
+    normalize(b, row, ZERO)
+    copy(row, nq, here, nv, here.size - nv)
+    if options[LOOPS] and not (options[CLOSING] and near_enough(b, t, row)):
+        return bool(close(b, t, row, ZERO, row, nq, TIGHT))
+    return True
