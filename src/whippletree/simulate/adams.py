@@ -19,7 +19,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from whippletree.simulate.course import (
     CLOSING,
@@ -38,6 +37,7 @@ from whippletree.simulate.machine import Machine
 from whippletree.simulate.moves import LEAST, ZERO, apart, call, close, copy, longest, normalize
 from whippletree.simulate.noting import locate, note_passage, seen, stepped_over
 from whippletree.simulate.rates import CLOSE_ENOUGH, UNTRUSTED_SHARE, evaluate
+from whippletree.simulate.routines import entry, inner
 from whippletree.simulate.stretch import asked_within, deliver, full, write_present
 
 __all__ = ["ADAMS", "advance", "past_size", "wired"]
@@ -93,7 +93,7 @@ def wired(machine: Machine) -> tuple[Any, Any]:
     return rates, sizes
 
 
-@njit(cache=True)
+@inner
 def _derivatives(b: Any, rate_wire: Any, rates: Any, t: float, Y: Any, F: Any, y: Any, k: Any, options: Any) -> int:
     """Evaluate the derivatives F of Y; say whether they are to be trusted."""
     apart()
@@ -113,7 +113,7 @@ def _derivatives(b: Any, rate_wire: Any, rates: Any, t: float, Y: Any, F: Any, y
     return status
 
 
-@njit(cache=True)
+@inner
 def _coefficients(h: float, t: float, times: Any, k: int, g: Any, beta: Any) -> None:
     """Put g_j (5.10) and beta_j (5.9) for a step from t, the times of the points before it being known."""
     apart()
@@ -133,7 +133,7 @@ def _coefficients(h: float, t: float, times: Any, k: int, g: Any, beta: Any) -> 
         beta[j] = beta[j - 1] * ahead / back if j <= k and back > 0.0 else 0.0
 
 
-@njit(cache=True)
+@inner
 def _size(x: Any, Y: Any, new: Any, sizes: Any, nq: int, factor: float, tolerance: float) -> float:
     """Return the size of an error as a share of the tolerance."""
     apart()
@@ -146,7 +146,7 @@ def _size(x: Any, Y: Any, new: Any, sizes: Any, nq: int, factor: float, toleranc
     return float(np.sqrt(total / x.size))
 
 
-@njit(cache=True)
+@inner
 def _polynomial(h: float, t: float, times: Any, k: int, Y: Any, star: Any, last: Any) -> Any:
     """Return the corrector within the step, as a polynomial in the share of it: it meets both ends."""
     apart()
@@ -166,7 +166,7 @@ def _polynomial(h: float, t: float, times: Any, k: int, Y: Any, star: Any, last:
     return P
 
 
-@njit(cache=True)
+@inner
 def _begin(past: Any, times: Any, Phi: Any, F: Any, t: float) -> None:
     """Begin with order one."""
     past[_KNOWN], past[_ORDER], past[_SAME], past[_RAISING] = 1.0, 1.0, 0.0, 1.0
@@ -177,7 +177,7 @@ def _begin(past: Any, times: Any, Phi: Any, F: Any, t: float) -> None:
     copy(Phi[0], ZERO, F, ZERO, F.size)
 
 
-@njit(cache=True)
+@entry
 def advance(
     b: Any,
     rate_wire: Any,
@@ -329,7 +329,7 @@ def advance(
     return status
 
 
-@njit(cache=True)
+@inner
 def _renewed(
     past: Any,
     times: Any,

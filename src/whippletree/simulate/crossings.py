@@ -17,11 +17,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from whippletree.simulate.bundles import Bundle, Numbers, NumberTable, Words
-from whippletree.simulate.moves import ZERO, apart, call, close, copy, near_enough, normalize, place
+from whippletree.simulate.moves import ZERO, Buffers, apart, call, close, copy, near_enough, normalize, place
 from whippletree.simulate.passage import RULE, between
+from whippletree.simulate.routines import inner, routine
 
 __all__ = ["CLOSED", "CLOSED_IF_NEEDED", "Crossings", "crossings", "polynomial", "state_within"]
 
@@ -55,7 +55,7 @@ class Crossings(Bundle):
     found: NumberTable
 
 
-@njit(cache=True)
+@inner
 def polynomial(method: Any, h: float, y: Any, new: Any, k: Any) -> Any:
     """Return the dense output of a Runge-Kutta step as a polynomial; without one, the straight line."""
     apart()
@@ -73,8 +73,10 @@ def polynomial(method: Any, h: float, y: Any, new: Any, k: Any) -> Any:
     return P
 
 
-@njit(cache=True)
-def state_within(b: Any, P: Any, t: float, h: float, s: float, q: Any, closed: int, row: Any) -> bool:
+@routine
+def state_within(
+    b: Buffers, P: NumberTable, t: float, h: float, s: float, q: Numbers, closed: int, row: Numbers
+) -> bool:
     """Write the state at a share of the step into a row [q, v, z, work], and tell whether its loops could be closed.
 
     Without q, P is of coordinates themselves; `closed` says what is done about the loops, zero is nothing.
@@ -103,7 +105,7 @@ def state_within(b: Any, P: Any, t: float, h: float, s: float, q: Any, closed: i
     return True
 
 
-@njit(cache=True)
+@inner
 def _values(b: Any, w: Any, t: float, row: Any) -> None:
     """Evaluate the expressions at a row."""
     apart()
@@ -115,7 +117,7 @@ def _values(b: Any, w: Any, t: float, row: Any) -> None:
     call(w.wire)
 
 
-@njit(cache=True)
+@inner
 def _sampled(b: Any, w: Any, P: Any, t: float, h: float, s: float, q: Any, closed: int, row: Any) -> bool:
     """Evaluate the expressions at a share of the step."""
     apart()
@@ -124,7 +126,7 @@ def _sampled(b: Any, w: Any, P: Any, t: float, h: float, s: float, q: Any, close
     return good
 
 
-@njit(cache=True)
+@inner
 def _dip(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, x: Any, g: Any) -> float:
     """Return a share between x[0] and x[2] at which expression i is beyond zero, or -1; it is nearest to it at x[1]."""
     apart()
@@ -157,7 +159,7 @@ def _dip(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, x
     return -1.0
 
 
-@njit(cache=True)
+@inner
 def _located(
     b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, low: float, high: float, closed: int
 ) -> float:
@@ -196,8 +198,10 @@ def _located(
     return high
 
 
-@njit(cache=True)
-def crossings(b: Any, w: Any, P: Any, t: float, h: float, q: Any, end: Any, closed: int) -> float:
+@routine
+def crossings(
+    b: Buffers, w: Crossings, P: NumberTable, t: float, h: float, q: Numbers, end: Numbers, closed: int
+) -> float:
     """Record what happens within a step that ends at the row `end`; return the share of it that counts.
 
     That is one, unless an acting event ends the step before; minus one if the loops could not be closed.
@@ -240,13 +244,13 @@ def crossings(b: Any, w: Any, P: Any, t: float, h: float, q: Any, end: Any, clos
             w.side[i] = side
         share = _recorded(b, w, P, t, h, q, row, where, closed)
         if share != 1.0:
-            return share
+            return float(share)
     for i in range(count):
         w.fresh[i] = 0
     return 1.0
 
 
-@njit(cache=True)
+@inner
 def _looked_closer(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, x: Any, G: Any, n: int) -> int:
     """Insert samples where an expression goes beyond zero and comes back between two others."""
     apart()
@@ -275,7 +279,7 @@ def _looked_closer(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any,
     return n
 
 
-@njit(cache=True)
+@inner
 def _recorded(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, where: Any, closed: int) -> float:
     """Record the crossings at these shares in order, up to the first that acts; return the share that counts."""
     apart()

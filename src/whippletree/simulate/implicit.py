@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from whippletree.simulate.bundles import Bundle, Numbers, NumberTable, Words, WordTable
 from whippletree.simulate.course import (
@@ -35,6 +34,7 @@ from whippletree.simulate.machine import Machine
 from whippletree.simulate.moves import LEAST, ZERO, apart, call, close, copy, longest, normalize, place
 from whippletree.simulate.noting import locate, note_passage, recall, remember, seen, stepped_over
 from whippletree.simulate.rates import CLOSE_ENOUGH, TIGHT, UNTRUSTED_SHARE, evaluate, evaluate_end, evaluate_first
+from whippletree.simulate.routines import entry, inner
 from whippletree.simulate.stretch import deliver, full, write_present
 
 __all__ = ["WORST", "Newton", "advance", "newton", "past_size"]
@@ -142,7 +142,7 @@ def _kinds(machine: Machine, nm: int) -> Any:
     return kinds
 
 
-@njit(cache=True)
+@inner
 def _factor(n: Any) -> bool:
     """Factor the matrix with row pivots, rows scaled to one; tell whether it is regular."""
     apart()
@@ -177,7 +177,7 @@ def _factor(n: Any) -> bool:
     return True
 
 
-@njit(cache=True)
+@inner
 def _solve(n: Any, right: Any, x: Any) -> None:
     """Solve with the factors."""
     apart()
@@ -196,14 +196,14 @@ def _solve(n: Any, right: Any, x: Any) -> None:
         x[i] = total / A[row, i]
 
 
-@njit(cache=True)
+@inner
 def _average(method: Any, a1: float, a0: float, A0: float) -> float:
     """Return A1."""
     am, af = method[0], method[1]
     return float(((1.0 - af) * a1 + af * a0 - am * A0) / (1.0 - am))
 
 
-@njit(cache=True)
+@inner
 def _forecast(b: Any, method: Any, h: float, y: Any, rates: Any, start: Any, mean: Any, new: Any) -> None:
     """Put the displacements, velocities and states that these rates at the end of a step lead to into `new`."""
     apart()
@@ -216,7 +216,7 @@ def _forecast(b: Any, method: Any, h: float, y: Any, rates: Any, start: Any, mea
         new[nv + i] = y[nv + i] + h * ((1.0 - g) * mean[i] + g * A1)
 
 
-@njit(cache=True)
+@inner
 def _move(b: Any, n: Any, cu: float, cv: float, none: Any, new: Any, rates: Any) -> None:
     """Follow from displacements and states to velocities and rates, and put all into the kernels' arrays.
 
@@ -237,7 +237,7 @@ def _move(b: Any, n: Any, cu: float, cv: float, none: Any, new: Any, rates: Any)
         b.z[i] = new[2 * nv + i]
 
 
-@njit(cache=True)
+@inner
 def _apply(b: Any, n: Any, cu: float, cv: float, part: float, x: Any, new: Any) -> None:
     """Make a part of a correction."""
     apart()
@@ -251,7 +251,7 @@ def _apply(b: Any, n: Any, cu: float, cv: float, part: float, x: Any, new: Any) 
             new[nv + i - nm] += part * cv * x[i]
 
 
-@njit(cache=True)
+@inner
 def _newton(
     b: Any,
     n: Any,
@@ -346,7 +346,7 @@ def _newton(
     return -1 - worst
 
 
-@njit(cache=True)
+@inner
 def _glide(b: Any, n: Any, t: float, q: Any, v: Any, at: int) -> bool:
     """Put velocities on the closures at a configuration, with least kinetic energy of the change."""
     apart()
@@ -377,7 +377,7 @@ def _glide(b: Any, n: Any, t: float, q: Any, v: Any, at: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@inner
 def _estimate(
     method: Any, h: float, last: float, y: Any, new: Any, k0: Any, k1: Any, older: Any, scale: Any, tolerance: float
 ) -> float:
@@ -400,7 +400,7 @@ def _estimate(
     return float(np.sqrt(total / max(count + nv, 1)))
 
 
-@njit(cache=True)
+@inner
 def _parabola(h: float, y: Any, new: Any, nv: int) -> Any:
     """Return the states within a step as a polynomial: displacements by a parabola, the rest straight on."""
     apart()
@@ -412,7 +412,7 @@ def _parabola(h: float, y: Any, new: Any, nv: int) -> Any:
     return P
 
 
-@njit(cache=True)
+@inner
 def _step(
     b: Any, n: Any, method: Any, course: Any, past: Any, t: float, h: float, q: Any, k0: Any, moved: Any, new: Any
 ) -> int:
@@ -459,7 +459,7 @@ def _step(
     return _DONE
 
 
-@njit(cache=True)
+@inner
 def _finish(b: Any, t: float, q: Any, new: Any, k: Any, options: Any) -> int:
     """Evaluate the rates at a state that was reached; say whether they are to be trusted."""
     apart()
@@ -472,7 +472,7 @@ def _finish(b: Any, t: float, q: Any, new: Any, k: Any, options: Any) -> int:
     return int(evaluate(b, t, here, k, options, UNTRUSTED_SHARE))
 
 
-@njit(cache=True)
+@inner
 def _look_back(b: Any, course: Any) -> None:
     """Note a singular position that the last step went over; the present state is just evaluated."""
     apart()
@@ -486,7 +486,7 @@ def _look_back(b: Any, course: Any) -> None:
     seen(b, course)
 
 
-@njit(cache=True)
+@entry
 def advance(
     b: Any,
     n: Any,

@@ -9,6 +9,7 @@ import numpy as np
 
 from whippletree.kernels.kernel import Array, Kernel
 from whippletree.simulate.moves import Buffers
+from whippletree.simulate.native import addresses
 from whippletree.simulate.passage import RULE
 from whippletree.simulate.singular import Attempt
 from whippletree.simulate.stages import Method
@@ -134,4 +135,5 @@ class Machine:
             self.quaternions,
             a["least"],
             a["nearest"],
+            *addresses(),
         )

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
-from whippletree.simulate.bundles import Bundle, Numbers, Words, WordTable
+from whippletree.simulate.bundles import Address, Bundle, Numbers, Words, WordTable
+from whippletree.simulate.routines import bare, routine
 
 __all__ = [
     "CHANGES",
@@ -24,7 +25,6 @@ __all__ = [
     "ZERO",
     "Buffers",
     "apart",
-    "bare",
     "call",
     "close",
     "copy",
@@ -71,6 +71,20 @@ class Buffers(Bundle):
     quaternions: Words  # where unit quaternions begin in q
     least: Numbers  # what is known of pivots
     nearest: Numbers  # the configuration of the smallest share, if it is poor
+    # what machine code calls by its address (see `routines`)
+    close: Address
+    evaluate: Address
+    evaluate_end: Address
+    stages: Address
+    state_within: Address
+    crossings: Address
+    locate: Address
+    cross: Address
+    leave: Address
+    approach: Address
+    look_back: Address
+    tried: Address
+    deliver: Address
 
 
 # in `Buffers.least`
@@ -113,16 +127,6 @@ def _kept_apart(typing_context: Any) -> Any:
 
 
 apart: Any = intrinsic(_kept_apart)
-
-
-def bare(function: Any) -> Any:
-    """Compile a function that allocates nothing, and do not count references to its arrays.
-
-    The arrays of `Buffers` are many, and every function that is handed them would count each of them twice: that takes
-    more time than what these functions do.
-    """
-    options: dict[str, Any] = {"cache": True, "_nrt": False}
-    return njit(**options)(function)
 
 
 @bare
@@ -184,8 +188,8 @@ def _speed(v: Any, at: int, nv: int) -> float:
     return speed
 
 
-@bare
-def close(b: Any, t: float, q: Any, at_q: int, v: Any, at_v: int, enough: float) -> bool:
+@routine
+def close(b: Buffers, t: float, q: Numbers, at_q: int, v: Numbers, at_v: int, enough: float) -> bool:
     """Bring a state back onto the closures, in place; tell whether that was possible.
 
     If the gap has to be very small, next to a singular position, a state that is closed up to rounding stays as it is:

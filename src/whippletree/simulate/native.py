@@ -20,8 +20,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from whippletree.simulate.bundles import Numbers
 from whippletree.simulate.course import (
     BEFORE,
     BEFORE_AT,
@@ -37,9 +37,10 @@ from whippletree.simulate.course import (
     STAY,
     STEPS,
     TIME,
+    Course,
     Status,
 )
-from whippletree.simulate.crossings import polynomial
+from whippletree.simulate.crossings import Crossings, polynomial
 from whippletree.simulate.moves import (
     CHANGES,
     LEAST,
@@ -48,8 +49,8 @@ from whippletree.simulate.moves import (
     NEGATIVE_FIRST,
     PIVOT,
     ZERO,
+    Buffers,
     apart,
-    bare,
     close,
     copy,
     longest,
@@ -67,11 +68,12 @@ from whippletree.simulate.rates import (
     evaluate_end,
     evaluate_first,
 )
-from whippletree.simulate.singular import approach, leave
-from whippletree.simulate.stages import error, stages, step
+from whippletree.simulate.routines import address, bare, entry, inner, routine
+from whippletree.simulate.singular import Attempt, approach, leave
+from whippletree.simulate.stages import Method, error, stages, step
 from whippletree.simulate.stretch import asked_within, deliver, full, write_present
 
-__all__ = ["advance"]
+__all__ = ["addresses", "advance"]
 
 _FAR_SHARE = 2e-2  # a step that can choose its size keeps its stages as far away as it can, at first by this share
 _NEAR_SHARE = 4e-3  # below: accelerations are not good to the tolerance
@@ -83,7 +85,16 @@ _DONE, _PAUSED, _UNTRUSTED, _POOR = Status.DONE, Status.PAUSED, Status.UNTRUSTED
 _OPEN, _TOO_SMALL, _NOT_FINITE, _EVENT = Status.OPEN, Status.TOO_SMALL, Status.NOT_FINITE, Status.EVENT
 
 
-@njit(cache=True)
+def addresses() -> list[int]:
+    """Return the addresses of all routines, as `Buffers` has them.
+
+    >>> len(addresses()) == sum(kind == "Address" for kind in Buffers.fields.values())
+    True
+    """
+    return [address(name) for name, kind in Buffers.fields.items() if kind == "Address"]
+
+
+@entry
 def advance(
     b: Any,
     method: Any,
@@ -121,7 +132,7 @@ def advance(
         status, h, crossed = _sized(b, course, w, a, first, h, tolerance, adaptive, until)
         shrunk = 0
         if status == _DONE and not crossed:
-            status, h, shrunk = _tried(b, method, course, w, a, first, h, tolerance, smallest, until)
+            status, h, shrunk = tried(b, method, course, w, a, first, h, tolerance, smallest, until)
         if status != _DONE:
             break
         grow = 1.0
@@ -159,12 +170,12 @@ def advance(
         if w.counts[1]:
             status = _EVENT
     if options[LOOPS] and status in (_DONE, _PAUSED, _EVENT) and evaluate_end(b, course, a.q):
-        _look_back(b, method, course)
+        look_back(b, method, course)
     copy(b.q, ZERO, a.q, ZERO, nq)
     return status
 
 
-@njit(cache=True)
+@inner
 def _begin(b: Any, method: Any, course: Any, a: Any) -> int:
     """Evaluate where a step begins, into `a.k[0]` and `a.least`, and look back at the last one; say how good it is."""
     apart()
@@ -176,11 +187,11 @@ def _begin(b: Any, method: Any, course: Any, a: Any) -> int:
     course.counts[EVALUATIONS] += 1
     copy(a.least, ZERO, b.least, ZERO, b.least.size)
     if options[LOOPS] and first != _UNTRUSTED and not options[GIVEN]:
-        _look_back(b, method, course)
+        look_back(b, method, course)
     return first
 
 
-@njit(cache=True)
+@inner
 def _sized(
     b: Any, course: Any, w: Any, a: Any, first: int, h: float, tolerance: float, adaptive: bool, until: Any
 ) -> tuple[int, float, bool]:
@@ -207,22 +218,23 @@ def _sized(
         # near a singular position accelerations are less exact: go across it without crawling
         return _DONE, min(max(h, times[GOOD_STEP]), last - t), False
     if options[LOOPS] and not options[GIVEN] and first == _DONE:
-        return approach(b, course, w, a, h, asked, adaptive, until)
+        status, h, taken = approach(b, course, w, a, h, asked, adaptive, until)
+        return status, h, taken
     return _DONE, h, False
 
 
-@njit(cache=True)
-def _tried(
-    b: Any,
-    method: Any,
-    course: Any,
-    w: Any,
-    a: Any,
+@routine
+def tried(
+    b: Buffers,
+    method: Method,
+    course: Course,
+    w: Crossings,
+    a: Attempt,
     first: int,
     h: float,
     tolerance: float,
     smallest: float,
-    until: Any,
+    until: Numbers,
 ) -> tuple[int, float, int]:
     """Take a step, again and smaller until it is good; return a status, its size, and how often it was made smaller.
 
@@ -312,8 +324,8 @@ def _arrived(b: Any, course: Any, a: Any, end: float, crossed: bool) -> int:
     return _DONE
 
 
-@njit(cache=True)
-def _look_back(b: Any, method: Any, course: Any) -> None:
+@routine
+def look_back(b: Buffers, method: Method, course: Course) -> None:
     """Note a singular position that the last step went over; the present state is just evaluated.
 
     The step is taken again, to know what was within it; if that fails, the present state is taken for the position.

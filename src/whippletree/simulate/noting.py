@@ -12,12 +12,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from whippletree.simulate.course import EVALUATIONS, PASSED, PENDING, PENDING_AT, SIGNS
+from whippletree.simulate.bundles import Numbers, NumberTable
+from whippletree.simulate.course import EVALUATIONS, PASSED, PENDING, PENDING_AT, SIGNS, Course
 from whippletree.simulate.crossings import state_within
-from whippletree.simulate.moves import LEAST, LEAST_AT, NEGATIVE, RATES, ZERO, apart, bare, call, copy
+from whippletree.simulate.moves import LEAST, LEAST_AT, NEGATIVE, RATES, ZERO, Buffers, apart, call, copy
 from whippletree.simulate.rates import POOR_SHARE
+from whippletree.simulate.routines import bare, routine
 
 __all__ = [
     "kept_size",
@@ -100,8 +101,8 @@ def seen(b: Any, course: Any) -> None:
     course.times[SIGNS] = b.least[NEGATIVE]
 
 
-@njit(cache=True)
-def locate(b: Any, course: Any, P: Any, t: float, h: float, q: Any, end: float) -> None:
+@routine
+def locate(b: Buffers, course: Course, P: NumberTable, t: float, h: float, q: Numbers, end: float) -> None:
     """Note where in a step pivots change their signs, by halving, if they do and not after its end.
 
     For P and q see `crossings`.

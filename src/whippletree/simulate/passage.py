@@ -19,9 +19,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from whippletree.kernels.kernel import Array
+from whippletree.simulate.routines import inner
 
 __all__ = ["RULE", "Rule", "between", "guess", "iterate", "resampled", "upto"]
 
@@ -63,7 +63,7 @@ RULE = _rule()
 _GAUSS = np.array(np.polynomial.legendre.leggauss(_HALF + 1)) / 2 + np.array([[0.5], [0.0]])  # on [0, 1]
 
 
-@njit(cache=True)
+@inner
 def guess(rule: Any, h: float, k: Any, nv: int, j: int, Y: Any) -> None:
     """Begin with a state that goes on from the node before as straight as accelerations do."""
     span = (rule.c[j] - rule.c[j - 1]) * h
@@ -77,7 +77,7 @@ def guess(rule: Any, h: float, k: Any, nv: int, j: int, Y: Any) -> None:
         Y[j, nv + i] += span * span * jerk / 2
 
 
-@njit(cache=True)
+@inner
 def iterate(rule: Any, h: float, y: Any, k: Any, size: Any, before: Any, Y: Any) -> float:
     """Take the states at the nodes from the rates there; return the largest change, in units of `size`.
 
@@ -95,7 +95,7 @@ def iterate(rule: Any, h: float, y: Any, k: Any, size: Any, before: Any, Y: Any)
     return change
 
 
-@njit(cache=True)
+@inner
 def upto(rule: Any, share: float, integrals: Any) -> None:
     """Put the integrals, up to a share of the step, of the polynomials that are one at one of the nodes."""
     count = rule.c.size
@@ -112,7 +112,7 @@ def upto(rule: Any, share: float, integrals: Any) -> None:
             integrals[j] += share * _GAUSS[1, i] * values[j] / total
 
 
-@njit(cache=True)
+@inner
 def resampled(rule: Any, start: float, part: float, Y: Any, here: Any) -> None:
     """Replace the states at the nodes by those at the same shares of a part of the step."""
     states = np.empty(Y.shape)
@@ -125,7 +125,7 @@ def resampled(rule: Any, start: float, part: float, Y: Any, here: Any) -> None:
             Y[j, n] = states[j, n]
 
 
-@njit(cache=True)
+@inner
 def between(rule: Any, share: float, Y: Any, here: Any) -> None:
     """Interpolate the states at the nodes."""
     total = 0.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from whippletree.simulate.course import CLOSING, GIVEN, LOOPS, POWERS, TIME, Status
+from whippletree.simulate.bundles import Numbers, Words
+from whippletree.simulate.course import CLOSING, GIVEN, LOOPS, POWERS, TIME, Course, Status
 from whippletree.simulate.moves import (
     CHANGES,
     LEAST,
@@ -17,13 +17,14 @@ from whippletree.simulate.moves import (
     PIVOT,
     RATES,
     ZERO,
+    Buffers,
     apart,
-    bare,
     call,
     close,
     copy,
     place,
 )
+from whippletree.simulate.routines import bare, routine
 
 __all__ = ["CLOSE_ENOUGH", "POOR_SHARE", "TIGHT", "UNTRUSTED_SHARE", "evaluate", "evaluate_end", "evaluate_first"]
 
@@ -44,8 +45,8 @@ UNTRUSTED_SHARE = 5e-4
 _DONE, _UNTRUSTED, _POOR = Status.DONE, Status.UNTRUSTED, Status.POOR
 
 
-@bare
-def evaluate(b: Any, t: float, y: Any, k: Any, options: Any, near: float) -> int:
+@routine
+def evaluate(b: Buffers, t: float, y: Numbers, k: Numbers, options: Words, near: float) -> int:
     """Evaluate the derivatives of y into k; say whether they are to be trusted, by the share `near` of the pivots."""
     nv, nz = b.v.size, b.z.size
     place(b, y, nv, k)
@@ -110,8 +111,8 @@ def evaluate_first(b: Any, t: float, y: Any, k: Any, options: Any, kept: Any) ->
     return int(evaluate(b, t, y, k, options, UNTRUSTED_SHARE))
 
 
-@njit(cache=True)
-def evaluate_end(b: Any, course: Any, q: Any) -> bool:
+@routine
+def evaluate_end(b: Buffers, course: Course, q: Numbers) -> bool:
     """Evaluate the end of the last step, if no other step will; tell whether that is to be trusted."""
     apart()
     unused, closing = np.empty(course.y.size), course.options[CLOSING]

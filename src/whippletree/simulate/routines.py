@@ -1,4 +1,7 @@
-"""Functions of machine code that are called by their addresses.
+"""How functions of the time loops become machine code.
+
+A function is `inner` if only machine code calls it, `bare` if it does not allocate either, an `entry` if Python calls
+it, and a `routine` if it is called by its address.
 
 Numba puts all that a function calls into it, machine code and all, and optimises it there again. For functions that
 call each other as those of the time loops do, that takes most of a minute. A routine is compiled once, and who calls it
@@ -13,13 +16,38 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from numba import njit, types
+from numba import njit
+from numba import types as numba_types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from whippletree.simulate.bundles import Bundle, field, kind_of, type_of
 
-__all__ = ["address", "routine"]
+__all__ = ["address", "bare", "entry", "inner", "routine"]
+
+# Numba's own functions say nothing of their types
+types: Any = numba_types
+_helpers: Any = cgutils
+
+_CODE: dict[str, Any] = {"cache": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_INNER: dict[str, Any] = _CODE | {"no_cpython_wrapper": True}
+_BARE: dict[str, Any] = _INNER | {"_nrt": False}
+
+
+def entry(function: Callable[..., Any]) -> Any:
+    """Return a function that Python calls."""
+    return njit(**_CODE)(function)
+
+
+def inner(function: Callable[..., Any]) -> Any:
+    """Return a function that only machine code calls."""
+    return njit(**_INNER)(function)
+
+
+def bare(function: Callable[..., Any]) -> Any:
+    """Return one that allocates nothing and does not count references to its arrays, which would take more time."""
+    return njit(**_BARE)(function)
+
 
 _ROUTINES: dict[str, Routine] = {}
 
@@ -41,8 +69,7 @@ class Routine:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.name = function.__name__
-        options: dict[str, Any] = {"cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-        self._compiler = njit(**options)(function)
+        self._compiler = inner(function)
         self._function = function
         self.call = intrinsic(self._called())
 
@@ -75,12 +102,15 @@ class Routine:
                 number = field(builder, sig.args[0], values[0], self.name)
                 code = builder.inttoptr(number, kind.as_pointer())
                 status, result = convention.call_function(builder, code, sig.return_type, sig.args, values)
-                with cgutils.if_unlikely(builder, status.is_error):
+                with _helpers.if_unlikely(builder, status.is_error):
                     convention.return_status_propagate(builder, status)
                 return result
 
             return signature, generate
 
+        given = list(inspect.signature(self._function).parameters.values())
+        first = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        typed.__signature__ = inspect.Signature([first, *given])  # type: ignore[attr-defined]
         return typed
 
 

@@ -47,6 +47,7 @@ from whippletree.simulate.course import (
 )
 from whippletree.simulate.events import Events
 from whippletree.simulate.machine import Machine
+from whippletree.simulate.native import advance
 from whippletree.simulate.noting import kept_size
 from whippletree.simulate.pace import Pace
 from whippletree.simulate.plans import Plans
@@ -505,8 +506,6 @@ class Simulation:
 
         It takes one step for them, which they then forget.
         """
-        from whippletree.simulate.native import advance
-
         room = self._wired().attempt(method)
         own = isinstance(self.method, Tableau) and self.name != ADAMS
         if own or self.name == EULER:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from whippletree.simulate.bundles import Bundle, Numbers, NumberTable
 from whippletree.simulate.course import (
@@ -20,11 +19,14 @@ from whippletree.simulate.course import (
     EVALUATIONS,
     OUTPUTS,
     TIME,
+    Course,
     Status,
 )
-from whippletree.simulate.moves import LEAST, LEAST_AT, NEGATIVE, PIVOT, ZERO, apart, bare, copy, fastest
+from whippletree.simulate.crossings import Crossings
+from whippletree.simulate.moves import LEAST, LEAST_AT, NEGATIVE, PIVOT, ZERO, Buffers, apart, copy, fastest
 from whippletree.simulate.passage import RULE, guess, iterate, resampled, upto
 from whippletree.simulate.rates import evaluate
+from whippletree.simulate.routines import bare, inner, routine
 
 __all__ = ["CROSSING_SHARE", "Attempt", "approach", "leave"]
 
@@ -137,9 +139,17 @@ def _sweep(b: Any, course: Any, h: float, c0: float, start: float, first: bool, 
     return True
 
 
-@njit(cache=True)
-def _cross(
-    b: Any, course: Any, h: float, c0: float, start: float, tolerance: float, noise: float, k: Any, Y: Any
+@routine
+def cross(
+    b: Buffers,
+    course: Course,
+    h: float,
+    c0: float,
+    start: float,
+    tolerance: float,
+    noise: float,
+    k: NumberTable,
+    Y: NumberTable,
 ) -> bool:
     """Cross a singular position in one step; tell whether it is good to the tolerance, or to ten times the noise.
 
@@ -194,8 +204,8 @@ def _cross(
     return settled and error <= max(tolerance, 10 * noise)
 
 
-@njit(cache=True)
-def leave(b: Any, course: Any, a: Any, last: float, tolerance: float) -> float:
+@routine
+def leave(b: Buffers, course: Course, a: Attempt, last: float, tolerance: float) -> float:
     """Leave a singular position that the state is next to: by a step that reaches back from it and on across it.
 
     Return the size of the step, or zero if that does not go. Its end is left in `a.new`, the states within it in
@@ -211,7 +221,7 @@ def leave(b: Any, course: Any, a: Any, last: float, tolerance: float) -> float:
         half, ahead = share / abs(slope), -pivot / slope
         c0, start = 0.5 * (1.0 - ahead / half), -share * np.sign(slope)
         course.options[CLOSING] = 1
-        if 0.0 < c0 < 1.0 and _cross(b, course, 2 * half, c0, start, asked, noise, k, Y):
+        if 0.0 < c0 < 1.0 and cross(b, course, 2 * half, c0, start, asked, noise, k, Y):
             h = min((1.0 - c0) * 2 * half, last - t)
             resampled(RULE, c0, h / (2 * half), Y, a.stage)
             copy(a.new, ZERO, Y[Y.shape[0] - 1], ZERO, a.new.size)
@@ -222,9 +232,9 @@ def leave(b: Any, course: Any, a: Any, last: float, tolerance: float) -> float:
     return h
 
 
-@njit(cache=True)
+@routine
 def approach(
-    b: Any, course: Any, w: Any, a: Any, h: float, tolerance: float, adaptive: bool, until: Any
+    b: Buffers, course: Course, w: Crossings, a: Attempt, h: float, tolerance: float, adaptive: bool, until: Numbers
 ) -> tuple[int, float, bool]:
     """Look out for a singular position ahead: end before it, or cross it in one step if it is next.
 
@@ -256,16 +266,16 @@ def approach(
     return _POOR if once else _DONE, h, False
 
 
-@njit(cache=True)
+@inner
 def _crossed(b: Any, course: Any, w: Any, a: Any, h: float, tolerance: float, until: Any) -> bool:
     """Cross a singular position in the middle of a step of size h, or of what is left of the run; tell whether."""
     t, last = course.times[TIME], until[until.size - 1]
     inside = w.side.size > 0 or until[course.counts[OUTPUTS]] < t + h or last < t + h
     good = min(tolerance, _WITHIN) if inside else tolerance
     copy(a.k_across[0], ZERO, a.k[0], ZERO, a.new.size)
-    crossed = _cross(b, course, h, 0.0, a.least[PIVOT], good, _NOISE, a.k_across, a.across)
+    crossed = cross(b, course, h, 0.0, a.least[PIVOT], good, _NOISE, a.k_across, a.across)
     if inside and not crossed:
-        crossed = _cross(b, course, h, 0.0, a.least[PIVOT], good, 30 * _NOISE, a.k_across, a.across)
+        crossed = cross(b, course, h, 0.0, a.least[PIVOT], good, 30 * _NOISE, a.k_across, a.across)
     if not crossed:
         return False
     if last - t < h:

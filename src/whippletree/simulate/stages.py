@@ -5,12 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from whippletree.simulate.bundles import Bundle, Number, Numbers, NumberTable
+from whippletree.simulate.bundles import Bundle, Number, Numbers, NumberTable, Words
 from whippletree.simulate.course import CLOSING, LOOPS, PLAIN, Status
-from whippletree.simulate.moves import RATES, ZERO, apart, bare, call, close, copy, near_enough, normalize, place
+from whippletree.simulate.moves import (
+    RATES,
+    ZERO,
+    Buffers,
+    apart,
+    call,
+    close,
+    copy,
+    near_enough,
+    normalize,
+    place,
+)
 from whippletree.simulate.rates import TIGHT, evaluate
+from whippletree.simulate.routines import bare, inner, routine
 
 __all__ = ["Method", "dense", "error", "euler", "stages", "step", "write"]
 
@@ -68,9 +79,19 @@ def _plain_stages(b: Any, method: Any, begin: int, end: int, t: float, h: float,
         own[2 * nv + 1] = 0.0
 
 
-@bare
+@routine
 def stages(
-    b: Any, method: Any, begin: int, end: int, t: float, h: float, y: Any, k: Any, stage: Any, options: Any, near: float
+    b: Buffers,
+    method: Method,
+    begin: int,
+    end: int,
+    t: float,
+    h: float,
+    y: Numbers,
+    k: NumberTable,
+    stage: Numbers,
+    options: Words,
+    near: float,
 ) -> int:
     """Evaluate some stages after the first."""
     if options[PLAIN]:
@@ -152,7 +173,7 @@ def dense(method: Any, h: float, share: float, y: Any, new: Any, k: Any, here: A
             here[n] += h * weight * k[j, n]
 
 
-@njit(cache=True)
+@inner
 def write(b: Any, t: float, q: Any, here: Any, options: Any, row: Any) -> bool:
     """Write a state that is `here` from q into a row [q, v, z, work], on the closures."""
     nq, nv = q.size, b.v.size

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
-from whippletree.simulate.course import CLOSING, LOOPS, OUTPUTS, PASSED, TIME, Status
-from whippletree.simulate.crossings import CLOSED, CLOSED_IF_NEEDED, crossings, state_within
-from whippletree.simulate.moves import ZERO, apart, bare, copy
+from whippletree.simulate.bundles import Numbers, NumberTable
+from whippletree.simulate.course import CLOSING, LOOPS, OUTPUTS, PASSED, TIME, Course, Status
+from whippletree.simulate.crossings import CLOSED, CLOSED_IF_NEEDED, Crossings, crossings, state_within
+from whippletree.simulate.moves import ZERO, Buffers, apart, copy
+from whippletree.simulate.routines import bare, routine
 
 __all__ = ["asked_within", "deliver", "full", "write_present"]
 
@@ -30,9 +30,18 @@ def asked_within(course: Any, w: Any, t: float, h: float, until: Any) -> bool:
     return bool(w.side.size > 0 or until[course.counts[OUTPUTS]] < t + h * _AT_END)
 
 
-@njit(cache=True)
+@routine
 def deliver(
-    b: Any, course: Any, w: Any, P: Any, t: float, h: float, q: Any, reached: Any, until: Any, rows: Any
+    b: Buffers,
+    course: Course,
+    w: Crossings,
+    P: NumberTable,
+    t: float,
+    h: float,
+    q: Numbers,
+    reached: Numbers,
+    until: Numbers,
+    rows: NumberTable,
 ) -> tuple[int, float]:
     """Record the events of a step that ends at the row `reached`, and write its outputs; for P and q see `crossings`.
 
