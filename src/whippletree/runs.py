@@ -21,8 +21,7 @@ from whippletree.results.replay import Replay
 from whippletree.results.trajectory import Trajectory
 from whippletree.simulate.control import Controller
 from whippletree.simulate.run import Run
-from whippletree.simulate.simulation import Simulation, finite, positive
-from whippletree.spatial.scalars import masked
+from whippletree.simulate.simulation import Simulation, finite, increasing, positive
 from whippletree.system import System
 from whippletree.watch import Watch
 
@@ -209,8 +208,8 @@ def _outputs(duration: Any, every: Any, times: Any, t0: float) -> Array:
     if length > _LONGEST:
         raise StateError(f"duration={length:g} s is longer than can be computed: take less than {_LONGEST:g} s")
     if times is not None:
-        given = _times(times)
-        if given.ndim != 1 or not given.size or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
+        given = increasing(times, "times")
+        if not given.size or (np.diff(given) == 0).any():
             raise StateError("times= must be increasing finite numbers")
         if given[0] < t0 or given[-1] > t0 + length * (1 + 1e-12):
             raise StateError(f"times= must lie between {t0} and {t0 + length}")
@@ -229,14 +228,6 @@ def _outputs(duration: Any, every: Any, times: Any, t0: float) -> Array:
             f"{np.spacing(abs(t0)):.2g} s apart: begin at a smaller t0, or take every= larger"
         )
     return np.asarray(outputs, dtype=np.float64)
-
-
-def _times(times: Any) -> Array:
-    """Return given times as an array; none if they cannot be one."""
-    try:
-        return np.zeros(0) if masked(times) else np.asarray(times, dtype=np.float64)
-    except Exception:
-        return np.zeros(0)
 
 
 def _check_options(options: Mapping[str, Any]) -> None:

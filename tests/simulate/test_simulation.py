@@ -274,6 +274,22 @@ def test_bad_settings_are_refused() -> None:
         s.simulate(-1.0)
 
 
+def test_times_to_move_on_to() -> None:
+    sim = Simulation(pendulum(), q=[1.0])
+    fixed = np.array([0.1, 0.2])
+    fixed.flags.writeable = False
+    rows = sim.run(fixed)  # what may not be written to is not
+    assert rows.shape == (2, sim.row_size)
+    assert sim.run([]).shape == (0, sim.row_size)
+    assert sim.run([0.2, 0.2, 1]).shape == (3, sim.row_size)
+    for until in (["soon"], None, 2.0, [[2.0]], [2.0, np.nan], [3.0, 2.0], [2.0, 1j], np.ma.array([2.0], mask=[True])):
+        with pytest.raises(wt.StateError, match="until= must be increasing finite numbers"):
+            sim.run(until)
+    with pytest.raises(wt.StateError, match=r"until\[0\] is 0.5 s, but the simulation is at 1 s"):
+        sim.run([0.5, 2.0])
+    assert sim.state.t == 1.0
+
+
 @pytest.mark.parametrize(
     "options",
     [{}, {"method": "adams"}, {"method": "trapezoidal", "step": 0.01, "adaptive": True}],

@@ -9,7 +9,7 @@ A bundle is a class with annotations, and its fields are read in Python and in m
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from llvmlite import ir
@@ -30,7 +30,6 @@ __all__ = [
     "Words",
     "field",
     "kind_of",
-    "type_of",
 ]
 
 Numbers: TypeAlias = Array
@@ -49,38 +48,6 @@ _KINDS: dict[str, tuple[Any, int]] = {
     "Address": (np.int64, 0),
 }
 _WORDS = 3  # of the table for each field: an address and two sizes, or the number itself
-
-
-class Bundle:
-    """Arrays by name. A subclass says what they are by annotations: see the names in this module.
-
-    >>> class Pair(Bundle):
-    ...     values: Numbers
-    ...     count: Number
-    >>> pair = Pair(np.zeros(3), 2)
-    >>> pair.values.size, pair.count
-    (3, 2)
-    """
-
-    fields: ClassVar[dict[str, str]] = {}
-
-    def __init_subclass__(cls) -> None:
-        cls.fields = {name: str(kind) for name, kind in cls.__annotations__.items()}
-
-    def __init__(self, *values: Any) -> None:
-        table = np.zeros((len(self.fields), _WORDS), dtype=np.int64)
-        for row, (name, kind), value in zip(table, self.fields.items(), values, strict=True):
-            dtype, ndim = _KINDS[kind]
-            setattr(self, name, value)
-            if not ndim:
-                row[0] = value
-                continue
-            if value.dtype != dtype or value.ndim != ndim or not value.flags.c_contiguous:
-                raise TypeError(f"{type(self).__name__}.{name} is {value.dtype}, {value.ndim}-dimensional")
-            row[0] = value.__array_interface__["data"][0]
-            row[1 : 1 + ndim] = value.shape
-        self.table = table
-        self.address = int(table.__array_interface__["data"][0])
 
 
 class BundleType(types.Type):
@@ -108,13 +75,55 @@ def kind_of(annotation: str) -> Any:
     return types.Array(kind, ndim, "C") if ndim else kind
 
 
-def type_of(bundle: type[Bundle]) -> BundleType:
-    """Return the type of a class of bundles in machine code.
+class Bundle:
+    """Arrays by name. A subclass says what they are by annotations: see the names in this module.
 
-    >>> type_of(Bundle).fields
-    {}
+    >>> class Pair(Bundle):
+    ...     values: Numbers
+    ...     count: Number
+    >>> pair = Pair(np.zeros(3), 2)
+    >>> pair.values.size, pair.count
+    (3, 2)
     """
-    return BundleType(bundle.__name__, tuple(bundle.fields.items()))
+
+    fields: ClassVar[dict[str, str]] = {}
+    _numba_type_: ClassVar[BundleType]  # by which Numba knows its type at once
+
+    def __init_subclass__(cls) -> None:
+        cls.fields = {name: str(kind) for name, kind in cls.__annotations__.items()}
+        cls._numba_type_ = BundleType(cls.__name__, tuple(cls.fields.items()))
+
+    @classmethod
+    def of(cls, last: Self | None, *values: Any) -> Self:
+        """Return a bundle of these arrays: the last one, if it is.
+
+        >>> class One(Bundle):
+        ...     values: Numbers
+        >>> x = np.zeros(3)
+        >>> one = One.of(None, x)
+        >>> One.of(one, x) is one, One.of(one, np.zeros(3)) is one
+        (True, False)
+        """
+        if last is not None and all(
+            getattr(last, name) is value for name, value in zip(cls.fields, values, strict=True)
+        ):
+            return last
+        return cls(*values)
+
+    def __init__(self, *values: Any) -> None:
+        table = np.zeros((len(self.fields), _WORDS), dtype=np.int64)
+        for row, (name, kind), value in zip(table, self.fields.items(), values, strict=True):
+            dtype, ndim = _KINDS[kind]
+            setattr(self, name, value)
+            if not ndim:
+                row[0] = value
+                continue
+            if value.dtype != dtype or value.ndim != ndim or not value.flags.c_contiguous:
+                raise TypeError(f"{type(self).__name__}.{name} is {value.dtype}, {value.ndim}-dimensional")
+            row[0] = value.__array_interface__["data"][0]
+            row[1 : 1 + ndim] = value.shape
+        self.table = table
+        self.address = int(table.__array_interface__["data"][0])
 
 
 # Numba's own functions say nothing of their types
@@ -124,10 +133,6 @@ _helpers: Any = cgutils
 _Attributes: Any = templates.AttributeTemplate
 
 _numba.register_model(BundleType)(_numba.models.OpaqueModel)
-
-
-def _type_of(value: Bundle, context: Any) -> BundleType:
-    return type_of(type(value))
 
 
 def _unboxed(kind: BundleType, value: Any, c: Any) -> Any:
@@ -172,7 +177,6 @@ def _read(context: Any, builder: Any, kind: BundleType, value: Any, name: str) -
     return array._getvalue()
 
 
-_numba.typeof_impl.register(Bundle)(_type_of)
 _numba.unbox(BundleType)(_unboxed)
 _numba.infer_getattr(_BundleFields)
 _numba.lower_getattr_generic(BundleType)(_read)

@@ -17,6 +17,7 @@ from whippletree.kernels.kernel import Array, NotFiniteError
 from whippletree.model.description import EventUse
 from whippletree.model.names import suggestion
 from whippletree.simulate.course import TIME
+from whippletree.simulate.crossings import Crossings
 from whippletree.simulate.machine import Machine
 from whippletree.spatial.scalars import shown
 
@@ -75,25 +76,26 @@ class Events:
         self.acted: dict[str, float] = {}
         self.ended = ""
         self.started = False
+        self._watched: Crossings | None = None
         _check_parameters(system, self.uses)
 
     def copy(self) -> Events:
         """Return the same for a simulation that goes its own way."""
         twin = object.__new__(Events)
         twin.__dict__.update(self.__dict__)
+        twin._watched = None
         for name in ("side", "fresh", "_counts", "_found"):
             setattr(twin, name, getattr(self, name).copy())
         for name in ("happened", "changes", "acted"):
             setattr(twin, name, getattr(self, name).copy())
         return twin
 
-    def watched(self, machine: Machine) -> Any:
+    def watched(self, machine: Machine) -> Crossings:
         """Return what the time loops need."""
-        from whippletree.simulate.crossings import Crossings
-
         values = machine.arrays["events"]
         arrays = (self.side, self.fresh, self._wanted, self._acts, self._counts, self._found)
-        return Crossings(machine.watched, values, *arrays)
+        self._watched = Crossings.of(self._watched, machine.watched, values, *arrays)
+        return self._watched
 
     def start(self, sim: Simulation, machine: Machine) -> None:
         """Find out on which side of zero everything is, if nobody knows."""

@@ -21,7 +21,7 @@ from numba import types as numba_types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from whippletree.simulate.bundles import Bundle, field, kind_of, type_of
+from whippletree.simulate.bundles import Bundle, field, kind_of
 
 __all__ = ["address", "bare", "entry", "inner", "routine"]
 
@@ -125,4 +125,4 @@ def _type(annotation: str) -> Any:
     of_array = kind_of(annotation)
     if of_array is not None:
         return of_array
-    return type_of(next(one for one in Bundle.__subclasses__() if one.__name__ == annotation))
+    return next(one for one in Bundle.__subclasses__() if one.__name__ == annotation)._numba_type_

@@ -8,6 +8,7 @@ accelerations there are the limit along the branch), or it cannot go on.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -54,11 +55,11 @@ from whippletree.simulate.plans import Plans
 from whippletree.simulate.singular import CROSSING_SHARE
 from whippletree.simulate.stages import Method
 from whippletree.simulate.tableaus import METHODS, Tableau
-from whippletree.spatial.scalars import number, shown
+from whippletree.spatial.scalars import masked, number, shown
 from whippletree.system import System
 from whippletree.system.calls import as_array
 
-__all__ = ["METHOD_NAMES", "Simulation", "State", "finite", "positive"]
+__all__ = ["METHOD_NAMES", "Simulation", "State", "finite", "increasing", "positive"]
 
 EULER = "semi_implicit_euler"
 ADAMS = "adams"
@@ -165,6 +166,8 @@ class Simulation:
         self.replans: list[float] = []
         self._singular: list[float] = []
         self._passed: list[tuple[Array, Array | None]] = []  # what may have been singular, and with what parameters
+        self._passing = np.zeros((_PASSAGES, 1 + system.nq))  # the same of a stretch, as machine code writes it
+        self._course: Course | None = None
         self._machine: Machine | None = None
         self._past = np.zeros(0)  # what an implicit method keeps from step to step, and the efforts it is for
         self._past_tau = self.tau.copy()
@@ -388,7 +391,7 @@ class Simulation:
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = {k: v for k, v in self.__dict__.items() if k not in ("_machine", "method")}
+        kept = {k: v for k, v in self.__dict__.items() if k not in ("_machine", "_course", "_passing", "method")}
         for name in ("_course_y", "_times", "_counts", "_options", "_past", "_kept", "_q", "tau"):
             kept[name] = kept[name].copy()
         return {
@@ -403,7 +406,8 @@ class Simulation:
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__.update(kept)
         self.method = _method(self.name, self.spectral_radius)
-        self._machine = None
+        self._passing = np.zeros((_PASSAGES, 1 + self.system.nq))
+        self._machine = self._course = None
 
     # ------------------------------------------------------------------ moving on
 
@@ -430,7 +434,9 @@ class Simulation:
         *,
         resumed: bool = False,
     ) -> Array:
-        """Move on to the last of some times; return the states there as rows [q, v, z, work in, work dissipated].
+        """Move on to the last of some times, which ascend; return the states there as rows.
+
+        A row is [q, v, z, work in, work dissipated].
 
         If an event ends the run, `events.ended` is its name, and the rows are those made so far.
         `watch(t)` is told some ten times a second how far the run is; if it returns True, the run stops, and only the
@@ -438,6 +444,9 @@ class Simulation:
         the start and as often, where all that the run needs to go on is in this object and in `rows`, if these are
         given; `resumed` goes on from there.
         """
+        until = self._asked(until, resumed=resumed)
+        if not until.size:
+            return np.zeros((0, self.row_size))
         tableau = self.method
         stages, implicit = (METHODS["dop853"], True) if isinstance(tableau, Alpha) else (tableau, False)
         method = _in_numbers(stages, implicit or self.adaptive)
@@ -468,9 +477,9 @@ class Simulation:
             self.events.start(self, machine)
             if self._options[GIVEN]:
                 buffers.rates[: self._given.size] = self._given
-            passed = np.zeros((_PASSAGES, 1 + self.system.nq))
             self._counts[PASSED] = 0
-            course = Course(self._course_y, self._times, self._counts, self._scale, self._options, passed, self._kept)
+            arrays = (self._course_y, self._times, self._counts, self._scale, self._options, self._passing, self._kept)
+            course = self._course = Course.of(self._course, *arrays)
             watched = self.events.watched(machine)
             steps = pace.begin()
             settings = (buffers, course, watched, smallest, until, rows)
@@ -484,7 +493,7 @@ class Simulation:
             if status == Status.PAUSED and self._times[TIME] == begun and self.steps > before:
                 status = Status.TOO_SMALL  # steps add nothing to the time any more
             self._q[:] = buffers.q
-            self._passed += [(p.copy(), self.parameters) for p in passed[: self._counts[PASSED]]]
+            self._passed += [(p.copy(), self.parameters) for p in self._passing[: self._counts[PASSED]]]
             if len(self._passed) > _PASSAGES:
                 _ = self.singular  # before they become too many
             self.events.collect(self)
@@ -700,6 +709,14 @@ class Simulation:
         moved = self._times[TIME] != 0.0 or self.parameters is not None
         return bool(self.system.description.closures_moving and moved)
 
+    def _asked(self, until: Any, *, resumed: bool) -> Array:
+        """Return the times that outputs are asked for at."""
+        times = increasing(until, "until")
+        now = float(self._times[TIME])
+        if times.size and not resumed and times[0] < now - 1e-12 * max(1.0, abs(now)):
+            raise StateError(f"until[0] is {times[0]:g} s, but the simulation is at {now:g} s: time goes on only")
+        return times
+
     def _check_step(self, end: float) -> None:
         """Refuse steps of a fixed size that rounding swallows."""
         t, step = float(self._times[TIME]), float(self._times[NEXT_STEP])
@@ -715,7 +732,8 @@ class Simulation:
             self.system._engine.loops.check(state.q, state.v, state.t, self.parameters)
 
 
-def _in_numbers(tableau: Tableau | None, adaptive: bool) -> Any:
+@functools.cache
+def _in_numbers(tableau: Tableau | None, adaptive: bool) -> Method:
     """Return a tableau as machine code takes it, without its errors unless it is adaptive; none is for Euler."""
     empty = np.zeros(0)
     if tableau is None:
@@ -777,6 +795,20 @@ def finite(value: Any, what: str) -> float:
         return number(value, what)
     except ModelError as error:
         raise StateError(str(error)) from None
+
+
+def increasing(times: Any, what: str) -> Array:
+    """Return times that do not go back as an array.
+
+    >>> increasing([0, 1], "times")
+    array([0., 1.])
+    """
+    given = np.full(1, np.nan)
+    with contextlib.suppress(Exception):  # objects may do what they like when they are asked for numbers
+        given = given if masked(times) else np.array(times, dtype=np.float64)
+    if given.ndim != 1 or not np.isfinite(given).all() or (np.diff(given) < 0).any():
+        raise StateError(f"{what}= must be increasing finite numbers")
+    return given
 
 
 def positive(value: Any, what: str) -> float:

@@ -18,7 +18,7 @@ from whippletree.simulate import dop853
 __all__ = ["METHODS", "Tableau"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tableau:
     """An explicit Runge-Kutta method.
 

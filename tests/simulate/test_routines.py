@@ -1,0 +1,81 @@
+"""Machine code that calls machine code by its address."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from whippletree.simulate.bundles import Address, Bundle, Numbers, NumberTable
+from whippletree.simulate.routines import address, entry, routine
+
+
+class Ledger(Bundle):
+    values: Numbers
+    sums: NumberTable
+    scaled: Address
+    split: Address
+
+
+@routine
+def scaled(b: Ledger, row: Numbers, factor: float, times: int) -> float:
+    total = 0.0
+    for _ in range(times):
+        for i in range(row.size):
+            row[i] *= factor
+    for i in range(row.size):
+        total += row[i]
+    return total
+
+
+@routine
+def split(b: Ledger, place: int) -> tuple[float, float, bool]:
+    low, high = 0.0, 0.0
+    for i in range(b.values.size):
+        if i < place:
+            low += b.values[i]
+        else:
+            high += b.values[i]
+    scaled(b, b.sums[0], 2.0, 1)
+    return low, high, low < high
+
+
+@entry
+def account(b, place):
+    total = scaled(b, b.values, 3.0, 2)
+    low, high, rises = split(b, place)
+    return total, low, high, rises
+
+
+def ledger(values: np.ndarray, sums: np.ndarray) -> Ledger:
+    return Ledger(values, sums, address("scaled"), address("split"))
+
+
+def test_routines_see_and_change_what_they_are_handed() -> None:
+    values, sums = np.array([1.0, 2.0, 4.0]), np.array([[1.0, 5.0], [7.0, 8.0]])
+    assert account(ledger(values, sums), 2) == (63.0, 27.0, 36.0, True)
+    np.testing.assert_array_equal(values, [9.0, 18.0, 36.0])
+    np.testing.assert_array_equal(sums, [[2.0, 10.0], [7.0, 8.0]])
+
+
+def test_the_table_says_which_function_is_called() -> None:
+    """The same code with another address: nothing of the callee is in the caller."""
+    values, sums = np.array([1.0, 2.0]), np.zeros((1, 2))
+    other = Ledger(values, sums, address("halved"), address("split"))
+    assert account(other, 1) == (1.5, 0.5, 1.0, True)
+
+
+@routine
+def halved(b: Ledger, row: Numbers, factor: float, times: int) -> float:
+    for i in range(row.size):
+        row[i] *= 0.5
+    return row[0] + row[1]
+
+
+@routine
+def mistaken(b: Ledger) -> int:
+    return b.values[0]
+
+
+def test_a_result_of_another_type_is_refused() -> None:
+    with pytest.raises(TypeError, match="mistaken returns float64, not int64"):
+        address("mistaken")
