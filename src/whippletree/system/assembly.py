@@ -66,7 +66,7 @@ class Assembler:
         nearest, least = guess, np.inf
         for fixed in self._ever_fewer(held, given):
             for start in (nearest, guess) if np.isfinite(least) else (guess,):
-                q, residual = self.close(start, fixed, where)
+                q, residual = self._newton(start, fixed, where)
                 if residual <= CLOSED:
                     return Assembled(q, residual, True)
                 if residual < least:
@@ -97,7 +97,7 @@ class Assembler:
             away = self.difference(guess, self.random(rng))
             start = self.integrate(guess, np.where(fixed, 0.0, away))
             for still in (fixed, held):
-                q, residual = self.close(start, still, where)
+                q, residual = self._newton(start, still, where)
                 if residual <= CLOSED:
                     far = float(np.abs(self.difference(guess, q) / self.numbers.column_scale).sum())
                     if best is None or far < best[0] * (1 - 1e-9):
@@ -107,8 +107,8 @@ class Assembler:
                     nearest, least = q, residual
         return (None if best is None else best[1]), nearest
 
-    def close(self, q: Array, held: Mask, where: Conditions) -> tuple[Array, float]:
-        """Close the loops by damped Newton steps of least norm; return where they end, and the largest residual."""
+    def _newton(self, q: Array, held: Mask, where: Conditions) -> tuple[Array, float]:
+        """Take damped Newton steps of least norm; return the last configuration and its largest residual."""
         numbers, positional = self.numbers, self.numbers.positional
         free = np.flatnonzero(~held)
         r = numbers.residual(q, *where)[positional]

@@ -15,10 +15,10 @@ import numpy.typing as npt
 from whippletree.errors import TopologyError
 from whippletree.formulations.independent_coordinates import Choice
 from whippletree.kernels.kernel import Array
-from whippletree.system.assembly import CLOSED, Assembler, Conditions
+from whippletree.system.assembly import Assembler, Conditions
 from whippletree.system.closures import ClosureNumbers, Keep
 from whippletree.system.many_loops import decide_many
-from whippletree.system.ranks import choose_columns, choose_pivots, choose_rows, null_space, pivots_met, rank_of
+from whippletree.system.ranks import choose_columns, choose_pivots, choose_rows, pivots_met, rank_of
 
 __all__ = ["CLEARLY", "Decision", "alternatives", "decide", "lasting", "smallest"]
 
@@ -31,6 +31,8 @@ _STRIDE = 0.3  # radians or characteristic lengths
 _STRIDES = 24  # in all: what one freedom goes both ways is more than a turn
 _MOST_WAYS = 3  # so many directions are tried if there are more freedoms
 _REGULAR = 0.05  # the smallest singular value, as a share of the largest, from which on a configuration counts
+_CORRECTIONS = 4  # by Newton's method, in a stride
+_NEARLY = 1e-3  # the largest scaled residual that is as good as none here
 _STAYS = 0.1  # share of its smallest pivot that a plan may lose on the way
 
 
@@ -155,11 +157,10 @@ def _met(numbers: ClosureNumbers, keep: Keep, choice: Choice, q: Array, where: C
 
 
 def _way(assembler: Assembler, q: Array, where: Conditions, full: int) -> list[Array]:
-    """Return closed configurations along motions from one, both ways."""
-    numbers = assembler.numbers
-    if not _regular(numbers, q, where, full):
+    """Return configurations along motions from one, both ways."""
+    motions = _motions(assembler.numbers.full_rows(q, *where)[0], full)
+    if motions is None:
         return []
-    motions = null_space(numbers.full_rows(q, *where)[0])
     rng = np.random.default_rng(1)
     ways = [motions @ rng.normal(size=motions.shape[1]) for _ in range(min(motions.shape[1], _MOST_WAYS))]
     found: list[Array] = []
@@ -169,26 +170,43 @@ def _way(assembler: Assembler, q: Array, where: Conditions, full: int) -> list[A
 
 
 def _strides(assembler: Assembler, q: Array, direction: Array, where: Conditions, full: int, count: int) -> list[Array]:
-    """Return closed configurations that follow each other in a direction, as long as they are regular."""
-    numbers, found = assembler.numbers, []
-    none = np.zeros(numbers.plan.nv, dtype=bool)
+    """Return configurations that follow each other in a direction, as long as they are regular and can be closed."""
+    found: list[Array] = []
     for _ in range(count):
-        motions = null_space(numbers.full_rows(q, *where)[0])
+        step = direction * (_STRIDE / max(float(np.abs(direction).max(initial=0.0)), 1e-300))
+        q = assembler.integrate(q, step * assembler.numbers.column_scale)
+        closed = _nearly_closed(assembler, q, where)
+        motions = None if closed is None else _motions(closed[1], full)
+        if closed is None or motions is None:
+            break
+        q = closed[0]
         direction = motions @ (motions.T @ direction)
-        size = float(np.abs(direction).max(initial=0.0))
-        if not size > 0.0:
-            break
-        direction = direction * (_STRIDE / size)
-        q, residual = assembler.close(assembler.integrate(q, direction * numbers.column_scale), none, where)
-        if not residual <= CLOSED or not _regular(numbers, q, where, full):
-            break
         found.append(q)
     return found
 
 
-def _regular(numbers: ClosureNumbers, q: Array, where: Conditions, full: int) -> bool:
-    s = np.linalg.svd(numbers.full_rows(q, *where)[0], compute_uv=False)
-    return bool(full and s[full - 1] >= _REGULAR * s[0])
+def _nearly_closed(assembler: Assembler, q: Array, where: Conditions) -> tuple[Array, Array] | None:
+    """Return a configuration near to one that is as good as closed, and the rows there; None if that is not near."""
+    numbers = assembler.numbers
+    for _ in range(_CORRECTIONS):
+        G, r = numbers.full_rows(q, *where)[0], numbers.residual(q, *where)
+        if not (np.isfinite(G).all() and np.isfinite(r).all()):
+            return None
+        if np.abs(r).max(initial=0.0) < _NEARLY:
+            return q, G
+        step = np.linalg.lstsq(G[numbers.positional], -r[numbers.positional], rcond=None)[0]
+        if np.abs(step).max(initial=0.0) > _STRIDE:
+            return None
+        q = assembler.integrate(q, step * numbers.column_scale)
+    return None
+
+
+def _motions(G: Array, full: int) -> Array | None:
+    """Return a basis of the motions that the rows allow; None if there are none, or the rows are nearly singular."""
+    if not 0 < full < G.shape[1]:
+        return None
+    _, s, Vt = np.linalg.svd(G)
+    return np.ascontiguousarray(Vt[full:].T) if s[full - 1] >= _REGULAR * s[0] else None
 
 
 def _rows(numbers: ClosureNumbers, q: Array, where: Conditions) -> Array:
