@@ -308,6 +308,24 @@ def test_a_long_duration_makes_no_step_too_small(options: dict[str, object]) -> 
     assert [event.t for event in long.events] == pytest.approx([event.t for event in short.events], abs=1e-5)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "rk4", "step": 7e-3},
+        {"method": "dop853", "tolerance": 1e-9},
+        {"method": "adams", "tolerance": 1e-9},
+        {"method": "trapezoidal", "step": 7e-3},
+    ],
+    ids=lambda options: options["method"],
+)
+def test_outputs_at_the_ends_of_steps_where_time_is_rounded(options: dict[str, object]) -> None:
+    """At a million seconds steps are not as long as they are said to be, and their ends are outputs all the same."""
+    s = pendulum()
+    early = s.simulate(0.7, every=7e-3, q=[1.0], **options)
+    late = s.simulate(0.7, every=7e-3, q=[1.0], t0=1e6, **options)
+    assert np.abs(late.q - early.q).max() < 1e-8
+
+
 def test_steps_that_the_present_time_swallows_end_the_run() -> None:
     with pytest.raises(wt.SimulationError, match=r"a step of .* s is lost in rounding: begin at a smaller t0"):
         pendulum().simulate(1000.0, t0=1e16, every=100.0, q=[1.0], tolerance=1e-10)

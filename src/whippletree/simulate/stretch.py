@@ -27,7 +27,13 @@ def write_present(course: Any, row: Any, until: Any, rows: Any) -> None:
 @bare
 def asked_within(course: Any, w: Any, t: float, h: float, until: Any) -> bool:
     """Tell whether an output or an event may lie within a step."""
-    return bool(w.side.size > 0 or until[course.counts[OUTPUTS]] < t + h * _AT_END)
+    return bool(w.side.size > 0 or _before_end(until[course.counts[OUTPUTS]], t, h))
+
+
+@bare
+def _before_end(when: float, t: float, h: float) -> bool:
+    """Tell whether a time is before the end of a step, and not only by rounding."""
+    return bool(when < t + h * _AT_END)
 
 
 @routine
@@ -56,11 +62,10 @@ def deliver(
         if w.counts[1]:
             end = w.found[w.counts[0] - 1, 1]
     while counts[OUTPUTS] < until.size and until[counts[OUTPUTS]] <= end:
-        share = (until[counts[OUTPUTS]] - t) / h
-        row = rows[counts[OUTPUTS]]
-        if share >= _AT_END:
+        row, when = rows[counts[OUTPUTS]], until[counts[OUTPUTS]]
+        if not _before_end(when, t, h):
             copy(row, ZERO, reached, ZERO, reached.size)
-        elif not state_within(b, P, t, h, share, q, closed, row):
+        elif not state_within(b, P, t, h, (when - t) / h, q, closed, row):
             return _OPEN, end
         counts[OUTPUTS] += 1
     if w.counts[1]:
