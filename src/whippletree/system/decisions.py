@@ -20,7 +20,7 @@ from whippletree.system.closures import ClosureNumbers, Keep
 from whippletree.system.many_loops import decide_many
 from whippletree.system.ranks import choose_columns, choose_pivots, choose_rows, pivots_met, rank_of
 
-__all__ = ["CLEARLY", "Decision", "alternatives", "decide", "lasting", "smallest"]
+__all__ = ["CLEARLY", "Decision", "alternatives", "decide", "lasting", "on_grid", "smallest"]
 
 Indices = npt.NDArray[np.int_]
 
@@ -33,6 +33,8 @@ _MOST_WAYS = 3  # so many directions are tried if there are more freedoms
 _REGULAR = 0.05  # the smallest singular value, as a share of the largest, from which on a configuration counts
 _CORRECTIONS = 4  # by Newton's method, in a stride
 _NEARLY = 1e-3  # the largest scaled residual that is as good as none here
+_ALIKE = 1.25  # how many times as large a pivot may be on a grid
+_FINEST = 12  # that grid: so often half a radian or a characteristic length are halved
 _STAYS = 0.1  # share of its smallest pivot that a plan may lose on the way
 
 
@@ -136,6 +138,22 @@ def lasting(
         as_wanted = wanted.isdisjoint(set(other.choice.independent) - set(decision.choice.independent))
         if as_wanted and after >= CLEARLY * before and after > 0.0 and there * CLEARLY >= here:
             return other
+    return decision
+
+
+def on_grid(numbers: ClosureNumbers, decision: Decision, where: Conditions) -> Decision:
+    """Return a decision made on a grid, as coarse as it may be: runs that come nearly the same way share its code.
+
+    Pivots are watched by what they are where a decision was made, so they must be about as large on the grid.
+    """
+    keep, choice, q = decision
+    here = _met(numbers, keep, choice, q, where)
+    for halvings in range(1, _FINEST):
+        grid = 0.5**halvings * numbers.column_scale
+        there = np.rint(q / grid) * grid
+        share = _met(numbers, keep, choice, there, where) / here
+        if (share > 1 / _ALIKE).all() and (share < _ALIKE).all():
+            return decision._replace(q=there)
     return decision
 
 

@@ -91,7 +91,11 @@ class LoopPlan:
 
     def same(self, other: LoopPlan) -> bool:
         """Tell whether another plan keeps the same rows and eliminates the same freedoms in the same order."""
-        return (self.keep, self.choice) == (other.keep, other.choice)
+        return self.decides(other.keep, other.choice)
+
+    def decides(self, keep: tuple[tuple[int, ...], ...], choice: Choice) -> bool:
+        """Tell whether it keeps these rows and eliminates these freedoms in this order."""
+        return (self.keep, self.choice) == (keep, choice)
 
     @property
     def made_at(self) -> Array:

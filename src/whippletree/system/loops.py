@@ -21,7 +21,7 @@ from whippletree.model.description import Description
 from whippletree.system.assembly import Assembler, Conditions
 from whippletree.system.choosing import ALONG_GROUND, CANDIDATES, Chooser, Weighed, timing
 from whippletree.system.closures import ClosureNumbers
-from whippletree.system.decisions import CLEARLY, Decision, alternatives, decide, lasting, smallest
+from whippletree.system.decisions import CLEARLY, Decision, alternatives, decide, lasting, on_grid, smallest
 from whippletree.system.equations import Equations, Request
 from whippletree.system.loop_equations import CONSISTENT, LoopPlan
 from whippletree.system.many_loops import every_joint_moves_mass
@@ -122,12 +122,14 @@ class Loops:
         Of those that are about as good, one that would have been good also where others were made comes first, and
         dependent freedoms that were asked for stay so.
         """
-        present, plans = self.equations.loop_plan, [self.plan_of(one, where) for one in self._ways_on(q, where, others)]
-        qualities = [self._quality(plan, q, where) for plan in plans]
-        plan, quality = next(one for one in zip(plans, qualities, strict=True) if one[1] * CLEARLY >= max(qualities))
-        if plan.same(present) or quality < CLEARLY * self._quality(present, q, where):
+        decisions, present = self._ways_on(q, where, others), self.equations.loop_plan
+        qualities = [smallest(self.numbers, one.keep, one.choice, q, where) for one in decisions]
+        good = [n for n, quality in enumerate(qualities) if quality * CLEARLY >= max(qualities)]
+        best, quality = decisions[good[0]], qualities[good[0]]
+        if quality < CLEARLY * self._quality(present, q, where) or present.decides(best.keep, best.choice):
             return None
-        return plan
+        plain = self.numbers.kinds is None and not self.states.quaternions
+        return self.plan_of(on_grid(self.numbers, best, where) if plain else best, where)
 
     def _ways_on(self, q: Array, where: Conditions, others: Sequence[LoopPlan]) -> list[Decision]:
         """Return decisions at a configuration, in the order in which they are welcome."""
