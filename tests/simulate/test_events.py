@@ -349,3 +349,21 @@ def test_failures_keep_what_was_computed() -> None:
     assert caught.value.trajectory.t[-1] == pytest.approx(0.43664963, abs=1e-6)
     with pytest.raises(wt.SimulationError, match="moved the run in time"):
         system.simulate(2.0, q=[1.0], on_event=lambda sim, event: sim.step(0.1))
+
+
+@pytest.mark.parametrize("options", METHODS.values(), ids=METHODS)
+@pytest.mark.parametrize("apart", [0.0, 1e-15, 1e-13, 1e-10, 1e-3])
+def test_a_stop_just_after_something_else(apart: float, options: dict[str, float]) -> None:
+    """What happens at once happens when the last of it does, and outputs up to then are there."""
+    name = next(name for name, own in METHODS.items() if own is options)
+    m = wt.Mechanism("ball")
+    m.prismatic("height", m.ground, m.body("ball", mass=2.0), axis="z")
+    m.event("push", m.time - (1.3 - apart), velocities={"height": m.rate("height") + 1.0})
+    m.event("stop", m.time - 1.3, stop=True)
+    run = m.build().simulate(2.0, times=[1.0, 1.3, 1.5], method=name, **options)
+    assert run.t[:2].tolist() == [1.0, 1.3]
+    assert run.t[-1] < 1.3 + 1e-9
+    assert run.info["ended_by"] == "stop"
+    assert [event.name for event in run.events] == ["push", "stop"]
+    assert run.events[-1].t >= 1.3
+    assert abs(run.events[0].t - (1.3 - apart)) < 1e-11

@@ -282,12 +282,55 @@ def test_times_to_move_on_to() -> None:
     assert rows.shape == (2, sim.row_size)
     assert sim.run([]).shape == (0, sim.row_size)
     assert sim.run([0.2, 0.2, 1]).shape == (3, sim.row_size)
-    for until in (["soon"], None, 2.0, [[2.0]], [2.0, np.nan], [3.0, 2.0], [2.0, 1j], np.ma.array([2.0], mask=[True])):
+    dates = np.array(["2020-01-01"], dtype="datetime64[s]")
+    wrong = (["soon"], ["2.0"], None, 2.0, [[2.0]], [2.0, np.nan], [3.0, 2.0], [2.0, 1j], [True], dates)
+    for until in (*wrong, np.ma.array([2.0], mask=[True])):
         with pytest.raises(wt.StateError, match="until= must be increasing finite numbers"):
             sim.run(until)
     with pytest.raises(wt.StateError, match=r"until\[0\] is 0.5 s, but the simulation is at 1 s"):
         sim.run([0.5, 2.0])
     assert sim.state.t == 1.0
+
+
+def test_rows_to_write_to() -> None:
+    sim = Simulation(pendulum(), q=[1.0])
+    until, rows = np.array([0.1, 0.2]), np.zeros((3, sim.row_size))
+    given = sim.clone().run(until, rows=rows)
+    np.testing.assert_array_equal(given, sim.clone().run(until))
+    np.testing.assert_array_equal(rows[:2], given)
+    fixed = rows.copy()
+    fixed.flags.writeable = False
+    wrong = (rows[:1], rows[:, 1:], rows.T, rows.astype(np.float32), rows.tolist(), rows.ravel(), 3, rows[::2], fixed)
+    for other in wrong:
+        with pytest.raises(wt.StateError, match="rows= must be"):
+            sim.run(until, rows=other)
+    with pytest.raises(wt.StateError, match="rows= must be"):
+        sim.run(until, resumed=True)
+    sim.run(until, rows=rows)
+    for later in ([0.3], [0.05, 0.1, 0.15]):
+        with pytest.raises(wt.StateError, match="resumed with the times and rows that it was begun with"):
+            sim.run(later, rows=rows, resumed=True)
+
+
+def test_what_is_no_simulation() -> None:
+    class Odd:
+        def __float__(self) -> float:
+            raise RuntimeError
+
+    s = pendulum()
+    with pytest.raises(
+        wt.StateError, match=r"a simulation is of a system, as mechanism.build\(\) returns it, not of 3"
+    ):
+        Simulation(3)  # type: ignore[arg-type]
+    sim = Simulation(s, t=1e6)
+    with pytest.raises(wt.StateError, match=r"duration=1e-12 s is lost in rounding at t = 1e\+06 s"):
+        sim.step(1e-12)
+    for duration in ("1", True, Odd(), np.ma.masked, [1.0], -1.0):
+        with pytest.raises(wt.StateError, match="duration= must be a positive number"):
+            sim.step(duration)  # type: ignore[arg-type]
+    for options in ({"tolerance": True}, {"step": "1e-3"}, {"step": Odd()}):
+        with pytest.raises(wt.StateError, match="must be a positive number"):
+            Simulation(s, **options)
 
 
 @pytest.mark.parametrize(

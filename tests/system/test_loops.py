@@ -528,3 +528,18 @@ def test_welds_that_do_not_fit_are_refused() -> None:
     m.fixed("w2", m.ground, a, at=(0, 0.5, 0))
     with pytest.raises(wt.AssemblyError, match=r'"w1", "w2"|"w2", "w1".*shift along y stays 0\.5 m off'):
         m.build()
+
+
+def test_a_rod_that_spins_without_inertia_is_refused_by_the_absolute_formulation() -> None:
+    m = wt.Mechanism("spatial four-bar")
+    crank, rod, rocker = (m.body(name, wt.rod(length=1.0, mass=1.0, axis="x")) for name in ("crank", "rod", "rocker"))
+    m.revolute("A", m.ground, crank, axis="z")
+    m.spherical("S", crank, rod, at=(0.5, 0, 0))
+    m.spherical("T", rod, rocker, at=(1.5, 0, 0), at_child=(1.0, 0, 0))
+    m.revolute("D", m.ground, rocker, at=(1.2, 0.3, 0.2), axis="y")
+    s = m.build(guess={"A": 0.5, "D": -1.2})
+    for function in (s.forward_dynamics, s.reactions):
+        with pytest.raises(wt.DynamicsError, match="moves nothing that has inertia"):
+            function(s.q0, s.v0, formulation="absolute")
+    with pytest.raises(wt.DynamicsError, match="moves nothing that has inertia"):
+        s.simulate(0.1, formulation="absolute")

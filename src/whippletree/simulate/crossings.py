@@ -287,23 +287,28 @@ def _recorded(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, wher
     for i in range(where.size):
         if w.acts[i]:
             stop = min(stop, where[i])
+    first = stop
+    for i in range(where.size):
+        if where[i] <= first + _AT_ONCE:  # what happens at once happens when the last of it does
+            stop = max(stop, where[i])
     while True:
-        first = 0
+        earliest = 0
         for i in range(where.size):
-            if where[i] < where[first]:
-                first = i
-        s = where[first]
-        if s == np.inf or s > stop + _AT_ONCE:
+            if where[i] < where[earliest]:
+                earliest = i
+        s = where[earliest]
+        if s == np.inf or s > stop:
             break
-        where[first] = np.inf
-        s = min(s, stop)
+        where[earliest] = np.inf
+        if s >= stop - _AT_ONCE:
+            s = stop
         if not state_within(b, P, t, h, s, q, closed, row):
             return -1.0
         place_ = w.counts[0]
-        w.found[place_, 0], w.found[place_, 1] = first, t + s * h
+        w.found[place_, 0], w.found[place_, 1] = earliest, t + s * h
         copy(w.found[place_], 2, row, ZERO, row.size)
         w.counts[0] += 1
-        w.side[first] = -w.side[first]
+        w.side[earliest] = -w.side[earliest]
     if stop == np.inf:
         return 1.0
     w.counts[1] = 1

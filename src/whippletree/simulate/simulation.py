@@ -137,6 +137,8 @@ class Simulation:
         on_event: Any = None,
         checked: bool = True,
     ) -> None:
+        if not isinstance(system, System):
+            raise StateError(f"a simulation is of a system, as mechanism.build() returns it, not of {shown(system)}")
         self.system = system
         self.formulation = formulation
         self.method = _method(method, spectral_radius)
@@ -423,7 +425,10 @@ class Simulation:
         if tau is not None:
             self.tau[:] = self.system._efforts(tau)
         length = float(self._times[NEXT_STEP]) if duration is None else positive(duration, "duration")
-        self.run(np.array([self._times[TIME] + length]))
+        now = float(self._times[TIME])
+        if now + length == now:
+            raise StateError(f"duration={length:g} s is lost in rounding at t = {now:g} s: take more")
+        self.run(np.array([now + length]))
 
     def run(
         self,
@@ -450,8 +455,7 @@ class Simulation:
         tableau = self.method
         stages, implicit = (METHODS["dop853"], True) if isinstance(tableau, Alpha) else (tableau, False)
         method = _in_numbers(stages, implicit or self.adaptive)
-        if rows is None:
-            rows = np.zeros((len(until), self.row_size))
+        rows = self._room(until, rows, resumed=resumed)
         if not resumed:
             self._counts[OUTPUTS] = 0
             span = min(float(until[-1] - self._times[TIME]), _LONG)
@@ -717,6 +721,20 @@ class Simulation:
             raise StateError(f"until[0] is {times[0]:g} s, but the simulation is at {now:g} s: time goes on only")
         return times
 
+    def _room(self, until: Array, rows: Any, *, resumed: bool) -> Array:
+        """Return the array that outputs are written to, which may be given; a run that is resumed has some in it."""
+        if rows is None and not resumed:
+            return np.zeros((until.size, self.row_size))
+        good = isinstance(rows, np.ndarray) and rows.dtype == np.float64 and rows.ndim == 2
+        if not good or len(rows) < until.size or rows.shape[1] != self.row_size:
+            raise StateError(f"rows= must be a float64 array of shape ({until.size}, {self.row_size}), or larger")
+        if not (rows.flags.c_contiguous and rows.flags.writeable):
+            raise StateError("rows= must be an array that can be written to, its rows one after another")
+        made = int(self._counts[OUTPUTS])
+        if resumed and (made > until.size or (made < until.size and until[made] < self._times[TIME])):
+            raise StateError("a run is resumed with the times and rows that it was begun with")
+        return np.asarray(rows)
+
     def _check_step(self, end: float) -> None:
         """Refuse steps of a fixed size that rounding swallows."""
         t, step = float(self._times[TIME]), float(self._times[NEXT_STEP])
@@ -805,7 +823,9 @@ def increasing(times: Any, what: str) -> Array:
     """
     given = np.full(1, np.nan)
     with contextlib.suppress(Exception):  # objects may do what they like when they are asked for numbers
-        given = given if masked(times) else np.array(times, dtype=np.float64)
+        read = np.array(times)
+        if not masked(times) and (read.dtype.kind in "fiu" or not read.size):  # neither dates nor truth values nor text
+            given = read.astype(np.float64)
     if given.ndim != 1 or not np.isfinite(given).all() or (np.diff(given) < 0).any():
         raise StateError(f"{what}= must be increasing finite numbers")
     return given
@@ -817,13 +837,12 @@ def positive(value: Any, what: str) -> float:
     >>> positive(2, "step")
     2.0
     """
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if not (np.isfinite(number) and number > 0):
-        raise StateError(f"{what}= must be a positive number, not {value!r}")
-    return number
+    given = np.nan
+    with contextlib.suppress(ModelError):
+        given = number(value, what)
+    if not (np.isfinite(given) and given > 0):
+        raise StateError(f"{what}= must be a positive number, not {shown(value)}")
+    return given
 
 
 def _example() -> Simulation:

@@ -317,7 +317,13 @@ class Loops:
     def _absolute_pivots(self, decision: Decision, where: Conditions) -> tuple[Any, ...]:
         (keys, columns), A, pattern = self.numbers.absolute_matrix(decision.keep, decision.q, *where)
         size = np.abs(A).max(axis=1, keepdims=True)
-        places = choose_pivots(A / np.where(size > 0, size, 1.0), pattern)
+        try:
+            places = choose_pivots(A / np.where(size > 0, size, 1.0), pattern)
+        except np.linalg.LinAlgError:
+            raise DynamicsError(
+                'formulation "absolute" has no solution here: a motion that the loops allow moves nothing that has '
+                "inertia; give mass or inertia to what it moves, or take another formulation"
+            ) from None
         return tuple((keys[i], columns[j]) for i, j in places)
 
     def _reduction(self, decision: Decision, where: Conditions) -> dict[int, int]:
@@ -377,7 +383,7 @@ class Loops:
             raise StateError(self._open(r) + "; make it consistent with q = system.assemble(q), or pass check=False")
         G, drift = self.numbers.full_rows(q, *where)
         slip = G @ (v / self.numbers.column_scale) + drift
-        if np.abs(slip).max(initial=0.0) > CONSISTENT * np.sqrt(1 + v @ v):
+        if not np.abs(slip).max(initial=0.0) <= CONSISTENT * (1 + np.abs(v).max(initial=0.0)):
             k = int(np.abs(slip).argmax())
             row = self.numbers.rows[k]
             raise StateError(
