@@ -146,12 +146,14 @@ def advance(
             continue
         if status != _DONE:
             break
-        P = a.across
-        if not crossed and asked_within(course, w, t, h, until):
-            P = polynomial(method, h, y, a.new, a.k)
-        status, end = deliver(b, course, w, P, t, h, a.q, a.reached, until, rows)
-        if status != _DONE:
-            break
+        end = t + h
+        if w.side.size or until[counts[OUTPUTS]] <= end:
+            P = a.across
+            if not crossed and asked_within(course, w, t, h, until):
+                P = polynomial(method, h, y, a.new, a.k)
+            status, end = deliver(b, course, w, P, t, h, a.q, a.reached, until, rows)
+            if status != _DONE:
+                break
         pivot = a.least[PIVOT]
         if options[LOOPS]:
             remember(b, course, t, h, a.q, a.new)
