@@ -1,7 +1,7 @@
 """The numeric plan of the loops: which rows are used, which freedoms are independent, and the order of elimination.
 
 A plan that is good at one configuration may be poor a little further on, though the mechanism is regular. So the
-mechanism is moved from there, both ways, and where the plan becomes poor it is looked for one that stays good.
+mechanism is moved from there, both ways, and if the plan becomes poor on the way, one is looked for that stays good.
 """
 
 from __future__ import annotations

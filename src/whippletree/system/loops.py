@@ -126,7 +126,8 @@ class Loops:
         qualities = [smallest(self.numbers, one.keep, one.choice, q, where) for one in decisions]
         good = [n for n, quality in enumerate(qualities) if quality * CLEARLY >= max(qualities)]
         best, quality = decisions[good[0]], qualities[good[0]]
-        if quality < CLEARLY * self._quality(present, q, where) or present.decides(best.keep, best.choice):
+        enough = quality > 0.0 and quality >= CLEARLY * self._quality(present, q, where)
+        if not enough or present.decides(best.keep, best.choice):
             return None
         plain = self.numbers.kinds is None and not self.states.quaternions
         return self.plan_of(on_grid(self.numbers, best, where) if plain else best, where)
