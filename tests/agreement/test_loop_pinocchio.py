@@ -18,7 +18,7 @@ NUMBER = 40
 
 
 def numbers() -> list:
-    return sampled(range(NUMBER), lambda i: i < 3)
+    return sampled(range(NUMBER), lambda i: i < 2)
 
 
 def drawn(i: int) -> Case:

@@ -166,7 +166,7 @@ def least(s: wt.System, c: Case, formulation: str) -> dict[str, float]:
     return {f"{name}, {formulation}": value for name, value in found.items()}
 
 
-@pytest.mark.parametrize(("family", "i"), sampled(NATIVE, lambda key: key in NATIVE[::2]))
+@pytest.mark.parametrize(("family", "i"), sampled(NATIVE, lambda key: key in NATIVE[::4]))
 def test_native_code(family: str, i: int) -> None:
     c = case(family, i)
     assert_close(least(built(c.looped), c, "auto"))

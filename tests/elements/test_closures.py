@@ -37,7 +37,7 @@ Pose = tuple[Array, Array]
 Motion = Callable[[float], Pose]
 
 every_joint = pytest.mark.parametrize("joint", JOINTS, ids=repr)
-draws = pytest.mark.parametrize("seed", [0, 1, *deep([2])])
+draws = pytest.mark.parametrize("seed", [0, *deep([1, 2])])
 
 H = 0.02
 NODES = np.arange(-4, 5)
