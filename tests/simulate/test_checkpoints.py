@@ -177,8 +177,7 @@ def again(period: float | None) -> dict[str, Any]:
     ("method", "kills", "duration", "period"),
     [
         ("dopri5", 3, 40.0, None),
-        ("dopri5", 2, 60.0, 0.05),
-        *deep([("dopri5", 20, 150.0, None), ("dopri5", 20, 600.0, 0.05)]),
+        *deep([("dopri5", 2, 60.0, 0.05), ("dopri5", 20, 150.0, None), ("dopri5", 20, 600.0, 0.05)]),
     ],
 )
 def test_killed_at_random_moments(

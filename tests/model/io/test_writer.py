@@ -37,7 +37,7 @@ def check(m: wt.Mechanism) -> str:
     return text
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", sampled(range(6), lambda seed: seed < 2))
 def test_random_trees(seed: int) -> None:
     m = random_mechanism(seed, 6, prescribed=0.3)
     check(m)
