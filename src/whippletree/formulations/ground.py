@@ -130,7 +130,7 @@ def _locate(reference: str, gravity: ca.SX) -> Callable[..., tuple[Seen, Body]]:
         s = parent.A @ across.position()
         r = parent.r + s
         axes = Rotation(A).force(node.joint_map(x))
-        relative, more = axes @ node.v, Rotation(A).force(node.joint.joint_bias(x, node.v))
+        relative, more = axes @ node.v, Rotation(A).force(node.joint_bias(x))
         w_ij, v_ij = relative[0:3], relative[3:6]
         w, v = parent.w + w_ij, parent.v + cross(parent.w, s) + v_ij
         W = centripetal(w)

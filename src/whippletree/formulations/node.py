@@ -12,7 +12,9 @@ axes. With them, neither a nor b needs a linear velocity:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import casadi as ca
 
@@ -21,6 +23,8 @@ from whippletree.formulations.offers import Articulated, Hinge, Motion, Offer, O
 from whippletree.spatial import RigidInertia, Rotation, Shift, Translation, centripetal, cross, stack
 
 __all__ = ["Load", "Motion", "Node"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class Node:
     prescribed: bool = False
     loads: tuple[Load, ...] = field(default=())
     push: ca.SX | None = None  # a wrench at the origin, in node axes
+    memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What was found at a configuration; copies of a node that move or are loaded otherwise share it."""
 
     def idle(self) -> Node:
         """Return the node at the same place, without mass, motion, effort and loads."""
@@ -59,15 +65,30 @@ class Node:
 
     def configuration(self) -> ca.SX:
         """Return what the sweeps need of the joint's coordinates."""
-        return self.joint.configuration(self.q)
+        return self._once("configuration", self.joint.configuration, self.q)
 
     def shift(self, x: ca.SX) -> Shift:
         """Return phi, the shift from the parent node to this one."""
-        return Shift.of(Translation(self.point), Rotation(self.rotation), *self.joint.shift(x).factors)
+        return self._once("shift", self._shift, x)
 
     def joint_map(self, x: ca.SX) -> ca.SX:
         """Return H (6, nv)."""
-        return self.joint.joint_map(x)
+        return self._once("map", self.joint.joint_map, x)
+
+    def joint_bias(self, x: ca.SX) -> ca.SX:
+        """Return the acceleration that the joint's velocities alone give (6)."""
+        return self._once("bias", self.joint.joint_bias, x, self.v)
+
+    def _shift(self, x: ca.SX) -> Shift:
+        return Shift.of(Translation(self.point), Rotation(self.rotation), *self.joint.shift(x).factors)
+
+    def _once(self, name: str, found: Callable[..., T], *given: ca.SX) -> T:
+        """Return what a function finds for these very symbols, which it is asked for only once."""
+        key = (name, *map(id, given))
+        if key not in self.memory:
+            self.memory[key] = found(*given), given  # what is given is kept, so that nothing else has its identity
+        value: T = self.memory[key][0]
+        return value
 
     def carry(self, x: ca.SX, parent: Motion, alpha: ca.SX) -> tuple[Motion, ca.SX]:
         """Return this node's motion, and its acceleration phi* alpha + a at zero joint acceleration."""
@@ -76,7 +97,7 @@ class Node:
         rate, carried = shift.carry(parent.rate, alpha)
         coriolis = stack(cross(rate, relative[0:3]), 2 * cross(rate, relative[3:6]))
         motion = Motion(rate + relative[0:3], parent.axes @ shift.rotation())
-        return motion, carried + coriolis + self.joint.joint_bias(x, self.v)
+        return motion, carried + coriolis + self.joint_bias(x)
 
     def bias_force(self, motion: Motion) -> ca.SX:
         """Return b: the force needed at zero acceleration, gyroscopic and applied loads."""

@@ -70,7 +70,7 @@ _UNARY = {
 }
 _COMMUTATIVE = frozenset({"add", "mul", "fmin", "fmax", "eq", "ne", "and", "or", "hypot"})
 _LEAVES = frozenset({"const", "input"})
-_PAIR = 2
+_SIGNED = frozenset({"add", "sub", "mul", "div"})
 
 Instruction = tuple[str, tuple[int, ...]]
 """A name and the values it works on; ("const", ...) and ("input", ...) are leaves."""
@@ -164,34 +164,34 @@ class Tape:
 
     def _simplify(self, name: str, operands: tuple[int, ...]) -> int | None:
         """Fold signs: a + (-b), a - (-b), (-a) b, a (1/d)."""
-        if name == "neg" and self._is(operands[0], "neg"):
-            return self._operand(operands[0])
-        if name == "neg" and operands[0] in self.constants:
-            return self.constant(-self.constants[operands[0]])
-        if len(operands) != _PAIR:
+        if name == "neg":
+            return self._opposite(operands[0])
+        if name not in _SIGNED:
             return None
         a, b = operands
-        if name == "add" and self._is(b, "neg"):
-            return self.operation("sub", a, self._operand(b))
-        if name == "add" and self._is(a, "neg"):
-            return self.operation("sub", b, self._operand(a))
-        if name == "sub" and self._is(b, "neg"):
-            return self.operation("add", a, self._operand(b))
-        if name == "mul" and a in self.constants and self.constants[a] == -1.0:
-            return self.operation("neg", b)
-        if name == "mul" and b in self.constants and self.constants[b] == -1.0:
-            return self.operation("neg", a)
-        if name in ("mul", "div") and self._is(a, "neg"):
-            return self.operation("neg", self.operation(name, self._operand(a), b))
-        if name in ("mul", "div") and self._is(b, "neg"):
-            return self.operation("neg", self.operation(name, a, self._operand(b)))
+        if name == "mul":
+            if self.constants.get(a) == -1.0:
+                return self.operation("neg", b)
+            if self.constants.get(b) == -1.0:
+                return self.operation("neg", a)
+        (first, inside_a), (second, inside_b) = self.operations[a], self.operations[b]
+        if second == "neg":
+            if name in ("add", "sub"):
+                return self.operation("sub" if name == "add" else "add", a, inside_b[0])
+            if first != "neg":
+                return self.operation("neg", self.operation(name, a, inside_b[0]))
+        if first == "neg" and name != "sub":
+            if name == "add":
+                return self.operation("sub", b, inside_a[0])
+            return self.operation("neg", self.operation(name, inside_a[0], b))
         return None
 
-    def _is(self, value: int, name: str) -> bool:
-        return self.operations[value][0] == name
-
-    def _operand(self, value: int) -> int:
-        return self.operations[value][1][0]
+    def _opposite(self, value: int) -> int | None:
+        """Return the negative of a value that is negative itself, or constant."""
+        name, operands = self.operations[value]
+        if name == "neg":
+            return operands[0]
+        return self.constant(-self.constants[value]) if name == "const" else None
 
     def uses(self) -> list[int]:
         """Return how often each value is used, outputs included."""
@@ -217,11 +217,11 @@ class Tape:
     def pruned(self) -> Tape:
         """Return the tape without what no output needs."""
         needed = self.needed()
-        tape, new = Tape(tables=self.tables), dict[int, int]()
+        tape, new = Tape(tables=self.tables), [-1] * len(self.operations)
         for old, (name, operands) in enumerate(self.operations):
             if needed[old]:
-                tape.operations.append((name, tuple(new[o] for o in operands)))
-                new[old] = len(tape.operations) - 1
+                new[old] = len(tape.operations)
+                tape.operations.append((name, tuple([new[o] for o in operands])))
         tape.constants = {new[v]: c for v, c in self.constants.items() if needed[v]}
         tape.inputs = {new[v]: i for v, i in self.inputs.items() if needed[v]}
         tape.outputs = [(a, e, new[v]) for a, e, v in self.outputs]
@@ -371,7 +371,7 @@ def _share_reciprocals(tape: Tape) -> tuple[Tape, list[int]]:
         elif name == "div" and (divisors[operands[1]] > 1 or operands[1] in tape.constants):
             new.append(_by_reciprocal(result, new[operands[0]], new[operands[1]]))
         else:
-            new.append(result.operation(name, *(new[o] for o in operands)))
+            new.append(result.operation(name, *[new[o] for o in operands]))
         origins += [old] * (len(result.operations) - len(origins))
     result.outputs = [(a, e, new[v]) for a, e, v in tape.outputs]
     return result, origins

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from whippletree.spatial.arithmetic import entries
 from whippletree.spatial.vectors import cross, mirror, skew, stack
 
 __all__ = ["ArticulatedInertia", "RigidInertia"]
@@ -42,12 +43,11 @@ class RigidInertia:
         """Return the inertia about a point from which the present one is at `p`."""
         h = self.h + self.m * p
         # J' = J - p~ h~ - h'~ p~, with -a~ b~ = (a . b) I - b a^T
-        t = p * (self.h + h)
-        J = self.J
-        xx, yy, zz = J[0, 0] + (t[1] + t[2]), J[1, 1] + (t[0] + t[2]), J[2, 2] + (t[0] + t[1])
-        xy = J[1, 0] - (p[0] * self.h[1] + p[1] * h[0])
-        xz = J[2, 0] - (p[0] * self.h[2] + p[2] * h[0])
-        yz = J[2, 1] - (p[1] * self.h[2] + p[2] * h[1])
+        (tx, ty, tz), (px, py, pz) = entries(p * (self.h + h)), entries(p)
+        (hx, hy, _), (_, gy, gz) = entries(h), entries(self.h)
+        xx, xy, xz, _, yy, yz, _, _, zz = entries(self.J)
+        xy, xz, yz = xy - (px * gy + py * hx), xz - (px * gz + pz * hx), yz - (py * gz + pz * hy)
+        xx, yy, zz = xx + (ty + tz), yy + (tx + tz), zz + (tx + ty)
         return RigidInertia(self.m, h, _symmetric(xx, xy, yy, xz, yz, zz))
 
     def rotated(self, R: ca.SX) -> RigidInertia:
@@ -66,13 +66,12 @@ class RigidInertia:
         With the products of w at hand, w x J w needs no product with J w: for its first component,
         (Jzz - Jyy) wy wz + Jyz (wy^2 - wz^2) + Jxz wx wy - Jxy wx wz.
         """
-        J = self.J
-        # W_xx = -(yy + zz), so W_zz - W_yy = zz - yy and so on.
-        dx, dy, dz = W[2, 2] - W[1, 1], W[0, 0] - W[2, 2], W[1, 1] - W[0, 0]
-        xy, xz, yz = W[1, 0], W[2, 0], W[2, 1]
-        x = (J[2, 2] - J[1, 1]) * yz - J[2, 1] * dx + J[2, 0] * xy - J[1, 0] * xz
-        y = (J[0, 0] - J[2, 2]) * xz - J[2, 0] * dy + J[1, 0] * yz - J[2, 1] * xy
-        z = (J[1, 1] - J[0, 0]) * xy - J[1, 0] * dz + J[2, 1] * xz - J[2, 0] * yz
+        Jxx, Jxy, Jxz, _, Jyy, Jyz, _, _, Jzz = entries(self.J)
+        xx, xy, xz, _, yy, yz, _, _, zz = entries(W)
+        # W_xx = -(wy^2 + wz^2), so W_zz - W_yy = wz^2 - wy^2 and so on.
+        x = (Jzz - Jyy) * yz - Jyz * (zz - yy) + Jxz * xy - Jxy * xz
+        y = (Jxx - Jzz) * xz - Jxz * (xx - zz) + Jxy * yz - Jyz * xy
+        z = (Jyy - Jxx) * xy - Jxy * (yy - xx) + Jyz * xz - Jxz * yz
         return stack(x, y, z, W @ self.h)
 
     def articulated(self) -> ArticulatedInertia:

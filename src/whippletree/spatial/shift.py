@@ -13,13 +13,14 @@ one 6 x 6 matrix and is how the operation count of the sweeps stays low.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, TypeVar
 
 import casadi as ca
 
 from whippletree.spatial.inertia import ArticulatedInertia, RigidInertia
 from whippletree.spatial.rotation import axis_angle
-from whippletree.spatial.vectors import centripetal, cross, is_zero, stack
+from whippletree.spatial.vectors import centripetal, cross, dense, is_zero, stack
 
 __all__ = ["Rotation", "Shift", "ShiftFactor", "Translation", "Turn"]
 
@@ -62,11 +63,13 @@ class Translation:
 
     def motion(self, V: ca.SX) -> ca.SX:
         """Return [w; v + w x p]."""
-        return stack(V[0:3, :], V[3:6, :] - cross(self.p, V[0:3, :]))
+        w, v = V[0:3, :], V[3:6, :]
+        return stack(w, v - cross(self.p, w))
 
     def force(self, f: ca.SX) -> ca.SX:
         """Return [n + p x f; f]."""
-        return stack(f[0:3, :] + cross(self.p, f[3:6, :]), f[3:6, :])
+        n, f = f[0:3, :], f[3:6, :]
+        return stack(n + cross(self.p, f), f)
 
     def inertia(self, P: Inertia) -> Inertia:
         """Move the reference point of `P` to the parent's origin."""
@@ -92,9 +95,13 @@ class Rotation:
 
     R: ca.SX
 
+    @cached_property
+    def _back(self) -> ca.SX:
+        return self.R.T
+
     def motion(self, V: ca.SX) -> ca.SX:
         """Express a motion in the child's axes."""
-        return stack(self.R.T @ V[0:3, :], self.R.T @ V[3:6, :])
+        return stack(self._back @ V[0:3, :], self._back @ V[3:6, :])
 
     def force(self, f: ca.SX) -> ca.SX:
         """Express a force in the parent's axes."""
@@ -106,11 +113,11 @@ class Rotation:
 
     def carry(self, w: ca.SX, alpha: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Express rate and acceleration in the child's axes."""
-        return self.R.T @ w, self.motion(alpha)
+        return self._back @ w, self.motion(alpha)
 
     def inverse(self) -> Rotation:
         """Return the rotation back."""
-        return Rotation(self.R.T)
+        return Rotation(self._back)
 
 
 @dataclass(frozen=True)
@@ -124,15 +131,22 @@ class Turn:
     c: ca.SX
     s: ca.SX
 
+    @cached_property
+    def R(self) -> ca.SX:
+        """The child's axes in the parent's frame."""
+        return axis_angle(self.c, self.s)
+
+    @cached_property
+    def _back(self) -> ca.SX:
+        return axis_angle(self.c, -self.s)
+
     def motion(self, V: ca.SX) -> ca.SX:
         """Express a motion in the child's axes."""
-        back = axis_angle(self.c, -self.s)
-        return stack(back @ V[0:3, :], back @ V[3:6, :])
+        return stack(self._back @ V[0:3, :], self._back @ V[3:6, :])
 
     def force(self, f: ca.SX) -> ca.SX:
         """Express a force in the parent's axes."""
-        forth = axis_angle(self.c, self.s)
-        return stack(forth @ f[0:3, :], forth @ f[3:6, :])
+        return stack(self.R @ f[0:3, :], self.R @ f[3:6, :])
 
     def inertia(self, P: Inertia) -> Inertia:
         """Express an inertia in the parent's axes."""
@@ -140,7 +154,7 @@ class Turn:
 
     def carry(self, w: ca.SX, alpha: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Express rate and acceleration in the child's axes."""
-        return axis_angle(self.c, -self.s) @ w, self.motion(alpha)
+        return self._back @ w, self.motion(alpha)
 
     def inverse(self) -> Turn:
         """Return the turn back."""
@@ -188,20 +202,28 @@ class Shift:
 
     def rotation(self) -> ca.SX:
         """Return the child's axes in the parent's frame (3, 3)."""
-        zero = ca.SX.zeros(3, 3)
-        columns = ca.densify(ca.vertcat(ca.SX.eye(3), zero))
-        return self.force(columns)[0:3, :]
+        return self._rotation
 
     def position(self) -> ca.SX:
         """Return the child's origin in the parent's frame (3)."""
-        R, p = ca.densify(ca.SX.eye(3)), ca.SX.zeros(3)
+        return self._position
+
+    @cached_property
+    def _rotation(self) -> ca.SX:
+        R = dense(ca.SX.eye(3))
+        for factor in reversed(self.factors):
+            if isinstance(factor, Rotation | Turn):
+                R = factor.R @ R
+        return R
+
+    @cached_property
+    def _position(self) -> ca.SX:
+        R, p = dense(ca.SX.eye(3)), ca.SX.zeros(3)
         for factor in self.factors:
             if isinstance(factor, Translation):
                 p = p + R @ factor.p
-            elif isinstance(factor, Rotation):
+            elif isinstance(factor, Rotation | Turn):
                 R = R @ factor.R
-            elif isinstance(factor, Turn):
-                R = R @ axis_angle(factor.c, factor.s)
         return p
 
     def inverse(self) -> Shift:
@@ -209,10 +231,13 @@ class Shift:
         return Shift(tuple(f.inverse() for f in reversed(self.factors)))
 
 
+_EYE = dense(ca.SX.eye(3))
+
+
 def _idle(factor: ShiftFactor) -> bool:
     """Tell whether a factor is known to do nothing."""
     if isinstance(factor, Translation):
         return is_zero(factor.p)
     if isinstance(factor, Rotation):
-        return bool(ca.is_equal(factor.R, ca.densify(ca.SX.eye(3)), 1))
+        return bool(ca.is_equal(factor.R, _EYE, 1))
     return False

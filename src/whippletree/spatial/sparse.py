@@ -13,6 +13,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import casadi as ca
 
+from whippletree.spatial.arithmetic import minus, times
+
 __all__ = [
     "Column",
     "SparseLU",
@@ -52,6 +54,11 @@ def add_to(blocks: dict[Any, ca.SX], key: Any, value: ca.SX) -> None:
     {(0, 0): SX(5)}
     """
     blocks[key] = blocks[key] + value if key in blocks else value
+
+
+def _take_from(column: Column, key: Any, x: ca.SX, y: ca.SX) -> None:
+    """Subtract x y from an entry, which may not be there yet."""
+    column[key] = minus(column[key], times(x, y)) if key in column else times(-x, y)
 
 
 def nearest_zero(values: Sequence[ca.SX]) -> ca.SX:
@@ -111,7 +118,7 @@ class SymmetricFactor:
         for k in self.order:
             if k in x:
                 for i, entry in self.L[k].items():
-                    x[i] = x[i] - entry * x[k] if i in x else -entry * x[k]
+                    _take_from(x, i, entry, x[k])
         return x
 
     def backward(self, y: Column) -> Column:
@@ -120,12 +127,12 @@ class SymmetricFactor:
         for k in reversed(self.order):
             for i, entry in self.L[k].items():
                 if i in x:
-                    x[k] = x[k] - entry * x[i] if k in x else -entry * x[i]
+                    _take_from(x, k, entry, x[i])
         return x
 
     def scaled(self, y: Column) -> Column:
         """Return diag(d)^-1 y."""
-        return {k: value * self.reciprocal[k] for k, value in y.items()}
+        return {k: times(value, self.reciprocal[k]) for k, value in y.items()}
 
     def solve(self, b: Column) -> Column:
         """Return A^-1 b."""
@@ -153,14 +160,13 @@ def factor_symmetric(entries: Mapping[tuple[Key, Key], ca.SX], order: Sequence[K
     L: dict[Key, Column] = {}
     for k in order:
         reciprocal[k] = 1 / diagonal[k]
-        L[k] = {i: value * reciprocal[k] for i, value in below[k].items()}
+        L[k] = {i: times(value, reciprocal[k]) for i, value in below[k].items()}
         rest = list(below[k].items())
         for n, (i, value) in enumerate(rest):
-            diagonal[i] = diagonal[i] - L[k][i] * value
+            _take_from(diagonal, i, L[k][i], value)
             for j, other in rest[n + 1 :]:
                 first, second = (i, j) if rank[i] < rank[j] else (j, i)
-                product = L[k][i] * other
-                below[first][second] = below[first][second] - product if second in below[first] else -product
+                _take_from(below[first], second, L[k][i], other)
     return SymmetricFactor(tuple(order), L, reciprocal, tuple(diagonal[k] for k in order))
 
 
@@ -180,17 +186,16 @@ class SparseLU:
         for (row, _), below in zip(self.places, self.lower, strict=True):
             if row in x:
                 for i, entry in below.items():
-                    x[i] = x[i] - entry * x[row] if i in x else -entry * x[row]
+                    _take_from(x, i, entry, x[row])
         result: Column = {}
         for (row, column), right, reciprocal in reversed(
             list(zip(self.places, self.upper, self.reciprocal, strict=True))
         ):
-            value = x.get(row)
             for j, entry in right.items():
                 if j in result:
-                    value = -entry * result[j] if value is None else value - entry * result[j]
-            if value is not None:
-                result[column] = value * reciprocal
+                    _take_from(x, row, entry, result[j])
+            if row in x:
+                result[column] = times(x[row], reciprocal)
         return result
 
     def solve_transposed(self, b: Column) -> Column:
@@ -199,13 +204,13 @@ class SparseLU:
         y: Column = {}
         for (row, column), right, reciprocal in zip(self.places, self.upper, self.reciprocal, strict=True):
             if column in x:
-                y[row] = x[column] * reciprocal
+                y[row] = times(x[column], reciprocal)
                 for j, entry in right.items():
-                    x[j] = x[j] - entry * y[row] if j in x else -entry * y[row]
+                    _take_from(x, j, entry, y[row])
         for (row, _), below in reversed(list(zip(self.places, self.lower, strict=True))):
             for i, entry in below.items():
                 if i in y:
-                    y[row] = y[row] - entry * y[i] if row in y else -entry * y[i]
+                    _take_from(y, row, entry, y[i])
         return y
 
 
@@ -230,10 +235,9 @@ def factor_lu(rows: Mapping[Key, Column], pivots: Sequence[tuple[Key, Key]]) -> 
         below: Column = {}
         for i, entries in left.items():
             if column in entries:
-                gain = entries.pop(column) * reciprocal
-                below[i] = gain
+                gain = below[i] = times(entries.pop(column), reciprocal)
                 for j, entry in own.items():
-                    entries[j] = entries[j] - gain * entry if j in entries else -gain * entry
+                    _take_from(entries, j, gain, entry)
         lower.append(below)
         upper.append(own)
         reciprocals.append(reciprocal)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import casadi as ca
 
-__all__ = ["centripetal", "cross", "is_zero", "mirror", "skew", "stack"]
+from whippletree.spatial.arithmetic import entries, plus, times
+
+__all__ = ["centripetal", "cross", "dense", "is_zero", "mirror", "skew", "stack"]
 
 
 def is_zero(x: ca.SX) -> bool:
@@ -13,7 +15,16 @@ def is_zero(x: ca.SX) -> bool:
     >>> is_zero(ca.SX([0.0, 0.0]))
     True
     """
-    return bool(ca.SX(x).is_zero())
+    return bool(x.is_zero())
+
+
+def dense(x: ca.SX) -> ca.SX:
+    """Return `x` with all its entries stored, itself if they are.
+
+    >>> dense(ca.SX.eye(2)).nnz()
+    4
+    """
+    return x if x.is_dense() else ca.densify(x)
 
 
 def stack(*parts: ca.SX) -> ca.SX:
@@ -22,7 +33,7 @@ def stack(*parts: ca.SX) -> ca.SX:
     >>> stack(ca.SX([1, 2]), ca.SX([3])).shape
     (3, 1)
     """
-    return ca.densify(ca.vertcat(*parts))
+    return dense(ca.vertcat(*parts))
 
 
 def skew(p: ca.SX) -> ca.SX:
@@ -40,7 +51,7 @@ def cross(a: ca.SX, b: ca.SX) -> ca.SX:
     >>> ca.DM(cross(ca.SX([1, 0, 0]), ca.SX([0, 1, 0])))
     DM([0, 0, 1])
     """
-    if b.shape[1] == 1:
+    if b.size2() == 1:
         return ca.cross(a, b)
     return skew(a) @ b
 
@@ -51,7 +62,7 @@ def mirror(a: ca.SX) -> ca.SX:
     >>> mirror(ca.SX([[1, 9], [2, 3]]))[0, 1]
     SX(2)
     """
-    return ca.densify(ca.tril2symm(ca.tril(a)))
+    return dense(ca.tril2symm(ca.tril(a)))
 
 
 def centripetal(w: ca.SX, dw: ca.SX | None = None) -> ca.SX:
@@ -60,7 +71,7 @@ def centripetal(w: ca.SX, dw: ca.SX | None = None) -> ca.SX:
     >>> ca.DM(centripetal(ca.SX([0, 0, 2])) @ ca.SX([1, 0, 0]))
     DM([-4, 0, 0])
     """
-    x, y, z = w[0], w[1], w[2]
-    xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
-    W = ca.blockcat([[-(yy + zz), xy, xz], [xy, -(xx + zz), yz], [xz, yz, -(xx + yy)]])
+    x, y, z = entries(w)
+    xx, yy, zz, xy, xz, yz = (times(a, b) for a, b in ((x, x), (y, y), (z, z), (x, y), (x, z), (y, z)))
+    W = ca.blockcat([[-plus(yy, zz), xy, xz], [xy, -plus(xx, zz), yz], [xz, yz, -plus(xx, yy)]])
     return W if dw is None or is_zero(dw) else W + skew(dw)
