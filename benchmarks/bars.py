@@ -62,6 +62,12 @@ def verdict(value: float | None, bar: float | None, *, at_most: bool = False) ->
     return f"{word} {'met' if (value <= bar if at_most else value >= bar) else 'MISSED'}"
 
 
+def disturbable(words: str, *times: Times | None) -> str:
+    """A verdict, with a word if the machine was never left alone."""
+    known = words != "-" and any(one is not None and one.disturbed for one in times)
+    return f"{words}, disturbed" if known else words
+
+
 def ratio(ours: Times | None, theirs: Times | None) -> float | None:
     return None if ours is None or theirs is None else ours.times_as_fast_as(theirs)
 

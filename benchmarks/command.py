@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 
 from bars import Options
+from quiet import report
 from timing import BURSTS, banner
 
 
@@ -29,3 +30,4 @@ def main(title: str, sections: Mapping[str, Callable[[Options], None]]) -> None:
         banner()
         for name in arguments.sections or sections:
             sections[name](options)
+        print(report())

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bars import LOOP_ERROR, LOOP_MUJOCO, LOOP_PINOCCHIO, Options, best_of, insist, micro, ratio, verdict
+from bars import LOOP_ERROR, LOOP_MUJOCO, LOOP_PINOCCHIO, Options, best_of, disturbable, insist, micro, ratio, verdict
 from loop_models import Problem
 from loop_peers import Contestant, mujoco_contestants, pinocchio_calls, pinocchio_contestants, worst
 from ours import KernelLoop
@@ -119,8 +119,9 @@ def _contest(entry: Entry) -> list[object]:
     exact = [one for one in entry.pinocchio if one.error <= COUNTS]
     for group, bar in ((exact, LOOP_PINOCCHIO), (entry.mujoco, LOOP_MUJOCO)):
         theirs = _fastest(entry.times, group)
-        gain = ratio(*(None if one is None else entry.times[one.name] for one in (best, theirs)))
-        row += [*_cells(entry, theirs), gain, verdict(gain, bar)]
+        times = [None if one is None else entry.times[one.name] for one in (best, theirs)]
+        gain = ratio(*times)
+        row += [*_cells(entry, theirs), gain, disturbable(verdict(gain, bar), *times)]
     return row
 
 

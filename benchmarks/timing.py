@@ -1,4 +1,7 @@
-"""How time is measured: short bursts that alternate between all contestants, thread CPU time, medians."""
+"""How time is measured: short bursts that alternate between all contestants, thread CPU time, medians.
+
+Only bursts count that nobody disturbed (see `quiet`).
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from quiet import undisturbed
 
 Run = Callable[[int], float]
 """Does so many evaluations and returns the seconds they took."""
@@ -22,9 +28,13 @@ BURST_SECONDS = 4e-3
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds per evaluation, one figure per burst; bursts of one round stand side by side."""
+    """Seconds per evaluation, one figure per burst; bursts of one round stand side by side.
+
+    `disturbed`: the machine was never left alone, and the figures have in them what else it did.
+    """
 
     bursts: tuple[float, ...]
+    disturbed: bool = False
 
     @property
     def median(self) -> float:
@@ -41,20 +51,19 @@ class Times:
 
 
 def bursts(contestants: Mapping[str, Run], rounds: int = BURSTS, seconds: float = BURST_SECONDS) -> dict[str, Times]:
-    """In each round every contestant has one burst; each round starts with another one."""
+    """In each round every contestant has one burst; each round starts with another one. So many rounds count."""
     counts = {}
     for name, run in contestants.items():
         run(3)  # first touches
         trial = max(run(5) / 5, 1e-9)
         count = max(1, round(seconds / trial))
         counts[name] = max(1, round(seconds / max(run(count) / count, 1e-9)))  # warm by now
-    taken: dict[str, list[float]] = {name: [] for name in contestants}
-    order = list(contestants)
-    for r in range(rounds):
-        turn = r % len(order)
-        for name in order[turn:] + order[:turn]:
-            taken[name].append(contestants[name](counts[name]) / counts[name])
-    return {name: Times(tuple(times)) for name, times in taken.items()}
+
+    def burst(name: str) -> float:
+        return contestants[name](counts[name]) / counts[name]
+
+    taken = undisturbed({name: partial(burst, name) for name in contestants}, rounds, together=True)
+    return {name: Times(tuple(times), taken.disturbed) for name, times in taken.bursts.items()}
 
 
 def calls(function: Callable[[], object]) -> Run:

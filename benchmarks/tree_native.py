@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from bars import NATIVE, TASKS, Options, best_of, difference, insist, micro, ratio, system_of, verdict
+from bars import NATIVE, TASKS, Options, best_of, difference, disturbable, insist, micro, ratio, system_of, verdict
 from models import Ring, ring_of, robots, state_to_pinocchio, velocity_map
 from ours import tree_loop
 from peers import FORWARD, INVERSE, PINOCCHIO_CHOICES, MujocoLoop, PinocchioLoop
@@ -53,8 +53,8 @@ def result(times: dict[str, Times], choices: tuple[str, ...], bars: tuple[float,
     by_pinocchio, by_mujoco = ratio(ours, times[best]), ratio(ours, times["MuJoCo"])
     others = [f"{choice} {micro(times[choice]):.3g}" for choice in choices if choice != best]
     pinocchio = f"{micro(times[best]):.3g} ({'; '.join([best, *others])})"
-    first = [micro(ours), pinocchio, by_pinocchio, verdict(by_pinocchio, bars[0])]
-    return [*first, micro(times["MuJoCo"]), by_mujoco, verdict(by_mujoco, bars[1])]
+    first = [micro(ours), pinocchio, by_pinocchio, disturbable(verdict(by_pinocchio, bars[0]), ours)]
+    return [*first, micro(times["MuJoCo"]), by_mujoco, disturbable(verdict(by_mujoco, bars[1]), ours)]
 
 
 def text(value: float | None) -> str | None:
