@@ -431,7 +431,8 @@ def test_a_run_needs_a_duration() -> None:
 def test_simulate_passes_on_what_the_file_says(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Any] = {}
     monkeypatch.setattr(wt.System, "simulate", lambda self, **given: seen.update(given), raising=False)
-    model = read_text(FOUR_BAR + "start: {velocities: {A: 1}}\nrun: {duration: 2, tolerance: 1e-9, outputs: [A]}\n")
+    start = "start: {guess: {A: 1.2}, velocities: {A: 1}}\n"
+    model = read_text(FOUR_BAR + start + "run: {duration: 2, tolerance: 1e-9, outputs: [A]}\n")
     model.simulate(tolerance=1e-6)
     assert seen.pop("v")[0] == 1.0
     assert seen.pop("q").shape == (4,)
