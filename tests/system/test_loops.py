@@ -12,6 +12,7 @@ import pytest
 import whippletree as wt
 from support.formulations import BASIC
 from support.systems import four_bar
+from whippletree.system.equations import LOOP_FORMULATIONS
 
 EXACT = (*BASIC, "constraint_embedding")
 
@@ -531,16 +532,65 @@ def test_welds_that_do_not_fit_are_refused() -> None:
         m.build()
 
 
-def test_a_rod_that_spins_without_inertia_is_refused_by_the_absolute_formulation() -> None:
+CLOSED = {"A": 0.5, "D": -2.2}
+SKEW, STRAIGHT = np.array([0.48, 0.64, 0.6]), np.array([1.0, 0.0, 0.0])
+
+
+def spatial_four_bar(
+    along: np.ndarray, *, spin: float = 0.0, named: bool = False, end: str = "spherical"
+) -> wt.Mechanism:
+    """A coupler between two balls, or a ball and a universal joint, which has no inertia about its own axis but `spin`.
+
+    `along` is its direction in its own frame: along a coordinate axis zeros are exact, and elsewhere they are rounded.
+    """
     m = wt.Mechanism("spatial four-bar")
-    crank, rod, rocker = (m.body(name, wt.rod(length=1.0, mass=1.0, axis="x")) for name in ("crank", "rod", "rocker"))
+    about_itself = m.parameter("spin", spin) if named else spin
+    crank, rocker = (m.body(name, wt.rod(length=1.0, mass=1.0, axis="x")) for name in ("crank", "rocker"))
+    across, about = np.eye(3) - np.outer(along, along), np.outer(along, along)
+    inertia = [[across[i, j] / 12 + about_itself * about[i, j] for j in range(3)] for i in range(3)]
+    rod = m.body("rod", mass=1.0, com=along / 2, inertia=inertia)
     m.revolute("A", m.ground, crank, axis="z")
     m.spherical("S", crank, rod, at=(0.5, 0, 0))
-    m.spherical("T", rod, rocker, at=(1.5, 0, 0), at_child=(1.0, 0, 0))
+    if end == "spherical":
+        m.spherical("T", rod, rocker, at=along, at_child=(1.0, 0, 0))
+    else:
+        m.universal("T", rod, rocker, at=along, at_child=(1.0, 0, 0), axis="z", axis_child="y")
     m.revolute("D", m.ground, rocker, at=(1.2, 0.3, 0.2), axis="y")
-    s = m.build(guess={"A": 0.5, "D": -1.2})
+    return m
+
+
+@pytest.mark.parametrize("along", [STRAIGHT, SKEW], ids=["straight", "skew"])
+@pytest.mark.parametrize("formulation", ["auto", *LOOP_FORMULATIONS])
+def test_a_rod_that_spins_without_inertia_is_refused(formulation: str, along: np.ndarray) -> None:
+    s = spatial_four_bar(along).build(guess=CLOSED)
     for function in (s.forward_dynamics, s.reactions):
-        with pytest.raises(wt.DynamicsError, match="moves nothing that has inertia"):
-            function(s.q0, s.v0, formulation="absolute")
+        if (formulation, function) != ("penalty", s.reactions):
+            with pytest.raises(wt.DynamicsError, match=r"that the loops allow.* moves nothing that has inertia"):
+                function(s.q0, s.v0, formulation=formulation)
+
+
+@pytest.mark.parametrize("along", [STRAIGHT, SKEW], ids=["straight", "skew"])
+@pytest.mark.parametrize("formulation", ["auto", "absolute"])
+def test_a_rod_that_spins_without_inertia_is_not_simulated(formulation: str, along: np.ndarray) -> None:
+    s = spatial_four_bar(along).build(guess=CLOSED)
+    with pytest.raises((wt.DynamicsError, wt.SimulationError), match="moves nothing that has inertia"):
+        s.simulate(0.1, formulation=formulation)
+
+
+def test_a_rod_whose_spin_is_given_by_a_parameter() -> None:
+    given = spatial_four_bar(SKEW, named=True).build(guess=CLOSED)
+    fixed = spatial_four_bar(SKEW, spin=0.02).build(guess=CLOSED)
+    v = fixed.consistent_velocities(fixed.q0, {"A": 1.0, "S": (0.3, -0.2, 0.5)})
+    expected = fixed.forward_dynamics(fixed.q0, v)
+    found = given.forward_dynamics(fixed.q0, v, parameters={"spin": 0.02})
+    assert np.abs(found - expected).max() < 1e-10 * np.abs(expected).max()
     with pytest.raises(wt.DynamicsError, match="moves nothing that has inertia"):
-        s.simulate(0.1, formulation="absolute")
+        given.forward_dynamics(fixed.q0, v)
+
+
+def test_a_universal_joint_helps() -> None:
+    s = spatial_four_bar(SKEW, end="universal").build(guess=CLOSED)
+    v = s.consistent_velocities(s.q0, {"A": 1.0})
+    first = s.forward_dynamics(s.q0, v)
+    for formulation in EXACT:
+        assert np.abs(s.forward_dynamics(s.q0, v, formulation=formulation) - first).max() < 1e-9 * np.abs(first).max()

@@ -69,8 +69,9 @@ class LoopPlan:
     """What numbers decided about the loops: rows that are used, independent freedoms, pivots, weights.
 
     `q` is the configuration at which that was done and `where` its time and parameters; `length` is the characteristic
-    length of the mechanism. The smallest pivot there (`strength`), the pivots of `absolute`, the weights of `penalty`
-    and the methods of the groups are found when they are first asked for.
+    length of the mechanism. The smallest pivot there (`strength`), whether a motion moves nothing that has inertia
+    (`idle`), the pivots of `absolute`, the weights of `penalty` and the methods of the groups are found when they are
+    first asked for.
     """
 
     keep: tuple[tuple[int, ...], ...]
@@ -79,6 +80,7 @@ class LoopPlan:
     where: Conditions
     length: float
     strength: Callable[[], float]
+    idle: Callable[[], bool]
     absolute_pivots: Callable[[], Sequence[Any]]
     penalty_weights: Callable[[], Sequence[float]]
     reduction: Callable[[], Mapping[int, int]]
@@ -187,7 +189,8 @@ def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
         here = eq.loaded(eq.prescribed_only(x))
         efforts = closed.driving_forces(here.walk, _closing(eq, request, x), here.tau, answer)
         driven = driven + hinge_power(eq, x, eq.driving(here, efforts, x["tau"]))
-    return ca.SX(ca.vertcat(answer.a, element_rates(eq, x), watched, powers(eq, x, driven)))
+    a = _divided(answer.a, ca.SX(0)) if eq.loop_plan.idle() else answer.a
+    return ca.SX(ca.vertcat(a, element_rates(eq, x), watched, powers(eq, x, driven)))
 
 
 def _eliminated(eq: Equations, x: Symbols) -> Solution:
@@ -359,7 +362,12 @@ def _divided(result: ca.SX, fine: ca.SX) -> ca.SX:
 
 
 def _guarded(eq: Equations, request: Request, x: Symbols, result: ca.SX, solution: Solution) -> ca.SX:
-    """Divide the first number by zero where the result cannot be trusted."""
+    """Divide the first number by zero where the result cannot be trusted.
+
+    An inertia that is none may come out as rounding, which no pivot tells from a number: the plan knows.
+    """
+    if eq.loop_plan.idle():
+        return _divided(result, ca.SX(0))
     fine = _margin(eq, x, solution, WATCHED) > 0
     if request.check:
         walk, closing = eq.walk(x), eq.closing(x)

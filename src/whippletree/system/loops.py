@@ -28,7 +28,7 @@ from whippletree.system.many_loops import every_joint_moves_mass
 from whippletree.system.mobility import Mobility, analyse
 from whippletree.system.ranks import choose_pivots, rank_of
 from whippletree.system.reduction import pair_up
-from whippletree.system.rescue import Rescuer
+from whippletree.system.rescue import Rescuer, idle_motion
 from whippletree.system.source import source_key
 from whippletree.system.states import StateSpace
 
@@ -196,10 +196,14 @@ class Loops:
         def strength() -> float:
             return smallest(self.numbers, *decision, where)
 
+        @functools.cache
+        def idle() -> bool:
+            return self._moves_nothing(decision.q, where)
+
         def methods() -> tuple[str, ...]:
             return self.group_methods
 
-        return LoopPlan(*decision, where, self.length, strength, pivots, weights, reduction, methods)
+        return LoopPlan(*decision, where, self.length, strength, idle, pivots, weights, reduction, methods)
 
     def _analysed(self, q: Array, where: Conditions) -> tuple[Decision, Mobility]:
         return analyse(self.assembler, q, where, self.states.freedom_name, self._cut_axes, self.dependent)
@@ -306,6 +310,16 @@ class Loops:
             return True
         pivots = self.numbers.hinge_pivots(q, where.parameters)
         return bool((pivots > _SINGULAR).all())
+
+    def _moves_nothing(self, q: Array, where: Conditions) -> bool:
+        """Tell whether a motion that the loops allow moves nothing that has inertia, as a rod between two balls."""
+        if self._tree_regular(q, where):
+            return False
+        try:
+            allowed = self.motions(q, where)
+        except DynamicsError:  # singular here: every state is looked at by itself
+            return False
+        return idle_motion(self._terms(q, where).M, allowed) is not None
 
     def _is_cut(self, i: int) -> bool:
         return any(c.v.start <= i < c.v.stop for c in self.numbers.closing.fastenings.cuts)

@@ -26,11 +26,26 @@ from whippletree.system.loop_equations import joint_order
 if TYPE_CHECKING:
     from whippletree.system.loops import Loops
 
-__all__ = ["Rescuer"]
+__all__ = ["Rescuer", "idle_motion"]
 
 _RANK = 1e-9  # singular values below this share are none, at a single state
 _STEP = 0.04  # how far from a singular position its limit is taken: radians, or characteristic lengths
 _CONTRADICTION = 1e-6
+_IDLE = 1e-12  # eigenvalues of the inertia of the free motions below this share of the largest are none
+
+
+def idle_motion(M: Array, Z: Array) -> Array | None:
+    """Return a combination of the motions Z (columns) that moves nothing that has inertia, if there is one.
+
+    >>> idle_motion(np.diag([1.0, 0.0]), np.eye(2)).round(12).tolist()
+    [0.0, 1.0]
+    """
+    if not Z.size:
+        return None
+    values, vectors = np.linalg.eigh(Z.T @ M @ Z)
+    if values[0] > _IDLE * values[-1]:
+        return None
+    return np.asarray(Z @ vectors[:, 0])  # also if all are zero
 
 
 class Solved(NamedTuple):
@@ -107,16 +122,16 @@ class Rescuer:
         Z = Vt[rank:].T * scale[:, None]
         M, right = M[np.ix_(free, free)], right[free]
         a = y * scale
-        reduced = Z.T @ M @ Z
-        if reduced.size:
-            z = np.linalg.lstsq(reduced, Z.T @ (right - M @ a), rcond=1e-13)[0]
-            values = np.linalg.eigvalsh(reduced)
-            if values[0] <= 1e-12 * values[-1]:  # also if all are zero
-                raise DynamicsError(
-                    "a motion that the loops allow moves nothing that has inertia, so its acceleration is not "
-                    "determined; give mass or inertia to the bodies, or prescribe a joint"
-                )
-            a = a + Z @ z
+        idle = idle_motion(M, Z)
+        if idle is not None:
+            freedom = self.loops.states.freedom_name(int(free[np.argmax(np.abs(idle / scale))]))
+            raise DynamicsError(
+                f'a motion that the loops allow, most of it in "{freedom}", moves nothing that has inertia, so its '
+                "acceleration is not determined; give mass or inertia to the bodies, let one of two ball joints that "
+                "a thin rod spins between be a universal joint, or prescribe a joint"
+            )
+        if Z.size:
+            a = a + Z @ np.linalg.lstsq(Z.T @ M @ Z, Z.T @ (right - M @ a), rcond=1e-13)[0]
         multipliers = np.linalg.lstsq(C[:, free].T, M @ a - right, rcond=_RANK)[0] if rank else np.zeros(len(second))
         full = np.array(state["a"]) * np.array(self.equations.prescribed_mask, dtype=float)
         full[free] = a
