@@ -530,6 +530,11 @@ class Simulation:
             self._times[NEXT_STEP] = step
         return status
 
+    def _keep_past(self, size: int) -> None:
+        """Keep what earlier steps left for the next, unless it is of another size or was left by other efforts."""
+        if self._past.size != size or not np.array_equal(self._past_tau, self.tau):
+            self._past, self._past_tau = np.zeros(size), self.tau.copy()
+
     def _advance_by_history(
         self,
         machine: Machine,
@@ -546,9 +551,7 @@ class Simulation:
 
         if machine.adams is None:
             machine.adams = adams.wired(machine)
-        if self._past.size != adams.past_size(machine) or not np.array_equal(self._past_tau, self.tau):
-            self._past = np.zeros(adams.past_size(machine))
-            self._past_tau = self.tau.copy()
+        self._keep_past(adams.past_size(machine))
         wire, sizes = machine.adams
         rates = machine.arrays["coordinate rates"]
         settings = (self.tolerance, smallest, until, rows, n)
@@ -571,9 +574,7 @@ class Simulation:
 
         if machine.newton is None:
             machine.newton = implicit.newton(machine)
-        if self._past.size != implicit.past_size(machine) or not np.array_equal(self._past_tau, self.tau):
-            self._past = np.zeros(implicit.past_size(machine))
-            self._past_tau = self.tau.copy()
+        self._keep_past(implicit.past_size(machine))
         tolerance = self.tolerance if self.adaptive else 0.0
         return int(
             implicit.advance(
