@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -217,6 +218,29 @@ def test_a_damaged_file_is_made_again(folder, made, kind):
     assert [len(f.read_bytes()) for f in files(folder)] == [len(g) for g in good]
 
 
+def test_files_that_changed_places_are_made_again(folder, made):
+    expected = [use(name) for name in ("arm", "other arm")], [arm(k).build().mass_matrix(np.zeros(k)) for k in (2, 3)]
+    texts = [file.read_bytes() for file in files(folder)]
+    for file, text in zip(files(folder), [*texts[1:], texts[0]], strict=True):
+        file.write_bytes(text)
+    made.clear()
+    with pytest.warns(wt.CacheWarning, match="damaged"):
+        found = [use(name) for name in ("arm", "other arm")], [arm(k).build().mass_matrix(np.zeros(k)) for k in (2, 3)]
+    assert all(agree(a, b) for a, b in zip(found[0], expected[0], strict=True))
+    assert agree(found[1], expected[1])
+    assert "compile" in made
+
+
+def test_a_folder_that_is_removed_is_made_again(folder):
+    system = arm(2).build()
+    q, v, tau = state(system, 1)
+    first = system.forward_dynamics(q, v, tau)
+    shutil.rmtree(folder)
+    assert system.mass_matrix(q).shape == (system.nv, system.nv)
+    assert files(folder)
+    assert same_bits(system.forward_dynamics(q, v, tau), first)
+
+
 def test_a_folder_in_the_place_of_a_file(folder):
     expected = use()
     victim = files(folder)[0]
@@ -224,6 +248,8 @@ def test_a_folder_in_the_place_of_a_file(folder):
     victim.mkdir()
     with pytest.raises(wt.CacheError, match="WHIPPLETREE_CACHE"):
         use()
+    DiskCache(folder).clear()
+    assert files(folder) == [victim]  # which is nothing of ours
     victim.rmdir()
     assert agree(use(), expected)
 
@@ -295,10 +321,10 @@ def plant(folder: Path) -> None:
     system = other.build()
     system.forward_dynamics(np.zeros(2), np.zeros(2))
     system.forward_dynamics(np.zeros((9, 2)), np.zeros(2))
-    planted = [caches._decode(f.read_bytes()) for f in files(folder) if f not in victims]
+    planted = [caches._decode(f.stem, f.read_bytes()) for f in files(folder) if f not in victims]
     for file in victims:
-        entry = caches._decode(file.read_bytes())
-        file.write_bytes(next(caches._encode(p) for p in planted if p.get("meta") == entry.get("meta")))
+        entry = caches._decode(file.stem, file.read_bytes())
+        file.write_bytes(next(caches._encode(file.stem, p) for p in planted if p.get("meta") == entry.get("meta")))
     for file in files(folder):
         if file not in victims:
             file.unlink()

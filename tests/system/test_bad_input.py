@@ -44,6 +44,24 @@ def test_mass(mass):
     m.body("hammer", mass=1.0)  # the refused one left nothing behind
 
 
+@pytest.mark.parametrize(("mass", "com"), [(1e308, (0, 0, -1)), (1.0, (1e160, 0, 0)), (1e301, (0, 0, 0))])
+def test_what_would_overflow(mass, com):
+    with refused(wt.ModelError, 'body "star"', "too large", "units"):
+        wt.Mechanism("m").body("star", mass=mass, com=com)
+
+
+def test_states_by_name_are_finite():
+    m = wt.Mechanism("m")
+    m.revolute("hinge", m.ground, m.body("b", wt.rod(length=1.0, mass=1.0)), axis="y")
+    s = m.build()
+    for value in (np.nan, np.inf):
+        for fill in (s.coordinates, s.velocities):
+            with refused(wt.StateError, 'joint "hinge"', "finite"):
+                fill({"hinge": value})
+        with refused(wt.StateError, 'joint "hinge"', "finite"):
+            s.normalize([value])
+
+
 def test_a_mass_that_a_parameter_makes_negative():
     m = wt.Mechanism("m")
     p = m.parameter("p", -2.0)

@@ -423,6 +423,22 @@ def test_wrenches():
             s.forward_dynamics(q, v, tau, wrenches=junk)
 
 
+def test_wrenches_of_functions_are_in_the_order_in_which_they_are_listed():
+    s = chain()
+    q, v, tau = state(s, 11)
+    given = dict(zip(("tip", "link 1"), np.random.default_rng(0).normal(size=(2, 6)), strict=True))
+    expected = s.forward_dynamics(q, v, tau, wrenches=given)
+    for names in (["tip", "link 1"], ["link 1", "tip"]):
+        function = s.function("forward_dynamics", wrenches=names)
+        found = np.array(function(q, v, tau, *(given[name] for name in names))).ravel()
+        np.testing.assert_allclose(found, expected, rtol=1e-10)
+        kernel = s.kernel("forward_dynamics", wrenches=names)
+        assert kernel.input_names[3:] == [f"wrench on {name}" for name in names]
+    for request in (s.function, s.kernel, s.c_source, s.operations):
+        with pytest.raises(wt.StateError, match="twice"):
+            request("forward_dynamics", wrenches=["tip", "tip"])
+
+
 def test_frames_of_any_name_carry_wrenches():
     m = arm(1)
     names = ["a b", "a_b", "a-b", "a__b", 'quo"te', "straße", "9"]
@@ -477,6 +493,22 @@ def test_body_axes(place):
     for junk in ("tip", None, 3, np.zeros(3)):
         with pytest.raises(wt.StateError, match="frame="):
             s.velocity(q, v, place, frame=junk)
+
+
+@pytest.mark.parametrize("batch", [(), (9,)])
+def test_body_axes_of_a_result_that_is_written_over_the_state(batch):
+    s = arm(6).build()
+    q, v, a = state(s, 13, batch)
+    for call in (
+        lambda q, out: s.velocity(q, v, "link 3", frame="body", out=out),
+        lambda q, out: s.acceleration(q, v, a, "link 3", frame="body", out=out),
+    ):
+        over = q.copy()
+        assert same_bits(call(over, over), call(q, None))
+    memory = np.zeros((*batch, 6, s.nv))
+    over = memory[..., 0, :]
+    over[...] = q
+    assert same_bits(s.jacobian(over, "link 3", frame="body", out=memory), s.jacobian(q, "link 3", frame="body"))
 
 
 def test_velocities_are_the_rates_of_poses():

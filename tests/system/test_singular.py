@@ -68,6 +68,24 @@ def test_parameters_that_make_a_mass_negative_are_refused(values: object) -> Non
             compute()
 
 
+@pytest.mark.parametrize("values", [{"I": -5.0}, [5.0], {"I": np.array([1.0, 1.5, 2.1])}])
+def test_parameters_that_make_an_inertia_impossible_are_refused(values: object) -> None:
+    m = wt.Mechanism("m")
+    moment = m.parameter("I", 1.0)
+    turned = wt.MassProperties(1.0, (0, 0, 0), [[1, 0, 0], [0, moment, 0], [0, 0, 1]])
+    skew = turned.moved(rotation=[[0.36, 0.48, -0.8], [-0.8, 0.6, 0.0], [0.48, 0.64, 0.6]])
+    m.revolute("j", m.ground, m.body("b", skew), axis="y")
+    s = m.build()
+    for compute in (
+        lambda: s.mass_matrix([0.1], parameters=values),
+        lambda: s.energy([0.1], [1.0], parameters=values),
+        lambda: s.forward_dynamics([0.1], [1.0], parameters=values),
+    ):
+        with pytest.raises(wt.StateError, match=r'"b" the inertia.*which no body has'):
+            compute()
+    assert s.mass_matrix([0.1], parameters={"I": [0.0, 1.0, 2.0]}).shape == (3, 1, 1)  # the limits are possible
+
+
 def test_no_parameters_may_be_given_to_a_system_without() -> None:
     m = wt.Mechanism("m")
     m.revolute("j", m.ground, m.body("b", wt.rod(length=1.0, mass=1.0)), axis="y")

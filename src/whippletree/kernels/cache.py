@@ -3,7 +3,8 @@
 An entry is a set of named byte strings in one file, whose name is the hash of everything the code depends on. Machine
 code is loaded only from a folder and from files that belong to the user and that nobody else can write. Files are
 written beside their place and moved into it, so that processes that work at the same time never see half a file, and
-each carries a checksum, so that a damaged one is made again.
+each carries a checksum of what is in it and of what it was made for, so that one that is damaged, or that came to be in
+the place of another, is made again.
 
 The environment variable WHIPPLETREE_CACHE names another folder, or says `off`.
 """
@@ -24,7 +25,7 @@ from whippletree.errors import CacheError, CacheWarning
 
 __all__ = ["DiskCache", "default_folder", "open_cache"]
 
-_MAGIC = b"whippletree 1\n"
+_MAGIC = b"whippletree 2\n"
 _DIGEST = 32
 _OFF = ("off", "0", "none")
 
@@ -79,6 +80,10 @@ class DiskCache:
         except RuntimeError as error:
             raise _cache_error(folder, f"cannot be found ({error})") from None
         self._kernels = self.folder / "kernels"
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Make the folders, and insist that they are the user's own."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._kernels.mkdir(mode=0o700, exist_ok=True)
@@ -102,7 +107,7 @@ class DiskCache:
         data = _read_private(path)
         if data is None:
             return None
-        entry = _decode(data)
+        entry = _decode(path.stem, data)
         if entry is None:
             warnings.warn(f"{path} was damaged and is made again", CacheWarning, stacklevel=3)
         return entry
@@ -112,11 +117,13 @@ class DiskCache:
         import tempfile  # costs more than all else here, and is needed only where something is made
 
         path = self.path(key)
+        if not self._kernels.is_dir():  # somebody has cleared the cache by removing it
+            self._prepare()
         try:
             handle, temporary = tempfile.mkstemp(dir=self._kernels, suffix=".part")  # mode 0600
             try:
                 with os.fdopen(handle, "wb") as file:
-                    file.write(_encode(entry))
+                    file.write(_encode(path.stem, entry))
                 os.replace(temporary, path)  # noqa: PTH105 - tests of full disks stand in for it
             except BaseException:
                 with contextlib.suppress(OSError):
@@ -136,7 +143,8 @@ class DiskCache:
     def clear(self) -> None:
         """Remove all entries."""
         for file in (*self._kernels.glob("*.wt"), *self._kernels.glob("*.part")):
-            file.unlink(missing_ok=True)
+            if not file.is_dir():  # that is nothing of ours
+                file.unlink(missing_ok=True)
 
 
 def _cache_error(folder: Path, problem: str) -> CacheError:
@@ -182,22 +190,27 @@ def _read_private(path: Path) -> bytes | None:
         os.close(handle)
 
 
-def _encode(entry: Mapping[str, bytes]) -> bytes:
+def _encode(name: str, entry: Mapping[str, bytes]) -> bytes:
     """Return magic, checksum, a table of contents, and the parts."""
     contents = json.dumps([[name, len(part)] for name, part in entry.items()]).encode()
     payload = len(contents).to_bytes(8, "little") + contents + b"".join(entry.values())
-    return _MAGIC + hashlib.sha256(payload).digest() + payload
+    return _MAGIC + _digest(name, payload) + payload
 
 
-def _decode(data: bytes) -> dict[str, bytes] | None:
-    """Return the parts, or None if anything is not as it was written."""
+def _digest(name: str, payload: bytes) -> bytes:
+    """Return the checksum of an entry's payload and of the name of its file, the hash of its key."""
+    return hashlib.sha256(name.encode() + payload).digest()
+
+
+def _decode(name: str, data: bytes) -> dict[str, bytes] | None:
+    """Return the parts, or None if anything is not as it was written to the file of this name."""
     start = len(_MAGIC) + _DIGEST
     payload = data[start:]
-    if data[: len(_MAGIC)] != _MAGIC or hashlib.sha256(payload).digest() != data[len(_MAGIC) : start]:
+    if data[: len(_MAGIC)] != _MAGIC or _digest(name, payload) != data[len(_MAGIC) : start]:
         return None
     length = int.from_bytes(payload[:8], "little")
     position, entry = 8 + length, {}
-    for name, size in json.loads(payload[8 : 8 + length]):
-        entry[name] = payload[position : position + size]
+    for part, size in json.loads(payload[8 : 8 + length]):
+        entry[part] = payload[position : position + size]
         position += size
     return entry

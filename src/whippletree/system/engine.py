@@ -14,6 +14,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from whippletree.elements.bodies.rigid import can_be
 from whippletree.errors import DynamicsError, ModelError, StateError
 from whippletree.kernels.cache import DiskCache, open_cache
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError, Program
@@ -22,6 +23,7 @@ from whippletree.kernels.tape import read_tape
 from whippletree.kernels.unrolled import StraightLine
 from whippletree.model.description import GROUND, Description
 from whippletree.model.names import suggestion
+from whippletree.spatial.scalars import expressions
 from whippletree.system.calls import Argument, Call, as_array
 from whippletree.system.choosing import Weighed
 from whippletree.system.equations import FUNCTIONS, Equations, Request, formulation_name
@@ -90,7 +92,9 @@ class Engine:
         if isinstance(wrenches, str) or not isinstance(wrenches, Iterable):
             raise StateError("wrenches= must list the bodies or frames at which wrenches act")
         about = self.place_name(frame) if name in _FRAMED else ""
-        places = tuple(sorted({self.place_name(w) for w in wrenches}))
+        places = tuple(self.place_name(w) for w in wrenches)
+        if len(set(places)) < len(places):
+            raise StateError("wrenches= names a body or frame twice")
         return self.resolved(Request(name, formulation_name(formulation, **choice), about, places))
 
     def resolved(self, request: Request) -> Request:
@@ -214,7 +218,7 @@ class Engine:
             raise StateError("this system has no parameters kept as inputs")
         if isinstance(values, Mapping):
             values = self._parameter_rows(values, known)
-        self._check_masses(values)
+        self._check_bodies(values)
         return values
 
     def _parameter_rows(self, values: Mapping[str, Any], known: Mapping[str, int]) -> Array:
@@ -228,25 +232,35 @@ class Engine:
         except ValueError:
             raise StateError("the parameters' batches do not fit together") from None
 
-    def _check_masses(self, values: Any) -> None:
-        """Refuse parameters that make a mass negative."""
+    def _check_bodies(self, values: Any) -> None:
+        """Refuse parameters that make a mass negative, or an inertia one that no body can have."""
         rows = as_array(values, self.argument("parameters", len(self.description.parameters)))
-        names, function = self._masses
-        if not names or not rows.size:
+        heavy, inert, function = self._open_bodies
+        if not (heavy or inert) or not rows.size:
             return
-        masses = np.array(function(rows.reshape(-1, rows.shape[-1]).T))
+        masses, inertias = (x.full() for x in function(rows.reshape(-1, rows.shape[-1]).T))
         for body, state in np.argwhere(masses < 0):
             raise StateError(
-                f'these parameters give body "{names[body]}" the mass {masses[body, state]:g}: it must not be negative'
+                f'these parameters give body "{heavy[body]}" the mass {masses[body, state]:g}: it must not be negative'
+            )
+        inertias = np.moveaxis(inertias.reshape(len(inert), 3, 3, masses.shape[1]), 3, 1)
+        finite = np.isfinite(inertias).all(axis=(-2, -1))  # which parameter is not is told where it is used
+        for body, state in np.argwhere(finite & ~can_be(inertias)):
+            raise StateError(
+                f'these parameters give body "{inert[body]}" the inertia {inertias[body, state].tolist()}, which no '
+                "body has: its principal moments must not be negative, and none may exceed the sum of the others"
             )
 
     @functools.cached_property
-    def _masses(self) -> tuple[list[str], ca.Function]:
-        """The bodies whose masses depend on parameters, and the function from parameters to those masses."""
-        open_ = [b for b in self.description.bodies if isinstance(b.properties.mass, ca.SX)]
+    def _open_bodies(self) -> tuple[list[str], list[str], ca.Function]:
+        """Bodies whose masses and whose inertias depend on parameters, and the function from parameters to those."""
+        bodies = [(b.name, b.properties) for b in self.description.bodies]
+        heavy = {name: p.mass for name, p in bodies if isinstance(p.mass, ca.SX)}
+        entries = {name: [x for row in p.inertia for x in row] for name, p in bodies}
+        inert = {name: ca.vertcat(*nine) for name, nine in entries.items() if expressions(nine)}
         symbols = ca.vertcat(*(p.symbol for p in self.description.parameters))
-        masses = ca.vertcat(*(b.properties.mass for b in open_))
-        return [b.name for b in open_], ca.Function("masses", [symbols], [masses])
+        results = [ca.vertcat(ca.SX(0, 1), *heavy.values()), ca.vertcat(ca.SX(0, 1), *inert.values())]
+        return list(heavy), list(inert), ca.Function("bodies", [symbols], results)
 
     def place_name(self, place: Any) -> str:
         """Return the name of a body, frame or handle, checked."""

@@ -46,6 +46,8 @@ class StateSpace:
     def normalize(self, q: Any) -> Array:
         """Return a copy of `q` with every quaternion scaled to unit length."""
         result = np.array(as_array(q, Argument("q", self.plan.nq, self.position_label)))
+        for place in np.argwhere(~np.isfinite(result)):
+            raise StateError(f"q[{place[-1]}] ({self.position_label(place[-1])}) must be finite")
         for where in self.quaternions:
             e = result[..., where]
             size = np.abs(e).max(axis=-1, keepdims=True)  # so that squares neither overflow nor vanish
@@ -99,6 +101,8 @@ class StateSpace:
                 raise StateError(f"{joint} has {size} {what}, which must be real numbers")
             if numbers.shape != (size,):
                 raise StateError(f"{joint} has {size} {what}, not {numbers.size}")
+            if not np.isfinite(numbers).all():
+                raise StateError(f"{joint} has {size} {what}, which must be finite, got {numbers.tolist()}")
             vector[place] = numbers
         return vector
 

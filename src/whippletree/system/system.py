@@ -476,8 +476,8 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         >>> s.velocity([0.0], [3.0], "rod")[:3]
         array([0., 3., 0.])
         """
-        result = self._about("velocity", name, (q, v), parameters, out)
-        return self._in_axes(result, q, name, frame, parameters)
+        axes = self._axes(q, name, frame, parameters)
+        return _turned(self._about("velocity", name, (q, v), parameters, out), axes)
 
     def acceleration(
         self,
@@ -497,8 +497,8 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         >>> s.acceleration([0.0], [0.0], [2.0], "rod")[:3]
         array([0., 2., 0.])
         """
-        result = self._about("acceleration", name, (q, v, a), parameters, out)
-        return self._in_axes(result, q, name, frame, parameters)
+        axes = self._axes(q, name, frame, parameters)
+        return _turned(self._about("acceleration", name, (q, v, a), parameters, out), axes)
 
     def jacobian(
         self,
@@ -516,11 +516,12 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         >>> s.jacobian([0.0], "rod")[:3, 0]
         array([0., 1., 0.])
         """
+        axes = self._axes(q, name, frame, parameters)
         if self._engine.equations.large:
             result = self._jacobian_by_wrenches(q, self._engine.place_name(name), parameters, out)
         else:
             result = self._about("jacobian", name, (q,), parameters, out)
-        return self._in_axes(result, q, name, frame, parameters, matrix=True)
+        return _turned(result, axes, matrix=True)
 
     def energy(self, q: Any, v: Any, *, t: float = 0.0, parameters: Any = None) -> Energy:
         """Return kinetic and potential energy; the latter is zero with all mass at the ground's origin.
@@ -571,6 +572,9 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         self, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = (), **choice: Any
     ) -> ca.Function:
         """Return any function of the system as a CasADi Function.
+
+        Inputs are in the order of `name_in()`, wrenches in that in which they are listed. Each input and the output is
+        one column; matrices are row by row.
 
         >>> s = _pendulum()
         >>> s.function("mass_matrix").name_in()
@@ -663,18 +667,27 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         given = values if more is None else (*values, more)
         return self._engine.call(Request(name, "auto", self._engine.place_name(place))).run(given, out)
 
-    def _in_axes(self, value: Array, q: Any, name: Any, frame: str, parameters: Any, *, matrix: bool = False) -> Array:
-        """Turn [angular; linear], or a matrix with such columns, into the body's axes if that is asked for."""
+    def _axes(self, q: Any, name: Any, frame: str, parameters: Any) -> Array | None:
+        """Return the axes in which a result is asked for, None for those of the ground.
+
+        They are found before the result, which may be written over q.
+        """
         if isinstance(frame, str) and frame == GROUND:
-            return value
+            return None
         if not isinstance(frame, str) or frame != "body":
             raise StateError(f'frame= must be "ground" or "body", not {frame!r}')
-        R = np.swapaxes(self.pose(q, name, parameters=parameters)[..., :3, :3], -1, -2)
-        columns = value if matrix else value[..., None]
-        parts = [np.matmul(R, columns[..., i : i + 3, :]) for i in (0, 3)]
-        turned = np.concatenate(parts, axis=-2)
-        value[...] = turned if matrix else turned[..., 0]
+        return np.array(self.pose(q, name, parameters=parameters)[..., :3, :3])
+
+
+def _turned(value: Array, axes: Array | None, *, matrix: bool = False) -> Array:
+    """Turn [angular; linear], or a matrix with such columns, into the axes, in place."""
+    if axes is None:
         return value
+    columns = value if matrix else value[..., None]
+    R = np.swapaxes(axes, -1, -2)
+    turned = np.concatenate([np.matmul(R, columns[..., i : i + 3, :]) for i in (0, 3)], axis=-2)
+    value[...] = turned if matrix else turned[..., 0]
+    return value
 
 
 @functools.cache

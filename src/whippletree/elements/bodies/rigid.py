@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 
 from whippletree.errors import ModelError
 from whippletree.spatial.orientation import IDENTITY, rotation_matrix
@@ -23,11 +24,12 @@ from whippletree.spatial.scalars import (
     vector,
 )
 
-__all__ = ["MassProperties"]
+__all__ = ["MassProperties", "can_be"]
 
 ORIGIN: Vector3 = (0.0, 0.0, 0.0)
 NO_INERTIA: Matrix3 = (ORIGIN, ORIGIN, ORIGIN)
 TOLERANCE = 1e-9  # relative, of symmetry and of the triangle inequality
+LARGEST = 1e300  # mass, and mass times the square of a distance
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +55,7 @@ class MassProperties:
         inertia = cast(Matrix3, read_matrix(self.inertia, 3, "inertia"))
         if isinstance(mass, float) and mass < 0.0:
             raise ModelError(f"mass must not be negative, got {mass:g}")
+        _check_size(mass, com)
         if not any(expressions(row) for row in inertia):
             inertia = _realisable(cast(Rotation3, inertia))
         object.__setattr__(self, "mass", mass)
@@ -188,6 +191,13 @@ def _realisable(inertia: Rotation3) -> Matrix3:
     return symmetric
 
 
+def _check_size(mass: Scalar, com: Vector3) -> None:
+    """Refuse what would overflow when it is moved and added up."""
+    far = max((abs(x) for x in com if isinstance(x, float)), default=0.0)
+    if isinstance(mass, float) and not max(mass, mass * far * far) < LARGEST:
+        raise ModelError(f"mass = {mass:g} at a distance of {far:g} is too large to compute with: choose other units")
+
+
 def _has_mass_behind(inertia: Rotation3, largest: float) -> bool:
     """Tell whether trace(I) / 2 1 - I, the integrals of mass times x x, x y, ..., has no negative eigenvalue.
 
@@ -207,6 +217,21 @@ def _has_mass_behind(inertia: Rotation3, largest: float) -> bool:
         return False
     b, c, d = b - xy * xy / a, c - xz * xz / a, yz + xy * xz / a
     return b > 0.0 and c - d * d / b > 0.0
+
+
+def can_be(inertias: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Tell of each of many inertias (..., 3, 3) whether a body can have it; the test is that of `_has_mass_behind`.
+
+    >>> can_be(np.array([np.diag([1.0, 1.0, 1.0]), np.diag([5.0, 1.0, 1.0])])).tolist()
+    [True, False]
+    """
+    largest = np.abs(inertias).max(axis=(-2, -1))
+    I = inertias / np.where(largest > 0, largest, 1.0)[..., None, None]
+    xx, yy, zz, xy, xz, yz = (I[..., i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
+    a, b, c = (yy + zz - xx + TOLERANCE) / 2, (xx + zz - yy + TOLERANCE) / 2, (xx + yy - zz + TOLERANCE) / 2
+    first = np.where(a > 0, a, 1.0)
+    b, c, d = b - xy * xy / first, c - xz * xz / first, yz + xy * xz / first
+    return np.asarray((a > 0) & (b > 0) & (c - d * d / np.where(b > 0, b, 1.0) > 0))
 
 
 def _principal_moments(inertia: Rotation3, largest: float) -> list[float]:
