@@ -236,7 +236,7 @@ def test_bad_properties_are_refused_in_words(arguments, words):
         (lambda: point_masses([(1.0, (0, 0, 0)), (1.0,)]), "entry 1 must be a pair"),
         (lambda: point_masses([(1.0, (0, 0, 0)), (1.0, (0, 0))]), "entry 1: point mass: at"),
         (lambda: point_masses(3), "list of pairs"),
-        (lambda: point_mass(1e308) + point_mass(1e308), "mass must be finite"),
+        (lambda: point_mass(9e304) + point_mass(9e304), "too large"),
         (lambda: sphere(1.0, 1.0).moved(rotation=2 * np.eye(3)), "rotation must be orthonormal"),
     ],
 )

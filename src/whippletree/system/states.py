@@ -102,7 +102,7 @@ class StateSpace:
             if numbers.shape != (size,):
                 raise StateError(f"{joint} has {size} {what}, not {numbers.size}")
             if not np.isfinite(numbers).all():
-                raise StateError(f"{joint} has {size} {what}, which must be finite, got {numbers.tolist()}")
+                raise StateError(f"{joint} is {', '.join(map(str, numbers))}: numbers must be finite")
             vector[place] = numbers
         return vector
 

@@ -164,11 +164,15 @@ def test_random_names(first: str, second: str) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=3, max_size=3), st.floats(0, 1e300))
-def test_numbers_keep_all_their_digits(at: list[float], mass: float) -> None:
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=3, max_size=3),
+    st.lists(st.floats(-1e2, 1e2), min_size=3, max_size=3),
+    st.floats(0, 1e300),
+)
+def test_numbers_keep_all_their_digits(at: list[float], com: list[float], mass: float) -> None:
     m = wt.Mechanism("m")
     m.parameter("p", at[0])
-    m.body("b", mass=mass, com=at)
+    m.body("b", mass=mass, com=com)
     m.revolute("A", m.ground, "b", at=at)
     check(m)
 

@@ -29,7 +29,7 @@ __all__ = ["MassProperties", "can_be"]
 ORIGIN: Vector3 = (0.0, 0.0, 0.0)
 NO_INERTIA: Matrix3 = (ORIGIN, ORIGIN, ORIGIN)
 TOLERANCE = 1e-9  # relative, of symmetry and of the triangle inequality
-LARGEST = 1e300  # mass, and mass times the square of a distance
+LARGEST = 1e305  # mass, and mass times the square of a distance
 
 
 @dataclass(frozen=True, eq=False)
