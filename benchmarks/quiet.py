@@ -17,8 +17,8 @@ import numpy as np
 
 T = TypeVar("T")
 
-SLOWER = 1.15
-"""How much slower than ever the probe may be; a neighbour makes it 1.4 times as slow."""
+SLOWER, SLOW = 1.15, 1.3
+"""How much slower than ever the probe may be, and from when on it is disturbed: a neighbour makes it 1.4."""
 
 FEWEST = 5
 """With fewer undisturbed bursts than this, all count."""
@@ -36,8 +36,15 @@ _fastest = float("inf")
 _bursts = _undisturbed = 0
 
 
+class Level(NamedTuple):
+    """The least and the most time of the probe beside a burst, on all cores in use."""
+
+    least: float
+    most: float
+
+
 class Counted(NamedTuple, Generic[T]):
-    """What bursts gave, by contestant, of those that count; `disturbed` if all do, for want of undisturbed ones."""
+    """What bursts gave, by contestant, of those that count; `disturbed` for want of undisturbed ones."""
 
     bursts: dict[str, list[T]]
     disturbed: bool
@@ -49,11 +56,12 @@ def undisturbed(
     """Have one burst of each contestant in every round, until each has had so many undisturbed ones; return those.
 
     With `together` a round counts if no burst of it was disturbed, so that bursts of one round can be compared. If a
-    contestant has hardly any undisturbed bursts, all bursts of all count.
+    contestant has hardly any undisturbed bursts, those count in which all of several cores were disturbed, so that they
+    were alike, and if there are hardly any of these either, all do.
     """
     global _bursts, _undisturbed
     order = list(contestants)
-    levels: list[dict[str, float]] = []
+    levels: list[dict[str, Level]] = []
     results: list[dict[str, T]] = []
     _find_the_fastest()
     begin = time.perf_counter()
@@ -64,29 +72,38 @@ def undisturbed(
         for name in order:
             before, results[-1][name] = level, contestants[name]()
             level = _level()
-            levels[-1][name] = max(before, level)
+            levels[-1][name] = _both(before, level)
         order.append(order.pop(0))  # each round starts with another one
-        counted = _counted(levels, list(contestants), together)
+        counted = _counted(levels, list(contestants), together, lambda level: level.most <= SLOWER * _fastest)
         if min(map(len, counted.values())) >= rounds:
             break
     _bursts += len(results) * len(contestants)
     _undisturbed += sum(map(len, counted.values()))
     disturbed = min(map(len, counted.values())) < FEWEST
-    if disturbed:
+    if disturbed and len(os.sched_getaffinity(0)) > 1:
+        counted = _counted(levels, list(contestants), together, lambda level: level.least >= SLOW * _fastest)
+    if min(map(len, counted.values())) < FEWEST:
         counted = {name: list(range(len(results))) for name in contestants}
     return Counted({name: [results[r][name] for r in counted[name]] for name in contestants}, disturbed)
 
 
-def _counted(levels: list[dict[str, float]], names: list[str], together: bool) -> dict[str, list[int]]:
-    """The rounds that count, by contestant."""
-    limit = SLOWER * _fastest
-    slowest = [dict.fromkeys(names, max(level.values())) if together else level for level in levels]
-    return {name: [r for r, level in enumerate(slowest) if level[name] <= limit] for name in names}
+def _counted(
+    levels: list[dict[str, Level]], names: list[str], together: bool, fit: Callable[[Level], bool]
+) -> dict[str, list[int]]:
+    """The rounds that count, by contestant: where the probe's times beside its burst, or beside all bursts, are fit."""
+    if together:
+        levels = [dict.fromkeys(names, _both(*level.values())) for level in levels]
+    return {name: [r for r, level in enumerate(levels) if fit(level[name])] for name in names}
+
+
+def _both(*levels: Level) -> Level:
+    """The least and the most of some levels."""
+    return Level(min(level.least for level in levels), max(level.most for level in levels))
 
 
 def report() -> str:
     """How many bursts there were, and how many counted."""
-    return f"{_undisturbed} of {_bursts} bursts were undisturbed and count; where fewer than {FEWEST} were, all do."
+    return f"{_undisturbed} of {_bursts} bursts were undisturbed and count; where fewer than {FEWEST} were, others do."
 
 
 def _find_the_fastest() -> None:
@@ -96,8 +113,8 @@ def _find_the_fastest() -> None:
         _level()
 
 
-def _level() -> float:
-    """The probe's time on the slowest core in use."""
+def _level() -> Level:
+    """The probe's times on the cores in use."""
     global _fastest
     cores = os.sched_getaffinity(0)
     if len(cores) == 1:
@@ -110,7 +127,7 @@ def _level() -> float:
             times.append(_probe())
         os.sched_setaffinity(0, cores)
     _fastest = min(_fastest, *times)
-    return max(times)
+    return Level(min(times), max(times))
 
 
 def _probe() -> float:
