@@ -586,6 +586,10 @@ def test_a_rod_whose_spin_is_given_by_a_parameter() -> None:
     assert np.abs(found - expected).max() < 1e-10 * np.abs(expected).max()
     with pytest.raises(wt.DynamicsError, match="moves nothing that has inertia"):
         given.forward_dynamics(fixed.q0, v)
+    run, same = given.simulate(0.1, v=v, parameters={"spin": 0.02}), fixed.simulate(0.1, v=v)
+    assert np.abs(run.q[-1] - same.q[-1]).max() < 1e-7
+    with pytest.raises(wt.SimulationError, match="moves nothing that has inertia"):
+        given.simulate(0.1, v=v)
 
 
 def test_a_universal_joint_helps() -> None:

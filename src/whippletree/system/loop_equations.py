@@ -31,6 +31,7 @@ from whippletree.formulations.independent_coordinates import Choice
 from whippletree.formulations.solution import Solution
 from whippletree.formulations.sweeps import Unrolled
 from whippletree.kernels.kernel import Array
+from whippletree.spatial.scalars import expressions
 from whippletree.spatial.sparse import nearest_zero, smallest
 
 if TYPE_CHECKING:
@@ -69,9 +70,9 @@ class LoopPlan:
     """What numbers decided about the loops: rows that are used, independent freedoms, pivots, weights.
 
     `q` is the configuration at which that was done and `where` its time and parameters; `length` is the characteristic
-    length of the mechanism. The smallest pivot there (`strength`), whether a motion moves nothing that has inertia
-    (`idle`), the pivots of `absolute`, the weights of `penalty` and the methods of the groups are found when they are
-    first asked for.
+    length of the mechanism. The smallest pivot there (`strength`), whether a motion moves nothing that has inertia with
+    the parameters as described (`idle`), the pivots of `absolute`, the weights of `penalty` and the methods of the
+    groups are found when they are first asked for.
     """
 
     keep: tuple[tuple[int, ...], ...]
@@ -189,7 +190,7 @@ def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
         here = eq.loaded(eq.prescribed_only(x))
         efforts = closed.driving_forces(here.walk, _closing(eq, request, x), here.tau, answer)
         driven = driven + hinge_power(eq, x, eq.driving(here, efforts, x["tau"]))
-    a = _divided(answer.a, ca.SX(0)) if eq.loop_plan.idle() else answer.a
+    a = _divided(answer.a, _inertia_changed(eq)) if eq.loop_plan.idle() else answer.a
     return ca.SX(ca.vertcat(a, element_rates(eq, x), watched, powers(eq, x, driven)))
 
 
@@ -366,15 +367,27 @@ def _guarded(eq: Equations, request: Request, x: Symbols, result: ca.SX, solutio
 
     An inertia that is none may come out as rounding, which no pivot tells from a number: the plan knows.
     """
-    if eq.loop_plan.idle():
-        return _divided(result, ca.SX(0))
     fine = _margin(eq, x, solution, WATCHED) > 0
+    if eq.loop_plan.idle():
+        fine = ca.logic_and(fine, _inertia_changed(eq))
     if request.check:
         walk, closing = eq.walk(x), eq.closing(x)
         gap, slip = closed.closure_gap(walk, closing, eq.loop_plan.length)
         speed = 1 + ca.sumsqr(x["v"])
         fine = ca.logic_and(fine, ca.logic_and(gap <= CONSISTENT**2, slip <= CONSISTENT**2 * speed))
     return _divided(result, fine)
+
+
+def _inertia_changed(eq: Equations) -> ca.SX:
+    """Tell whether parameters give bodies other masses or inertias than those described."""
+    properties = [b.properties for b in eq.description.bodies]
+    entries = [x for p in properties for x in (p.mass, *p.com, *(y for row in p.inertia for y in row))]
+    open_ = ca.vertcat(ca.SX(0, 1), *expressions(entries))
+    changed = ca.SX(0)
+    for parameter in eq.description.parameters:
+        if ca.depends_on(open_, parameter.symbol):
+            changed = ca.logic_or(changed, parameter.symbol != parameter.value)
+    return changed
 
 
 TRACES: dict[str, Callable[[Equations, Request, Symbols], ca.SX]] = {

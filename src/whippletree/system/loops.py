@@ -198,7 +198,8 @@ class Loops:
 
         @functools.cache
         def idle() -> bool:
-            return self._moves_nothing(decision.q, where)
+            described = where._replace(parameters=self.parameters)  # so that all plans of one key agree
+            return self._moves_nothing(decision.q, described)
 
         def methods() -> tuple[str, ...]:
             return self.group_methods
