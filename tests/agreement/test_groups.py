@@ -19,9 +19,9 @@ from support.loop_models import built, inputs
 from support.measures import relative
 from support.random_loops import case
 from support.sampling import sampled
-from whippletree.formulations import constraint_embedding
-from whippletree.formulations.constraint_embedding import METHODS
-from whippletree.formulations.groups import node_groups
+from whippletree.formulations.closures.loop_groups import node_groups
+from whippletree.formulations.methods import constraint_embedding
+from whippletree.formulations.methods.constraint_embedding import METHODS
 
 Array = np.ndarray
 TOLERANCE = 1e-9

@@ -9,7 +9,7 @@ import whippletree as wt
 from support.grouped_models import branched, cells
 from support.loop_models import built
 from support.random_loops import case
-from whippletree.formulations.groups import NodeGroup, node_groups
+from whippletree.formulations.closures.loop_groups import NodeGroup, node_groups
 
 
 def grouped(s: wt.System) -> tuple[list[int], list[NodeGroup]]:

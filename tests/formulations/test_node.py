@@ -10,7 +10,7 @@ import pytest
 
 from whippletree.elements.joints import Joint, Revolute, Universal
 from whippletree.elements.joints.reversal import Reversed
-from whippletree.formulations.node import Node
+from whippletree.formulations.nodes.node import Node
 from whippletree.spatial import RigidInertia
 
 JOINTS = (Revolute(), Universal(), Reversed(Universal()))

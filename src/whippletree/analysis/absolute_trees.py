@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from whippletree.analysis.timing import Evaluation
-from whippletree.formulations import absolute
+from whippletree.formulations.methods import absolute
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.unrolled import StraightLine
 from whippletree.system import System

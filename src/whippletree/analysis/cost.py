@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from whippletree.analysis.unfolded import Unfolded
-from whippletree.formulations.marks import Stage, recording
+from whippletree.formulations.nodes.operation_stages import Stage, recording
 from whippletree.kernels.tape import Instruction, OperationCount, Tape, read_labelled, read_tape
 from whippletree.system import System, loop_equations
 from whippletree.system.equations import FUNCTIONS, Equations, Request

@@ -12,8 +12,8 @@ from typing import Any
 
 import casadi as ca
 
-from whippletree.formulations.grips import Fastenings, Grip
-from whippletree.formulations.sweeps import Unrolled
+from whippletree.formulations.closures.closure_frames import Fastenings, Grip
+from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial import RigidInertia
 from whippletree.system.equations import Equations
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from whippletree.errors import StateError, WhippletreeError
-from whippletree.formulations.independent_coordinates import Choice
+from whippletree.formulations.methods.independent_coordinates import Choice
 from whippletree.kernels.kernel import Array
 from whippletree.system import System
 from whippletree.system.assembly import Conditions

@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from whippletree.elements.closures.declared import DeclaredClosure
-from whippletree.formulations import constraint_embedding
-from whippletree.formulations.closing import Closing
-from whippletree.formulations.composite import freedom_parents
-from whippletree.formulations.grips import Fastening
-from whippletree.formulations.groups import NodeGroup, node_groups, with_branches
-from whippletree.formulations.sweeps import Unrolled
+from whippletree.formulations.closures.closure_frames import Fastening
+from whippletree.formulations.closures.closure_set import Closing
+from whippletree.formulations.closures.loop_groups import NodeGroup, node_groups, with_branches
+from whippletree.formulations.methods import constraint_embedding
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.recursions.composite import freedom_parents
 from whippletree.kernels.tape import read_tape
 from whippletree.system import loop_equations
 from whippletree.system.equations import BY_GROUP, Equations, Request

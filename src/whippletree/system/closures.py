@@ -13,10 +13,12 @@ import casadi as ca
 import numpy as np
 
 from whippletree.elements.closures import pose_error
-from whippletree.formulations import absolute, articulated, closed, composite
-from whippletree.formulations.closing import Closing, Held, jacobian_rows, with_accelerations
-from whippletree.formulations.solution import by_closure
-from whippletree.formulations.sweeps import Unrolled
+from whippletree.formulations.closures import loop_results as closed
+from whippletree.formulations.closures.closure_set import Closing, Held, jacobian_rows, with_accelerations
+from whippletree.formulations.closures.loop_solution import by_closure
+from whippletree.formulations.methods import absolute
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.recursions import articulated, composite
 from whippletree.kernels.kernel import Array
 from whippletree.system.equations import Equations
 from whippletree.system.loop_equations import joint_order

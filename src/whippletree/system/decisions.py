@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whippletree.errors import TopologyError
-from whippletree.formulations.independent_coordinates import Choice
+from whippletree.formulations.methods.independent_coordinates import Choice
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembler, Conditions
 from whippletree.system.closures import ClosureNumbers, Keep

@@ -19,22 +19,17 @@ import numpy as np
 
 from whippletree.elements.forces import Situation
 from whippletree.errors import StateError
-from whippletree.formulations import (
-    articulated,
-    composite,
-    fully_recursive,
-    kinematics,
-    rolled_reduction,
-    velocity_transformation,
-)
-from whippletree.formulations.closing import Closing, with_accelerations
-from whippletree.formulations.grips import Fastenings, fastenings
-from whippletree.formulations.items import unrolled
-from whippletree.formulations.loading import Acting, Loaded, events, holds, loaded, unloaded
-from whippletree.formulations.rolled import Rolled
-from whippletree.formulations.rolled_state import Loads
-from whippletree.formulations.skeleton import Skeleton, Symbols, column, make_skeleton
-from whippletree.formulations.sweeps import Unrolled
+from whippletree.formulations.closures.applied_forces import Acting, Loaded, events, holds, loaded, unloaded
+from whippletree.formulations.closures.closure_frames import Fastenings, fastenings
+from whippletree.formulations.closures.closure_set import Closing, with_accelerations
+from whippletree.formulations.methods import fully_recursive, velocity_transformation
+from whippletree.formulations.nodes.node_tree import Skeleton, Symbols, column, make_skeleton
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.recursions import articulated, composite, kinematics
+from whippletree.formulations.rolled import rolled_reduction
+from whippletree.formulations.rolled.rolled_state import Loads
+from whippletree.formulations.rolled.rolled_walk import Rolled
+from whippletree.formulations.rolled.work_items import unrolled
 from whippletree.kernels.signature import Signature
 from whippletree.loops import LoopProgram
 from whippletree.model.description import Description

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from whippletree.formulations.layout import unknowns
-from whippletree.formulations.skeleton import Bone
+from whippletree.formulations.nodes.node_tree import Bone
+from whippletree.formulations.rolled.memory_layout import unknowns
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
 from whippletree.kernels.rolled import RolledLoops

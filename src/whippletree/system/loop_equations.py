@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from whippletree.formulations import (
+from whippletree.formulations.closures import closure_projection as projection
+from whippletree.formulations.closures import loop_results as closed
+from whippletree.formulations.closures.closure_set import Closing
+from whippletree.formulations.closures.loop_solution import Solution
+from whippletree.formulations.methods import (
     absolute,
-    closed,
     constraint_embedding,
     coordinate_reduction,
     fully_recursive,
     independent_coordinates,
     joint_multipliers,
     penalty,
-    projection,
     tree_augmented,
     velocity_transformation,
 )
-from whippletree.formulations.closing import Closing
-from whippletree.formulations.independent_coordinates import Choice
-from whippletree.formulations.solution import Solution
-from whippletree.formulations.sweeps import Unrolled
+from whippletree.formulations.methods.independent_coordinates import Choice
+from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.kernels.kernel import Array
 from whippletree.spatial.scalars import expressions
 from whippletree.spatial.sparse import nearest_zero, smallest

@@ -14,13 +14,13 @@ import casadi as ca
 import numpy as np
 
 from whippletree.elements.closures import pose_error
-from whippletree.formulations import closed
-from whippletree.formulations.closing import Closing, jacobian_rows
-from whippletree.formulations.grips import CutJoint, Fastening, Fastenings, Grip
-from whippletree.formulations.node import Node
-from whippletree.formulations.rolled import joint_kind
-from whippletree.formulations.skeleton import Skeleton
-from whippletree.formulations.sweeps import Unrolled
+from whippletree.formulations.closures import loop_results as closed
+from whippletree.formulations.closures.closure_frames import CutJoint, Fastening, Fastenings, Grip
+from whippletree.formulations.closures.closure_set import Closing, jacobian_rows
+from whippletree.formulations.nodes.node import Node
+from whippletree.formulations.nodes.node_tree import Skeleton
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.rolled.rolled_walk import joint_kind
 from whippletree.kernels.kernel import Array
 from whippletree.spatial import RigidInertia
 

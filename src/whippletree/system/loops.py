@@ -12,8 +12,8 @@ import casadi as ca
 import numpy as np
 
 from whippletree.errors import AssemblyError, DynamicsError, StateError
-from whippletree.formulations import kinematics
-from whippletree.formulations.coordinate_reduction import outline
+from whippletree.formulations.methods.coordinate_reduction import outline
+from whippletree.formulations.recursions import kinematics
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Array, Kernel
 from whippletree.kernels.repeat import Repeated, least_seconds

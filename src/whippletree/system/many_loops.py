@@ -9,9 +9,9 @@ from typing import Any, overload
 import casadi as ca
 import numpy as np
 
-from whippletree.formulations.independent_coordinates import Choice
-from whippletree.formulations.rolled import joint_kind
-from whippletree.formulations.skeleton import Skeleton
+from whippletree.formulations.methods.independent_coordinates import Choice
+from whippletree.formulations.nodes.node_tree import Skeleton
+from whippletree.formulations.rolled.rolled_walk import joint_kind
 from whippletree.kernels.kernel import Array
 from whippletree.system.closures import ClosureNumbers
 from whippletree.system.elimination import Elimination, eliminate

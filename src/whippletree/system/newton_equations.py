@@ -20,12 +20,18 @@ from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 
-from whippletree.formulations import composite
-from whippletree.formulations.closing import Closing, jacobian_rows
-from whippletree.formulations.laws import State, closure_slopes, force_slopes, rate_slopes, speed_slopes
-from whippletree.formulations.projection import missed
-from whippletree.formulations.solution import stacked
-from whippletree.formulations.tangents import Matrix, Outside, differentiate
+from whippletree.formulations.closures.closure_projection import missed
+from whippletree.formulations.closures.closure_set import Closing, jacobian_rows
+from whippletree.formulations.closures.element_derivatives import (
+    State,
+    closure_slopes,
+    force_slopes,
+    rate_slopes,
+    speed_slopes,
+)
+from whippletree.formulations.closures.loop_solution import stacked
+from whippletree.formulations.recursions import composite
+from whippletree.formulations.recursions.inverse_dynamics_derivatives import Matrix, Outside, differentiate
 
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request

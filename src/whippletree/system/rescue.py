@@ -16,8 +16,8 @@ import casadi as ca
 import numpy as np
 
 from whippletree.errors import AssemblyError, DynamicsError
-from whippletree.formulations import closed
-from whippletree.formulations.solution import Solution, by_closure
+from whippletree.formulations.closures import loop_results as closed
+from whippletree.formulations.closures.loop_solution import Solution, by_closure
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Conditions
 from whippletree.system.equations import Request

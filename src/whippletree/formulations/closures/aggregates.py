@@ -1,0 +1,328 @@
+"""Aggregates: a group of loops as one node of the articulated-body sweeps (Jain 47-69).
+
+The bodies of a group hang on one body, its base, and are held together by closures. Towards the base the group offers
+six components, like a rigid body (see `offers`), and what hangs on its bodies hangs on the node. The loops are inside.
+
+`Embedded` has as unknowns the accelerations of the independent freedoms, the closures being solved for the others:
+
+    v' = X y + g                                                                         (53, 58)
+
+g holds what (58) writes as X' v_R, and what depends on time and on prescribed joints. With a the accelerations of the
+bodies at y = 0 (phi* a' in (59)), H the joint map of the group (56) and K = E phi the way from its bodies to the base,
+
+    D = H P H*,   U = K P H*,   P_base = K P K*,   z_base = K (z + P a),   eps = X* T - H (z + P a)   (62-65)
+
+All of it is found by sweeps over the group's own bodies. P has a block for each body, which is never put into one
+matrix. D either from the bodies' own H (`composite=False`), or as X* M X, with M from composite inertias (63).
+
+`Augmented` has as unknowns the multipliers: the group's tree is released hinge by hinge, its closures' forces correct
+it. With F the closures' unit forces carried to the base through the articulated inertias, A = C M^-1 C^T of the group
+alone, and e the closures' second derivative where the base does not accelerate,
+
+    F* alpha + e + A lambda = 0,     f = P alpha + z - F lambda                                       (1)
+
+which is what `offers` asks for with y = -lambda, U = F, D = -A and eps = -e.
+
+A base that is the ground does not move but "accelerates" against gravity. That is put into a from the start, and taken
+off again as the node's offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from whippletree.formulations.closures.closure_set import Held
+from whippletree.formulations.closures.loop_solution import Blocks, by_closure, schur_complement
+from whippletree.formulations.methods.independent_coordinates import reduced
+from whippletree.formulations.methods.tree_augmented import absorb, correction
+from whippletree.formulations.nodes.node import Node
+from whippletree.formulations.nodes.node_interface import Articulated, Hinge, Motion, Offer
+from whippletree.formulations.nodes.sweeps import Kept, Unrolled, add_records
+from whippletree.formulations.recursions import articulated
+from whippletree.spatial import ArticulatedInertia, RigidInertia, Shift, factored, mirror
+
+__all__ = ["Augmented", "Embedded", "Spread"]
+
+
+class Spread(NamedTuple):
+    """The outcome of a group: its joints' accelerations (in the order of its tree), and those of its bodies.
+
+    `multipliers`, by closure, if they are the unknowns.
+    """
+
+    acceleration: ca.SX
+    alpha: tuple[ca.SX, ...]
+    multipliers: tuple[ca.SX, ...] | None = None
+
+
+class Riding(NamedTuple):
+    """Handed outward within a group: motion, acceleration at zero unknowns, and joint map (6, k)."""
+
+    motion: Motion
+    a: ca.SX
+    H: ca.SX
+
+
+class Rider(NamedTuple):
+    """Kept of a body of a group."""
+
+    x: ca.SX
+    a: ca.SX
+    f: ca.SX  # M a + b
+    H: ca.SX
+
+
+class Inside(NamedTuple):
+    """Where a group's bodies are; `x` is there for the sweeps, and nothing."""
+
+    bodies: Kept[Any]
+    x: tuple[()] = ()
+
+
+class Bearing(NamedTuple):
+    """Handed inward within a group: force at zero unknowns, forces of unit unknowns, inertias of both kinds."""
+
+    f: ca.SX
+    F: ca.SX
+    I: RigidInertia
+    P: ArticulatedInertia
+
+
+class Borne(NamedTuple):
+    """Kept of the inward sweep: the residual efforts T - H f of a joint, a body's share of D, its joint's column."""
+
+    residual: ca.SX
+    D: ca.SX
+    column: ca.SX
+
+
+class Released(NamedTuple):
+    """Kept of a group's free tree: its sweeps, accelerations, closures, what these do at its hinges, and A's pivots."""
+
+    free: articulated.Dynamics
+    a: ca.SX
+    held: list[Held]
+    effects: list[tuple[Blocks, Blocks]]
+    pivots: tuple[ca.SX, ...]
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """A group whose closures are embedded; `X` and `g` by body, `base` what of the base's acceleration is in a."""
+
+    tree: Unrolled
+    base: ca.SX
+    X: tuple[ca.SX, ...]
+    g: tuple[ca.SX, ...]
+    size: int
+    composite: bool = False
+
+    def shift(self, x: Any) -> Shift:
+        """Return no shift: the group offers in the base's own frame."""
+        return Shift(())
+
+    def offset(self, place: Inside) -> ca.SX:
+        """Take off what is in a already."""
+        return -self.base
+
+    def locate(self, parent: Motion) -> tuple[tuple[Motion, ...], Inside]:
+        """Place the bodies; find H and a of each (56, 59)."""
+        motions: list[Motion] = []
+
+        def ride(node: Node, parent: Riding, X: ca.SX, g: ca.SX) -> tuple[Riding, Rider]:
+            x = node.configuration()
+            Hj = node.joint_map(x)
+            motion, a = node.carry(x, parent.motion, parent.a)
+            a = a + Hj @ g
+            H = node.shift(x).motion(parent.H) + Hj @ X
+            motions.append(motion)
+            return Riding(motion, a, H), Rider(x, a, node.inertial_force(motion, a), H)
+
+        start = Riding(parent, self.base, ca.SX.zeros(6, self.size))
+        bodies = self.tree.outward(ride, start, Kept(self.X), Kept(self.g))
+        return tuple(motions), Inside(bodies)
+
+    def offer(self, children: Any, place: Inside) -> Offer:
+        """Gather the bodies' inertias and forces at the base (62, 64)."""
+        outer = _outboard(children)
+        n = len(self.tree.nodes)
+
+        def bear(node: Node, beyond: Bearing, body: Rider, own: Articulated | None) -> tuple[Bearing, Borne]:
+            f, P, inertia = beyond.f + body.f, beyond.P, beyond.I + node.inertia
+            if own is not None:
+                f = f + own.z + own.P.times(body.a)
+                P = P + own.P
+            Hj, shift = node.joint_map(body.x), node.shift(body.x)
+            residual = node.tau - Hj.T @ f
+            if self.composite:
+                column = inertia.times(Hj) + P.times(Hj)
+                F, D = beyond.F, ca.SX(0, 0)
+            else:
+                own_F = node.inertia.times(body.H)
+                if own is not None:
+                    own_F = own_F + own.P.times(body.H)
+                column, F, D = ca.SX(6, 0), beyond.F + own_F, _lower(body.H, own_F)
+            leaving = Bearing(shift.force(f), shift.force(F), shift.inertia(inertia), shift.inertia(P))
+            return leaving, Borne(residual, D, column)
+
+        empty = Bearing(ca.SX.zeros(6), ca.SX.zeros(6, self.size), RigidInertia.zero(), ArticulatedInertia.zero())
+        total, borne = self.tree.inward(bear, empty, place.bodies, Kept([outer.get(m) for m in range(n)]))
+        D, U = self._from_columns(place, borne) if self.composite else (_sum(r.D for r in borne.records), total.F)
+        eps = ca.SX.zeros(self.size)
+        for X, one in zip(self.X, borne.records, strict=True):
+            eps = eps + X.T @ one.residual
+        return Offer(total.I.articulated() + total.P, total.f, U, D, eps, kept=outer)
+
+    def spread(self, alpha: ca.SX, y: ca.SX, place: Inside, hinge: Hinge) -> tuple[tuple[Any, ...], Spread]:
+        """Return the accelerations of bodies and joints (58, 59, 66)."""
+        joints = [X @ y + g for X, g in zip(self.X, self.g, strict=True)]
+
+        def follow(node: Node, parent: tuple[ca.SX], body: Rider, X: ca.SX) -> tuple[tuple[ca.SX], ca.SX]:
+            change = node.shift(body.x).motion(parent[0]) + node.joint_map(body.x) @ (X @ y)
+            return (change,), body.a + change
+
+        alphas = self.tree.outward(follow, (alpha,), place.bodies, Kept(self.X)).records
+        return tuple((one,) for one in alphas), Spread(ca.SX(ca.vertcat(*joints)), tuple(alphas))
+
+    def gathered(self, place: Inside, hinge: Hinge, spread: Spread) -> ca.SX:
+        """Return H_S phi_S f' - T_S: the efforts that the joints lack without the closures' forces (69, corrected)."""
+        outer: Mapping[int, Articulated] = hinge.kept
+
+        def gather(
+            node: Node, beyond: tuple[ca.SX], body: Rider, alpha: ca.SX, own: Articulated | None
+        ) -> tuple[tuple[ca.SX], ca.SX]:
+            change = alpha - body.a
+            f = beyond[0] + body.f + node.inertia.times(change)
+            if own is not None:
+                f = f + own.P.times(alpha) + own.z
+            return (node.shift(body.x).force(f),), node.joint_map(body.x).T @ f - node.tau
+
+        n = len(self.tree.nodes)
+        beyond = Kept([outer.get(m) for m in range(n)])
+        _, lacking = self.tree.inward(gather, (ca.SX.zeros(6),), place.bodies, Kept(spread.alpha), beyond)
+        return ca.SX(ca.vertcat(*lacking.records))
+
+    def _from_columns(self, place: Inside, borne: Kept[Borne]) -> tuple[ca.SX, ca.SX]:
+        """Return D = X* M X (63) and U, from the composite columns of the joints."""
+        tree = self.tree
+        mass: dict[tuple[int, int], ca.SX] = {}
+        U = ca.SX.zeros(6, self.size)
+        for k, start in enumerate(borne.records):
+            F, j = start.column, k
+            while j >= 0 and F.shape[1]:
+                node, x = tree.nodes[j], place.bodies.at(j).x
+                block = node.joint_map(x).T @ F
+                for r in range(block.shape[0]):
+                    for c in range(block.shape[1] if j != k else r + 1):
+                        if not block[r, c].is_zero():
+                            mass[tree.v_slices[j].start + r, tree.v_slices[k].start + c] = block[r, c]
+                F, j = node.shift(x).force(F), tree.parents[j]
+            U = U + F @ self.X[k]
+        rows: dict[int, dict[int, ca.SX]] = {}
+        for X, where in zip(self.X, tree.v_slices, strict=True):
+            for r in range(X.shape[0]):
+                rows[where.start + r] = {c: X[r, c] for c in range(self.size) if not X[r, c].is_zero()}
+        D = ca.SX(self.size, self.size)
+        for (i, j), value in reduced(mass, rows).items():
+            D[i, j] = D[j, i] = value
+        return D, U
+
+
+@dataclass(frozen=True)
+class Augmented:
+    """A group whose closures keep their multipliers.
+
+    `hold(a)` gives its closures for accelerations (nv of its tree) of its joints, by the tree's numbers; the base is
+    -1.
+    """
+
+    tree: Unrolled
+    base: ca.SX
+    hold: Callable[[ca.SX], list[Held]]
+
+    def shift(self, x: Any) -> Shift:
+        """Return no shift: the group offers in the base's own frame."""
+        return Shift(())
+
+    def offset(self, place: Inside) -> ca.SX:
+        """Take off what is in a already."""
+        return -self.base
+
+    def locate(self, parent: Motion) -> tuple[tuple[Motion, ...], Inside]:
+        """Place the bodies, as the sweeps do."""
+        motions: list[Motion] = []
+
+        def place(node: Node, parent: Motion) -> tuple[Motion, Any]:
+            motion, kept = node.locate(parent)
+            motions.append(motion)
+            return motion, kept
+
+        bodies = self.tree.outward(place, parent)
+        return tuple(motions), Inside(bodies)
+
+    def offer(self, children: Any, place: Inside) -> Offer:
+        """Release the group's tree, and find what its closures' unit forces do to it and to the base (1)."""
+        outer = _outboard(children)
+
+        def join(node: Node, beyond: Articulated, body: Any, own: Articulated | None) -> tuple[Articulated, Hinge]:
+            return articulated.absorb_hinge(node, beyond if own is None else add_records(beyond, own), body)
+
+        own = Kept([outer.get(m) for m in range(len(self.tree.nodes))])
+        total, hinges = self.tree.inward(join, Articulated.nothing(), place.bodies, own)
+        outcome = self.tree.outward(articulated.release_hinge, (self.base,), place.bodies, hinges)
+        free = articulated.Dynamics(place.bodies, hinges, outcome)
+        a_free = self.tree.gather(outcome, "acceleration")
+        held = self.hold(a_free)
+        effects, at_base = absorb(self.tree, free, held)
+        m = sum(one.n_rows for one in held)
+        A = ca.SX(m, m)
+        for (i, j), value in schur_complement(effects, held).items():
+            A[i, j] = A[j, i] = value
+        F = ca.SX(ca.horzcat(*(at_base.get(c, ca.SX(6, one.n_rows)) for c, one in enumerate(held))))
+        e = ca.SX(ca.vertcat(*(one.second for one in held)))
+        # the free tree includes what its base's share brings: at the base it is given with z
+        z, factors = total.z + total.P.times(self.base), factored(-A)
+        pivots = tuple(1 / r for r in factors.reciprocals)
+        return Offer(total.P, z, F, -A, -e, kept=Released(free, a_free, held, effects, pivots), factors=factors)
+
+    def spread(self, alpha: ca.SX, y: ca.SX, place: Inside, hinge: Hinge) -> tuple[tuple[Any, ...], Spread]:
+        """Return the accelerations of joints and bodies: those of the free tree, corrected."""
+        free, a_free, held, effects, _ = hinge.kept
+        multipliers = by_closure(ca.vertsplit(-y), held)
+        a = a_free + correction(self.tree, free, effects, multipliers, alpha)
+
+        def follow(node: Node, parent: tuple[ca.SX], body: Any, a: ca.SX) -> tuple[tuple[ca.SX], ca.SX]:
+            moved = node.shift(body.x).motion(parent[0]) + body.a + node.joint_map(body.x) @ a
+            return (moved,), moved
+
+        own = Kept([a[where, :] for where in self.tree.v_slices])
+        alphas = self.tree.outward(follow, (alpha + self.base,), place.bodies, own).records
+        return tuple((one,) for one in alphas), Spread(a, tuple(alphas), tuple(multipliers))
+
+
+def _outboard(children: Any) -> Mapping[int, Articulated]:
+    """Return what arrives from beyond the group, by body; at a tip there is nothing."""
+    return children if isinstance(children, dict) else {}
+
+
+def _lower(H: ca.SX, F: ca.SX) -> ca.SX:
+    """Return H* F, which is symmetric, from its lower half."""
+    k = H.shape[1]
+    if k == 1:
+        return H.T @ F
+    D = ca.SX.zeros(k, k)
+    for i in range(k):
+        for j in range(i + 1):
+            D[i, j] = ca.dot(H[:, i], F[:, j])
+    return mirror(D) if k else ca.SX(0, 0)
+
+
+def _sum(values: Any) -> ca.SX:
+    total: ca.SX | None = None
+    for value in values:
+        total = value if total is None else total + value
+    return ca.SX(0, 0) if total is None else total

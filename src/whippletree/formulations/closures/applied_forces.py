@@ -1,0 +1,155 @@
+"""Described forces at a state: how they reach the nodes of a walk.
+
+Each element sees its sides in the ground frame and acts on them (see `elements.forces.base`). A wrench on a side is
+brought to the side's node as a push, an effort on a joint coordinate is added to the joint's own; so every formulation
+takes them along like any other load, and none of them knows that there are springs. The effort of a joint that is not
+in the tree is in `tau`, where the loop formulations look for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from whippletree.elements.forces import Applied, Force, Formula, Situation
+from whippletree.formulations.closures.closure_frames import Grip, grip_on
+from whippletree.formulations.closures.closure_set import columns, follow
+from whippletree.formulations.nodes.node_tree import Skeleton
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.model.description import Description, EventUse, ForceUse, StateUse
+from whippletree.topology import Plan
+
+__all__ = ["Acting", "Hold", "Loaded", "Powers", "events", "holds", "loaded", "unloaded"]
+
+
+class Powers(NamedTuple):
+    """Stored energy, dissipated power and input power of all elements together."""
+
+    stored: ca.SX
+    dissipated: ca.SX
+    supplied: ca.SX
+
+
+@dataclass(frozen=True)
+class Hold:
+    """What an element or the rate of a state takes hold of: grips, and places in q, v and z."""
+
+    grips: tuple[Grip, ...]
+    q: tuple[int, ...]
+    v: tuple[int, ...]
+    z: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Acting:
+    """Everything that acts, with what it takes hold of: constants, made for a description, its plan and skeleton."""
+
+    forces: tuple[tuple[Force, Hold], ...]
+    states: tuple[tuple[Formula, Hold], ...]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A walk under the described forces.
+
+    `tau` (nv) is what acts at all joints, cut ones too: efforts given, and those of elements, which are `efforts` by
+    themselves. `walk` has them and the pushes. `rates` are those of the auxiliary states (nz). If nothing acts,
+    `efforts` is None.
+    """
+
+    walk: Any
+    tau: Any
+    efforts: ca.SX | None
+    rates: ca.SX
+    powers: Powers
+    applied: tuple[Applied, ...]
+
+    def less_efforts(self, effort: Any) -> Any:
+        """Return what is left of the joints' efforts (nv) for others, the elements having done their part."""
+        return effort if self.efforts is None else effort - self.efforts
+
+
+def holds(description: Description, plan: Plan, skeleton: Skeleton) -> Acting:
+    """Return what the elements of a description and the rates of its states take hold of."""
+    return Acting(
+        tuple((use.force, _hold(use, description, plan, skeleton)) for use in description.forces),
+        tuple((use.rate, _hold(use, description, plan, skeleton)) for use in description.states),
+    )
+
+
+def loaded(walk: Unrolled, acting: Acting, state: Situation, tau: ca.SX) -> Loaded:
+    """Let everything act; `state` has the mechanism's q, v, z and t, and no sides. The walk is at that state."""
+    applied = [force.act(_seen(walk, hold, state)) for force, hold in acting.forces]
+    push: dict[int, ca.SX] = {}
+    efforts = ca.SX.zeros(walk.nv)
+    for (_, hold), done in zip(acting.forces, applied, strict=True):
+        for grip, wrench in zip(hold.grips, done.wrenches, strict=True):
+            if grip.node >= 0 and not wrench.is_zero():
+                pull = columns(grip, follow(walk, -1, grip), wrench.T)
+                push[grip.node] = push[grip.node] + pull if grip.node in push else pull
+        for k, i in enumerate(hold.v):
+            efforts[i] = efforts[i] + done.efforts[k]
+    rates = [rate.value(_seen(walk, hold, state)) for rate, hold in acting.states]
+    return Loaded(
+        _pushed(walk, push, efforts),
+        tau + efforts,
+        efforts,
+        ca.SX(ca.vertcat(ca.SX(0, 1), *rates)),
+        Powers(*(_total([getattr(done, part) for done in applied]) for part in Powers._fields)),
+        tuple(applied),
+    )
+
+
+def unloaded(walk: Any, tau: Any) -> Loaded:
+    """Return a walk on which nothing acts but what is given."""
+    nothing = Powers(ca.SX(0), ca.SX(0), ca.SX(0))
+    return Loaded(walk, tau, None, ca.SX(0, 1), nothing, ())
+
+
+def events(walk: Unrolled, description: Description, plan: Plan, skeleton: Skeleton, state: Situation) -> list[ca.SX]:
+    """Return the column of each event at a state: what is watched, and the values that it sets."""
+    uses = description.events
+    return [use.formula.value(_seen(walk, _hold(use, description, plan, skeleton), state)) for use in uses]
+
+
+def _hold(use: ForceUse | StateUse | EventUse, description: Description, plan: Plan, skeleton: Skeleton) -> Hold:
+    joints = {joint.name: k for k, joint in enumerate(description.joints)}
+    states = {state.name: k for k, state in enumerate(description.states)}
+    places = [(joints[joint], component) for joint, component in use.coordinates]
+    return Hold(
+        tuple(grip_on(skeleton, body, placement) for body, placement in use.sides),
+        tuple(plan.q_slices[k].start + component for k, component in places),
+        tuple(plan.v_slices[k].start + component for k, component in places),
+        tuple(states[name] for name in use.states),
+    )
+
+
+def _seen(walk: Unrolled, hold: Hold, state: Situation) -> Situation:
+    """Return what an element sees: its sides in the ground frame, and its share of the state."""
+    sides = tuple(follow(walk, -1, grip).side for grip in hold.grips)
+    return Situation(sides, _entries(state.q, hold.q), _entries(state.v, hold.v), _entries(state.z, hold.z), state.t)
+
+
+def _entries(column: ca.SX, places: Sequence[int]) -> ca.SX:
+    return ca.SX(ca.vertcat(ca.SX(0, 1), *(column[i] for i in places)))
+
+
+def _pushed(walk: Unrolled, push: dict[int, ca.SX], efforts: ca.SX) -> Unrolled:
+    """Return the walk with these pushes on its nodes, and efforts at its joints."""
+    nodes = []
+    for k, (node, where) in enumerate(zip(walk.nodes, walk.v_slices, strict=True)):
+        force = push.get(k)
+        if force is not None and node.push is not None:
+            force = node.push + force
+        nodes.append(replace(node, tau=node.tau + efforts[where, :], push=node.push if force is None else force))
+    return walk.with_nodes(nodes)
+
+
+def _total(parts: Sequence[ca.SX]) -> ca.SX:
+    total = ca.SX(0)
+    for part in parts:
+        total = total + part
+    return total

@@ -1,0 +1,83 @@
+"""Back onto the closures: one Newton step for positions and velocities that have drifted off.
+
+The independent coordinates stay as they are. The dependent ones follow from the closures (Nikravesh 26; 16, 17):
+
+    C_d u_d = -phi,          C_d (v_d + dv_d) = -C_i v_i - drift
+
+and the coordinates of cut joints from the bodies they join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import casadi as ca
+
+from whippletree.elements.closures.relative import left_inverse
+from whippletree.formulations.closures.closure_frames import CutJoint
+from whippletree.formulations.closures.closure_set import Closing
+from whippletree.formulations.closures.loop_solution import stacked
+from whippletree.formulations.methods.independent_coordinates import Choice, partition
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.spatial import stack
+
+__all__ = ["Projected", "missed", "project"]
+
+
+class Projected(NamedTuple):
+    """A displacement (nv) that closes the loops, and velocities (nv) that keep them closed."""
+
+    u: ca.SX
+    v: ca.SX
+
+
+def project(walk: Unrolled, closing: Closing, choice: Choice) -> Projected:
+    """Take one Newton step."""
+    parts = partition(walk, closing, choice)
+    u = ca.densify(ca.SX(walk.nv, 1))
+    v = ca.SX(closing.v)
+    off, speed = stacked(parts.held, "phi"), stacked(parts.held, "rate")
+    for row, cut, component in _driven(closing):
+        off[row], speed[row] = missed(walk, closing, cut)[component], speed[row] - closing.v[cut.v.start + component]
+    for d, value in parts.factors.solve(_negative(off)).items():
+        u[d] = value
+    for d, value in parts.factors.solve(_negative(speed)).items():
+        v[d] = v[d] + value
+    moved, rates = closing.cut_rates(_with_velocities(walk, u)), closing.cut_rates(_with_velocities(walk, v))
+    for k, cut in enumerate(closing.fastenings.cuts):
+        if cut.joint.nv:
+            u[cut.v] = moved[k].rate + missed(walk, closing, cut)
+            v[cut.v] = rates[k].rate
+    return Projected(u, v)
+
+
+def _driven(closing: Closing) -> Iterator[tuple[int, CutJoint, int]]:
+    """Return the kept rows that drive prescribed cut joints: the bodies follow the joint's coordinates there."""
+    first = 0
+    for fastening, keep in zip(closing.fastenings.all, closing.keep, strict=True):
+        if fastening.driven is not None:
+            for i, component in enumerate(keep):
+                yield first + i, closing.fastenings.cuts[fastening.driven], component
+        first += len(keep)
+
+
+def _negative(values: list[ca.SX]) -> dict[int, ca.SX]:
+    return {r: -value for r, value in enumerate(values)}
+
+
+def _with_velocities(walk: Unrolled, v: ca.SX) -> Unrolled:
+    nodes = [replace(node, v=v[where, :]) for node, where in zip(walk.nodes, walk.v_slices, strict=True)]
+    return walk.with_nodes(nodes)
+
+
+def missed(walk: Unrolled, closing: Closing, cut: CutJoint) -> ca.SX:
+    """Return the displacement of a cut joint's coordinates to where its bodies are, to first order."""
+    parent, child = (station.side for station in closing.stations(walk, cut))
+    x = cut.joint.configuration(closing.q[cut.q, :])
+    shift = cut.joint.shift(x)
+    turned = (parent.R @ shift.rotation()).T @ child.R
+    turn = ca.vertcat(turned[2, 1] - turned[1, 2], turned[0, 2] - turned[2, 0], turned[1, 0] - turned[0, 1]) / 2
+    way = child.R.T @ (child.p - parent.p - parent.R @ shift.position())
+    return left_inverse(cut.joint.joint_map(x)) @ stack(turn, way)

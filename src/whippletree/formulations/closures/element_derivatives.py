@@ -1,0 +1,216 @@
+"""What acts on a mechanism from outside its inverse dynamics, with derivatives: elements, loads, closures, cut joints.
+
+Each of them sees frames, coordinates and states through a small expression of its own. That is differentiated by CasADi
+once, in symbols of its own, and the derivative is put where the mechanism is (`Law`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import casadi as ca
+
+from whippletree.elements.closures import Side, joint_rates
+from whippletree.elements.forces import Situation
+from whippletree.formulations.closures.applied_forces import Acting, Hold
+from whippletree.formulations.closures.closure_frames import CutJoint, Fastening, Grip, Turn
+from whippletree.formulations.closures.closure_set import Closing, follow
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.recursions.inverse_dynamics_derivatives import Law, Matrix, Outside, add_entry
+from whippletree.spatial import skew
+
+__all__ = ["State", "closure_slopes", "force_slopes", "rate_slopes", "speed_slopes"]
+
+Change = tuple[str, int, ca.SX]
+
+
+class State(NamedTuple):
+    """The mechanism's q, v, z and t."""
+
+    q: ca.SX
+    v: ca.SX
+    z: ca.SX
+    t: ca.SX
+
+
+class _Seen(NamedTuple):
+    """Where a law is: base, what it holds on to there, and the places of its coordinates and states."""
+
+    base: int
+    turn: Turn
+    grips: tuple[Grip, ...]
+    sides: tuple[Side, ...]
+    situation: Situation
+    v: tuple[int, ...] = ()
+    z: tuple[int, ...] = ()
+
+
+def force_slopes(walk: Unrolled, acting: Acting | None, state: State, outside: Outside) -> dict[int, list[Change]]:
+    """Let elements and given wrenches act; return the changes of efforts by their place in v."""
+    efforts: dict[int, list[Change]] = {}
+    for force, hold in acting.forces if acting else ():
+        seen = _element(walk, hold, state)
+
+        def results(here: Situation, act: Callable[[Situation], object] = force.act) -> ca.SX:
+            done = act(here)
+            return ca.SX(ca.vertcat(*done.wrenches, done.efforts))  # type: ignore[attr-defined]
+
+        _act(outside, seen, results, hold.v, efforts)
+    for k, node in enumerate(walk.nodes):
+        for load in node.loads:
+            grip = Grip(k, ca.SX.eye(3), load.point)
+            side = follow(walk, -1, grip).side
+            outside.add(Law(-1, None, (grip,), (side,), load.wrench, ca.SX(6, 12), (), (), ()))
+    return efforts
+
+
+def rate_slopes(walk: Unrolled, acting: Acting | None, state: State) -> dict[str, Matrix]:
+    """Return the derivatives of the elements' states' rates for displacements, velocities and states."""
+    found: dict[str, Matrix] = {"q": {}, "v": {}, "z": {}}
+    for row, (rate, hold) in enumerate(acting.states if acting else ()):
+        seen = _element(walk, hold, state)
+        law = _law(seen, ca.SX(0, 1), rate.value)
+        for kind, j, change, _ in law.changes(walk):
+            add_entry(found[kind], row, j, change)
+    return found
+
+
+def closure_slopes(
+    walk: Unrolled,
+    closing: Closing,
+    multipliers: Sequence[ca.SX],
+    tau: ca.SX,
+    efforts: dict[int, list[Change]],
+    outside: Outside,
+) -> None:
+    """Let the closures act with their multipliers, and the cut joints with their efforts; finish the efforts."""
+    at_cuts = ca.SX(tau)
+    for fastening, keep, value in zip(closing.fastenings.all, closing.keep, multipliers, strict=True):
+        if keep:
+            seen = _fastened(walk, closing, fastening)
+
+            def results(
+                here: Situation, f: Fastening = fastening, rows: Sequence[int] = keep, x: ca.SX = value
+            ) -> ca.SX:
+                found = f.closure.rows(here.sides, here.q, here.v, here.t)
+                K = found.K[list(rows), :] if f.driven is None else ca.SX(len(rows), 0)
+                return ca.SX(ca.vertcat(*(D[list(rows), :].T @ x for D in found.D), K.T @ x))
+
+            places = tuple(c.v for c in fastening.coordinates)
+            value_now = _act(outside, seen, results, places, efforts)
+            for i, c in enumerate(fastening.coordinates):
+                if c.cut is not None:
+                    at_cuts[c.v] = at_cuts[c.v] + value_now[6 * len(seen.grips) + i]
+    for cut in closing.fastenings.cuts:
+        if cut.joint.nv and not cut.use.prescribed:
+            _cut_acts(walk, closing, cut, at_cuts[cut.v, :], efforts, outside)
+    _finish(outside, efforts)
+
+
+def speed_slopes(walk: Unrolled, closing: Closing) -> dict[int, Matrix]:
+    """Return for the kept rows of velocity-only closures the derivatives of their rates for displacements."""
+    found: dict[int, Matrix] = {}
+    first = 0
+    for fastening, keep in zip(closing.fastenings.all, closing.keep, strict=True):
+        if keep and not fastening.closure.holonomic and fastening.driven is None:
+
+            def results(here: Situation, f: Fastening = fastening, rows: Sequence[int] = keep) -> ca.SX:
+                got = f.closure.rows(here.sides, here.q, here.v, here.t)
+                speed = got.drift + got.K @ here.v
+                for D, side in zip(got.D, here.sides, strict=True):
+                    speed = speed + D @ ca.vertcat(side.w, side.u)
+                return speed[list(rows), :]
+
+            law = _law(_fastened(walk, closing, fastening), ca.SX(0, 1), results)
+            for kind, j, change, _ in law.changes(walk):
+                if kind == "q":
+                    for i in range(len(keep)):
+                        add_entry(found.setdefault(first + i, {}), 0, j, change[i])
+        first += len(keep)
+    return found
+
+
+def _element(walk: Unrolled, hold: Hold, state: State) -> _Seen:
+    sides = tuple(follow(walk, -1, grip).side for grip in hold.grips)
+    q, v, z = (_entries(x, at) for x, at in ((state.q, hold.q), (state.v, hold.v), (state.z, hold.z)))
+    return _Seen(-1, None, hold.grips, sides, Situation(sides, q, v, z, state.t), hold.v, hold.z)
+
+
+def _fastened(walk: Unrolled, closing: Closing, fastening: Fastening) -> _Seen:
+    sides = tuple(station.side for station in closing.stations(walk, fastening))
+    q, v, _ = closing.coordinates(fastening)
+    places = tuple(c.v for c in fastening.coordinates)
+    situation = Situation(sides, q, v, ca.SX(0, 1), closing.t)
+    return _Seen(fastening.base, fastening.turn, fastening.grips, sides, situation, places)
+
+
+def _cut_acts(
+    walk: Unrolled, closing: Closing, cut: CutJoint, effort: ca.SX, efforts: dict[int, list[Change]], outside: Outside
+) -> None:
+    """Let a cut joint's effort act on the bodies it joins; the effort's own changes act the same way."""
+    sides = tuple(station.side for station in closing.stations(walk, cut))
+    q, v = closing.q[cut.q, :], closing.v[cut.v, :]
+
+    def results(here: Situation) -> ca.SX:
+        rows = joint_rates(cut.joint, cut.joint.configuration(here.q), here.v, here.sides)
+        return ca.SX(ca.vertcat(*(D.T @ effort for D in rows.D)))
+
+    places = tuple(range(cut.v.start, cut.v.stop))
+    seen = _Seen(cut.base, cut.turn, cut.grips, sides, Situation(sides, q, v, ca.SX(0, 1), closing.t), places)
+    outside.add(_law(seen, results(seen.situation), results, cut.joint.rate_map(q)))
+    rows = joint_rates(cut.joint, cut.joint.configuration(q), v, sides)
+    for component in range(cut.joint.nv):
+        pulls = tuple(D[component, :].T for D in rows.D)
+        for kind, j, change in efforts.pop(cut.v.start + component, ()):
+            outside.add_change(seen.base, seen.turn, cut.grips, kind, j, [pull * change for pull in pulls])
+
+
+def _finish(outside: Outside, efforts: dict[int, list[Change]]) -> None:
+    """Add the changes of efforts on the joints of the tree."""
+    for place, changes in efforts.items():
+        for kind, j, change in changes:
+            add_entry(outside.slopes[kind], place, j, change)
+    efforts.clear()
+
+
+def _act(
+    outside: Outside,
+    seen: _Seen,
+    results: Callable[[Situation], ca.SX],
+    places: Sequence[int],
+    efforts: dict[int, list[Change]],
+) -> ca.SX:
+    """Let something act; return its results, and note the changes of efforts by their place in v."""
+    value = results(seen.situation)
+    law = _law(seen, value[: 6 * len(seen.grips)], results)
+    for kind, j, change in outside.add(law):
+        for i, place in enumerate(places):
+            if not change[i].is_zero():
+                efforts.setdefault(place, []).append((kind, j, change[i]))
+    return value
+
+
+def _law(seen: _Seen, wrenches: ca.SX, results: Callable[[Situation], ca.SX], along: ca.SX | None = None) -> Law:
+    """Differentiate the results; `along` are the rates of the coordinates for displacements, if they are not one."""
+    s = seen.situation
+    sides = tuple(Side(ca.SX.sym("R", 3, 3), *(ca.SX.sym(x, 3) for x in "pwu")) for _ in s.sides)
+    q, v, z = (ca.SX.sym(name, x.shape[0]) for name, x in (("q", s.q), ("v", s.v), ("z", s.z)))
+    value = results(Situation(sides, q, v, z, s.t))
+    blocks: list[ca.SX] = []
+    for side in sides:
+        turned = ca.horzcat(*(ca.vec(skew(ca.SX.eye(3)[:, k]) @ side.R) for k in range(3)))
+        blocks.append(ca.jacobian(value, ca.vec(side.R)) @ turned)
+        blocks += [ca.jacobian(value, x) for x in (side.p, side.w, side.u)]
+    blocks += [ca.jacobian(value, x) for x in (q, v, z)]
+    if along is not None:
+        blocks[-3] = blocks[-3] @ along
+    symbols = [*(x for side in sides for x in (ca.vec(side.R), side.p, side.w, side.u)), q, v, z]
+    actual = [*(x for side in s.sides for x in (ca.vec(side.R), side.p, side.w, side.u)), s.q, s.v, s.z]
+    slope = ca.horzcat(*blocks)
+    slope = ca.substitute(slope, ca.vertcat(*symbols), ca.densify(ca.vertcat(*actual)))
+    return Law(seen.base, seen.turn, seen.grips, seen.sides, wrenches, ca.sparsify(slope), seen.v, seen.v, seen.z)
+
+
+def _entries(column: ca.SX, places: Sequence[int]) -> ca.SX:
+    return ca.SX(ca.vertcat(ca.SX(0, 1), *(column[i] for i in places)))

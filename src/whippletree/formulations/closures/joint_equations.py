@@ -1,0 +1,39 @@
+"""Where a method in joint coordinates takes its equations from: those of the tree, and the rows of the closures.
+
+The methods that close the loops (multipliers, penalty, independent coordinates) are the same whether M and C come from
+composite bodies (`JOINT`) or from a velocity transformation (Garcia de Jalon and Bayo 8.114, Nikravesh 14-15).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+
+from whippletree.formulations.closures.closure_set import Closing, Held, jacobian_rows
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.recursions import composite
+from whippletree.formulations.recursions.composite import JointEquations
+
+__all__ = ["JOINT", "Closures", "Coordinates"]
+
+Closures = tuple[list[Held], list[dict[int, ca.SX]]]
+"""The closures at a state, `second` for the nodes' accelerations, and their rows C on the tree's velocities."""
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """The tree's equations at the nodes' accelerations, and the closures with their rows."""
+
+    equations: Callable[[Unrolled], JointEquations]
+    closures: Callable[[Unrolled, Closing], Closures]
+
+
+def _closures(walk: Unrolled, closing: Closing) -> Closures:
+    held = closing.hold(walk)
+    return held, jacobian_rows(walk, held)
+
+
+JOINT = Coordinates(composite.equations, _closures)
+"""Composite bodies and rows carried inward, in node axes."""

@@ -1,0 +1,103 @@
+"""Groups of loops on the nodes: which nodes have to be solved together, and on which node they hang.
+
+A group is as small as the graph allows: the nodes between a loop's base and its closure, of all loops that share nodes.
+It has to hang on one node, and no node between two of its own may be left out; so a closure between distant joints
+takes in what lies between them, with the groups that are met there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from whippletree.formulations.closures.closure_frames import Fastening, Fastenings
+
+__all__ = ["NodeGroup", "node_groups", "with_branches"]
+
+
+class NodeGroup(NamedTuple):
+    """The nodes of a group in their order, the node that they hang on (-1 is the ground), and its closures."""
+
+    nodes: tuple[int, ...]
+    base: int
+    fastenings: tuple[int, ...]
+
+
+def node_groups(parents: Sequence[int], held: Fastenings, keep: Sequence[Sequence[int]]) -> list[NodeGroup]:
+    """Return the groups of all closures with rows that are kept, in the order of their first nodes."""
+    groups: list[tuple[set[int], set[int]]] = []
+    owner: dict[int, int] = {}
+    for c, (fastening, rows) in enumerate(zip(held.all, keep, strict=True)):
+        if not rows:
+            continue
+        nodes, closures = _between(parents, _touched(parents, held, fastening)), {c}
+        # those that are met join; hanging on nodes above a common one, together they are still in one piece
+        for g in {owner[k] for k in nodes if k in owner}:
+            nodes |= groups[g][0]
+            closures |= groups[g][1]
+        owner |= dict.fromkeys(nodes, len(groups))
+        groups.append((nodes, closures))
+    found = []
+    for g in set(owner.values()):
+        nodes, closures = groups[g]
+        base = _meet(parents, {parents[k] for k in nodes})
+        found.append(NodeGroup(tuple(sorted(nodes)), base, tuple(sorted(closures))))
+    return sorted(found)
+
+
+def with_branches(parents: Sequence[int], groups: Sequence[NodeGroup], g: int) -> NodeGroup:
+    """Return a group with the branches that hang on it, as far as there are no loops in or beyond them.
+
+    >>> with_branches([-1, 0, 1, 1, 3], [NodeGroup((0, 1), -1, (0,)), NodeGroup((4,), 3, (1,))], 0).nodes
+    (0, 1, 2)
+    """
+    led = [False] * len(parents)  # to a node of some group
+    for group in groups:
+        for k in group.nodes:
+            led[k] = True
+    for k in reversed(range(len(parents))):
+        if led[k] and parents[k] >= 0:
+            led[parents[k]] = True
+    nodes = set(groups[g].nodes)
+    for k, p in enumerate(parents):
+        if p in nodes and not led[k]:
+            nodes.add(k)
+    return groups[g]._replace(nodes=tuple(sorted(nodes)))
+
+
+def _touched(parents: Sequence[int], held: Fastenings, fastening: Fastening) -> set[int]:
+    """Return the nodes whose freedoms a closure's rows contain."""
+    ways = [(grip.node, fastening.base) for grip in fastening.grips]
+    nodes = set()
+    for c in fastening.coordinates:
+        if c.node is not None:
+            nodes.add(c.node)
+        elif c.cut is not None:
+            cut = held.cuts[c.cut]
+            ways += [(grip.node, cut.base) for grip in cut.grips]
+    for k, base in ways:
+        while k != base:
+            nodes.add(k)
+            k = parents[k]  # noqa: PLW2901
+    return nodes
+
+
+def _between(parents: Sequence[int], nodes: Iterable[int]) -> set[int]:
+    """Return nodes with all that lie between them and the nearest one on which they all hang."""
+    inside = set(nodes)
+    base = _meet(parents, {parents[k] for k in inside})
+    for k in list(inside):
+        while parents[k] != base and parents[k] not in inside:
+            k = parents[k]  # noqa: PLW2901
+            inside.add(k)
+    return inside
+
+
+def _meet(parents: Sequence[int], nodes: set[int]) -> int:
+    """Return the nearest common ancestor of nodes; one counts among its own ancestors."""
+    left = set(nodes)
+    while len(left) > 1:
+        last = max(left)  # parents have smaller numbers than their children
+        left.remove(last)
+        left.add(parents[last])
+    return left.pop() if left else -1

@@ -1,0 +1,279 @@
+"""Constraint embedding: groups of loops become nodes, and the articulated-body sweeps run over a tree (Jain 47-69).
+
+Every group of loops (`groups`) is one node (`aggregate`), whose closures are solved inside. What is left is a tree of
+rigid bodies and groups, and the sweeps of `articulated` run over it unchanged. The cost grows with the number of
+groups, and with the cube of what is independent in one (5.6).
+
+The multipliers follow from the outcome. With f' the forces that the bodies of a group need (68), and H phi f' - T what
+the joints lack without the closures' forces,
+
+    C* lambda = H phi f' - T                                                             (69, corrected)
+
+of which the dependent freedoms' rows are solved with the factors that gave X.
+
+Each group may be solved in a way of its own (`METHODS`), so that recursive and non-recursive methods serve different
+branches of one mechanism: the rest only sees its articulated inertia and bias force. `piece` is one group with the
+branches that hang on it, apart from the rest, so that the ways can be compared.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, cast
+
+import casadi as ca
+
+from whippletree.formulations.closures.aggregates import Augmented, Embedded
+from whippletree.formulations.closures.closure_set import Closing, Held, jacobian_rows
+from whippletree.formulations.closures.loop_groups import NodeGroup, node_groups, with_branches
+from whippletree.formulations.closures.loop_solution import Solution
+from whippletree.formulations.methods.independent_coordinates import Choice, at_rest, eliminate
+from whippletree.formulations.nodes.node import Node
+from whippletree.formulations.nodes.node_interface import Articulated, Hinge, Motion, Offer, Outcome
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.recursions import articulated
+from whippletree.spatial import ArticulatedInertia, Shift, mirror, stack
+from whippletree.spatial.sparse import SparseLU
+
+__all__ = ["METHODS", "piece", "solve"]
+
+METHODS = ("embedded", "composite", "branches", "augmented")
+"""How a group can be solved: its closures embedded, by its bodies' own maps; by composite inertias, without or with the
+branches that hang on it; or with multipliers."""
+
+Row = dict[int, ca.SX]
+
+
+class Grouped(NamedTuple):
+    """A group as a node, with what its multipliers need: the rows of its closures, and the factors of C_d."""
+
+    group: NodeGroup
+    node: Embedded | Augmented
+    rows: tuple[int, ...]
+    freedoms: tuple[int, ...]
+    factors: SparseLU | None
+
+
+def solve(walk: Unrolled, closing: Closing, choice: Choice, methods: Sequence[str] = ()) -> Solution:
+    """Return accelerations and multipliers."""
+    groups = node_groups(walk.parents, closing.fastenings, closing.keep)
+    chosen = list(methods) or ["embedded"] * len(groups)
+    grouped = [
+        _grouped(
+            walk, closing, choice, with_branches(walk.parents, groups, g) if method == "branches" else group, method
+        )
+        for g, (group, method) in enumerate(zip(groups, chosen, strict=True))
+    ]
+    tree, at = contracted(walk, grouped)
+    result = articulated.sweep(tree)
+    a = ca.densify(ca.SX(walk.nv, 1))
+    for k in range(len(tree.nodes)):
+        freedoms = grouped[at[k]].freedoms if k in at else range(tree.v_slices[k].start, tree.v_slices[k].stop)
+        found = result.outcome.at(k).acceleration
+        for i, freedom in enumerate(freedoms):
+            a[freedom] = found[i]
+    pivots = [p for one in grouped if one.factors for p in one.factors.pivots]
+    pivots += [p for k, g in at.items() if grouped[g].factors is None for p in result.hinge.at(k).kept.pivots]
+    return Solution(a, lambda: _multipliers(closing, grouped, at, result), tuple(pivots))
+
+
+def piece(
+    walk: Unrolled, closing: Closing, choice: Choice, groups: Sequence[NodeGroup], g: int, method: str
+) -> list[ca.SX]:
+    """Return what a group and its branches pass on, found by a method, over symbols for what they meet.
+
+    These are articulated inertia and bias force at the base, joint accelerations, and the accelerations of what hangs
+    on the group and has groups of its own.
+    """
+    whole = with_branches(walk.parents, groups, g)
+    grouped = [_grouped(walk, closing, choice, whole if method == "branches" else groups[g], method)]
+    scope = list(whole.nodes)
+    beyond = [k for k, p in enumerate(walk.parents) if p in set(scope) and k not in set(scope)]
+    place = {k: m for m, k in enumerate([*scope, *beyond])}
+    nodes: list[Any] = [walk.nodes[k] for k in scope] + [Beyond.of_symbols() for _ in beyond]
+    parents = [place.get(walk.parents[k], -1) for k in place]
+    slices = [walk.v_slices[k] for k in place]
+    local = grouped[0].group._replace(nodes=tuple(place[k] for k in grouped[0].group.nodes), base=-1)
+    small = Unrolled(cast(Sequence[Node], nodes), parents, slices, walk.nv, walk.gravity)
+    tree, _ = contracted(small, [grouped[0]._replace(group=local)])
+    motion, alpha = Motion.rest(), stack(ca.SX.zeros(3), -walk.gravity)
+    if whole.base >= 0:
+        motion = Motion(ca.SX.sym("rate", 3), ca.SX.sym("axes", 3, 3))
+        alpha = ca.SX.sym("alpha", 6)
+    where = tree.outward(articulated.locate, motion)
+    total, hinge = tree.inward(articulated.absorb_hinge, Articulated.nothing(), where)
+    outcome = tree.outward(articulated.release_hinge, (alpha,), where, hinge)
+    results = [one.acceleration for one in outcome.records]
+    return [*results, total.P.matrix(), total.z] if whole.base >= 0 else results
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """Stands for what hangs on a piece: an articulated inertia and a bias force."""
+
+    P: ArticulatedInertia
+    z: ca.SX
+
+    @staticmethod
+    def of_symbols() -> Beyond:
+        """Return one over new symbols."""
+        J, B, M = (ca.SX.sym(name, 3, 3) for name in "JBM")
+        return Beyond(ArticulatedInertia(mirror(J), B, mirror(M)), ca.SX.sym("z", 6))
+
+    def locate(self, parent: Motion) -> tuple[Motion, Met]:
+        """Keep the motion."""
+        return parent, Met(parent)
+
+    def shift(self, x: Any) -> Shift:
+        """Return no shift."""
+        return Shift(())
+
+    def offset(self, place: Any) -> ca.SX:
+        """Return zero."""
+        return ca.SX.zeros(6)
+
+    def offer(self, children: Any, place: Any) -> Offer:
+        """Return inertia and bias force, and no unknowns."""
+        return Offer(self.P, self.z, ca.SX(6, 0), ca.SX(0, 0), ca.SX(0, 1))
+
+    def spread(self, alpha: ca.SX, y: ca.SX, place: Met, hinge: Hinge) -> tuple[Any, Outcome]:
+        """Return the acceleration, and the motion, that arrive."""
+        return (alpha,), Outcome(ca.vertcat(alpha, place.motion.rate, ca.vec(place.motion.axes)), alpha, alpha)
+
+
+class Met(NamedTuple):
+    """Where a piece ends."""
+
+    motion: Motion
+    x: tuple[()] = ()
+
+
+def _grouped(walk: Unrolled, closing: Closing, choice: Choice, group: NodeGroup, method: str) -> Grouped:
+    """Return a group as a node."""
+    if method == "augmented":
+        return _augmented(walk, closing, group)
+    return _embedded(at_rest(walk), closing, choice, group, method != "embedded")
+
+
+def contracted(walk: Unrolled, grouped: Sequence[Grouped]) -> tuple[Unrolled, dict[int, int]]:
+    """Return the walk over rigid nodes and groups, and which of its nodes are which groups."""
+    inside = {k: (g, m) for g, one in enumerate(grouped) for m, k in enumerate(one.group.nodes)}
+    nodes: list[Any] = []
+    parents: list[int] = []
+    ports: list[int | None] = []
+    slices: list[slice] = []
+    place: dict[int, int] = {}
+    at: dict[int, int] = {}
+    where: dict[int, int] = {}
+    for k, node in enumerate(walk.nodes):
+        if k in inside and inside[k][0] in where:
+            continue
+        up = walk.parents[k]
+        if k in inside:
+            g = inside[k][0]
+            where[g], at[len(nodes)] = len(nodes), g
+            node, up = grouped[g].node, grouped[g].group.base  # type: ignore[assignment]  # noqa: PLW2901
+        else:
+            place[k] = len(nodes)
+        parents.append(-1 if up < 0 else where[inside[up][0]] if up in inside else place[up])
+        ports.append(inside[up][1] if up in inside else None)
+        slices.append(walk.v_slices[k])
+        nodes.append(node)
+    tree = Unrolled(cast(Sequence[Node], nodes), parents, slices, walk.nv, walk.gravity, ports=ports)
+    return tree, at
+
+
+def _subtree(walk: Unrolled, group: NodeGroup) -> tuple[Unrolled, tuple[int, ...]]:
+    """Return the walk over a group's own nodes, and the places of their freedoms in v."""
+    local = {k: m for m, k in enumerate(group.nodes)}
+    parents = [local.get(walk.parents[k], -1) for k in group.nodes]
+    slices: list[slice] = []
+    freedoms: list[int] = []
+    for k in group.nodes:
+        where = walk.v_slices[k]
+        slices.append(slice(len(freedoms), len(freedoms) + where.stop - where.start))
+        freedoms += list(range(where.start, where.stop))
+    nodes = [walk.nodes[k] for k in group.nodes]
+    return Unrolled(nodes, parents, slices, len(freedoms), walk.gravity), tuple(freedoms)
+
+
+def _base(walk: Unrolled, group: NodeGroup) -> ca.SX:
+    """Return what is known of the base's acceleration: that of the ground."""
+    return stack(ca.SX.zeros(3), -walk.gravity) if group.base < 0 else ca.SX.zeros(6)
+
+
+def _embedded(still: Unrolled, closing: Closing, choice: Choice, group: NodeGroup, composite: bool) -> Grouped:
+    """Return a group with its closures solved for its dependent freedoms (53, 58); `still` has given accelerations."""
+    tree, freedoms = _subtree(still, group)
+    held = closing.hold(still, group.fastenings)
+    numbers = _row_numbers(closing, group)
+    rows = dict(zip(numbers, jacobian_rows(still, held), strict=True))
+    mine = set(freedoms)
+    own = Choice(tuple(i for i in choice.independent if i in mine), tuple(p for p in choice.pivots if p[0] in rows))
+    factors, E = eliminate(rows, own)
+    seconds = [one.second[i] for one in held for i in range(one.n_rows)]
+    g: Row = factors.solve({r: -value for r, value in zip(numbers, seconds, strict=True)})
+    for node, where in zip(tree.nodes, tree.v_slices, strict=True):
+        if node.prescribed:
+            g |= {freedoms[i]: node.acceleration[i - where.start] for i in range(where.start, where.stop)}
+    place = {i: c for c, i in enumerate(own.independent)}
+    X, drift = [], []
+    for where in tree.v_slices:
+        block = ca.SX(where.stop - where.start, len(place))
+        for r, i in enumerate(range(where.start, where.stop)):
+            for independent, value in E.get(freedoms[i], {}).items():
+                block[r, place[independent]] = value
+        X.append(block)
+        drift.append(ca.SX(ca.vertcat(ca.SX(0, 1), *(g.get(freedoms[i], 0) for i in range(where.start, where.stop)))))
+    embedded = Embedded(tree, _base(still, group), tuple(X), tuple(drift), len(place), composite)
+    return Grouped(group, embedded, numbers, freedoms, factors)
+
+
+def _augmented(walk: Unrolled, closing: Closing, group: NodeGroup) -> Grouped:
+    """Return a group that keeps its multipliers."""
+    tree, freedoms = _subtree(walk, group)
+    local = {k: m for m, k in enumerate(group.nodes)}
+
+    def hold(a: ca.SX) -> list[Held]:
+        nodes = list(walk.nodes)
+        for k, where in zip(group.nodes, tree.v_slices, strict=True):
+            nodes[k] = replace(nodes[k], acceleration=a[where, :])
+        return [_localised(one, local) for one in closing.hold(walk.with_nodes(nodes), group.fastenings)]
+
+    return Grouped(group, Augmented(tree, _base(walk, group), hold), _row_numbers(closing, group), freedoms, None)
+
+
+def _localised(held: Held, local: Mapping[int, int]) -> Held:
+    """Return a closure with the nodes' numbers in its group; what is not in it is the base, -1."""
+    pulls = tuple(p._replace(node=local.get(p.node, -1)) for p in held.pulls)
+    return held._replace(pulls=pulls, hinges=tuple(h._replace(node=local[h.node]) for h in held.hinges))
+
+
+def _row_numbers(closing: Closing, group: NodeGroup) -> tuple[int, ...]:
+    """Return the numbers of a group's rows among all kept ones."""
+    starts = list(itertools.accumulate(map(len, closing.keep), initial=0))
+    return tuple(starts[c] + i for c in group.fastenings for i in range(len(closing.keep[c])))
+
+
+def _multipliers(
+    closing: Closing, grouped: Sequence[Grouped], at: Mapping[int, int], result: articulated.Dynamics
+) -> list[ca.SX]:
+    """Return the multipliers of every closure: the unknowns of its group, or by one gather over its bodies (69)."""
+    values: Row = {}
+    for k, g in at.items():
+        one, spread = grouped[g], result.outcome.at(k)
+        if isinstance(one.node, Embedded) and one.factors is not None:
+            lacking = one.node.gathered(result.place.at(k), result.hinge.at(k), spread)
+            dependent = {column for _, column in one.factors.places}
+            right = {d: lacking[i] for i, d in enumerate(one.freedoms) if d in dependent}
+            values |= one.factors.solve_transposed(right)
+        else:
+            found = ca.vertcat(*spread.multipliers)
+            values |= {r: found[i] for i, r in enumerate(one.rows)}
+    columns, start = [], 0
+    for keep in closing.keep:
+        columns.append(ca.SX(ca.vertcat(ca.SX(0, 1), *(values.get(start + i, 0) for i in range(len(keep))))))
+        start += len(keep)
+    return columns

@@ -1,0 +1,458 @@
+"""Recursive coordinate reduction of loops (Critchley and Anderson), for any selection of dependent coordinates.
+
+Solves M a + C = tau + G^T lambda, G a + gamma = 0 in one inward and one outward sweep, at a cost that is linear in
+bodies and closures. Accelerations are split as in (1)-(4) of the paper into what the state gives and the rest,
+A = A_t + A^, and A^ is zero at the ground. Inward, every node hands its parent a *front*: what the whole subtree
+asks of the node's A^ and of its *ports*, the closures' rows that reach out of the subtree,
+
+    f   = P A^ + F w + z                                                                                    (1)
+    0   = F^T A^ + S w + e      for each port, with the terms of the other fronts that share it
+
+P is the reduced inertia, z the reduced force, F the reduced closure map. A port is the multiplier of a row (the row is
+*carried*) or, once a dependent speed was eliminated with the row, what the rest of the loop adds to it (the row is
+*reduced*; the paper carries the whole acceleration of the loop's base instead, 47-57). With A^ = phi* A^+ + H u the
+joint's speeds enter, and leave again by a pivot:
+
+    independent      u alone, pivot H^T P H:                 the tree's recursion (12-22), (59-64)
+    dependent        u and the row that it closes, pivot h:  Q, R, W, X, Y, Z of (27-45) and (53-55), (65-81)
+    base of a loop   the rows that are complete, with what their fronts have gathered
+
+The last is where fronts of loops with one base or with different bases meet (103-111): a front has as many ports as
+rows cross the edge, so the two and three terms of (52) and (111) need no case of their own, and an independent speed
+between dependent ones (65-102) costs what any other costs. A phantom body is a closure's side on the base.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import casadi as ca
+
+from whippletree.formulations.closures.closure_frames import Fastening, Fastenings
+from whippletree.formulations.closures.closure_set import Closing, Held, with_accelerations
+from whippletree.formulations.closures.loop_solution import Solution, by_closure
+from whippletree.formulations.nodes.node import Motion, Node
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.recursions import composite
+from whippletree.formulations.recursions.articulated import unit_rows
+from whippletree.spatial import ArticulatedInertia, mirror, stack
+from whippletree.spatial.sparse import minimum_degree
+
+__all__ = [
+    "Front",
+    "Outline",
+    "Released",
+    "annihilated",
+    "eliminated",
+    "merged",
+    "outline",
+    "recover",
+    "solve",
+    "with_speeds",
+]
+
+Port: TypeAlias = tuple[str, int]
+"""("row", r): the multiplier of row r; ("rest", r): what the rest of the loop adds to it; ("speed", i): u_i."""
+
+Pairs: TypeAlias = Mapping[int, int]
+"""The row with which each dependent freedom is eliminated."""
+
+
+class Outline(NamedTuple):
+    """Where closures begin and end in the tree.
+
+    A closure is `complete` at the node on which all that it holds on to hangs (-1 is the ground); its rows `end` where
+    all joints that they depend on are farther out.
+    """
+
+    complete: tuple[int, ...]
+    end: tuple[int, ...]
+
+
+def outline(fastenings: Fastenings, parents: Sequence[int]) -> Outline:
+    """Return where closures begin and end."""
+    complete, end = [], []
+    for fastening in fastenings.all:
+        held, ends = _reach(fastening, fastenings, parents)
+        complete.append(_meeting(held, parents))
+        end.append(_meeting(ends, parents))
+    return Outline(tuple(complete), tuple(end))
+
+
+def _reach(fastening: Fastening, fastenings: Fastenings, parents: Sequence[int]) -> tuple[set[int], set[int]]:
+    """Return the nodes that a closure holds on to, and those beyond which its rows do not reach."""
+    held = {grip.node for grip in fastening.grips}
+    ends = {fastening.base} if fastening.grips else set()
+    for c in fastening.coordinates:
+        if c.node is not None:
+            held.add(c.node)
+            ends.add(parents[c.node])
+        elif c.cut is not None:
+            held |= {grip.node for grip in fastenings.cuts[c.cut].grips}
+            ends.add(fastenings.cuts[c.cut].base)
+    return held - {-1}, ends
+
+
+def _meeting(nodes: set[int], parents: Sequence[int]) -> int:
+    """Return the nearest node on which all of these hang, or which they are."""
+    here = set(nodes)
+    while len(here) > 1 and -1 not in here:
+        last = max(here)  # a node's number is above its parent's
+        here.remove(last)
+        here.add(parents[last])
+    return -1 if -1 in here or not here else here.pop()
+
+
+@dataclass(frozen=True)
+class Front:
+    """What a subtree asks of a node and of its ports, as in (1); `P` is None where nothing moves with the node."""
+
+    ports: tuple[Port, ...]
+    P: ArticulatedInertia | None
+    F: ca.SX
+    z: ca.SX
+    S: ca.SX
+    e: ca.SX
+
+    def shifted(self, node: Node, x: ca.SX) -> Front:
+        """Return the front at the parent."""
+        shift = node.shift(x)
+        P = None if self.P is None else shift.inertia(self.P)
+        F = shift.force(self.F) if self.ports else self.F
+        return Front(self.ports, P, F, shift.force(self.z), self.S, self.e)
+
+
+class Released(NamedTuple):
+    """Ports that were eliminated, x = nu - G^T [A^; w]: gains on the node and on the ports that are left."""
+
+    gone: tuple[Port, ...]
+    nu: ca.SX
+    on_node: ca.SX  # (6, k)
+    left: tuple[Port, ...]
+    on_ports: ca.SX  # (n, k)
+
+
+@dataclass(frozen=True)
+class _Reduction:
+    """A mechanism that is being reduced."""
+
+    walk: Unrolled
+    held: Sequence[Held]
+    where: Outline
+    pairs: Pairs
+    pivots: list[ca.SX]
+
+    @functools.cached_property
+    def rows(self) -> list[range]:
+        """The rows of each closure."""
+        ends = list(itertools.accumulate(one.n_rows for one in self.held))
+        return [range(end - one.n_rows, end) for end, one in zip(ends, self.held, strict=True)]
+
+    @functools.cached_property
+    def reduced(self) -> set[int]:
+        """The rows that lose a dependent speed before they are complete."""
+        return {r for i, r in self.pairs.items() if self.node_of[i] > self.complete[r]}
+
+    @functools.cached_property
+    def complete(self) -> dict[int, int]:
+        """The node at which each row is complete."""
+        return {r: at for rows, at in zip(self.rows, self.where.complete, strict=True) for r in rows}
+
+    @functools.cached_property
+    def node_of(self) -> dict[int, int]:
+        """The node of each freedom."""
+        return {i: k for k, where in enumerate(self.walk.v_slices) for i in range(where.start, where.stop)}
+
+    @functools.cached_property
+    def ending(self) -> dict[int, list[int]]:
+        """The closures that are complete or end at each node."""
+        found: dict[int, list[int]] = {}
+        for c, places in enumerate(zip(self.where.complete, self.where.end, strict=True)):
+            for k in set(places):
+                found.setdefault(k, []).append(c)
+        return found
+
+
+def solve(walk: Unrolled, closing: Closing, pairs: Pairs) -> Solution:
+    """Return accelerations and multipliers; the walk's accelerations are zero but at prescribed hinges."""
+    given = ca.densify(ca.SX(ca.vertcat(*_given(walk))))
+    still = with_accelerations(walk, given)
+    base = composite.Carried(Motion.rest(), stack(ca.SX.zeros(3), -walk.gravity))
+    forces = still.outward(composite.accelerate, base)
+    held = closing.hold(still)
+    reduction = _Reduction(walk, held, outline(closing.fastenings, walk.parents), pairs, [])
+    inward = _inward(reduction, forces.records)
+    speeds, rows = _outward(reduction, inward)
+    a = ca.densify(ca.SX(ca.vertcat(*(speeds.get(i, given[i]) for i in range(walk.nv)))))
+    multipliers = [rows[r] for r in range(sum(one.n_rows for one in held))]
+    return Solution(a, lambda: by_closure(multipliers, held), tuple(reduction.pivots))
+
+
+def _given(walk: Unrolled) -> list[ca.SX]:
+    given = [ca.SX(0)] * walk.nv
+    for node, where in zip(walk.nodes, walk.v_slices, strict=True):
+        if node.prescribed:
+            for i in range(where.start, where.stop):
+                given[i] = node.acceleration[i - where.start]
+    return given
+
+
+class _Passed(NamedTuple):
+    """What a node's reduction leaves for the way back: the loops that end there, and its joint."""
+
+    loops: list[Released]
+    joint: list[Released]
+    H: ca.SX
+    x: ca.SX
+
+
+def _inward(reduction: _Reduction, forces: Sequence[composite.Inertial]) -> list[_Passed]:
+    """Reduce from the tips to the ground; the last entry is the ground's."""
+    walk = reduction.walk
+    arriving: list[list[Front]] = [[] for _ in range(len(walk.nodes) + 1)]
+    for c, one in enumerate(reduction.held):
+        for at, part in _of_closure(reduction, c, one):
+            arriving[at].append(part)
+    passed: list[_Passed] = []
+    for k in reversed(range(len(walk.nodes))):
+        node, x = walk.nodes[k], forces[k].x
+        fronts, loops = _close(reduction, k, arriving[k], on_node=True)
+        own = Front((), node.inertia.articulated(), ca.SX(6, 0), forces[k].f, ca.SX(0, 0), ca.SX(0, 1))
+        H = node.joint_map(x)
+        front, joint = _release(reduction, k, merged([own, *fronts]), H)
+        passed.append(_Passed(loops, joint, H, x))
+        p = walk.parents[k]
+        if p >= 0:
+            arriving[p].append(front.shifted(node, x))
+        elif front.ports:
+            arriving[-1].append(front)
+        arriving[k] = []
+    _, loops = _close(reduction, -1, arriving[-1], on_node=False)
+    passed.reverse()
+    return [*passed, _Passed(loops, [], ca.SX(6, 0), ca.SX(0, 1))]
+
+
+def _of_closure(reduction: _Reduction, c: int, held: Held) -> Iterable[tuple[int, Front]]:
+    """Return what a closure itself asks: its forces on nodes, and where it is complete its second derivative."""
+    rows = reduction.rows[c]
+    if not rows:
+        return
+    ports = tuple(("row", r) for r in rows)
+    m, none = len(ports), ca.SX.zeros(6)
+    at = reduction.where.complete[c]
+    yield at, Front(ports, None, ca.SX.zeros(6, m), none, ca.SX.zeros(m, m), -held.second)
+    for r in sorted(
+        reduction.reduced.intersection(rows)
+    ):  # a row that is reduced before it is complete: 0 = own part + rest
+        S = ca.SX([[0, -1], [-1, 0]])
+        yield at, Front((("row", r), ("rest", r)), None, ca.SX.zeros(6, 2), none, S, ca.SX.zeros(2))
+    for pull in held.pulls:
+        yield pull.node, Front(ports, None, -pull.F, none, ca.SX.zeros(m, m), ca.SX.zeros(m))
+    for hinge in held.hinges:
+        i = reduction.walk.v_slices[hinge.node].start + hinge.component
+        S = ca.SX.zeros(m + 1, m + 1)
+        S[m, :m] = -hinge.e.T
+        S[:m, m] = -hinge.e
+        yield hinge.node, Front((*ports, ("speed", i)), None, ca.SX.zeros(6, m + 1), none, S, ca.SX.zeros(m + 1))
+
+
+def merged(fronts: Sequence[Front]) -> Front:
+    """Return the sum of fronts on one node."""
+    if len(fronts) == 1:
+        return fronts[0]
+    ports = tuple(dict.fromkeys(port for front in fronts for port in front.ports))
+    place = {port: i for i, port in enumerate(ports)}
+    n = len(ports)
+    P: ArticulatedInertia | None = None
+    F, S, e, z = ca.SX.zeros(6, n), ca.SX.zeros(n, n), ca.SX.zeros(n), ca.SX.zeros(6)
+    for front in fronts:
+        if front.P is not None:
+            P = front.P if P is None else P + front.P
+        z = z + front.z
+        at = [place[port] for port in front.ports]
+        if at:
+            F[:, at] = F[:, at] + front.F
+            S[at, at] = S[at, at] + front.S
+            e[at, :] = e[at, :] + front.e
+    return Front(ports, P, F, z, S, e)
+
+
+def eliminated(front: Front, gone: Sequence[Port], *, on_node: bool = True) -> tuple[Front, Released, ca.SX]:
+    """Eliminate one port, or two together; return what is left, the way back, and the pivot."""
+    i = [front.ports.index(port) for port in gone]
+    rest = [j for j in range(len(front.ports)) if j not in i]
+    inverse, pivot = _inverse(front.S[i, i])
+    K_w = front.S[i, rest]
+    G_w = (inverse @ K_w).T
+    nu = -(inverse @ front.e[i, :])
+    e = front.e[rest, :] + K_w.T @ nu
+    S = mirror(front.S[rest, rest] - G_w @ K_w) if rest else ca.SX(0, 0)
+    left = tuple(front.ports[j] for j in rest)
+    P, F, z = front.P, front.F[:, rest], front.z
+    G_a = ca.SX(6, len(i))
+    if on_node:
+        K_a = front.F[:, i]
+        G_a = K_a @ inverse
+        z = z + K_a @ nu
+        F = F - G_a @ K_w
+        change = -G_a @ K_a.T
+        P = ArticulatedInertia.of_matrix(change if P is None else P.matrix() + change)
+    return Front(left, P, F, z, S, e), Released(tuple(gone), nu, G_a, left, G_w), pivot
+
+
+def _inverse(A: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return the inverse of a symmetric matrix (1, 1) or (2, 2), and what must not vanish for it."""
+    if A.shape[0] == 1:
+        return 1 / A, A[0, 0]
+    a, h, b = A[0, 0], A[1, 0], A[1, 1]
+    if a.is_zero() or b.is_zero():
+        r = 1 / h
+        rr = r * r
+        return ca.densify(ca.blockcat([[-b * rr, r], [r, -a * rr]])), h
+    d = a * b - h * h
+    r = 1 / d
+    off = -h * r
+    return ca.densify(ca.blockcat([[b * r, off], [off, a * r]])), ca.sqrt(ca.fabs(d))
+
+
+def _close(reduction: _Reduction, k: int, fronts: list[Front], *, on_node: bool) -> tuple[list[Front], list[Released]]:
+    """Eliminate what ends at a node, closure after closure; fronts meet only where they share one."""
+    found: list[Released] = []
+    closures = reduction.ending.get(k, [])
+    closure_of = {r: c for c in closures for r in reduction.rows[c]}
+    near = [{closure_of[r] for kind, r in front.ports if kind != "speed" and r in closure_of} for front in fronts]
+    edges = [(a, b) for group in near for a in group for b in group if a < b]
+    for c in minimum_degree(edges, closures):
+        rows = reduction.rows[c]
+        own = [f for f in fronts if any(kind != "speed" and r in rows for kind, r in f.ports)]
+        if not own:
+            continue
+        front = merged(own)
+        for gone in _going(reduction, k, c, front):
+            front, released, pivot = eliminated(front, gone, on_node=on_node)
+            found.append(released)
+            reduction.pivots.append(pivot)
+        fronts = [f for f in fronts if not any(f is o for o in own)]
+        fronts.append(front)
+    return fronts, found
+
+
+def _going(reduction: _Reduction, k: int, c: int, front: Front) -> list[tuple[Port, ...]]:
+    """Return what leaves a front when closure c is complete or ends at node k: rows with their rest, then others."""
+    rows = [r for r in reduction.rows[c] if ("row", r) in front.ports]
+    going: list[tuple[Port, ...]] = []
+    if reduction.where.complete[c] == k:
+        going += [(("rest", r), ("row", r)) for r in rows if ("rest", r) in front.ports]
+    if reduction.where.end[c] == k:
+        going += [(("row", r),) for r in rows if ("rest", r) not in front.ports]
+    return going
+
+
+def _release(reduction: _Reduction, k: int, front: Front, H: ca.SX) -> tuple[Front, list[Released]]:
+    """Let the joint's speeds in and eliminate them, the dependent ones each with its row."""
+    node, first = reduction.walk.nodes[k], reduction.walk.v_slices[k].start
+    n = H.shape[1]
+    speeds = [("speed", first + j) for j in range(n)]
+    if node.prescribed or n == 0:
+        keep = [i for i, port in enumerate(front.ports) if port not in speeds]
+        ports = tuple(front.ports[i] for i in keep)
+        return Front(ports, front.P, front.F[:, keep], front.z, front.S[keep, keep], front.e[keep, :]), []
+    grounded = reduction.walk.parents[k] < 0
+    held = any(port in speeds for port in front.ports)  # closures act along the hinge, too
+    front = with_speeds(front, H, node.tau, speeds)
+    found: list[Released] = []
+    for speed in speeds:
+        gone: tuple[Port, ...] = (speed,)
+        r = reduction.pairs.get(speed[1])
+        if r is not None:
+            gone = (speed, ("row", r))
+            if r in reduction.reduced:
+                front = _with_rest(front, r)
+        front, released, pivot = eliminated(front, gone, on_node=not grounded)
+        found.append(released)
+        if r is not None:
+            reduction.pivots.append(pivot)
+    return (front if grounded or held else annihilated(front, H, node.tau)), found
+
+
+def with_speeds(front: Front, H: ca.SX, tau: ca.SX, speeds: Sequence[Port]) -> Front:
+    """Return the front with the joint's speeds as ports: A^ becomes that of the parent, carried to the node."""
+    assert front.P is not None
+    PH, e = front.P.times(H), H.T @ front.z - tau
+    known = [i for i, port in enumerate(front.ports) if port in speeds]  # closures that hold this joint's speeds
+    other = [i for i in range(len(front.ports)) if i not in known]
+    ports = (*speeds, *(front.ports[i] for i in other))
+    D, h = H.T @ PH, H.T @ front.F[:, other]
+    if known:  # the port is the speed itself: w_k = E u
+        E = ca.SX.zeros(len(known), len(speeds))
+        for n, i in enumerate(known):
+            E[n, list(speeds).index(front.ports[i])] = 1
+        felt = front.F[:, known] @ E
+        D = D + H.T @ felt + felt.T @ H + E.T @ front.S[known, known] @ E
+        PH, e = PH + felt, e + E.T @ front.e[known, :]
+        h = h + E.T @ front.S[known, other]
+    D = mirror(D)
+    S = ca.densify(ca.blockcat([[D, h], [h.T, front.S[other, other]]])) if other else D
+    F = ca.SX(ca.horzcat(PH, front.F[:, other]))
+    return Front(ports, front.P, F, front.z, S, ca.SX(ca.vertcat(e, front.e[other, :])))
+
+
+def _with_rest(front: Front, r: int) -> Front:
+    """Return the front with one more port: what the rest of a loop adds to row r."""
+    n = len(front.ports)
+    S = ca.SX.zeros(n + 1, n + 1)
+    S[:n, :n] = front.S
+    i = front.ports.index(("row", r))
+    S[i, n] = S[n, i] = 1
+    F = ca.SX(ca.horzcat(front.F, ca.SX.zeros(6)))
+    return Front((*front.ports, ("rest", r)), front.P, F, front.z, S, ca.SX(ca.vertcat(front.e, 0)))
+
+
+def annihilated(front: Front, H: ca.SX, tau: ca.SX) -> Front:
+    """Set what is known while tracing: along the hinge nothing but its effort is passed on."""
+    assert front.P is not None
+    P, z = front.P.matrix(), ca.SX(front.z)
+    for row in unit_rows(H):
+        P[row, :] = 0
+        P[:, row] = 0
+        column = next(j for j in range(H.shape[1]) if not H[row, j].is_zero())
+        z[row] = H[row, column] * tau[column]
+    return Front(front.ports, ArticulatedInertia.of_matrix(P), front.F, z, front.S, front.e)
+
+
+def _outward(reduction: _Reduction, inward: Sequence[_Passed]) -> tuple[dict[int, ca.SX], dict[int, ca.SX]]:
+    """Return the speeds' derivatives and the multipliers."""
+    walk = reduction.walk
+    values: dict[Port, ca.SX] = {}
+    recover(inward[-1].loops, None, values)
+    moved: list[ca.SX | None] = []
+    for k, node in enumerate(walk.nodes):
+        passed = inward[k]
+        parent = moved[walk.parents[k]] if walk.parents[k] >= 0 else None
+        alpha = None if parent is None else node.shift(passed.x).motion(parent)
+        recover(passed.joint, alpha, values)
+        if passed.joint:
+            where = walk.v_slices[k]
+            u = ca.SX(ca.vertcat(*(values["speed", i] for i in range(where.start, where.stop))))
+            own = passed.H @ u
+            alpha = own if alpha is None else alpha + own
+        moved.append(alpha)
+        recover(passed.loops, alpha, values)
+    speeds = {i: value for (kind, i), value in values.items() if kind == "speed"}
+    return speeds, {r: value for (kind, r), value in values.items() if kind == "row"}
+
+
+def recover(released: Sequence[Released], alpha: ca.SX | None, values: dict[Port, ca.SX]) -> None:
+    """Find the values of what was eliminated, last first."""
+    for one in reversed(released):
+        x = one.nu
+        if alpha is not None:
+            x = x - one.on_node.T @ alpha
+        if one.left:
+            x = x - one.on_ports.T @ ca.SX(ca.vertcat(*(values[port] for port in one.left)))
+        for i, port in enumerate(one.gone):
+            values[port] = x[i]

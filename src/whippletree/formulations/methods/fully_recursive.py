@@ -1,0 +1,237 @@
+"""Fully recursive formulation with a reference point of choice (Kang and Yoon, eqs. 24-46).
+
+Solves M(q) v' + C = tau for v' in O(n), and with closed loops M v' + C = tau + C^T lambda, C v' + gamma = 0, by three
+sweeps over bodies in ground axes (`ground`), whose reference point is the centre of mass, the joint point or the
+global origin. The text is the same for the three: at the origin B1 is the identity, and what it would shift is not
+shifted.
+
+Symbols (those of `ground` too):
+
+    M, Q                inertia and force of a body with all that hangs on it              (29)
+    M11, M21, M22       M seen through B1 and B2; M21 is kept transposed                   (28)
+    Q1, Q2              Q - M D seen through B1 and B2                                     (28)
+    G                   M21^T M22^-1, the gain
+    Phi, Phi2           rows of the closures on Y', as columns, and on q''                 (39)
+    L                   reduced matrix of the closures: L lambda = gamma                   (41, 42)
+
+Inward, a joint is eliminated and the parent takes over M11 - G M21, Q1 - G Q2 (29) and Phi1 - G Phi2 (40); outward,
+q'' = M22^-1 (Q2 - M21 Y'_parent + Phi2^T lambda) (30, 43). At a prescribed joint q'' is given and joins D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from whippletree.formulations.closures.closure_set import Closing, Held
+from whippletree.formulations.closures.ground_axes import Body, bodies, held_on_ground, to_ground, to_own
+from whippletree.formulations.closures.loop_solution import (
+    Blocks,
+    Solution,
+    by_closure,
+    schur_complement,
+    unit_loads,
+)
+from whippletree.formulations.nodes.node import Node
+from whippletree.formulations.nodes.operation_stages import mark
+from whippletree.formulations.nodes.sweeps import Unrolled, Walk
+from whippletree.formulations.recursions.joint_wrenches import described
+from whippletree.spatial import ArticulatedInertia, Rotation, Translation, factor, solve_factored
+from whippletree.spatial.sparse import add_to, factor_symmetric, minimum_degree
+
+__all__ = ["driving_forces", "forward_dynamics", "reactions", "solve"]
+
+
+class Reduced(NamedTuple):
+    """Handed inward: inertia and force of a body with what hangs on it, at the parent's reference point."""
+
+    M: ArticulatedInertia
+    Q: ca.SX
+
+    @staticmethod
+    def nothing() -> Reduced:
+        """Return what arrives at a tip."""
+        return Reduced(ArticulatedInertia.zero(), ca.SX.zeros(6))
+
+
+class Eliminated(NamedTuple):
+    """Kept by the inward sweep; M and Q are those with all that hangs on the body."""
+
+    M21: ca.SX  # (6, nv)
+    M22: ca.SX
+    G: ca.SX  # (6, nv)
+    Q2: ca.SX
+    M: ArticulatedInertia
+    Q: ca.SX
+
+
+class Outcome(NamedTuple):
+    """Kept by the outward sweep: joint acceleration, force across the joint (in node axes, at its point), effort."""
+
+    acceleration: ca.SX
+    f: ca.SX
+    effort: ca.SX
+
+
+class Turned(NamedTuple):
+    """What forces are described by: the node's configuration, and its axes in the ground."""
+
+    x: ca.SX
+    axes: ca.SX
+
+
+def sweep(walk: Walk, reference: str) -> tuple[Any, Any]:
+    """Run the three sweeps and return the bodies and the outcome of every joint."""
+    seen = bodies(walk, reference)
+    _mark_bodies(seen)
+    _, joints = walk.inward(eliminate, Reduced.nothing(), seen)
+    _mark_joints(joints)
+    return seen, walk.outward(accelerate, (ca.SX.zeros(6),), seen, joints)
+
+
+def forward_dynamics(walk: Walk, reference: str) -> Any:
+    """Return the joint accelerations (nv)."""
+    return walk.gather(sweep(walk, reference)[1], "acceleration")
+
+
+def driving_forces(walk: Walk, reference: str) -> Any:
+    """Return the joint efforts (nv): those given, and those that prescribed hinges need."""
+    return walk.gather(sweep(walk, reference)[1], "effort")
+
+
+def reactions(walk: Walk, reference: str) -> Any:
+    """Return the reaction of every joint, node after node (n * 6): M Y' - Q of what hangs on it."""
+    seen, outcome = sweep(walk, reference)
+    return described(walk, walk.outward(turned, (), seen), outcome)
+
+
+def eliminate(node: Node, children: Reduced, body: Body) -> tuple[Reduced, Eliminated]:
+    """Eliminate a joint and hand inertia and force on to the parent (28, 29)."""
+    H, shift = body.B2, body.shift()
+    M = children.M + body.M.articulated()
+    D = body.D + H @ node.acceleration if node.prescribed else body.D
+    Q = children.Q + body.Q
+    left = Q - M.times(D)
+    M11, Q1 = shift.inertia(M), shift.force(left)
+    n = H.shape[1]
+    if node.prescribed or n == 0:
+        none = ca.SX.zeros(6, n)
+        return Reduced(M11, Q1), Eliminated(none, ca.SX.zeros(n, n), none, ca.SX.zeros(n), M, Q)
+    MH = M.times(H)
+    M21, M22 = shift.force(MH), H.T @ MH
+    Q2 = H.T @ left + to_ground(node, body.A, node.tau)
+    G = solve_factored(factor(M22), M21.T).T
+    reduced = Reduced(ArticulatedInertia.of_matrix(M11.matrix() - G @ M21.T), Q1 - G @ Q2)
+    return reduced, Eliminated(M21, M22, G, Q2, M, Q)
+
+
+def accelerate(node: Node, parent: tuple[ca.SX], body: Body, joint: Eliminated) -> tuple[tuple[ca.SX], Outcome]:
+    """Find the joint's acceleration and the body's (30)."""
+    return _accelerated(node, parent[0], body, joint, None)
+
+
+def _accelerated(
+    node: Node, parent: ca.SX, body: Body, joint: Eliminated, push: ca.SX | None
+) -> tuple[tuple[ca.SX], Outcome]:
+    """Find the joint's acceleration under the closures' effort as well (43)."""
+    if node.prescribed or body.B2.shape[1] == 0:
+        acceleration = node.acceleration
+    else:
+        effort = joint.Q2 - joint.M21.T @ parent
+        acceleration = solve_factored(factor(joint.M22), effort if push is None else effort + push)
+    Y = body.shift().motion(parent) + body.B2 @ acceleration + body.D
+    f = joint.M.times(Y) - joint.Q
+    needed = body.B2.T @ f if node.prescribed else node.tau
+    local = Rotation(body.A.T).force(Translation(body.field.rho).force(f))
+    return (Y,), Outcome(to_own(node, body.A, acceleration), local, needed)
+
+
+def turned(node: Node, _: tuple[()], body: Body) -> tuple[tuple[()], Turned]:
+    """Keep configuration and axes."""
+    return (), Turned(node.configuration(), body.A)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Closed loops
+
+
+def solve(walk: Unrolled, closing: Closing, reference: str) -> Solution:
+    """Return accelerations and multipliers."""
+    seen = bodies(walk, reference)
+    _mark_bodies(seen)
+    held = held_on_ground(walk, closing, seen, reference)
+    mark("closures", held)
+    _, joints = walk.inward(eliminate, Reduced.nothing(), seen)
+    _mark_joints(joints)
+    efforts, gamma = carried(walk, seen, joints, held)
+    L = reduced_matrix(joints, efforts, held)
+    mark("reduced closures", [L, gamma])
+    factors = factor_symmetric(L, minimum_degree(L, range(len(gamma))))
+    solved = factors.solve({i: -value for i, value in enumerate(gamma)})
+    multipliers = by_closure([solved[i] for i in range(len(gamma))], held)
+    mark("multipliers", multipliers)
+    a = ca.densify(ca.SX(walk.nv, 1))
+    left: list[ca.SX] = []
+    for k, node in enumerate(walk.nodes):
+        push: ca.SX | None = None
+        for c, Phi2 in efforts[k].items():
+            own = Phi2 @ multipliers[c]
+            push = own if push is None else push + own
+        parent = left[walk.parents[k]] if walk.parents[k] >= 0 else ca.SX.zeros(6)
+        (Y,), outcome = _accelerated(node, parent, seen.at(k), joints.at(k), push)
+        left.append(Y)
+        if node.v.shape[0]:
+            a[walk.v_slices[k]] = outcome.acceleration
+    return Solution(a, lambda: multipliers, factors.pivots)
+
+
+def carried(walk: Unrolled, seen: Any, joints: Any, held: Sequence[Held]) -> tuple[list[Blocks], list[ca.SX]]:
+    """Carry the closures' rows inward; return Phi2 of every joint, and gamma row by row (39-41)."""
+    arriving, efforts = unit_loads(walk, held)
+    gamma = [one.second for one in held]
+    for k in reversed(range(len(walk.nodes))):
+        node, body, joint = walk.nodes[k], seen.at(k), joints.at(k)
+        given = node.prescribed or body.B2.shape[1] == 0
+        D = body.D + body.B2 @ node.acceleration if node.prescribed else body.D
+        factors = None if given else factor(joint.M22)
+        for c in sorted({*arriving[k], *efforts[k]}):
+            Phi, e = arriving[k].get(c), efforts[k].get(c)
+            if Phi is not None:
+                gamma[c] = gamma[c] + Phi.T @ D
+            passed = None if Phi is None else body.shift().force(Phi)
+            if factors is not None:
+                none = ca.SX(body.B2.shape[1], held[c].n_rows)
+                Phi2 = (none if e is None else e) + (none if Phi is None else body.B2.T @ Phi)
+                efforts[k][c] = Phi2
+                gamma[c] = gamma[c] + Phi2.T @ solve_factored(factors, joint.Q2)
+                passed = -(joint.G @ Phi2) if passed is None else passed - joint.G @ Phi2
+            elif e is not None:
+                gamma[c] = gamma[c] + efforts[k].pop(c).T @ node.acceleration
+            if passed is not None and walk.parents[k] >= 0:
+                add_to(arriving[walk.parents[k]], c, passed)
+    return efforts, [value[i] for one, value in zip(held, gamma, strict=True) for i in range(one.n_rows)]
+
+
+def reduced_matrix(joints: Any, efforts: Sequence[Blocks], held: Sequence[Held]) -> dict[tuple[int, int], ca.SX]:
+    """Return the entries of L on and below the diagonal: every joint adds Phi2^T M22^-1 Phi2 (41)."""
+    effects = []
+    for k, of_joint in enumerate(efforts):
+        if of_joint:
+            factors = factor(joints.at(k).M22)
+            effects.append((of_joint, {c: solve_factored(factors, Phi2) for c, Phi2 in of_joint.items()}))
+    return schur_complement(effects, held)
+
+
+def _mark_bodies(seen: Any) -> None:
+    """Name what is known of the bodies by now, for those who count."""
+    records = seen.records
+    mark("position", [(b.A, b.r, b.p) for b in records])
+    mark("velocity", [(b.axes, b.w, b.v) for b in records])
+    mark("velocity transformations", [(b.B2, b.D) for b in records])
+    mark("mass and force", [(b.M, b.Q) for b in records])
+
+
+def _mark_joints(joints: Any) -> None:
+    mark("elimination", [(j.M21, j.M22, j.G, j.Q2) for j in joints.records])

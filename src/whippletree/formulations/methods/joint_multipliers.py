@@ -1,0 +1,74 @@
+"""Joint coordinates with multipliers (Nikravesh 11-15; Garcia de Jalon and Bayo 8.108-8.114).
+
+Solves
+
+    [ M   C^T ] [   a     ]   [ tau - b ]
+    [ C    0  ] [ -lambda ] = [ -gamma  ]          C = D*B
+
+with the mass matrix and bias force of the tree from `composite`, or from a velocity transformation. M is eliminated
+first, from the tips inward, which keeps the zeros between branches; what is left for the multipliers is C M^-1 C^T, as
+sparse as the loops allow.
+
+Baumgarte's terms, if wanted, add 2 alpha phi' + beta^2 phi to gamma (8.112).
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from whippletree.formulations.closures.closure_set import Closing, Held, with_accelerations
+from whippletree.formulations.closures.joint_equations import JOINT, Coordinates
+from whippletree.formulations.closures.loop_solution import Solution, by_closure
+from whippletree.formulations.nodes.operation_stages import mark
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.spatial.sparse import factor_symmetric, minimum_degree
+
+__all__ = ["solve", "stabilised"]
+
+
+def stabilised(held: list[Held], baumgarte: tuple[float, float]) -> list[ca.SX]:
+    """Return what phi'' is driven by, row by row: gamma, with Baumgarte's terms."""
+    alpha, beta = baumgarte
+    gamma = []
+    for one in held:
+        total = one.second
+        if alpha or beta:
+            total = total + 2 * alpha * one.rate + beta**2 * one.phi
+        gamma += [total[i] for i in range(one.n_rows)]
+    return gamma
+
+
+def solve(
+    walk: Unrolled, closing: Closing, baumgarte: tuple[float, float] = (0.0, 0.0), coordinates: Coordinates = JOINT
+) -> Solution:
+    """Return accelerations and multipliers; the walk's accelerations are zero but at prescribed hinges."""
+    system = coordinates.equations(walk)
+    held, rows = coordinates.closures(with_accelerations(walk, system.given_accelerations()), closing)
+    rows = [{j: x for j, x in row.items() if j not in system.given} for row in rows]
+    gamma = stabilised(held, baumgarte)
+    mark("closures", [rows, gamma])
+    mass = system.factor()
+    X = [mass.forward(dict(row)) for row in rows]
+    scaled = [mass.scaled(x) for x in X]
+    y = mass.forward(dict(system.right))
+    A: dict[tuple[int, int], ca.SX] = {}
+    for i, x in enumerate(X):
+        for j in range(i + 1):
+            terms = [x[k] * scaled[j][k] for k in x if k in scaled[j]]
+            if terms:
+                A[i, j] = sum(terms[1:], terms[0])
+    right = {}
+    for i, x in enumerate(scaled):
+        total = gamma[i]
+        for k, value in x.items():
+            if k in y:
+                total = total + value * y[k]
+        right[i] = -total
+    factors = factor_symmetric(A, minimum_degree(A, range(len(rows))))
+    solved = factors.solve(right)
+    values = [solved[i] for i in range(len(rows))]
+    for x, value in zip(X, values, strict=True):
+        for k, entry in x.items():
+            y[k] = y[k] + entry * value if k in y else entry * value
+    a = system.complete(mass.backward(mass.scaled(y)))
+    return Solution(a, lambda: by_closure(values, held), factors.pivots)

@@ -1,0 +1,259 @@
+"""Velocity transformation, formulation B (Garcia de Jalon and Bayo, 8.2-8.3): bodies' velocities from the joints'.
+
+The bodies' velocities are those of their centres of mass and their angular velocities, in ground axes, Y = R z', and
+the equations of motion in the joints' coordinates follow body by body:
+
+    R^T M R z'' = R^T (Q - c - M S c)                                                       (8.38)
+    R^T M R = sum over bodies of R_b^T M_b R_b                                              (8.107)
+
+Symbols:
+
+    R_b         columns of body b, one block for every joint on its way to the ground       (8.99-8.105)
+    M_b         its mass and inertia, in ground axes                                        (8.88, 8.106)
+    S_b         its acceleration while the joints' are zero                                 (8.35, 8.95-8.98)
+    Q_b - c_b   applied and gyroscopic forces                                               (8.88)
+
+A block of R_b moves the joint's axes to the body's centre: for a hinge u and u x (g_b - r_i), for a slide 0 and u, and
+so on for every joint type; a floating base is the joint that comes first. Blocks of joints that are not on the way do
+not exist, so R^T M R has an entry only where two joints carry a common body.
+
+A ball or a floating base is *level*: it moves along the ground's axes here (8.103, 8.105), which costs no product, and
+its accelerations are turned into its own axes when they are found: v' = T^T z'' (`ground`).
+
+Closed chains (8.3): the rows of a cut joint on the bodies' accelerations are Phi, those on the joints' Phi R (8.114).
+The equations are then closed by multipliers, by a penalty (8.115) or by independent coordinates (8.116-8.120), with the
+same text as in joint coordinates (`joint_multipliers`, `penalty`, `independent_coordinates`). Which coordinates are
+independent has been decided in the joints' own axes. So for the last method the sums of level joints within loops are
+turned: T^T (R^T M R) T, T^T R^T Q and T^T R^T Phi^T (`own_axes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from whippletree.formulations.closures.closure_set import Closing
+from whippletree.formulations.closures.ground_axes import (
+    Body,
+    bodies,
+    by_threes,
+    held_on_ground,
+    is_level,
+    level_map,
+)
+from whippletree.formulations.closures.joint_equations import Closures, Coordinates
+from whippletree.formulations.nodes.node import Node
+from whippletree.formulations.nodes.operation_stages import mark
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.recursions import composite
+from whippletree.formulations.recursions.composite import JointEquations
+from whippletree.spatial import Translation, mirror, skew, stack
+
+__all__ = ["REFERENCE_POINT", "forward_dynamics", "own_axes", "velocity_map", "work"]
+
+Blocks = dict[int, ca.SX]
+"""Columns (6, nv) of a body by joint."""
+
+
+class Carried(NamedTuple):
+    """Kept by the acceleration sweep."""
+
+    S: ca.SX
+
+
+def forward_dynamics(walk: Unrolled) -> ca.SX:
+    """Return the joint accelerations (nv) of a tree."""
+    system = equations(walk)
+    return system.complete(system.factor().solve(dict(system.right)))
+
+
+def equations(walk: Unrolled, own: Collection[int] = ()) -> JointEquations:
+    """Return the tree's equations (8.38); the nodes' accelerations are part of S.
+
+    `own` are the nodes whose joints are described in their own axes, though they are level.
+    """
+    seen = bodies(walk, "centroid")
+    S = walk.outward(carry, Accelerated.ground(), seen)
+    _mark_bodies(seen, S)
+    R = velocity_map(walk, seen)
+    mark("R", R)
+    mass = ca.densify(ca.SX(walk.nv, walk.nv))
+    force = ca.densify(ca.SX(walk.nv, 1))
+    for k, row in enumerate(R):
+        body: Body = seen.at(k)
+        lacking = body.M.times(S.at(k).S) - body.Q
+        _assemble(walk, mass, row, {i: body.M.times(block) for i, block in row.items()})
+        for i, block in row.items():
+            force[walk.v_slices[i]] = ca.mac(block.T, lacking, force[walk.v_slices[i]])
+    level = {k: seen.at(k).A for k, node in enumerate(walk.nodes) if is_level(node)}
+    for k in level.keys() & own:
+        _turn(mass, force, walk.v_slices[k], level.pop(k))
+    mark("R^T M R", mass)
+    mark("R^T (Q - c - M S)", force)
+    return replace(composite.of_matrix(_leveled(walk, level), mass, force), axes=_axes(walk, level))
+
+
+def closures(walk: Unrolled, closing: Closing, own: Collection[int] = ()) -> Closures:
+    """Return the closures and their rows Phi R (8.113, 8.114), `second` for the nodes' accelerations."""
+    seen = bodies(walk, "centroid")
+    held = held_on_ground(walk, closing, seen, "centroid")
+    S = walk.outward(carry, Accelerated.ground(), seen)
+    R = velocity_map(walk, seen)
+    found, rows = [], []
+    level = {k for k, node in enumerate(walk.nodes) if is_level(node)}
+    for one in held:
+        blocks: Blocks = {}
+        second = one.second
+        for pull in one.pulls:
+            second = second + pull.F.T @ S.at(pull.node).S
+            for i, block in R[pull.node].items():
+                if i in _beyond(walk.parents, pull.node, pull.base):
+                    _add(blocks, i, block.T @ pull.F)
+        for i in level & blocks.keys() & set(own):
+            blocks[i] = by_threes(seen.at(i).A.T, blocks[i])
+        for hinge in one.hinges:
+            node = walk.nodes[hinge.node]
+            e = ca.SX.zeros(node.v.shape[0], one.n_rows)
+            e[hinge.component, :] = hinge.e.T
+            _add(blocks, hinge.node, e)
+            second = second + e.T @ node.acceleration
+        found.append(one._replace(second=second))
+        rows += [_row(walk, blocks, r) for r in range(one.n_rows)]
+    return found, rows
+
+
+REFERENCE_POINT = Coordinates(equations, closures)
+"""Reference-point coordinates: formulation B."""
+
+
+def own_axes(walk: Unrolled, closing: Closing) -> Coordinates:
+    """Return reference-point coordinates in which the joints that closures hold are described in their own axes."""
+    held = closing.fastenings
+    places = [(f.grips, f.base) for f in held.all] + [(c.grips, c.base) for c in held.cuts]
+    own: set[int] = set()
+    for grips, base in places:
+        for grip in grips:
+            own |= _beyond(walk.parents, grip.node, base)
+    return Coordinates(partial(equations, own=own), partial(closures, own=own))
+
+
+def velocity_map(walk: Unrolled, seen: Any) -> list[Blocks]:
+    """Return R body by body (8.99-8.105): the axes of every joint on the way, moved to the body's centre."""
+    rows: list[Blocks] = []
+    for k in range(len(walk.nodes)):
+        center, row, i = seen.at(k).p, Blocks(), k
+        while i >= 0:
+            joint: Body = seen.at(i)
+            node = walk.nodes[i]
+            axes = level_map(node) if is_level(node) else joint.axes
+            if axes.shape[1]:
+                row[i] = joint.B2 if i == k else Translation(center - joint.r).motion(axes)
+            i = walk.parents[i]
+        rows.append(row)
+    return rows
+
+
+class Accelerated(NamedTuple):
+    """Handed outward: a body's acceleration, and the matrix of its acceleration field."""
+
+    S: ca.SX
+    U: ca.SX
+
+    @staticmethod
+    def ground() -> Accelerated:
+        """Return what the ground leaves."""
+        return Accelerated(ca.SX.zeros(6), ca.SX.zeros(3, 3))
+
+
+def carry(node: Node, parent: Accelerated, body: Body) -> tuple[Accelerated, Carried]:
+    """Carry accelerations to a body, those of the joints being the nodes' (8.95-8.98)."""
+    field = body.field
+    given = body.axes @ node.acceleration
+    turning = parent.S[0:3] + field.d + given[0:3]
+    U = field.W + skew(turning)
+    linear = ca.mac(parent.U, field.reach, parent.S[3:6] + field.own + given[3:6])
+    linear = ca.mac(U, field.rho, linear)
+    S = stack(turning, linear)
+    return Accelerated(S, U), Carried(S)
+
+
+def work(parents: Sequence[int]) -> int:
+    """Return how many products of blocks R^T M R takes: it grows with the cube of a chain's length.
+
+    >>> work([-1, 0, 1])
+    10
+    """
+    depth: list[int] = []
+    for parent in parents:
+        depth.append(1 if parent < 0 else depth[parent] + 1)
+    return sum(d * (d + 1) // 2 for d in depth)
+
+
+def _assemble(walk: Unrolled, mass: ca.SX, row: Blocks, heavy: Blocks) -> None:
+    """Add R_b^T M_b R_b of one body, each pair of joints once (8.107): i is the nearer one to the ground."""
+    for j, other in heavy.items():
+        for i, block in row.items():
+            if i > j:
+                continue
+            a, b = walk.v_slices[i], walk.v_slices[j]
+            total = ca.mac(block.T, other, mass[a, b])
+            mass[a, b] = mirror(total) if i == j else total
+            if i != j:
+                mass[b, a] = total.T
+
+
+def _leveled(walk: Unrolled, level: Mapping[int, ca.SX]) -> Unrolled:
+    """Return the walk with the efforts of level joints along the ground's axes."""
+    nodes = [replace(n, tau=by_threes(level[k], n.tau)) if k in level else n for k, n in enumerate(walk.nodes)]
+    return walk.with_nodes(nodes)
+
+
+def _axes(walk: Unrolled, level: Mapping[int, ca.SX]) -> dict[int, ca.SX]:
+    """Return the axes of level joints by the freedoms at which three of theirs begin."""
+    where = walk.v_slices
+    return {i: A for k, A in level.items() for i in range(where[k].start, where[k].stop, 3)}
+
+
+def _turn(mass: ca.SX, force: ca.SX, where: slice, A: ca.SX) -> None:
+    """Turn the rows and columns of a joint into axes A."""
+    force[where] = by_threes(A.T, force[where])
+    rows = by_threes(A.T, mass[where, :])
+    own = by_threes(A.T, rows[:, where].T)
+    mass[where, :] = rows
+    mass[:, where] = rows.T
+    mass[where, where] = mirror(own)
+
+
+def _row(walk: Unrolled, blocks: Blocks, r: int) -> dict[int, ca.SX]:
+    row: dict[int, ca.SX] = {}
+    for i in sorted(blocks):
+        for j in range(blocks[i].shape[0]):
+            if not blocks[i][j, r].is_zero():
+                row[walk.v_slices[i].start + j] = blocks[i][j, r]
+    return row
+
+
+def _beyond(parents: Sequence[int], node: int, base: int) -> set[int]:
+    """Return the nodes from a node to the base of its loop, without the base: what moves both sides is left out."""
+    way: set[int] = set()
+    while node != base:
+        way.add(node)
+        node = parents[node]
+    return way
+
+
+def _mark_bodies(seen: Any, S: Any) -> None:
+    records = seen.records
+    mark("position", [(b.A, b.r, b.p) for b in records])
+    mark("velocity", [(b.axes, b.w) for b in records])
+    mark("S", [kept.S for kept in S.records])
+    mark("M", [b.M.J for b in records])
+    mark("Q - c", [b.Q for b in records])
+
+
+def _add(target: Blocks, key: int, value: ca.SX) -> None:
+    target[key] = target[key] + value if key in target else value

@@ -1,0 +1,1 @@
+"""What the sweeps walk over: nodes, their constants, and the two sweeps."""

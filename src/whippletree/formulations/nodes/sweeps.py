@@ -1,0 +1,169 @@
+"""The two sweeps that every formulation uses: from the ground outward, and from the tips inward.
+
+A step is a pure function of a node, of what arrives at it, and of what earlier sweeps kept for it:
+
+    step(node, arriving, *kept) -> (leaving, keep)
+
+Outward, a node receives what its parent leaves. Inward, it receives the sum of what its children leave. A
+walk drives the steps; this module holds the unrolled one, which calls them node by node. The rolled one is in
+`rolled`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import casadi as ca
+
+from whippletree.formulations.nodes.node import Node
+from whippletree.spatial import mirror
+
+__all__ = ["Kept", "Unrolled", "Walk", "add_records"]
+
+Leaving = TypeVar("Leaving")
+Keep = TypeVar("Keep")
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True)
+class Kept(Generic[Keep]):
+    """What a sweep kept, node by node."""
+
+    records: Sequence[Keep]
+
+    def at(self, index: int) -> Keep:
+        """Return what was kept for one node."""
+        return self.records[index]
+
+
+class Walk(Protocol):
+    """What drives the steps of a formulation, unrolled or rolled."""
+
+    gravity: ca.SX
+
+    def outward(self, step: Callable[..., tuple[Leaving, Keep]], base: Leaving, *kept: Kept[Any]) -> Kept[Keep]:
+        """Walk from the ground to the tips; `base` is what the ground leaves."""
+        ...
+
+    def inward(
+        self, step: Callable[..., tuple[Leaving, Keep]], empty: Leaving, *kept: Kept[Any]
+    ) -> tuple[Leaving, Kept[Keep]]:
+        """Walk from the tips to the ground; `empty` arrives at a tip. Return also what reaches the ground."""
+        ...
+
+    def climb(
+        self,
+        step: Callable[..., tuple[Leaving, ca.SX]],
+        start: Kept[Leaving],
+        *kept: Kept[Any],
+    ) -> Any:
+        """From every node climb to the ground; collect the pairs' blocks into a matrix (nv, nv), mirrored."""
+        ...
+
+    def gather(self, kept: Kept[Any], part: str) -> Any:
+        """Assemble one part of the kept records into a vector (nv), in the declared order."""
+        ...
+
+    def stacked(self, kept: Kept[Any], part: str, size: int) -> Any:
+        """Stack one part of the kept records (n * size), each node at its position."""
+        ...
+
+
+def add_records(a: Any, b: Any) -> Any:
+    """Add two records member by member.
+
+    >>> add_records((1, 2), (3, 4))
+    (4, 6)
+    """
+    total = (x + y for x, y in zip(a, b, strict=True))
+    return type(a)(*total) if hasattr(a, "_fields") else tuple(total)
+
+
+class Unrolled:
+    """A walk that calls the steps node by node, so that the whole model becomes one straight line.
+
+    A node may consist of several bodies. `ports` then tells for each node on which body of its parent it hangs, None if
+    that has only one: what such a parent leaves is a sequence, and what arrives at it a dictionary, by body.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        parents: Sequence[int],
+        v_slices: Sequence[slice],
+        nv: int,
+        gravity: ca.SX,
+        positions: Sequence[int] | None = None,
+        ports: Sequence[int | None] | None = None,
+    ) -> None:
+        self.nodes, self.parents, self.v_slices, self.nv = nodes, parents, v_slices, nv
+        self.gravity = gravity
+        self.memory: dict[Any, Any] = {}  # what those who use the walk do not want to work out again
+        self.positions = list(positions) if positions is not None else list(range(len(nodes)))
+        self.ports = list(ports) if ports is not None else [None] * len(nodes)
+
+    def with_nodes(self, nodes: Sequence[Node]) -> Unrolled:
+        """Return the same walk over other nodes."""
+        return Unrolled(nodes, self.parents, self.v_slices, self.nv, self.gravity, self.positions)
+
+    def outward(self, step: Callable[..., tuple[Leaving, Keep]], base: Leaving, *kept: Kept[Any]) -> Kept[Keep]:
+        """Walk from the ground to the tips."""
+        left: list[Any] = []
+        records: list[Keep] = []
+        for k, node in enumerate(self.nodes):
+            arriving: Any = base if self.parents[k] < 0 else left[self.parents[k]]
+            port = self.ports[k]
+            if port is not None:
+                arriving = arriving[port]
+            leaving, keep = step(node, arriving, *(field.records[k] for field in kept))
+            left.append(leaving)
+            records.append(keep)
+        return Kept(records)
+
+    def inward(
+        self, step: Callable[..., tuple[Leaving, Keep]], empty: Leaving, *kept: Kept[Any]
+    ) -> tuple[Leaving, Kept[Keep]]:
+        """Walk from the tips to the ground."""
+        arrived: list[Any] = [None] * (len(self.nodes) + 1)  # the last one is the ground's
+        records: list[Any] = [None] * len(self.nodes)
+        for k in reversed(range(len(self.nodes))):
+            arriving = empty if arrived[k] is None else arrived[k]
+            leaving, records[k] = step(self.nodes[k], arriving, *(field.records[k] for field in kept))
+            p, port = self.parents[k], self.ports[k]
+            if port is None:
+                arrived[p] = leaving if arrived[p] is None else add_records(arrived[p], leaving)
+            else:
+                at = arrived[p] = arrived[p] if arrived[p] is not None else {}
+                at[port] = add_records(at[port], leaving) if port in at else leaving
+        total = empty if arrived[-1] is None else arrived[-1]
+        return total, Kept(records)
+
+    def climb(self, step: Callable[..., tuple[Leaving, ca.SX]], start: Kept[Leaving], *kept: Kept[Any]) -> ca.SX:
+        """From every node climb to the ground, collecting blocks of a symmetric matrix."""
+        A = ca.densify(ca.SX(self.nv, self.nv))
+        for k in range(len(self.nodes)):
+            carried, j = start.records[k], k
+            while j >= 0:
+                carried, block = step(self.nodes[j], carried, *(field.records[j] for field in kept))
+                A[self.v_slices[j], self.v_slices[k]] = mirror(block) if j == k else block
+                if j != k:
+                    A[self.v_slices[k], self.v_slices[j]] = block.T
+                j = self.parents[j]
+        return A
+
+    def gather(self, kept: Kept[Any], part: str) -> ca.SX:
+        """Assemble one part of the kept records into a vector (nv)."""
+        out = ca.densify(ca.SX(self.nv, 1))
+        for record, where in zip(kept.records, self.v_slices, strict=True):
+            if where.stop > where.start:
+                out[where] = getattr(record, part)
+        return out
+
+    def stacked(self, kept: Kept[Any], part: str, size: int) -> ca.SX:
+        """Stack one part of the kept records by position."""
+        blocks: list[Any] = [None] * len(self.nodes)
+        for position, record in zip(self.positions, kept.records, strict=True):
+            blocks[position] = ca.vec(getattr(record, part))
+        return ca.SX(ca.vertcat(*blocks))

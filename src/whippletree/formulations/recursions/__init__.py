@@ -1,0 +1,1 @@
+"""Recursions over the tree: articulated body, composite body, kinematics, derivatives."""

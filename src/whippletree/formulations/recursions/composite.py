@@ -1,0 +1,255 @@
+"""Composite-body formulation (Garcia de Jalon and Bayo, 8.1-8.6).
+
+Inverse dynamics tau = tau(q, v, v') by the recursive Newton-Euler method (8.1); the bias force is its value
+at zero acceleration (8.5); the mass matrix comes column by column from composite inertias (8.6, each column
+with the bodies beyond the joint taken as one); forward dynamics solves M v' = tau - b (8.4) by a
+factorisation M = L^T D L that keeps the zeros between branches.
+
+Symbols: alpha acceleration of a node, f force that its parent exerts on it, I composite inertia, F = I H the
+force that a unit joint acceleration needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from whippletree.formulations.nodes.node import Motion, Node
+from whippletree.formulations.nodes.operation_stages import mark
+from whippletree.formulations.nodes.sweeps import Unrolled, Walk
+from whippletree.formulations.recursions.joint_wrenches import described
+from whippletree.spatial import RigidInertia, stack
+from whippletree.spatial.sparse import SymmetricFactor, factor_symmetric
+
+__all__ = [
+    "JointEquations",
+    "bias_force",
+    "equations",
+    "forward_dynamics",
+    "inverse_dynamics",
+    "mass_matrix",
+    "of_matrix",
+    "reactions",
+]
+
+
+class Carried(NamedTuple):
+    """Handed outward: the node's motion and acceleration."""
+
+    motion: Motion
+    alpha: ca.SX
+
+
+class Inertial(NamedTuple):
+    """Kept by the outward sweep: configuration, force on the node's own body, axes in the ground."""
+
+    x: ca.SX
+    f: ca.SX
+    axes: ca.SX
+
+
+class Effort(NamedTuple):
+    """Kept by the inward sweep: joint effort, and the force across the joint."""
+
+    tau: ca.SX
+    f: ca.SX
+
+
+class Unmet(NamedTuple):
+    """Kept by the inward sweep of forward dynamics: tau - b, or the acceleration of a prescribed hinge."""
+
+    right: ca.SX
+
+
+class Column(NamedTuple):
+    """Kept by the composite sweep: the force that a unit joint acceleration needs, as columns (6, nv)."""
+
+    F: ca.SX
+
+
+class Configured(NamedTuple):
+    """Kept by the placing sweep."""
+
+    x: ca.SX
+
+
+def newton_euler(walk: Walk) -> tuple[Any, Any]:
+    """Run the Newton-Euler sweeps: accelerations outward, forces inward (8.1)."""
+    base = Carried(Motion.rest(), stack(ca.SX.zeros(3), -walk.gravity))
+    inertial = walk.outward(accelerate, base)
+    _, effort = walk.inward(balance, (ca.SX.zeros(6),), inertial)
+    return inertial, effort
+
+
+def inverse_dynamics(walk: Walk) -> Any:
+    """Return the joint efforts (nv) for given accelerations (8.1)."""
+    return walk.gather(newton_euler(walk)[1], "tau")
+
+
+bias_force = inverse_dynamics
+"""The same sweeps on nodes whose accelerations are zero (8.5)."""
+
+
+def reactions(walk: Walk) -> Any:
+    """Return the reaction of every joint, node after node (n * 6), for given accelerations."""
+    inertial, effort = newton_euler(walk)
+    return described(walk, inertial, effort)
+
+
+def mass_matrix(walk: Walk) -> Any:
+    """Return the mass matrix (nv, nv), computed once and mirrored (8.6)."""
+    place = walk.outward(configure, ())
+    _, column = walk.inward(compose, (RigidInertia.zero(),), place)
+    return walk.climb(project, column, place)
+
+
+@dataclass(frozen=True)
+class JointEquations:
+    """The tree's equations M a = right for the freedoms that are not given, as entries (8.4).
+
+    `given` holds the accelerations of prescribed hinges, whose rows leave the system; `order` eliminates from the tips
+    inward, which makes no new entries. `axes` holds, by the first of three freedoms, the axes of joints whose equations
+    are along the ground's axes: their accelerations are turned when they are complete.
+    """
+
+    mass: dict[tuple[int, int], ca.SX]
+    right: dict[int, ca.SX]
+    given: dict[int, ca.SX]
+    order: list[int]
+    nv: int
+    axes: Mapping[int, ca.SX] = field(default_factory=dict)
+
+    def factor(self) -> SymmetricFactor:
+        """Factor the mass matrix."""
+        return factor_symmetric(self.mass, self.order)
+
+    def given_accelerations(self) -> ca.SX:
+        """Return accelerations (nv) that are zero but where they are given."""
+        return self.complete({})
+
+    def complete(self, solution: Mapping[Any, ca.SX]) -> ca.SX:
+        """Return accelerations (nv): those solved for, those given, and zero elsewhere."""
+        all_of_them = {**solution, **self.given}
+        column = ca.densify(ca.SX(ca.vertcat(*(all_of_them.get(i, 0) for i in range(self.nv)))))
+        for i, A in self.axes.items():
+            column[i : i + 3] = A.T @ column[i : i + 3]
+        return column
+
+
+def equations(walk: Unrolled) -> JointEquations:
+    """Return the tree's equations; the nodes' accelerations must be zero except at prescribed hinges."""
+    bias, mass = inverse_dynamics(walk), mass_matrix(walk)
+    mark("bias force", bias)
+    mark("mass matrix", mass)
+    return of_matrix(walk, mass, bias)
+
+
+def of_matrix(walk: Unrolled, mass: ca.SX, bias: ca.SX) -> JointEquations:
+    """Return the tree's equations from its mass matrix (nv, nv) and what efforts need not overcome (nv)."""
+    given: dict[int, ca.SX] = {}
+    right: dict[int, ca.SX] = {}
+    for node, where in zip(walk.nodes, walk.v_slices, strict=True):
+        for i in range(where.start, where.stop):
+            if node.prescribed:
+                given[i] = node.acceleration[i - where.start]
+            else:
+                right[i] = node.tau[i - where.start] - bias[i]
+    above = freedom_parents(walk.parents, walk.v_slices, walk.nv, frozenset(given))
+    ways = {i: _way(above, i) for i in sorted(right)}
+    entries = {(i, j): mass[i, j] for i, way in ways.items() for j in way}
+    order = sorted(right, key=lambda i: -len(ways[i]))
+    return JointEquations(entries, right, given, order, walk.nv)
+
+
+def forward_dynamics(walk: Any) -> Any:
+    """Return the joint accelerations (nv): M v' = tau - b (8.4), with the zeros of M between branches kept."""
+    if not isinstance(walk, Unrolled):
+        return _forward_in_loops(walk)
+    system = equations(walk)
+    return system.complete(system.factor().solve(dict(system.right)))
+
+
+def _forward_in_loops(walk: Any) -> Any:
+    """Solve in a rolled walk: the sweeps leave tau - b and the columns of M, and a loop eliminates."""
+    base = Carried(Motion.rest(), stack(ca.SX.zeros(3), -walk.gravity))
+    inertial = walk.outward(accelerate_given, base)
+    _, unmet = walk.inward(leave_unmet, (ca.SX.zeros(6),), inertial)
+    _, column = walk.inward(compose, (RigidInertia.zero(),), inertial)
+    return walk.solve(project, column, (unmet, "right"), inertial)
+
+
+def accelerate_given(node: Node, parent: Carried) -> tuple[Carried, Inertial]:
+    """Carry on what is there without the joints' accelerations, but for those that are given."""
+    if node.prescribed:
+        return accelerate(node, parent)
+    return accelerate(replace(node, acceleration=ca.SX.zeros(node.joint.nv)), parent)
+
+
+def leave_unmet(node: Node, children: tuple[ca.SX], kept: Inertial) -> tuple[tuple[ca.SX], Unmet]:
+    """Balance the node, and keep the effort that is left to accelerate it, or the acceleration that is given."""
+    leaving, effort = balance(node, children, kept)
+    return leaving, Unmet(node.acceleration if node.prescribed else node.tau - effort.tau)
+
+
+def accelerate(node: Node, parent: Carried) -> tuple[Carried, Inertial]:
+    """Carry motion and acceleration to the node, and find the force its own body needs."""
+    x = node.configuration()
+    motion, alpha = node.carry(x, parent.motion, parent.alpha)
+    alpha = alpha + node.joint_map(x) @ node.acceleration
+    return Carried(motion, alpha), Inertial(x, node.inertial_force(motion, alpha), motion.axes)
+
+
+def balance(node: Node, children: tuple[ca.SX], kept: Inertial) -> tuple[tuple[ca.SX], Effort]:
+    """Add the children's forces, project on the joint, pass on to the parent."""
+    f = kept.f + children[0]
+    tau = node.joint_map(kept.x).T @ f
+    return (node.shift(kept.x).force(f),), Effort(tau, f)
+
+
+def configure(node: Node, parent: tuple[()]) -> tuple[tuple[()], Configured]:
+    """Place the node."""
+    return (), Configured(node.configuration())
+
+
+def compose(node: Node, children: tuple[RigidInertia], place: Configured) -> tuple[tuple[RigidInertia], tuple[ca.SX]]:
+    """Weld the children to the node: composite inertia, and the force of a unit joint acceleration."""
+    inertia = children[0] + node.inertia
+    F = inertia.times(node.joint_map(place.x))
+    return (node.shift(place.x).inertia(inertia),), (F,)
+
+
+def project(node: Node, F: tuple[ca.SX], place: Configured) -> tuple[tuple[ca.SX], ca.SX]:
+    """Project a column on the node's joint, and carry it on to the parent."""
+    return (node.shift(place.x).force(F[0]),), node.joint_map(place.x).T @ F[0]
+
+
+def freedom_parents(
+    parents: Sequence[int], v_slices: Sequence[slice], nv: int, leave_out: frozenset[int] = frozenset()
+) -> list[int]:
+    """Return for each freedom the nearest one on the way to the ground, or -1, some freedoms being left out.
+
+    >>> freedom_parents([-1, 0, 0], [slice(0, 1), slice(1, 2), slice(2, 3)], 3)
+    [-1, 0, 0]
+    """
+    above = [-1] * nv
+    last_of: list[int] = []
+    for k, where in enumerate(v_slices):
+        last = -1 if parents[k] < 0 else last_of[parents[k]]
+        for i in range(where.start, where.stop):
+            if i not in leave_out:
+                above[i] = last
+                last = i
+        last_of.append(last)
+    return above
+
+
+def _way(above: Sequence[int], i: int) -> list[int]:
+    """Return freedom i and those on the way to the ground."""
+    way = []
+    while i >= 0:
+        way.append(i)
+        i = above[i]
+    return way

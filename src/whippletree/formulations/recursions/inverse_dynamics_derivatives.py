@@ -1,0 +1,434 @@
+"""Derivatives of inverse dynamics, taken step by step.
+
+Moving a joint by a small displacement along its axis s_j moves everything beyond it like one rigid body, and besides
+brings that body a velocity d_j and an acceleration e_j, which depend on the joint alone:
+
+    dV_k = s_j x V_k + d_j,          dA_k = s_j x A_k + d_j x V_k + e_j
+
+for all nodes k beyond j. So a column of the derivative is not found by carrying derivatives from node to node: the
+composite inertia I and the composite of velocity terms B of everything beyond a joint give the change of the force on
+it,
+
+    dF = s_j x* F + B d_j + I e_j
+
+and a pair of freedoms costs a few products: some seventy operations, whatever lies between them. For a velocity, d_j is
+s_j and the displacement is none; for an acceleration, e_j is s_j: that column is the mass matrix.
+
+What acts from outside (`Law`) is differentiated by itself, with respect to the frames it sees, and brought to the
+joints by the same columns s_j and d_j.
+
+Symbols: spatial vectors are in the axes of a base at rest, about a fixed point: the ground, about the origin of the
+first node of each tree; or the base of a loop, about its own origin. R axes and x origin of a node, V and A its
+velocity and acceleration, S the columns s_j of its joint, D and E those of d_j and e_j for a displacement, G those of
+e_j for a velocity, F the force on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import casadi as ca
+
+from whippletree.elements.closures import Side
+from whippletree.formulations.closures.closure_frames import Grip, Turn
+from whippletree.formulations.nodes.node import Node
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.spatial import RigidInertia, cross, skew, stack, twist_cross
+
+__all__ = ["Derivatives", "Law", "Matrix", "Outside", "Seat", "View", "add_entry", "differentiate", "view_from"]
+
+Matrix = dict[tuple[int, int], ca.SX]
+"""Entries that are not zero, by row and column."""
+
+
+class Seat(NamedTuple):
+    """A node seen from a base at rest: axes, place, velocity, and what a displacement of its joint does.
+
+    `moved` has for each freedom the change of the joint's axes that is not a rotation with the node, or nothing.
+    """
+
+    R: ca.SX
+    x: ca.SX
+    V: ca.SX
+    S: ca.SX
+    D: ca.SX
+    moved: tuple[ca.SX, ...]
+
+
+class Driven(NamedTuple):
+    """Handed outward: a node's seat and its acceleration."""
+
+    seat: Seat
+    A: ca.SX
+
+
+class Laden(NamedTuple):
+    """Kept by the outward sweep: what a joint's displacement and velocity do, and what the node itself needs."""
+
+    seat: Seat
+    E: ca.SX
+    G: ca.SX
+    body: Compound
+
+
+class Compound(NamedTuple):
+    """Bodies taken as one: inertia, the velocity terms B = [N; -2 p~] on a turning rate, and the force on them."""
+
+    inertia: RigidInertia
+    N: ca.SX
+    p: ca.SX
+    F: ca.SX
+
+    def __add__(self, other: Compound) -> Compound:  # type: ignore[override]
+        return Compound(self.inertia + other.inertia, self.N + other.N, self.p + other.p, self.F + other.F)
+
+    @staticmethod
+    def nothing() -> Compound:
+        """Return no bodies."""
+        return Compound(RigidInertia.zero(), ca.SX.zeros(3, 3), ca.SX.zeros(3), ca.SX.zeros(6))
+
+
+class Derivatives(NamedTuple):
+    """The derivatives of efforts with respect to displacements, velocities and accelerations (the mass matrix)."""
+
+    q: Matrix
+    v: Matrix
+    a: Matrix
+
+
+def add_entry(matrix: Matrix, row: int, column: int, value: ca.SX) -> None:
+    """Add to an entry, unless there is nothing to add."""
+    if not value.is_zero():
+        matrix[row, column] = matrix[row, column] + value if (row, column) in matrix else value
+
+
+def differentiate(walk: Unrolled) -> Derivatives:
+    """Differentiate the inverse dynamics of a walk's nodes; loads on them are not looked at."""
+    still = Seat(ca.SX.eye(3), ca.SX(0, 1), *(ca.SX.zeros(6),) * 3, ())
+    laden = walk.outward(accelerate, Driven(still, stack(ca.SX.zeros(3), -walk.gravity)))
+    _, kept = walk.inward(gather, (Compound.nothing(),), laden)
+    found = Derivatives({}, {}, {})
+    for k, (own, whole) in enumerate(zip(laden.records, kept.records, strict=True)):
+        _add_rows(walk, found, laden.records, k, whole)
+        _add_columns(walk, found, laden.records, k, own, whole)
+    return found
+
+
+def accelerate(node: Node, parent: Driven) -> tuple[Driven, Laden]:
+    """Carry velocity and acceleration to the node, and find what its joint's motion does to them."""
+    seat, hinge = sit(node, parent.seat)
+    bias = hinge.bias
+    turn = seat.V - parent.seat.V
+    A = parent.A + seat.S @ node.acceleration + place(seat, bias) + twist_cross(seat.V, turn)
+    E, G = [], []
+    for j, s in enumerate(ca.horzsplit(seat.S)):
+        e = -twist_cross(s, parent.A) - twist_cross(seat.D[:, j], parent.seat.V)
+        g = twist_cross(seat.V + parent.seat.V, s)
+        if seat.moved:
+            e = e + seat.moved[j] @ node.acceleration + place(seat, hinge.bias_moved[:, j])
+            e = e + twist_cross(seat.V, seat.moved[j] @ node.v)
+            g = g + place(seat, hinge.bias_rates[:, j])
+        E.append(e)
+        G.append(g)
+    return Driven(seat, A), Laden(seat, _columns(E), _columns(G), _body(node, seat, A))
+
+
+def gather(node: Node, beyond: tuple[Compound], laden: Laden) -> tuple[tuple[Compound], Compound]:
+    """Take what is beyond the node and the node as one."""
+    whole = beyond[0] + laden.body
+    return (whole,), whole
+
+
+class Hinged(NamedTuple):
+    """Of a joint in its own axes: the bias of its map's change, and its derivatives; nothing if the map is constant."""
+
+    bias: ca.SX
+    bias_moved: ca.SX
+    bias_rates: ca.SX
+
+
+def sit(node: Node, parent: Seat) -> tuple[Seat, Hinged]:
+    """Carry a seat outward; nodes on the ground itself are where their tree's reference point is."""
+    configuration = node.configuration()
+    shift, H = node.shift(configuration), node.joint_map(configuration)
+    R = parent.R @ shift.rotation()
+    x = parent.x + parent.R @ shift.position() if parent.x.numel() else ca.SX.zeros(3)
+    bare = Seat(R, x, parent.V, ca.SX(), ca.SX(), ())
+    S = place(bare, H)
+    V = parent.V + S @ node.v
+    nv = H.shape[1]
+    maps = ca.jacobian(ca.vec(H), node.q) @ node.joint.rate_map(node.q) if nv else ca.SX(0, 0)
+    constant = maps.nnz() == 0
+    local = () if constant else tuple(ca.densify(ca.reshape(maps[:, j], 6, nv)) for j in range(nv))
+    moved = tuple(place(bare, change) for change in local)
+    D = [-twist_cross(s, parent.V) + (moved[j] @ node.v if moved else 0) for j, s in enumerate(ca.horzsplit(S))]
+    seat = Seat(R, x, V, S, _columns(D), moved)
+    if constant:
+        return seat, Hinged(ca.SX.zeros(6), ca.SX(), ca.SX())
+    bias = sum((change @ node.v * node.v[j] for j, change in enumerate(local)), ca.SX.zeros(6))
+    turning = ca.jacobian(bias, node.q) @ node.joint.rate_map(node.q)
+    return seat, Hinged(bias, ca.densify(turning), ca.densify(ca.jacobian(bias, node.v)))
+
+
+def place(seat: Seat, motion: ca.SX) -> ca.SX:
+    """Return motion columns (6, n), given in node axes at its origin, in base axes about the reference point."""
+    turning = seat.R @ motion[0:3, :]
+    return ca.densify(ca.vertcat(turning, seat.R @ motion[3:6, :] + skew(seat.x) @ turning))
+
+
+def _columns(parts: Sequence[ca.SX]) -> ca.SX:
+    return ca.densify(ca.horzcat(ca.SX(6, 0), *parts))
+
+
+def _body(node: Node, seat: Seat, A: ca.SX) -> Compound:
+    """Return what the node's own body needs: with sigma = tr(J) / 2 - J, N = -2 w~ sigma - 2 h~ u~."""
+    inertia = node.inertia.rotated(seat.R).translated(seat.x)
+    w, u = seat.V[0:3], seat.V[3:6]
+    J, h = inertia.J, inertia.h
+    p = inertia.m * u + cross(w, h)
+    momentum = stack(J @ w + cross(h, u), p)
+    F = inertia.times(A) + force_cross(seat.V, momentum)
+    sigma = ca.trace(J) / 2 * ca.SX.eye(3) - J
+    N = -2 * (skew(w) @ sigma + skew(h) @ skew(u))
+    return Compound(inertia, ca.densify(N), p, F)
+
+
+def force_cross(s: ca.SX, F: ca.SX) -> ca.SX:
+    """Return s x* F, the change of a force that moves with s."""
+    return stack(cross(s[0:3], F[0:3]) + cross(s[3:6], F[3:6]), cross(s[0:3], F[3:6]))
+
+
+def _add_rows(walk: Unrolled, found: Derivatives, laden: Sequence[Laden], k: int, whole: Compound) -> None:
+    """Add the efforts at node k for all freedoms on the way to it, its own included."""
+    seat, rows = laden[k].seat, walk.v_slices[k]
+    on_rate = seat.S[0:3, :].T @ whole.N - 2 * (seat.S[3:6, :].T @ skew(whole.p))
+    on_motion = whole.inertia.times(seat.S).T
+    for n in ancestors(walk, k, -1):
+        own, columns = laden[n], walk.v_slices[n]
+        K = on_rate @ own.seat.D[0:3, :] + on_motion @ own.E
+        Dv = on_rate @ own.seat.S[0:3, :] + on_motion @ own.G
+        M = on_motion @ own.seat.S
+        if n == k and seat.moved:
+            K = K + ca.horzcat(*(change.T @ whole.F for change in seat.moved))
+        for i in range(rows.stop - rows.start):
+            for j in range(columns.stop - columns.start):
+                row, column = rows.start + i, columns.start + j
+                add_entry(found.q, row, column, K[i, j])
+                add_entry(found.v, row, column, Dv[i, j])
+                add_entry(found.a, row, column, M[max(i, j), min(i, j)] if n == k else M[i, j])
+                if n != k:
+                    add_entry(found.a, column, row, M[i, j])
+
+
+def _add_columns(walk: Unrolled, found: Derivatives, laden: Sequence[Laden], k: int, own: Laden, w: Compound) -> None:
+    """Add the efforts before node k for its own freedoms: the change of the force on everything beyond it."""
+    columns = walk.v_slices[k]
+    B = ca.vertcat(w.N, -2 * skew(w.p))
+    moved = [force_cross(s, w.F) for s in ca.horzsplit(own.seat.S)]
+    for_q = _columns(moved) + B @ own.seat.D[0:3, :] + w.inertia.times(own.E)
+    for_v = B @ own.seat.S[0:3, :] + w.inertia.times(own.G)
+    for n in ancestors(walk, walk.parents[k], -1):
+        S, rows = laden[n].seat.S, walk.v_slices[n]
+        K, Dv = S.T @ for_q, S.T @ for_v
+        for i in range(rows.stop - rows.start):
+            for j in range(columns.stop - columns.start):
+                add_entry(found.q, rows.start + i, columns.start + j, K[i, j])
+                add_entry(found.v, rows.start + i, columns.start + j, Dv[i, j])
+
+
+def ancestors(walk: Unrolled, k: int, base: int) -> Iterator[int]:
+    """Walk from a node toward the base, the node first and the base left out."""
+    while k != base and k >= 0:
+        yield k
+        k = walk.parents[k]
+
+
+# ---------------------------------------------------------------------- what acts from outside
+
+
+class View:
+    """The nodes beyond a base, and the columns of motion that their joints bring; a walk remembers its views."""
+
+    def __init__(self, walk: Unrolled, base: int, turn: Turn) -> None:
+        self.walk, self.base = walk, base
+        # the ground has no place of its own: each tree has its reference point; a loop has its base's origin
+        origin = ca.SX(0, 1) if base < 0 else ca.SX.zeros(3)
+        axes = ca.SX.eye(3) if turn is None else ca.SX(ca.DM(turn)).T
+        self._rest = Seat(ca.densify(axes), origin, *(ca.SX.zeros(6),) * 3, ())
+        self._seats: dict[int, Seat] = {}
+
+    def seat(self, k: int) -> Seat:
+        """Return the seat of a node."""
+        way = [n for n in ancestors(self.walk, k, self.base) if n not in self._seats]
+        for n in reversed(way):
+            parent = self.walk.parents[n]
+            before = self._rest if parent == self.base else self._seats[parent]
+            self._seats[n] = sit(self.walk.nodes[n], before)[0]
+        return self._seats[k]
+
+    def columns(self, k: int) -> Iterator[tuple[int, ca.SX, ca.SX]]:
+        """Return the freedoms on the way to a node, with s_j and d_j of each."""
+        self.seat(k)
+        for n in ancestors(self.walk, k, self.base):
+            seat, where = self._seats[n], self.walk.v_slices[n]
+            for j in range(where.stop - where.start):
+                yield where.start + j, seat.S[:, j], seat.D[:, j]
+
+
+def view_from(walk: Unrolled, base: int, turn: Turn) -> View:
+    """Return the view from a base, made once for a walk."""
+    key = ("view", base, turn)
+    if key not in walk.memory:
+        walk.memory[key] = View(walk, base, turn)
+    view: View = walk.memory[key]
+    return view
+
+
+class Law(NamedTuple):
+    """Something that acts on frames and joints, at a state, with its derivatives.
+
+    `wrenches` (6 for each grip) are at the grips' origins in base axes. The rows of `slope` are those of the wrenches,
+    then one for each further result; its columns are, for each grip, turning, displacement, angular velocity and
+    velocity (12), then the entries of `q`, `v` and `z`: places in the displacements, the velocities and the states.
+    """
+
+    base: int
+    turn: Turn
+    grips: tuple[Grip, ...]
+    sides: tuple[Side, ...]
+    wrenches: ca.SX
+    slope: ca.SX
+    q: tuple[int, ...]
+    v: tuple[int, ...]
+    z: tuple[int, ...]
+
+    def changes(self, walk: Unrolled) -> Iterator[tuple[str, int, ca.SX, dict[int, ca.SX]]]:
+        """Return for every displacement, velocity and state the change of the results, and of the grips' places."""
+        view = view_from(walk, self.base, self.turn)
+        columns: dict[tuple[str, int], ca.SX] = {}
+        shifted: dict[int, dict[int, ca.SX]] = {}
+        for g, (grip, side) in enumerate(zip(self.grips, self.sides, strict=True)):
+            if grip.node < 0 or grip.node == self.base:
+                continue
+            part = self.slope[:, 12 * g : 12 * g + 12]
+            x, V = _arm(view, grip), view.seat(grip.node).V
+            for j, s, d in view.columns(grip.node):
+                way = s[3:6] + cross(s[0:3], x)
+                turning = cross(s[0:3], side.w) + d[0:3]
+                speed = (twist_cross(s, V) + d)[3:6] + cross(turning, x) + cross(side.w, way)
+                _add(columns, ("q", j), part @ stack(s[0:3], way, turning, speed))
+                _add(columns, ("v", j), part[:, 6:12] @ stack(s[0:3], way))
+                shifted.setdefault(j, {})[g] = way
+        at = 12 * len(self.grips)
+        for kind, places in (("q", self.q), ("v", self.v), ("z", self.z)):
+            for i in places:
+                _add(columns, (kind, i), self.slope[:, at])
+                at += 1
+        for j in shifted:
+            columns.setdefault(("q", j), ca.SX(self.slope.shape[0], 1))
+        for (kind, j), change in columns.items():
+            yield kind, j, ca.densify(change), shifted.get(j, {}) if kind == "q" else {}
+
+
+def _add(columns: dict[tuple[str, int], ca.SX], key: tuple[str, int], value: ca.SX) -> None:
+    if value.nnz():
+        columns[key] = columns[key] + value if key in columns else value
+
+
+def _arm(view: View, grip: Grip) -> ca.SX:
+    """Return where a grip is from the reference point."""
+    seat = view.seat(grip.node)
+    return seat.x + seat.R @ grip.point
+
+
+class Outside:
+    """The generalised forces of laws and their derivatives, gathered node by node and projected once.
+
+    `slopes` has the derivatives for displacements (q), velocities (v) and states (z).
+    """
+
+    def __init__(self, walk: Unrolled) -> None:
+        self.walk = walk
+        self.slopes: dict[str, Matrix] = {"q": {}, "v": {}, "z": {}}
+        self._wrenches: dict[tuple[int, Turn], dict[int, ca.SX]] = {}
+        self._changes: dict[tuple[int, Turn], dict[tuple[str, int], dict[int, ca.SX]]] = {}
+
+    def add(self, law: Law) -> list[tuple[str, int, ca.SX]]:
+        """Let a law act; return the changes of its further results."""
+        view, key = view_from(self.walk, law.base, law.turn), (law.base, law.turn)
+        wrenches = self._wrenches.setdefault(key, {})
+        changes = self._changes.setdefault(key, {})
+        arms = {}
+        for g, grip in enumerate(law.grips):
+            if grip.node >= 0 and grip.node != law.base:
+                arms[g] = _arm(view, grip)
+                _to_node(wrenches, grip.node, _moved(law.wrenches[6 * g : 6 * g + 6], arms[g]))
+        further = []
+        for kind, j, change, shifted in law.changes(self.walk):
+            for g, x in arms.items():
+                part = _moved(change[6 * g : 6 * g + 6], x)
+                if g in shifted:
+                    f = law.wrenches[6 * g + 3 : 6 * g + 6]
+                    part = part + stack(cross(shifted[g], f), ca.SX.zeros(3))
+                if not part.is_zero():
+                    _to_node(changes.setdefault((kind, j), {}), law.grips[g].node, part)
+            rest = change[6 * len(law.grips) :]
+            if rest.numel() and not rest.is_zero():
+                further.append((kind, j, rest))
+        return further
+
+    def add_change(
+        self, base: int, turn: Turn, grips: Sequence[Grip], kind: str, j: int, wrenches: Sequence[ca.SX]
+    ) -> None:
+        """Add a change of wrenches on grips for one displacement, velocity or state."""
+        view = view_from(self.walk, base, turn)
+        self._wrenches.setdefault((base, turn), {})
+        parts = self._changes.setdefault((base, turn), {}).setdefault((kind, j), {})
+        for grip, wrench in zip(grips, wrenches, strict=True):
+            if grip.node >= 0 and grip.node != base:
+                _to_node(parts, grip.node, _moved(wrench, _arm(view, grip)))
+
+    def project(self) -> dict[str, Matrix]:
+        """Bring everything to the joints."""
+        for key, wrenches in self._wrenches.items():
+            view = view_from(self.walk, *key)
+            self._turn_with_joints(view, _inward(self.walk, wrenches, view.base))
+            for (kind, j), parts in self._changes[key].items():
+                for n, W in _inward(self.walk, parts, view.base).items():
+                    where, effort = self.walk.v_slices[n], view.seat(n).S.T @ W
+                    for i in range(where.stop - where.start):
+                        add_entry(self.slopes[kind], where.start + i, j, effort[i])
+        return self.slopes
+
+    def _turn_with_joints(self, view: View, wrenches: dict[int, ca.SX]) -> None:
+        """Add what comes of joint axes that move under wrenches that do not."""
+        slopes = self.slopes["q"]
+        for n, W in wrenches.items():
+            seat, where = view.seat(n), self.walk.v_slices[n]
+            for i in range(where.stop - where.start):
+                turned = force_cross(seat.S[:, i], W)
+                for j, s, _ in view.columns(n):
+                    add_entry(slopes, where.start + i, j, ca.dot(s, turned))
+                for j, change in enumerate(seat.moved):
+                    add_entry(slopes, where.start + i, where.start + j, ca.dot(change[:, i], W))
+
+
+def _moved(wrench: ca.SX, x: ca.SX) -> ca.SX:
+    """Return a wrench at x about the reference point."""
+    return stack(wrench[0:3] + cross(x, wrench[3:6]), wrench[3:6])
+
+
+def _to_node(wrenches: dict[int, ca.SX], node: int, W: ca.SX) -> None:
+    wrenches[node] = wrenches[node] + W if node in wrenches else W
+
+
+def _inward(walk: Unrolled, wrenches: dict[int, ca.SX], base: int) -> dict[int, ca.SX]:
+    """Return for every node what acts on it and everything beyond it."""
+    total = dict(wrenches)
+    nodes = {n for k in wrenches for n in ancestors(walk, k, base)}
+    for n in sorted(nodes, reverse=True):
+        parent = walk.parents[n]
+        if parent != base and parent >= 0:
+            _to_node(total, parent, total[n])
+    return total

@@ -1,0 +1,1 @@
+"""Rolled forms: each kind of step traced once, a loop over nodes."""
