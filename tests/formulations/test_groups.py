@@ -15,8 +15,8 @@ from whippletree.formulations.closures.loop_groups import NodeGroup, node_groups
 def grouped(s: wt.System) -> tuple[list[int], list[NodeGroup]]:
     """The nodes' parents, and the groups."""
     equations = s._engine.equations
-    parents = [bone.parent for bone in equations.skeleton().bones]
-    return parents, node_groups(parents, equations.fastenings(), equations.loop_plan.keep)
+    parents = [constants.parent for constants in equations.node_tree().node_constants]
+    return parents, node_groups(parents, equations.attachments(), equations.loop_plan.keep)
 
 
 def chain(n: int, **gears: tuple[int, int]) -> wt.System:
@@ -39,10 +39,10 @@ def chain(n: int, **gears: tuple[int, int]) -> wt.System:
 def test_groups_of_random_mechanisms(family: str, i: int) -> None:
     s = built(case(family, i).looped)
     parents, groups = grouped(s)
-    bones, numbers = s._engine.equations.skeleton().bones, s._engine.loops.numbers
+    node_constants, numbers = s._engine.equations.node_tree().node_constants, s._engine.loops.numbers
     C = numbers.tree_rows(s.q0, 0.0, np.zeros(0))
     touched = np.abs(C) > 1e-12
-    node_of = {i: k for k, bone in enumerate(bones) for i in range(bone.v.start, bone.v.stop)}
+    node_of = {i: k for k, constants in enumerate(node_constants) for i in range(constants.v.start, constants.v.stop)}
     assert sum(len(group.nodes) for group in groups) == len({k for group in groups for k in group.nodes})
     for row in touched:  # no equation reaches from one group into another, or out of all
         nodes = {node_of[i] for i in np.flatnonzero(row)}
@@ -62,7 +62,7 @@ def test_gears_that_cross_are_one_group_and_others_not() -> None:
     assert [group.base for group in groups] == [-1, 4, 6]
     _, groups = grouped(chain(9, one=(0, 2), two=(5, 6), around=(1, 7)))
     assert [group.nodes for group in groups] == [(0, 1, 2, 3, 4, 5, 6, 7)]
-    assert groups[0].fastenings == (0, 1, 2)
+    assert groups[0].attachments == (0, 1, 2)
 
 
 def test_cells_are_groups_of_their_own() -> None:
@@ -70,5 +70,5 @@ def test_cells_are_groups_of_their_own() -> None:
     assert [len(group.nodes) for group in groups] == [3, 3, 3]
     s = branched()
     _, groups = grouped(s)
-    names = [{s._engine.equations.skeleton().bones[k].use.child for k in group.nodes} for group in groups]
+    names = [{s._engine.equations.node_tree().node_constants[k].use.child for k in group.nodes} for group in groups]
     assert names == [{"crank", "coupler", "rocker"}, {"bob", "swing"}, {"leg", "foot"}]

@@ -165,7 +165,7 @@ def newton_error(s: wt.System, x: dict[str, Any], cv: float = 0.3, cu: float = 0
     """The largest error of the matrix against CasADi's derivative of the residual, relative to its largest entry."""
     residual, matrix = s.function("newton_residual"), s.function("newton_matrix")
     equations = s._engine.equations
-    held, keep = equations.fastenings(), equations.loop_plan.keep
+    held, keep = equations.attachments(), equations.loop_plan.keep
     nm = equations.loop_plan.n_rows
     n = s.nv + nm + s.nz
     rng = np.random.default_rng(5)

@@ -24,7 +24,7 @@ B = "velocity_transformation"
 
 
 def open_freedoms(system) -> int:
-    return sum(bone.joint.nv for bone in system._engine.equations.skeleton().bones)
+    return sum(constants.joint.nv for constants in system._engine.equations.node_tree().node_constants)
 
 
 def test_human_body() -> None:

@@ -26,9 +26,9 @@ def test_quarter_car() -> None:
     """Six bodies with the fixed chassis, ten joint coordinates, three balls cut, one spring-damper."""
     model = quarter_car()
     s = model.build()
-    skeleton = s._engine.equations.skeleton()
-    assert s.n_bodies == len(skeleton.bones) == 5
-    assert sum(bone.joint.nv for bone in skeleton.bones) == 10
+    node_tree = s._engine.equations.node_tree()
+    assert s.n_bodies == len(node_tree.node_constants) == 5
+    assert sum(constants.joint.nv for constants in node_tree.node_constants) == 10
     assert [s.description.joints[cut.joint].joint.kind for cut in s.plan.cuts] == ["spherical"] * 3
     assert len(s.description.forces) == 1
     assert s.mobility.mobility == 1

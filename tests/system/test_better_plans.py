@@ -59,7 +59,7 @@ def matrix(system: wt.System, q: np.ndarray) -> np.ndarray:
 
 def strength(system: wt.System, plan: LoopPlan, q: np.ndarray) -> float:
     """The smallest singular value of what the plan solves for its dependent freedoms."""
-    rows = system._engine.equations.fastenings().places(plan.keep)
+    rows = system._engine.equations.attachments().places(plan.keep)
     columns = [column for _, column in plan.choice.pivots]
     return float(np.linalg.svd(matrix(system, q)[np.ix_(rows, columns)], compute_uv=False)[-1])
 

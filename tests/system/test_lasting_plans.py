@@ -27,7 +27,7 @@ def pivots(system: wt.System, q: np.ndarray) -> np.ndarray:
     engine = system._engine
     numbers, plan = engine.loops.numbers, engine.equations.loop_plan
     A = numbers.tree_rows(q, *engine.loops.conditions()) * numbers.column_scale
-    A = A[engine.equations.fastenings().places(plan.keep)]
+    A = A[engine.equations.attachments().places(plan.keep)]
     columns = [column for _, column in plan.choice.pivots]
     A = A[np.ix_([row for row, _ in plan.choice.pivots], columns)]
     minors = np.array([1.0, *(np.linalg.det(A[:n, :n]) for n in range(1, len(A) + 1))])

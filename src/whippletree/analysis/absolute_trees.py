@@ -29,8 +29,8 @@ def tree_function(system: System) -> ca.Function:
     """
     equations = system._engine.equations
     x = {name: equations._symbol(name, size) for name, size in (("q", system.nq), ("v", system.nv), ("tau", system.nv))}
-    walk, closing = equations.loaded(x).walk, equations.closing(x, kept=False)
-    a = absolute.solve(walk, closing, _pivots(absolute.bodies(walk, closing), list(x.values()), system.q0)).a
+    walk, closure_set = equations.loaded(x).walk, equations.closure_set(x, kept=False)
+    a = absolute.solve(walk, closure_set, _pivots(absolute.bodies(walk, closure_set), list(x.values()), system.q0)).a
     return ca.Function("absolute", list(x.values()), [ca.densify(a)], list(x), ["acceleration"])
 
 

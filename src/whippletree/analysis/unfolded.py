@@ -12,7 +12,8 @@ from typing import Any
 
 import casadi as ca
 
-from whippletree.formulations.closures.closure_frames import Fastenings, Grip
+from whippletree.formulations.closures.closure_frames import ClosureAttachments
+from whippletree.formulations.nodes.frame_states import NodeFrame
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial import RigidInertia
 from whippletree.system.equations import Equations
@@ -53,12 +54,12 @@ class Unfolded(Equations):
         gravity = self._symbol_of("g", 3)
         return Unrolled(nodes, plain.parents, plain.v_slices, plain.nv, gravity, plain.positions)
 
-    def fastenings(self, *, weld: bool = True) -> Fastenings:
+    def attachments(self, *, weld: bool = True) -> ClosureAttachments:
         """Return the closures with symbols for where they hold on."""
-        plain = super().fastenings(weld=weld)
-        known: dict[int, Grip] = {}
+        plain = super().attachments(weld=weld)
+        known: dict[int, NodeFrame] = {}
 
-        def grip(old: Grip) -> Grip:
+        def frame(old: NodeFrame) -> NodeFrame:
             if id(old) not in known:
                 n = len(known)
                 known[id(old)] = replace(
@@ -66,8 +67,8 @@ class Unfolded(Equations):
                 )
             return known[id(old)]
 
-        cuts = tuple(replace(cut, grips=(grip(cut.grips[0]), grip(cut.grips[1]))) for cut in plain.cuts)
-        return Fastenings(tuple(replace(f, grips=tuple(map(grip, f.grips))) for f in plain.all), cuts)
+        cuts = tuple(replace(cut, frames=(frame(cut.frames[0]), frame(cut.frames[1]))) for cut in plain.cuts)
+        return ClosureAttachments(tuple(replace(f, frames=tuple(map(frame, f.frames))) for f in plain.all), cuts)
 
     def _symbol_of(self, name: str, rows: int, columns: int = 1) -> ca.SX:
         if name not in self._made:

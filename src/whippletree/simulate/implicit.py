@@ -130,13 +130,13 @@ def _kinds(machine: Machine, nm: int) -> Any:
     kinds = np.full(system.nv + nm + system.nz, _STATE, dtype=np.int64)
     kinds[: system.nv] = np.where(equations.prescribed_mask, _GIVEN, _MOTION)
     if machine.closed:
-        held = equations.fastenings()
+        held = equations.attachments()
         for cut in held.cuts:
             if not cut.use.prescribed:
                 kinds[cut.v] = _CUT
         at = system.nv
-        for fastening, keep in zip(held.all, equations.loop_plan.keep, strict=True):
-            speed = not fastening.closure.holonomic and fastening.driven is None
+        for attachment, keep in zip(held.all, equations.loop_plan.keep, strict=True):
+            speed = not attachment.closure.holonomic and attachment.driven is None
             kinds[at : at + len(keep)] = _SPEED if speed else _PLACE
             at += len(keep)
     return kinds

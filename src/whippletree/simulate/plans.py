@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from whippletree.errors import StateError, WhippletreeError
-from whippletree.formulations.methods.independent_coordinates import Choice
+from whippletree.formulations.closures.partition import Choice
 from whippletree.kernels.kernel import Array
 from whippletree.system import System
 from whippletree.system.assembly import Conditions

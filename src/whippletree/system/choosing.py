@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from whippletree.elements.closures.declared import DeclaredClosure
-from whippletree.formulations.closures.closure_frames import Fastening
-from whippletree.formulations.closures.closure_set import Closing
+from whippletree.formulations.closures.closure_frames import ClosureAttachment
+from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.loop_groups import NodeGroup, node_groups, with_branches
 from whippletree.formulations.methods import constraint_embedding
 from whippletree.formulations.nodes.sweeps import Unrolled
@@ -172,8 +172,8 @@ class Chooser:
         self.symbols = equations.inputs(self.request)
         prepared = loop_equations.prepared(equations, self.request, self.symbols)
         self.walk: Unrolled = prepared.acted
-        self.closing: Closing = prepared.closing
-        self.groups = node_groups(self.walk.parents, self.closing.fastenings, self.closing.keep)
+        self.closure_set: ClosureSet = prepared.closure_set
+        self.groups = node_groups(self.walk.parents, self.closure_set.attachments, self.closure_set.keep)
 
     def choose(self) -> Weighed:
         """Weigh everything."""
@@ -310,60 +310,66 @@ class Chooser:
 
     def _piece(self, g: int, method: str) -> int:
         return _operations(
-            constraint_embedding.piece(self.walk, self.closing, self.plan.choice, self.groups, g, method)
+            constraint_embedding.piece(self.walk, self.closure_set, self.plan.choice, self.groups, g, method)
         )
 
     def _choice(self, g: int, counts: Mapping[str, int]) -> GroupChoice:
         group = self.groups[g]
-        bones = self.equations.skeleton().bones
-        freedoms = {i for k in group.nodes for i in range(bones[k].v.start, bones[k].v.stop)}
+        node_constants = self.equations.node_tree().node_constants
+        freedoms = {i for k in group.nodes for i in range(node_constants[k].v.start, node_constants[k].v.stop)}
         return GroupChoice(
-            loops=tuple(dict.fromkeys(self.closing.fastenings.all[c].name for c in group.fastenings)),
+            loops=tuple(dict.fromkeys(self.closure_set.attachments.all[c].name for c in group.attachments)),
             base="ground" if group.base < 0 else self._body(group.base),
             bodies=len(group.nodes),
             freedoms=len(freedoms),
-            equations=sum(len(self.closing.keep[c]) for c in group.fastenings),
+            equations=sum(len(self.closure_set.keep[c]) for c in group.attachments),
             independent=sum(i in freedoms for i in self.plan.choice.independent),
             method=min(counts, key=lambda name: counts[name]) if counts else self._methods(g)[0],
             counts=dict(counts),
         )
 
     def _body(self, node: int) -> str:
-        where = self.equations.skeleton().where
+        where = self.equations.node_tree().where
         return next(body.name for body in self.equations.description.bodies if where[body.name][0] == node)
 
     def _kind(self, g: int) -> Any:
         """Return what the cost of a group with its branches depends on: which of its constants are plain, and where."""
         scope, group = self._scope(g), self.groups[g]
         place = {k: m for m, k in enumerate(scope.nodes)}
-        bones, held = self.equations.skeleton().bones, self.closing.fastenings
+        node_constants, held = self.equations.node_tree().node_constants, self.closure_set.attachments
         beyond = [place[p] for k, p in enumerate(self.walk.parents) if p in place and k not in place]
         freedom: dict[int, int] = {}
-        constants: list[Any] = []
+        described: list[Any] = []
         for k in scope.nodes:
-            bone, node = bones[k], self.walk.nodes[k]
-            freedom |= {i: len(freedom) + n for n, i in enumerate(range(bone.v.start, bone.v.stop))}
-            numbers = (bone.placement.rotation, bone.placement.point, bone.inertia)
-            constants.append(
-                (place.get(bone.parent, -1), repr(bone.joint), _plain(numbers), node.prescribed, len(node.loads))
+            constants, node = node_constants[k], self.walk.nodes[k]
+            freedom |= {i: len(freedom) + n for n, i in enumerate(range(constants.v.start, constants.v.stop))}
+            numbers = (constants.placement.rotation, constants.placement.point, constants.inertia)
+            described.append(
+                (
+                    place.get(constants.parent, -1),
+                    repr(constants.joint),
+                    _plain(numbers),
+                    node.prescribed,
+                    len(node.loads),
+                )
             )
         closures: list[Any] = []
         row: dict[int, int] = {}
         start = 0
-        for c, keep in enumerate(self.closing.keep):
-            if c in group.fastenings:
+        for c, keep in enumerate(self.closure_set.keep):
+            if c in group.attachments:
                 row |= {start + i: len(row) + i for i in range(len(keep))}
                 f = held.all[c]
-                grips = [(place.get(g.node, -1), _plain(g.rotation), _plain(g.point)) for g in f.grips]
+                frames = [(place.get(g.node, -1), _plain(g.rotation), _plain(g.point)) for g in f.frames]
                 used = [(place.get(k.node) if k.node is not None else k.cut, k.component) for k in f.coordinates]
-                closures.append((type(f.closure).__name__, str(_entries(f)), grips, place.get(f.base, -1), used, keep))
+                closures.append((type(f.closure).__name__, str(_entries(f)), frames, place.get(f.base, -1), used, keep))
             start += len(keep)
         choice = self.plan.choice
         decided = (
             [freedom[i] for i in choice.independent if i in freedom],
             [(row[r], freedom[d]) for r, d in choice.pivots if r in row],
         )
-        return repr((scope.base < 0, constants, beyond, closures, decided))
+        return repr((scope.base < 0, described, beyond, closures, decided))
 
 
 ALONG_GROUND = (
@@ -391,8 +397,8 @@ _LIKE = {
 _OF_GROUPS = (BY_GROUP, "constraint_embedding")
 
 
-def _entries(fastening: Fastening) -> Any:
-    closure = fastening.closure
+def _entries(attachment: ClosureAttachment) -> Any:
+    closure = attachment.closure
     return (closure.text, closure.entries()) if isinstance(closure, DeclaredClosure) else repr(closure)
 
 

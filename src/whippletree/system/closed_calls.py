@@ -97,7 +97,7 @@ class ClosedCalls:
         if not self._closed:
             return 0
         equations = self._engine.equations
-        return equations.fastenings().n_rows - sum(len(rows) for rows in equations.loop_plan.keep)
+        return equations.attachments().n_rows - sum(len(rows) for rows in equations.loop_plan.keep)
 
     @property
     def characteristic_length(self) -> float:
@@ -282,11 +282,11 @@ class ClosedCalls:
         equations = self._engine.equations
         result: dict[str, Array] = {}
         start = 0
-        for fastening, keep in zip(equations.fastenings().all, equations.loop_plan.keep, strict=True):
-            if fastening.cut is None and fastening.driven is None:
-                own = np.zeros((*values.shape[:-1], fastening.closure.n_rows))
+        for attachment, keep in zip(equations.attachments().all, equations.loop_plan.keep, strict=True):
+            if attachment.cut is None and attachment.driven is None:
+                own = np.zeros((*values.shape[:-1], attachment.closure.n_rows))
                 own[..., list(keep)] = values[..., start : start + len(keep)]
-                result[fastening.name] = own
+                result[attachment.name] = own
             start += len(keep)
         return result
 

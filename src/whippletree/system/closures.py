@@ -14,9 +14,10 @@ import numpy as np
 
 from whippletree.elements.closures import pose_error
 from whippletree.formulations.closures import loop_results as closed
-from whippletree.formulations.closures.closure_set import Closing, Held, jacobian_rows, with_accelerations
+from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState, jacobian_rows
 from whippletree.formulations.closures.loop_solution import by_closure
 from whippletree.formulations.methods import absolute
+from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated, composite
 from whippletree.kernels.kernel import Array
@@ -66,21 +67,21 @@ class ClosureNumbers:
     def __init__(self, equations: Equations, length: float) -> None:
         self.equations, self.length = equations, length
         self.plan, self.description = equations.plan, equations.description
-        self.closing = equations.closing(kept=False)
+        self.closure_set = equations.closure_set(kept=False)
 
     # ------------------------------------------------------------------ what there is
 
     @functools.cached_property
     def kinds(self) -> LoopKinds | None:
         """The loops by kinds, if there are many."""
-        return loop_kinds(self.closing.fastenings, self.equations.skeleton())
+        return loop_kinds(self.closure_set.attachments, self.equations.node_tree())
 
     @functools.cached_property
     def rows(self) -> tuple[Row, ...]:
         """The rows of the full set, in their order."""
-        fastenings = self.closing.fastenings
-        named = [Row(cut.use.name, d, d.startswith("turn")) for cut in fastenings.cuts for d in _DIRECTIONS]
-        for f in fastenings.all:
+        attachments = self.closure_set.attachments
+        named = [Row(cut.use.name, d, d.startswith("turn")) for cut in attachments.cuts for d in _DIRECTIONS]
+        for f in attachments.all:
             if f.cut is None and f.driven is None:
                 named += [Row(f.name, label, False) for label in f.closure.labels]
         return tuple(named)
@@ -88,8 +89,8 @@ class ClosureNumbers:
     @functools.cached_property
     def positional(self) -> Array:
         """Which rows of the full set are conditions on positions."""
-        mask = [True] * (6 * len(self.closing.fastenings.cuts))
-        for f in self.closing.fastenings.all:
+        mask = [True] * (6 * len(self.closure_set.attachments.cuts))
+        for f in self.closure_set.attachments.all:
             if f.cut is None and f.driven is None:
                 mask += [f.closure.holonomic] * f.closure.n_rows
         return np.array(mask, dtype=bool)
@@ -188,30 +189,30 @@ class ClosureNumbers:
         return self.function("residual", [x["q"], x["t"]], [self._gaps(*self._resting)])
 
     @functools.cached_property
-    def _resting(self) -> tuple[Unrolled, Closing]:
+    def _resting(self) -> tuple[Unrolled, ClosureSet]:
         """The walk without velocities, and the closures: what functions of the configuration share."""
         given = {"q": self._symbols["q"], "t": self._symbols["t"]}
-        return self.equations.walk(given), self._closing(given)
+        return self.equations.walk(given), self._closure_set(given)
 
     @functools.cached_property
     def _openings(self) -> ca.Function:
         x = {name: self._symbols[name] for name in ("q", "v", "t")}
-        walk, closing = self.equations.walk(x), self._closing(x)
-        rates = [closed.cut_opening(walk, closing, cut) for cut in closing.fastenings.cuts]
-        rates += [held.rate for held in self._described(walk, closing)]
-        return self.function("openings", [*x.values()], [self._gaps(walk, closing), ca.SX(ca.vertcat(*rates))])
+        walk, closure_set = self.equations.walk(x), self._closure_set(x)
+        rates = [closed.cut_opening(walk, closure_set, cut) for cut in closure_set.attachments.cuts]
+        rates += [held.rate for held in self._described(walk, closure_set)]
+        return self.function("openings", [*x.values()], [self._gaps(walk, closure_set), ca.SX(ca.vertcat(*rates))])
 
-    def _gaps(self, walk: Unrolled, closing: Closing) -> ca.SX:
+    def _gaps(self, walk: Unrolled, closure_set: ClosureSet) -> ca.SX:
         """Return the residual of the full set of rows."""
         parts = []
-        for cut in closing.fastenings.cuts:
-            sides = tuple(s.side for s in closing.stations(walk, cut))
-            parts.append(pose_error(cut.joint, cut.joint.configuration(closing.q[cut.q, :]), sides))
-        return ca.SX(ca.vertcat(*parts, *(held.phi for held in self._described(walk, closing))))
+        for cut in closure_set.attachments.cuts:
+            sides = tuple(s.side for s in closure_set.frame_states(walk, cut))
+            parts.append(pose_error(cut.joint, cut.joint.configuration(closure_set.q[cut.q, :]), sides))
+        return ca.SX(ca.vertcat(*parts, *(held.phi for held in self._described(walk, closure_set))))
 
-    def _described(self, walk: Unrolled, closing: Closing) -> list[Held]:
+    def _described(self, walk: Unrolled, closure_set: ClosureSet) -> list[ClosureState]:
         """Return the closures that are neither cut joints nor drives of such."""
-        pairs = zip(closing.fastenings.all, closing.hold(walk), strict=True)
+        pairs = zip(closure_set.attachments.all, closure_set.evaluate(walk), strict=True)
         return [held for f, held in pairs if f.cut is None and f.driven is None]
 
     @functools.cached_property
@@ -222,8 +223,8 @@ class ClosureNumbers:
 
     @functools.cached_property
     def _tree_matrix(self) -> ca.SX:
-        walk, closing = self._resting
-        return _matrix(jacobian_rows(walk, closing.hold(walk)), self.plan.nv)
+        walk, closure_set = self._resting
+        return _matrix(jacobian_rows(walk, closure_set.evaluate(walk)), self.plan.nv)
 
     @functools.cached_property
     def tree_pattern(self) -> Any:
@@ -243,11 +244,11 @@ class ClosureNumbers:
         for name in wrenches:
             x[name] = ca.SX.sym("w", 6)
         names = ["q", "v", "tau", "a", *wrenches, "z"]
-        closing = self._closing(x)
+        closure_set = self._closure_set(x)
         here = self.equations.loaded(self.equations.prescribed_only(x))
-        walk = closing.efforts_at_cuts(here.walk, here.tau)
+        walk = closure_set.efforts_at_cuts(here.walk, here.tau)
         system = composite.equations(walk)
-        held = closing.hold(with_accelerations(walk, system.given_accelerations()))
+        held = closure_set.evaluate(with_accelerations(walk, system.given_accelerations()))
         nv = self.plan.nv
         M = ca.SX(nv, nv)
         for (i, j), value in system.mass.items():
@@ -268,35 +269,35 @@ class ClosureNumbers:
     @functools.cached_property
     def _complete(self) -> ca.Function:
         x = self._symbols
-        closing = self._closing(x)
-        a = closing.cut_accelerations(self.equations.walk({"q": x["q"], "v": x["v"]}), x["a"])
+        closure_set = self._closure_set(x)
+        a = closure_set.cut_accelerations(self.equations.walk({"q": x["q"], "v": x["v"]}), x["a"])
         return self.function("complete", [x["q"], x["v"], x["a"], x["t"]], [a])
 
     @functools.cached_property
     def _static(self) -> ca.Function:
         given = {"q": self._symbols["q"], "t": self._symbols["t"]}
         walk = self.equations.walk(given, weld=False)
-        closing = self.equations.closing(given, weld=False, kept=False)
-        held = closing.hold(walk)
+        closure_set = self.equations.closure_set(given, weld=False, kept=False)
+        held = closure_set.evaluate(walk)
         order = joint_order(self.equations)
         columns = []
         for r in range(sum(one.n_rows for one in held)):
             unit = [ca.SX(float(k == r)) for k in range(sum(one.n_rows for one in held))]
-            columns.append(closed.static_reactions(walk, closing, by_closure(unit, held), order))
+            columns.append(closed.static_reactions(walk, closure_set, by_closure(unit, held), order))
         return self.function("static", [given["q"], given["t"]], [ca.SX(ca.horzcat(*columns))])
 
     @functools.cached_property
     def _second(self) -> ca.Function:
         x = self._symbols
         walk = with_accelerations(self.equations.walk({"q": x["q"], "v": x["v"]}), x["a"])
-        second = closed.full_seconds(walk, self._closing(x))
+        second = closed.full_seconds(walk, self._closure_set(x))
         return self.function("second", [x["q"], x["v"], x["a"], x["t"]], [second])
 
     def _absolute(self, keep: Keep) -> tuple[list[Any], list[Any], Any, ca.Function]:
         x = self._symbols
         given = {"q": x["q"], "t": x["t"]}
-        closing = replace(self._closing(given), keep=keep)
-        equations = absolute.bodies(self.equations.walk(given), closing)
+        closure_set = replace(self._closure_set(given), keep=keep)
+        equations = absolute.bodies(self.equations.walk(given), closure_set)
         keys = list(equations.rows)
         columns = [("alpha" if k[0] == "force" else "lambda", *k[1:]) for k in keys]
         place = {key: i for i, key in enumerate(columns)}
@@ -309,8 +310,8 @@ class ClosureNumbers:
         function = self.function("absolute", [x["q"], x["t"]], [ca.SX(ca.vertcat(*entries))])
         return keys, columns, pattern, function
 
-    def _closing(self, symbols: dict[str, ca.SX]) -> Closing:
-        return self.equations.closing(symbols, kept=False)
+    def _closure_set(self, symbols: dict[str, ca.SX]) -> ClosureSet:
+        return self.equations.closure_set(symbols, kept=False)
 
 
 def _matrix(rows: list[dict[int, ca.SX]], nv: int) -> ca.SX:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whippletree.errors import TopologyError
-from whippletree.formulations.methods.independent_coordinates import Choice
+from whippletree.formulations.closures.partition import Choice
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembler, Conditions
 from whippletree.system.closures import ClosureNumbers, Keep
@@ -62,7 +62,7 @@ def decide(
     others, as far as they can.
     """
     plan = numbers.plan
-    cut = {i for c in numbers.closing.fastenings.cuts for i in range(c.v.start, c.v.stop)}
+    cut = {i for c in numbers.closure_set.attachments.cuts for i in range(c.v.start, c.v.stop)}
     columns = np.array([i for i in range(plan.nv) if i not in cut], dtype=int)
     free = np.array([i for i in columns if not numbers.equations.prescribed_mask[i]], dtype=int)
     C = np.stack([_rows(numbers, at, where) for at in (q, *also)])
@@ -171,7 +171,7 @@ def _worst(numbers: ClosureNumbers, decision: Decision, way: Sequence[Array], wh
 
 
 def _met(numbers: ClosureNumbers, keep: Keep, choice: Choice, q: Array, where: Conditions) -> Array:
-    return pivots_met(_rows(numbers, q, where)[numbers.equations.fastenings().places(keep)], choice.pivots)
+    return pivots_met(_rows(numbers, q, where)[numbers.equations.attachments().places(keep)], choice.pivots)
 
 
 def _way(assembler: Assembler, q: Array, where: Conditions, full: int) -> list[Array]:
@@ -240,8 +240,8 @@ def _scaled(C: Array) -> Array:
 
 def _by_closure(numbers: ClosureNumbers, rows: list[int]) -> Keep:
     keep, start = [], 0
-    for fastening in numbers.closing.fastenings.all:
-        n = fastening.closure.n_rows
+    for attachment in numbers.closure_set.attachments.all:
+        n = attachment.closure.n_rows
         keep.append(tuple(r - start for r in rows if start <= r < start + n))
         start += n
     return tuple(keep)

@@ -336,7 +336,7 @@ class Engine:
     @functools.cached_property
     def _branch_solver(self) -> Kernel | None:
         """The kernel that solves with the mass matrix of a large tree."""
-        return branch_solver(self.equations.skeleton().bones, self.plan.nv, self._cache)
+        return branch_solver(self.equations.node_tree().node_constants, self.plan.nv, self._cache)
 
     def planned(self, plan: LoopPlan) -> Engine:
         """Return an engine with another numeric plan of the loops; kernels that were made for that one are shared."""
@@ -366,7 +366,7 @@ class Engine:
         """
         if self._checked or self.description.parameters:
             return
-        worst = np.full(len(self.equations.skeleton().bones), np.inf)
+        worst = np.full(len(self.equations.node_tree().node_constants), np.inf)
         for seed in (0, 1):
             worst = np.fmin(worst, self._hinge_pivots(self.states.random(seed), np.zeros(0)))
         name = self._idle_joint(worst)
@@ -383,8 +383,11 @@ class Engine:
         Where a pivot is not positive, what is computed nearer to the ground is spoiled: the outermost such joint is at
         fault.
         """
-        skeleton = self.equations.skeleton()
-        tiny = [(bone.use.name, pivots[k]) for bone, k in zip(skeleton.bones, skeleton.positions, strict=True)]
+        node_tree = self.equations.node_tree()
+        tiny = [
+            (constants.use.name, pivots[k])
+            for constants, k in zip(node_tree.node_constants, node_tree.positions, strict=True)
+        ]
         tiny = [(name, pivot) for name, pivot in tiny if pivot < SMALLEST_PIVOT]
         positive = [name for name, pivot in tiny if pivot > 0]
         return positive[0] if positive else tiny[-1][0] if tiny else None

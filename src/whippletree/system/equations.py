@@ -19,11 +19,19 @@ import numpy as np
 
 from whippletree.elements.forces import Situation
 from whippletree.errors import StateError
-from whippletree.formulations.closures.applied_forces import Acting, Loaded, events, holds, loaded, unloaded
-from whippletree.formulations.closures.closure_frames import Fastenings, fastenings
-from whippletree.formulations.closures.closure_set import Closing, with_accelerations
+from whippletree.formulations.closures.closure_frames import ClosureAttachments, attach_closures
+from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.methods import fully_recursive, velocity_transformation
-from whippletree.formulations.nodes.node_tree import Skeleton, Symbols, column, make_skeleton
+from whippletree.formulations.nodes.applied_forces import (
+    ForcePlacements,
+    LoadedWalk,
+    events,
+    place_forces,
+    with_applied_forces,
+    without_applied_forces,
+)
+from whippletree.formulations.nodes.frame_states import with_accelerations
+from whippletree.formulations.nodes.node_tree import NodeTree, StateSymbols, column, make_node_tree
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated, composite, kinematics
 from whippletree.formulations.rolled import rolled_reduction
@@ -161,9 +169,9 @@ class Equations:
 
     def __init__(self, description: Description, plan: Plan) -> None:
         self.description, self.plan = description, plan
-        self._skeletons: dict[bool, Skeleton] = {}
-        self._fastenings: dict[bool, Fastenings] = {}
-        self._acting: dict[bool, Acting] = {}
+        self._node_trees: dict[bool, NodeTree] = {}
+        self._attachments: dict[bool, ClosureAttachments] = {}
+        self._acting: dict[bool, ForcePlacements] = {}
         self._symbols: dict[tuple[str, int], ca.SX] = {}
         self.answers: dict[Any, Any] = {}  # what was traced of the loops' equations
         self.prescribed = any(use.prescribed for use in description.joints)
@@ -200,28 +208,30 @@ class Equations:
 
     def _check_size(self) -> None:
         """Refuse a velocity transformation that would take minutes to write out."""
-        products = velocity_transformation.work([bone.parent for bone in self.skeleton().bones])
+        products = velocity_transformation.work([constants.parent for constants in self.node_tree().node_constants])
         if products > MOST_PRODUCTS:
             raise StateError(
                 f'formulation "velocity_transformation" would take {products} products of blocks for the chains '
                 f'of this mechanism; use "composite" or "articulated"'
             )
 
-    def fastenings(self, *, weld: bool = True) -> Fastenings:
+    def attachments(self, *, weld: bool = True) -> ClosureAttachments:
         """Return what the closures hold on to."""
-        if weld not in self._fastenings:
-            reference = None if weld else self.skeleton()
-            self._fastenings[weld] = fastenings(self.description, self.plan, self.skeleton(weld=weld), reference)
-        return self._fastenings[weld]
+        if weld not in self._attachments:
+            reference = None if weld else self.node_tree()
+            self._attachments[weld] = attach_closures(self.description, self.plan, self.node_tree(weld=weld), reference)
+        return self._attachments[weld]
 
-    def closing(self, symbols: Mapping[str, ca.SX] | None = None, *, weld: bool = True, kept: bool = True) -> Closing:
+    def closure_set(
+        self, symbols: Mapping[str, ca.SX] | None = None, *, weld: bool = True, kept: bool = True
+    ) -> ClosureSet:
         """Return the closures over these symbols, with the rows that the numeric plan keeps or with all."""
-        held = self.fastenings(weld=weld)
+        held = self.attachments(weld=weld)
         keep = self.loop_plan.keep if kept else tuple(tuple(range(f.closure.n_rows)) for f in held.all)
         x = symbols or {}
         none = ca.SX.zeros(self.plan.nv)
         q = x.get("q", ca.SX.zeros(self.plan.nq))
-        return Closing(held, keep, q, x.get("v", none), x.get("a", none), x.get("t", ca.SX(0)))
+        return ClosureSet(held, keep, q, x.get("v", none), x.get("a", none), x.get("t", ca.SX(0)))
 
     @property
     def loop_plan(self) -> LoopPlan:
@@ -242,11 +252,11 @@ class Equations:
         a = ca.vertcat(*(x["a"][i] if given else 0 for i, given in enumerate(self.prescribed_mask)))
         return {**x, "a": ca.densify(ca.SX(a))}
 
-    def skeleton(self, *, weld: bool = True) -> Skeleton:
+    def node_tree(self, *, weld: bool = True) -> NodeTree:
         """Return the nodes' constants, with welded bodies as one node or not."""
-        if weld not in self._skeletons:
-            self._skeletons[weld] = make_skeleton(self.description, self.plan, weld=weld)
-        return self._skeletons[weld]
+        if weld not in self._node_trees:
+            self._node_trees[weld] = make_node_tree(self.description, self.plan, weld=weld)
+        return self._node_trees[weld]
 
     # ------------------------------------------------------------------ signatures
 
@@ -307,7 +317,7 @@ class Equations:
             size["ng"], size["nw"] = len(watched), sum(len(use.sets) for use in watched)
         shape = FUNCTIONS[function].shape
         if "nn" in shape and function not in _NEWTON:  # apart, for the others need no skeleton, which takes time
-            size["nn"] = len(self.skeleton().bones)
+            size["nn"] = len(self.node_tree().node_constants)
         if function in _OF_ELEMENTS:
             uses = self.description.forces
             size["nz"] = len(self.description.states)
@@ -319,7 +329,7 @@ class Equations:
         if function in _OF_LOOPS:
             kept = self.loop_plan.n_rows
             size["nf"] = len(self.loop_plan.choice.independent)
-            size["nm"], size["nr"] = kept, self.fastenings().n_rows - kept
+            size["nm"], size["nr"] = kept, self.attachments().n_rows - kept
         return tuple(size[s] if isinstance(s, str) else s for s in shape)
 
     # ------------------------------------------------------------------ traces
@@ -362,7 +372,7 @@ class Equations:
             return False
         if self.reduces_by_items(request):
             return False
-        parents = [bone.parent for bone in self.skeleton().bones]
+        parents = [constants.parent for constants in self.node_tree().node_constants]
         depth: list[int] = []
         for parent in parents:
             depth.append(1 if parent < 0 else depth[parent] + 1)
@@ -387,7 +397,7 @@ class Equations:
             return False
         if request.function in _ONLY_UNROLLED or (request.function in _SOLVED and not self._rolling(request)):
             return False
-        if self.large and request.frame and self.skeleton().where[request.frame][0] < 0:
+        if self.large and request.frame and self.node_tree().where[request.frame][0] < 0:
             return False  # on the ground: there is nothing to walk
         return self.large
 
@@ -409,7 +419,7 @@ class Equations:
             place = {name: i for i, (name, _) in enumerate(self.signature(request).inputs)}
             wrenches = {name: place[f"wrench on {name}"] for name in request.wrenches}
             loads = Loads(self.acting(), wrenches, place)
-            program = rolled_reduction.forward_dynamics(self.skeleton(), self.fastenings(), plan.keep, loads, limits)
+            program = rolled_reduction.forward_dynamics(self.node_tree(), self.attachments(), plan.keep, loads, limits)
             (loop,) = program.steps
             sizes = [variant.function.n_instructions() for variant in loop.variants]  # type: ignore[union-attr]
             self.answers[key] = (program, sum(int(sizes[row[0]]) for row in loop.table))  # type: ignore[misc, union-attr]
@@ -424,7 +434,7 @@ class Equations:
             return False
         if self.prescribed or self.description.parameters:
             return False
-        rolls = rolled_reduction.can_roll(self.fastenings(), self.skeleton(), self.acting())
+        rolls = rolled_reduction.can_roll(self.attachments(), self.node_tree(), self.acting())
         return rolls and not self.loop_plan.reduction()
 
     @property
@@ -452,29 +462,31 @@ class Equations:
         wrenches = {
             name.removeprefix("wrench on "): value for name, value in symbols.items() if name.startswith("wrench on ")
         }
-        given = Symbols(
+        given = StateSymbols(
             q=symbols.get("q", ca.SX.zeros(self.plan.nq)),
             v=symbols.get("v", zero),
             tau=symbols.get("tau", zero),
             acceleration=symbols.get("a", zero),
             wrenches=wrenches,
         )
-        skeleton = self.skeleton(weld=weld)
-        return (skeleton.toward(toward) if toward else skeleton).walk(given)
+        node_tree = self.node_tree(weld=weld)
+        return (node_tree.toward(toward) if toward else node_tree).walk(given)
 
-    def loaded(self, symbols: dict[str, ca.SX], *, weld: bool = True) -> Loaded:
+    def loaded(self, symbols: dict[str, ca.SX], *, weld: bool = True) -> LoadedWalk:
         """Return the walk with these symbols under the described forces, and what these do."""
         walk, given = self.walk(symbols, weld=weld), symbols.get("tau", ca.SX.zeros(self.plan.nv))
         if not (self.description.forces or self.description.states):
-            return unloaded(walk, given)
+            return without_applied_forces(walk, given)
         z = symbols.get("z", ca.SX.zeros(len(self.description.states)))
         q, v = (symbols.get(name, ca.SX.zeros(n)) for name, n in (("q", self.plan.nq), ("v", self.plan.nv)))
-        return loaded(walk, self.acting(weld=weld), Situation((), q, v, z, symbols.get("t", ca.SX(0))), given)
+        return with_applied_forces(
+            walk, self.acting(weld=weld), Situation((), q, v, z, symbols.get("t", ca.SX(0))), given
+        )
 
-    def acting(self, *, weld: bool = True) -> Acting:
+    def acting(self, *, weld: bool = True) -> ForcePlacements:
         """Return what acts, with what it takes hold of."""
         if weld not in self._acting:
-            self._acting[weld] = holds(self.description, self.plan, self.skeleton(weld=weld))
+            self._acting[weld] = place_forces(self.description, self.plan, self.node_tree(weld=weld))
         return self._acting[weld]
 
     def events(self, symbols: dict[str, ca.SX]) -> list[ca.SX]:
@@ -482,7 +494,7 @@ class Equations:
         none = {"z": len(self.description.states), "t": 1}
         q, v, z, t = (symbols.get(name, ca.SX.zeros(none.get(name, 0))) for name in ("q", "v", "z", "t"))
         state = Situation((), q, v, z, t)
-        return events(self.walk(symbols), self.description, self.plan, self.skeleton(), state)
+        return events(self.walk(symbols), self.description, self.plan, self.node_tree(), state)
 
     def faulty_element(self, state: Mapping[str, Any]) -> str | None:
         """Return the force or state, in words, whose formula is not finite at a state, if there is one."""
@@ -516,7 +528,7 @@ class Equations:
             found.append((ca.Function("elements", inputs, results, labels, names_out), words))
         return found
 
-    def driving(self, here: Loaded, needed: ca.SX, tau: ca.SX) -> ca.SX:
+    def driving(self, here: LoadedWalk, needed: ca.SX, tau: ca.SX) -> ca.SX:
         """Return the efforts given, and at prescribed hinges those needed, less what the elements do there."""
         needed = here.less_efforts(needed)
         return ca.SX(ca.vertcat(*(needed[i] if given else tau[i] for i, given in enumerate(self.prescribed_mask))))
@@ -526,7 +538,7 @@ class Equations:
         mass: Any = 0.0
         moment = ca.SX.zeros(3)
         for body in self.description.bodies:
-            index, placement = self.skeleton().where[body.name]
+            index, placement = self.node_tree().where[body.name]
             if index < 0:
                 moved = body.properties.moved(at=placement.point, rotation=placement.rotation)
                 mass, moment = mass + moved.mass, moment + moved.mass * column(moved.com)
@@ -534,7 +546,7 @@ class Equations:
 
     def place(self, name: str) -> tuple[int, ca.SX, ca.SX]:
         """Return a body's or frame's node among those on the way to it, and its rotation and point there."""
-        index, placement = self.skeleton().toward(name).where[name]
+        index, placement = self.node_tree().toward(name).where[name]
         return index, ca.SX(ca.DM(np.array(placement.rotation))), column(placement.point)
 
 
@@ -595,15 +607,15 @@ class Rolling:
 
     def walk(self, symbols: dict[str, ca.SX], *, weld: bool = True, toward: str = "") -> Rolled:
         """Return the rolled walk."""
-        skeleton = self._equations.skeleton(weld=weld)
+        node_tree = self._equations.node_tree(weld=weld)
         parameters = ca.SX(ca.vertcat(*(p.symbol for p in self.description.parameters)))
-        skeleton = skeleton.toward(toward) if toward else skeleton
-        self.walked = Rolled(skeleton, self._inputs, parameters, skeleton.positions)
+        node_tree = node_tree.toward(toward) if toward else node_tree
+        self.walked = Rolled(node_tree, self._inputs, parameters, node_tree.positions)
         return self.walked
 
-    def loaded(self, symbols: dict[str, ca.SX], *, weld: bool = True) -> Loaded:
+    def loaded(self, symbols: dict[str, ca.SX], *, weld: bool = True) -> LoadedWalk:
         """Return the rolled walk; what has forces in it is not rolled."""
-        return unloaded(self.walk(symbols, weld=weld), None)
+        return without_applied_forces(self.walk(symbols, weld=weld), None)
 
 
 Trace = Callable[[Any, Request, dict[str, ca.SX]], Any]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from whippletree.formulations.nodes.node_tree import Bone
+from whippletree.formulations.nodes.node_tree import NodeConstants
 from whippletree.formulations.rolled.memory_layout import unknowns
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
@@ -24,13 +24,13 @@ from whippletree.system.source import source_key
 __all__ = ["Pieces", "branch_solver"]
 
 
-def branch_solver(bones: Sequence[Bone], nv: int, cache: DiskCache | None) -> Kernel | None:
+def branch_solver(node_constants: Sequence[NodeConstants], nv: int, cache: DiskCache | None) -> Kernel | None:
     """Return the kernel that solves M x = b for the freedoms that are not prescribed, if there are any."""
-    rows = unknowns(bones).rows
+    rows = unknowns(node_constants).rows
     if not rows:
         return None
     signature = Signature((("matrix", nv * nv), ("right", nv)), (("solution", nv),), (nv,))
-    program = LoopProgram((Solve(tuple(rows), given=(0, 1), order=nv),), unknowns(bones).size, (), ((0, nv),))
+    program = LoopProgram((Solve(tuple(rows), given=(0, 1), order=nv),), unknowns(node_constants).size, (), ((0, nv),))
     return Kernel(f"{source_key()}|branches|{rows}", signature, lambda: RolledLoops(program), cache)
 
 

@@ -15,8 +15,9 @@ import numpy as np
 
 from whippletree.formulations.closures import closure_projection as projection
 from whippletree.formulations.closures import loop_results as closed
-from whippletree.formulations.closures.closure_set import Closing
+from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.loop_solution import Solution
+from whippletree.formulations.closures.partition import Choice, partition
 from whippletree.formulations.methods import (
     absolute,
     constraint_embedding,
@@ -28,7 +29,6 @@ from whippletree.formulations.methods import (
     tree_augmented,
     velocity_transformation,
 )
-from whippletree.formulations.methods.independent_coordinates import Choice
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.kernels.kernel import Array
 from whippletree.spatial.scalars import expressions
@@ -130,7 +130,7 @@ def driving_forces(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the efforts, those of prescribed joints found."""
     answer = _answer(eq, request, x)
     here = eq.loaded(eq.prescribed_only(x))
-    efforts = closed.driving_forces(here.walk, _closing(eq, request, x), here.tau, answer)
+    efforts = closed.driving_forces(here.walk, _closure_set(eq, request, x), here.tau, answer)
     return _guarded(eq, request, x, eq.driving(here, efforts, x["tau"]), answer.solution)
 
 
@@ -138,8 +138,8 @@ def reactions(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the reactions of all joints for the kept rows: where there is redundancy, one choice of many."""
     answer = _answer(eq, request, x)
     here = eq.loaded(eq.prescribed_only(x), weld=False)
-    closing = _closing(eq, request, x, weld=False)
-    wrenches = closed.reactions(here.walk, closing, here.tau, answer, joint_order(eq))
+    closure_set = _closure_set(eq, request, x, weld=False)
+    wrenches = closed.reactions(here.walk, closure_set, here.tau, answer, joint_order(eq))
     return _guarded(eq, request, x, wrenches, answer.solution)
 
 
@@ -151,14 +151,14 @@ def closure_efforts(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 
 def motion_basis(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return E, row after row."""
-    basis, pivots = closed.motion_basis(eq.walk(x), eq.closing(x), eq.loop_plan.choice)
+    basis, pivots = closed.motion_basis(eq.walk(x), eq.closure_set(x), eq.loop_plan.choice)
     return _watched(eq, x, ca.vec(basis.T), pivots)
 
 
 def self_stresses(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the reactions that balance by themselves, for each joint and component one after the other."""
-    welded = (eq.walk(x), eq.closing(x), eq.closing(x, kept=False))
-    unwelded = (eq.walk(x, weld=False), eq.closing(x, weld=False, kept=False))
+    welded = (eq.walk(x), eq.closure_set(x), eq.closure_set(x, kept=False))
+    unwelded = (eq.walk(x, weld=False), eq.closure_set(x, weld=False, kept=False))
     stresses, pivots = closed.self_stresses(welded, unwelded, eq.loop_plan.choice, joint_order(eq))
     return _watched(eq, x, ca.vec(stresses.T), pivots)
 
@@ -168,9 +168,9 @@ def project(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 
     The last two numbers are the squares of the gap in positions and of the slip in velocities.
     """
-    walk, closing = eq.walk(x), eq.closing(x)
-    found = projection.project(walk, closing, eq.loop_plan.choice)
-    gap, slip = closed.closure_gap(walk, closing, eq.loop_plan.length)
+    walk, closure_set = eq.walk(x), eq.closure_set(x)
+    found = projection.project(walk, closure_set, eq.loop_plan.choice)
+    gap, slip = closed.closure_gap(walk, closure_set, eq.loop_plan.length)
     return ca.SX(ca.vertcat(found.u, found.v, gap, slip))
 
 
@@ -188,7 +188,7 @@ def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     driven = closure_power(eq, request, x, answer)
     if eq.prescribed:
         here = eq.loaded(eq.prescribed_only(x))
-        efforts = closed.driving_forces(here.walk, _closing(eq, request, x), here.tau, answer)
+        efforts = closed.driving_forces(here.walk, _closure_set(eq, request, x), here.tau, answer)
         driven = driven + hinge_power(eq, x, eq.driving(here, efforts, x["tau"]))
     a = _divided(answer.a, _inertia_changed(eq)) if eq.loop_plan.idle() else answer.a
     return ca.SX(ca.vertcat(a, element_rates(eq, x), watched, powers(eq, x, driven)))
@@ -201,7 +201,7 @@ def _eliminated(eq: Equations, x: Symbols) -> Solution:
     """
     key = ("eliminated", eq.loop_plan)
     if key not in eq.answers:
-        parts = independent_coordinates.partition(eq.walk(x), eq.closing(x), eq.loop_plan.choice)
+        parts = partition(eq.walk(x), eq.closure_set(x), eq.loop_plan.choice)
         eq.answers[key] = Solution(ca.SX(0, 1), list, parts.factors.pivots)
     found: Solution = eq.answers[key]
     return found
@@ -214,11 +214,13 @@ def closure_power(eq: Equations, request: Request, x: Symbols, answer: closed.An
     """
     if not eq.description.closures_moving:
         return ca.SX(0)
-    closing = _closing(eq, request, x)
-    rows = closing.side_rows(eq.walk(x))
+    closure_set = _closure_set(eq, request, x)
+    rows = closure_set.side_rows(eq.walk(x))
     total = ca.SX(0)
-    for fastening, row, keep, value in zip(closing.fastenings.all, rows, closing.keep, answer.multipliers, strict=True):
-        if fastening.driven is None:
+    for attachment, row, keep, value in zip(
+        closure_set.attachments.all, rows, closure_set.keep, answer.multipliers, strict=True
+    ):
+        if attachment.driven is None:
             total = total - ca.dot(row.drift[list(keep), :], value)
     return total
 
@@ -253,7 +255,7 @@ def _answer(eq: Equations, request: Request, x: Symbols) -> closed.Answer:
     key = (request.formulation, request.wrenches, request.baumgarte, eq.loop_plan)
     if key not in eq.answers:
         here = prepared(eq, request, x)
-        eq.answers[key] = closed.accelerations(here.walk, here.closing, solution(eq, request, x))
+        eq.answers[key] = closed.accelerations(here.walk, here.closure_set, solution(eq, request, x))
     answer: closed.Answer = eq.answers[key]
     return answer
 
@@ -263,7 +265,7 @@ class Prepared(NamedTuple):
 
     walk: Unrolled
     acted: Unrolled
-    closing: Closing
+    closure_set: ClosureSet
 
 
 def prepared(eq: Equations, request: Request, x: Symbols) -> Prepared:
@@ -271,8 +273,8 @@ def prepared(eq: Equations, request: Request, x: Symbols) -> Prepared:
     key = ("prepared", request.formulation.endswith("penalty"), request.wrenches, eq.loop_plan)
     if key not in eq.answers:
         here = eq.loaded(eq.prescribed_only(x))
-        closing = _closing(eq, request, x)
-        eq.answers[key] = Prepared(here.walk, closing.efforts_at_cuts(here.walk, here.tau), closing)
+        closure_set = _closure_set(eq, request, x)
+        eq.answers[key] = Prepared(here.walk, closure_set.efforts_at_cuts(here.walk, here.tau), closure_set)
     found: Prepared = eq.answers[key]
     return found
 
@@ -282,14 +284,14 @@ def solution(eq: Equations, request: Request, x: Symbols) -> Solution:
     key = ("solution", request.formulation, request.wrenches, request.baumgarte, eq.loop_plan)
     if key not in eq.answers:
         here = prepared(eq, request, x)
-        eq.answers[key] = _solver(eq, request)(here.acted, here.closing)
+        eq.answers[key] = _solver(eq, request)(here.acted, here.closure_set)
     found: Solution = eq.answers[key]
     return found
 
 
-def _closing(eq: Equations, request: Request, x: Symbols, *, weld: bool = True) -> Closing:
+def _closure_set(eq: Equations, request: Request, x: Symbols, *, weld: bool = True) -> ClosureSet:
     """Return the closures; a penalty needs no choice of rows."""
-    return eq.closing(x, weld=weld, kept=not request.formulation.endswith("penalty"))
+    return eq.closure_set(x, weld=weld, kept=not request.formulation.endswith("penalty"))
 
 
 def _solver(eq: Equations, request: Request) -> closed.Solve:
@@ -297,31 +299,33 @@ def _solver(eq: Equations, request: Request) -> closed.Solve:
     plan = eq.loop_plan
     name, _, option = request.formulation.partition("/")
 
-    def solve(walk: Unrolled, closing: Closing) -> Solution:
+    def solve(walk: Unrolled, closure_set: ClosureSet) -> Solution:
         if name == "tree_augmented":
-            return tree_augmented.solve(walk, closing)
+            return tree_augmented.solve(walk, closure_set)
         if name == "joint_multipliers":
-            return joint_multipliers.solve(walk, closing, request.baumgarte)
+            return joint_multipliers.solve(walk, closure_set, request.baumgarte)
         if name == "independent_coordinates":
-            return independent_coordinates.solve(walk, closing, plan.choice)
+            return independent_coordinates.solve(walk, closure_set, plan.choice)
         if name == "constraint_embedding":
-            return constraint_embedding.solve(walk, closing, plan.choice)
+            return constraint_embedding.solve(walk, closure_set, plan.choice)
         if name == "coordinate_reduction":
-            return coordinate_reduction.solve(walk, closing, plan.reduction())
+            return coordinate_reduction.solve(walk, closure_set, plan.reduction())
         if name == "by_group":
-            return constraint_embedding.solve(walk, closing, plan.choice, plan.group_methods())
+            return constraint_embedding.solve(walk, closure_set, plan.choice, plan.group_methods())
         if name == "penalty":
-            return penalty.solve(walk, closing, plan.penalty_weights())
+            return penalty.solve(walk, closure_set, plan.penalty_weights())
         if name == "fully_recursive":
-            return fully_recursive.solve(walk, closing, option)
+            return fully_recursive.solve(walk, closure_set, option)
         if option == "reference_point/multipliers":
-            return joint_multipliers.solve(walk, closing, request.baumgarte, velocity_transformation.REFERENCE_POINT)
+            return joint_multipliers.solve(
+                walk, closure_set, request.baumgarte, velocity_transformation.REFERENCE_POINT
+            )
         if option == "reference_point/penalty":
-            return penalty.solve(walk, closing, plan.penalty_weights(), velocity_transformation.REFERENCE_POINT)
+            return penalty.solve(walk, closure_set, plan.penalty_weights(), velocity_transformation.REFERENCE_POINT)
         if option == "reference_point/independent":
-            coordinates = velocity_transformation.own_axes(walk, closing)
-            return independent_coordinates.solve(walk, closing, plan.choice, coordinates)
-        return absolute.solve(walk, closing, plan.absolute_pivots())
+            coordinates = velocity_transformation.own_axes(walk, closure_set)
+            return independent_coordinates.solve(walk, closure_set, plan.choice, coordinates)
+        return absolute.solve(walk, closure_set, plan.absolute_pivots())
 
     return solve
 
@@ -371,8 +375,8 @@ def _guarded(eq: Equations, request: Request, x: Symbols, result: ca.SX, solutio
     if eq.loop_plan.idle():
         fine = ca.logic_and(fine, _inertia_changed(eq))
     if request.check:
-        walk, closing = eq.walk(x), eq.closing(x)
-        gap, slip = closed.closure_gap(walk, closing, eq.loop_plan.length)
+        walk, closure_set = eq.walk(x), eq.closure_set(x)
+        gap, slip = closed.closure_gap(walk, closure_set, eq.loop_plan.length)
         speed = 1 + ca.sumsqr(x["v"])
         fine = ca.logic_and(fine, ca.logic_and(gap <= CONSISTENT**2, slip <= CONSISTENT**2 * speed))
     return _divided(result, fine)

@@ -15,10 +15,11 @@ import numpy as np
 
 from whippletree.elements.closures import pose_error
 from whippletree.formulations.closures import loop_results as closed
-from whippletree.formulations.closures.closure_frames import CutJoint, Fastening, Fastenings, Grip
-from whippletree.formulations.closures.closure_set import Closing, jacobian_rows
+from whippletree.formulations.closures.closure_frames import ClosureAttachment, ClosureAttachments, CutJoint
+from whippletree.formulations.closures.closure_set import ClosureSet, jacobian_rows
+from whippletree.formulations.nodes.frame_states import NodeFrame
 from whippletree.formulations.nodes.node import Node
-from whippletree.formulations.nodes.node_tree import Skeleton
+from whippletree.formulations.nodes.node_tree import NodeTree
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.rolled.rolled_walk import joint_kind
 from whippletree.kernels.kernel import Array
@@ -106,46 +107,48 @@ def dense(blocks: list[Block], nv: int) -> Array:
     return A
 
 
-def loop_kinds(fastenings: Fastenings, skeleton: Skeleton) -> LoopKinds | None:
+def loop_kinds(attachments: ClosureAttachments, node_tree: NodeTree) -> LoopKinds | None:
     """Return the loops by kinds, if there are many, all of cut joints, with plain numbers for dimensions."""
-    if len(fastenings.cuts) < MANY or len(fastenings.all) != len(fastenings.cuts):
+    if len(attachments.cuts) < MANY or len(attachments.all) != len(attachments.cuts):
         return None
-    if any(bone.use.prescribed for bone in skeleton.bones) or any(cut.turn is not None for cut in fastenings.cuts):
+    if any(constants.use.prescribed for constants in node_tree.node_constants) or any(
+        cut.turn is not None for cut in attachments.cuts
+    ):
         return None
     groups: dict[Any, list[tuple[int, Path]]] = {}
-    for c, cut in enumerate(fastenings.cuts):
-        path = loop_path(cut, skeleton)
-        joints = tuple(joint_kind(skeleton.bones[k].joint) for k in path.nodes)
+    for c, cut in enumerate(attachments.cuts):
+        path = loop_path(cut, node_tree)
+        joints = tuple(joint_kind(node_tree.node_constants[k].joint) for k in path.nodes)
         groups.setdefault((joints, path.parents, path.sides, joint_kind(cut.joint)), []).append((c, path))
     try:
-        kinds = tuple(_kind(fastenings, skeleton, members) for members in groups.values())
+        kinds = tuple(_kind(attachments, node_tree, members) for members in groups.values())
     except (TypeError, RuntimeError):  # dimensions that are parameters
         return None
-    return LoopKinds(kinds, len(fastenings.cuts))
+    return LoopKinds(kinds, len(attachments.cuts))
 
 
-def loop_path(cut: CutJoint, skeleton: Skeleton) -> Path:
+def loop_path(cut: CutJoint, node_tree: NodeTree) -> Path:
     """Return the nodes between the base of a loop and its sides."""
     found: list[int] = []
-    for grip in cut.grips:
-        k = grip.node
+    for frame in cut.frames:
+        k = frame.node
         while k != cut.base:
             found.append(k)
-            k = skeleton.bones[k].parent
+            k = node_tree.node_constants[k].parent
     nodes = tuple(sorted(set(found)))
     place = {cut.base: -1, **{k: i for i, k in enumerate(nodes)}}
-    parents = tuple(place[skeleton.bones[k].parent] for k in nodes)
-    return Path(nodes, parents, (place[cut.grips[0].node], place[cut.grips[1].node]))
+    parents = tuple(place[node_tree.node_constants[k].parent] for k in nodes)
+    return Path(nodes, parents, (place[cut.frames[0].node], place[cut.frames[1].node]))
 
 
-def _constants(cut: CutJoint, path: Path, skeleton: Skeleton) -> list[float]:
+def _constants(cut: CutJoint, path: Path, node_tree: NodeTree) -> list[float]:
     """Return the dimensions of a loop: where its joints are on its bodies."""
     numbers: list[float] = []
     for k in path.nodes:
-        placement = skeleton.bones[k].placement
+        placement = node_tree.node_constants[k].placement
         numbers += [float(x) for row in placement.rotation for x in row] + [float(x) for x in placement.point]
-    for grip in cut.grips:
-        numbers += [*_numbers(grip.rotation), *_numbers(grip.point)]
+    for frame in cut.frames:
+        numbers += [*_numbers(frame.rotation), *_numbers(frame.point)]
     return numbers
 
 
@@ -153,11 +156,11 @@ def _numbers(A: ca.SX) -> Iterator[float]:
     return iter(ca.DM(A).full().ravel().tolist())
 
 
-def _kind(fastenings: Fastenings, skeleton: Skeleton, members: list[tuple[int, Path]]) -> _Kind:
+def _kind(attachments: ClosureAttachments, node_tree: NodeTree, members: list[tuple[int, Path]]) -> _Kind:
     """Trace the first of these loops with symbols for its dimensions."""
     c, path = members[0]
-    cut, bones = fastenings.cuts[c], skeleton.bones
-    joints = [bones[k].joint for k in path.nodes]
+    cut, node_constants = attachments.cuts[c], node_tree.node_constants
+    joints = [node_constants[k].joint for k in path.nodes]
     nq, nv = sum(j.nq for j in joints) + cut.joint.nq, sum(j.nv for j in joints) + cut.joint.nv
     q, p = ca.SX.sym("q", nq), ca.SX.sym("p", 12 * (len(joints) + 2))
     nodes, slices, at_q, at_v = [], [], 0, 0
@@ -170,23 +173,23 @@ def _kind(fastenings: Fastenings, skeleton: Skeleton, members: list[tuple[int, P
         slices.append(slice(at_v, at_v + joint.nv))
         at_q, at_v = at_q + joint.nq, at_v + joint.nv
     walk = Unrolled(nodes, path.parents, slices, nv, ca.SX.zeros(3))
-    grips = []
+    frames = []
     for i, side in enumerate(path.sides, start=len(joints)):
-        grips.append(Grip(side, ca.reshape(p[12 * i : 12 * i + 9], 3, 3).T, p[12 * i + 9 : 12 * i + 12]))
-    local = CutJoint(cut.use, (grips[0], grips[1]), -1, slice(at_q, nq), slice(at_v, nv))
-    closure = fastenings.all[c].closure
-    held = Fastenings((Fastening(cut.use.name, closure, local.grips, -1, (), 0),), (local,))
+        frames.append(NodeFrame(side, ca.reshape(p[12 * i : 12 * i + 9], 3, 3).T, p[12 * i + 9 : 12 * i + 12]))
+    local = CutJoint(cut.use, (frames[0], frames[1]), -1, slice(at_q, nq), slice(at_v, nv))
+    closure = attachments.all[c].closure
+    held = ClosureAttachments((ClosureAttachment(cut.use.name, closure, local.frames, -1, (), 0),), (local,))
     still = ca.SX.zeros(nv)
-    closing = Closing(held, (tuple(range(closure.n_rows)),), q, still, still, ca.SX(0))
-    sides = tuple(s.side for s in closing.stations(walk, local))
+    closure_set = ClosureSet(held, (tuple(range(closure.n_rows)),), q, still, still, ca.SX(0))
+    sides = tuple(s.side for s in closure_set.frame_states(walk, local))
     error = pose_error(local.joint, local.joint.configuration(q[local.q, :]), sides)
-    full = closed.full_rows(walk, closing)[0]
-    tree = jacobian_rows(walk, closing.hold(walk))
+    full = closed.full_rows(walk, closure_set)[0]
+    tree = jacobian_rows(walk, closure_set.evaluate(walk))
     return _Kind(
         loops=np.array([c for c, _ in members]),
-        q=np.array([_places(fastenings.cuts[c], path, skeleton, "q") for c, path in members]),
-        constants=np.array([_constants(fastenings.cuts[c], path, skeleton) for c, path in members]),
-        columns=np.array([_places(fastenings.cuts[c], path, skeleton, "v") for c, path in members]),
+        q=np.array([_places(attachments.cuts[c], path, node_tree, "q") for c, path in members]),
+        constants=np.array([_constants(attachments.cuts[c], path, node_tree) for c, path in members]),
+        columns=np.array([_places(attachments.cuts[c], path, node_tree, "v") for c, path in members]),
         n_tree=at_v,
         residual=ca.Function("residual", [q, p], [ca.densify(error)]),
         full=ca.Function("full", [q, p], [_matrix(full, nv)]),
@@ -194,8 +197,8 @@ def _kind(fastenings: Fastenings, skeleton: Skeleton, members: list[tuple[int, P
     )
 
 
-def _places(cut: CutJoint, path: Path, skeleton: Skeleton, what: str) -> list[int]:
-    slices = [*(getattr(skeleton.bones[k], what) for k in path.nodes), getattr(cut, what)]
+def _places(cut: CutJoint, path: Path, node_tree: NodeTree, what: str) -> list[int]:
+    slices = [*(getattr(node_tree.node_constants[k], what) for k in path.nodes), getattr(cut, what)]
     return [i for where in slices for i in range(where.start, where.stop)]
 
 

@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 
 from whippletree.errors import AssemblyError, DynamicsError, StateError
-from whippletree.formulations.methods.coordinate_reduction import outline
+from whippletree.formulations.methods.coordinate_reduction import closure_extents
 from whippletree.formulations.recursions import kinematics
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Array, Kernel
@@ -212,8 +212,8 @@ class Loops:
     def _cut_axes(self, q: Array, joint: str) -> Array:
         """Return the axes of a cut joint's child side in the ground frame."""
         use = self.description.joint(joint)
-        skeleton = self.equations.skeleton()
-        index, placement = skeleton.where[use.child]
+        node_tree = self.equations.node_tree()
+        index, placement = node_tree.where[use.child]
         R = np.array((placement @ use.on_child).rotation, dtype=np.float64)
         return R if index < 0 else np.asarray(self._node_axes(q).full()[3 * index : 3 * index + 3] @ R)
 
@@ -252,9 +252,8 @@ class Loops:
         rolled = Request("forward_dynamics", "coordinate_reduction")
         by_items = self.numbers.kinds is not None and self.equations.reduces_by_items(rolled)
         if by_items or self.equations.too_long(rolled):
-            words = (
-                f"with {len(self.numbers.closing.fastenings.cuts)} loops its straight line would take long to compile"
-            )
+            count = len(self.numbers.closure_set.attachments.cuts)
+            words = f"with {count} loops its straight line would take long to compile"
             others = {name: words for name in CANDIDATES if name != rolled.formulation}
             return Weighed(rolled.formulation, {}, others, (), {})
         return self._kept("auto", lambda: self._chooser.choose().packed(), Weighed.unpacked)
@@ -300,14 +299,14 @@ class Loops:
         """The formulations that `auto` weighs: those that need the tree's own inertia only if it has one."""
         plan = self.equations.loop_plan
         regular = self._tree_regular(plan.q, plan.where)
-        small = len(self.equations.skeleton().bones) <= _SMALL
+        small = len(self.equations.node_tree().node_constants) <= _SMALL
         names = (name for name in CANDIDATES if regular or name not in _OF_TREE)
         return tuple(name for name in names if small or name not in ALONG_GROUND)
 
     def _tree_regular(self, q: Array, where: Conditions) -> bool:
         """Tell whether the tree by itself has a regular mass matrix."""
         many = self.equations.large or self.numbers.kinds is not None
-        if many and every_joint_moves_mass(self.equations.skeleton()):
+        if many and every_joint_moves_mass(self.equations.node_tree()):
             return True
         pivots = self.numbers.hinge_pivots(q, where.parameters)
         return bool((pivots > _SINGULAR).all())
@@ -323,7 +322,7 @@ class Loops:
         return idle_motion(self._terms(q, where).M, allowed) is not None
 
     def _is_cut(self, i: int) -> bool:
-        return any(c.v.start <= i < c.v.stop for c in self.numbers.closing.fastenings.cuts)
+        return any(c.v.start <= i < c.v.stop for c in self.numbers.closure_set.attachments.cuts)
 
     def _terms(self, q: Array, where: Conditions) -> Any:
         none = np.zeros(self.plan.nv)
@@ -350,17 +349,17 @@ class Loops:
         """
         if self.dependent is None and self._tree_regular(decision.q, where):
             return {}
-        rows = self.equations.fastenings().places(decision.keep)
+        rows = self.equations.attachments().places(decision.keep)
         C = self.numbers.tree_rows(decision.q, *where)[rows] * self.numbers.column_scale
         C = C / np.maximum(np.sqrt(np.einsum("ij,ij->i", C, C)), 1e-300)[:, None]
-        skeleton = self.equations.skeleton()
-        parents = [bone.parent for bone in skeleton.bones]
+        node_tree = self.equations.node_tree()
+        parents = [constants.parent for constants in node_tree.node_constants]
         freedoms = [
             (k, i)
             for k in reversed(range(len(parents)))
-            for i in range(skeleton.bones[k].v.start, skeleton.bones[k].v.stop)
+            for i in range(node_tree.node_constants[k].v.start, node_tree.node_constants[k].v.stop)
         ]
-        spans = zip(*outline(self.equations.fastenings(), parents), strict=True)
+        spans = zip(*closure_extents(self.equations.attachments(), parents), strict=True)
         of_rows = [span for span, keep in zip(spans, decision.keep, strict=True) for _ in keep]
         return pair_up(C, freedoms, of_rows, parents, {column for _, column in decision.choice.pivots})
 

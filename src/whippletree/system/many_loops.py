@@ -9,8 +9,8 @@ from typing import Any, overload
 import casadi as ca
 import numpy as np
 
-from whippletree.formulations.methods.independent_coordinates import Choice
-from whippletree.formulations.nodes.node_tree import Skeleton
+from whippletree.formulations.closures.partition import Choice
+from whippletree.formulations.nodes.node_tree import NodeTree
 from whippletree.formulations.rolled.rolled_walk import joint_kind
 from whippletree.kernels.kernel import Array
 from whippletree.system.closures import ClosureNumbers
@@ -105,27 +105,27 @@ def decide_many(numbers: ClosureNumbers, q: Array, wanted: frozenset[int]) -> tu
         c = int(np.searchsorted(starts, row, side="right")) - 1
         keep[c].append(row - int(starts[c]))
     rank = {row: k for k, row in enumerate(kept_rows)}
-    cut = {i for c in numbers.closing.fastenings.cuts for i in range(c.v.start, c.v.stop)}
+    cut = {i for c in numbers.closure_set.attachments.cuts for i in range(c.v.start, c.v.stop)}
     dependent = {column for _, column in found.pivots}
     independent = tuple(i for i in range(numbers.plan.nv) if i not in cut and i not in dependent)
     return tuple(map(tuple, keep)), Choice(independent, tuple((rank[r], j) for r, j in found.pivots))
 
 
-def every_joint_moves_mass(skeleton: Skeleton) -> bool:
+def every_joint_moves_mass(node_tree: NodeTree) -> bool:
     """Tell whether every joint moves inertia of its own body in all its directions: the tree is regular then.
 
     That is enough, but not necessary: a joint may move the inertia of bodies farther out.
     """
     maps: dict[Any, Any] = {}
-    for bone in skeleton.bones:
-        name = joint_kind(bone.joint)
+    for constants in node_tree.node_constants:
+        name = joint_kind(constants.joint)
         if name not in maps:
-            H = bone.joint.joint_map(bone.joint.configuration(ca.SX.sym("q", bone.joint.nq)))
+            H = constants.joint.joint_map(constants.joint.configuration(ca.SX.sym("q", constants.joint.nq)))
             maps[name] = np.array(ca.DM(H)) if H.is_constant() else None
         H = maps[name]
-        if H is None or not all(isinstance(x, float) for x in bone.inertia):
+        if H is None or not all(isinstance(x, float) for x in constants.inertia):
             return False
-        m, hx, hy, hz, xx, xy, yy, xz, yz, zz = bone.inertia
+        m, hx, hy, hz, xx, xy, yy, xz, yz, zz = constants.inertia
         h = np.array([[0.0, -hz, hy], [hz, 0.0, -hx], [-hy, hx, 0.0]])
         J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         D = H.T @ np.block([[J, h], [h.T, m * np.eye(3)]]) @ H

@@ -160,7 +160,7 @@ def _analyse_many(
 
 def _redundancy(numbers: ClosureNumbers, r: int, q: Array, placed: Callable[[Array, str], Array]) -> Redundancy:
     row = numbers.rows[r]
-    if r >= 6 * len(numbers.closing.fastenings.cuts):
+    if r >= 6 * len(numbers.closure_set.attachments.cuts):
         return Redundancy(row.closure, row.direction, None)
     axis = placed(q, row.closure)[:, "xyz".index(row.direction[-1])]
     return Redundancy(row.closure, row.direction, (float(axis[0]), float(axis[1]), float(axis[2])))

@@ -21,17 +21,17 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 
 from whippletree.formulations.closures.closure_projection import missed
-from whippletree.formulations.closures.closure_set import Closing, jacobian_rows
+from whippletree.formulations.closures.closure_set import ClosureSet, jacobian_rows
 from whippletree.formulations.closures.element_derivatives import (
-    State,
+    MechanismState,
     closure_slopes,
     force_slopes,
     rate_slopes,
     speed_slopes,
 )
-from whippletree.formulations.closures.loop_solution import stacked
+from whippletree.formulations.closures.loop_solution import stacked_rows
 from whippletree.formulations.recursions import composite
-from whippletree.formulations.recursions.inverse_dynamics_derivatives import Matrix, Outside, differentiate
+from whippletree.formulations.recursions.inverse_dynamics_derivatives import AppliedDerivatives, Matrix, differentiate
 
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request
@@ -44,11 +44,11 @@ Symbols = dict[str, ca.SX]
 def inverse_dynamics_derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the derivatives of the tree's efforts for displacements, velocities and accelerations, row by row."""
     walk = eq.walk(x)
-    found, outside = differentiate(walk), Outside(walk)
-    closing = eq.closing(x, kept=False) if eq.closed else _none(eq)
-    nothing = [ca.SX(len(rows), 1) for rows in closing.keep]
+    found, outside = differentiate(walk), AppliedDerivatives(walk)
+    closure_set = eq.closure_set(x, kept=False) if eq.closed else _none(eq)
+    nothing = [ca.SX(len(rows), 1) for rows in closure_set.keep]
     efforts = force_slopes(walk, eq.acting(), _state(eq, x), outside)
-    closure_slopes(walk, closing, nothing, eq.loaded(x).tau, efforts, outside)
+    closure_slopes(walk, closure_set, nothing, eq.loaded(x).tau, efforts, outside)
     slopes = outside.project()
     nv = eq.plan.nv
     parts = []
@@ -62,10 +62,10 @@ def inverse_dynamics_derivatives(eq: Equations, request: Request, x: Symbols) ->
 
 def newton_residual(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the rows, and then how fast cut joints (nv) and closures come apart."""
-    here, closing = eq.loaded(x), eq.closing(x) if eq.closed else _none(eq)
+    here, closure_set = eq.loaded(x), eq.closure_set(x) if eq.closed else _none(eq)
     walk = here.walk
-    held = closing.hold(walk)
-    acted = closing.efforts_at_cuts(walk, here.tau)
+    held = closure_set.evaluate(walk)
+    acted = closure_set.efforts_at_cuts(walk, here.tau)
     nv = eq.plan.nv
     rows = ca.densify(ca.SX(nv, 1))
     needed = composite.inverse_dynamics(acted)
@@ -76,19 +76,19 @@ def newton_residual(eq: Equations, request: Request, x: Symbols) -> ca.SX:
         if where.stop > where.start:
             rows[where] = x["a"][where] if node.prescribed else needed[where] - node.tau
     apart = ca.densify(ca.SX(nv, 1))
-    phi, speed = stacked(held, "phi"), stacked(held, "rate")
-    for cut, rates in zip(closing.fastenings.cuts, closing.cut_rates(walk), strict=True):
+    phi, speed = stacked_rows(held, "phi"), stacked_rows(held, "rate")
+    for cut, rates in zip(closure_set.attachments.cuts, closure_set.cut_rates(walk), strict=True):
         if cut.joint.nv:
-            rows[cut.v] = x["a"][cut.v] if cut.use.prescribed else -missed(walk, closing, cut)
+            rows[cut.v] = x["a"][cut.v] if cut.use.prescribed else -missed(walk, closure_set, cut)
             apart[cut.v] = 0 if cut.use.prescribed else x["v"][cut.v] - rates.rate
     first = 0
-    for fastening, keep in zip(closing.fastenings.all, closing.keep, strict=True):
+    for attachment, keep in zip(closure_set.attachments.all, closure_set.keep, strict=True):
         for i, number in enumerate(keep):
-            if fastening.driven is not None:
-                cut = closing.fastenings.cuts[fastening.driven]
-                phi[first + i] = missed(walk, closing, cut)[number]
+            if attachment.driven is not None:
+                cut = closure_set.attachments.cuts[attachment.driven]
+                phi[first + i] = missed(walk, closure_set, cut)[number]
                 speed[first + i] = speed[first + i] - x["v"][cut.v][number]
-            elif not fastening.closure.holonomic:
+            elif not attachment.closure.holonomic:
                 phi[first + i] = speed[first + i]
         first += len(keep)
     return ca.SX(ca.vertcat(rows, *phi, _rates(eq, x), apart, *speed))
@@ -96,13 +96,13 @@ def newton_residual(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 
 def newton_matrix(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the derivative of the rows by the unknowns, row by row; `step` is (c_v, c_u)."""
-    walk, closing = eq.walk(x), eq.closing(x) if eq.closed else _none(eq)
-    state, values = _state(eq, x), _multipliers(eq, closing, x)
-    found, outside = differentiate(walk), Outside(walk)
+    walk, closure_set = eq.walk(x), eq.closure_set(x) if eq.closed else _none(eq)
+    state, values = _state(eq, x), _multipliers(eq, closure_set, x)
+    found, outside = differentiate(walk), AppliedDerivatives(walk)
     efforts = force_slopes(walk, eq.acting(), state, outside)
-    closure_slopes(walk, closing, values, eq.loaded(x).tau, efforts, outside)
+    closure_slopes(walk, closure_set, values, eq.loaded(x).tau, efforts, outside)
     slopes, rates = outside.project(), rate_slopes(walk, eq.acting(), state)
-    nv, nz, nm = eq.plan.nv, len(eq.description.states), sum(len(rows) for rows in closing.keep)
+    nv, nz, nm = eq.plan.nv, len(eq.description.states), sum(len(rows) for rows in closure_set.keep)
     cv, cu = x["step"][0], x["step"][1]
     turned = _displacement_map(eq, x["u"])
 
@@ -114,24 +114,24 @@ def newton_matrix(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     _put(M, found.a)
     _put(Z, slopes["z"], factor=-1)
     C = ca.SX(nm, nv)
-    _put_rows(C, jacobian_rows(walk, closing.hold(walk)))
+    _put_rows(C, jacobian_rows(walk, closure_set.evaluate(walk)))
     top = ca.horzcat(cu * (K @ turned) + cv * Dv + M, -C.T, cv * Z)
-    lower = ca.horzcat(_closure_rows(walk, closing, C, turned, cv, cu), ca.SX(nm, nm + nz))
+    lower = ca.horzcat(_closure_rows(walk, closure_set, C, turned, cv, cu), ca.SX(nm, nm + nz))
     Yq, Yv, Yz = ca.SX(nz, nv), ca.SX(nz, nv), ca.SX(nz, nz)
     for part, kind in ((Yq, "q"), (Yv, "v"), (Yz, "z")):
         _put(part, rates[kind])
     last = ca.horzcat(-cu * (Yq @ turned) - cv * Yv, ca.SX(nz, nm), ca.SX.eye(nz) - cv * Yz)
-    whole = ca.vertcat(_given_rows(eq, walk, closing, top, turned), lower, last)
+    whole = ca.vertcat(_given_rows(eq, walk, closure_set, top, turned), lower, last)
     return ca.densify(ca.vec(whole.T))
 
 
-def _closure_rows(walk: Any, closing: Closing, C: ca.SX, turned: ca.SX, cv: ca.SX, cu: ca.SX) -> ca.SX:
+def _closure_rows(walk: Any, closure_set: ClosureSet, C: ca.SX, turned: ca.SX, cv: ca.SX, cu: ca.SX) -> ca.SX:
     """Return the closures' rows; those on velocities only are for these, and depend on positions besides."""
     rows = C @ turned
-    speeds = speed_slopes(walk, closing)
+    speeds = speed_slopes(walk, closure_set)
     first = 0
-    for fastening, keep in zip(closing.fastenings.all, closing.keep, strict=True):
-        if not fastening.closure.holonomic and fastening.driven is None:
+    for attachment, keep in zip(closure_set.attachments.all, closure_set.keep, strict=True):
+        if not attachment.closure.holonomic and attachment.driven is None:
             for i in range(first, first + len(keep)):
                 slope = ca.SX(1, C.shape[1])
                 _put(slope, speeds.get(i, {}))
@@ -141,7 +141,7 @@ def _closure_rows(walk: Any, closing: Closing, C: ca.SX, turned: ca.SX, cv: ca.S
     return rows
 
 
-def _given_rows(eq: Equations, walk: Any, closing: Closing, top: ca.SX, turned: ca.SX) -> ca.SX:
+def _given_rows(eq: Equations, walk: Any, closure_set: ClosureSet, top: ca.SX, turned: ca.SX) -> ca.SX:
     """Put in the rows of prescribed and cut joints."""
     rows = ca.SX(top)
     one = ca.SX.eye(top.shape[1])
@@ -149,8 +149,8 @@ def _given_rows(eq: Equations, walk: Any, closing: Closing, top: ca.SX, turned: 
         if given:
             rows[i, :] = one[i, :]
     G = ca.SX(top.shape[0], top.shape[0])
-    cut_rows = iter(jacobian_rows(walk, closing.cut_rates(walk)))
-    for cut in closing.fastenings.cuts:
+    cut_rows = iter(jacobian_rows(walk, closure_set.cut_rates(walk)))
+    for cut in closure_set.attachments.cuts:
         for i in range(cut.v.start, cut.v.stop):
             own = next(cut_rows)
             if not cut.use.prescribed:
@@ -171,28 +171,28 @@ def _displacement_map(eq: Equations, u: ca.SX) -> ca.SX:
     return ca.SX(ca.diagcat(*blocks))
 
 
-def _state(eq: Equations, x: Symbols) -> State:
+def _state(eq: Equations, x: Symbols) -> MechanismState:
     z = x.get("z", ca.SX.zeros(len(eq.description.states)))
-    return State(x["q"], x["v"], z, x.get("t", ca.SX(0)))
+    return MechanismState(x["q"], x["v"], z, x.get("t", ca.SX(0)))
 
 
 def _rates(eq: Equations, x: Symbols) -> ca.SX:
     return eq.loaded(x).rates if eq.description.states else ca.SX(0, 1)
 
 
-def _multipliers(eq: Equations, closing: Closing, x: Symbols) -> list[ca.SX]:
+def _multipliers(eq: Equations, closure_set: ClosureSet, x: Symbols) -> list[ca.SX]:
     """Return the multipliers of each closure."""
     values = x.get("multipliers", ca.SX(0, 1))
     parts, first = [], 0
-    for keep in closing.keep:
+    for keep in closure_set.keep:
         parts.append(values[first : first + len(keep)] if keep else ca.SX(0, 1))
         first += len(keep)
     return parts
 
 
-def _none(eq: Equations) -> Closing:
+def _none(eq: Equations) -> ClosureSet:
     """Return no closures."""
-    return eq.closing(kept=False)
+    return eq.closure_set(kept=False)
 
 
 def _put(target: ca.SX, entries: Matrix, factor: float = 1) -> None:

@@ -191,18 +191,18 @@ class Rescuer:
         names = list(x)
         x["t"] = ca.SX.sym("t")
         found = ca.SX.sym("found", nv)
-        values = ca.SX.sym("multipliers", eq.fastenings().n_rows)
+        values = ca.SX.sym("multipliers", eq.attachments().n_rows)
         weld = function != "reactions"
-        closing = eq.closing(x, weld=weld, kept=False)
+        closure_set = eq.closure_set(x, weld=weld, kept=False)
         here = eq.loaded(eq.prescribed_only(x), weld=weld)
         walk = here.walk
-        held = closing.hold(walk)
+        held = closure_set.evaluate(walk)
         solution = Solution(found, lambda: by_closure(ca.vertsplit(values), held), ())
-        answer = closed.Answer(closing.cut_accelerations(walk, found), solution)
+        answer = closed.Answer(closure_set.cut_accelerations(walk, found), solution)
         if function == "reactions":
-            result = closed.reactions(walk, closing, here.tau, answer, joint_order(eq))
+            result = closed.reactions(walk, closure_set, here.tau, answer, joint_order(eq))
         elif function == "driving_forces":
-            result = eq.driving(here, closed.driving_forces(walk, closing, here.tau, answer), x["tau"])
+            result = eq.driving(here, closed.driving_forces(walk, closure_set, here.tau, answer), x["tau"])
         else:
             result = values
         inputs = [*(x[name] for name in names), found, values, x["t"]]
@@ -225,13 +225,13 @@ class Rescuer:
     @functools.cached_property
     def _free(self) -> list[int]:
         """The freedoms of the tree that are not prescribed."""
-        cut = {i for c in self.numbers.closing.fastenings.cuts for i in range(c.v.start, c.v.stop)}
+        cut = {i for c in self.numbers.closure_set.attachments.cuts for i in range(c.v.start, c.v.stop)}
         return [i for i in range(self.plan.nv) if i not in cut and not self.equations.prescribed_mask[i]]
 
     @functools.cached_property
     def _kept(self) -> list[int]:
         """The places of the kept rows among all."""
-        return self.equations.fastenings().places(self.equations.loop_plan.keep)
+        return self.equations.attachments().places(self.equations.loop_plan.keep)
 
     def _complete(self, state: Mapping[str, Array | None]) -> dict[str, Array]:
         """Return a state with zeros for what was left out."""

@@ -58,11 +58,11 @@ def body_joint_pairs(system: System) -> int:
     >>> body_joint_pairs(serial_chain(3).build())
     6
     """
-    bones = system._engine.equations.skeleton().bones
+    node_constants = system._engine.equations.node_tree().node_constants
     depth: list[int] = []
-    for bone in bones:
-        above = 0 if bone.parent < 0 else depth[bone.parent]
-        depth.append(above + (bone.use.joint.kind != "free"))
+    for constants in node_constants:
+        above = 0 if constants.parent < 0 else depth[constants.parent]
+        depth.append(above + (constants.use.joint.kind != "free"))
     return sum(depth)
 
 

@@ -35,20 +35,20 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.formulations.closures.closure_set import Held
-from whippletree.formulations.closures.loop_solution import Blocks, by_closure, schur_complement
-from whippletree.formulations.methods.independent_coordinates import reduced
-from whippletree.formulations.methods.tree_augmented import absorb, correction
+from whippletree.formulations.closures.closure_set import ClosureState
+from whippletree.formulations.closures.loop_solution import by_closure
+from whippletree.formulations.closures.partition import reduced
+from whippletree.formulations.closures.schur_complement import Blocks, absorb, correction, schur_complement
 from whippletree.formulations.nodes.node import Node
-from whippletree.formulations.nodes.node_interface import Articulated, Hinge, Motion, Offer
+from whippletree.formulations.nodes.node_interface import AngularState, Articulated, HingeFactors, NodeTerms
 from whippletree.formulations.nodes.sweeps import Kept, Unrolled, add_records
 from whippletree.formulations.recursions import articulated
 from whippletree.spatial import ArticulatedInertia, RigidInertia, Shift, factored, mirror
 
-__all__ = ["Augmented", "Embedded", "Spread"]
+__all__ = ["Augmented", "Embedded", "GroupOutcome"]
 
 
-class Spread(NamedTuple):
+class GroupOutcome(NamedTuple):
     """The outcome of a group: its joints' accelerations (in the order of its tree), and those of its bodies.
 
     `multipliers`, by closure, if they are the unknowns.
@@ -59,15 +59,15 @@ class Spread(NamedTuple):
     multipliers: tuple[ca.SX, ...] | None = None
 
 
-class Riding(NamedTuple):
+class CarriedBody(NamedTuple):
     """Handed outward within a group: motion, acceleration at zero unknowns, and joint map (6, k)."""
 
-    motion: Motion
+    motion: AngularState
     a: ca.SX
     H: ca.SX
 
 
-class Rider(NamedTuple):
+class BodyTerms(NamedTuple):
     """Kept of a body of a group."""
 
     x: ca.SX
@@ -76,14 +76,14 @@ class Rider(NamedTuple):
     H: ca.SX
 
 
-class Inside(NamedTuple):
+class GroupPlace(NamedTuple):
     """Where a group's bodies are; `x` is there for the sweeps, and nothing."""
 
     bodies: Kept[Any]
     x: tuple[()] = ()
 
 
-class Bearing(NamedTuple):
+class Accumulated(NamedTuple):
     """Handed inward within a group: force at zero unknowns, forces of unit unknowns, inertias of both kinds."""
 
     f: ca.SX
@@ -92,7 +92,7 @@ class Bearing(NamedTuple):
     P: ArticulatedInertia
 
 
-class Borne(NamedTuple):
+class JointResidual(NamedTuple):
     """Kept of the inward sweep: the residual efforts T - H f of a joint, a body's share of D, its joint's column."""
 
     residual: ca.SX
@@ -100,12 +100,12 @@ class Borne(NamedTuple):
     column: ca.SX
 
 
-class Released(NamedTuple):
+class ReleasedTree(NamedTuple):
     """Kept of a group's free tree: its sweeps, accelerations, closures, what these do at its hinges, and A's pivots."""
 
     free: articulated.Dynamics
     a: ca.SX
-    held: list[Held]
+    closure_states: list[ClosureState]
     effects: list[tuple[Blocks, Blocks]]
     pivots: tuple[ca.SX, ...]
 
@@ -125,33 +125,35 @@ class Embedded:
         """Return no shift: the group offers in the base's own frame."""
         return Shift(())
 
-    def offset(self, place: Inside) -> ca.SX:
+    def offset(self, place: GroupPlace) -> ca.SX:
         """Take off what is in a already."""
         return -self.base
 
-    def locate(self, parent: Motion) -> tuple[tuple[Motion, ...], Inside]:
+    def locate(self, parent: AngularState) -> tuple[tuple[AngularState, ...], GroupPlace]:
         """Place the bodies; find H and a of each (56, 59)."""
-        motions: list[Motion] = []
+        motions: list[AngularState] = []
 
-        def ride(node: Node, parent: Riding, X: ca.SX, g: ca.SX) -> tuple[Riding, Rider]:
+        def ride(node: Node, parent: CarriedBody, X: ca.SX, g: ca.SX) -> tuple[CarriedBody, BodyTerms]:
             x = node.configuration()
             Hj = node.joint_map(x)
             motion, a = node.carry(x, parent.motion, parent.a)
             a = a + Hj @ g
             H = node.shift(x).motion(parent.H) + Hj @ X
             motions.append(motion)
-            return Riding(motion, a, H), Rider(x, a, node.inertial_force(motion, a), H)
+            return CarriedBody(motion, a, H), BodyTerms(x, a, node.inertial_force(motion, a), H)
 
-        start = Riding(parent, self.base, ca.SX.zeros(6, self.size))
+        start = CarriedBody(parent, self.base, ca.SX.zeros(6, self.size))
         bodies = self.tree.outward(ride, start, Kept(self.X), Kept(self.g))
-        return tuple(motions), Inside(bodies)
+        return tuple(motions), GroupPlace(bodies)
 
-    def offer(self, children: Any, place: Inside) -> Offer:
+    def offer(self, children: Any, place: GroupPlace) -> NodeTerms:
         """Gather the bodies' inertias and forces at the base (62, 64)."""
         outer = _outboard(children)
         n = len(self.tree.nodes)
 
-        def bear(node: Node, beyond: Bearing, body: Rider, own: Articulated | None) -> tuple[Bearing, Borne]:
+        def bear(
+            node: Node, beyond: Accumulated, body: BodyTerms, own: Articulated | None
+        ) -> tuple[Accumulated, JointResidual]:
             f, P, inertia = beyond.f + body.f, beyond.P, beyond.I + node.inertia
             if own is not None:
                 f = f + own.z + own.P.times(body.a)
@@ -166,34 +168,36 @@ class Embedded:
                 if own is not None:
                     own_F = own_F + own.P.times(body.H)
                 column, F, D = ca.SX(6, 0), beyond.F + own_F, _lower(body.H, own_F)
-            leaving = Bearing(shift.force(f), shift.force(F), shift.inertia(inertia), shift.inertia(P))
-            return leaving, Borne(residual, D, column)
+            leaving = Accumulated(shift.force(f), shift.force(F), shift.inertia(inertia), shift.inertia(P))
+            return leaving, JointResidual(residual, D, column)
 
-        empty = Bearing(ca.SX.zeros(6), ca.SX.zeros(6, self.size), RigidInertia.zero(), ArticulatedInertia.zero())
+        empty = Accumulated(ca.SX.zeros(6), ca.SX.zeros(6, self.size), RigidInertia.zero(), ArticulatedInertia.zero())
         total, borne = self.tree.inward(bear, empty, place.bodies, Kept([outer.get(m) for m in range(n)]))
         D, U = self._from_columns(place, borne) if self.composite else (_sum(r.D for r in borne.records), total.F)
         eps = ca.SX.zeros(self.size)
         for X, one in zip(self.X, borne.records, strict=True):
             eps = eps + X.T @ one.residual
-        return Offer(total.I.articulated() + total.P, total.f, U, D, eps, kept=outer)
+        return NodeTerms(total.I.articulated() + total.P, total.f, U, D, eps, kept=outer)
 
-    def spread(self, alpha: ca.SX, y: ca.SX, place: Inside, hinge: Hinge) -> tuple[tuple[Any, ...], Spread]:
+    def spread(
+        self, alpha: ca.SX, y: ca.SX, place: GroupPlace, hinge: HingeFactors
+    ) -> tuple[tuple[Any, ...], GroupOutcome]:
         """Return the accelerations of bodies and joints (58, 59, 66)."""
         joints = [X @ y + g for X, g in zip(self.X, self.g, strict=True)]
 
-        def follow(node: Node, parent: tuple[ca.SX], body: Rider, X: ca.SX) -> tuple[tuple[ca.SX], ca.SX]:
+        def follow(node: Node, parent: tuple[ca.SX], body: BodyTerms, X: ca.SX) -> tuple[tuple[ca.SX], ca.SX]:
             change = node.shift(body.x).motion(parent[0]) + node.joint_map(body.x) @ (X @ y)
             return (change,), body.a + change
 
         alphas = self.tree.outward(follow, (alpha,), place.bodies, Kept(self.X)).records
-        return tuple((one,) for one in alphas), Spread(ca.SX(ca.vertcat(*joints)), tuple(alphas))
+        return tuple((one,) for one in alphas), GroupOutcome(ca.SX(ca.vertcat(*joints)), tuple(alphas))
 
-    def gathered(self, place: Inside, hinge: Hinge, spread: Spread) -> ca.SX:
+    def gathered(self, place: GroupPlace, hinge: HingeFactors, spread: GroupOutcome) -> ca.SX:
         """Return H_S phi_S f' - T_S: the efforts that the joints lack without the closures' forces (69, corrected)."""
         outer: Mapping[int, Articulated] = hinge.kept
 
         def gather(
-            node: Node, beyond: tuple[ca.SX], body: Rider, alpha: ca.SX, own: Articulated | None
+            node: Node, beyond: tuple[ca.SX], body: BodyTerms, alpha: ca.SX, own: Articulated | None
         ) -> tuple[tuple[ca.SX], ca.SX]:
             change = alpha - body.a
             f = beyond[0] + body.f + node.inertia.times(change)
@@ -206,7 +210,7 @@ class Embedded:
         _, lacking = self.tree.inward(gather, (ca.SX.zeros(6),), place.bodies, Kept(spread.alpha), beyond)
         return ca.SX(ca.vertcat(*lacking.records))
 
-    def _from_columns(self, place: Inside, borne: Kept[Borne]) -> tuple[ca.SX, ca.SX]:
+    def _from_columns(self, place: GroupPlace, borne: Kept[JointResidual]) -> tuple[ca.SX, ca.SX]:
         """Return D = X* M X (63) and U, from the composite columns of the joints."""
         tree = self.tree
         mass: dict[tuple[int, int], ca.SX] = {}
@@ -242,57 +246,63 @@ class Augmented:
 
     tree: Unrolled
     base: ca.SX
-    hold: Callable[[ca.SX], list[Held]]
+    evaluate: Callable[[ca.SX], list[ClosureState]]
 
     def shift(self, x: Any) -> Shift:
         """Return no shift: the group offers in the base's own frame."""
         return Shift(())
 
-    def offset(self, place: Inside) -> ca.SX:
+    def offset(self, place: GroupPlace) -> ca.SX:
         """Take off what is in a already."""
         return -self.base
 
-    def locate(self, parent: Motion) -> tuple[tuple[Motion, ...], Inside]:
+    def locate(self, parent: AngularState) -> tuple[tuple[AngularState, ...], GroupPlace]:
         """Place the bodies, as the sweeps do."""
-        motions: list[Motion] = []
+        motions: list[AngularState] = []
 
-        def place(node: Node, parent: Motion) -> tuple[Motion, Any]:
+        def place(node: Node, parent: AngularState) -> tuple[AngularState, Any]:
             motion, kept = node.locate(parent)
             motions.append(motion)
             return motion, kept
 
         bodies = self.tree.outward(place, parent)
-        return tuple(motions), Inside(bodies)
+        return tuple(motions), GroupPlace(bodies)
 
-    def offer(self, children: Any, place: Inside) -> Offer:
+    def offer(self, children: Any, place: GroupPlace) -> NodeTerms:
         """Release the group's tree, and find what its closures' unit forces do to it and to the base (1)."""
         outer = _outboard(children)
 
-        def join(node: Node, beyond: Articulated, body: Any, own: Articulated | None) -> tuple[Articulated, Hinge]:
+        def join(
+            node: Node, beyond: Articulated, body: Any, own: Articulated | None
+        ) -> tuple[Articulated, HingeFactors]:
             return articulated.absorb_hinge(node, beyond if own is None else add_records(beyond, own), body)
 
         own = Kept([outer.get(m) for m in range(len(self.tree.nodes))])
-        total, hinges = self.tree.inward(join, Articulated.nothing(), place.bodies, own)
-        outcome = self.tree.outward(articulated.release_hinge, (self.base,), place.bodies, hinges)
-        free = articulated.Dynamics(place.bodies, hinges, outcome)
+        total, joint_forces = self.tree.inward(join, Articulated.nothing(), place.bodies, own)
+        outcome = self.tree.outward(articulated.release_hinge, (self.base,), place.bodies, joint_forces)
+        free = articulated.Dynamics(place.bodies, joint_forces, outcome)
         a_free = self.tree.gather(outcome, "acceleration")
-        held = self.hold(a_free)
-        effects, at_base = absorb(self.tree, free, held)
-        m = sum(one.n_rows for one in held)
+        closure_states = self.evaluate(a_free)
+        effects, at_base = absorb(self.tree, free, closure_states)
+        m = sum(one.n_rows for one in closure_states)
         A = ca.SX(m, m)
-        for (i, j), value in schur_complement(effects, held).items():
+        for (i, j), value in schur_complement(effects, closure_states).items():
             A[i, j] = A[j, i] = value
-        F = ca.SX(ca.horzcat(*(at_base.get(c, ca.SX(6, one.n_rows)) for c, one in enumerate(held))))
-        e = ca.SX(ca.vertcat(*(one.second for one in held)))
+        F = ca.SX(ca.horzcat(*(at_base.get(c, ca.SX(6, one.n_rows)) for c, one in enumerate(closure_states))))
+        e = ca.SX(ca.vertcat(*(one.second for one in closure_states)))
         # the free tree includes what its base's share brings: at the base it is given with z
         z, factors = total.z + total.P.times(self.base), factored(-A)
         pivots = tuple(1 / r for r in factors.reciprocals)
-        return Offer(total.P, z, F, -A, -e, kept=Released(free, a_free, held, effects, pivots), factors=factors)
+        return NodeTerms(
+            total.P, z, F, -A, -e, kept=ReleasedTree(free, a_free, closure_states, effects, pivots), factors=factors
+        )
 
-    def spread(self, alpha: ca.SX, y: ca.SX, place: Inside, hinge: Hinge) -> tuple[tuple[Any, ...], Spread]:
+    def spread(
+        self, alpha: ca.SX, y: ca.SX, place: GroupPlace, hinge: HingeFactors
+    ) -> tuple[tuple[Any, ...], GroupOutcome]:
         """Return the accelerations of joints and bodies: those of the free tree, corrected."""
-        free, a_free, held, effects, _ = hinge.kept
-        multipliers = by_closure(ca.vertsplit(-y), held)
+        free, a_free, closure_states, effects, _ = hinge.kept
+        multipliers = by_closure(ca.vertsplit(-y), closure_states)
         a = a_free + correction(self.tree, free, effects, multipliers, alpha)
 
         def follow(node: Node, parent: tuple[ca.SX], body: Any, a: ca.SX) -> tuple[tuple[ca.SX], ca.SX]:
@@ -301,7 +311,7 @@ class Augmented:
 
         own = Kept([a[where, :] for where in self.tree.v_slices])
         alphas = self.tree.outward(follow, (alpha + self.base,), place.bodies, own).records
-        return tuple((one,) for one in alphas), Spread(a, tuple(alphas), tuple(multipliers))
+        return tuple((one,) for one in alphas), GroupOutcome(a, tuple(alphas), tuple(multipliers))
 
 
 def _outboard(children: Any) -> Mapping[int, Articulated]:

@@ -1,4 +1,4 @@
-"""Where closures take hold of the nodes: constants, made from a description, its plan and its skeleton."""
+"""Where closures take hold of the nodes: constants, made from a description, its plan and its node_tree."""
 
 from __future__ import annotations
 
@@ -6,34 +6,19 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import casadi as ca
-
 from whippletree.elements.closures import Closure, JointClosure
 from whippletree.elements.closures.drive import JointDrive
 from whippletree.elements.joints import Joint
-from whippletree.formulations.nodes.node_tree import Skeleton, column, tidy
+from whippletree.formulations.nodes.frame_states import NodeFrame, Turn, frame_on_node
+from whippletree.formulations.nodes.node_tree import NodeTree
 from whippletree.model.description import Description, JointUse
-from whippletree.spatial import Placement
 from whippletree.topology import Plan
 
-__all__ = ["Coordinate", "CutJoint", "Fastening", "Fastenings", "Grip", "fastenings", "grip_on"]
-
-
-Turn = tuple[tuple[float, ...], ...] | None
-"""The axes in which a closure's rows are meant, in the frame of its base; None if they are the base's own."""
+__all__ = ["ClosureAttachment", "ClosureAttachments", "ClosureCoordinate", "CutJoint", "attach_closures"]
 
 
 @dataclass(frozen=True)
-class Grip:
-    """A frame on a node (-1 is the ground)."""
-
-    node: int
-    rotation: ca.SX
-    point: ca.SX
-
-
-@dataclass(frozen=True)
-class Coordinate:
+class ClosureCoordinate:
     """A joint coordinate that a closure depends on: of a node, or of a cut joint; where in v, and in the joint."""
 
     node: int | None
@@ -45,10 +30,10 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class CutJoint:
-    """A joint that is not in the tree: its two grips (described parent, described child), where its numbers are."""
+    """A joint that is not in the tree: its two frames (described parent, described child), where its numbers are."""
 
     use: JointUse
-    grips: tuple[Grip, Grip]
+    frames: tuple[NodeFrame, NodeFrame]
     base: int
     q: slice
     v: slice
@@ -61,7 +46,7 @@ class CutJoint:
 
 
 @dataclass(frozen=True)
-class Fastening:
+class ClosureAttachment:
     """A closure and what it holds on to.
 
     `cut` is the index of the cut joint that it closes, `driven` that of the prescribed cut joint that it drives.
@@ -69,19 +54,19 @@ class Fastening:
 
     name: str
     closure: Closure
-    grips: tuple[Grip, ...]
+    frames: tuple[NodeFrame, ...]
     base: int
-    coordinates: tuple[Coordinate, ...]
+    coordinates: tuple[ClosureCoordinate, ...]
     cut: int | None = None
     driven: int | None = None
     turn: Turn = None
 
 
 @dataclass(frozen=True)
-class Fastenings:
+class ClosureAttachments:
     """All closures (those of cut joints first, then the drives of prescribed ones), and the cut joints."""
 
-    all: tuple[Fastening, ...]
+    all: tuple[ClosureAttachment, ...]
     cuts: tuple[CutJoint, ...]
 
     @property
@@ -95,73 +80,67 @@ class Fastenings:
         return [start + r for start, rows in zip(starts, keep, strict=False) for r in rows]
 
 
-def fastenings(
-    description: Description, plan: Plan, skeleton: Skeleton, reference: Skeleton | None = None
-) -> Fastenings:
+def attach_closures(
+    description: Description, plan: Plan, node_tree: NodeTree, reference: NodeTree | None = None
+) -> ClosureAttachments:
     """Return the closures of cut joints and those described, in the nodes' frames.
 
     With a `reference`, rows are meant in the axes that the bases have there, so that multipliers mean the same on both.
     """
-    cuts = tuple(_cut(description, plan, skeleton, cut.joint, reference) for cut in plan.cuts)
+    cuts = tuple(_cut(description, plan, node_tree, cut.joint, reference) for cut in plan.cuts)
     of_cuts = [
-        Fastening(c.use.name, JointClosure(c.joint), c.grips, c.base, (), k, turn=c.turn) for k, c in enumerate(cuts)
+        ClosureAttachment(c.use.name, JointClosure(c.joint), c.frames, c.base, (), k, turn=c.turn)
+        for k, c in enumerate(cuts)
     ]
     drives = [
-        Fastening(c.use.name, JointDrive(c.joint), c.grips, c.base, (), None, k, c.turn)
+        ClosureAttachment(c.use.name, JointDrive(c.joint), c.frames, c.base, (), None, k, c.turn)
         for k, c in enumerate(cuts)
         if c.use.prescribed
     ]
     described = []
     for use in description.closures:
-        grips = tuple(grip_on(skeleton, body, placement) for body, placement in use.sides)
-        base = -1 if use.closure.absolute or not grips else _base(skeleton, [g.node for g in grips])
-        coordinates = tuple(_coordinate(description, plan, skeleton, cuts, *c) for c in use.coordinates)
-        turn = _turn(skeleton, reference, base)
-        described.append(Fastening(use.name, use.closure, grips, base, coordinates, turn=turn))
-    return Fastenings((*of_cuts, *drives, *described), cuts)
+        frames = tuple(frame_on_node(node_tree, body, placement) for body, placement in use.sides)
+        base = -1 if use.closure.absolute or not frames else _base(node_tree, [g.node for g in frames])
+        coordinates = tuple(_coordinate(description, plan, node_tree, cuts, *c) for c in use.coordinates)
+        turn = _turn(node_tree, reference, base)
+        described.append(ClosureAttachment(use.name, use.closure, frames, base, coordinates, turn=turn))
+    return ClosureAttachments((*of_cuts, *drives, *described), cuts)
 
 
-def _turn(skeleton: Skeleton, reference: Skeleton | None, base: int) -> Turn:
+def _turn(node_tree: NodeTree, reference: NodeTree | None, base: int) -> Turn:
     """Return the axes that a base has in the reference, in the frame it has here."""
     if reference is None or base < 0:
         return None
-    body = next(name for name, (node, _) in skeleton.where.items() if node == base)
-    here, there = skeleton.where[body][1].rotation, reference.where[body][1].rotation
+    body = next(name for name, (node, _) in node_tree.where.items() if node == base)
+    here, there = node_tree.where[body][1].rotation, reference.where[body][1].rotation
     return tuple(tuple(float(sum(a * b for a, b in zip(row, other, strict=True))) for other in there) for row in here)
 
 
-def _cut(description: Description, plan: Plan, skeleton: Skeleton, joint: int, reference: Skeleton | None) -> CutJoint:
+def _cut(description: Description, plan: Plan, node_tree: NodeTree, joint: int, reference: NodeTree | None) -> CutJoint:
     use = description.joints[joint]
-    grips = (grip_on(skeleton, use.parent, use.on_parent), grip_on(skeleton, use.child, use.on_child))
-    base = _base(skeleton, [g.node for g in grips])
-    turn = _turn(skeleton, reference, base)
-    return CutJoint(use, grips, base, plan.q_slices[joint], plan.v_slices[joint], turn)
-
-
-def grip_on(skeleton: Skeleton, body: str, placement: Placement) -> Grip:
-    """Return the grip at a placement on a body."""
-    index, in_node = skeleton.where[body]
-    placed = tidy(in_node @ placement)
-    return Grip(index, ca.SX(ca.DM(placed.rotation)), column(placed.point))
+    frames = (frame_on_node(node_tree, use.parent, use.on_parent), frame_on_node(node_tree, use.child, use.on_child))
+    base = _base(node_tree, [g.node for g in frames])
+    turn = _turn(node_tree, reference, base)
+    return CutJoint(use, frames, base, plan.q_slices[joint], plan.v_slices[joint], turn)
 
 
 def _coordinate(
-    description: Description, plan: Plan, skeleton: Skeleton, cuts: Sequence[CutJoint], name: str, component: int
-) -> Coordinate:
+    description: Description, plan: Plan, node_tree: NodeTree, cuts: Sequence[CutJoint], name: str, component: int
+) -> ClosureCoordinate:
     index = [use.name for use in description.joints].index(name)
     q, v = plan.q_slices[index].start + component, plan.v_slices[index].start + component
     for k, cut in enumerate(cuts):
         if cut.use.name == name:
-            return Coordinate(None, k, q, v, component)
-    node = next(k for k, bone in enumerate(skeleton.bones) if bone.use.name == name)
-    return Coordinate(node, None, q, v, component)
+            return ClosureCoordinate(None, k, q, v, component)
+    node = next(k for k, constants in enumerate(node_tree.node_constants) if constants.use.name == name)
+    return ClosureCoordinate(node, None, q, v, component)
 
 
-def _base(skeleton: Skeleton, nodes: Sequence[int]) -> int:
+def _base(node_tree: NodeTree, nodes: Sequence[int]) -> int:
     """Return the nearest node that all of these hang on, or are; -1 for the ground."""
     here = set(nodes)
     while len(here) > 1 and -1 not in here:
         last = max(here)  # a node's number is above its parent's
         here.remove(last)
-        here.add(skeleton.bones[last].parent)
+        here.add(node_tree.node_constants[last].parent)
     return -1 if -1 in here or not here else here.pop()

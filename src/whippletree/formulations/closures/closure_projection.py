@@ -17,9 +17,9 @@ import casadi as ca
 
 from whippletree.elements.closures.relative import left_inverse
 from whippletree.formulations.closures.closure_frames import CutJoint
-from whippletree.formulations.closures.closure_set import Closing
-from whippletree.formulations.closures.loop_solution import stacked
-from whippletree.formulations.methods.independent_coordinates import Choice, partition
+from whippletree.formulations.closures.closure_set import ClosureSet
+from whippletree.formulations.closures.loop_solution import stacked_rows
+from whippletree.formulations.closures.partition import Choice, partition
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial import stack
 
@@ -33,33 +33,36 @@ class Projected(NamedTuple):
     v: ca.SX
 
 
-def project(walk: Unrolled, closing: Closing, choice: Choice) -> Projected:
+def project(walk: Unrolled, closure_set: ClosureSet, choice: Choice) -> Projected:
     """Take one Newton step."""
-    parts = partition(walk, closing, choice)
+    parts = partition(walk, closure_set, choice)
     u = ca.densify(ca.SX(walk.nv, 1))
-    v = ca.SX(closing.v)
-    off, speed = stacked(parts.held, "phi"), stacked(parts.held, "rate")
-    for row, cut, component in _driven(closing):
-        off[row], speed[row] = missed(walk, closing, cut)[component], speed[row] - closing.v[cut.v.start + component]
+    v = ca.SX(closure_set.v)
+    off, speed = stacked_rows(parts.closure_states, "phi"), stacked_rows(parts.closure_states, "rate")
+    for row, cut, component in _driven(closure_set):
+        off[row], speed[row] = (
+            missed(walk, closure_set, cut)[component],
+            speed[row] - closure_set.v[cut.v.start + component],
+        )
     for d, value in parts.factors.solve(_negative(off)).items():
         u[d] = value
     for d, value in parts.factors.solve(_negative(speed)).items():
         v[d] = v[d] + value
-    moved, rates = closing.cut_rates(_with_velocities(walk, u)), closing.cut_rates(_with_velocities(walk, v))
-    for k, cut in enumerate(closing.fastenings.cuts):
+    moved, rates = closure_set.cut_rates(_with_velocities(walk, u)), closure_set.cut_rates(_with_velocities(walk, v))
+    for k, cut in enumerate(closure_set.attachments.cuts):
         if cut.joint.nv:
-            u[cut.v] = moved[k].rate + missed(walk, closing, cut)
+            u[cut.v] = moved[k].rate + missed(walk, closure_set, cut)
             v[cut.v] = rates[k].rate
     return Projected(u, v)
 
 
-def _driven(closing: Closing) -> Iterator[tuple[int, CutJoint, int]]:
+def _driven(closure_set: ClosureSet) -> Iterator[tuple[int, CutJoint, int]]:
     """Return the kept rows that drive prescribed cut joints: the bodies follow the joint's coordinates there."""
     first = 0
-    for fastening, keep in zip(closing.fastenings.all, closing.keep, strict=True):
-        if fastening.driven is not None:
+    for attachment, keep in zip(closure_set.attachments.all, closure_set.keep, strict=True):
+        if attachment.driven is not None:
             for i, component in enumerate(keep):
-                yield first + i, closing.fastenings.cuts[fastening.driven], component
+                yield first + i, closure_set.attachments.cuts[attachment.driven], component
         first += len(keep)
 
 
@@ -72,10 +75,10 @@ def _with_velocities(walk: Unrolled, v: ca.SX) -> Unrolled:
     return walk.with_nodes(nodes)
 
 
-def missed(walk: Unrolled, closing: Closing, cut: CutJoint) -> ca.SX:
+def missed(walk: Unrolled, closure_set: ClosureSet, cut: CutJoint) -> ca.SX:
     """Return the displacement of a cut joint's coordinates to where its bodies are, to first order."""
-    parent, child = (station.side for station in closing.stations(walk, cut))
-    x = cut.joint.configuration(closing.q[cut.q, :])
+    parent, child = (state.side for state in closure_set.frame_states(walk, cut))
+    x = cut.joint.configuration(closure_set.q[cut.q, :])
     shift = cut.joint.shift(x)
     turned = (parent.R @ shift.rotation()).T @ child.R
     turn = ca.vertcat(turned[2, 1] - turned[1, 2], turned[0, 2] - turned[2, 0], turned[1, 0] - turned[0, 1]) / 2

@@ -1,7 +1,7 @@
 """What acts on a mechanism from outside its inverse dynamics, with derivatives: elements, loads, closures, cut joints.
 
 Each of them sees frames, coordinates and states through a small expression of its own. That is differentiated by CasADi
-once, in symbols of its own, and the derivative is put where the mechanism is (`Law`).
+once, in symbols of its own, and the derivative is put where the mechanism is (`AppliedLaw`).
 """
 
 from __future__ import annotations
@@ -13,19 +13,25 @@ import casadi as ca
 
 from whippletree.elements.closures import Side, joint_rates
 from whippletree.elements.forces import Situation
-from whippletree.formulations.closures.applied_forces import Acting, Hold
-from whippletree.formulations.closures.closure_frames import CutJoint, Fastening, Grip, Turn
-from whippletree.formulations.closures.closure_set import Closing, follow
+from whippletree.formulations.closures.closure_frames import ClosureAttachment, CutJoint
+from whippletree.formulations.closures.closure_set import ClosureSet
+from whippletree.formulations.nodes.applied_forces import ForcePlacement, ForcePlacements
+from whippletree.formulations.nodes.frame_states import NodeFrame, Turn, frame_state
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.formulations.recursions.inverse_dynamics_derivatives import Law, Matrix, Outside, add_entry
+from whippletree.formulations.recursions.inverse_dynamics_derivatives import (
+    AppliedDerivatives,
+    AppliedLaw,
+    Matrix,
+    add_entry,
+)
 from whippletree.spatial import skew
 
-__all__ = ["State", "closure_slopes", "force_slopes", "rate_slopes", "speed_slopes"]
+__all__ = ["MechanismState", "closure_slopes", "force_slopes", "rate_slopes", "speed_slopes"]
 
 Change = tuple[str, int, ca.SX]
 
 
-class State(NamedTuple):
+class MechanismState(NamedTuple):
     """The mechanism's q, v, z and t."""
 
     q: ca.SX
@@ -39,37 +45,39 @@ class _Seen(NamedTuple):
 
     base: int
     turn: Turn
-    grips: tuple[Grip, ...]
+    frames: tuple[NodeFrame, ...]
     sides: tuple[Side, ...]
     situation: Situation
     v: tuple[int, ...] = ()
     z: tuple[int, ...] = ()
 
 
-def force_slopes(walk: Unrolled, acting: Acting | None, state: State, outside: Outside) -> dict[int, list[Change]]:
+def force_slopes(
+    walk: Unrolled, acting: ForcePlacements | None, state: MechanismState, outside: AppliedDerivatives
+) -> dict[int, list[Change]]:
     """Let elements and given wrenches act; return the changes of efforts by their place in v."""
     efforts: dict[int, list[Change]] = {}
-    for force, hold in acting.forces if acting else ():
-        seen = _element(walk, hold, state)
+    for force, placed in acting.forces if acting else ():
+        seen = _element(walk, placed, state)
 
         def results(here: Situation, act: Callable[[Situation], object] = force.act) -> ca.SX:
             done = act(here)
             return ca.SX(ca.vertcat(*done.wrenches, done.efforts))  # type: ignore[attr-defined]
 
-        _act(outside, seen, results, hold.v, efforts)
+        _act(outside, seen, results, placed.v, efforts)
     for k, node in enumerate(walk.nodes):
         for load in node.loads:
-            grip = Grip(k, ca.SX.eye(3), load.point)
-            side = follow(walk, -1, grip).side
-            outside.add(Law(-1, None, (grip,), (side,), load.wrench, ca.SX(6, 12), (), (), ()))
+            frame = NodeFrame(k, ca.SX.eye(3), load.point)
+            side = frame_state(walk, -1, frame).side
+            outside.add(AppliedLaw(-1, None, (frame,), (side,), load.wrench, ca.SX(6, 12), (), (), ()))
     return efforts
 
 
-def rate_slopes(walk: Unrolled, acting: Acting | None, state: State) -> dict[str, Matrix]:
+def rate_slopes(walk: Unrolled, acting: ForcePlacements | None, state: MechanismState) -> dict[str, Matrix]:
     """Return the derivatives of the elements' states' rates for displacements, velocities and states."""
     found: dict[str, Matrix] = {"q": {}, "v": {}, "z": {}}
-    for row, (rate, hold) in enumerate(acting.states if acting else ()):
-        seen = _element(walk, hold, state)
+    for row, (rate, placed) in enumerate(acting.states if acting else ()):
+        seen = _element(walk, placed, state)
         law = _law(seen, ca.SX(0, 1), rate.value)
         for kind, j, change, _ in law.changes(walk):
             add_entry(found[kind], row, j, change)
@@ -78,51 +86,51 @@ def rate_slopes(walk: Unrolled, acting: Acting | None, state: State) -> dict[str
 
 def closure_slopes(
     walk: Unrolled,
-    closing: Closing,
+    closure_set: ClosureSet,
     multipliers: Sequence[ca.SX],
     tau: ca.SX,
     efforts: dict[int, list[Change]],
-    outside: Outside,
+    outside: AppliedDerivatives,
 ) -> None:
     """Let the closures act with their multipliers, and the cut joints with their efforts; finish the efforts."""
     at_cuts = ca.SX(tau)
-    for fastening, keep, value in zip(closing.fastenings.all, closing.keep, multipliers, strict=True):
+    for attachment, keep, value in zip(closure_set.attachments.all, closure_set.keep, multipliers, strict=True):
         if keep:
-            seen = _fastened(walk, closing, fastening)
+            seen = _fastened(walk, closure_set, attachment)
 
             def results(
-                here: Situation, f: Fastening = fastening, rows: Sequence[int] = keep, x: ca.SX = value
+                here: Situation, f: ClosureAttachment = attachment, rows: Sequence[int] = keep, x: ca.SX = value
             ) -> ca.SX:
                 found = f.closure.rows(here.sides, here.q, here.v, here.t)
                 K = found.K[list(rows), :] if f.driven is None else ca.SX(len(rows), 0)
                 return ca.SX(ca.vertcat(*(D[list(rows), :].T @ x for D in found.D), K.T @ x))
 
-            places = tuple(c.v for c in fastening.coordinates)
+            places = tuple(c.v for c in attachment.coordinates)
             value_now = _act(outside, seen, results, places, efforts)
-            for i, c in enumerate(fastening.coordinates):
+            for i, c in enumerate(attachment.coordinates):
                 if c.cut is not None:
-                    at_cuts[c.v] = at_cuts[c.v] + value_now[6 * len(seen.grips) + i]
-    for cut in closing.fastenings.cuts:
+                    at_cuts[c.v] = at_cuts[c.v] + value_now[6 * len(seen.frames) + i]
+    for cut in closure_set.attachments.cuts:
         if cut.joint.nv and not cut.use.prescribed:
-            _cut_acts(walk, closing, cut, at_cuts[cut.v, :], efforts, outside)
+            _cut_acts(walk, closure_set, cut, at_cuts[cut.v, :], efforts, outside)
     _finish(outside, efforts)
 
 
-def speed_slopes(walk: Unrolled, closing: Closing) -> dict[int, Matrix]:
+def speed_slopes(walk: Unrolled, closure_set: ClosureSet) -> dict[int, Matrix]:
     """Return for the kept rows of velocity-only closures the derivatives of their rates for displacements."""
     found: dict[int, Matrix] = {}
     first = 0
-    for fastening, keep in zip(closing.fastenings.all, closing.keep, strict=True):
-        if keep and not fastening.closure.holonomic and fastening.driven is None:
+    for attachment, keep in zip(closure_set.attachments.all, closure_set.keep, strict=True):
+        if keep and not attachment.closure.holonomic and attachment.driven is None:
 
-            def results(here: Situation, f: Fastening = fastening, rows: Sequence[int] = keep) -> ca.SX:
+            def results(here: Situation, f: ClosureAttachment = attachment, rows: Sequence[int] = keep) -> ca.SX:
                 got = f.closure.rows(here.sides, here.q, here.v, here.t)
                 speed = got.drift + got.K @ here.v
                 for D, side in zip(got.D, here.sides, strict=True):
                     speed = speed + D @ ca.vertcat(side.w, side.u)
                 return speed[list(rows), :]
 
-            law = _law(_fastened(walk, closing, fastening), ca.SX(0, 1), results)
+            law = _law(_fastened(walk, closure_set, attachment), ca.SX(0, 1), results)
             for kind, j, change, _ in law.changes(walk):
                 if kind == "q":
                     for i in range(len(keep)):
@@ -131,42 +139,47 @@ def speed_slopes(walk: Unrolled, closing: Closing) -> dict[int, Matrix]:
     return found
 
 
-def _element(walk: Unrolled, hold: Hold, state: State) -> _Seen:
-    sides = tuple(follow(walk, -1, grip).side for grip in hold.grips)
-    q, v, z = (_entries(x, at) for x, at in ((state.q, hold.q), (state.v, hold.v), (state.z, hold.z)))
-    return _Seen(-1, None, hold.grips, sides, Situation(sides, q, v, z, state.t), hold.v, hold.z)
+def _element(walk: Unrolled, placed: ForcePlacement, state: MechanismState) -> _Seen:
+    sides = tuple(frame_state(walk, -1, frame).side for frame in placed.frames)
+    q, v, z = (_entries(x, at) for x, at in ((state.q, placed.q), (state.v, placed.v), (state.z, placed.z)))
+    return _Seen(-1, None, placed.frames, sides, Situation(sides, q, v, z, state.t), placed.v, placed.z)
 
 
-def _fastened(walk: Unrolled, closing: Closing, fastening: Fastening) -> _Seen:
-    sides = tuple(station.side for station in closing.stations(walk, fastening))
-    q, v, _ = closing.coordinates(fastening)
-    places = tuple(c.v for c in fastening.coordinates)
-    situation = Situation(sides, q, v, ca.SX(0, 1), closing.t)
-    return _Seen(fastening.base, fastening.turn, fastening.grips, sides, situation, places)
+def _fastened(walk: Unrolled, closure_set: ClosureSet, attachment: ClosureAttachment) -> _Seen:
+    sides = tuple(state.side for state in closure_set.frame_states(walk, attachment))
+    q, v, _ = closure_set.coordinates(attachment)
+    places = tuple(c.v for c in attachment.coordinates)
+    situation = Situation(sides, q, v, ca.SX(0, 1), closure_set.t)
+    return _Seen(attachment.base, attachment.turn, attachment.frames, sides, situation, places)
 
 
 def _cut_acts(
-    walk: Unrolled, closing: Closing, cut: CutJoint, effort: ca.SX, efforts: dict[int, list[Change]], outside: Outside
+    walk: Unrolled,
+    closure_set: ClosureSet,
+    cut: CutJoint,
+    effort: ca.SX,
+    efforts: dict[int, list[Change]],
+    outside: AppliedDerivatives,
 ) -> None:
     """Let a cut joint's effort act on the bodies it joins; the effort's own changes act the same way."""
-    sides = tuple(station.side for station in closing.stations(walk, cut))
-    q, v = closing.q[cut.q, :], closing.v[cut.v, :]
+    sides = tuple(state.side for state in closure_set.frame_states(walk, cut))
+    q, v = closure_set.q[cut.q, :], closure_set.v[cut.v, :]
 
     def results(here: Situation) -> ca.SX:
         rows = joint_rates(cut.joint, cut.joint.configuration(here.q), here.v, here.sides)
         return ca.SX(ca.vertcat(*(D.T @ effort for D in rows.D)))
 
     places = tuple(range(cut.v.start, cut.v.stop))
-    seen = _Seen(cut.base, cut.turn, cut.grips, sides, Situation(sides, q, v, ca.SX(0, 1), closing.t), places)
+    seen = _Seen(cut.base, cut.turn, cut.frames, sides, Situation(sides, q, v, ca.SX(0, 1), closure_set.t), places)
     outside.add(_law(seen, results(seen.situation), results, cut.joint.rate_map(q)))
     rows = joint_rates(cut.joint, cut.joint.configuration(q), v, sides)
     for component in range(cut.joint.nv):
-        pulls = tuple(D[component, :].T for D in rows.D)
+        node_forces = tuple(D[component, :].T for D in rows.D)
         for kind, j, change in efforts.pop(cut.v.start + component, ()):
-            outside.add_change(seen.base, seen.turn, cut.grips, kind, j, [pull * change for pull in pulls])
+            outside.add_change(seen.base, seen.turn, cut.frames, kind, j, [on_node * change for on_node in node_forces])
 
 
-def _finish(outside: Outside, efforts: dict[int, list[Change]]) -> None:
+def _finish(outside: AppliedDerivatives, efforts: dict[int, list[Change]]) -> None:
     """Add the changes of efforts on the joints of the tree."""
     for place, changes in efforts.items():
         for kind, j, change in changes:
@@ -175,7 +188,7 @@ def _finish(outside: Outside, efforts: dict[int, list[Change]]) -> None:
 
 
 def _act(
-    outside: Outside,
+    outside: AppliedDerivatives,
     seen: _Seen,
     results: Callable[[Situation], ca.SX],
     places: Sequence[int],
@@ -183,7 +196,7 @@ def _act(
 ) -> ca.SX:
     """Let something act; return its results, and note the changes of efforts by their place in v."""
     value = results(seen.situation)
-    law = _law(seen, value[: 6 * len(seen.grips)], results)
+    law = _law(seen, value[: 6 * len(seen.frames)], results)
     for kind, j, change in outside.add(law):
         for i, place in enumerate(places):
             if not change[i].is_zero():
@@ -191,7 +204,7 @@ def _act(
     return value
 
 
-def _law(seen: _Seen, wrenches: ca.SX, results: Callable[[Situation], ca.SX], along: ca.SX | None = None) -> Law:
+def _law(seen: _Seen, wrenches: ca.SX, results: Callable[[Situation], ca.SX], along: ca.SX | None = None) -> AppliedLaw:
     """Differentiate the results; `along` are the rates of the coordinates for displacements, if they are not one."""
     s = seen.situation
     sides = tuple(Side(ca.SX.sym("R", 3, 3), *(ca.SX.sym(x, 3) for x in "pwu")) for _ in s.sides)
@@ -209,7 +222,9 @@ def _law(seen: _Seen, wrenches: ca.SX, results: Callable[[Situation], ca.SX], al
     actual = [*(x for side in s.sides for x in (ca.vec(side.R), side.p, side.w, side.u)), s.q, s.v, s.z]
     slope = ca.horzcat(*blocks)
     slope = ca.substitute(slope, ca.vertcat(*symbols), ca.densify(ca.vertcat(*actual)))
-    return Law(seen.base, seen.turn, seen.grips, seen.sides, wrenches, ca.sparsify(slope), seen.v, seen.v, seen.z)
+    return AppliedLaw(
+        seen.base, seen.turn, seen.frames, seen.sides, wrenches, ca.sparsify(slope), seen.v, seen.v, seen.z
+    )
 
 
 def _entries(column: ca.SX, places: Sequence[int]) -> ca.SX:

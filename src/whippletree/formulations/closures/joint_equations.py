@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from whippletree.formulations.closures.closure_set import Closing, Held, jacobian_rows
+from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState, jacobian_rows
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite
 from whippletree.formulations.recursions.composite import JointEquations
 
 __all__ = ["JOINT", "Closures", "Coordinates"]
 
-Closures = tuple[list[Held], list[dict[int, ca.SX]]]
+Closures = tuple[list[ClosureState], list[dict[int, ca.SX]]]
 """The closures at a state, `second` for the nodes' accelerations, and their rows C on the tree's velocities."""
 
 
@@ -27,12 +27,12 @@ class Coordinates:
     """The tree's equations at the nodes' accelerations, and the closures with their rows."""
 
     equations: Callable[[Unrolled], JointEquations]
-    closures: Callable[[Unrolled, Closing], Closures]
+    closures: Callable[[Unrolled, ClosureSet], Closures]
 
 
-def _closures(walk: Unrolled, closing: Closing) -> Closures:
-    held = closing.hold(walk)
-    return held, jacobian_rows(walk, held)
+def _closures(walk: Unrolled, closure_set: ClosureSet) -> Closures:
+    closure_states = closure_set.evaluate(walk)
+    return closure_states, jacobian_rows(walk, closure_states)
 
 
 JOINT = Coordinates(composite.equations, _closures)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from whippletree.formulations.closures.closure_frames import Fastening, Fastenings
+from whippletree.formulations.closures.closure_frames import ClosureAttachment, ClosureAttachments
 
 __all__ = ["NodeGroup", "node_groups", "with_branches"]
 
@@ -20,17 +20,19 @@ class NodeGroup(NamedTuple):
 
     nodes: tuple[int, ...]
     base: int
-    fastenings: tuple[int, ...]
+    attachments: tuple[int, ...]
 
 
-def node_groups(parents: Sequence[int], held: Fastenings, keep: Sequence[Sequence[int]]) -> list[NodeGroup]:
+def node_groups(
+    parents: Sequence[int], closure_states: ClosureAttachments, keep: Sequence[Sequence[int]]
+) -> list[NodeGroup]:
     """Return the groups of all closures with rows that are kept, in the order of their first nodes."""
     groups: list[tuple[set[int], set[int]]] = []
     owner: dict[int, int] = {}
-    for c, (fastening, rows) in enumerate(zip(held.all, keep, strict=True)):
+    for c, (attachment, rows) in enumerate(zip(closure_states.all, keep, strict=True)):
         if not rows:
             continue
-        nodes, closures = _between(parents, _touched(parents, held, fastening)), {c}
+        nodes, closures = _between(parents, _touched(parents, closure_states, attachment)), {c}
         # those that are met join; hanging on nodes above a common one, together they are still in one piece
         for g in {owner[k] for k in nodes if k in owner}:
             nodes |= groups[g][0]
@@ -65,16 +67,16 @@ def with_branches(parents: Sequence[int], groups: Sequence[NodeGroup], g: int) -
     return groups[g]._replace(nodes=tuple(sorted(nodes)))
 
 
-def _touched(parents: Sequence[int], held: Fastenings, fastening: Fastening) -> set[int]:
+def _touched(parents: Sequence[int], closure_states: ClosureAttachments, attachment: ClosureAttachment) -> set[int]:
     """Return the nodes whose freedoms a closure's rows contain."""
-    ways = [(grip.node, fastening.base) for grip in fastening.grips]
+    ways = [(frame.node, attachment.base) for frame in attachment.frames]
     nodes = set()
-    for c in fastening.coordinates:
+    for c in attachment.coordinates:
         if c.node is not None:
             nodes.add(c.node)
         elif c.cut is not None:
-            cut = held.cuts[c.cut]
-            ways += [(grip.node, cut.base) for grip in cut.grips]
+            cut = closure_states.cuts[c.cut]
+            ways += [(frame.node, cut.base) for frame in cut.frames]
     for k, base in ways:
         while k != base:
             nodes.add(k)

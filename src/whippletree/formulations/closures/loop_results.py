@@ -12,19 +12,17 @@ from typing import NamedTuple
 import casadi as ca
 
 from whippletree.elements.closures import relative_motion
-from whippletree.formulations.closures.closure_frames import CutJoint, Grip
+from whippletree.formulations.closures.closure_frames import CutJoint
 from whippletree.formulations.closures.closure_set import (
-    Closing,
-    Held,
-    Pull,
-    Station,
-    columns,
+    ClosureSet,
+    ClosureState,
+    NodeForceColumns,
     jacobian_rows,
-    pushed,
-    with_accelerations,
+    with_closure_forces,
 )
 from whippletree.formulations.closures.loop_solution import Solution, by_closure
-from whippletree.formulations.methods.independent_coordinates import Choice, partition
+from whippletree.formulations.closures.partition import Choice, partition
+from whippletree.formulations.nodes.frame_states import FrameState, NodeFrame, force_columns, with_accelerations
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite
 from whippletree.spatial import Rotation, stack
@@ -43,7 +41,7 @@ __all__ = [
     "self_stresses",
 ]
 
-Solve = Callable[[Unrolled, Closing], Solution]
+Solve = Callable[[Unrolled, ClosureSet], Solution]
 
 
 class Answer(NamedTuple):
@@ -58,40 +56,40 @@ class Answer(NamedTuple):
         return self.solution.multipliers()
 
 
-def accelerations(walk: Unrolled, closing: Closing, solution: Solution) -> Answer:
+def accelerations(walk: Unrolled, closure_set: ClosureSet, solution: Solution) -> Answer:
     """Return the accelerations (nv) of all joints, and the solution they come from."""
-    return Answer(closing.cut_accelerations(walk, solution.a), solution)
+    return Answer(closure_set.cut_accelerations(walk, solution.a), solution)
 
 
-def loaded(walk: Unrolled, closing: Closing, tau: ca.SX, answer: Answer) -> Unrolled:
+def loaded(walk: Unrolled, closure_set: ClosureSet, tau: ca.SX, answer: Answer) -> Unrolled:
     """Return the walk with its accelerations, the efforts at cut joints and the closures' forces."""
-    moving = with_accelerations(closing.efforts_at_cuts(walk, tau), answer.a)
-    return pushed(moving, closing.hold(walk), answer.multipliers)
+    moving = with_accelerations(closure_set.efforts_at_cuts(walk, tau), answer.a)
+    return with_closure_forces(moving, closure_set.evaluate(walk), answer.multipliers)
 
 
-def driving_forces(walk: Unrolled, closing: Closing, tau: ca.SX, answer: Answer) -> ca.SX:
+def driving_forces(walk: Unrolled, closure_set: ClosureSet, tau: ca.SX, answer: Answer) -> ca.SX:
     """Return the efforts (nv): those given, and those that prescribed hinges need, cut or not."""
-    needed = composite.inverse_dynamics(loaded(walk, closing, tau, answer))
+    needed = composite.inverse_dynamics(loaded(walk, closure_set, tau, answer))
     efforts = ca.SX(tau)
-    held = closing.hold(walk)
+    closure_states = closure_set.evaluate(walk)
     # a closure that holds a prescribed hinge's coordinate acts on it beside the drive
-    helped = pushed(walk, held, answer.multipliers)
+    helped = with_closure_forces(walk, closure_states, answer.multipliers)
     for node, other, where in zip(walk.nodes, helped.nodes, walk.v_slices, strict=True):
         if node.prescribed:
             efforts[where] = needed[where] - (other.tau - node.tau)
-    for fastening, value in zip(closing.fastenings.all, answer.multipliers, strict=True):
-        if fastening.driven is not None:
-            efforts[closing.fastenings.cuts[fastening.driven].v] = value
+    for attachment, value in zip(closure_set.attachments.all, answer.multipliers, strict=True):
+        if attachment.driven is not None:
+            efforts[closure_set.attachments.cuts[attachment.driven].v] = value
     return efforts
 
 
-def reactions(walk: Unrolled, closing: Closing, tau: ca.SX, answer: Answer, order: Sequence[int]) -> ca.SX:
+def reactions(walk: Unrolled, closure_set: ClosureSet, tau: ca.SX, answer: Answer, order: Sequence[int]) -> ca.SX:
     """Return the reaction of every joint (n_joints * 6), in the declared order.
 
     `order` gives the places of the tree's joints among all, then those of the cut ones.
     """
-    of_tree = composite.reactions(loaded(walk, closing, tau, answer))
-    of_cuts = cut_reactions(walk, closing, closing.hold(walk), tau, answer.multipliers)
+    of_tree = composite.reactions(loaded(walk, closure_set, tau, answer))
+    of_cuts = cut_reactions(walk, closure_set, closure_set.evaluate(walk), tau, answer.multipliers)
     return _in_order(of_tree, of_cuts, order)
 
 
@@ -105,29 +103,33 @@ def _in_order(of_tree: ca.SX, of_cuts: Sequence[ca.SX], order: Sequence[int]) ->
 
 
 def cut_reactions(
-    walk: Unrolled, closing: Closing, held: Sequence[Held], tau: ca.SX, multipliers: Sequence[ca.SX]
+    walk: Unrolled,
+    closure_set: ClosureSet,
+    closure_states: Sequence[ClosureState],
+    tau: ca.SX,
+    multipliers: Sequence[ca.SX],
 ) -> list[ca.SX]:
     """Return the wrench on the described child of every cut joint, at its joint point, in ground axes."""
     efforts = [
-        tau[cut.v, :] if not cut.use.prescribed else ca.SX.zeros(cut.joint.nv) for cut in closing.fastenings.cuts
+        tau[cut.v, :] if not cut.use.prescribed else ca.SX.zeros(cut.joint.nv) for cut in closure_set.attachments.cuts
     ]
-    wrenches = [ca.SX.zeros(6) for _ in closing.fastenings.cuts]
-    for fastening, rows, keep, value in zip(
-        closing.fastenings.all, closing.side_rows(walk), closing.keep, multipliers, strict=True
+    wrenches = [ca.SX.zeros(6) for _ in closure_set.attachments.cuts]
+    for attachment, rows, keep, value in zip(
+        closure_set.attachments.all, closure_set.side_rows(walk), closure_set.keep, multipliers, strict=True
     ):
-        if fastening.cut is not None:
-            wrenches[fastening.cut] = wrenches[fastening.cut] + rows.D[1][list(keep), :].T @ value
-        if fastening.driven is not None:
-            efforts[fastening.driven] = value
-        for i, c in enumerate(fastening.coordinates):
+        if attachment.cut is not None:
+            wrenches[attachment.cut] = wrenches[attachment.cut] + rows.D[1][list(keep), :].T @ value
+        if attachment.driven is not None:
+            efforts[attachment.driven] = value
+        for i, c in enumerate(attachment.coordinates):
             if c.cut is not None:
-                more = ca.SX.zeros(closing.fastenings.cuts[c.cut].joint.nv)
+                more = ca.SX.zeros(closure_set.attachments.cuts[c.cut].joint.nv)
                 more[c.component] = ca.dot(rows.K[list(keep), i], value)
                 efforts[c.cut] = efforts[c.cut] + more
     axes = _ground_axes(walk)
     result = []
     for cut, wrench, effort, rates in zip(
-        closing.fastenings.cuts, wrenches, efforts, closing.cut_rows(walk), strict=True
+        closure_set.attachments.cuts, wrenches, efforts, closure_set.cut_rows(walk), strict=True
     ):
         total = wrench + rates.D[1].T @ effort if cut.joint.nv else wrench
         if cut.base >= 0:
@@ -147,18 +149,18 @@ def _ground_axes(walk: Unrolled) -> list[ca.SX]:
     return axes
 
 
-def motion_basis(walk: Unrolled, closing: Closing, choice: Choice) -> tuple[ca.SX, tuple[ca.SX, ...]]:
+def motion_basis(walk: Unrolled, closure_set: ClosureSet, choice: Choice) -> tuple[ca.SX, tuple[ca.SX, ...]]:
     """Return E (nv, n): every joint's velocity for a unit rate of each independent freedom; and the pivots."""
-    parts = partition(walk, closing, choice)
+    parts = partition(walk, closure_set, choice)
     E = ca.densify(ca.SX(walk.nv, len(choice.independent)))
     place = {i: k for k, i in enumerate(choice.independent)}
     for d, row in parts.E.items():
         for i, value in row.items():
             E[d, place[i]] = value
-    rates = closing.cut_rates(walk)
+    rates = closure_set.cut_rates(walk)
     rows = iter(jacobian_rows(walk, rates))
-    for cut, held in zip(closing.fastenings.cuts, rates, strict=True):
-        for component in range(held.n_rows):
+    for cut, closure_states in zip(closure_set.attachments.cuts, rates, strict=True):
+        for component in range(closure_states.n_rows):
             for d, value in next(rows).items():
                 for i, entry in parts.E.get(d, {}).items():
                     E[cut.v.start + component, place[i]] += value * entry
@@ -166,7 +168,10 @@ def motion_basis(walk: Unrolled, closing: Closing, choice: Choice) -> tuple[ca.S
 
 
 def self_stresses(
-    welded: tuple[Unrolled, Closing, Closing], unwelded: tuple[Unrolled, Closing], choice: Choice, order: Sequence[int]
+    welded: tuple[Unrolled, ClosureSet, ClosureSet],
+    unwelded: tuple[Unrolled, ClosureSet],
+    choice: Choice,
+    order: Sequence[int],
 ) -> tuple[ca.SX, tuple[ca.SX, ...]]:
     """Return the joint reactions (6 n_joints, n) that balance by themselves, one column for each row not kept.
 
@@ -176,9 +181,9 @@ def self_stresses(
     """
     walk, kept, whole = welded
     parts = partition(walk, kept, choice)
-    held = whole.hold(walk)
-    rows = jacobian_rows(walk, held)
-    kept_rows = whole.fastenings.places(kept.keep)
+    closure_states = whole.evaluate(walk)
+    rows = jacobian_rows(walk, closure_states)
+    kept_rows = whole.attachments.places(kept.keep)
     dependent = {column for _, column in choice.pivots}
     stresses = []
     for r in sorted(set(range(len(rows))) - set(kept_rows)):
@@ -187,53 +192,62 @@ def self_stresses(
         values[r] = ca.SX(1)
         for k, value in parts.factors.solve_transposed(right).items():
             values[kept_rows[k]] = value
-        stresses.append(static_reactions(*unwelded, by_closure(values, held), order))
+        stresses.append(static_reactions(*unwelded, by_closure(values, closure_states), order))
     return ca.densify(ca.SX(ca.horzcat(*stresses))), parts.factors.pivots
 
 
-def static_reactions(walk: Unrolled, closing: Closing, multipliers: Sequence[ca.SX], order: Sequence[int]) -> ca.SX:
+def static_reactions(
+    walk: Unrolled, closure_set: ClosureSet, multipliers: Sequence[ca.SX], order: Sequence[int]
+) -> ca.SX:
     """Return the reactions (6 n_joints) of the closures' forces alone: no mass, no motion, no effort."""
     still = walk.with_nodes([node.idle() for node in walk.nodes])
-    held = closing.hold(still)
+    closure_states = closure_set.evaluate(still)
     none = ca.SX.zeros(walk.nv)
     bare = Unrolled(
-        pushed(still, held, multipliers).nodes, walk.parents, walk.v_slices, walk.nv, ca.SX.zeros(3), walk.positions
+        with_closure_forces(still, closure_states, multipliers).nodes,
+        walk.parents,
+        walk.v_slices,
+        walk.nv,
+        ca.SX.zeros(3),
+        walk.positions,
     )
-    return _in_order(composite.reactions(bare), cut_reactions(still, closing, held, none, multipliers), order)
+    return _in_order(
+        composite.reactions(bare), cut_reactions(still, closure_set, closure_states, none, multipliers), order
+    )
 
 
-def closure_gap(walk: Unrolled, closing: Closing, length: float) -> tuple[ca.SX, ca.SX]:
+def closure_gap(walk: Unrolled, closure_set: ClosureSet, length: float) -> tuple[ca.SX, ca.SX]:
     """Return the squares of how far positions and velocities miss the closures, rotations and lengths / `length`."""
     gap, slip = ca.SX(0), ca.SX(0)
-    for cut in closing.fastenings.cuts:
-        stations = closing.stations(walk, cut)
-        parent, child = stations[0].side, stations[1].side
-        x = cut.joint.configuration(closing.q[cut.q, :])
+    for cut in closure_set.attachments.cuts:
+        frame_states = closure_set.frame_states(walk, cut)
+        parent, child = frame_states[0].side, frame_states[1].side
+        x = cut.joint.configuration(closure_set.q[cut.q, :])
         shift = cut.joint.shift(x)
         turned = parent.R @ shift.rotation() - child.R
         missed = (parent.p + parent.R @ shift.position() - child.p) / length
         gap = gap + ca.sumsqr(turned[:, 0:2]) + ca.sumsqr(missed)
-        V = cut_opening(walk, closing, cut)
+        V = cut_opening(walk, closure_set, cut)
         slip = slip + ca.sumsqr(V[0:3]) + ca.sumsqr(V[3:6] / length)
-    for fastening, held in zip(closing.fastenings.all, closing.hold(walk), strict=True):
-        if fastening.cut is None and fastening.driven is None:
-            gap = gap + ca.sumsqr(held.phi / length)
-            slip = slip + ca.sumsqr(held.rate / length)
+    for attachment, closure_states in zip(closure_set.attachments.all, closure_set.evaluate(walk), strict=True):
+        if attachment.cut is None and attachment.driven is None:
+            gap = gap + ca.sumsqr(closure_states.phi / length)
+            slip = slip + ca.sumsqr(closure_states.rate / length)
     return gap, slip
 
 
-def cut_opening(walk: Unrolled, closing: Closing, cut: CutJoint) -> ca.SX:
+def cut_opening(walk: Unrolled, closure_set: ClosureSet, cut: CutJoint) -> ca.SX:
     """Return the motion of a cut joint's child side in its parent side (6), less what its own velocities give."""
-    stations = closing.stations(walk, cut)
-    rows = relative_motion(tuple(s.side for s in stations))
-    x = cut.joint.configuration(closing.q[cut.q, :])
-    total = -(cut.joint.joint_map(x) @ closing.v[cut.v, :]) if cut.joint.nv else ca.SX.zeros(6)
-    for D, station in zip(rows.D, stations, strict=True):
-        total = total + D @ stack(station.side.w, station.side.u)
+    frame_states = closure_set.frame_states(walk, cut)
+    rows = relative_motion(tuple(s.side for s in frame_states))
+    x = cut.joint.configuration(closure_set.q[cut.q, :])
+    total = -(cut.joint.joint_map(x) @ closure_set.v[cut.v, :]) if cut.joint.nv else ca.SX.zeros(6)
+    for D, state in zip(rows.D, frame_states, strict=True):
+        total = total + D @ stack(state.side.w, state.side.u)
     return ca.SX(total)
 
 
-def full_rows(walk: Unrolled, closing: Closing) -> tuple[list[dict[int, ca.SX]], ca.SX]:
+def full_rows(walk: Unrolled, closure_set: ClosureSet) -> tuple[list[dict[int, ca.SX]], ca.SX]:
     """Return the closures' rows on the velocities of all joints, and their drift.
 
     A cut joint has six rows here: the motion of its child side in its parent side, less what its own velocities give;
@@ -241,59 +255,63 @@ def full_rows(walk: Unrolled, closing: Closing) -> tuple[list[dict[int, ca.SX]],
     """
     rows: list[dict[int, ca.SX]] = []
     drift: list[ca.SX] = []
-    for cut in closing.fastenings.cuts:
-        stations = closing.stations(walk, cut)
-        motion = relative_motion(tuple(s.side for s in stations))
-        H = cut.joint.joint_map(cut.joint.configuration(closing.q[cut.q, :]))
+    for cut in closure_set.attachments.cuts:
+        frame_states = closure_set.frame_states(walk, cut)
+        motion = relative_motion(tuple(s.side for s in frame_states))
+        H = cut.joint.joint_map(cut.joint.configuration(closure_set.q[cut.q, :]))
         six = ca.SX.zeros(6)
-        held = Held(six, six, six, _pulls(cut.grips, cut.base, stations, motion.D), ())
-        for i, row in enumerate(jacobian_rows(walk, [held])):
+        closure_states = ClosureState(six, six, six, _pulls(cut.frames, cut.base, frame_states, motion.D), ())
+        for i, row in enumerate(jacobian_rows(walk, [closure_states])):
             own = {cut.v.start + j: -H[i, j] for j in range(cut.joint.nv) if not H[i, j].is_zero()}
             rows.append({**row, **own})
         drift.append(six)
-    for fastening, side_rows in zip(closing.fastenings.all, closing.side_rows(walk), strict=True):
-        if fastening.cut is not None or fastening.driven is not None:
+    for attachment, side_rows in zip(closure_set.attachments.all, closure_set.side_rows(walk), strict=True):
+        if attachment.cut is not None or attachment.driven is not None:
             continue
-        stations = closing.stations(walk, fastening)
-        n = fastening.closure.n_rows
+        frame_states = closure_set.frame_states(walk, attachment)
+        n = attachment.closure.n_rows
         none = ca.SX.zeros(n)
-        held = Held(none, none, none, _pulls(fastening.grips, fastening.base, stations, side_rows.D), ())
-        for i, row in enumerate(jacobian_rows(walk, [held])):
-            for k, c in enumerate(fastening.coordinates):
+        closure_states = ClosureState(
+            none, none, none, _pulls(attachment.frames, attachment.base, frame_states, side_rows.D), ()
+        )
+        for i, row in enumerate(jacobian_rows(walk, [closure_states])):
+            for k, c in enumerate(attachment.coordinates):
                 row[c.v] = row.get(c.v, ca.SX(0)) + side_rows.K[i, k]
             rows.append(row)
         drift.append(side_rows.drift)
     return rows, ca.SX(ca.vertcat(*drift))
 
 
-def full_seconds(walk: Unrolled, closing: Closing) -> ca.SX:
+def full_seconds(walk: Unrolled, closure_set: ClosureSet) -> ca.SX:
     """Return the second derivatives of the rows of `full_rows` for the nodes' accelerations and those of `closing`."""
     parts: list[ca.SX] = []
-    for cut in closing.fastenings.cuts:
-        stations = closing.stations(walk, cut)
-        motion = relative_motion(tuple(s.side for s in stations))
-        x, v = cut.joint.configuration(closing.q[cut.q, :]), closing.v[cut.v, :]
+    for cut in closure_set.attachments.cuts:
+        frame_states = closure_set.frame_states(walk, cut)
+        motion = relative_motion(tuple(s.side for s in frame_states))
+        x, v = cut.joint.configuration(closure_set.q[cut.q, :]), closure_set.v[cut.v, :]
         total = motion.bias - cut.joint.joint_bias(x, v)
-        for D, station in zip(motion.D, stations, strict=True):
-            total = total + D @ station.acceleration
+        for D, state in zip(motion.D, frame_states, strict=True):
+            total = total + D @ state.acceleration
         if cut.joint.nv:
-            total = total - cut.joint.joint_map(x) @ closing.a[cut.v, :]
+            total = total - cut.joint.joint_map(x) @ closure_set.a[cut.v, :]
         parts.append(total)
-    for fastening, rows in zip(closing.fastenings.all, closing.side_rows(walk), strict=True):
-        if fastening.cut is not None or fastening.driven is not None:
+    for attachment, rows in zip(closure_set.attachments.all, closure_set.side_rows(walk), strict=True):
+        if attachment.cut is not None or attachment.driven is not None:
             continue
         total = rows.bias
-        for D, station in zip(rows.D, closing.stations(walk, fastening), strict=True):
-            total = total + D @ station.acceleration
-        for k, c in enumerate(fastening.coordinates):
-            total = total + rows.K[:, k] * closing.a[c.v]
+        for D, state in zip(rows.D, closure_set.frame_states(walk, attachment), strict=True):
+            total = total + D @ state.acceleration
+        for k, c in enumerate(attachment.coordinates):
+            total = total + rows.K[:, k] * closure_set.a[c.v]
         parts.append(total)
     return ca.SX(ca.vertcat(*parts))
 
 
-def _pulls(grips: Sequence[Grip], base: int, stations: Sequence[Station], D: Sequence[ca.SX]) -> tuple[Pull, ...]:
+def _pulls(
+    frames: Sequence[NodeFrame], base: int, frame_states: Sequence[FrameState], D: Sequence[ca.SX]
+) -> tuple[NodeForceColumns, ...]:
     return tuple(
-        Pull(grip.node, base, columns(grip, station, d))
-        for grip, station, d in zip(grips, stations, D, strict=True)
-        if grip.node >= 0
+        NodeForceColumns(frame.node, base, force_columns(frame, state, d))
+        for frame, state, d in zip(frames, frame_states, D, strict=True)
+        if frame.node >= 0
     )

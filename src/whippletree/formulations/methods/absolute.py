@@ -22,11 +22,11 @@ import casadi as ca
 
 from whippletree.elements.closures import JointClosure, Rows, Side, joint_rates
 from whippletree.elements.joints import Joint, Reversed
-from whippletree.formulations.closures.closure_frames import Grip
-from whippletree.formulations.closures.closure_set import Closing
+from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.loop_solution import Solution, by_closure
-from whippletree.formulations.nodes.node import Motion, Node
-from whippletree.formulations.nodes.operation_stages import mark
+from whippletree.formulations.nodes.frame_states import NodeFrame
+from whippletree.formulations.nodes.node import AngularState, Node
+from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import kinematics
 from whippletree.spatial import Rotation, Translation, cross, stack
@@ -38,18 +38,18 @@ Key = tuple[str, int, int]
 
 
 class Anchor(NamedTuple):
-    """A grip in the ground frame: its side, the acceleration its node's turning gives it, its node's axes."""
+    """A frame in the ground frame: its side, the acceleration its node's turning gives it, its node's axes."""
 
-    grip: Grip
+    frame: NodeFrame
     side: Side
     centripetal: ca.SX
     axes: ca.SX
 
 
-class Row(NamedTuple):
+class BodyRows(NamedTuple):
     """Rows on the bodies: columns F (6, m) by node, and what of phi'' no acceleration of a body brings."""
 
-    pulls: dict[int, ca.SX]
+    node_forces: dict[int, ca.SX]
     bias: ca.SX
 
 
@@ -59,64 +59,68 @@ class Bodies:
 
     rows: dict[Key, dict[Key, ca.SX]]
     right: dict[Key, ca.SX]
-    joints: list[tuple[slice, Row]]
+    joints: list[tuple[slice, BodyRows]]
     n_closure_rows: int
     first_closure_row: int
 
 
-def solve(walk: Unrolled, closing: Closing, pivots: Sequence[tuple[Key, Key]]) -> Solution:
+def solve(walk: Unrolled, closure_set: ClosureSet, pivots: Sequence[tuple[Key, Key]]) -> Solution:
     """Return accelerations of all joints and the closures' multipliers."""
-    equations = bodies(walk, closing)
-    mark("bodies and joints", equations.rows)
-    mark("right-hand side", equations.right)
+    equations = bodies(walk, closure_set)
+    record_stage("bodies and joints", equations.rows)
+    record_stage("right-hand side", equations.right)
     factors = factor_lu(equations.rows, pivots)
     x = factors.solve(dict(equations.right))
     a = ca.densify(ca.SX(walk.nv, 1))
     for where, row in equations.joints:
         total = row.bias
-        for k, F in row.pulls.items():
+        for k, F in row.node_forces.items():
             total = total + F.T @ ca.vertcat(*(x.get(("alpha", k, i), 0) for i in range(6)))
         a[where] = total
     first = equations.first_closure_row
     values = [-x.get(("lambda", first + r, 0), ca.SX(0)) for r in range(equations.n_closure_rows)]
-    return Solution(a, lambda: by_closure(values, closing.hold(walk)), factors.pivots)
+    return Solution(a, lambda: by_closure(values, closure_set.evaluate(walk)), factors.pivots)
 
 
-def bodies(walk: Unrolled, closing: Closing) -> Bodies:
+def bodies(walk: Unrolled, closure_set: ClosureSet) -> Bodies:
     """Set up the equations of all bodies and all joints."""
     moving = kinematics.twists(walk)
-    motions = [Motion(kept.V[0:3], kept.R) for kept in moving.records]
-    rates: dict[str, Row] = {}
-    joints: list[tuple[slice, Row]] = []
-    constraints: list[Row] = []
+    motions = [AngularState(kept.V[0:3], kept.R) for kept in moving.records]
+    rates: dict[str, BodyRows] = {}
+    joints: list[tuple[slice, BodyRows]] = []
+    constraints: list[BodyRows] = []
     forces = [_force(walk, node, motion) for node, motion in zip(walk.nodes, motions, strict=True)]
     for k, (node, where) in enumerate(zip(walk.nodes, walk.v_slices, strict=True)):
         anchors = _tree_anchors(walk, moving, k)
         joint = node.joint.joint if isinstance(node.joint, Reversed) else node.joint
-        constraints.append(_rows(JointClosure(joint).rows(_sides(anchors), node.q, node.v, closing.t), anchors))
+        constraints.append(_rows(JointClosure(joint).rows(_sides(anchors), node.q, node.v, closure_set.t), anchors))
         if joint.nv:
             rate = _joint_rates(joint, node.q, node.v, anchors)
             rates[f"node {k}"] = rate
             joints.append((where, rate))
             if node.prescribed:
-                constraints.append(Row(rate.pulls, rate.bias - node.acceleration))
+                constraints.append(BodyRows(rate.node_forces, rate.bias - node.acceleration))
             else:
                 _push(forces, rate, node.tau)
-    for k, cut in enumerate(closing.fastenings.cuts):
+    for k, cut in enumerate(closure_set.attachments.cuts):
         if cut.joint.nv:
-            anchors = tuple(_anchor(moving, grip) for grip in cut.grips)
-            rate = _joint_rates(cut.joint, closing.q[cut.q, :], closing.v[cut.v, :], anchors)
+            anchors = tuple(_anchor(moving, frame) for frame in cut.frames)
+            rate = _joint_rates(cut.joint, closure_set.q[cut.q, :], closure_set.v[cut.v, :], anchors)
             rates[f"cut {k}"] = rate
             joints.append((cut.v, rate))
             # efforts at cut joints are in the nodes' loads already
     first = sum(row.bias.shape[0] for row in constraints)
-    for fastening, keep in zip(closing.fastenings.all, closing.keep, strict=True):
-        constraints.append(_closure(closing, moving, fastening, keep, rates))
+    for attachment, keep in zip(closure_set.attachments.all, closure_set.keep, strict=True):
+        constraints.append(_closure(closure_set, moving, attachment, keep, rates))
     return _assembled(walk, constraints, forces, joints, first)
 
 
 def _assembled(
-    walk: Unrolled, constraints: Sequence[Row], forces: Sequence[ca.SX], joints: list[tuple[slice, Row]], first: int
+    walk: Unrolled,
+    constraints: Sequence[BodyRows],
+    forces: Sequence[ca.SX],
+    joints: list[tuple[slice, BodyRows]],
+    first: int,
 ) -> Bodies:
     rows: dict[Key, dict[Key, ca.SX]] = {}
     right: dict[Key, ca.SX] = {}
@@ -129,7 +133,7 @@ def _assembled(
     for row in constraints:
         for i in range(row.bias.shape[0]):
             entries: dict[Key, ca.SX] = {}
-            for k, F in row.pulls.items():
+            for k, F in row.node_forces.items():
                 for j in range(6):
                     if not F[j, i].is_zero():
                         entries["alpha", k, j] = F[j, i]
@@ -140,7 +144,7 @@ def _assembled(
     return Bodies(rows, right, joints, r - first, first)
 
 
-def _force(walk: Unrolled, node: Node, motion: Motion) -> ca.SX:
+def _force(walk: Unrolled, node: Node, motion: AngularState) -> ca.SX:
     """Return the force on a node at zero acceleration: its loads and weight, less the gyroscopic force."""
     weight = node.inertia.times(stack(ca.SX.zeros(3), motion.axes.T @ walk.gravity))
     return weight - node.bias_force(motion)
@@ -149,20 +153,20 @@ def _force(walk: Unrolled, node: Node, motion: Motion) -> ca.SX:
 def _tree_anchors(walk: Unrolled, moving: Any, k: int) -> tuple[Anchor, ...]:
     """Return the two sides of a node's joint, described parent first."""
     node, eye = walk.nodes[k], ca.densify(ca.SX.eye(3))
-    near = _anchor(moving, Grip(walk.parents[k], node.rotation, node.point))
-    far = _anchor(moving, Grip(k, eye, ca.SX.zeros(3)))
+    near = _anchor(moving, NodeFrame(walk.parents[k], node.rotation, node.point))
+    far = _anchor(moving, NodeFrame(k, eye, ca.SX.zeros(3)))
     return (far, near) if isinstance(node.joint, Reversed) else (near, far)
 
 
-def _anchor(moving: Any, grip: Grip) -> Anchor:
-    """Return a grip in the ground frame."""
+def _anchor(moving: Any, frame: NodeFrame) -> Anchor:
+    """Return a frame in the ground frame."""
     zero = ca.SX.zeros(3)
-    if grip.node < 0:
-        return Anchor(grip, Side(grip.rotation, grip.point, zero, zero), zero, ca.densify(ca.SX.eye(3)))
-    R, p, V = moving.at(grip.node)
+    if frame.node < 0:
+        return Anchor(frame, Side(frame.rotation, frame.point, zero, zero), zero, ca.densify(ca.SX.eye(3)))
+    R, p, V = moving.at(frame.node)
     w, u = V[0:3], V[3:6]
-    side = Side(R @ grip.rotation, p + R @ grip.point, R @ w, R @ (u + cross(w, grip.point)))
-    return Anchor(grip, side, R @ cross(w, cross(w, grip.point)), R)
+    side = Side(R @ frame.rotation, p + R @ frame.point, R @ w, R @ (u + cross(w, frame.point)))
+    return Anchor(frame, side, R @ cross(w, cross(w, frame.point)), R)
 
 
 def _turned(anchor: Anchor, moving: Any, base: int) -> Anchor:
@@ -171,48 +175,50 @@ def _turned(anchor: Anchor, moving: Any, base: int) -> Anchor:
         return anchor
     back = moving.at(base).R.T
     side = Side(*(back @ part for part in anchor.side))
-    return Anchor(anchor.grip, side, back @ anchor.centripetal, back @ anchor.axes)
+    return Anchor(anchor.frame, side, back @ anchor.centripetal, back @ anchor.axes)
 
 
 def _sides(anchors: Sequence[Anchor]) -> tuple[Side, ...]:
     return tuple(anchor.side for anchor in anchors)
 
 
-def _rows(rows: Rows, anchors: Sequence[Anchor]) -> Row:
+def _rows(rows: Rows, anchors: Sequence[Anchor]) -> BodyRows:
     """Bring rows on sides to the bodies."""
-    pulls: dict[int, ca.SX] = {}
+    node_forces: dict[int, ca.SX] = {}
     bias = rows.bias
     for anchor, D in zip(anchors, rows.D, strict=True):
         bias = bias + D[:, 3:6] @ anchor.centripetal
-        if anchor.grip.node >= 0:
-            F = Translation(anchor.grip.point).force(Rotation(anchor.axes.T).force(D.T))
-            _add(pulls, anchor.grip.node, F)
-    return Row(pulls, bias)
+        if anchor.frame.node >= 0:
+            F = Translation(anchor.frame.point).force(Rotation(anchor.axes.T).force(D.T))
+            _add(node_forces, anchor.frame.node, F)
+    return BodyRows(node_forces, bias)
 
 
-def _joint_rates(joint: Joint, q: ca.SX, v: ca.SX, anchors: Sequence[Anchor]) -> Row:
+def _joint_rates(joint: Joint, q: ca.SX, v: ca.SX, anchors: Sequence[Anchor]) -> BodyRows:
     return _rows(joint_rates(joint, joint.configuration(q), v, _sides(anchors)), anchors)
 
 
-def _closure(closing: Closing, moving: Any, fastening: Any, keep: Sequence[int], rates: dict[str, Row]) -> Row:
+def _closure(
+    closure_set: ClosureSet, moving: Any, attachment: Any, keep: Sequence[int], rates: dict[str, BodyRows]
+) -> BodyRows:
     """Return a closure's kept rows on the bodies; those on joint coordinates by way of the joints' rates."""
-    anchors = tuple(_turned(_anchor(moving, grip), moving, fastening.base) for grip in fastening.grips)
-    q, v, given = closing.coordinates(fastening)
-    rows = fastening.closure.rows(_sides(anchors), q, v, closing.t)
+    anchors = tuple(_turned(_anchor(moving, frame), moving, attachment.base) for frame in attachment.frames)
+    q, v, given = closure_set.coordinates(attachment)
+    rows = attachment.closure.rows(_sides(anchors), q, v, closure_set.t)
     row = _rows(rows, anchors)
-    pulls, bias = dict(row.pulls), row.bias - given
-    for i, c in enumerate(fastening.coordinates):
+    node_forces, bias = dict(row.node_forces), row.bias - given
+    for i, c in enumerate(attachment.coordinates):
         rate = rates[f"cut {c.cut}" if c.node is None else f"node {c.node}"]
         bias = bias + rows.K[:, i] * rate.bias[c.component]
-        for k, F in rate.pulls.items():
-            _add(pulls, k, F[:, c.component] @ rows.K[:, i].T)
+        for k, F in rate.node_forces.items():
+            _add(node_forces, k, F[:, c.component] @ rows.K[:, i].T)
     chosen = list(keep)
-    return Row({k: F[:, chosen] for k, F in pulls.items()}, bias[chosen, :])
+    return BodyRows({k: F[:, chosen] for k, F in node_forces.items()}, bias[chosen, :])
 
 
-def _push(forces: list[ca.SX], rate: Row, tau: ca.SX) -> None:
+def _push(forces: list[ca.SX], rate: BodyRows, tau: ca.SX) -> None:
     """Add a joint's effort to the forces on its bodies."""
-    for k, F in rate.pulls.items():
+    for k, F in rate.node_forces.items():
         forces[k] = forces[k] + F @ tau
 
 

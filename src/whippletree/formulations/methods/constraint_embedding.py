@@ -26,12 +26,18 @@ from typing import Any, NamedTuple, cast
 import casadi as ca
 
 from whippletree.formulations.closures.aggregates import Augmented, Embedded
-from whippletree.formulations.closures.closure_set import Closing, Held, jacobian_rows
+from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState, jacobian_rows
 from whippletree.formulations.closures.loop_groups import NodeGroup, node_groups, with_branches
 from whippletree.formulations.closures.loop_solution import Solution
-from whippletree.formulations.methods.independent_coordinates import Choice, at_rest, eliminate
+from whippletree.formulations.closures.partition import Choice, at_rest, eliminate
 from whippletree.formulations.nodes.node import Node
-from whippletree.formulations.nodes.node_interface import Articulated, Hinge, Motion, Offer, Outcome
+from whippletree.formulations.nodes.node_interface import (
+    AngularState,
+    Articulated,
+    HingeFactors,
+    JointOutcome,
+    NodeTerms,
+)
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated
 from whippletree.spatial import ArticulatedInertia, Shift, mirror, stack
@@ -46,7 +52,7 @@ branches that hang on it; or with multipliers."""
 Row = dict[int, ca.SX]
 
 
-class Grouped(NamedTuple):
+class GroupNode(NamedTuple):
     """A group as a node, with what its multipliers need: the rows of its closures, and the factors of C_d."""
 
     group: NodeGroup
@@ -56,17 +62,17 @@ class Grouped(NamedTuple):
     factors: SparseLU | None
 
 
-def solve(walk: Unrolled, closing: Closing, choice: Choice, methods: Sequence[str] = ()) -> Solution:
+def solve(walk: Unrolled, closure_set: ClosureSet, choice: Choice, methods: Sequence[str] = ()) -> Solution:
     """Return accelerations and multipliers."""
-    groups = node_groups(walk.parents, closing.fastenings, closing.keep)
+    groups = node_groups(walk.parents, closure_set.attachments, closure_set.keep)
     chosen = list(methods) or ["embedded"] * len(groups)
     grouped = [
         _grouped(
-            walk, closing, choice, with_branches(walk.parents, groups, g) if method == "branches" else group, method
+            walk, closure_set, choice, with_branches(walk.parents, groups, g) if method == "branches" else group, method
         )
         for g, (group, method) in enumerate(zip(groups, chosen, strict=True))
     ]
-    tree, at = contracted(walk, grouped)
+    tree, at = contracted_tree(walk, grouped)
     result = articulated.sweep(tree)
     a = ca.densify(ca.SX(walk.nv, 1))
     for k in range(len(tree.nodes)):
@@ -76,11 +82,11 @@ def solve(walk: Unrolled, closing: Closing, choice: Choice, methods: Sequence[st
             a[freedom] = found[i]
     pivots = [p for one in grouped if one.factors for p in one.factors.pivots]
     pivots += [p for k, g in at.items() if grouped[g].factors is None for p in result.hinge.at(k).kept.pivots]
-    return Solution(a, lambda: _multipliers(closing, grouped, at, result), tuple(pivots))
+    return Solution(a, lambda: _multipliers(closure_set, grouped, at, result), tuple(pivots))
 
 
 def piece(
-    walk: Unrolled, closing: Closing, choice: Choice, groups: Sequence[NodeGroup], g: int, method: str
+    walk: Unrolled, closure_set: ClosureSet, choice: Choice, groups: Sequence[NodeGroup], g: int, method: str
 ) -> list[ca.SX]:
     """Return what a group and its branches pass on, found by a method, over symbols for what they meet.
 
@@ -88,19 +94,19 @@ def piece(
     on the group and has groups of its own.
     """
     whole = with_branches(walk.parents, groups, g)
-    grouped = [_grouped(walk, closing, choice, whole if method == "branches" else groups[g], method)]
+    grouped = [_grouped(walk, closure_set, choice, whole if method == "branches" else groups[g], method)]
     scope = list(whole.nodes)
     beyond = [k for k, p in enumerate(walk.parents) if p in set(scope) and k not in set(scope)]
     place = {k: m for m, k in enumerate([*scope, *beyond])}
-    nodes: list[Any] = [walk.nodes[k] for k in scope] + [Beyond.of_symbols() for _ in beyond]
+    nodes: list[Any] = [walk.nodes[k] for k in scope] + [Boundary.of_symbols() for _ in beyond]
     parents = [place.get(walk.parents[k], -1) for k in place]
     slices = [walk.v_slices[k] for k in place]
     local = grouped[0].group._replace(nodes=tuple(place[k] for k in grouped[0].group.nodes), base=-1)
     small = Unrolled(cast(Sequence[Node], nodes), parents, slices, walk.nv, walk.gravity)
-    tree, _ = contracted(small, [grouped[0]._replace(group=local)])
-    motion, alpha = Motion.rest(), stack(ca.SX.zeros(3), -walk.gravity)
+    tree, _ = contracted_tree(small, [grouped[0]._replace(group=local)])
+    motion, alpha = AngularState.rest(), stack(ca.SX.zeros(3), -walk.gravity)
     if whole.base >= 0:
-        motion = Motion(ca.SX.sym("rate", 3), ca.SX.sym("axes", 3, 3))
+        motion = AngularState(ca.SX.sym("rate", 3), ca.SX.sym("axes", 3, 3))
         alpha = ca.SX.sym("alpha", 6)
     where = tree.outward(articulated.locate, motion)
     total, hinge = tree.inward(articulated.absorb_hinge, Articulated.nothing(), where)
@@ -110,21 +116,21 @@ def piece(
 
 
 @dataclass(frozen=True)
-class Beyond:
+class Boundary:
     """Stands for what hangs on a piece: an articulated inertia and a bias force."""
 
     P: ArticulatedInertia
     z: ca.SX
 
     @staticmethod
-    def of_symbols() -> Beyond:
+    def of_symbols() -> Boundary:
         """Return one over new symbols."""
         J, B, M = (ca.SX.sym(name, 3, 3) for name in "JBM")
-        return Beyond(ArticulatedInertia(mirror(J), B, mirror(M)), ca.SX.sym("z", 6))
+        return Boundary(ArticulatedInertia(mirror(J), B, mirror(M)), ca.SX.sym("z", 6))
 
-    def locate(self, parent: Motion) -> tuple[Motion, Met]:
+    def locate(self, parent: AngularState) -> tuple[AngularState, BoundaryMotion]:
         """Keep the motion."""
-        return parent, Met(parent)
+        return parent, BoundaryMotion(parent)
 
     def shift(self, x: Any) -> Shift:
         """Return no shift."""
@@ -134,30 +140,30 @@ class Beyond:
         """Return zero."""
         return ca.SX.zeros(6)
 
-    def offer(self, children: Any, place: Any) -> Offer:
+    def offer(self, children: Any, place: Any) -> NodeTerms:
         """Return inertia and bias force, and no unknowns."""
-        return Offer(self.P, self.z, ca.SX(6, 0), ca.SX(0, 0), ca.SX(0, 1))
+        return NodeTerms(self.P, self.z, ca.SX(6, 0), ca.SX(0, 0), ca.SX(0, 1))
 
-    def spread(self, alpha: ca.SX, y: ca.SX, place: Met, hinge: Hinge) -> tuple[Any, Outcome]:
+    def spread(self, alpha: ca.SX, y: ca.SX, place: BoundaryMotion, hinge: HingeFactors) -> tuple[Any, JointOutcome]:
         """Return the acceleration, and the motion, that arrive."""
-        return (alpha,), Outcome(ca.vertcat(alpha, place.motion.rate, ca.vec(place.motion.axes)), alpha, alpha)
+        return (alpha,), JointOutcome(ca.vertcat(alpha, place.motion.rate, ca.vec(place.motion.axes)), alpha, alpha)
 
 
-class Met(NamedTuple):
+class BoundaryMotion(NamedTuple):
     """Where a piece ends."""
 
-    motion: Motion
+    motion: AngularState
     x: tuple[()] = ()
 
 
-def _grouped(walk: Unrolled, closing: Closing, choice: Choice, group: NodeGroup, method: str) -> Grouped:
+def _grouped(walk: Unrolled, closure_set: ClosureSet, choice: Choice, group: NodeGroup, method: str) -> GroupNode:
     """Return a group as a node."""
     if method == "augmented":
-        return _augmented(walk, closing, group)
-    return _embedded(at_rest(walk), closing, choice, group, method != "embedded")
+        return _augmented(walk, closure_set, group)
+    return _embedded(at_rest(walk), closure_set, choice, group, method != "embedded")
 
 
-def contracted(walk: Unrolled, grouped: Sequence[Grouped]) -> tuple[Unrolled, dict[int, int]]:
+def contracted_tree(walk: Unrolled, grouped: Sequence[GroupNode]) -> tuple[Unrolled, dict[int, int]]:
     """Return the walk over rigid nodes and groups, and which of its nodes are which groups."""
     inside = {k: (g, m) for g, one in enumerate(grouped) for m, k in enumerate(one.group.nodes)}
     nodes: list[Any] = []
@@ -204,16 +210,16 @@ def _base(walk: Unrolled, group: NodeGroup) -> ca.SX:
     return stack(ca.SX.zeros(3), -walk.gravity) if group.base < 0 else ca.SX.zeros(6)
 
 
-def _embedded(still: Unrolled, closing: Closing, choice: Choice, group: NodeGroup, composite: bool) -> Grouped:
+def _embedded(still: Unrolled, closure_set: ClosureSet, choice: Choice, group: NodeGroup, composite: bool) -> GroupNode:
     """Return a group with its closures solved for its dependent freedoms (53, 58); `still` has given accelerations."""
     tree, freedoms = _subtree(still, group)
-    held = closing.hold(still, group.fastenings)
-    numbers = _row_numbers(closing, group)
-    rows = dict(zip(numbers, jacobian_rows(still, held), strict=True))
+    closure_states = closure_set.evaluate(still, group.attachments)
+    numbers = _row_numbers(closure_set, group)
+    rows = dict(zip(numbers, jacobian_rows(still, closure_states), strict=True))
     mine = set(freedoms)
     own = Choice(tuple(i for i in choice.independent if i in mine), tuple(p for p in choice.pivots if p[0] in rows))
     factors, E = eliminate(rows, own)
-    seconds = [one.second[i] for one in held for i in range(one.n_rows)]
+    seconds = [one.second[i] for one in closure_states for i in range(one.n_rows)]
     g: Row = factors.solve({r: -value for r, value in zip(numbers, seconds, strict=True)})
     for node, where in zip(tree.nodes, tree.v_slices, strict=True):
         if node.prescribed:
@@ -228,37 +234,41 @@ def _embedded(still: Unrolled, closing: Closing, choice: Choice, group: NodeGrou
         X.append(block)
         drift.append(ca.SX(ca.vertcat(ca.SX(0, 1), *(g.get(freedoms[i], 0) for i in range(where.start, where.stop)))))
     embedded = Embedded(tree, _base(still, group), tuple(X), tuple(drift), len(place), composite)
-    return Grouped(group, embedded, numbers, freedoms, factors)
+    return GroupNode(group, embedded, numbers, freedoms, factors)
 
 
-def _augmented(walk: Unrolled, closing: Closing, group: NodeGroup) -> Grouped:
+def _augmented(walk: Unrolled, closure_set: ClosureSet, group: NodeGroup) -> GroupNode:
     """Return a group that keeps its multipliers."""
     tree, freedoms = _subtree(walk, group)
     local = {k: m for m, k in enumerate(group.nodes)}
 
-    def hold(a: ca.SX) -> list[Held]:
+    def evaluate(a: ca.SX) -> list[ClosureState]:
         nodes = list(walk.nodes)
         for k, where in zip(group.nodes, tree.v_slices, strict=True):
             nodes[k] = replace(nodes[k], acceleration=a[where, :])
-        return [_localised(one, local) for one in closing.hold(walk.with_nodes(nodes), group.fastenings)]
+        return [_localised(one, local) for one in closure_set.evaluate(walk.with_nodes(nodes), group.attachments)]
 
-    return Grouped(group, Augmented(tree, _base(walk, group), hold), _row_numbers(closing, group), freedoms, None)
+    return GroupNode(
+        group, Augmented(tree, _base(walk, group), evaluate), _row_numbers(closure_set, group), freedoms, None
+    )
 
 
-def _localised(held: Held, local: Mapping[int, int]) -> Held:
+def _localised(closure_states: ClosureState, local: Mapping[int, int]) -> ClosureState:
     """Return a closure with the nodes' numbers in its group; what is not in it is the base, -1."""
-    pulls = tuple(p._replace(node=local.get(p.node, -1)) for p in held.pulls)
-    return held._replace(pulls=pulls, hinges=tuple(h._replace(node=local[h.node]) for h in held.hinges))
+    node_forces = tuple(p._replace(node=local.get(p.node, -1)) for p in closure_states.node_forces)
+    return closure_states._replace(
+        node_forces=node_forces, joint_forces=tuple(h._replace(node=local[h.node]) for h in closure_states.joint_forces)
+    )
 
 
-def _row_numbers(closing: Closing, group: NodeGroup) -> tuple[int, ...]:
+def _row_numbers(closure_set: ClosureSet, group: NodeGroup) -> tuple[int, ...]:
     """Return the numbers of a group's rows among all kept ones."""
-    starts = list(itertools.accumulate(map(len, closing.keep), initial=0))
-    return tuple(starts[c] + i for c in group.fastenings for i in range(len(closing.keep[c])))
+    starts = list(itertools.accumulate(map(len, closure_set.keep), initial=0))
+    return tuple(starts[c] + i for c in group.attachments for i in range(len(closure_set.keep[c])))
 
 
 def _multipliers(
-    closing: Closing, grouped: Sequence[Grouped], at: Mapping[int, int], result: articulated.Dynamics
+    closure_set: ClosureSet, grouped: Sequence[GroupNode], at: Mapping[int, int], result: articulated.Dynamics
 ) -> list[ca.SX]:
     """Return the multipliers of every closure: the unknowns of its group, or by one gather over its bodies (69)."""
     values: Row = {}
@@ -273,7 +283,7 @@ def _multipliers(
             found = ca.vertcat(*spread.multipliers)
             values |= {r: found[i] for i, r in enumerate(one.rows)}
     columns, start = [], 0
-    for keep in closing.keep:
+    for keep in closure_set.keep:
         columns.append(ca.SX(ca.vertcat(ca.SX(0, 1), *(values.get(start + i, 0) for i in range(len(keep))))))
         start += len(keep)
     return columns

@@ -32,10 +32,11 @@ from typing import NamedTuple, TypeAlias
 
 import casadi as ca
 
-from whippletree.formulations.closures.closure_frames import Fastening, Fastenings
-from whippletree.formulations.closures.closure_set import Closing, Held, with_accelerations
+from whippletree.formulations.closures.closure_frames import ClosureAttachment, ClosureAttachments
+from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState
 from whippletree.formulations.closures.loop_solution import Solution, by_closure
-from whippletree.formulations.nodes.node import Motion, Node
+from whippletree.formulations.nodes.frame_states import with_accelerations
+from whippletree.formulations.nodes.node import AngularState, Node
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite
 from whippletree.formulations.recursions.articulated import unit_rows
@@ -43,26 +44,26 @@ from whippletree.spatial import ArticulatedInertia, mirror, stack
 from whippletree.spatial.sparse import minimum_degree
 
 __all__ = [
+    "ClosureExtent",
+    "EliminatedVariables",
     "Front",
-    "Outline",
-    "Released",
     "annihilated",
+    "closure_extents",
     "eliminated",
     "merged",
-    "outline",
     "recover",
     "solve",
     "with_speeds",
 ]
 
-Port: TypeAlias = tuple[str, int]
+FrontVariable: TypeAlias = tuple[str, int]
 """("row", r): the multiplier of row r; ("rest", r): what the rest of the loop adds to it; ("speed", i): u_i."""
 
 Pairs: TypeAlias = Mapping[int, int]
 """The row with which each dependent freedom is eliminated."""
 
 
-class Outline(NamedTuple):
+class ClosureExtent(NamedTuple):
     """Where closures begin and end in the tree.
 
     A closure is `complete` at the node on which all that it holds on to hangs (-1 is the ground); its rows `end` where
@@ -73,28 +74,30 @@ class Outline(NamedTuple):
     end: tuple[int, ...]
 
 
-def outline(fastenings: Fastenings, parents: Sequence[int]) -> Outline:
+def closure_extents(attachments: ClosureAttachments, parents: Sequence[int]) -> ClosureExtent:
     """Return where closures begin and end."""
     complete, end = [], []
-    for fastening in fastenings.all:
-        held, ends = _reach(fastening, fastenings, parents)
-        complete.append(_meeting(held, parents))
+    for attachment in attachments.all:
+        closure_states, ends = _reach(attachment, attachments, parents)
+        complete.append(_meeting(closure_states, parents))
         end.append(_meeting(ends, parents))
-    return Outline(tuple(complete), tuple(end))
+    return ClosureExtent(tuple(complete), tuple(end))
 
 
-def _reach(fastening: Fastening, fastenings: Fastenings, parents: Sequence[int]) -> tuple[set[int], set[int]]:
+def _reach(
+    attachment: ClosureAttachment, attachments: ClosureAttachments, parents: Sequence[int]
+) -> tuple[set[int], set[int]]:
     """Return the nodes that a closure holds on to, and those beyond which its rows do not reach."""
-    held = {grip.node for grip in fastening.grips}
-    ends = {fastening.base} if fastening.grips else set()
-    for c in fastening.coordinates:
+    closure_states = {frame.node for frame in attachment.frames}
+    ends = {attachment.base} if attachment.frames else set()
+    for c in attachment.coordinates:
         if c.node is not None:
-            held.add(c.node)
+            closure_states.add(c.node)
             ends.add(parents[c.node])
         elif c.cut is not None:
-            held |= {grip.node for grip in fastenings.cuts[c.cut].grips}
-            ends.add(fastenings.cuts[c.cut].base)
-    return held - {-1}, ends
+            closure_states |= {frame.node for frame in attachments.cuts[c.cut].frames}
+            ends.add(attachments.cuts[c.cut].base)
+    return closure_states - {-1}, ends
 
 
 def _meeting(nodes: set[int], parents: Sequence[int]) -> int:
@@ -111,7 +114,7 @@ def _meeting(nodes: set[int], parents: Sequence[int]) -> int:
 class Front:
     """What a subtree asks of a node and of its ports, as in (1); `P` is None where nothing moves with the node."""
 
-    ports: tuple[Port, ...]
+    ports: tuple[FrontVariable, ...]
     P: ArticulatedInertia | None
     F: ca.SX
     z: ca.SX
@@ -126,13 +129,13 @@ class Front:
         return Front(self.ports, P, F, shift.force(self.z), self.S, self.e)
 
 
-class Released(NamedTuple):
+class EliminatedVariables(NamedTuple):
     """Ports that were eliminated, x = nu - G^T [A^; w]: gains on the node and on the ports that are left."""
 
-    gone: tuple[Port, ...]
+    gone: tuple[FrontVariable, ...]
     nu: ca.SX
     on_node: ca.SX  # (6, k)
-    left: tuple[Port, ...]
+    left: tuple[FrontVariable, ...]
     on_ports: ca.SX  # (n, k)
 
 
@@ -141,16 +144,16 @@ class _Reduction:
     """A mechanism that is being reduced."""
 
     walk: Unrolled
-    held: Sequence[Held]
-    where: Outline
+    closure_states: Sequence[ClosureState]
+    where: ClosureExtent
     pairs: Pairs
     pivots: list[ca.SX]
 
     @functools.cached_property
     def rows(self) -> list[range]:
         """The rows of each closure."""
-        ends = list(itertools.accumulate(one.n_rows for one in self.held))
-        return [range(end - one.n_rows, end) for end, one in zip(ends, self.held, strict=True)]
+        ends = list(itertools.accumulate(one.n_rows for one in self.closure_states))
+        return [range(end - one.n_rows, end) for end, one in zip(ends, self.closure_states, strict=True)]
 
     @functools.cached_property
     def reduced(self) -> set[int]:
@@ -177,19 +180,19 @@ class _Reduction:
         return found
 
 
-def solve(walk: Unrolled, closing: Closing, pairs: Pairs) -> Solution:
+def solve(walk: Unrolled, closure_set: ClosureSet, pairs: Pairs) -> Solution:
     """Return accelerations and multipliers; the walk's accelerations are zero but at prescribed hinges."""
     given = ca.densify(ca.SX(ca.vertcat(*_given(walk))))
     still = with_accelerations(walk, given)
-    base = composite.Carried(Motion.rest(), stack(ca.SX.zeros(3), -walk.gravity))
+    base = composite.CarriedAcceleration(AngularState.rest(), stack(ca.SX.zeros(3), -walk.gravity))
     forces = still.outward(composite.accelerate, base)
-    held = closing.hold(still)
-    reduction = _Reduction(walk, held, outline(closing.fastenings, walk.parents), pairs, [])
+    closure_states = closure_set.evaluate(still)
+    reduction = _Reduction(walk, closure_states, closure_extents(closure_set.attachments, walk.parents), pairs, [])
     inward = _inward(reduction, forces.records)
     speeds, rows = _outward(reduction, inward)
     a = ca.densify(ca.SX(ca.vertcat(*(speeds.get(i, given[i]) for i in range(walk.nv)))))
-    multipliers = [rows[r] for r in range(sum(one.n_rows for one in held))]
-    return Solution(a, lambda: by_closure(multipliers, held), tuple(reduction.pivots))
+    multipliers = [rows[r] for r in range(sum(one.n_rows for one in closure_states))]
+    return Solution(a, lambda: by_closure(multipliers, closure_states), tuple(reduction.pivots))
 
 
 def _given(walk: Unrolled) -> list[ca.SX]:
@@ -204,17 +207,17 @@ def _given(walk: Unrolled) -> list[ca.SX]:
 class _Passed(NamedTuple):
     """What a node's reduction leaves for the way back: the loops that end there, and its joint."""
 
-    loops: list[Released]
-    joint: list[Released]
+    loops: list[EliminatedVariables]
+    joint: list[EliminatedVariables]
     H: ca.SX
     x: ca.SX
 
 
-def _inward(reduction: _Reduction, forces: Sequence[composite.Inertial]) -> list[_Passed]:
+def _inward(reduction: _Reduction, forces: Sequence[composite.BodyForce]) -> list[_Passed]:
     """Reduce from the tips to the ground; the last entry is the ground's."""
     walk = reduction.walk
     arriving: list[list[Front]] = [[] for _ in range(len(walk.nodes) + 1)]
-    for c, one in enumerate(reduction.held):
+    for c, one in enumerate(reduction.closure_states):
         for at, part in _of_closure(reduction, c, one):
             arriving[at].append(part)
     passed: list[_Passed] = []
@@ -236,7 +239,7 @@ def _inward(reduction: _Reduction, forces: Sequence[composite.Inertial]) -> list
     return [*passed, _Passed(loops, [], ca.SX(6, 0), ca.SX(0, 1))]
 
 
-def _of_closure(reduction: _Reduction, c: int, held: Held) -> Iterable[tuple[int, Front]]:
+def _of_closure(reduction: _Reduction, c: int, closure_states: ClosureState) -> Iterable[tuple[int, Front]]:
     """Return what a closure itself asks: its forces on nodes, and where it is complete its second derivative."""
     rows = reduction.rows[c]
     if not rows:
@@ -244,15 +247,15 @@ def _of_closure(reduction: _Reduction, c: int, held: Held) -> Iterable[tuple[int
     ports = tuple(("row", r) for r in rows)
     m, none = len(ports), ca.SX.zeros(6)
     at = reduction.where.complete[c]
-    yield at, Front(ports, None, ca.SX.zeros(6, m), none, ca.SX.zeros(m, m), -held.second)
+    yield at, Front(ports, None, ca.SX.zeros(6, m), none, ca.SX.zeros(m, m), -closure_states.second)
     for r in sorted(
         reduction.reduced.intersection(rows)
     ):  # a row that is reduced before it is complete: 0 = own part + rest
         S = ca.SX([[0, -1], [-1, 0]])
         yield at, Front((("row", r), ("rest", r)), None, ca.SX.zeros(6, 2), none, S, ca.SX.zeros(2))
-    for pull in held.pulls:
-        yield pull.node, Front(ports, None, -pull.F, none, ca.SX.zeros(m, m), ca.SX.zeros(m))
-    for hinge in held.hinges:
+    for on_node in closure_states.node_forces:
+        yield on_node.node, Front(ports, None, -on_node.F, none, ca.SX.zeros(m, m), ca.SX.zeros(m))
+    for hinge in closure_states.joint_forces:
         i = reduction.walk.v_slices[hinge.node].start + hinge.component
         S = ca.SX.zeros(m + 1, m + 1)
         S[m, :m] = -hinge.e.T
@@ -281,7 +284,9 @@ def merged(fronts: Sequence[Front]) -> Front:
     return Front(ports, P, F, z, S, e)
 
 
-def eliminated(front: Front, gone: Sequence[Port], *, on_node: bool = True) -> tuple[Front, Released, ca.SX]:
+def eliminated(
+    front: Front, gone: Sequence[FrontVariable], *, on_node: bool = True
+) -> tuple[Front, EliminatedVariables, ca.SX]:
     """Eliminate one port, or two together; return what is left, the way back, and the pivot."""
     i = [front.ports.index(port) for port in gone]
     rest = [j for j in range(len(front.ports)) if j not in i]
@@ -301,7 +306,7 @@ def eliminated(front: Front, gone: Sequence[Port], *, on_node: bool = True) -> t
         F = F - G_a @ K_w
         change = -G_a @ K_a.T
         P = ArticulatedInertia.of_matrix(change if P is None else P.matrix() + change)
-    return Front(left, P, F, z, S, e), Released(tuple(gone), nu, G_a, left, G_w), pivot
+    return Front(left, P, F, z, S, e), EliminatedVariables(tuple(gone), nu, G_a, left, G_w), pivot
 
 
 def _inverse(A: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -319,9 +324,11 @@ def _inverse(A: ca.SX) -> tuple[ca.SX, ca.SX]:
     return ca.densify(ca.blockcat([[b * r, off], [off, a * r]])), ca.sqrt(ca.fabs(d))
 
 
-def _close(reduction: _Reduction, k: int, fronts: list[Front], *, on_node: bool) -> tuple[list[Front], list[Released]]:
+def _close(
+    reduction: _Reduction, k: int, fronts: list[Front], *, on_node: bool
+) -> tuple[list[Front], list[EliminatedVariables]]:
     """Eliminate what ends at a node, closure after closure; fronts meet only where they share one."""
-    found: list[Released] = []
+    found: list[EliminatedVariables] = []
     closures = reduction.ending.get(k, [])
     closure_of = {r: c for c in closures for r in reduction.rows[c]}
     near = [{closure_of[r] for kind, r in front.ports if kind != "speed" and r in closure_of} for front in fronts]
@@ -341,10 +348,10 @@ def _close(reduction: _Reduction, k: int, fronts: list[Front], *, on_node: bool)
     return fronts, found
 
 
-def _going(reduction: _Reduction, k: int, c: int, front: Front) -> list[tuple[Port, ...]]:
+def _going(reduction: _Reduction, k: int, c: int, front: Front) -> list[tuple[FrontVariable, ...]]:
     """Return what leaves a front when closure c is complete or ends at node k: rows with their rest, then others."""
     rows = [r for r in reduction.rows[c] if ("row", r) in front.ports]
-    going: list[tuple[Port, ...]] = []
+    going: list[tuple[FrontVariable, ...]] = []
     if reduction.where.complete[c] == k:
         going += [(("rest", r), ("row", r)) for r in rows if ("rest", r) in front.ports]
     if reduction.where.end[c] == k:
@@ -352,7 +359,7 @@ def _going(reduction: _Reduction, k: int, c: int, front: Front) -> list[tuple[Po
     return going
 
 
-def _release(reduction: _Reduction, k: int, front: Front, H: ca.SX) -> tuple[Front, list[Released]]:
+def _release(reduction: _Reduction, k: int, front: Front, H: ca.SX) -> tuple[Front, list[EliminatedVariables]]:
     """Let the joint's speeds in and eliminate them, the dependent ones each with its row."""
     node, first = reduction.walk.nodes[k], reduction.walk.v_slices[k].start
     n = H.shape[1]
@@ -362,11 +369,11 @@ def _release(reduction: _Reduction, k: int, front: Front, H: ca.SX) -> tuple[Fro
         ports = tuple(front.ports[i] for i in keep)
         return Front(ports, front.P, front.F[:, keep], front.z, front.S[keep, keep], front.e[keep, :]), []
     grounded = reduction.walk.parents[k] < 0
-    held = any(port in speeds for port in front.ports)  # closures act along the hinge, too
+    closure_states = any(port in speeds for port in front.ports)  # closures act along the hinge, too
     front = with_speeds(front, H, node.tau, speeds)
-    found: list[Released] = []
+    found: list[EliminatedVariables] = []
     for speed in speeds:
-        gone: tuple[Port, ...] = (speed,)
+        gone: tuple[FrontVariable, ...] = (speed,)
         r = reduction.pairs.get(speed[1])
         if r is not None:
             gone = (speed, ("row", r))
@@ -376,10 +383,10 @@ def _release(reduction: _Reduction, k: int, front: Front, H: ca.SX) -> tuple[Fro
         found.append(released)
         if r is not None:
             reduction.pivots.append(pivot)
-    return (front if grounded or held else annihilated(front, H, node.tau)), found
+    return (front if grounded or closure_states else annihilated(front, H, node.tau)), found
 
 
-def with_speeds(front: Front, H: ca.SX, tau: ca.SX, speeds: Sequence[Port]) -> Front:
+def with_speeds(front: Front, H: ca.SX, tau: ca.SX, speeds: Sequence[FrontVariable]) -> Front:
     """Return the front with the joint's speeds as ports: A^ becomes that of the parent, carried to the node."""
     assert front.P is not None
     PH, e = front.P.times(H), H.T @ front.z - tau
@@ -427,7 +434,7 @@ def annihilated(front: Front, H: ca.SX, tau: ca.SX) -> Front:
 def _outward(reduction: _Reduction, inward: Sequence[_Passed]) -> tuple[dict[int, ca.SX], dict[int, ca.SX]]:
     """Return the speeds' derivatives and the multipliers."""
     walk = reduction.walk
-    values: dict[Port, ca.SX] = {}
+    values: dict[FrontVariable, ca.SX] = {}
     recover(inward[-1].loops, None, values)
     moved: list[ca.SX | None] = []
     for k, node in enumerate(walk.nodes):
@@ -446,7 +453,7 @@ def _outward(reduction: _Reduction, inward: Sequence[_Passed]) -> tuple[dict[int
     return speeds, {r: value for (kind, r), value in values.items() if kind == "row"}
 
 
-def recover(released: Sequence[Released], alpha: ca.SX | None, values: dict[Port, ca.SX]) -> None:
+def recover(released: Sequence[EliminatedVariables], alpha: ca.SX | None, values: dict[FrontVariable, ca.SX]) -> None:
     """Find the values of what was eliminated, last first."""
     for one in reversed(released):
         x = one.nu

@@ -25,19 +25,15 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.formulations.closures.closure_set import Closing, Held
-from whippletree.formulations.closures.ground_axes import Body, bodies, held_on_ground, to_ground, to_own
-from whippletree.formulations.closures.loop_solution import (
-    Blocks,
-    Solution,
-    by_closure,
-    schur_complement,
-    unit_loads,
-)
+from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState
+from whippletree.formulations.closures.ground_closures import closures_on_ground
+from whippletree.formulations.closures.loop_solution import Solution, by_closure
+from whippletree.formulations.closures.schur_complement import Blocks, schur_complement, unit_loads
 from whippletree.formulations.nodes.node import Node
-from whippletree.formulations.nodes.operation_stages import mark
+from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled, Walk
-from whippletree.formulations.recursions.joint_wrenches import described
+from whippletree.formulations.recursions.ground_axes import GroundBody, bodies, to_ground, to_own
+from whippletree.formulations.recursions.joint_wrenches import joint_wrenches
 from whippletree.spatial import ArticulatedInertia, Rotation, Translation, factor, solve_factored
 from whippletree.spatial.sparse import add_to, factor_symmetric, minimum_degree
 
@@ -67,7 +63,7 @@ class Eliminated(NamedTuple):
     Q: ca.SX
 
 
-class Outcome(NamedTuple):
+class JointSolution(NamedTuple):
     """Kept by the outward sweep: joint acceleration, force across the joint (in node axes, at its point), effort."""
 
     acceleration: ca.SX
@@ -75,7 +71,7 @@ class Outcome(NamedTuple):
     effort: ca.SX
 
 
-class Turned(NamedTuple):
+class NodeAxes(NamedTuple):
     """What forces are described by: the node's configuration, and its axes in the ground."""
 
     x: ca.SX
@@ -104,10 +100,10 @@ def driving_forces(walk: Walk, reference: str) -> Any:
 def reactions(walk: Walk, reference: str) -> Any:
     """Return the reaction of every joint, node after node (n * 6): M Y' - Q of what hangs on it."""
     seen, outcome = sweep(walk, reference)
-    return described(walk, walk.outward(turned, (), seen), outcome)
+    return joint_wrenches(walk, walk.outward(turned, (), seen), outcome)
 
 
-def eliminate(node: Node, children: Reduced, body: Body) -> tuple[Reduced, Eliminated]:
+def eliminate(node: Node, children: Reduced, body: GroundBody) -> tuple[Reduced, Eliminated]:
     """Eliminate a joint and hand inertia and force on to the parent (28, 29)."""
     H, shift = body.B2, body.shift()
     M = children.M + body.M.articulated()
@@ -127,14 +123,16 @@ def eliminate(node: Node, children: Reduced, body: Body) -> tuple[Reduced, Elimi
     return reduced, Eliminated(M21, M22, G, Q2, M, Q)
 
 
-def accelerate(node: Node, parent: tuple[ca.SX], body: Body, joint: Eliminated) -> tuple[tuple[ca.SX], Outcome]:
+def accelerate(
+    node: Node, parent: tuple[ca.SX], body: GroundBody, joint: Eliminated
+) -> tuple[tuple[ca.SX], JointSolution]:
     """Find the joint's acceleration and the body's (30)."""
     return _accelerated(node, parent[0], body, joint, None)
 
 
 def _accelerated(
-    node: Node, parent: ca.SX, body: Body, joint: Eliminated, push: ca.SX | None
-) -> tuple[tuple[ca.SX], Outcome]:
+    node: Node, parent: ca.SX, body: GroundBody, joint: Eliminated, push: ca.SX | None
+) -> tuple[tuple[ca.SX], JointSolution]:
     """Find the joint's acceleration under the closures' effort as well (43)."""
     if node.prescribed or body.B2.shape[1] == 0:
         acceleration = node.acceleration
@@ -145,33 +143,33 @@ def _accelerated(
     f = joint.M.times(Y) - joint.Q
     needed = body.B2.T @ f if node.prescribed else node.tau
     local = Rotation(body.A.T).force(Translation(body.field.rho).force(f))
-    return (Y,), Outcome(to_own(node, body.A, acceleration), local, needed)
+    return (Y,), JointSolution(to_own(node, body.A, acceleration), local, needed)
 
 
-def turned(node: Node, _: tuple[()], body: Body) -> tuple[tuple[()], Turned]:
+def turned(node: Node, _: tuple[()], body: GroundBody) -> tuple[tuple[()], NodeAxes]:
     """Keep configuration and axes."""
-    return (), Turned(node.configuration(), body.A)
+    return (), NodeAxes(node.configuration(), body.A)
 
 
 # ---------------------------------------------------------------------------------------------------------
 # Closed loops
 
 
-def solve(walk: Unrolled, closing: Closing, reference: str) -> Solution:
+def solve(walk: Unrolled, closure_set: ClosureSet, reference: str) -> Solution:
     """Return accelerations and multipliers."""
     seen = bodies(walk, reference)
     _mark_bodies(seen)
-    held = held_on_ground(walk, closing, seen, reference)
-    mark("closures", held)
+    closure_states = closures_on_ground(walk, closure_set, seen, reference)
+    record_stage("closures", closure_states)
     _, joints = walk.inward(eliminate, Reduced.nothing(), seen)
     _mark_joints(joints)
-    efforts, gamma = carried(walk, seen, joints, held)
-    L = reduced_matrix(joints, efforts, held)
-    mark("reduced closures", [L, gamma])
+    efforts, gamma = carried(walk, seen, joints, closure_states)
+    L = reduced_matrix(joints, efforts, closure_states)
+    record_stage("reduced closures", [L, gamma])
     factors = factor_symmetric(L, minimum_degree(L, range(len(gamma))))
     solved = factors.solve({i: -value for i, value in enumerate(gamma)})
-    multipliers = by_closure([solved[i] for i in range(len(gamma))], held)
-    mark("multipliers", multipliers)
+    multipliers = by_closure([solved[i] for i in range(len(gamma))], closure_states)
+    record_stage("multipliers", multipliers)
     a = ca.densify(ca.SX(walk.nv, 1))
     left: list[ca.SX] = []
     for k, node in enumerate(walk.nodes):
@@ -187,10 +185,12 @@ def solve(walk: Unrolled, closing: Closing, reference: str) -> Solution:
     return Solution(a, lambda: multipliers, factors.pivots)
 
 
-def carried(walk: Unrolled, seen: Any, joints: Any, held: Sequence[Held]) -> tuple[list[Blocks], list[ca.SX]]:
+def carried(
+    walk: Unrolled, seen: Any, joints: Any, closure_states: Sequence[ClosureState]
+) -> tuple[list[Blocks], list[ca.SX]]:
     """Carry the closures' rows inward; return Phi2 of every joint, and gamma row by row (39-41)."""
-    arriving, efforts = unit_loads(walk, held)
-    gamma = [one.second for one in held]
+    arriving, efforts = unit_loads(walk, closure_states)
+    gamma = [one.second for one in closure_states]
     for k in reversed(range(len(walk.nodes))):
         node, body, joint = walk.nodes[k], seen.at(k), joints.at(k)
         given = node.prescribed or body.B2.shape[1] == 0
@@ -202,7 +202,7 @@ def carried(walk: Unrolled, seen: Any, joints: Any, held: Sequence[Held]) -> tup
                 gamma[c] = gamma[c] + Phi.T @ D
             passed = None if Phi is None else body.shift().force(Phi)
             if factors is not None:
-                none = ca.SX(body.B2.shape[1], held[c].n_rows)
+                none = ca.SX(body.B2.shape[1], closure_states[c].n_rows)
                 Phi2 = (none if e is None else e) + (none if Phi is None else body.B2.T @ Phi)
                 efforts[k][c] = Phi2
                 gamma[c] = gamma[c] + Phi2.T @ solve_factored(factors, joint.Q2)
@@ -211,27 +211,29 @@ def carried(walk: Unrolled, seen: Any, joints: Any, held: Sequence[Held]) -> tup
                 gamma[c] = gamma[c] + efforts[k].pop(c).T @ node.acceleration
             if passed is not None and walk.parents[k] >= 0:
                 add_to(arriving[walk.parents[k]], c, passed)
-    return efforts, [value[i] for one, value in zip(held, gamma, strict=True) for i in range(one.n_rows)]
+    return efforts, [value[i] for one, value in zip(closure_states, gamma, strict=True) for i in range(one.n_rows)]
 
 
-def reduced_matrix(joints: Any, efforts: Sequence[Blocks], held: Sequence[Held]) -> dict[tuple[int, int], ca.SX]:
+def reduced_matrix(
+    joints: Any, efforts: Sequence[Blocks], closure_states: Sequence[ClosureState]
+) -> dict[tuple[int, int], ca.SX]:
     """Return the entries of L on and below the diagonal: every joint adds Phi2^T M22^-1 Phi2 (41)."""
     effects = []
     for k, of_joint in enumerate(efforts):
         if of_joint:
             factors = factor(joints.at(k).M22)
             effects.append((of_joint, {c: solve_factored(factors, Phi2) for c, Phi2 in of_joint.items()}))
-    return schur_complement(effects, held)
+    return schur_complement(effects, closure_states)
 
 
 def _mark_bodies(seen: Any) -> None:
     """Name what is known of the bodies by now, for those who count."""
     records = seen.records
-    mark("position", [(b.A, b.r, b.p) for b in records])
-    mark("velocity", [(b.axes, b.w, b.v) for b in records])
-    mark("velocity transformations", [(b.B2, b.D) for b in records])
-    mark("mass and force", [(b.M, b.Q) for b in records])
+    record_stage("position", [(b.A, b.r, b.p) for b in records])
+    record_stage("velocity", [(b.axes, b.w, b.v) for b in records])
+    record_stage("velocity transformations", [(b.B2, b.D) for b in records])
+    record_stage("mass and force", [(b.M, b.Q) for b in records])
 
 
 def _mark_joints(joints: Any) -> None:
-    mark("elimination", [(j.M21, j.M22, j.G, j.Q2) for j in joints.records])
+    record_stage("elimination", [(j.M21, j.M22, j.G, j.Q2) for j in joints.records])

@@ -16,21 +16,22 @@ from __future__ import annotations
 
 import casadi as ca
 
-from whippletree.formulations.closures.closure_set import Closing, Held, with_accelerations
+from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState
 from whippletree.formulations.closures.joint_equations import JOINT, Coordinates
 from whippletree.formulations.closures.loop_solution import Solution, by_closure
-from whippletree.formulations.nodes.operation_stages import mark
+from whippletree.formulations.nodes.frame_states import with_accelerations
+from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial.sparse import factor_symmetric, minimum_degree
 
 __all__ = ["solve", "stabilised"]
 
 
-def stabilised(held: list[Held], baumgarte: tuple[float, float]) -> list[ca.SX]:
+def stabilised(closure_states: list[ClosureState], baumgarte: tuple[float, float]) -> list[ca.SX]:
     """Return what phi'' is driven by, row by row: gamma, with Baumgarte's terms."""
     alpha, beta = baumgarte
     gamma = []
-    for one in held:
+    for one in closure_states:
         total = one.second
         if alpha or beta:
             total = total + 2 * alpha * one.rate + beta**2 * one.phi
@@ -39,14 +40,17 @@ def stabilised(held: list[Held], baumgarte: tuple[float, float]) -> list[ca.SX]:
 
 
 def solve(
-    walk: Unrolled, closing: Closing, baumgarte: tuple[float, float] = (0.0, 0.0), coordinates: Coordinates = JOINT
+    walk: Unrolled,
+    closure_set: ClosureSet,
+    baumgarte: tuple[float, float] = (0.0, 0.0),
+    coordinates: Coordinates = JOINT,
 ) -> Solution:
     """Return accelerations and multipliers; the walk's accelerations are zero but at prescribed hinges."""
     system = coordinates.equations(walk)
-    held, rows = coordinates.closures(with_accelerations(walk, system.given_accelerations()), closing)
+    closure_states, rows = coordinates.closures(with_accelerations(walk, system.given_accelerations()), closure_set)
     rows = [{j: x for j, x in row.items() if j not in system.given} for row in rows]
-    gamma = stabilised(held, baumgarte)
-    mark("closures", [rows, gamma])
+    gamma = stabilised(closure_states, baumgarte)
+    record_stage("closures", [rows, gamma])
     mass = system.factor()
     X = [mass.forward(dict(row)) for row in rows]
     scaled = [mass.scaled(x) for x in X]
@@ -71,4 +75,4 @@ def solve(
         for k, entry in x.items():
             y[k] = y[k] + entry * value if k in y else entry * value
     a = system.complete(mass.backward(mass.scaled(y)))
-    return Solution(a, lambda: by_closure(values, held), factors.pivots)
+    return Solution(a, lambda: by_closure(values, closure_states), factors.pivots)

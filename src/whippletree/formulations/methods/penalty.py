@@ -15,23 +15,26 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from whippletree.formulations.closures.closure_set import Closing, with_accelerations
+from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.joint_equations import JOINT, Coordinates
-from whippletree.formulations.closures.loop_solution import Solution, by_closure, stacked
-from whippletree.formulations.nodes.operation_stages import mark
+from whippletree.formulations.closures.loop_solution import Solution, by_closure, stacked_rows
+from whippletree.formulations.nodes.frame_states import with_accelerations
+from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial.sparse import factor_symmetric, minimum_degree
 
 __all__ = ["solve"]
 
 
-def solve(walk: Unrolled, closing: Closing, weights: Sequence[float], coordinates: Coordinates = JOINT) -> Solution:
+def solve(
+    walk: Unrolled, closure_set: ClosureSet, weights: Sequence[float], coordinates: Coordinates = JOINT
+) -> Solution:
     """Return accelerations and multipliers."""
     system = coordinates.equations(walk)
-    held, rows = coordinates.closures(with_accelerations(walk, system.given_accelerations()), closing)
+    closure_states, rows = coordinates.closures(with_accelerations(walk, system.given_accelerations()), closure_set)
     rows = [{j: x for j, x in row.items() if j not in system.given} for row in rows]
-    gamma = stacked(held, "second")
-    mark("closures", [rows, gamma])
+    gamma = stacked_rows(closure_states, "second")
+    record_stage("closures", [rows, gamma])
     matrix, right = dict(system.mass), dict(system.right)
     for row, bias, weight in zip(rows, gamma, weights, strict=True):
         for i, x in row.items():
@@ -48,7 +51,7 @@ def solve(walk: Unrolled, closing: Closing, weights: Sequence[float], coordinate
     a = {i: x + correction.get(i, ca.SX(0)) for i, x in a.items()}
     left = [-weight * miss for weight, miss in zip(weights, _missed(rows, gamma, a), strict=True)]
     multipliers = [once + again for once, again in zip(multipliers, left, strict=True)]
-    return Solution(system.complete(a), lambda: by_closure(multipliers, held), ())
+    return Solution(system.complete(a), lambda: by_closure(multipliers, closure_states), ())
 
 
 def _missed(rows: Sequence[dict[int, ca.SX]], gamma: Sequence[ca.SX], a: dict[int, ca.SX]) -> list[ca.SX]:

@@ -36,21 +36,15 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.formulations.closures.closure_set import Closing
-from whippletree.formulations.closures.ground_axes import (
-    Body,
-    bodies,
-    by_threes,
-    held_on_ground,
-    is_level,
-    level_map,
-)
+from whippletree.formulations.closures.closure_set import ClosureSet
+from whippletree.formulations.closures.ground_closures import closures_on_ground
 from whippletree.formulations.closures.joint_equations import Closures, Coordinates
 from whippletree.formulations.nodes.node import Node
-from whippletree.formulations.nodes.operation_stages import mark
+from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite
 from whippletree.formulations.recursions.composite import JointEquations
+from whippletree.formulations.recursions.ground_axes import GroundBody, bodies, by_threes, is_level, level_map
 from whippletree.spatial import Translation, mirror, skew, stack
 
 __all__ = ["REFERENCE_POINT", "forward_dynamics", "own_axes", "velocity_map", "work"]
@@ -59,7 +53,7 @@ Blocks = dict[int, ca.SX]
 """Columns (6, nv) of a body by joint."""
 
 
-class Carried(NamedTuple):
+class BodyAcceleration(NamedTuple):
     """Kept by the acceleration sweep."""
 
     S: ca.SX
@@ -80,11 +74,11 @@ def equations(walk: Unrolled, own: Collection[int] = ()) -> JointEquations:
     S = walk.outward(carry, Accelerated.ground(), seen)
     _mark_bodies(seen, S)
     R = velocity_map(walk, seen)
-    mark("R", R)
+    record_stage("R", R)
     mass = ca.densify(ca.SX(walk.nv, walk.nv))
     force = ca.densify(ca.SX(walk.nv, 1))
     for k, row in enumerate(R):
-        body: Body = seen.at(k)
+        body: GroundBody = seen.at(k)
         lacking = body.M.times(S.at(k).S) - body.Q
         _assemble(walk, mass, row, {i: body.M.times(block) for i, block in row.items()})
         for i, block in row.items():
@@ -92,30 +86,30 @@ def equations(walk: Unrolled, own: Collection[int] = ()) -> JointEquations:
     level = {k: seen.at(k).A for k, node in enumerate(walk.nodes) if is_level(node)}
     for k in level.keys() & own:
         _turn(mass, force, walk.v_slices[k], level.pop(k))
-    mark("R^T M R", mass)
-    mark("R^T (Q - c - M S)", force)
+    record_stage("R^T M R", mass)
+    record_stage("R^T (Q - c - M S)", force)
     return replace(composite.of_matrix(_leveled(walk, level), mass, force), axes=_axes(walk, level))
 
 
-def closures(walk: Unrolled, closing: Closing, own: Collection[int] = ()) -> Closures:
+def closures(walk: Unrolled, closure_set: ClosureSet, own: Collection[int] = ()) -> Closures:
     """Return the closures and their rows Phi R (8.113, 8.114), `second` for the nodes' accelerations."""
     seen = bodies(walk, "centroid")
-    held = held_on_ground(walk, closing, seen, "centroid")
+    closure_states = closures_on_ground(walk, closure_set, seen, "centroid")
     S = walk.outward(carry, Accelerated.ground(), seen)
     R = velocity_map(walk, seen)
     found, rows = [], []
     level = {k for k, node in enumerate(walk.nodes) if is_level(node)}
-    for one in held:
+    for one in closure_states:
         blocks: Blocks = {}
         second = one.second
-        for pull in one.pulls:
-            second = second + pull.F.T @ S.at(pull.node).S
-            for i, block in R[pull.node].items():
-                if i in _beyond(walk.parents, pull.node, pull.base):
-                    _add(blocks, i, block.T @ pull.F)
+        for on_node in one.node_forces:
+            second = second + on_node.F.T @ S.at(on_node.node).S
+            for i, block in R[on_node.node].items():
+                if i in _beyond(walk.parents, on_node.node, on_node.base):
+                    _add(blocks, i, block.T @ on_node.F)
         for i in level & blocks.keys() & set(own):
             blocks[i] = by_threes(seen.at(i).A.T, blocks[i])
-        for hinge in one.hinges:
+        for hinge in one.joint_forces:
             node = walk.nodes[hinge.node]
             e = ca.SX.zeros(node.v.shape[0], one.n_rows)
             e[hinge.component, :] = hinge.e.T
@@ -130,14 +124,14 @@ REFERENCE_POINT = Coordinates(equations, closures)
 """Reference-point coordinates: formulation B."""
 
 
-def own_axes(walk: Unrolled, closing: Closing) -> Coordinates:
+def own_axes(walk: Unrolled, closure_set: ClosureSet) -> Coordinates:
     """Return reference-point coordinates in which the joints that closures hold are described in their own axes."""
-    held = closing.fastenings
-    places = [(f.grips, f.base) for f in held.all] + [(c.grips, c.base) for c in held.cuts]
+    closure_states = closure_set.attachments
+    places = [(f.frames, f.base) for f in closure_states.all] + [(c.frames, c.base) for c in closure_states.cuts]
     own: set[int] = set()
-    for grips, base in places:
-        for grip in grips:
-            own |= _beyond(walk.parents, grip.node, base)
+    for frames, base in places:
+        for frame in frames:
+            own |= _beyond(walk.parents, frame.node, base)
     return Coordinates(partial(equations, own=own), partial(closures, own=own))
 
 
@@ -147,7 +141,7 @@ def velocity_map(walk: Unrolled, seen: Any) -> list[Blocks]:
     for k in range(len(walk.nodes)):
         center, row, i = seen.at(k).p, Blocks(), k
         while i >= 0:
-            joint: Body = seen.at(i)
+            joint: GroundBody = seen.at(i)
             node = walk.nodes[i]
             axes = level_map(node) if is_level(node) else joint.axes
             if axes.shape[1]:
@@ -169,7 +163,7 @@ class Accelerated(NamedTuple):
         return Accelerated(ca.SX.zeros(6), ca.SX.zeros(3, 3))
 
 
-def carry(node: Node, parent: Accelerated, body: Body) -> tuple[Accelerated, Carried]:
+def carry(node: Node, parent: Accelerated, body: GroundBody) -> tuple[Accelerated, BodyAcceleration]:
     """Carry accelerations to a body, those of the joints being the nodes' (8.95-8.98)."""
     field = body.field
     given = body.axes @ node.acceleration
@@ -178,7 +172,7 @@ def carry(node: Node, parent: Accelerated, body: Body) -> tuple[Accelerated, Car
     linear = ca.mac(parent.U, field.reach, parent.S[3:6] + field.own + given[3:6])
     linear = ca.mac(U, field.rho, linear)
     S = stack(turning, linear)
-    return Accelerated(S, U), Carried(S)
+    return Accelerated(S, U), BodyAcceleration(S)
 
 
 def work(parents: Sequence[int]) -> int:
@@ -248,11 +242,11 @@ def _beyond(parents: Sequence[int], node: int, base: int) -> set[int]:
 
 def _mark_bodies(seen: Any, S: Any) -> None:
     records = seen.records
-    mark("position", [(b.A, b.r, b.p) for b in records])
-    mark("velocity", [(b.axes, b.w) for b in records])
-    mark("S", [kept.S for kept in S.records])
-    mark("M", [b.M.J for b in records])
-    mark("Q - c", [b.Q for b in records])
+    record_stage("position", [(b.A, b.r, b.p) for b in records])
+    record_stage("velocity", [(b.axes, b.w) for b in records])
+    record_stage("S", [kept.S for kept in S.records])
+    record_stage("M", [b.M.J for b in records])
+    record_stage("Q - c", [b.Q for b in records])
 
 
 def _add(target: Blocks, key: int, value: ca.SX) -> None:

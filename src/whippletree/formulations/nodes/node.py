@@ -19,16 +19,23 @@ from typing import Any, TypeVar
 import casadi as ca
 
 from whippletree.elements.joints import Joint
-from whippletree.formulations.nodes.node_interface import Articulated, Hinge, Motion, Offer, Outcome, Place
+from whippletree.formulations.nodes.node_interface import (
+    AngularState,
+    Articulated,
+    HingeFactors,
+    JointOutcome,
+    NodeTerms,
+    VelocityTerms,
+)
 from whippletree.spatial import RigidInertia, Rotation, Shift, Translation, centripetal, cross, stack
 
-__all__ = ["Load", "Motion", "Node"]
+__all__ = ["AngularState", "Node", "NodeLoad"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Load:
+class NodeLoad:
     """A wrench [moment; force] in ground axes at a point of the node."""
 
     point: ca.SX
@@ -52,7 +59,7 @@ class Node:
     tau: ca.SX
     acceleration: ca.SX
     prescribed: bool = False
-    loads: tuple[Load, ...] = field(default=())
+    loads: tuple[NodeLoad, ...] = field(default=())
     push: ca.SX | None = None  # a wrench at the origin, in node axes
     memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     """What was found at a configuration; copies of a node that move or are loaded otherwise share it."""
@@ -90,20 +97,20 @@ class Node:
         value: T = self.memory[key][0]
         return value
 
-    def carry(self, x: ca.SX, parent: Motion, alpha: ca.SX) -> tuple[Motion, ca.SX]:
+    def carry(self, x: ca.SX, parent: AngularState, alpha: ca.SX) -> tuple[AngularState, ca.SX]:
         """Return this node's motion, and its acceleration phi* alpha + a at zero joint acceleration."""
         H, shift = self.joint_map(x), self.shift(x)
         relative = H @ self.v
         rate, carried = shift.carry(parent.rate, alpha)
         coriolis = stack(cross(rate, relative[0:3]), 2 * cross(rate, relative[3:6]))
-        motion = Motion(rate + relative[0:3], parent.axes @ shift.rotation())
+        motion = AngularState(rate + relative[0:3], parent.axes @ shift.rotation())
         return motion, carried + coriolis + self.joint_bias(x)
 
-    def bias_force(self, motion: Motion) -> ca.SX:
+    def bias_force(self, motion: AngularState) -> ca.SX:
         """Return b: the force needed at zero acceleration, gyroscopic and applied loads."""
         return self.inertia.gyroscopic(centripetal(motion.rate)) - self.load(motion)
 
-    def inertial_force(self, motion: Motion, alpha: ca.SX) -> ca.SX:
+    def inertial_force(self, motion: AngularState, alpha: ca.SX) -> ca.SX:
         """Return M alpha + b, grouped so that the first moment is multiplied once."""
         inertia, W = self.inertia, centripetal(motion.rate)
         gyroscopic = inertia.gyroscopic(W)[0:3]
@@ -111,7 +118,7 @@ class Node:
         moment = inertia.J @ alpha[0:3] + cross(inertia.h, alpha[3:6]) + gyroscopic
         return stack(moment, inertia.m * alpha[3:6] + U @ inertia.h) - self.load(motion)
 
-    def load(self, motion: Motion) -> ca.SX:
+    def load(self, motion: AngularState) -> ca.SX:
         """Return the applied wrenches at the node's origin, in node axes."""
         total = ca.SX.zeros(6)
         for load in self.loads:
@@ -121,31 +128,33 @@ class Node:
 
     # ------------------------------------------------------------------ what the articulated-body sweeps ask for
 
-    def locate(self, parent: Motion) -> tuple[Motion, Place]:
+    def locate(self, parent: AngularState) -> tuple[AngularState, VelocityTerms]:
         """Place the node, and find its velocity-dependent acceleration and force."""
         x = self.configuration()
         motion, a = self.carry(x, parent, ca.SX.zeros(6))
-        return motion, Place(x, a, self.bias_force(motion), motion.axes)
+        return motion, VelocityTerms(x, a, self.bias_force(motion), motion.axes)
 
-    def offset(self, place: Place) -> ca.SX:
+    def offset(self, place: VelocityTerms) -> ca.SX:
         """Return a, and what a prescribed joint adds."""
         return place.a + self.joint_map(place.x) @ self.acceleration if self.prescribed else place.a
 
-    def offer(self, children: Articulated, place: Place) -> Offer:
+    def offer(self, children: Articulated, place: VelocityTerms) -> NodeTerms:
         """Return P, z, P H*, H P H* and T - H z (Jain 7, 13); a prescribed joint has no unknowns."""
         H = self.joint_map(place.x)
         P = children.P + self.inertia.articulated()
         z = children.z + place.b
         if self.prescribed or H.shape[1] == 0:
-            return Offer(P, z, ca.SX(6, 0), ca.SX(0, 0), ca.SX(0, 1))
+            return NodeTerms(P, z, ca.SX(6, 0), ca.SX(0, 0), ca.SX(0, 1))
         U = P.times(H)
-        return Offer(P, z, U, H.T @ U, self.tau - H.T @ z, H)
+        return NodeTerms(P, z, U, H.T @ U, self.tau - H.T @ z, H)
 
-    def spread(self, alpha: ca.SX, y: ca.SX, place: Place, hinge: Hinge) -> tuple[tuple[ca.SX], Outcome]:
+    def spread(
+        self, alpha: ca.SX, y: ca.SX, place: VelocityTerms, hinge: HingeFactors
+    ) -> tuple[tuple[ca.SX], JointOutcome]:
         """Return the node's acceleration, that of its joint, the force across the joint, and its effort (13, 18)."""
         H = self.joint_map(place.x)
         free = not self.prescribed
         if free:
             alpha = alpha + H @ y
         f = hinge.P.times(alpha) + hinge.z
-        return (alpha,), Outcome(y if free else self.acceleration, f, self.tau if free else H.T @ f)
+        return (alpha,), JointOutcome(y if free else self.acceleration, f, self.tau if free else H.T @ f)

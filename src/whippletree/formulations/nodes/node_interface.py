@@ -19,22 +19,30 @@ import casadi as ca
 
 from whippletree.spatial import ArticulatedInertia, Factors, Shift, factored
 
-__all__ = ["Articulated", "Hinge", "Jointed", "Motion", "Offer", "Outcome", "Place"]
+__all__ = [
+    "AngularState",
+    "Articulated",
+    "ArticulatedNode",
+    "HingeFactors",
+    "JointOutcome",
+    "NodeTerms",
+    "VelocityTerms",
+]
 
 
-class Motion(NamedTuple):
+class AngularState(NamedTuple):
     """What a body hands to its children: its turning rate in its own axes, its axes in the ground frame."""
 
     rate: ca.SX  # (3,)
     axes: ca.SX  # (3, 3)
 
     @staticmethod
-    def rest() -> Motion:
+    def rest() -> AngularState:
         """Return the motion of the ground."""
-        return Motion(ca.SX.zeros(3), ca.densify(ca.SX.eye(3)))
+        return AngularState(ca.SX.zeros(3), ca.densify(ca.SX.eye(3)))
 
 
-class Place(NamedTuple):
+class VelocityTerms(NamedTuple):
     """Kept by the first sweep: configuration, velocity-dependent terms, axes in the ground."""
 
     x: ca.SX
@@ -55,11 +63,11 @@ class Articulated(NamedTuple):
         return Articulated(ArticulatedInertia.zero(), ca.SX.zeros(6))
 
 
-class Offer(NamedTuple):
+class NodeTerms(NamedTuple):
     """What a node brings to the second sweep, as in (1).
 
     `H` is the joint map if U = P H*, so that what the hinge annihilates is known while tracing; `kept` is what the node
-    wants to find again in its `Hinge`; `factors` are those of D, if they are there already.
+    wants to find again in its `HingeFactors`; `factors` are those of D, if they are there already.
     """
 
     P: ArticulatedInertia
@@ -76,7 +84,7 @@ class Offer(NamedTuple):
         return factored(self.D) if self.factors is None else self.factors
 
 
-class Hinge(NamedTuple):
+class HingeFactors(NamedTuple):
     """Kept by the second sweep: gain, D^-1 eps, and what the node offered."""
 
     G: ca.SX
@@ -88,7 +96,7 @@ class Hinge(NamedTuple):
     kept: Any
 
 
-class Outcome(NamedTuple):
+class JointOutcome(NamedTuple):
     """Kept by the third sweep: joint acceleration, force across the joint (in node axes), its effort."""
 
     acceleration: ca.SX
@@ -96,10 +104,10 @@ class Outcome(NamedTuple):
     effort: ca.SX
 
 
-class Jointed(Protocol):
+class ArticulatedNode(Protocol):
     """A node as the articulated-body sweeps see it; what it leaves outward is by body if it has several."""
 
-    def locate(self, parent: Motion) -> tuple[Any, Any]:
+    def locate(self, parent: AngularState) -> tuple[Any, Any]:
         """Return the motion for the children, and what is kept of the place: at least `x`."""
         ...
 
@@ -111,10 +119,10 @@ class Jointed(Protocol):
         """Return the acceleration (6) to be added to the parent's, carried to that frame."""
         ...
 
-    def offer(self, children: Any, place: Any) -> Offer:
+    def offer(self, children: Any, place: Any) -> NodeTerms:
         """Return what the node brings, with what arrives from its children."""
         ...
 
-    def spread(self, alpha: ca.SX, y: ca.SX, place: Any, hinge: Hinge) -> tuple[Any, Any]:
+    def spread(self, alpha: ca.SX, y: ca.SX, place: Any, hinge: HingeFactors) -> tuple[Any, Any]:
         """Return the children's accelerations and the outcome, from the frame's acceleration and the unknowns."""
         ...

@@ -1,4 +1,4 @@
-"""The skeleton: the numbers of every node, in node frames, made from a description and its plan.
+"""The node tree: the numbers of every node, in node frames, made from a description and its plan.
 
 Bodies that are welded to each other by fixed joints are one node, unless the force in the weld is wanted.
 """
@@ -12,20 +12,20 @@ import casadi as ca
 
 from whippletree.elements.bodies import MassProperties
 from whippletree.elements.joints import Joint, Reversed
-from whippletree.formulations.nodes.node import Load, Node
+from whippletree.formulations.nodes.node import Node, NodeLoad
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.model.description import Description, JointUse
 from whippletree.spatial import Placement, RigidInertia
 from whippletree.spatial.scalars import Scalar
 from whippletree.topology import Plan
 
-__all__ = ["Bone", "Skeleton", "Symbols", "make_skeleton", "tidy"]
+__all__ = ["NodeConstants", "NodeTree", "StateSymbols", "make_node_tree", "tidy"]
 
 _ROUNDING = 4e-16  # entries of a rotation below this are zeros that rounding has missed
 
 
 @dataclass
-class Bone:
+class NodeConstants:
     """The constants of a node, and the joint that leads to it.
 
     `placement` is the joint frame on the parent's side, in the parent node's frame; `inertia` is about the node's
@@ -47,7 +47,7 @@ class Bone:
 
 
 @dataclass(frozen=True)
-class Symbols:
+class StateSymbols:
     """The symbols of a trace."""
 
     q: ca.SX
@@ -58,41 +58,41 @@ class Symbols:
 
 
 @dataclass(frozen=True)
-class Skeleton:
+class NodeTree:
     """All nodes' constants; `where` gives the node and the placement in it of every body and frame.
 
     `positions` gives the rank of each node's joint among the declared ones.
     """
 
-    bones: tuple[Bone, ...]
+    node_constants: tuple[NodeConstants, ...]
     where: dict[str, tuple[int, Placement]]
     gravity: tuple[Scalar, Scalar, Scalar]
     nq: int
     nv: int
     positions: tuple[int, ...]
 
-    def walk(self, symbols: Symbols) -> Unrolled:
+    def walk(self, symbols: StateSymbols) -> Unrolled:
         """Return the unrolled walk over the nodes with these symbols."""
-        loads: dict[int, list[Load]] = {}
+        loads: dict[int, list[NodeLoad]] = {}
         for name, wrench in symbols.wrenches.items():
             index, placement = self.where[name]
             if index >= 0:
-                loads.setdefault(index, []).append(Load(column(placement.point), wrench))
-        nodes = [_node(bone, symbols, tuple(loads.get(k, ()))) for k, bone in enumerate(self.bones)]
-        parents, slices = [b.parent for b in self.bones], [b.v for b in self.bones]
+                loads.setdefault(index, []).append(NodeLoad(column(placement.point), wrench))
+        nodes = [_node(constants, symbols, tuple(loads.get(k, ()))) for k, constants in enumerate(self.node_constants)]
+        parents, slices = [b.parent for b in self.node_constants], [b.v for b in self.node_constants]
         return Unrolled(nodes, parents, slices, self.nv, column(self.gravity), self.positions)
 
-    def toward(self, name: str) -> Skeleton:
+    def toward(self, name: str) -> NodeTree:
         """Return only the nodes on the way from the ground to a body or frame."""
         index, placement = self.where[name]
         path: list[int] = []
         while index >= 0:
             path.append(index)
-            index = self.bones[index].parent
+            index = self.node_constants[index].parent
         path.reverse()
-        bones = tuple(replace(self.bones[k], parent=i - 1) for i, k in enumerate(path))
+        node_constants = tuple(replace(self.node_constants[k], parent=i - 1) for i, k in enumerate(path))
         where = {name: (len(path) - 1, placement)}
-        return Skeleton(bones, where, self.gravity, self.nq, self.nv, tuple(range(len(path))))
+        return NodeTree(node_constants, where, self.gravity, self.nq, self.nv, tuple(range(len(path))))
 
 
 def column(values: Sequence[Scalar]) -> ca.SX:
@@ -115,25 +115,25 @@ def rigid_inertia(values: Sequence[Scalar]) -> RigidInertia:
     return RigidInertia(ca.SX(values[0]), column(values[1:4]), ca.densify(J))
 
 
-def _node(bone: Bone, symbols: Symbols, loads: tuple[Load, ...]) -> Node:
+def _node(constants: NodeConstants, symbols: StateSymbols, loads: tuple[NodeLoad, ...]) -> Node:
     return Node(
-        joint=bone.joint,
-        rotation=ca.SX(ca.DM(bone.placement.rotation)),
-        point=column(bone.placement.point),
-        inertia=rigid_inertia(bone.inertia),
-        q=symbols.q[bone.q, :],
-        v=symbols.v[bone.v, :],
-        tau=symbols.tau[bone.v, :],
-        acceleration=symbols.acceleration[bone.v, :],
-        prescribed=bone.use.prescribed,
+        joint=constants.joint,
+        rotation=ca.SX(ca.DM(constants.placement.rotation)),
+        point=column(constants.placement.point),
+        inertia=rigid_inertia(constants.inertia),
+        q=symbols.q[constants.q, :],
+        v=symbols.v[constants.v, :],
+        tau=symbols.tau[constants.v, :],
+        acceleration=symbols.acceleration[constants.v, :],
+        prescribed=constants.use.prescribed,
         loads=loads,
     )
 
 
-def make_skeleton(description: Description, plan: Plan, *, weld: bool = True) -> Skeleton:
+def make_node_tree(description: Description, plan: Plan, *, weld: bool = True) -> NodeTree:
     """Express everything in node frames; with `weld`, fixed joints make one node of two bodies."""
     where: dict[str, tuple[int, Placement]] = {"ground": (-1, Placement.identity())}
-    bones: list[Bone] = []
+    node_constants: list[NodeConstants] = []
     properties = {body.name: body.properties for body in description.bodies}
     for item in plan.nodes:
         use = description.joints[item.joint]
@@ -145,23 +145,25 @@ def make_skeleton(description: Description, plan: Plan, *, weld: bool = True) ->
             where[far] = (parent, tidy(placement @ on_far.inverse()))
         else:
             joint = Reversed(use.joint) if item.reverse else use.joint
-            where[far] = (len(bones), tidy(on_far.inverse()))
-            bones.append(Bone(parent, use, joint, placement, [0.0] * 10, item.q, item.v))
+            where[far] = (len(node_constants), tidy(on_far.inverse()))
+            node_constants.append(NodeConstants(parent, use, joint, placement, [0.0] * 10, item.q, item.v))
         index, body_in_node = where[item.body]
         if index >= 0:
             own = _inertia_in_node(properties[item.body], body_in_node)
-            bones[index].inertia = [a + b for a, b in zip(bones[index].inertia, own, strict=True)]
+            node_constants[index].inertia = [a + b for a, b in zip(node_constants[index].inertia, own, strict=True)]
     for frame in description.frames:
         index, body_in_node = where[frame.body]
         where[frame.name] = (index, body_in_node @ frame.placement)
-    return Skeleton(tuple(bones), where, description.gravity, plan.nq, plan.nv, _positions(bones, description))
+    return NodeTree(
+        tuple(node_constants), where, description.gravity, plan.nq, plan.nv, _positions(node_constants, description)
+    )
 
 
-def _positions(bones: Sequence[Bone], description: Description) -> tuple[int, ...]:
+def _positions(node_constants: Sequence[NodeConstants], description: Description) -> tuple[int, ...]:
     """Return where a node's joint stands among those that are not welded, in the order they were declared."""
-    used = {bone.use.name for bone in bones}
+    used = {constants.use.name for constants in node_constants}
     rank = {name: i for i, name in enumerate(use.name for use in description.joints if use.name in used)}
-    return tuple(rank[bone.use.name] for bone in bones)
+    return tuple(rank[constants.use.name] for constants in node_constants)
 
 
 def tidy(placement: Placement) -> Placement:

@@ -14,14 +14,14 @@ from typing import Any
 
 import casadi as ca
 
-__all__ = ["Stage", "mark", "recording"]
+__all__ = ["Stage", "record_stage", "recording"]
 
 Stage = tuple[str, list[ca.SX]]
 
 _stages: ContextVar[list[Stage] | None] = ContextVar("stages", default=None)
 
 
-def mark(name: str, values: Any) -> None:
+def record_stage(name: str, values: Any) -> None:
     """Note that a stage is done, if somebody records; `values` is what it computed, in any nesting.
 
     >>> with recording() as stages:

@@ -31,10 +31,10 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.formulations.nodes.node_interface import Articulated, Hinge, Jointed, Motion
-from whippletree.formulations.nodes.operation_stages import mark
+from whippletree.formulations.nodes.node_interface import AngularState, Articulated, ArticulatedNode, HingeFactors
+from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Walk
-from whippletree.formulations.recursions.joint_wrenches import described
+from whippletree.formulations.recursions.joint_wrenches import joint_wrenches
 from whippletree.spatial import ArticulatedInertia, stack
 
 __all__ = [
@@ -60,11 +60,11 @@ class Dynamics(NamedTuple):
 
 def sweep(walk: Walk) -> Dynamics:
     """Run the three sweeps."""
-    place = walk.outward(locate, Motion.rest())
+    place = walk.outward(locate, AngularState.rest())
     _, hinge = walk.inward(absorb_hinge, Articulated.nothing(), place)
     base = (stack(ca.SX.zeros(3), -walk.gravity),)
-    mark("position and velocity", place.records)
-    mark("articulated inertia", hinge.records)
+    record_stage("position and velocity", place.records)
+    record_stage("articulated inertia", hinge.records)
     outcome = walk.outward(release_hinge, base, place, hinge)
     return Dynamics(place, hinge, outcome)
 
@@ -82,29 +82,29 @@ def driving_forces(walk: Walk) -> Any:
 def reactions(walk: Walk) -> Any:
     """Return the reaction of every joint, node after node (n * 6), from (18)."""
     result = sweep(walk)
-    return described(walk, result.place, result.outcome)
+    return joint_wrenches(walk, result.place, result.outcome)
 
 
 def hinge_inertias(walk: Walk) -> Any:
     """Return each hinge's smallest pivot relative to what hangs on it (n): tiny if it moves nothing."""
-    place = walk.outward(locate, Motion.rest())
+    place = walk.outward(locate, AngularState.rest())
     _, hinge = walk.inward(absorb_hinge, Articulated.nothing(), place)
     return walk.stacked(hinge, "pivot", 1)
 
 
-def locate(node: Jointed, parent: Motion) -> tuple[Any, Any]:
+def locate(node: ArticulatedNode, parent: AngularState) -> tuple[Any, Any]:
     """Place the node, and find its velocity-dependent acceleration and force."""
     return node.locate(parent)
 
 
-def absorb_hinge(node: Jointed, children: Any, place: Any) -> tuple[Articulated, Hinge]:
+def absorb_hinge(node: ArticulatedNode, children: Any, place: Any) -> tuple[Articulated, HingeFactors]:
     """Release the hinge and pass inertia and bias force on to the parent (7, 13 as regrouped in (1))."""
     shift, a = node.shift(place.x), node.offset(place)
     offer = node.offer(children, place)
     P, z, U = offer.P, offer.z, offer.U
     if U.shape[1] == 0:
         z_plus = z + P.times(a)
-        still = Hinge(U, offer.eps, P, z, ca.SX(1), offer.D, offer.kept)
+        still = HingeFactors(U, offer.eps, P, z, ca.SX(1), offer.D, offer.kept)
         return Articulated(shift.inertia(P), shift.force(z_plus)), still
     factors = offer.factored()
     G = _known_gain(factors.solve(U.T).T, offer.H)
@@ -112,10 +112,12 @@ def absorb_hinge(node: Jointed, children: Any, place: Any) -> tuple[Articulated,
     P_plus = release(P, U, G, offer.H)
     z_plus = z + P_plus.times(a) + G @ offer.eps
     pivot = _smallest_pivot(factors.reciprocals, P, offer.H)
-    return Articulated(shift.inertia(P_plus), shift.force(z_plus)), Hinge(G, nu, P, z, pivot, offer.D, offer.kept)
+    return Articulated(shift.inertia(P_plus), shift.force(z_plus)), HingeFactors(
+        G, nu, P, z, pivot, offer.D, offer.kept
+    )
 
 
-def release_hinge(node: Jointed, parent: tuple[ca.SX], place: Any, hinge: Hinge) -> tuple[Any, Any]:
+def release_hinge(node: ArticulatedNode, parent: tuple[ca.SX], place: Any, hinge: HingeFactors) -> tuple[Any, Any]:
     """Find the joint acceleration, the node's acceleration, and the force across the joint (13, 18)."""
     alpha = node.shift(place.x).motion(parent[0]) + node.offset(place)
     return node.spread(alpha, hinge.nu - hinge.G.T @ alpha, place, hinge)

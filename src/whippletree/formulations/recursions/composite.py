@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.formulations.nodes.node import Motion, Node
-from whippletree.formulations.nodes.operation_stages import mark
+from whippletree.formulations.nodes.node import AngularState, Node
+from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled, Walk
-from whippletree.formulations.recursions.joint_wrenches import described
+from whippletree.formulations.recursions.joint_wrenches import joint_wrenches
 from whippletree.spatial import RigidInertia, stack
 from whippletree.spatial.sparse import SymmetricFactor, factor_symmetric
 
@@ -36,14 +36,14 @@ __all__ = [
 ]
 
 
-class Carried(NamedTuple):
+class CarriedAcceleration(NamedTuple):
     """Handed outward: the node's motion and acceleration."""
 
-    motion: Motion
+    motion: AngularState
     alpha: ca.SX
 
 
-class Inertial(NamedTuple):
+class BodyForce(NamedTuple):
     """Kept by the outward sweep: configuration, force on the node's own body, axes in the ground."""
 
     x: ca.SX
@@ -51,14 +51,14 @@ class Inertial(NamedTuple):
     axes: ca.SX
 
 
-class Effort(NamedTuple):
+class JointEffort(NamedTuple):
     """Kept by the inward sweep: joint effort, and the force across the joint."""
 
     tau: ca.SX
     f: ca.SX
 
 
-class Unmet(NamedTuple):
+class ResidualEffort(NamedTuple):
     """Kept by the inward sweep of forward dynamics: tau - b, or the acceleration of a prescribed hinge."""
 
     right: ca.SX
@@ -78,7 +78,7 @@ class Configured(NamedTuple):
 
 def newton_euler(walk: Walk) -> tuple[Any, Any]:
     """Run the Newton-Euler sweeps: accelerations outward, forces inward (8.1)."""
-    base = Carried(Motion.rest(), stack(ca.SX.zeros(3), -walk.gravity))
+    base = CarriedAcceleration(AngularState.rest(), stack(ca.SX.zeros(3), -walk.gravity))
     inertial = walk.outward(accelerate, base)
     _, effort = walk.inward(balance, (ca.SX.zeros(6),), inertial)
     return inertial, effort
@@ -96,7 +96,7 @@ bias_force = inverse_dynamics
 def reactions(walk: Walk) -> Any:
     """Return the reaction of every joint, node after node (n * 6), for given accelerations."""
     inertial, effort = newton_euler(walk)
-    return described(walk, inertial, effort)
+    return joint_wrenches(walk, inertial, effort)
 
 
 def mass_matrix(walk: Walk) -> Any:
@@ -142,8 +142,8 @@ class JointEquations:
 def equations(walk: Unrolled) -> JointEquations:
     """Return the tree's equations; the nodes' accelerations must be zero except at prescribed hinges."""
     bias, mass = inverse_dynamics(walk), mass_matrix(walk)
-    mark("bias force", bias)
-    mark("mass matrix", mass)
+    record_stage("bias force", bias)
+    record_stage("mass matrix", mass)
     return of_matrix(walk, mass, bias)
 
 
@@ -174,39 +174,39 @@ def forward_dynamics(walk: Any) -> Any:
 
 def _forward_in_loops(walk: Any) -> Any:
     """Solve in a rolled walk: the sweeps leave tau - b and the columns of M, and a loop eliminates."""
-    base = Carried(Motion.rest(), stack(ca.SX.zeros(3), -walk.gravity))
+    base = CarriedAcceleration(AngularState.rest(), stack(ca.SX.zeros(3), -walk.gravity))
     inertial = walk.outward(accelerate_given, base)
-    _, unmet = walk.inward(leave_unmet, (ca.SX.zeros(6),), inertial)
+    _, unmet = walk.inward(residual_effort, (ca.SX.zeros(6),), inertial)
     _, column = walk.inward(compose, (RigidInertia.zero(),), inertial)
     return walk.solve(project, column, (unmet, "right"), inertial)
 
 
-def accelerate_given(node: Node, parent: Carried) -> tuple[Carried, Inertial]:
+def accelerate_given(node: Node, parent: CarriedAcceleration) -> tuple[CarriedAcceleration, BodyForce]:
     """Carry on what is there without the joints' accelerations, but for those that are given."""
     if node.prescribed:
         return accelerate(node, parent)
     return accelerate(replace(node, acceleration=ca.SX.zeros(node.joint.nv)), parent)
 
 
-def leave_unmet(node: Node, children: tuple[ca.SX], kept: Inertial) -> tuple[tuple[ca.SX], Unmet]:
+def residual_effort(node: Node, children: tuple[ca.SX], kept: BodyForce) -> tuple[tuple[ca.SX], ResidualEffort]:
     """Balance the node, and keep the effort that is left to accelerate it, or the acceleration that is given."""
     leaving, effort = balance(node, children, kept)
-    return leaving, Unmet(node.acceleration if node.prescribed else node.tau - effort.tau)
+    return leaving, ResidualEffort(node.acceleration if node.prescribed else node.tau - effort.tau)
 
 
-def accelerate(node: Node, parent: Carried) -> tuple[Carried, Inertial]:
+def accelerate(node: Node, parent: CarriedAcceleration) -> tuple[CarriedAcceleration, BodyForce]:
     """Carry motion and acceleration to the node, and find the force its own body needs."""
     x = node.configuration()
     motion, alpha = node.carry(x, parent.motion, parent.alpha)
     alpha = alpha + node.joint_map(x) @ node.acceleration
-    return Carried(motion, alpha), Inertial(x, node.inertial_force(motion, alpha), motion.axes)
+    return CarriedAcceleration(motion, alpha), BodyForce(x, node.inertial_force(motion, alpha), motion.axes)
 
 
-def balance(node: Node, children: tuple[ca.SX], kept: Inertial) -> tuple[tuple[ca.SX], Effort]:
+def balance(node: Node, children: tuple[ca.SX], kept: BodyForce) -> tuple[tuple[ca.SX], JointEffort]:
     """Add the children's forces, project on the joint, pass on to the parent."""
     f = kept.f + children[0]
     tau = node.joint_map(kept.x).T @ f
-    return (node.shift(kept.x).force(f),), Effort(tau, f)
+    return (node.shift(kept.x).force(f),), JointEffort(tau, f)
 
 
 def configure(node: Node, parent: tuple[()]) -> tuple[tuple[()], Configured]:

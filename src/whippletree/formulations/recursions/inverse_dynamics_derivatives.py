@@ -14,8 +14,8 @@ it,
 and a pair of freedoms costs a few products: some seventy operations, whatever lies between them. For a velocity, d_j is
 s_j and the displacement is none; for an acceleration, e_j is s_j: that column is the mass matrix.
 
-What acts from outside (`Law`) is differentiated by itself, with respect to the frames it sees, and brought to the
-joints by the same columns s_j and d_j.
+What acts from outside (`AppliedLaw`) is differentiated by itself, with respect to the frames it sees, and brought to
+the joints by the same columns s_j and d_j.
 
 Symbols: spatial vectors are in the axes of a base at rest, about a fixed point: the ground, about the origin of the
 first node of each tree; or the base of a loop, about its own origin. R axes and x origin of a node, V and A its
@@ -31,18 +31,28 @@ from typing import NamedTuple
 import casadi as ca
 
 from whippletree.elements.closures import Side
-from whippletree.formulations.closures.closure_frames import Grip, Turn
+from whippletree.formulations.nodes.frame_states import NodeFrame, Turn
 from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial import RigidInertia, cross, skew, stack, twist_cross
 
-__all__ = ["Derivatives", "Law", "Matrix", "Outside", "Seat", "View", "add_entry", "differentiate", "view_from"]
+__all__ = [
+    "AppliedDerivatives",
+    "AppliedLaw",
+    "Derivatives",
+    "Matrix",
+    "SpatialMotion",
+    "View",
+    "add_entry",
+    "differentiate",
+    "view_from",
+]
 
 Matrix = dict[tuple[int, int], ca.SX]
 """Entries that are not zero, by row and column."""
 
 
-class Seat(NamedTuple):
+class SpatialMotion(NamedTuple):
     """A node seen from a base at rest: axes, place, velocity, and what a displacement of its joint does.
 
     `moved` has for each freedom the change of the joint's axes that is not a rotation with the node, or nothing.
@@ -56,17 +66,17 @@ class Seat(NamedTuple):
     moved: tuple[ca.SX, ...]
 
 
-class Driven(NamedTuple):
+class DrivenMotion(NamedTuple):
     """Handed outward: a node's seat and its acceleration."""
 
-    seat: Seat
+    seat: SpatialMotion
     A: ca.SX
 
 
-class Laden(NamedTuple):
+class NodeDerivativeTerms(NamedTuple):
     """Kept by the outward sweep: what a joint's displacement and velocity do, and what the node itself needs."""
 
-    seat: Seat
+    seat: SpatialMotion
     E: ca.SX
     G: ca.SX
     body: Compound
@@ -105,8 +115,8 @@ def add_entry(matrix: Matrix, row: int, column: int, value: ca.SX) -> None:
 
 def differentiate(walk: Unrolled) -> Derivatives:
     """Differentiate the inverse dynamics of a walk's nodes; loads on them are not looked at."""
-    still = Seat(ca.SX.eye(3), ca.SX(0, 1), *(ca.SX.zeros(6),) * 3, ())
-    laden = walk.outward(accelerate, Driven(still, stack(ca.SX.zeros(3), -walk.gravity)))
+    still = SpatialMotion(ca.SX.eye(3), ca.SX(0, 1), *(ca.SX.zeros(6),) * 3, ())
+    laden = walk.outward(accelerate, DrivenMotion(still, stack(ca.SX.zeros(3), -walk.gravity)))
     _, kept = walk.inward(gather, (Compound.nothing(),), laden)
     found = Derivatives({}, {}, {})
     for k, (own, whole) in enumerate(zip(laden.records, kept.records, strict=True)):
@@ -115,9 +125,9 @@ def differentiate(walk: Unrolled) -> Derivatives:
     return found
 
 
-def accelerate(node: Node, parent: Driven) -> tuple[Driven, Laden]:
+def accelerate(node: Node, parent: DrivenMotion) -> tuple[DrivenMotion, NodeDerivativeTerms]:
     """Carry velocity and acceleration to the node, and find what its joint's motion does to them."""
-    seat, hinge = sit(node, parent.seat)
+    seat, hinge = carry_motion(node, parent.seat)
     bias = hinge.bias
     turn = seat.V - parent.seat.V
     A = parent.A + seat.S @ node.acceleration + place(seat, bias) + twist_cross(seat.V, turn)
@@ -131,10 +141,10 @@ def accelerate(node: Node, parent: Driven) -> tuple[Driven, Laden]:
             g = g + place(seat, hinge.bias_rates[:, j])
         E.append(e)
         G.append(g)
-    return Driven(seat, A), Laden(seat, _columns(E), _columns(G), _body(node, seat, A))
+    return DrivenMotion(seat, A), NodeDerivativeTerms(seat, _columns(E), _columns(G), _body(node, seat, A))
 
 
-def gather(node: Node, beyond: tuple[Compound], laden: Laden) -> tuple[tuple[Compound], Compound]:
+def gather(node: Node, beyond: tuple[Compound], laden: NodeDerivativeTerms) -> tuple[tuple[Compound], Compound]:
     """Take what is beyond the node and the node as one."""
     whole = beyond[0] + laden.body
     return (whole,), whole
@@ -148,13 +158,13 @@ class Hinged(NamedTuple):
     bias_rates: ca.SX
 
 
-def sit(node: Node, parent: Seat) -> tuple[Seat, Hinged]:
+def carry_motion(node: Node, parent: SpatialMotion) -> tuple[SpatialMotion, Hinged]:
     """Carry a seat outward; nodes on the ground itself are where their tree's reference point is."""
     configuration = node.configuration()
     shift, H = node.shift(configuration), node.joint_map(configuration)
     R = parent.R @ shift.rotation()
     x = parent.x + parent.R @ shift.position() if parent.x.numel() else ca.SX.zeros(3)
-    bare = Seat(R, x, parent.V, ca.SX(), ca.SX(), ())
+    bare = SpatialMotion(R, x, parent.V, ca.SX(), ca.SX(), ())
     S = place(bare, H)
     V = parent.V + S @ node.v
     nv = H.shape[1]
@@ -163,7 +173,7 @@ def sit(node: Node, parent: Seat) -> tuple[Seat, Hinged]:
     local = () if constant else tuple(ca.densify(ca.reshape(maps[:, j], 6, nv)) for j in range(nv))
     moved = tuple(place(bare, change) for change in local)
     D = [-twist_cross(s, parent.V) + (moved[j] @ node.v if moved else 0) for j, s in enumerate(ca.horzsplit(S))]
-    seat = Seat(R, x, V, S, _columns(D), moved)
+    seat = SpatialMotion(R, x, V, S, _columns(D), moved)
     if constant:
         return seat, Hinged(ca.SX.zeros(6), ca.SX(), ca.SX())
     bias = sum((change @ node.v * node.v[j] for j, change in enumerate(local)), ca.SX.zeros(6))
@@ -171,7 +181,7 @@ def sit(node: Node, parent: Seat) -> tuple[Seat, Hinged]:
     return seat, Hinged(bias, ca.densify(turning), ca.densify(ca.jacobian(bias, node.v)))
 
 
-def place(seat: Seat, motion: ca.SX) -> ca.SX:
+def place(seat: SpatialMotion, motion: ca.SX) -> ca.SX:
     """Return motion columns (6, n), given in node axes at its origin, in base axes about the reference point."""
     turning = seat.R @ motion[0:3, :]
     return ca.densify(ca.vertcat(turning, seat.R @ motion[3:6, :] + skew(seat.x) @ turning))
@@ -181,7 +191,7 @@ def _columns(parts: Sequence[ca.SX]) -> ca.SX:
     return ca.densify(ca.horzcat(ca.SX(6, 0), *parts))
 
 
-def _body(node: Node, seat: Seat, A: ca.SX) -> Compound:
+def _body(node: Node, seat: SpatialMotion, A: ca.SX) -> Compound:
     """Return what the node's own body needs: with sigma = tr(J) / 2 - J, N = -2 w~ sigma - 2 h~ u~."""
     inertia = node.inertia.rotated(seat.R).translated(seat.x)
     w, u = seat.V[0:3], seat.V[3:6]
@@ -199,7 +209,9 @@ def force_cross(s: ca.SX, F: ca.SX) -> ca.SX:
     return stack(cross(s[0:3], F[0:3]) + cross(s[3:6], F[3:6]), cross(s[0:3], F[3:6]))
 
 
-def _add_rows(walk: Unrolled, found: Derivatives, laden: Sequence[Laden], k: int, whole: Compound) -> None:
+def _add_rows(
+    walk: Unrolled, found: Derivatives, laden: Sequence[NodeDerivativeTerms], k: int, whole: Compound
+) -> None:
     """Add the efforts at node k for all freedoms on the way to it, its own included."""
     seat, rows = laden[k].seat, walk.v_slices[k]
     on_rate = seat.S[0:3, :].T @ whole.N - 2 * (seat.S[3:6, :].T @ skew(whole.p))
@@ -221,7 +233,14 @@ def _add_rows(walk: Unrolled, found: Derivatives, laden: Sequence[Laden], k: int
                     add_entry(found.a, column, row, M[i, j])
 
 
-def _add_columns(walk: Unrolled, found: Derivatives, laden: Sequence[Laden], k: int, own: Laden, w: Compound) -> None:
+def _add_columns(
+    walk: Unrolled,
+    found: Derivatives,
+    laden: Sequence[NodeDerivativeTerms],
+    k: int,
+    own: NodeDerivativeTerms,
+    w: Compound,
+) -> None:
     """Add the efforts before node k for its own freedoms: the change of the force on everything beyond it."""
     columns = walk.v_slices[k]
     B = ca.vertcat(w.N, -2 * skew(w.p))
@@ -255,16 +274,16 @@ class View:
         # the ground has no place of its own: each tree has its reference point; a loop has its base's origin
         origin = ca.SX(0, 1) if base < 0 else ca.SX.zeros(3)
         axes = ca.SX.eye(3) if turn is None else ca.SX(ca.DM(turn)).T
-        self._rest = Seat(ca.densify(axes), origin, *(ca.SX.zeros(6),) * 3, ())
-        self._seats: dict[int, Seat] = {}
+        self._rest = SpatialMotion(ca.densify(axes), origin, *(ca.SX.zeros(6),) * 3, ())
+        self._seats: dict[int, SpatialMotion] = {}
 
-    def seat(self, k: int) -> Seat:
+    def seat(self, k: int) -> SpatialMotion:
         """Return the seat of a node."""
         way = [n for n in ancestors(self.walk, k, self.base) if n not in self._seats]
         for n in reversed(way):
             parent = self.walk.parents[n]
             before = self._rest if parent == self.base else self._seats[parent]
-            self._seats[n] = sit(self.walk.nodes[n], before)[0]
+            self._seats[n] = carry_motion(self.walk.nodes[n], before)[0]
         return self._seats[k]
 
     def columns(self, k: int) -> Iterator[tuple[int, ca.SX, ca.SX]]:
@@ -285,17 +304,17 @@ def view_from(walk: Unrolled, base: int, turn: Turn) -> View:
     return view
 
 
-class Law(NamedTuple):
+class AppliedLaw(NamedTuple):
     """Something that acts on frames and joints, at a state, with its derivatives.
 
-    `wrenches` (6 for each grip) are at the grips' origins in base axes. The rows of `slope` are those of the wrenches,
-    then one for each further result; its columns are, for each grip, turning, displacement, angular velocity and
-    velocity (12), then the entries of `q`, `v` and `z`: places in the displacements, the velocities and the states.
+    `wrenches` (6 for each frame) are at the frames' origins in base axes. The rows of `slope` are those of the
+    wrenches, then one for each further result; its columns are, for each frame, turning, displacement, angular velocity
+    and velocity (12), then the entries of `q`, `v` and `z`: places in the displacements, velocities and states.
     """
 
     base: int
     turn: Turn
-    grips: tuple[Grip, ...]
+    frames: tuple[NodeFrame, ...]
     sides: tuple[Side, ...]
     wrenches: ca.SX
     slope: ca.SX
@@ -304,23 +323,23 @@ class Law(NamedTuple):
     z: tuple[int, ...]
 
     def changes(self, walk: Unrolled) -> Iterator[tuple[str, int, ca.SX, dict[int, ca.SX]]]:
-        """Return for every displacement, velocity and state the change of the results, and of the grips' places."""
+        """Return for every displacement, velocity and state the change of the results, and of the frames' places."""
         view = view_from(walk, self.base, self.turn)
         columns: dict[tuple[str, int], ca.SX] = {}
         shifted: dict[int, dict[int, ca.SX]] = {}
-        for g, (grip, side) in enumerate(zip(self.grips, self.sides, strict=True)):
-            if grip.node < 0 or grip.node == self.base:
+        for g, (frame, side) in enumerate(zip(self.frames, self.sides, strict=True)):
+            if frame.node < 0 or frame.node == self.base:
                 continue
             part = self.slope[:, 12 * g : 12 * g + 12]
-            x, V = _arm(view, grip), view.seat(grip.node).V
-            for j, s, d in view.columns(grip.node):
+            x, V = _arm(view, frame), view.seat(frame.node).V
+            for j, s, d in view.columns(frame.node):
                 way = s[3:6] + cross(s[0:3], x)
                 turning = cross(s[0:3], side.w) + d[0:3]
                 speed = (twist_cross(s, V) + d)[3:6] + cross(turning, x) + cross(side.w, way)
                 _add(columns, ("q", j), part @ stack(s[0:3], way, turning, speed))
                 _add(columns, ("v", j), part[:, 6:12] @ stack(s[0:3], way))
                 shifted.setdefault(j, {})[g] = way
-        at = 12 * len(self.grips)
+        at = 12 * len(self.frames)
         for kind, places in (("q", self.q), ("v", self.v), ("z", self.z)):
             for i in places:
                 _add(columns, (kind, i), self.slope[:, at])
@@ -336,13 +355,13 @@ def _add(columns: dict[tuple[str, int], ca.SX], key: tuple[str, int], value: ca.
         columns[key] = columns[key] + value if key in columns else value
 
 
-def _arm(view: View, grip: Grip) -> ca.SX:
-    """Return where a grip is from the reference point."""
-    seat = view.seat(grip.node)
-    return seat.x + seat.R @ grip.point
+def _arm(view: View, frame: NodeFrame) -> ca.SX:
+    """Return where a frame is from the reference point."""
+    seat = view.seat(frame.node)
+    return seat.x + seat.R @ frame.point
 
 
-class Outside:
+class AppliedDerivatives:
     """The generalised forces of laws and their derivatives, gathered node by node and projected once.
 
     `slopes` has the derivatives for displacements (q), velocities (v) and states (z).
@@ -354,16 +373,16 @@ class Outside:
         self._wrenches: dict[tuple[int, Turn], dict[int, ca.SX]] = {}
         self._changes: dict[tuple[int, Turn], dict[tuple[str, int], dict[int, ca.SX]]] = {}
 
-    def add(self, law: Law) -> list[tuple[str, int, ca.SX]]:
+    def add(self, law: AppliedLaw) -> list[tuple[str, int, ca.SX]]:
         """Let a law act; return the changes of its further results."""
         view, key = view_from(self.walk, law.base, law.turn), (law.base, law.turn)
         wrenches = self._wrenches.setdefault(key, {})
         changes = self._changes.setdefault(key, {})
         arms = {}
-        for g, grip in enumerate(law.grips):
-            if grip.node >= 0 and grip.node != law.base:
-                arms[g] = _arm(view, grip)
-                _to_node(wrenches, grip.node, _moved(law.wrenches[6 * g : 6 * g + 6], arms[g]))
+        for g, frame in enumerate(law.frames):
+            if frame.node >= 0 and frame.node != law.base:
+                arms[g] = _arm(view, frame)
+                _to_node(wrenches, frame.node, _moved(law.wrenches[6 * g : 6 * g + 6], arms[g]))
         further = []
         for kind, j, change, shifted in law.changes(self.walk):
             for g, x in arms.items():
@@ -372,22 +391,22 @@ class Outside:
                     f = law.wrenches[6 * g + 3 : 6 * g + 6]
                     part = part + stack(cross(shifted[g], f), ca.SX.zeros(3))
                 if not part.is_zero():
-                    _to_node(changes.setdefault((kind, j), {}), law.grips[g].node, part)
-            rest = change[6 * len(law.grips) :]
+                    _to_node(changes.setdefault((kind, j), {}), law.frames[g].node, part)
+            rest = change[6 * len(law.frames) :]
             if rest.numel() and not rest.is_zero():
                 further.append((kind, j, rest))
         return further
 
     def add_change(
-        self, base: int, turn: Turn, grips: Sequence[Grip], kind: str, j: int, wrenches: Sequence[ca.SX]
+        self, base: int, turn: Turn, frames: Sequence[NodeFrame], kind: str, j: int, wrenches: Sequence[ca.SX]
     ) -> None:
-        """Add a change of wrenches on grips for one displacement, velocity or state."""
+        """Add a change of wrenches on frames for one displacement, velocity or state."""
         view = view_from(self.walk, base, turn)
         self._wrenches.setdefault((base, turn), {})
         parts = self._changes.setdefault((base, turn), {}).setdefault((kind, j), {})
-        for grip, wrench in zip(grips, wrenches, strict=True):
-            if grip.node >= 0 and grip.node != base:
-                _to_node(parts, grip.node, _moved(wrench, _arm(view, grip)))
+        for frame, wrench in zip(frames, wrenches, strict=True):
+            if frame.node >= 0 and frame.node != base:
+                _to_node(parts, frame.node, _moved(wrench, _arm(view, frame)))
 
     def project(self) -> dict[str, Matrix]:
         """Bring everything to the joints."""

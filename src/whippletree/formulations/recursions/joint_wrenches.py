@@ -11,26 +11,26 @@ from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.sweeps import Walk
 from whippletree.spatial import Rotation
 
-__all__ = ["described"]
+__all__ = ["joint_wrenches"]
 
 
-class Reaction(NamedTuple):
+class JointWrench(NamedTuple):
     """Kept per node: [moment; force] on the described child, at the joint point on it, in ground axes."""
 
     wrench: ca.SX
 
 
-def described(walk: Walk, place: Any, force: Any) -> Any:
+def joint_wrenches(walk: Walk, place: Any, force: Any) -> Any:
     """Return every joint's reaction, node after node (n * 6); `place` keeps x and axes, `force` keeps f."""
-    return walk.stacked(walk.outward(describe, (), place, force), "wrench", 6)
+    return walk.stacked(walk.outward(joint_wrench, (), place, force), "wrench", 6)
 
 
-def describe(node: Node, _: tuple[()], place: Any, force: Any) -> tuple[tuple[()], Reaction]:
+def joint_wrench(node: Node, _: tuple[()], place: Any, force: Any) -> tuple[tuple[()], JointWrench]:
     """Turn f into ground axes; if the tree walks the joint backward, take the other side's."""
     if not isinstance(node.joint, Reversed):
-        return (), Reaction(Rotation(place.axes).force(force.f))
+        return (), JointWrench(Rotation(place.axes).force(force.f))
     # The described child is the tree parent: the opposite wrench, moved to its own joint frame.
     across = node.joint.shift(place.x)
     moved = across.force(-force.f)
     axes = place.axes @ across.rotation().T
-    return (), Reaction(Rotation(axes).force(moved))
+    return (), JointWrench(Rotation(axes).force(moved))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.formulations.nodes.node import Motion, Node
+from whippletree.formulations.nodes.node import AngularState, Node
 from whippletree.formulations.nodes.sweeps import Unrolled, Walk
 from whippletree.spatial import RigidInertia, Rotation, Translation, centripetal, cross, stack
 
@@ -84,7 +84,7 @@ def twists(walk: Walk) -> Any:
 
 def twist_rates(walk: Walk) -> Any:
     """Return every node's axes, turning rate and acceleration, without gravity."""
-    return walk.outward(accelerate, (Motion.rest(), ca.SX.zeros(6)))
+    return walk.outward(accelerate, (AngularState.rest(), ca.SX.zeros(6)))
 
 
 def energies(walk: Walk) -> tuple[Any, Any]:
@@ -115,7 +115,7 @@ def move(node: Node, parent: Twist) -> tuple[Twist, Moving]:
     return Twist(pose, V), Moving(pose.R, pose.p, V)
 
 
-def accelerate(node: Node, parent: tuple[Motion, ca.SX]) -> tuple[tuple[Motion, ca.SX], Accelerating]:
+def accelerate(node: Node, parent: tuple[AngularState, ca.SX]) -> tuple[tuple[AngularState, ca.SX], Accelerating]:
     """Find a node's acceleration from its parent's and the joint's."""
     x = node.configuration()
     motion, alpha = node.carry(x, parent[0], parent[1])
@@ -167,14 +167,14 @@ def frame_acceleration(kept: Accelerating, point: ca.SX) -> ca.SX:
     return stack(kept.R @ kept.alpha[0:3], kept.R @ (kept.alpha[3:6] + U @ point))
 
 
-class Loaded(NamedTuple):
+class NodeWrench(NamedTuple):
     """Kept by the outward sweep of `wrench_efforts`: configuration, and applied wrenches."""
 
     x: ca.SX
     f: ca.SX
 
 
-class Effort(NamedTuple):
+class WrenchEffort(NamedTuple):
     """Kept by its inward sweep."""
 
     tau: ca.SX
@@ -182,21 +182,21 @@ class Effort(NamedTuple):
 
 def wrench_efforts(walk: Walk) -> Any:
     """Return J^T w (nv): the joint efforts that the applied wrenches amount to."""
-    loaded = walk.outward(load, Motion.rest())
-    return walk.gather(walk.inward(bear, (ca.SX.zeros(6),), loaded)[1], "tau")
+    loaded = walk.outward(collect_wrenches, AngularState.rest())
+    return walk.gather(walk.inward(project_wrenches, (ca.SX.zeros(6),), loaded)[1], "tau")
 
 
-def load(node: Node, parent: Motion) -> tuple[Motion, Loaded]:
+def collect_wrenches(node: Node, parent: AngularState) -> tuple[AngularState, NodeWrench]:
     """Place a node and find the wrenches on it."""
     x = node.configuration()
     motion, _ = node.carry(x, parent, ca.SX.zeros(6))
-    return motion, Loaded(x, node.load(motion))
+    return motion, NodeWrench(x, node.load(motion))
 
 
-def bear(node: Node, beyond: tuple[ca.SX], kept: Loaded) -> tuple[tuple[ca.SX], Effort]:
+def project_wrenches(node: Node, beyond: tuple[ca.SX], kept: NodeWrench) -> tuple[tuple[ca.SX], WrenchEffort]:
     """Add the wrenches from beyond, project on the joint, pass on to the parent."""
     f = kept.f + beyond[0]
-    return (node.shift(kept.x).force(f),), Effort(node.joint_map(kept.x).T @ f)
+    return (node.shift(kept.x).force(f),), WrenchEffort(node.joint_map(kept.x).T @ f)
 
 
 class Axes(NamedTuple):

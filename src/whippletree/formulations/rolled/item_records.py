@@ -12,9 +12,9 @@ from typing import Any
 import casadi as ca
 
 from whippletree.elements.joints import Joint
-from whippletree.formulations.closures.closure_set import Reached
-from whippletree.formulations.methods.coordinate_reduction import Front, Port
-from whippletree.formulations.nodes.node import Motion
+from whippletree.formulations.methods.coordinate_reduction import Front, FrontVariable
+from whippletree.formulations.nodes.frame_states import NodeState
+from whippletree.formulations.nodes.node import AngularState
 from whippletree.formulations.rolled.work_items import Span
 from whippletree.spatial import ArticulatedInertia
 
@@ -80,7 +80,7 @@ def front_size(n: int, root: bool) -> int:
     return n * (n + 1) // 2 + n + (0 if root else 27 + 6 * n)
 
 
-def front_in(ports: tuple[Port, ...], record: ca.SX) -> Front:
+def front_in(ports: tuple[FrontVariable, ...], record: ca.SX) -> Front:
     """Return the front on a node that `front_numbers` wrote."""
     n = len(ports)
     P = ArticulatedInertia.of_matrix(_symmetric(record[0:21], 6))
@@ -89,7 +89,7 @@ def front_in(ports: tuple[Port, ...], record: ca.SX) -> Front:
     return Front(ports, P, F, z, rest.S, rest.e)
 
 
-def front_on_ground(ports: tuple[Port, ...], record: ca.SX) -> Front:
+def front_on_ground(ports: tuple[FrontVariable, ...], record: ca.SX) -> Front:
     """Return the front on the ground that `front_numbers` wrote."""
     n = len(ports)
     lower = n * (n + 1) // 2
@@ -106,22 +106,24 @@ def _symmetric(lower: ca.SX, n: int) -> ca.SX:
     return A
 
 
-def born_front(ports: tuple[Port, ...], held: ca.SX) -> Front:
+def born_front(ports: tuple[FrontVariable, ...], closures: ca.SX) -> Front:
     """Return what a closure asks where it is complete: its second derivative."""
     n = len(ports)
-    return Front(ports, None, ca.SX.zeros(6, n), ca.SX.zeros(6), ca.SX.zeros(n, n), -held[0:n])
+    return Front(ports, None, ca.SX.zeros(6, n), ca.SX.zeros(6), ca.SX.zeros(n, n), -closures[0:n])
 
 
-def pull_front(ports: tuple[Port, ...], F: ca.SX) -> Front:
+def pull_front(ports: tuple[FrontVariable, ...], F: ca.SX) -> Front:
     """Return what a closure asks of a node."""
     n = len(ports)
     return Front(ports, None, -F, ca.SX.zeros(6), ca.SX.zeros(n, n), ca.SX.zeros(n))
 
 
-def pulled_in(held: ca.SX, m: int, n: int, side: int) -> tuple[ca.SX, ca.SX]:
+def pulled_in(closures: ca.SX, m: int, n: int, side: int) -> tuple[ca.SX, ca.SX]:
     """Return a closure's force columns on a side, and the wrench of the cut joint's efforts there."""
     start = m + n + side * (6 * m + 6 * n + 6)
-    return ca.reshape(held[start : start + 6 * m], 6, m), held[start + 6 * m + 6 * n : start + 6 * m + 6 * n + 6]
+    return ca.reshape(closures[start : start + 6 * m], 6, m), closures[
+        start + 6 * m + 6 * n : start + 6 * m + 6 * n + 6
+    ]
 
 
 def scalars(*parts: ca.SX) -> list[ca.SX]:
@@ -129,10 +131,10 @@ def scalars(*parts: ca.SX) -> list[ca.SX]:
     return [x for part in parts for x in ca.vertsplit(ca.vec(ca.densify(ca.SX(part)))) if ca.SX(part).numel()]
 
 
-def reached_in(record: ca.SX) -> Reached:
+def reached_in(record: ca.SX) -> NodeState:
     """Return a node seen from a loop's base, as it was recorded."""
-    motion = Motion(record[0:3], ca.reshape(record[3:12], 3, 3))
-    return Reached(motion, record[12:15], record[15:21], record[21:27])
+    motion = AngularState(record[0:3], ca.reshape(record[3:12], 3, 3))
+    return NodeState(motion, record[12:15], record[15:21], record[21:27])
 
 
 def each(numbers: ca.SX) -> Iterator[ca.SX]:

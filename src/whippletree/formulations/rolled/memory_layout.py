@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import casadi as ca
 
-from whippletree.formulations.nodes.node_tree import Bone
+from whippletree.formulations.nodes.node_tree import NodeConstants
 from whippletree.formulations.rolled.step_records import flatten
 from whippletree.formulations.rolled.traced_steps import (
     ARRIVING,
@@ -35,7 +35,7 @@ __all__ = ["Layout", "Unknowns", "unknowns"]
 class Traced(Protocol):
     """What the layout needs of a rolled walk."""
 
-    bones: tuple[Bone, ...]
+    node_constants: tuple[NodeConstants, ...]
     nv: int
     kinds: list[Kind]
     kind_of: list[int]
@@ -117,7 +117,7 @@ class Layout:
                     places[("kept", index, entry)] = len(places)
             self.row_place.append(places)
         position = 0
-        for k in range(len(walk.bones)):
+        for k in range(len(walk.node_constants)):
             kind = walk.kinds[walk.kind_of[k]]
             self.row_start.append(position)
             position += len(self.row_place[walk.kind_of[k]])
@@ -150,7 +150,7 @@ class Layout:
     def _add_dynamic(self, steps: list[Step]) -> None:
         """Evaluate the constants that depend on parameters into the rows."""
         values, targets = [], []
-        for k in range(len(self.walk.bones)):
+        for k in range(len(self.walk.node_constants)):
             kind = self.walk.kinds[self.walk.kind_of[k]]
             if kind.dynamic:
                 numbers = self.walk.numbers(k)
@@ -190,7 +190,9 @@ class Layout:
         for key, draft in sweep.drafts.items():
             number[key] = len(variants)
             variants.append(self._variant(sweep, index, draft, live))
-        order = range(len(self.walk.bones)) if sweep.outward else reversed(range(len(self.walk.bones)))
+        order = (
+            range(len(self.walk.node_constants)) if sweep.outward else reversed(range(len(self.walk.node_constants)))
+        )
         table = []
         for k in order:
             table.append(
@@ -207,15 +209,15 @@ class Layout:
         return slots + size  # the ground's slot comes first and stays
 
     def _table_row(self, k: int, variant: int, arriving: int, leaving: int) -> tuple[int, ...]:
-        bone = self.walk.bones[k]
+        constants = self.walk.node_constants[k]
         loads = [number for number, _ in self.walk.loads.get(k, ())]
         width = max((len(v) for v in self.walk.loads.values()), default=0)
         return (
             variant,
             self.row_start[k],
             self.constant_start[k],
-            bone.q.start,
-            bone.v.start,
+            constants.q.start,
+            constants.v.start,
             arriving,
             leaving,
             self.walk.positions[k],
@@ -225,14 +227,14 @@ class Layout:
 
     def _slots(self, sweep: Sweep) -> tuple[list[int], list[int], int]:
         """Share slots: the ground has number 0, a tip that leaves nothing to anybody has the last one."""
-        bones = self.walk.bones
-        children = [0] * len(bones)
-        for bone in bones:
-            if bone.parent >= 0:
-                children[bone.parent] += 1
+        node_constants = self.walk.node_constants
+        children = [0] * len(node_constants)
+        for constants in node_constants:
+            if constants.parent >= 0:
+                children[constants.parent] += 1
         free: list[int] = []
         count = 1
-        own = [0] * len(bones)  # the slot between a node and its children
+        own = [0] * len(node_constants)  # the slot between a node and its children
         waiting = list(children)
 
         def take() -> int:
@@ -242,20 +244,20 @@ class Layout:
             count += 1
             return count - 1
 
-        arriving, leaving = [0] * len(bones), [0] * len(bones)
+        arriving, leaving = [0] * len(node_constants), [0] * len(node_constants)
         if sweep.outward:
-            for k, bone in enumerate(bones):
-                arriving[k] = 0 if bone.parent < 0 else own[bone.parent]
+            for k, constants in enumerate(node_constants):
+                arriving[k] = 0 if constants.parent < 0 else own[constants.parent]
                 own[k] = leaving[k] = take() if children[k] else -1
-                if bone.parent >= 0:
-                    waiting[bone.parent] -= 1
-                    if not waiting[bone.parent]:
-                        free.append(own[bone.parent])
+                if constants.parent >= 0:
+                    waiting[constants.parent] -= 1
+                    if not waiting[constants.parent]:
+                        free.append(own[constants.parent])
             leaving = [count if slot < 0 else slot for slot in leaving]
             return arriving, leaving, count + 1
-        started = [False] * len(bones)
-        for k in reversed(range(len(bones))):
-            parent = bones[k].parent
+        started = [False] * len(node_constants)
+        for k in reversed(range(len(node_constants))):
+            parent = node_constants[k].parent
             arriving[k] = own[k]
             if parent >= 0 and not started[parent]:
                 started[parent] = True
@@ -304,21 +306,22 @@ class Layout:
 
     def _add_climb(self, steps: list[Step], drafts: dict[int, Draft], start: Any, slots: int) -> int:
         """Write a climb; its carried numbers are beside the slots."""
-        columns = {v: v for bone in self.walk.bones for v in range(bone.v.start, bone.v.stop)}
+        columns = {v: v for constants in self.walk.node_constants for v in range(constants.v.start, constants.v.stop)}
         table = [
-            (*self._table_row(k, self.walk.kind_of[k], 0, 0), bone.parent) for k, bone in enumerate(self.walk.bones)
+            (*self._table_row(k, self.walk.kind_of[k], 0, 0), constants.parent)
+            for k, constants in enumerate(self.walk.node_constants)
         ]
         steps.append(self._climb(drafts, start, slots, table, columns, packed=False))
         return slots + 6
 
     def _add_solve(self, steps: list[Step], drafts: dict[int, Draft], start: Any, slots: int) -> int:
         """Write a climb that fills rows by depth, and the solve with them; prescribed freedoms are no unknowns."""
-        found = unknowns(self.walk.bones, slots + 6)
+        found = unknowns(self.walk.node_constants, slots + 6)
         if not found.rows:
             return slots
         table = []
-        for k, bone in enumerate(self.walk.bones):
-            row = [*self._table_row(k, self.walk.kind_of[k], 0, 0), bone.parent]
+        for k, constants in enumerate(self.walk.node_constants):
+            row = [*self._table_row(k, self.walk.kind_of[k], 0, 0), constants.parent]
             row[V] = found.above[k]
             table.append(tuple(row))
         begins = {place: begin for place, _, _, begin in found.rows}
@@ -347,12 +350,12 @@ class Layout:
             sources = tuple(Place("work", slots + p.offset) if p.column == ARRIVING else p for p in used.sources[0])
             variants.append(Variant(used.function, (sources,), used.targets))
         starts = []
-        for k, bone in enumerate(self.walk.bones):
+        for k, constants in enumerate(self.walk.node_constants):
             places = self.row_place[self.walk.kind_of[k]]
-            for c in range(bone.joint.nv):
-                if bone.v.start + c in columns:
+            for c in range(constants.joint.nv):
+                if constants.v.start + c in columns:
                     first = self.row_start[k] + places["kept", start.sweep, 6 * c]
-                    starts.append((k, first, columns[bone.v.start + c]))
+                    starts.append((k, first, columns[constants.v.start + c]))
         return Climb(tuple(variants), tuple(table), tuple(starts), slots, 6, self.walk.nv, packed)
 
     def _add_epilogue(self, steps: list[Step], epilogue: ca.SX, totals: dict[tuple[int, int], int]) -> None:
@@ -382,18 +385,18 @@ class Unknowns(NamedTuple):
     size: int
 
 
-def unknowns(bones: Sequence[Bone], begin: int = 0) -> Unknowns:
+def unknowns(node_constants: Sequence[NodeConstants], begin: int = 0) -> Unknowns:
     """Return the unknowns of a tree, their entries in memory from `begin` on."""
     rows: list[tuple[int, int, int, int]] = []
     last: list[int] = []  # the unknown that a node's children hang on
     above: list[int] = []
-    for bone in bones:
-        nearest = last[bone.parent] if bone.parent >= 0 else -1
+    for constants in node_constants:
+        nearest = last[constants.parent] if constants.parent >= 0 else -1
         depth = rows[nearest][2] + 1 if nearest >= 0 else 0
         above.append(depth)
-        for c in range(0 if bone.use.prescribed else bone.joint.nv):
-            rows.append((bone.v.start + c, nearest, depth + c, begin))
-            begin += depth + bone.joint.nv  # a climb fills in the whole block of a node's own freedoms
+        for c in range(0 if constants.use.prescribed else constants.joint.nv):
+            rows.append((constants.v.start + c, nearest, depth + c, begin))
+            begin += depth + constants.joint.nv  # a climb fills in the whole block of a node's own freedoms
             nearest = len(rows) - 1
         last.append(nearest)
     return Unknowns(rows, above, begin)

@@ -14,21 +14,21 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from whippletree.elements.forces import Force, Formula
-from whippletree.formulations.closures.applied_forces import Acting
-from whippletree.formulations.closures.closure_frames import Fastenings
+from whippletree.formulations.closures.closure_frames import ClosureAttachments
 from whippletree.formulations.methods.coordinate_reduction import (
+    ClosureExtent,
+    EliminatedVariables,
     Front,
-    Outline,
-    Port,
-    Released,
+    FrontVariable,
     annihilated,
+    closure_extents,
     eliminated,
     merged,
-    outline,
     recover,
     with_speeds,
 )
-from whippletree.formulations.nodes.node_tree import Skeleton
+from whippletree.formulations.nodes.applied_forces import ForcePlacements
+from whippletree.formulations.nodes.node_tree import NodeTree
 from whippletree.formulations.rolled.item_records import (
     born_front,
     each,
@@ -58,19 +58,23 @@ class Limits(NamedTuple):
     check: bool
 
 
-def can_roll(fastenings: Fastenings, skeleton: Skeleton, acting: Acting) -> bool:
+def can_roll(attachments: ClosureAttachments, node_tree: NodeTree, acting: ForcePlacements) -> bool:
     """Tell whether all closures are cut joints, nothing is prescribed, and all numbers are plain ones.
 
     Elements may act whose laws are built in; those that are written as formulas may look something up in tables.
     """
-    plain = all(isinstance(x, float) for bone in skeleton.bones for x in (*bone.placement.point, *bone.inertia))
+    plain = all(
+        isinstance(x, float)
+        for constants in node_tree.node_constants
+        for x in (*constants.placement.point, *constants.inertia)
+    )
     built_in = not any(_written(force) for force, _ in acting.forces)
     return (
         plain
         and built_in
-        and len(fastenings.all) == len(fastenings.cuts)
-        and not any(bone.use.prescribed for bone in skeleton.bones)
-        and all(cut.turn is None for cut in fastenings.cuts)
+        and len(attachments.all) == len(attachments.cuts)
+        and not any(constants.use.prescribed for constants in node_tree.node_constants)
+        and all(cut.turn is None for cut in attachments.cuts)
     )
 
 
@@ -81,19 +85,21 @@ def _written(force: Force) -> bool:
 
 
 def forward_dynamics(
-    skeleton: Skeleton, fastenings: Fastenings, keep: Sequence[tuple[int, ...]], loads: Loads, limits: Limits
+    node_tree: NodeTree, attachments: ClosureAttachments, keep: Sequence[tuple[int, ...]], loads: Loads, limits: Limits
 ) -> LoopProgram:
     """Return the accelerations of all joints as a program with inputs q, v, tau, and those of the loads."""
     length = limits.length if limits.check else None
-    return _Roll(RolledState(skeleton, fastenings, keep, loads, length), limits).program()
+    return _Roll(RolledState(node_tree, attachments, keep, loads, length), limits).program()
 
 
 class _Reduced(NamedTuple):
     """What a reduction leaves: the front's ports and record, and how the way back goes."""
 
-    ports: tuple[Port, ...]
+    ports: tuple[FrontVariable, ...]
     front: Record | None
-    released: list[tuple[tuple[Port, ...], tuple[Port, ...], bool]]  # gone, left, whether of the joint
+    released: list[
+        tuple[tuple[FrontVariable, ...], tuple[FrontVariable, ...], bool]
+    ]  # gone, left, whether of the joint
     record: Record
 
 
@@ -102,9 +108,9 @@ class _Roll:
 
     def __init__(self, state: RolledState, limits: Limits) -> None:
         self.state, self.limits, self.items = state, limits, state.items
-        self.bones, self.parents, self.fastenings = state.bones, state.parents, state.fastenings
-        self.where: Outline = outline(self.fastenings, self.parents)
-        self.rows: list[list[Port]] = []
+        self.node_constants, self.parents, self.attachments = state.node_constants, state.parents, state.attachments
+        self.where: ClosureExtent = closure_extents(self.attachments, self.parents)
+        self.rows: list[list[FrontVariable]] = []
         start = 0
         for rows in state.keep:
             self.rows.append([("row", start + i) for i in range(len(rows))])
@@ -124,26 +130,26 @@ class _Roll:
 
     def _inward(self) -> tuple[list[_Reduced], list[_Reduced]]:
         """Reduce the nodes, then the loops that end on the ground."""
-        n = len(self.bones)
-        pulls: list[list[tuple[int, int]]] = [[] for _ in range(n)]  # (closure, side)
+        n = len(self.node_constants)
+        node_forces: list[list[tuple[int, int]]] = [[] for _ in range(n)]  # (closure, side)
         ends: list[list[int]] = [[] for _ in range(n + 1)]
         born: list[list[int]] = [[] for _ in range(n + 1)]  # closures that are complete
-        for c, cut in enumerate(self.fastenings.cuts):
-            for s, grip in enumerate(cut.grips):
-                if grip.node >= 0:
-                    pulls[grip.node].append((c, s))
+        for c, cut in enumerate(self.attachments.cuts):
+            for s, frame in enumerate(cut.frames):
+                if frame.node >= 0:
+                    node_forces[frame.node].append((c, s))
             if self.rows[c]:
                 ends[self.where.end[c]].append(c)
                 born[self.where.complete[c]].append(c)
-        arriving: list[list[tuple[tuple[Port, ...], Record]]] = [[] for _ in range(n + 1)]
+        arriving: list[list[tuple[tuple[FrontVariable, ...], Record]]] = [[] for _ in range(n + 1)]
         reduced: list[Any] = [None] * n
         for k in reversed(range(n)):
-            reduced[k] = self._reduce(k, arriving[k], pulls[k], born[k], ends[k])
+            reduced[k] = self._reduce(k, arriving[k], node_forces[k], born[k], ends[k])
             if reduced[k].front is not None:
                 arriving[self.parents[k]].append((reduced[k].ports, reduced[k].front))
         return reduced, self._reduce_ground(arriving[-1], born[-1], ends[-1])
 
-    def _order(self, fronts: Sequence[Sequence[Port]], ends: Sequence[int]) -> list[int]:
+    def _order(self, fronts: Sequence[Sequence[FrontVariable]], ends: Sequence[int]) -> list[int]:
         """Return the order in which loops end."""
         closure_of = {port: c for c in ends for port in self.rows[c]}
         near = [{closure_of[port] for port in ports if port in closure_of} for ports in fronts]
@@ -152,16 +158,16 @@ class _Roll:
     def _reduce(
         self,
         k: int,
-        arriving: Sequence[tuple[tuple[Port, ...], Record]],
-        pulls: Sequence[tuple[int, int]],
+        arriving: Sequence[tuple[tuple[FrontVariable, ...], Record]],
+        node_forces: Sequence[tuple[int, int]],
         born: Sequence[int],
         ends: Sequence[int],
     ) -> _Reduced:
         """Reduce one node."""
-        bone = self.bones[k]
-        first = bone.v.start
-        closures = list(dict.fromkeys([*born, *(c for c, _ in pulls)]))
-        names: dict[Port, Port] = {}
+        constants = self.node_constants[k]
+        first = constants.v.start
+        closures = list(dict.fromkeys([*born, *(c for c, _ in node_forces)]))
+        names: dict[FrontVariable, FrontVariable] = {}
         for ports, _ in arriving:
             for port in ports:
                 names.setdefault(port, ("row", len(names)))
@@ -174,19 +180,19 @@ class _Roll:
         fronts_of = [
             *(ports for ports, _ in arriving),
             *(self.rows[c] for c in born),
-            *(self.rows[c] for c, _ in pulls),
+            *(self.rows[c] for c, _ in node_forces),
         ]
         order = self._order(fronts_of, ends)
         leaves = [tuple(names[p] for p in self.rows[c]) for c in order]
-        root = bone.parent < 0
-        sides = [(closures.index(c), s) for c, s in pulls]
+        root = constants.parent < 0
+        sides = [(closures.index(c), s) for c, s in node_forces]
         fresh = [closures.index(c) for c in born]
-        released: list[tuple[tuple[Port, ...], tuple[Port, ...], bool]] = []
-        n_freedoms = [self.fastenings.cuts[c].joint.nv for c in closures]
+        released: list[tuple[tuple[FrontVariable, ...], tuple[FrontVariable, ...], bool]] = []
+        n_freedoms = [self.attachments.cuts[c].joint.nv for c in closures]
         state, pushes = self.state, self.state.pushes[k]
-        more, at = state.efforts_at(bone.v)
+        more, at = state.efforts_at(constants.v)
         n_before = 1 + len(arriving) + len(closures)
-        out_ports: list[tuple[Port, ...]] = []
+        out_ports: list[tuple[FrontVariable, ...]] = []
 
         def trace(records: Any, inputs: Any, constants: ca.SX) -> Any:
             beyond = records[n_before:]
@@ -198,12 +204,12 @@ class _Roll:
             fronts = [
                 front_in(ports, rec) for ports, rec in zip(local_ports, records[1 : 1 + len(arriving)], strict=True)
             ]
-            held = records[1 + len(arriving) : 1 + len(arriving) + len(closures)]
+            evaluated = records[1 + len(arriving) : 1 + len(arriving) + len(closures)]
             for i in fresh:
-                fronts.append(born_front(shapes[closures[i]], held[i]))
+                fronts.append(born_front(shapes[closures[i]], evaluated[i]))
             for i, s in sides:
                 ports = shapes[closures[i]]
-                F, push = pulled_in(held[i], len(ports), n_freedoms[i], s)
+                F, push = pulled_in(evaluated[i], len(ports), n_freedoms[i], s)
                 f = f - push
                 if ports:
                     fronts.append(pull_front(ports, F))
@@ -212,7 +218,7 @@ class _Roll:
             own = Front((), node.inertia.articulated(), ca.SX(6, 0), f, ca.SX(0, 0), ca.SX(0, 1))
             H = node.joint_map(x)
             front = with_speeds(merged([own, *fronts]), H, node.tau, [("speed", j) for j in range(H.shape[1])])
-            joint: list[Released] = []
+            joint: list[EliminatedVariables] = []
             for j in range(H.shape[1]):
                 front, one, _ = eliminated(front, (("speed", j),), on_node=not root)
                 joint.append(one)
@@ -240,9 +246,9 @@ class _Roll:
             at,
         )
         before = len(self.items.kinds)
-        records = [self.state.placed[k], *(rec for _, rec in arriving), *(self.state.held[c] for c in closures)]
+        records = [self.state.placed[k], *(rec for _, rec in arriving), *(self.state.closures[c] for c in closures)]
         records += [*pushes, *more, *([self.margin] if leaves else [])]
-        spans = [span_of(1, bone.v), span_of(2, bone.v)]
+        spans = [span_of(1, constants.v), span_of(2, constants.v)]
         numbers = [*self.state.dims[k].values, *self.state.masses[k].values]
         record = self.items.add(key, trace, records, spans, numbers)
         memory = self.forms
@@ -250,7 +256,7 @@ class _Roll:
             memory[self.items.table[-1][0]] = (list(released), out_ports[0])
         forms, left = memory[self.items.table[-1][0]]
 
-        def named(port: Port) -> Port:
+        def named(port: FrontVariable) -> FrontVariable:
             return ("speed", first + port[1]) if port[0] == "speed" else back[port]
 
         outer = tuple(back[p] for p in left)
@@ -264,11 +270,11 @@ class _Roll:
         return _Reduced(outer, front, ways, record)
 
     def _reduce_ground(
-        self, arriving: Sequence[tuple[tuple[Port, ...], Record]], born: Sequence[int], ends: Sequence[int]
+        self, arriving: Sequence[tuple[tuple[FrontVariable, ...], Record]], born: Sequence[int], ends: Sequence[int]
     ) -> list[_Reduced]:
         """End the loops on the ground, one after the other."""
-        waiting: dict[int, tuple[tuple[Port, ...], Record]] = dict(enumerate(arriving))
-        users: dict[Port, set[int]] = {}
+        waiting: dict[int, tuple[tuple[FrontVariable, ...], Record]] = dict(enumerate(arriving))
+        users: dict[FrontVariable, set[int]] = {}
         for i, (ports, _) in waiting.items():
             for port in ports:
                 users.setdefault(port, set()).add(i)
@@ -289,9 +295,9 @@ class _Roll:
                     users[port].add(number)
         return found
 
-    def _end(self, c: int, arriving: Sequence[tuple[tuple[Port, ...], Record]], fresh: bool) -> _Reduced:
+    def _end(self, c: int, arriving: Sequence[tuple[tuple[FrontVariable, ...], Record]], fresh: bool) -> _Reduced:
         """End one loop on the ground."""
-        names: dict[Port, Port] = {}
+        names: dict[FrontVariable, FrontVariable] = {}
         for ports in (*(ports for ports, _ in arriving), self.rows[c]):
             for port in ports:
                 names.setdefault(port, ("row", len(names)))
@@ -312,7 +318,7 @@ class _Roll:
 
         key = ("end", tuple(local_ports), own, fresh)
         before = len(self.items.kinds)
-        records = [*(rec for _, rec in arriving), *([self.state.held[c]] if fresh else []), self.margin]
+        records = [*(rec for _, rec in arriving), *([self.state.closures[c]] if fresh else []), self.margin]
         record = self.items.add(key, trace, records)
         number = self.items.table[-1][0]
         if len(self.items.kinds) > before:
@@ -334,18 +340,18 @@ class _Roll:
 
     def _outward(self, nodes: list[_Reduced], ground: list[_Reduced]) -> None:
         """Find multipliers and accelerations."""
-        self.values: dict[Port, tuple[Record, int]] = {}
+        self.values: dict[FrontVariable, tuple[Record, int]] = {}
         for one in reversed(ground):
             self._return(one, None, self.values)
         self.moved: list[Record] = []
         for k, one in enumerate(nodes):
             self.moved.append(self._return(one, k, self.values))
 
-    def _return(self, one: _Reduced, k: int | None, values: dict[Port, tuple[Record, int]]) -> Record:
+    def _return(self, one: _Reduced, k: int | None, values: dict[FrontVariable, tuple[Record, int]]) -> Record:
         """Find what was eliminated by an item, and a node's acceleration."""
         needed = [port for port in dict.fromkeys(p for _, left, _ in one.released for p in left) if port in values]
         blocks = list(dict.fromkeys(values[port][0] for port in needed))
-        names: dict[Port, Port] = {port: ("row", i) for i, port in enumerate(needed)}
+        names: dict[FrontVariable, FrontVariable] = {port: ("row", i) for i, port in enumerate(needed)}
         for gone, left, _ in one.released:
             for port in (*gone, *left):
                 names.setdefault(port, (port[0], len(names)))
@@ -353,19 +359,19 @@ class _Roll:
         where = [(blocks.index(values[port][0]), values[port][1]) for port in needed]
         gone_ports = [p for gone, _, _ in one.released for p in gone]
         root = k is None or self.parents[k] < 0
-        bone = None if k is None else self.bones[k]
+        constants = None if k is None else self.node_constants[k]
 
         def trace(records: Any, inputs: Any, constants: ca.SX) -> Any:
             own, at = records[0], 1
-            loops: list[Released] = []
-            joint: list[Released] = []
+            loops: list[EliminatedVariables] = []
+            joint: list[EliminatedVariables] = []
             for gone, left, of_joint in forms:
                 n, m = len(gone), len(left)
                 nu, at = own[at : at + n], at + n
                 on_node, at = ca.reshape(own[at : at + 6 * n], 6, n), at + 6 * n
                 on_ports, at = ca.reshape(own[at : at + m * n], m, n), at + m * n
-                (joint if of_joint else loops).append(Released(gone, nu, on_node, left, on_ports))
-            known: dict[Port, ca.SX] = {("row", i): records[1 + b][e] for i, (b, e) in enumerate(where)}
+                (joint if of_joint else loops).append(EliminatedVariables(gone, nu, on_node, left, on_ports))
+            known: dict[FrontVariable, ca.SX] = {("row", i): records[1 + b][e] for i, (b, e) in enumerate(where)}
             rest = records[1 + len(blocks) :]
             alpha: ca.SX | None = None
             sent: list[ca.SX] = []
@@ -387,13 +393,13 @@ class _Roll:
         records = [one.record, *blocks]
         numbers: list[float] = []
         output = None
-        if bone is not None and k is not None:
+        if constants is not None and k is not None:
             key = (*key, self.state.names[k], self.state.dims[k].key)  # type: ignore[misc]
             records.append(self.state.placed[k])
             if not root:
-                records.append(self.moved[bone.parent])
+                records.append(self.moved[constants.parent])
             numbers = self.state.dims[k].values
-            output = span_of(0, bone.v)
+            output = span_of(0, constants.v)
         record = self.items.add(key, trace, records, (), numbers, output)
         for i, port in enumerate(gone_ports):
             values[port] = (record, 6 + i)
@@ -401,36 +407,39 @@ class _Roll:
 
     def _cut_joints(self) -> None:
         """Find the accelerations of the cut joints from those of the nodes they join."""
-        for c, cut in enumerate(self.fastenings.cuts):
+        for c, cut in enumerate(self.attachments.cuts):
             n, m = cut.joint.nv, len(self.rows[c])
             if not n:
                 continue
-            on = [grip.node >= 0 for grip in cut.grips]
+            on = [frame.node >= 0 for frame in cut.frames]
 
             def trace(records: Any, inputs: Any, constants: ca.SX, n: int = n, m: int = m, on: Any = on) -> Any:
-                held, moved = records[0], iter(records[1:])
-                total = held[m : m + n]
+                closures, moved = records[0], iter(records[1:])
+                total = closures[m : m + n]
                 for s in range(2):
                     if on[s]:
                         start = m + n + s * (6 * m + 6 * n + 6) + 6 * m
-                        total = total + ca.reshape(held[start : start + 6 * n], 6, n).T @ next(moved)[0:6]
+                        total = total + ca.reshape(closures[start : start + 6 * n], 6, n).T @ next(moved)[0:6]
                 return (), ca.vertsplit(total)
 
-            records = [self.state.held[c], *(self.moved[grip.node] for grip in cut.grips if grip.node >= 0)]
+            records = [self.state.closures[c], *(self.moved[frame.node] for frame in cut.frames if frame.node >= 0)]
             self.items.add(("cut", n, m, tuple(on)), trace, records, output=span_of(0, cut.v))
 
     def _guard(self) -> None:
         """Divide the first number by zero where the result cannot be trusted."""
         if self.limits.check:
-            for c in range(len(self.fastenings.cuts)):
-                own = Record(self.state.held[c].start, self.state.held[c].entries[-2:])
+            for c in range(len(self.attachments.cuts)):
+                own = Record(self.state.closures[c].start, self.state.closures[c].entries[-2:])
 
                 def trace(records: Any, inputs: Any, constants: ca.SX) -> Any:
                     seen, new = records
                     return scalars(seen[0], seen[1] + new[0], seen[2] + new[1], seen[3]), ()
 
                 self.items.add("gap", trace, [self.watched, own], into=self.watched)
-            for where in (*(bone.v for bone in self.bones), *(cut.v for cut in self.fastenings.cuts)):
+            for where in (
+                *(constants.v for constants in self.node_constants),
+                *(cut.v for cut in self.attachments.cuts),
+            ):
                 if where.stop > where.start:
                     self.items.add("speed", _faster, [self.watched], [span_of(1, where)], into=self.watched)
         limit = self.limits.gap**2
@@ -448,10 +457,10 @@ class _Roll:
 
 
 def _closed(
-    fronts: list[Front], leaves: Sequence[tuple[Port, ...]], *, on_node: bool
-) -> tuple[list[Front], list[Released], list[ca.SX]]:
+    fronts: list[Front], leaves: Sequence[tuple[FrontVariable, ...]], *, on_node: bool
+) -> tuple[list[Front], list[EliminatedVariables], list[ca.SX]]:
     """End loops one after the other; return also each pivot as a share of what it was before its loop ended."""
-    gone: list[Released] = []
+    gone: list[EliminatedVariables] = []
     margins: list[ca.SX] = []
     for rows in leaves:
         own = [front for front in fronts if any(port in rows for port in front.ports)]

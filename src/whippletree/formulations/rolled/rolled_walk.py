@@ -14,8 +14,8 @@ from typing import Any
 import casadi as ca
 
 from whippletree.elements.joints import Joint, Reversed, Screw
-from whippletree.formulations.nodes.node import Load, Node
-from whippletree.formulations.nodes.node_tree import Bone, Skeleton, column, rigid_inertia
+from whippletree.formulations.nodes.node import Node, NodeLoad
+from whippletree.formulations.nodes.node_tree import NodeConstants, NodeTree, column, rigid_inertia
 from whippletree.formulations.rolled.memory_layout import Layout
 from whippletree.formulations.rolled.step_records import flatten, rebuild
 from whippletree.formulations.rolled.traced_steps import STACK, Draft, Kind, Origin, Sweep, V
@@ -47,22 +47,22 @@ class Rolled:
 
     def __init__(
         self,
-        skeleton: Skeleton,
+        node_tree: NodeTree,
         inputs: Sequence[str],
         parameters: ca.SX,
         positions: Sequence[int] | None = None,
     ) -> None:
-        self.bones, self.nv = skeleton.bones, skeleton.nv
-        self.gravity = column(skeleton.gravity)
+        self.node_constants, self.nv = node_tree.node_constants, node_tree.nv
+        self.gravity = column(node_tree.gravity)
         self.inputs = {name: i for i, name in enumerate(inputs)}
         self.parameters = parameters
-        self.positions = list(positions) if positions is not None else list(range(len(self.bones)))
-        self.loads = self._find_loads(skeleton, inputs)
+        self.positions = list(positions) if positions is not None else list(range(len(self.node_constants)))
+        self.loads = self._find_loads(node_tree, inputs)
         self.kinds = self._find_kinds()
-        self.kind_of = [0] * len(self.bones)
+        self.kind_of = [0] * len(self.node_constants)
         for k, kind in enumerate(self.kinds):
-            for bone in kind.bones:
-                self.kind_of[bone] = k
+            for constants in kind.node_constants:
+                self.kind_of[constants] = k
         self.sweeps: list[Sweep] = []
         self.climbs: list[tuple[dict[int, Draft], Kept, int]] = []
         self.solves = False  # whether what the climb collects is solved with
@@ -71,12 +71,12 @@ class Rolled:
     # ------------------------------------------------------------------ kinds
 
     @staticmethod
-    def _find_loads(skeleton: Skeleton, inputs: Sequence[str]) -> dict[int, list[tuple[int, tuple[Scalar, ...]]]]:
+    def _find_loads(node_tree: NodeTree, inputs: Sequence[str]) -> dict[int, list[tuple[int, tuple[Scalar, ...]]]]:
         """Return for each loaded node the numbers of its wrench inputs and the points they act at."""
         loads: dict[int, list[tuple[int, tuple[Scalar, ...]]]] = {}
         for number, name in enumerate(inputs):
             if name.startswith("wrench on "):
-                index, placement = skeleton.where[name.removeprefix("wrench on ")]
+                index, placement = node_tree.where[name.removeprefix("wrench on ")]
                 if index >= 0:
                     loads.setdefault(index, []).append((number, placement.point))
         return loads
@@ -86,31 +86,31 @@ class Rolled:
         groups: dict[Hashable, list[int]] = {}
         for fold in (_folded_zeros, _folded_rotation, _folded_nothing):
             groups = {}
-            for k, bone in enumerate(self.bones):
-                inner = bone.joint.joint if isinstance(bone.joint, Reversed) else bone.joint
+            for k, constants in enumerate(self.node_constants):
+                inner = constants.joint.joint if isinstance(constants.joint, Reversed) else constants.joint
                 key = (
                     type(inner),
-                    bone.reverse,
-                    bone.use.prescribed,
+                    constants.reverse,
+                    constants.use.prescribed,
                     len(self.loads.get(k, ())),
-                    fold(bone),
+                    fold(constants),
                 )
                 groups.setdefault(key, []).append(k)
             if len(groups) <= FEW:
                 break
-        return [self._make_kind(number, bones) for number, bones in enumerate(groups.values())]
+        return [self._make_kind(number, node_constants) for number, node_constants in enumerate(groups.values())]
 
     def numbers(self, k: int) -> list[Scalar]:
         """Return all constants of a node: point, rotation, inertia, the joint's own, points of loads."""
-        bone = self.bones[k]
-        rows = bone.placement.rotation
-        lead = joint_lead(bone.joint)
+        constants = self.node_constants[k]
+        rows = constants.placement.rotation
+        lead = joint_lead(constants.joint)
         own: list[Scalar] = [] if lead is None else [lead]
         loads = [x for _, point in self.loads.get(k, ()) for x in point]
-        return [*bone.placement.point, *(x for row in rows for x in row), *bone.inertia, *own, *loads]
+        return [*constants.placement.point, *(x for row in rows for x in row), *constants.inertia, *own, *loads]
 
-    def _make_kind(self, number: int, bones: list[int]) -> Kind:
-        rows = [self.numbers(k) for k in bones]
+    def _make_kind(self, number: int, node_constants: list[int]) -> Kind:
+        rows = [self.numbers(k) for k in node_constants]
         symbols: list[tuple[ca.SX, Origin]] = []
         values: list[Any] = []
         varying: list[int] = []
@@ -127,13 +127,13 @@ class Rolled:
                 symbols.append((symbol, ("dynamic", len(dynamic))))
                 dynamic.append(i)
             values.append(symbol)
-        node = self._make_node(bones[0], values, symbols)
-        return Kind(bones, node, symbols, varying, dynamic)
+        node = self._make_node(node_constants[0], values, symbols)
+        return Kind(node_constants, node, symbols, varying, dynamic)
 
     def _make_node(self, example: int, values: list[Any], symbols: list[tuple[ca.SX, Origin]]) -> Node:
         """Return a node over symbols, like the example."""
-        bone, rest = self.bones[example], values[22:]
-        joint = bone.joint
+        constants, rest = self.node_constants[example], values[22:]
+        joint = constants.joint
         if joint_lead(joint) is not None:
             joint, rest = with_lead(joint, rest[0]), rest[1:]
 
@@ -148,7 +148,7 @@ class Rolled:
         for number in range(len(self.loads.get(example, ()))):
             wrench = ca.SX.sym(f"w{number}", 6)
             symbols.extend((wrench[i], ("load", number, i)) for i in range(6))
-            loads.append(Load(column(rest[3 * number : 3 * number + 3]), wrench))
+            loads.append(NodeLoad(column(rest[3 * number : 3 * number + 3]), wrench))
         rotation = [values[3 + 3 * r : 6 + 3 * r] for r in range(3)]
         return Node(
             joint=joint,
@@ -159,7 +159,7 @@ class Rolled:
             v=state("v", joint.nv),
             tau=state("tau", joint.nv),
             acceleration=state("a", joint.nv),
-            prescribed=bone.use.prescribed,
+            prescribed=constants.use.prescribed,
             loads=tuple(loads),
         )
 
@@ -283,14 +283,14 @@ class Rolled:
 
     def _inward_variants(self) -> list[tuple[int, bool, bool]]:
         """Return each node's kind, whether it is a tip, and whether it adds to what a sibling has left."""
-        has_child = [False] * len(self.bones)
-        for bone in self.bones:
-            if bone.parent >= 0:
-                has_child[bone.parent] = True
+        has_child = [False] * len(self.node_constants)
+        for constants in self.node_constants:
+            if constants.parent >= 0:
+                has_child[constants.parent] = True
         reported: set[int] = set()
         variants: list[tuple[int, bool, bool]] = []
-        for k in reversed(range(len(self.bones))):
-            parent = self.bones[k].parent
+        for k in reversed(range(len(self.node_constants))):
+            parent = self.node_constants[k].parent
             variants.append((self.kind_of[k], not has_child[k], parent in reported))
             reported.add(parent)
         return variants[::-1]
@@ -305,17 +305,17 @@ class Rolled:
         return layout.program(epilogue, sizes)
 
 
-def _folded_zeros(bone: Bone) -> Hashable:
+def _folded_zeros(constants: NodeConstants) -> Hashable:
     """Nodes of a kind share their rotation and the zeros of their placement and first moment."""
-    return (bone.placement.rotation, _zeros(bone.placement.point), _zeros(bone.inertia[1:4]))
+    return (constants.placement.rotation, _zeros(constants.placement.point), _zeros(constants.inertia[1:4]))
 
 
-def _folded_rotation(bone: Bone) -> Hashable:
+def _folded_rotation(constants: NodeConstants) -> Hashable:
     """Nodes of a kind share their rotation."""
-    return bone.placement.rotation
+    return constants.placement.rotation
 
 
-def _folded_nothing(bone: Bone) -> Hashable:
+def _folded_nothing(constants: NodeConstants) -> Hashable:
     """Nodes of a kind need share nothing."""
     return None
 

@@ -36,7 +36,7 @@ Origin = tuple[Any, ...]
 class Kind:
     """Nodes that take the same steps: their common symbols, and which of their numbers differ."""
 
-    bones: list[int]
+    node_constants: list[int]
     node: Node
     symbols: list[tuple[ca.SX, Origin]]
     varying: list[int]  # places in the list of constants that differ between nodes

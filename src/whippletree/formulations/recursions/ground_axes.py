@@ -30,36 +30,23 @@ The centre of a body without mass is its joint point.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.closures import Rows, Side, joint_rates
 from whippletree.elements.joints import Reversed
-from whippletree.formulations.closures.closure_frames import Fastening, Grip
-from whippletree.formulations.closures.closure_set import Closing, Held, Hinge, Pull
 from whippletree.formulations.nodes.node import Node
-from whippletree.formulations.nodes.sweeps import Unrolled, Walk
+from whippletree.formulations.nodes.sweeps import Walk
 from whippletree.spatial import RigidInertia, Rotation, Shift, Translation, centripetal, cross, stack
 
-__all__ = [
-    "REFERENCES",
-    "Body",
-    "bodies",
-    "by_threes",
-    "held_on_ground",
-    "is_level",
-    "level_map",
-    "to_ground",
-    "to_own",
-]
+__all__ = ["REFERENCES", "GroundBody", "bodies", "by_threes", "is_level", "level_map", "to_ground", "to_own"]
 
 REFERENCES = ("origin", "centroid", "joint")
 """The points that velocities of bodies may refer to."""
 
 
-class Seen(NamedTuple):
+class GroundState(NamedTuple):
     """Handed outward: pose, motion, and the reference point from the joint point."""
 
     A: ca.SX
@@ -70,10 +57,10 @@ class Seen(NamedTuple):
     rho: ca.SX
 
     @staticmethod
-    def ground() -> Seen:
+    def ground() -> GroundState:
         """Return what the ground leaves."""
         zero = ca.SX.zeros(3)
-        return Seen(ca.densify(ca.SX.eye(3)), zero, zero, zero, ca.SX.zeros(3, 3), zero)
+        return GroundState(ca.densify(ca.SX.eye(3)), zero, zero, zero, ca.SX.zeros(3, 3), zero)
 
 
 class Field(NamedTuple):
@@ -89,7 +76,7 @@ class Field(NamedTuple):
     own: ca.SX  # what the joint's velocities bring
 
 
-class Body(NamedTuple):
+class GroundBody(NamedTuple):
     """Kept for every body."""
 
     A: ca.SX
@@ -115,15 +102,15 @@ def bodies(walk: Walk, reference: str) -> Any:
     memory: dict[Any, Any] = getattr(walk, "memory", {})
     key = ("bodies", reference)
     if key not in memory:
-        memory[key] = walk.outward(_locate(reference, walk.gravity), Seen.ground())
+        memory[key] = walk.outward(_locate(reference, walk.gravity), GroundState.ground())
     return memory[key]
 
 
-def _locate(reference: str, gravity: ca.SX) -> Callable[..., tuple[Seen, Body]]:
+def _locate(reference: str, gravity: ca.SX) -> Callable[..., tuple[GroundState, GroundBody]]:
     """Return the step that places a body; everything but the choice of the point is common."""
     fixed = reference != "origin"  # the point stays in the body
 
-    def locate(node: Node, parent: Seen) -> tuple[Seen, Body]:
+    def locate(node: Node, parent: GroundState) -> tuple[GroundState, GroundBody]:
         x = node.configuration()
         across = node.shift(x)
         A = parent.A @ across.rotation()
@@ -153,7 +140,9 @@ def _locate(reference: str, gravity: ca.SX) -> Callable[..., tuple[Seen, Body]]:
             Q = out.force(Q - stack(ca.SX.zeros(3), M.m * cross(w, v + cross(w, arm))))
             M = M.translated(r + arm)
         B2 = Translation(rho).motion(level_map(node) if is_level(node) else axes)
-        return Seen(A, r, w, v, W, rho), Body(A, r, w, v, p, step, axes, B2, D, M, Q, Field(W, reach, rho, d, own))
+        return GroundState(A, r, w, v, W, rho), GroundBody(
+            A, r, w, v, p, step, axes, B2, D, M, Q, Field(W, reach, rho, d, own)
+        )
 
     return locate
 
@@ -222,97 +211,3 @@ def _forces(node: Node, A: ca.SX, arm: ca.SX, M: RigidInertia, gravity: ca.SX) -
 
 # ---------------------------------------------------------------------------------------------------------
 # Closures
-
-
-def held_on_ground(walk: Unrolled, closing: Closing, seen: Any, reference: str) -> list[Held]:
-    """Return every closure with its rows on the bodies' Y' (Kang and Yoon 37, 44-46, tables 1 to 4).
-
-    A pull holds the columns Phi^T of a body: a row on a point becomes a force at the reference point, with the lever
-    s = point - p of table 1, which is the point itself in table 3. `second` is what of phi'' no Y' brings (table 4).
-    """
-    return [
-        _held(walk, closing, seen, reference, fastening, keep)
-        for fastening, keep in zip(closing.fastenings.all, closing.keep, strict=True)
-    ]
-
-
-class On(NamedTuple):
-    """Rows on bodies: columns by body, what of phi' and phi'' no acceleration brings."""
-
-    pulls: dict[int, ca.SX]
-    rate: ca.SX
-    second: ca.SX
-
-
-def _held(
-    walk: Unrolled, closing: Closing, seen: Any, reference: str, fastening: Fastening, keep: Sequence[int]
-) -> Held:
-    q, v, given = closing.coordinates(fastening)
-    sides, back = _sides(seen, fastening.grips, fastening.base)
-    rows = fastening.closure.rows(sides, q, v, closing.t)
-    on = _on_bodies(seen, reference, fastening.grips, rows, back)
-    pulls, rate, second = dict(on.pulls), on.rate, on.second - given
-    hinges: list[Hinge] = []
-    chosen = list(keep)
-    for i, c in enumerate(fastening.coordinates):
-        k = rows.K[:, i]
-        rate = rate + k * closing.v[c.v]
-        if c.node is not None:
-            hinges.append(Hinge(c.node, c.component, k[chosen, :]))
-        elif c.cut is not None:
-            cut = closing.fastenings.cuts[c.cut]
-            of_cut, turned = _sides(seen, cut.grips, cut.base)
-            x = cut.joint.configuration(closing.q[cut.q, :])
-            own = _on_bodies(seen, reference, cut.grips, joint_rates(cut.joint, x, closing.v[cut.v, :], of_cut), turned)
-            second = second + k * own.second[c.component]
-            for body, F in own.pulls.items():
-                _add(pulls, body, F[:, c.component] @ k.T)
-    return Held(
-        rows.phi[chosen, :],
-        rate[chosen, :],
-        second[chosen, :],
-        tuple(Pull(body, fastening.base, F[:, chosen]) for body, F in pulls.items()),
-        tuple(hinges),
-    )
-
-
-def _sides(seen: Any, grips: Sequence[Grip], base: int) -> tuple[tuple[Side, ...], ca.SX | None]:
-    """Return what is held on to, in the axes of the loop's base, and these axes unless they are the ground's."""
-    sides = tuple(_side(seen, grip) for grip in grips)
-    if base < 0:
-        return sides, None
-    A = seen.at(base).A
-    return tuple(Side(*(A.T @ part for part in side)) for side in sides), A
-
-
-def _side(seen: Any, grip: Grip) -> Side:
-    if grip.node < 0:
-        return Side(grip.rotation, grip.point, ca.SX.zeros(3), ca.SX.zeros(3))
-    body: Body = seen.at(grip.node)
-    arm = body.A @ grip.point
-    return Side(body.A @ grip.rotation, body.r + arm, body.w, body.v + cross(body.w, arm))
-
-
-def _on_bodies(seen: Any, reference: str, grips: Sequence[Grip], rows: Rows, axes: ca.SX | None) -> On:
-    """Bring rows on points to the bodies' reference points."""
-    pulls: dict[int, ca.SX] = {}
-    rate, second = rows.drift, rows.bias
-    for grip, D in zip(grips, rows.D, strict=True):
-        if grip.node < 0:
-            continue
-        body: Body = seen.at(grip.node)
-        F = ca.densify(D.T if axes is None else Rotation(axes).force(D.T))
-        arm = body.A @ grip.point
-        v = body.v + cross(body.w, arm)
-        lever = body.r + arm if reference == "origin" else arm + (body.r - body.p)
-        if reference == "joint":
-            lever = arm
-        square = cross(body.w, v if reference == "origin" else cross(body.w, lever))
-        rate = rate + F.T @ stack(body.w, v)
-        second = second + F[3:6, :].T @ square
-        _add(pulls, grip.node, Translation(lever).force(F))
-    return On(pulls, rate, second)
-
-
-def _add(target: dict[int, ca.SX], key: int, value: ca.SX) -> None:
-    target[key] = target[key] + value if key in target else value

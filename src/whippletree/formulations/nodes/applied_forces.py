@@ -15,17 +15,25 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from whippletree.elements.forces import Applied, Force, Formula, Situation
-from whippletree.formulations.closures.closure_frames import Grip, grip_on
-from whippletree.formulations.closures.closure_set import columns, follow
-from whippletree.formulations.nodes.node_tree import Skeleton
+from whippletree.formulations.nodes.frame_states import NodeFrame, force_columns, frame_on_node, frame_state
+from whippletree.formulations.nodes.node_tree import NodeTree
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.model.description import Description, EventUse, ForceUse, StateUse
 from whippletree.topology import Plan
 
-__all__ = ["Acting", "Hold", "Loaded", "Powers", "events", "holds", "loaded", "unloaded"]
+__all__ = [
+    "ElementPowers",
+    "ForcePlacement",
+    "ForcePlacements",
+    "LoadedWalk",
+    "events",
+    "place_forces",
+    "with_applied_forces",
+    "without_applied_forces",
+]
 
 
-class Powers(NamedTuple):
+class ElementPowers(NamedTuple):
     """Stored energy, dissipated power and input power of all elements together."""
 
     stored: ca.SX
@@ -34,25 +42,25 @@ class Powers(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Hold:
-    """What an element or the rate of a state takes hold of: grips, and places in q, v and z."""
+class ForcePlacement:
+    """What an element or the rate of a state takes hold of: frames, and places in q, v and z."""
 
-    grips: tuple[Grip, ...]
+    frames: tuple[NodeFrame, ...]
     q: tuple[int, ...]
     v: tuple[int, ...]
     z: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Acting:
-    """Everything that acts, with what it takes hold of: constants, made for a description, its plan and skeleton."""
+class ForcePlacements:
+    """Everything that acts, with what it takes hold of: constants, made for a description, its plan and node_tree."""
 
-    forces: tuple[tuple[Force, Hold], ...]
-    states: tuple[tuple[Formula, Hold], ...]
+    forces: tuple[tuple[Force, ForcePlacement], ...]
+    states: tuple[tuple[Formula, ForcePlacement], ...]
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedWalk:
     """A walk under the described forces.
 
     `tau` (nv) is what acts at all joints, cut ones too: efforts given, and those of elements, which are `efforts` by
@@ -64,7 +72,7 @@ class Loaded:
     tau: Any
     efforts: ca.SX | None
     rates: ca.SX
-    powers: Powers
+    powers: ElementPowers
     applied: tuple[Applied, ...]
 
     def less_efforts(self, effort: Any) -> Any:
@@ -72,65 +80,69 @@ class Loaded:
         return effort if self.efforts is None else effort - self.efforts
 
 
-def holds(description: Description, plan: Plan, skeleton: Skeleton) -> Acting:
+def place_forces(description: Description, plan: Plan, node_tree: NodeTree) -> ForcePlacements:
     """Return what the elements of a description and the rates of its states take hold of."""
-    return Acting(
-        tuple((use.force, _hold(use, description, plan, skeleton)) for use in description.forces),
-        tuple((use.rate, _hold(use, description, plan, skeleton)) for use in description.states),
+    return ForcePlacements(
+        tuple((use.force, _placed(use, description, plan, node_tree)) for use in description.forces),
+        tuple((use.rate, _placed(use, description, plan, node_tree)) for use in description.states),
     )
 
 
-def loaded(walk: Unrolled, acting: Acting, state: Situation, tau: ca.SX) -> Loaded:
+def with_applied_forces(walk: Unrolled, acting: ForcePlacements, state: Situation, tau: ca.SX) -> LoadedWalk:
     """Let everything act; `state` has the mechanism's q, v, z and t, and no sides. The walk is at that state."""
-    applied = [force.act(_seen(walk, hold, state)) for force, hold in acting.forces]
+    applied = [force.act(_seen(walk, placed, state)) for force, placed in acting.forces]
     push: dict[int, ca.SX] = {}
     efforts = ca.SX.zeros(walk.nv)
-    for (_, hold), done in zip(acting.forces, applied, strict=True):
-        for grip, wrench in zip(hold.grips, done.wrenches, strict=True):
-            if grip.node >= 0 and not wrench.is_zero():
-                pull = columns(grip, follow(walk, -1, grip), wrench.T)
-                push[grip.node] = push[grip.node] + pull if grip.node in push else pull
-        for k, i in enumerate(hold.v):
+    for (_, placed), done in zip(acting.forces, applied, strict=True):
+        for frame, wrench in zip(placed.frames, done.wrenches, strict=True):
+            if frame.node >= 0 and not wrench.is_zero():
+                on_node = force_columns(frame, frame_state(walk, -1, frame), wrench.T)
+                push[frame.node] = push[frame.node] + on_node if frame.node in push else on_node
+        for k, i in enumerate(placed.v):
             efforts[i] = efforts[i] + done.efforts[k]
-    rates = [rate.value(_seen(walk, hold, state)) for rate, hold in acting.states]
-    return Loaded(
+    rates = [rate.value(_seen(walk, placed, state)) for rate, placed in acting.states]
+    return LoadedWalk(
         _pushed(walk, push, efforts),
         tau + efforts,
         efforts,
         ca.SX(ca.vertcat(ca.SX(0, 1), *rates)),
-        Powers(*(_total([getattr(done, part) for done in applied]) for part in Powers._fields)),
+        ElementPowers(*(_total([getattr(done, part) for done in applied]) for part in ElementPowers._fields)),
         tuple(applied),
     )
 
 
-def unloaded(walk: Any, tau: Any) -> Loaded:
+def without_applied_forces(walk: Any, tau: Any) -> LoadedWalk:
     """Return a walk on which nothing acts but what is given."""
-    nothing = Powers(ca.SX(0), ca.SX(0), ca.SX(0))
-    return Loaded(walk, tau, None, ca.SX(0, 1), nothing, ())
+    nothing = ElementPowers(ca.SX(0), ca.SX(0), ca.SX(0))
+    return LoadedWalk(walk, tau, None, ca.SX(0, 1), nothing, ())
 
 
-def events(walk: Unrolled, description: Description, plan: Plan, skeleton: Skeleton, state: Situation) -> list[ca.SX]:
+def events(walk: Unrolled, description: Description, plan: Plan, node_tree: NodeTree, state: Situation) -> list[ca.SX]:
     """Return the column of each event at a state: what is watched, and the values that it sets."""
     uses = description.events
-    return [use.formula.value(_seen(walk, _hold(use, description, plan, skeleton), state)) for use in uses]
+    return [use.formula.value(_seen(walk, _placed(use, description, plan, node_tree), state)) for use in uses]
 
 
-def _hold(use: ForceUse | StateUse | EventUse, description: Description, plan: Plan, skeleton: Skeleton) -> Hold:
+def _placed(
+    use: ForceUse | StateUse | EventUse, description: Description, plan: Plan, node_tree: NodeTree
+) -> ForcePlacement:
     joints = {joint.name: k for k, joint in enumerate(description.joints)}
     states = {state.name: k for k, state in enumerate(description.states)}
     places = [(joints[joint], component) for joint, component in use.coordinates]
-    return Hold(
-        tuple(grip_on(skeleton, body, placement) for body, placement in use.sides),
+    return ForcePlacement(
+        tuple(frame_on_node(node_tree, body, placement) for body, placement in use.sides),
         tuple(plan.q_slices[k].start + component for k, component in places),
         tuple(plan.v_slices[k].start + component for k, component in places),
         tuple(states[name] for name in use.states),
     )
 
 
-def _seen(walk: Unrolled, hold: Hold, state: Situation) -> Situation:
+def _seen(walk: Unrolled, placed: ForcePlacement, state: Situation) -> Situation:
     """Return what an element sees: its sides in the ground frame, and its share of the state."""
-    sides = tuple(follow(walk, -1, grip).side for grip in hold.grips)
-    return Situation(sides, _entries(state.q, hold.q), _entries(state.v, hold.v), _entries(state.z, hold.z), state.t)
+    sides = tuple(frame_state(walk, -1, frame).side for frame in placed.frames)
+    return Situation(
+        sides, _entries(state.q, placed.q), _entries(state.v, placed.v), _entries(state.z, placed.z), state.t
+    )
 
 
 def _entries(column: ca.SX, places: Sequence[int]) -> ca.SX:

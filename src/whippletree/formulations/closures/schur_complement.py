@@ -1,0 +1,118 @@
+"""The Schur complement of the closures through articulated inertias (Kang and Yoon 37-43; Jain 45, 46)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import casadi as ca
+
+from whippletree.formulations.closures.closure_set import ClosureState
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.recursions import articulated
+from whippletree.spatial import factor, solve_factored
+from whippletree.spatial.sparse import add_to
+
+__all__ = ["absorb", "correction"]
+
+
+def absorb(
+    walk: Unrolled, free: articulated.Dynamics, closure_states: Sequence[ClosureState]
+) -> tuple[list[tuple[Blocks, Blocks]], Blocks]:
+    """Carry the closures' unit forces inward; return h and D^-1 h of every node, as in (1), and what reaches the base.
+
+    The base is what the tree stands on: usually the ground, where nothing more has to be known.
+    """
+    arriving, efforts = unit_loads(walk, closure_states)
+    effects: list[tuple[Blocks, Blocks]] = [({}, {}) for _ in walk.nodes]
+    for k in reversed(range(len(walk.nodes))):
+        node, kept = walk.nodes[k], free.hinge.at(k)
+        x = free.place.at(k).x
+        H, shift = node.joint_map(x), node.shift(x)
+        held_fast = node.prescribed or H.shape[1] == 0
+        factors = None if held_fast else factor(kept.D)
+        h_of, w_of = effects[k]
+        for c in sorted({*arriving[k], *efforts[k]}):
+            F = arriving[k].get(c)
+            if factors is not None:
+                none = ca.SX(H.shape[1], closure_states[c].n_rows)
+                h = efforts[k].get(c, none) + (none if F is None else H.T @ F)
+                h_of[c], w_of[c] = h, solve_factored(factors, h)
+                F = -(kept.G @ h) if F is None else F - kept.G @ h
+            if F is not None:
+                add_to(arriving[walk.parents[k]], c, shift.force(F))
+    return effects, arriving[-1]
+
+
+def correction(
+    walk: Unrolled,
+    free: articulated.Dynamics,
+    effects: Sequence[tuple[Blocks, Blocks]],
+    multipliers: Sequence[ca.SX],
+    base: ca.SX | None = None,
+) -> ca.SX:
+    """Return M^-1 G^T lambda: the closures' forces at the hinges, released outward once more (46).
+
+    With `base`, also what a further acceleration of the base brings.
+    """
+    a = ca.densify(ca.SX(walk.nv, 1))
+    moved: list[ca.SX | None] = []
+    for k, node in enumerate(walk.nodes):
+        place, hinge = free.place.at(k), free.hinge.at(k)
+        x = place.x
+        parent = moved[walk.parents[k]] if walk.parents[k] >= 0 else base
+        alpha = None if parent is None else node.shift(x).motion(parent)
+        change: ca.SX | None = None
+        if not node.prescribed and node.v.shape[0]:
+            for c, w in effects[k][1].items():
+                own = w @ multipliers[c]
+                change = own if change is None else change + own
+            if alpha is not None:
+                follow = hinge.G.T @ alpha
+                change = -follow if change is None else change - follow
+        if change is not None:
+            a[walk.v_slices[k]] = change
+            own = node.joint_map(x) @ change
+            alpha = own if alpha is None else alpha + own
+        moved.append(alpha)
+    return a
+
+
+Blocks = dict[int, ca.SX]
+"""Columns (k, m) by closure."""
+
+
+def unit_loads(walk: Unrolled, closure_states: Sequence[ClosureState]) -> tuple[list[Blocks], list[Blocks]]:
+    """Return what unit multipliers put on the nodes, the last being the base's, and the efforts at their hinges."""
+    forces: list[Blocks] = [{} for _ in range(len(walk.nodes) + 1)]
+    efforts: list[Blocks] = [{} for _ in walk.nodes]
+    for c, one in enumerate(closure_states):
+        for on_node in one.node_forces:
+            add_to(forces[on_node.node], c, on_node.F)
+        for hinge in one.joint_forces:
+            e = ca.SX.zeros(walk.nodes[hinge.node].v.shape[0], one.n_rows)
+            e[hinge.component, :] = hinge.e.T
+            add_to(efforts[hinge.node], c, e)
+    return forces, efforts
+
+
+def schur_complement(
+    effects: Sequence[tuple[Blocks, Blocks]], closure_states: Sequence[ClosureState]
+) -> dict[tuple[int, int], ca.SX]:
+    """Return the entries of A = G M^-1 G^T on and below the diagonal: the sum of the hinges' shares h^T w.
+
+    Every hinge has what unit multipliers do to it, h, and w = D^-1 h with its inertia D, for each closure that does.
+    """
+    start = list(itertools.accumulate((one.n_rows for one in closure_states), initial=0))
+    A: dict[tuple[int, int], ca.SX] = {}
+    for h_of, w_of in effects:
+        for c, h in h_of.items():
+            for d, w in w_of.items():
+                if d > c:
+                    continue
+                block = h.T @ w
+                for i in range(block.shape[0]):
+                    for j in range(block.shape[1] if d < c else i + 1):
+                        if not block[i, j].is_zero():
+                            add_to(A, (start[c] + i, start[d] + j), block[i, j])
+    return A
