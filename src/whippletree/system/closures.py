@@ -104,7 +104,7 @@ class ClosureNumbers:
     def column_scale(self) -> Array:
         """What velocities are multiplied with to compare with angular ones: 1, or the length for displacements."""
         scale = []
-        for use in self.description.joints:
+        for use in self.description.coordinate_owners:
             scale += [1.0 if "angular" in label else self.length for label in use.joint.velocity_labels]
         return np.array(scale)
 

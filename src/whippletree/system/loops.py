@@ -494,7 +494,7 @@ class Loops:
     def _random(self, rng: np.random.Generator) -> Array:
         """Return a random configuration, displacements within the characteristic length."""
         q = self.states.random(rng)
-        for use, where in zip(self.description.joints, self.plan.q_slices, strict=True):
+        for use, (where, _) in zip(self.description.coordinate_owners, self.plan.coordinate_slices, strict=True):
             for i, label in enumerate(use.joint.position_labels):
                 if "angle" not in label and "quaternion" not in label:
                     q[where.start + i] *= self.length
