@@ -83,7 +83,9 @@ def add_body(m: wt.Mechanism, name: str, own: bool) -> str:
         return f"{name}.mass"
     shell, between, inner = m.body(name, SHELL), m.body(f"{name} between"), m.body(f"{name} inner", INNER)
     R = np.array([[np.cos(0.4), -np.sin(0.4), 0], [np.sin(0.4), np.cos(0.4), 0], [0, 0, 1]])
-    m.prismatic(f"{name} x", shell, between, pose=_pose(R @ _along("x"), PIVOT), pose_child=_pose(_along("x"), (0, 0, 0)))
+    m.prismatic(
+        f"{name} x", shell, between, pose=_pose(R @ _along("x"), PIVOT), pose_child=_pose(_along("x"), (0, 0, 0))
+    )
     m.prismatic(f"{name} y", between, inner, axis="y")
     m.torsion_spring(f"{name} kx", f"{name} x", stiffness=60.0, damping=0.8)
     m.torsion_spring(f"{name} ky", f"{name} y", stiffness=60.0, damping=0.8)
@@ -181,3 +183,87 @@ def test_forward_dynamics_of_trees(chain: Pair, formulation: str) -> None:
         q, v, tau = chain.state(seed)
         a = chain.own.forward_dynamics(q, v, tau, formulation=formulation)
         close(chain.v(a), chain.rigid.forward_dynamics(chain.q(q), chain.v(v), chain.v(tau)))
+
+
+# ------------------------------------------------------------------------------------------------- loops
+
+
+def coordinate(own: bool, body: str, index: int) -> object:
+    """Return an own coordinate of a body, or the slide that stands for it."""
+    return (body, index) if own else f"{body} {'xy'[index]}"
+
+
+def loop(own: bool, *, closure: str = "none") -> wt.Mechanism:
+    """A loop through an internal mass, with a second such body on its coupler."""
+    m = wt.Mechanism("loop", gravity=(0.1, -0.4, -9.81))
+    first = add_body(m, "one", own)
+    m.revolute("A", m.ground, "one", axis=(0.1, 1.0, 0.0))
+    coupler = m.body("coupler", wt.box(size=(0.8, 0.1, 0.2), mass=1.5).moved(at=(0.4, 0, 0)))
+    m.spherical("B", first, coupler, at=(0.02, 0.01, 0.0))
+    m.universal("C", coupler, m.ground, at=(0.8, 0, 0), at_child=(1.0, 0.2, 0.1))
+    second = add_body(m, "two", own)
+    m.universal("D", coupler, "two", at=(0.4, 0.1, 0.0))
+    m.spring("s", m.ground, second, at=(1, 1, 0), at_child=(0.01, 0, 0), stiffness=30.0, free_length=0.2, damping=0.3)
+    if closure == "distance":
+        m.distance("rod", m.ground, second, at=(0.5, 0.9, 0.2), at_child=(0.02, 0.0, 0.01), length=0.8)
+    elif closure == "gear":
+        m.gear("g", coordinate(own, "two", 0), coordinate(own, "one", 1), ratio=0.5)
+    elif closure == "expression":
+        slide = m.coordinate("two", 1) if own else m.coordinate("two y")
+        m.closure("plane", m.position(second)[2] - 0.2 * slide)
+    return m
+
+
+LOOP_FORMULATIONS = [
+    "tree_augmented",
+    "joint_multipliers",
+    "independent_coordinates",
+    "constraint_embedding",
+    "coordinate_reduction",
+    "by_group",
+    "absolute",
+    "fully_recursive",
+    "velocity_transformation",
+]
+LOOPS = [
+    ("none", "B"),
+    ("none", "A"),
+    ("none", "C"),
+    ("distance", "B"),
+    ("distance", "A"),
+    ("gear", "C"),
+    ("expression", "B"),
+]
+
+
+class LoopPair(Pair):
+    """The same, with states that satisfy the closures."""
+
+    def __init__(self, closure: str, cut: str) -> None:
+        self.own, self.rigid = (loop(own, closure=closure).build(cut=[cut]) for own in (True, False))
+        self.q_map, self.v_map = self._map("q_slice"), self._map("v_slice")
+
+    def state(self, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        q = self.own.assemble(self.own.integrate(self.own.q0, 0.2 * rng.normal(size=self.own.nv)))
+        v = self.own.consistent_velocities(q, rng.normal(size=self.own.nv))
+        return q, v, rng.normal(size=self.own.nv)
+
+
+@pytest.fixture(scope="module", params=LOOPS, ids=lambda p: "-".join(p))
+def looped(request: pytest.FixtureRequest) -> LoopPair:
+    return LoopPair(*request.param)
+
+
+@pytest.mark.parametrize("formulation", ["auto", *LOOP_FORMULATIONS])
+def test_forward_dynamics_of_loops(looped: LoopPair, formulation: str) -> None:
+    q, v, tau = looped.state(1)
+    a = looped.own.forward_dynamics(q, v, tau, formulation=formulation)
+    close(looped.v(a), looped.rigid.forward_dynamics(looped.q(q), looped.v(v), looped.v(tau)), 1e-9)
+
+
+@pytest.mark.parametrize("formulation", LOOP_FORMULATIONS)
+def test_no_formulation_of_loops_needs_a_fallback(looped: LoopPair, formulation: str) -> None:
+    q, v, tau = looped.state(2)
+    a = np.array(looped.own.function("forward_dynamics", formulation=formulation)(q, v, tau)).ravel()
+    close(looped.v(a), looped.rigid.forward_dynamics(looped.q(q), looped.v(v), looped.v(tau)), 1e-9)

@@ -102,6 +102,24 @@ class NodeTree:
         """The tree of the nodes."""
         return Tree([constants.parent for constants in self.node_constants])
 
+    @cached_property
+    def homes(self) -> dict[int, int]:
+        """The home of each node that shares freedoms: the node at which these are eliminated."""
+        found: dict[int, int] = {}
+        for k, constants in enumerate(self.node_constants):
+            if constants.shared:
+                up = constants.parent
+                found[k] = found.get(up, up) if self.node_constants[up].home != constants.v else up
+        return found
+
+    def elimination_order(self) -> list[tuple[int, int]]:
+        """Return every freedom with the node at which it is eliminated, from the tips inward."""
+        order = []
+        for k, constants in reversed(list(enumerate(self.node_constants))):
+            for where in (constants.home, None if constants.shared else constants.v):
+                order += [(k, i) for i in range(where.start, where.stop)] if where is not None else []
+        return order
+
     def toward(self, name: str) -> NodeTree:
         """Return only the nodes on the way from the ground to a body or frame."""
         index, placement = self.where[name]
