@@ -1,4 +1,6 @@
-"""Operation counts of the kernels that the benchmarks run: ``python benchmarks/counts.py [--compare FILE]``.
+"""Operation counts of the kernels that the benchmarks run.
+
+``python benchmarks/counts.py [mechanism ...] [--compare FILE]``
 
 One line for each kernel, always in the same order, so that two outputs can be compared; `--compare FILE` prints what
 differs from an earlier output, with the ratio. Counted is what is traced, after folding and merging and before fusing:
@@ -17,7 +19,7 @@ import re
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,11 +35,14 @@ from whippletree.kernels.tape import read_tape
 # All that is used of the package's inside: `read_tape`, and what these four functions know of a system and its loops
 
 
-def rolled_program(system: Any, kernel: Kernel) -> Any:
+def rolled_program(system: Any, kernel: Kernel) -> Rolled | None:
     """The loops of a kernel, or None if it is a straight line."""
     engine = system._engine
     request = engine.request(kernel.function, kernel.formulation, "", (), **kernel.options)
-    return engine.equations.roll(request) if engine.equations.rolls(request) else None
+    if not engine.equations.rolls(request):
+        return None
+    program = engine.equations.roll(request)
+    return Rolled(program.steps, program.work_size, len(program.constants))
 
 
 def operations_of(kind: Any) -> int:
@@ -57,6 +62,14 @@ def table_of(step: Any) -> tuple[tuple[int, ...], ...]:
 
 # ---------------------------------------------------------------------------------------------------------
 # Kernels
+
+
+class Rolled(NamedTuple):
+    """A kernel that is a loop: its steps, how many numbers it keeps in memory, and how many are constants."""
+
+    steps: tuple[Any, ...]
+    memory: int
+    constants: int
 
 
 class Kernel(NamedTuple):
@@ -101,7 +114,8 @@ OF_LONG_TREES = [
     *map(Kernel, ("inverse_dynamics", "mass_matrix", "bias_force", "energy")),
 ]
 OF_LOOPS = [
-    *(Kernel(function, *by) for function in ("forward_dynamics", "derivatives") for by in LOOP_FORMULATIONS),
+    *(Kernel("forward_dynamics", *by) for by in LOOP_FORMULATIONS),
+    *(Kernel("derivatives", name) for name in dict(LOOP_FORMULATIONS)),
     Kernel("reactions", "coordinate_reduction"),
     *map(Kernel, ("project", "newton_matrix", "newton_residual")),
 ]
@@ -135,11 +149,20 @@ CASES: list[tuple[Callable[[], Iterator[tuple[str, Any]]], list[Kernel]]] = [
 # Lines
 
 
-def lines() -> Iterator[str]:
+def wanted(what: str, words: Sequence[str]) -> bool:
+    """Whether a line is asked for: its mechanism starts with one of these words, or there are none.
+
+    >>> wanted("arm, energy", ["arm"]), wanted("ladder, 6", ["arm"]), wanted("ladder, 6", [])
+    (True, False, True)
+    """
+    return not words or what.startswith(tuple(words))
+
+
+def lines(words: Sequence[str]) -> Iterator[str]:
     """All lines: what is counted, a colon, the count and what it is made of."""
     for models, kernels in CASES:
         for name, system in models():
-            for kernel in kernels:
+            for kernel in kernels if wanted(name, words) else ():
                 for what, figure in counted(system, kernel):
                     yield f"{name}, {kernel}{what}: {figure}"
 
@@ -158,7 +181,7 @@ def counted(system: Any, kernel: Kernel) -> Iterator[tuple[str, str]]:
         yield from sizes(program)
 
 
-def sizes(program: Any) -> Iterator[tuple[str, str]]:
+def sizes(program: Rolled) -> Iterator[tuple[str, str]]:
     """How large a rolled program is."""
     kinds = kinds_and_items(program)
     yield " | steps", f"{len(program.steps)}"
@@ -166,13 +189,13 @@ def sizes(program: Any) -> Iterator[tuple[str, str]]:
     yield " | operations of all kinds", f"{sum(operations for operations, _ in kinds)}"
     yield " | rows of tables", f"{sum(len(table_of(step)) for step in program.steps)}"
     yield " | numbers in tables", f"{sum(len(row) for step in program.steps for row in table_of(step))}"
-    yield " | numbers in memory", f"{program.work_size}"
-    yield " | constants", f"{len(program.constants)}"
+    yield " | numbers in memory", f"{program.memory}"
+    yield " | constants", f"{program.constants}"
     for number, (operations, items) in enumerate(kinds, start=1):
         yield f" | kind {number:03}", f"{operations} (operations, in {items} rows)"
 
 
-def kinds_and_items(program: Any) -> list[tuple[int, int]]:
+def kinds_and_items(program: Rolled) -> list[tuple[int, int]]:
     """The operations of every kind and its rows, those first that have most in all."""
     found = []
     for step in program.steps:
@@ -222,15 +245,18 @@ def ratio(old: str, new: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Operation counts of the kernels that the benchmarks run.")
     parser.add_argument("--compare", type=Path, metavar="FILE", help="print what differs from this earlier output")
+    parser.add_argument("mechanisms", nargs="*", help="how their names begin (default: all)")
     arguments = parser.parse_args()
+    words = arguments.mechanisms
     os.environ |= {"WHIPPLETREE_CACHE": "off", "WHIPPLETREE_CHOICE": "counted"}
     warnings.simplefilter("ignore")  # of starts from which loops were closed
     if arguments.compare is None:
-        for line in lines():
+        for line in lines(words):
             print(line, flush=True)
         return
-    before = parsed(arguments.compare.read_text(encoding="utf-8"))
-    found = list(changes(before, parsed("\n".join(lines()))))
+    earlier = parsed(arguments.compare.read_text(encoding="utf-8"))
+    before = {what: figure for what, figure in earlier.items() if wanted(what, words)}
+    found = list(changes(before, parsed("\n".join(lines(words)))))
     print("\n".join(found) or "nothing has changed")
     sys.exit(1 if found else 0)
 
