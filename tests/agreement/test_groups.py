@@ -32,7 +32,7 @@ def forced(monkeypatch: pytest.MonkeyPatch, methods: tuple[str, ...]) -> None:
     solve = constraint_embedding.solve
 
     def other(walk: Any, closing: Any, choice: Any, _: Any = ()) -> Any:
-        groups = node_groups(walk.parents, closing.attachments, closing.keep)
+        groups = node_groups(walk.tree, closing.attachments, closing.keep)
         return solve(walk, closing, choice, list(itertools.islice(itertools.cycle(methods), len(groups))))
 
     monkeypatch.setattr(constraint_embedding, "solve", other)

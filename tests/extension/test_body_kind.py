@@ -250,7 +250,7 @@ class LoopPair(Pair):
         return q, v, rng.normal(size=self.own.nv)
 
 
-@pytest.fixture(scope="module", params=LOOPS, ids=lambda p: "-".join(p))
+@pytest.fixture(scope="module", params=LOOPS, ids="-".join)
 def looped(request: pytest.FixtureRequest) -> LoopPair:
     return LoopPair(*request.param)
 

@@ -10,13 +10,14 @@ from support.grouped_models import branched, cells
 from support.loop_models import built
 from support.random_loops import case
 from whippletree.formulations.closures.loop_groups import NodeGroup, node_groups
+from whippletree.topology import Tree
 
 
 def grouped(s: wt.System) -> tuple[list[int], list[NodeGroup]]:
     """The nodes' parents, and the groups."""
     equations = s._engine.equations
     parents = [constants.parent for constants in equations.node_tree().node_constants]
-    return parents, node_groups(parents, equations.attachments(), equations.loop_plan.keep)
+    return parents, node_groups(Tree(parents), equations.attachments(), equations.loop_plan.keep)
 
 
 def chain(n: int, **gears: tuple[int, int]) -> wt.System:
