@@ -7,6 +7,7 @@ coordinates are the slides' coordinates.
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
 from typing import Self
 
@@ -267,3 +268,132 @@ def test_no_formulation_of_loops_needs_a_fallback(looped: LoopPair, formulation:
     q, v, tau = looped.state(2)
     a = np.array(looped.own.function("forward_dynamics", formulation=formulation)(q, v, tau)).ravel()
     close(looped.v(a), looped.rigid.forward_dynamics(looped.q(q), looped.v(v), looped.v(tau)), 1e-9)
+
+
+# ------------------------------------------------------------------------------------------------- everything else
+
+
+def places(body: str) -> tuple[str, str]:
+    """Return the place on the internal mass, of the body kind and of the rigid bodies."""
+    return f"{body}.mass", f"{body} inner"
+
+
+def test_coordinates_follow_all_joints_and_are_found_by_the_body(chain: Pair) -> None:
+    s = chain.own
+    joints = sum(use.joint.nv for use in s.description.joints)
+    assert s.v_slice("one") == slice(joints, joints + 2)
+    assert s.v_slice("two") == slice(joints + 2, joints + 4)
+    assert s.q_slice("two").stop == s.nq
+    with pytest.raises(wt.ModelError, match="there is no joint"):
+        s.q_slice("three")
+
+
+def test_kinematics(chain: Pair) -> None:
+    q, v, a = chain.state(4)
+    own, rigid, q_r, v_r, a_r = chain.own, chain.rigid, chain.q(q), chain.v(v), chain.v(a)
+    for here, there in (("one", "one"), places("one"), ("two", "two"), places("two"), ("eye", "eye"), ("tip", "tip")):
+        close(own.pose(q, here), rigid.pose(q_r, there))
+        close(own.velocity(q, v, here), rigid.velocity(q_r, v_r, there))
+        close(own.acceleration(q, v, a, here), rigid.acceleration(q_r, v_r, a_r, there))
+        close(own.jacobian(q, here), rigid.jacobian(q_r, there)[:, chain.v_map])
+    close(own.momentum(q, v), rigid.momentum(q_r, v_r))
+    close(own.center_of_mass(q), rigid.center_of_mass(q_r))
+    for here, there in zip(own.energy(q, v), rigid.energy(q_r, v_r), strict=True):
+        close(here, there)
+
+
+def test_mass_matrix_inverse_dynamics_and_derivatives(chain: Pair) -> None:
+    q, v, a = chain.state(5)
+    own, rigid, q_r, v_r, a_r = chain.own, chain.rigid, chain.q(q), chain.v(v), chain.v(a)
+    both = np.ix_(chain.v_map, chain.v_map)
+    close(own.mass_matrix(q), rigid.mass_matrix(q_r)[both])
+    close(chain.v(own.inverse_dynamics(q, v, a)), rigid.inverse_dynamics(q_r, v_r, a_r))
+    close(chain.v(own.bias_force(q, v)), rigid.bias_force(q_r, v_r))
+    for here, there in zip(
+        own.inverse_dynamics_derivatives(q, v, a), rigid.inverse_dynamics_derivatives(q_r, v_r, a_r), strict=True
+    ):
+        close(here, np.asarray(there)[both])
+
+
+def test_wrenches_and_reactions(chain: Pair) -> None:
+    q, v, tau = chain.state(6)
+    w = np.array([0.3, -0.2, 0.5, 1.0, -2.0, 0.7])
+    here = chain.own.forward_dynamics(q, v, tau, wrenches={"two.mass": w, "one": -w})
+    there = chain.rigid.forward_dynamics(chain.q(q), chain.v(v), chain.v(tau), wrenches={"two inner": w, "one": -w})
+    close(chain.v(here), there)
+    of_own = chain.own.reactions(q, v, tau)
+    of_rigid = chain.rigid.reactions(chain.q(q), chain.v(v), chain.v(tau))
+    for joint in "ABCD":
+        close(of_own[joint].wrench, of_rigid[joint].wrench, 1e-9)
+
+
+def test_reactions_and_mobility_of_loops(looped: LoopPair) -> None:
+    q, v, tau = looped.state(3)
+    of_own = looped.own.reactions(q, v, tau)
+    of_rigid = looped.rigid.reactions(looped.q(q), looped.v(v), looped.v(tau))
+    for joint in "ABCD":
+        close(of_own[joint].wrench, of_rigid[joint].wrench, 1e-8)
+    assert looped.own.mobility.mobility == looped.rigid.mobility.mobility
+    assert looped.own.mobility.own_coordinates == 4
+    assert looped.rigid.mobility.own_coordinates == 0
+    assert "own coordinates" in str(looped.own.mobility)
+
+
+def test_a_weld_on_a_moving_frame_moves_with_it() -> None:
+    def make(own: bool) -> wt.Mechanism:
+        m = wt.Mechanism("weld")
+        inner = add_body(m, "one", own)
+        m.revolute("A", m.ground, "one", axis="y")
+        m.fixed("weld", inner, m.body("block", wt.box(size=(0.1, 0.2, 0.1), mass=0.5)), at=(0.05, 0.0, 0.02))
+        return m
+
+    pair = Pair(make)
+    q, v, tau = pair.state(0)
+    a = pair.own.forward_dynamics(q, v, tau)
+    close(pair.v(a), pair.rigid.forward_dynamics(pair.q(q), pair.v(v), pair.v(tau)))
+    close(pair.own.reactions(q, v)["weld"].wrench, pair.rigid.reactions(pair.q(q), pair.v(v))["weld"].wrench)
+    close(pair.own.pose(q, "block"), pair.rigid.pose(pair.q(q), "block"))
+
+
+@pytest.mark.parametrize("method", ["dop853", "trapezoidal"])
+def test_simulation_of_a_tree(chain: Pair, method: str) -> None:
+    q, v, _ = chain.state(7)
+    options = {"step": 1e-3} if method == "trapezoidal" else {"tolerance": 1e-11}
+    here = chain.own.simulate(0.2, q=q, v=0.3 * v, method=method, **options)
+    there = chain.rigid.simulate(0.2, q=chain.q(q), v=chain.v(0.3 * v), method=method, **options)
+    close(chain.v(here.v[-1]), there.v[-1], 1e-8)
+    assert here.certificate.ok
+
+
+def test_simulation_of_a_loop() -> None:
+    pair = LoopPair("distance", "B")
+    q, v, _ = pair.state(8)
+    here = pair.own.simulate(0.3, q=q, v=0.3 * v, tolerance=1e-11)
+    there = pair.rigid.simulate(0.3, q=pair.q(q), v=pair.v(0.3 * v), tolerance=1e-11)
+    close(pair.v(here.v[-1]), there.v[-1], 1e-7)
+    assert here.certificate.ok
+
+
+def test_pickled_and_described(chain: Pair) -> None:
+    q, v, tau = chain.state(9)
+    again = pickle.loads(pickle.dumps(chain.own))
+    close(again.forward_dynamics(q, v, tau), chain.own.forward_dynamics(q, v, tau), 0.0)
+    assert again.description == chain.own.description
+    other = wt.Mechanism("chain", gravity=(0.3, -0.5, -9.81))
+    other.body("one", SprungBody(61.0, 0.8, 0.4))
+    assert other.describe().fingerprint() != chain.own.description.fingerprint()
+
+
+def test_what_is_wrong_is_said() -> None:
+    m = wt.Mechanism("m")
+    m.body("one", KIND)
+    with pytest.raises(wt.ModelError, match='body "one" has no moving frame "tip"; it has "mass"'):
+        m.revolute("A", "one", m.body("b"), at="tip")
+    with pytest.raises(wt.ModelError, match="give a point"):
+        m.revolute("A", "b", "one", at="tip")
+    with pytest.raises(wt.ModelError, match="own coordinates"):
+        m.revolute("one", m.ground, "one")
+    with pytest.raises(wt.ModelError, match="two different bodies"):
+        m.revolute("A", "one", "one.mass")
+    with pytest.raises(wt.ModelError):
+        m.body("one.mass")
