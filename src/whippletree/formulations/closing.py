@@ -182,9 +182,10 @@ class Closing:
     def coordinates(self, fastening: Fastening) -> tuple[ca.SX, ca.SX, ca.SX]:
         """Return the coordinates and rates a closure depends on, and what its second derivative has to be."""
         none = ca.SX.zeros(fastening.closure.n_rows)
-        if fastening.driven is not None:
-            cut = self.fastenings.cuts[fastening.driven]
-            return self.q[cut.q, :], self.v[cut.v, :], self.a[cut.v, :]
+        own = fastening.own
+        if own is not None:
+            cut = self.fastenings.cuts[own]
+            return self.q[cut.q, :], self.v[cut.v, :], none if fastening.driven is None else self.a[cut.v, :]
         q = ca.SX(ca.vertcat(*(self.q[c.q] for c in fastening.coordinates)))
         v = ca.SX(ca.vertcat(*(self.v[c.v] for c in fastening.coordinates)))
         return q, v, none

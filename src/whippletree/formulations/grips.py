@@ -76,6 +76,11 @@ class Fastening:
     driven: int | None = None
     turn: Turn = None
 
+    @property
+    def own(self) -> int | None:
+        """The index of the cut joint whose own coordinates and velocities its rows may depend on."""
+        return self.cut if self.driven is None else self.driven
+
 
 @dataclass(frozen=True)
 class Fastenings:

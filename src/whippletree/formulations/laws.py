@@ -44,6 +44,7 @@ class _Seen(NamedTuple):
     situation: Situation
     v: tuple[int, ...] = ()
     z: tuple[int, ...] = ()
+    along: ca.SX | None = None  # the rates of the coordinates for displacements, if they are not one
 
 
 def force_slopes(walk: Unrolled, acting: Acting | None, state: State, outside: Outside) -> dict[int, list[Change]]:
@@ -140,9 +141,12 @@ def _element(walk: Unrolled, hold: Hold, state: State) -> _Seen:
 def _fastened(walk: Unrolled, closing: Closing, fastening: Fastening) -> _Seen:
     sides = tuple(station.side for station in closing.stations(walk, fastening))
     q, v, _ = closing.coordinates(fastening)
-    places = tuple(c.v for c in fastening.coordinates)
+    places, along = tuple(c.v for c in fastening.coordinates), None
+    if fastening.own is not None:
+        cut = closing.fastenings.cuts[fastening.own]
+        places, along = tuple(range(cut.v.start, cut.v.stop)), cut.joint.rate_map(q)
     situation = Situation(sides, q, v, ca.SX(0, 1), closing.t)
-    return _Seen(fastening.base, fastening.turn, fastening.grips, sides, situation, places)
+    return _Seen(fastening.base, fastening.turn, fastening.grips, sides, situation, places, along=along)
 
 
 def _cut_acts(
@@ -157,8 +161,9 @@ def _cut_acts(
         return ca.SX(ca.vertcat(*(D.T @ effort for D in rows.D)))
 
     places = tuple(range(cut.v.start, cut.v.stop))
-    seen = _Seen(cut.base, cut.turn, cut.grips, sides, Situation(sides, q, v, ca.SX(0, 1), closing.t), places)
-    outside.add(_law(seen, results(seen.situation), results, cut.joint.rate_map(q)))
+    here = Situation(sides, q, v, ca.SX(0, 1), closing.t)
+    seen = _Seen(cut.base, cut.turn, cut.grips, sides, here, places, along=cut.joint.rate_map(q))
+    outside.add(_law(seen, results(seen.situation), results))
     rows = joint_rates(cut.joint, cut.joint.configuration(q), v, sides)
     for component in range(cut.joint.nv):
         pulls = tuple(D[component, :].T for D in rows.D)
@@ -191,8 +196,8 @@ def _act(
     return value
 
 
-def _law(seen: _Seen, wrenches: ca.SX, results: Callable[[Situation], ca.SX], along: ca.SX | None = None) -> Law:
-    """Differentiate the results; `along` are the rates of the coordinates for displacements, if they are not one."""
+def _law(seen: _Seen, wrenches: ca.SX, results: Callable[[Situation], ca.SX]) -> Law:
+    """Differentiate the results."""
     s = seen.situation
     sides = tuple(Side(ca.SX.sym("R", 3, 3), *(ca.SX.sym(x, 3) for x in "pwu")) for _ in s.sides)
     q, v, z = (ca.SX.sym(name, x.shape[0]) for name, x in (("q", s.q), ("v", s.v), ("z", s.z)))
@@ -203,8 +208,8 @@ def _law(seen: _Seen, wrenches: ca.SX, results: Callable[[Situation], ca.SX], al
         blocks.append(ca.jacobian(value, ca.vec(side.R)) @ turned)
         blocks += [ca.jacobian(value, x) for x in (side.p, side.w, side.u)]
     blocks += [ca.jacobian(value, x) for x in (q, v, z)]
-    if along is not None:
-        blocks[-3] = blocks[-3] @ along
+    if seen.along is not None:
+        blocks[-3] = blocks[-3] @ seen.along
     symbols = [*(x for side in sides for x in (ca.vec(side.R), side.p, side.w, side.u)), q, v, z]
     actual = [*(x for side in s.sides for x in (ca.vec(side.R), side.p, side.w, side.u)), s.q, s.v, s.z]
     slope = ca.horzcat(*blocks)

@@ -30,6 +30,7 @@ class Screw(Joint):
     n_configuration: ClassVar[int] = 3
     position_labels: ClassVar[tuple[str, ...]] = ("angle",)
     velocity_labels: ClassVar[tuple[str, ...]] = ("angular velocity",)
+    holds: ClassVar[tuple[str, ...] | None] = ("about x", "about y", "along x", "along y", "lead")
 
     @property
     def advance(self) -> float | ca.SX:
