@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.closures.declared import DeclaredClosure
+from whippletree.elements.closures import DeclaredClosure
 from whippletree.formulations import constraint_embedding
 from whippletree.formulations.closing import Closing
 from whippletree.formulations.composite import freedom_parents

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import casadi as ca
 
-from whippletree.elements.closures.base import Rows, Side
-from whippletree.elements.closures.declared import DeclaredClosure
+from whippletree.elements.closures.base import DeclaredClosure, Rows, Side
 from whippletree.spatial.scalars import Scalar
 
 __all__ = ["Coupling"]
@@ -34,12 +32,3 @@ class Coupling(DeclaredClosure):
         """Return the row; the effort on each coordinate is its ratio times the multiplier."""
         ratios = ca.densify(ca.horzcat(*map(ca.SX, self.ratios)))
         return Rows(ratios @ q - self.offset, (), ratios, ca.SX.zeros(1), ca.SX.zeros(1))
-
-    def entries(self) -> tuple[Scalar, ...]:
-        """Return the ratios and the offset."""
-        return (*self.ratios, self.offset)
-
-    @classmethod
-    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
-        """Return the coupling with these ratios and, last, its offset."""
-        return cls(entries[:-1], entries[-1])

@@ -18,12 +18,12 @@ finite wherever the situation is: elements are traced, and have no branches that
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import casadi as ca
 
 from whippletree.elements.closures.base import Side
-from whippletree.elements.declared import Declared
+from whippletree.elements.declaration import Declared
 from whippletree.spatial.scalars import Scalar
 from whippletree.spatial.vectors import stack
 
@@ -66,13 +66,23 @@ class Applied(NamedTuple):
 
 
 class Force(Declared):
-    """What a type of force element provides.
+    """What a type of force element provides: a frozen dataclass (`eq=False`) whose fields are what a person gives.
+
+    `word` says what it is in a file, `n_sides` and `n_coordinates` how many frames and joint coordinates it acts on.
+    With these, a type from anywhere can be described by `Mechanism.force`; files read and write it once `register`
+    knows the type. An element with auxiliary states of its own names them in `state_labels` and gives their `rates`;
+    it sees them as the first of `z`.
 
     >>> from whippletree.elements.forces import TorsionSpring
     >>> seen = Situation((), ca.SX(0.5), ca.SX(0), ca.SX(0, 1), ca.SX(0))
     >>> TorsionSpring(4.0, 0.0, 0.0).act(seen).efforts
     SX(-2)
     """
+
+    word: ClassVar[str] = ""
+    n_sides: ClassVar[int] = 0
+    n_coordinates: ClassVar[int] = 0
+    state_labels: ClassVar[tuple[str, ...]] = ()
 
     @property
     def timed(self) -> bool:
@@ -87,6 +97,10 @@ class Force(Declared):
     @abstractmethod
     def act(self, seen: Situation) -> Applied:
         """Return what the element does in a situation."""
+
+    def rates(self, seen: Situation) -> ca.SX:
+        """Return how fast the element's own states change, one entry for each of `state_labels`."""
+        return ca.SX(0, 1)
 
 
 class Line(NamedTuple):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import casadi as ca
 
+from whippletree.elements.declaration import quantity
 from whippletree.elements.forces.base import Applied, Force, Situation
 from whippletree.spatial.scalars import Scalar
 from whippletree.spatial.vectors import cross, skew, stack
@@ -32,8 +33,10 @@ class Bushing(Force):
     1.0
     """
 
-    stiffness: tuple[Scalar, ...]  # (36,)
-    damping: tuple[Scalar, ...]
+    n_sides: ClassVar[int] = 2
+
+    stiffness: tuple[Scalar, ...] = quantity(size=36)
+    damping: tuple[Scalar, ...] = quantity(size=36)
 
     @classmethod
     def diagonal(cls, stiffness: tuple[Scalar, ...], damping: tuple[Scalar, ...]) -> Self:
@@ -52,15 +55,6 @@ class Bushing(Force):
         moment, force = near.R @ (J.T @ (elastic + lost)[0:3]), near.R @ (elastic + lost)[3:6]
         wrenches = (stack(moment + cross(p, force), force), -stack(moment, force))
         return Applied(wrenches, ca.SX(0, 1), ca.dot(e, elastic) / 2, ca.dot(rate, lost), ca.SX(0))
-
-    def entries(self) -> tuple[Scalar, ...]:
-        """Return both matrices, row after row."""
-        return (*self.stiffness, *self.damping)
-
-    @classmethod
-    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
-        """Return the bushing with these matrices."""
-        return cls(entries[:36], entries[36:])
 
 
 def rotation_vector(R: ca.SX) -> tuple[ca.SX, ca.SX]:

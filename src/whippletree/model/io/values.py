@@ -194,6 +194,18 @@ def coordinate(context: Context, node: Node, what: str) -> tuple[str, int]:
     return _coordinate(context, word(context, node, what))
 
 
+def coordinates(count: int) -> Reader:
+    """Return the reader of so many joint coordinates in a list, or of one alone."""
+
+    def read(context: Context, node: Node, what: str) -> tuple[Any, ...]:
+        if count == 1 and not isinstance(node, ListNode):
+            return (coordinate(context, node, what),)
+        found: tuple[Any, ...] = entries(coordinate, count, "names of joints")(context, node, what)
+        return found
+
+    return read
+
+
 def ratios(context: Context, node: Node, what: str) -> dict[tuple[str, int], Scalar]:
     """Read ratios by coordinate."""
     if not isinstance(node, MapNode):

@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
-from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
 from typing import Any, TypeAlias
@@ -32,8 +30,6 @@ __all__ = [
     "UseOutline",
     "digest",
     "evaluated",
-    "joint_fields",
-    "joint_numbers",
     "packed",
     "take",
     "take_vector",
@@ -71,28 +67,7 @@ Outline: TypeAlias = tuple[
     tuple[EventOutline, ...],
 ]
 
-FORMAT = "whippletree description 4"
-
-
-@lru_cache
-def joint_fields(joint_type: type[Joint]) -> tuple[str, ...]:
-    """Return the names of a joint type's numbers.
-
-    >>> from whippletree.elements.joints import Screw
-    >>> joint_fields(Screw)
-    ('lead',)
-    """
-    return tuple(field.name for field in fields(joint_type))  # type: ignore[arg-type]
-
-
-def joint_numbers(joint: Joint) -> list[Scalar]:
-    """Return a joint's own numbers.
-
-    >>> from whippletree.elements.joints import Screw
-    >>> joint_numbers(Screw(0.5))
-    [0.5]
-    """
-    return [getattr(joint, name) for name in joint_fields(type(joint))]
+FORMAT = "whippletree description 5"
 
 
 def packed(numbers: Iterable[Scalar], symbols: list[ca.SX]) -> tuple[bytes, str | None]:
@@ -140,8 +115,10 @@ def evaluated(numbers: Iterable[Scalar], symbols: list[ca.SX], values: Iterable[
     return [entry if type(entry) is float else next(results) for entry in entries]
 
 
-def digest(outline: Outline, numbers: Iterable[Scalar], symbols: list[ca.SX]) -> str:
-    """Return the sha256 of a description in hexadecimal digits.
+def digest(
+    outline: Outline, numbers: Iterable[Scalar], symbols: list[ca.SX], implementations: tuple[str, ...] = ()
+) -> str:
+    """Return the sha256 of a description in hexadecimal digits; `implementations` are those of types from outside.
 
     >>> len(digest(("empty", (), (), (), (), (), (), (), ()), [0.0, 0.0, -9.81], []))
     64
@@ -154,7 +131,7 @@ def digest(outline: Outline, numbers: Iterable[Scalar], symbols: list[ca.SX]) ->
     data, expressions = packed(numbers, symbols)
     # each part is preceded by its length, so that no two descriptions run together into the same bytes
     result = sha256()
-    for part in (text.encode(), data, (expressions or "").encode()):
+    for part in (text.encode(), data, (expressions or "").encode(), " ".join(implementations).encode()):
         result.update(f"{len(part)}:".encode())
         result.update(part)
     return result.hexdigest()

@@ -11,16 +11,23 @@ import numpy as np
 from whippletree.elements.closures import Expression
 from whippletree.errors import ModelError
 from whippletree.model.description import Parameter
-from whippletree.model.occurring import Found, check_constants, check_symbols, found_in, names_in, parameters_in
+from whippletree.model.expression_symbols import (
+    Found,
+    check_constants,
+    check_symbols,
+    found_in,
+    names_in,
+    parameters_in,
+)
 from whippletree.model.symbols import Symbols
 from whippletree.spatial.scalars import shown
 
-__all__ = ["Written", "written"]
+__all__ = ["ReadClosure", "read_closure"]
 
 _WORDS = ".coordinate, .rate, .position, .rotation, .velocity, .time and .parameter"
 
 
-class Written(NamedTuple):
+class ReadClosure(NamedTuple):
     """The closure of an expression, and what it holds on to."""
 
     closure: Expression
@@ -28,18 +35,18 @@ class Written(NamedTuple):
     coordinates: tuple[tuple[str, int], ...]
 
 
-def written(
+def read_closure(
     expression: object,
     symbols: Symbols,
     parameters: Sequence[Parameter],
     places: Sequence[str],
     joints: Sequence[str],
-) -> Written:
+) -> ReadClosure:
     """Read an expression; places and joints in the order in which it is to hold on to them.
 
     >>> known = Symbols()
     >>> q, v = known.coordinate("A", 0)
-    >>> written(ca.sin(q) - known.time, known, (), (), ["A"]).coordinates
+    >>> read_closure(ca.sin(q) - known.time, known, (), (), ["A"]).coordinates
     (('A', 0),)
     """
     column = _column(expression)
@@ -53,7 +60,7 @@ def written(
     closure = Expression.written(column, found.sides, found.q, found.v, symbols.time, used)
     if not closure.holonomic:
         _check_affine(column, found.speeds)
-    return Written(closure, found.places, found.coordinates)
+    return ReadClosure(closure, found.places, found.coordinates)
 
 
 def _column(expression: object) -> ca.SX:
