@@ -261,6 +261,11 @@ class Description:
         return bool(self.forces) or self.closures_moving or any(use.prescribed for use in self.joints)
 
     @cached_property
+    def states_store(self) -> bool:
+        """Whether the energy may depend on auxiliary states: some force element has states of its own."""
+        return any(use.own_states for use in self.forces)
+
+    @cached_property
     def forces_timed(self) -> bool:
         """Whether some force element or the rate of some state depends on time."""
         return any(use.force.timed for use in self.forces) or any(use.rate.timed for use in self.states)
