@@ -36,7 +36,6 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from whippletree.elements.closures import Rows, Side, joint_rates
-from whippletree.elements.joints import Reversed
 from whippletree.formulations.closing import Closing, Held, Hinge, Pull
 from whippletree.formulations.grips import Fastening, Grip
 from whippletree.formulations.node import Node
@@ -160,7 +159,7 @@ def _locate(reference: str, gravity: ca.SX) -> Callable[..., tuple[Seen, Body]]:
 
 def is_level(node: Node) -> bool:
     """Tell whether a joint's velocities are those of its child along three axes: a ball or a floating base."""
-    return node.joint.kind in ("spherical", "free") and not isinstance(node.joint, Reversed) and not node.prescribed
+    return node.joint.along_child and not node.prescribed
 
 
 def level_map(node: Node) -> ca.SX:

@@ -19,7 +19,8 @@ from whippletree.model.expression_symbols import (
     names_in,
     parameters_in,
 )
-from whippletree.model.symbols import Symbols
+from whippletree.model.model_tolerances import AFFINE
+from whippletree.model.symbols import MechanismSymbols
 from whippletree.spatial.scalars import shown
 
 __all__ = ["ReadClosure", "read_closure"]
@@ -37,14 +38,14 @@ class ReadClosure(NamedTuple):
 
 def read_closure(
     expression: object,
-    symbols: Symbols,
+    symbols: MechanismSymbols,
     parameters: Sequence[Parameter],
     places: Sequence[str],
     joints: Sequence[str],
 ) -> ReadClosure:
     """Read an expression; places and joints in the order in which it is to hold on to them.
 
-    >>> known = Symbols()
+    >>> known = MechanismSymbols()
     >>> q, v = known.coordinate("A", 0)
     >>> read_closure(ca.sin(q) - known.time, known, (), (), ["A"]).coordinates
     (('A', 0),)
@@ -116,6 +117,6 @@ def _is_affine(column: ca.SX, jacobian: ca.SX, speeds: ca.SX) -> bool:
     for _ in range(4):
         given, tangent = (np.asarray(part) for part in function.call([*rng.uniform(-2.0, 2.0, len(inputs))]))
         both = np.isfinite(given) & np.isfinite(tangent)
-        if np.any(np.abs(given - tangent)[both] > 1e-9 * (1.0 + np.abs(given)[both])):
+        if np.any(np.abs(given - tangent)[both] > AFFINE * (1.0 + np.abs(given)[both])):
             return False
     return True

@@ -24,9 +24,10 @@ from whippletree.elements.forces import (
 from whippletree.errors import ModelError
 from whippletree.model.description import GROUND, ForceUse, StateUse
 from whippletree.model.fields import checked
-from whippletree.model.formulas import Context, Read, element_rates, read_formula
+from whippletree.model.formulas import FormulaContext, Read, element_rates, read_formula
 from whippletree.model.handles import ForceHandle
 from whippletree.model.joint_frames import AlignedSides, PoseLike
+from whippletree.model.model_tolerances import ENERGY_SLOPE, SYMMETRIC
 from whippletree.model.names import called, new_name, suggestion
 from whippletree.model.registry import CoordinateLike, JointLike, PlaceLike, Registry, SideLike, SideUse
 from whippletree.spatial.orientation import AxisLike, direction
@@ -46,8 +47,6 @@ __all__ = ["ForceCalls"]
 
 ExpressionLike: TypeAlias = ca.SX | float
 Law: TypeAlias = ca.SX | Callable[[ca.SX, ca.SX], Any]
-
-_SYMMETRIC = 1e-9  # how far a matrix may be from symmetric, and its eigenvalues from positive, as a share
 
 
 class ForceCalls(Registry):
@@ -479,7 +478,7 @@ class ForceCalls(Registry):
         sizes = np.geomspace(1e-3, 1.0, 7)
         for point in (*sizes, *-sizes):
             force, slope = (float(part) for part in both(point))
-            if np.isfinite([force, slope]).all() and abs(force - slope) > 1e-6 * (abs(force) + abs(slope)):
+            if np.isfinite([force, slope]).all() and abs(force - slope) > ENERGY_SLOPE * (abs(force) + abs(slope)):
                 raise ModelError(
                     f"energy does not belong to the law: at the elongation {point:g} and at rest the law gives "
                     f"{force:g}, but the derivative of the energy is {slope:g}"
@@ -487,7 +486,7 @@ class ForceCalls(Registry):
 
     def _formula(self, expression: object, count: int, what: str, *, of_length: bool = False) -> Read:
         places = [*self._bodies, *self._frames]
-        context = Context(self._symbols, self._parameters.all(), places, [*self._joints])
+        context = FormulaContext(self._symbols, self._parameters.all(), places, [*self._joints])
         return read_formula(expression, count, what, context, of_length=of_length)
 
     def _entries(self, value: object, count: int, what: str) -> Sequence[Scalar]:
@@ -526,9 +525,9 @@ class ForceCalls(Registry):
         entries = tuple(entry for row in rows for entry in row)
         matrix = np.array(self._parameters.values_of(entries, what)).reshape(6, 6)
         size = np.abs(matrix).max()
-        if np.abs(matrix - matrix.T).max() > _SYMMETRIC * size:
+        if np.abs(matrix - matrix.T).max() > SYMMETRIC * size:
             raise ModelError(f"{what} must be a symmetric matrix")
-        if np.linalg.eigvalsh(matrix / (size or 1.0))[0] < -_SYMMETRIC:
+        if np.linalg.eigvalsh(matrix / (size or 1.0))[0] < -SYMMETRIC:
             raise ModelError(f"{what} must not be negative in any direction")
         return entries
 

@@ -12,18 +12,18 @@ from whippletree.elements.forces import Formula, Situation
 from whippletree.errors import ModelError
 from whippletree.model.description import ForceUse, Parameter
 from whippletree.model.expression_symbols import check_constants, check_symbols, found_in, names_in, parameters_in
-from whippletree.model.symbols import Symbols
+from whippletree.model.symbols import MechanismSymbols
 from whippletree.spatial.scalars import read_column, scalar
 
-__all__ = ["Context", "Read", "element_rates", "read_formula"]
+__all__ = ["FormulaContext", "Read", "element_rates", "read_formula"]
 
 _WORDS = ".coordinate, .rate, .position, .rotation, .velocity, .time, .state and .parameter"
 
 
-class Context(NamedTuple):
+class FormulaContext(NamedTuple):
     """What an expression can be about: symbols, parameters, and places and joints in declared order."""
 
-    symbols: Symbols
+    symbols: MechanismSymbols
     parameters: Sequence[Parameter]
     places: Sequence[str]
     joints: Sequence[str]
@@ -38,11 +38,13 @@ class Read(NamedTuple):
     states: tuple[str, ...]
 
 
-def read_formula(expression: object, count: int, what: str, context: Context, *, of_length: bool = False) -> Read:
+def read_formula(
+    expression: object, count: int, what: str, context: FormulaContext, *, of_length: bool = False
+) -> Read:
     """Read so many numbers or expressions; `of_length` tells that the symbols of elongation may occur.
 
-    >>> known = Symbols()
-    >>> context = Context(known, (), (), ["A"])
+    >>> known = MechanismSymbols()
+    >>> context = FormulaContext(known, (), (), ["A"])
     >>> read_formula(-2 * known.coordinate("A", 0).q, 1, "effort", context).coordinates
     (('A', 0),)
     """

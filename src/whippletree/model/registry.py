@@ -24,7 +24,7 @@ from whippletree.model.description import (
 from whippletree.model.handles import BodyHandle, ClosureHandle, ForceHandle, FrameHandle, JointHandle
 from whippletree.model.names import called, checked_name, new_name, quoted, suggestion
 from whippletree.model.parameters import Parameters
-from whippletree.model.symbols import Symbols
+from whippletree.model.symbols import MechanismSymbols
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import Vector3, VectorLike, shown, vector
 
@@ -62,7 +62,7 @@ class Registry:
             self._name = checked_name(name)
         self._gravity: Vector3 = (0.0, 0.0, 0.0)
         self._parameters = Parameters()
-        self._symbols = Symbols()
+        self._symbols = MechanismSymbols()
         self._bodies: dict[str, Body] = {}
         self._joints: dict[str, JointUse] = {}
         self._closures: dict[str, ClosureUse] = {}

@@ -24,16 +24,11 @@ import casadi as ca
 
 from whippletree.elements.closures.base import Side
 from whippletree.elements.declaration import Declared
+from whippletree.elements.element_tolerances import COINCIDENT, COINCIDENT_POINTS
 from whippletree.spatial.scalars import Scalar
 from whippletree.spatial.vectors import stack
 
 __all__ = ["Applied", "Force", "Line", "Situation", "on_coordinate", "pure_force", "stretch"]
-
-NEARLY = 1e-9
-"""Points nearer than this share of a free length are not told apart: see `stretch`."""
-
-NOTHING = 1e-12
-"""The same in metres where there is no free length."""
 
 
 class Situation(NamedTuple):
@@ -115,7 +110,7 @@ def stretch(sides: tuple[Side, ...], free_length: ca.SX) -> Line:
     """Return the line between the origins of two sides.
 
     Where the points coincide there is no direction. The length is therefore taken as sqrt(|p|^2 + e^2), with e so
-    small that it is lost in rounding as soon as the points are apart (`NEARLY`, `NOTHING`): the direction p / length
+    small that it is lost in rounding as soon as the points are apart (`element_tolerances`): the direction p / length
     then shrinks to zero where they meet, smoothly, and rate and force still belong to the same length.
 
     >>> rest = Side(ca.SX.eye(3), ca.SX.zeros(3), ca.SX.zeros(3), ca.SX.zeros(3))
@@ -125,7 +120,7 @@ def stretch(sides: tuple[Side, ...], free_length: ca.SX) -> Line:
     """
     first, second = sides
     p = second.p - first.p
-    length = ca.sqrt(ca.sumsqr(p) + (NEARLY * free_length) ** 2 + NOTHING**2)
+    length = ca.sqrt(ca.sumsqr(p) + (COINCIDENT * free_length) ** 2 + COINCIDENT_POINTS**2)
     n = p / length
     return Line(length - free_length, ca.dot(n, second.u - first.u), n)
 

@@ -8,13 +8,12 @@ from typing import ClassVar, Self
 import casadi as ca
 
 from whippletree.elements.declaration import quantity
+from whippletree.elements.element_tolerances import LEAST_SINE
 from whippletree.elements.forces.base import Applied, Force, Situation
 from whippletree.spatial.scalars import Scalar
 from whippletree.spatial.vectors import cross, skew, stack
 
 __all__ = ["Bushing", "rotation_vector"]
-
-_NEARLY = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +70,7 @@ def rotation_vector(R: ca.SX) -> tuple[ca.SX, ca.SX]:
     (DM([0, 0, 0]), 1.0)
     """
     S = ca.vertcat(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]) / 2
-    cosine, sine = (ca.trace(R) - 1) / 2, ca.sqrt(ca.sumsqr(S) + _NEARLY**2)
+    cosine, sine = (ca.trace(R) - 1) / 2, ca.sqrt(ca.sumsqr(S) + LEAST_SINE**2)
     angle = ca.atan2(sine, cosine)
     phi = ca.densify(S * (angle / sine))
     curved = (1 - angle * (1 + cosine) / (2 * sine)) / (angle * angle)

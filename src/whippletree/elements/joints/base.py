@@ -57,6 +57,7 @@ class Joint(ABC):
     position_labels: ClassVar[tuple[str, ...]]
     velocity_labels: ClassVar[tuple[str, ...]]
     quaternion: ClassVar[bool] = False  # the first four coordinates are a unit quaternion
+    along_child: ClassVar[bool] = False  # velocities are the child's, each along one of its axes
     n_axes: ClassVar[int] = 1
     holds: ClassVar[tuple[str, ...] | None] = None
 

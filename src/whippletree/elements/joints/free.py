@@ -45,6 +45,7 @@ class Free(Joint):
     position_labels: ClassVar[tuple[str, ...]] = (*Spherical.position_labels, *(f"position {c}" for c in "xyz"))
     velocity_labels: ClassVar[tuple[str, ...]] = (*Spherical.velocity_labels, *(f"velocity along {c}" for c in "xyz"))
     quaternion: ClassVar[bool] = True
+    along_child: ClassVar[bool] = True
     n_axes: ClassVar[int] = 0
     holds: ClassVar[tuple[str, ...] | None] = ()
 

@@ -30,7 +30,7 @@ from whippletree.model.catalogue import registered
 from whippletree.model.io import values
 from whippletree.model.io.nodes import MapNode, Node
 from whippletree.model.io.scopes import UnfitError
-from whippletree.model.io.values import Context, Reader
+from whippletree.model.io.values import FileContext, Reader
 from whippletree.model.names import suggestion
 
 __all__ = [
@@ -266,7 +266,7 @@ def form_of(node: MapNode, forms: Mapping[str, Form]) -> str:
 
 
 def arguments(
-    context: Context, node: MapNode, needs: Mapping[str, Reader], may: Mapping[str, Reader], head: str = ""
+    context: FileContext, node: MapNode, needs: Mapping[str, Reader], may: Mapping[str, Reader], head: str = ""
 ) -> dict[str, Any]:
     """Read the keys of an element other than its head."""
     known = {**needs, **may}
@@ -283,7 +283,7 @@ def arguments(
     return found
 
 
-def declare(context: Context, name: str, node: MapNode, forms: Mapping[str, Form]) -> None:
+def declare(context: FileContext, name: str, node: MapNode, forms: Mapping[str, Form]) -> None:
     """Make the call that an element of a file stands for."""
     head = form_of(node, forms)
     form, mechanism = forms[head], context.mechanism
@@ -311,7 +311,7 @@ def declare(context: Context, name: str, node: MapNode, forms: Mapping[str, Form
         mechanism.constraint(name, element, **keys)
 
 
-def positional(context: Context, form: Form, node: Node, head: str) -> tuple[Any, ...]:
+def positional(context: FileContext, form: Form, node: Node, head: str) -> tuple[Any, ...]:
     """Read the value of the head."""
     found = form.head(context, node, head)
     return found if isinstance(found, tuple) else (found,)

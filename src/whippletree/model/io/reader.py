@@ -20,7 +20,7 @@ from whippletree.model.io.forms import RUN, SHAPES, SPLINE, START, arguments, de
 from whippletree.model.io.model_file import Model
 from whippletree.model.io.nodes import MAX_CHARACTERS, Leaf, ListNode, MapNode, Mark, Node, Source, read_tree, words_for
 from whippletree.model.io.scopes import Names, UnfitError
-from whippletree.model.io.values import Context, Reader
+from whippletree.model.io.values import FileContext, Reader
 from whippletree.model.mechanism import Mechanism
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.scalars import shown
@@ -118,7 +118,7 @@ class _Reading:
                 raise UnfitError(root.keys[key], f"there is no key {suggestion(key, SECTIONS)}")
         self._version()
         self._mechanism = self._named()
-        self._context = Context(self._mechanism, self._names())
+        self._context = FileContext(self._mechanism, self._names())
 
     def model(self) -> Model:
         """Return the mechanism, its start and its run."""
@@ -262,7 +262,7 @@ _PLACED: dict[str, Reader] = {"at": values.vector, "rotation": values.rotation}
 _LOOSE: dict[str, Reader] = {"mass": values.number, "com": values.vector, "inertia": values.diagonal_or(3)}
 
 
-def _properties(context: Context, node: Node) -> MassProperties:
+def _properties(context: FileContext, node: Node) -> MassProperties:
     """Read mass properties: a shape, a sum, or mass, com and inertia; and where it is moved to."""
     if not isinstance(node, MapNode):
         raise UnfitError(node.mark, f"mass properties must be a mapping, but are {words_for(node)}")
@@ -281,12 +281,12 @@ def _properties(context: Context, node: Node) -> MassProperties:
         return found.moved(**_keys(context, node.items["moved"], "moved", {}, _PLACED))
 
 
-def _mass_properties(context: Context, node: MapNode) -> MassProperties:
+def _mass_properties(context: FileContext, node: MapNode) -> MassProperties:
     given = {key: _LOOSE[key](context, item, key) for key, item in node.items.items() if key in _LOOSE}
     return MassProperties(**given)
 
 
-def _shape(context: Context, node: MapNode, kind: str) -> MassProperties:
+def _shape(context: FileContext, node: MapNode, kind: str) -> MassProperties:
     own = node.items[kind]
     if kind in SHAPES:
         needs, may = SHAPES[kind]
@@ -304,7 +304,7 @@ def _shape(context: Context, node: MapNode, kind: str) -> MassProperties:
 
 
 def _keys(
-    context: Context, node: Node, what: str, needs: Mapping[str, Reader], may: Mapping[str, Reader]
+    context: FileContext, node: Node, what: str, needs: Mapping[str, Reader], may: Mapping[str, Reader]
 ) -> dict[str, Any]:
     """Read the keys of a mapping inside an element."""
     try:
