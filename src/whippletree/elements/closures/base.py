@@ -92,6 +92,11 @@ class Closure(ABC):
         """Whether the rows depend on time."""
         return False
 
+    @property
+    def of_joint_state(self) -> bool:
+        """Whether the rows depend on the coordinates and velocities of the cut joint that they belong to."""
+        return False
+
     @abstractmethod
     def rows(self, sides: tuple[Side, ...], q: ca.SX, v: ca.SX, t: ca.SX) -> Rows:
         """Return the rows; q and v are the joint coordinates that the closure depends on, and their rates."""

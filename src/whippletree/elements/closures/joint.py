@@ -50,6 +50,11 @@ class JointClosure(Closure):
             return annihilator_labels(self.joint)
         return tuple(label for word in self.joint.holds for label in PARTS[word].labels)
 
+    @property
+    def of_joint_state(self) -> bool:
+        """Whether the rows follow from the joint map."""
+        return self.joint.holds is None
+
     def rows(self, sides: tuple[Side, ...], q: ca.SX, v: ca.SX, t: ca.SX) -> Rows:
         """Return the rows; q and v are the joint's own, which a joint that states what it holds does not need."""
         if self.joint.holds is None:
