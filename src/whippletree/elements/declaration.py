@@ -16,7 +16,10 @@ from typing import Any, NamedTuple, Self
 from whippletree.errors import ModelError
 from whippletree.spatial.scalars import Scalar, same_key, shown
 
-__all__ = ["Declared", "Quantity", "part", "parts", "quantities", "quantity", "required"]
+__all__ = ["ANY", "Declared", "Quantity", "part", "parts", "quantities", "quantity", "required"]
+
+ANY = 0
+"""The size of a quantity that is any number of numbers."""
 
 _KEY = "whippletree"
 
@@ -24,7 +27,7 @@ _KEY = "whippletree"
 class Quantity(NamedTuple):
     """What a field that is a number takes: its unit, its sign in words, and why.
 
-    `size` is given if it is several numbers; one that is `optional` may be None.
+    `size` is given if it is several numbers, or `ANY` number of them; one that is `optional` may be None.
 
     >>> Quantity(sign="positive", why="points that coincide are held by a spherical joint").check("length", [2.0])
     """

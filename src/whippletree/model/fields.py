@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from whippletree.elements.declaration import Quantity, quantities
+from whippletree.elements.declaration import ANY, Quantity, quantities
 from whippletree.model.parameters import Parameters
 from whippletree.spatial.scalars import Scalar, read_column, scalar
 
@@ -34,6 +34,11 @@ def checked(element: Element, parameters: Parameters) -> Element:
 def _read(value: Any, name: str, what: Quantity, parameters: Parameters) -> Scalar | tuple[Scalar, ...] | None:
     if value is None and what.optional:
         return None
-    read = (scalar(value, name),) if what.size is None else read_column(value, what.size, name)
+    if what.size is None:
+        read: tuple[Scalar, ...] = (scalar(value, name),)
+    else:
+        read = read_column(
+            value, len(value) if what.size == ANY and isinstance(value, list | tuple) else what.size, name
+        )
     what.check(name, parameters.values_of(read, name))
     return read[0] if what.size is None else read

@@ -214,8 +214,15 @@ class Registry:
 
 
 def _listed(given: object) -> list[object]:
-    """Return what is given as a list, or alone."""
-    return list(given) if isinstance(given, list | tuple) else [given]
+    """Return what is given as a list; one alone may be a name, a handle, or a pair of such and an index or a point."""
+    if type(given) is tuple and len(given) == 2 and _is_name(given[0]) and not _is_name(given[1]):
+        whole = isinstance(given[1], tuple) and len(given[1]) == 2  # which is a pair by itself
+        return [*given] if whole else [given]
+    return [*given] if isinstance(given, list | tuple) else [given]
+
+
+def _is_name(given: object) -> bool:
+    return isinstance(given, str | BodyHandle | FrameHandle | JointHandle | ClosureHandle | ForceHandle)
 
 
 def _index(index: object, use: JointUse, *, of_rates: bool = False) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from whippletree.elements.closures.base import DeclaredClosure, Rows, Side
+from whippletree.elements.declaration import ANY, quantity
 from whippletree.spatial.scalars import Scalar
 
 __all__ = ["Coupling"]
@@ -20,8 +21,13 @@ class Coupling(DeclaredClosure):
     SX(1.5)
     """
 
-    ratios: tuple[Scalar, ...]
-    offset: Scalar
+    ratios: tuple[Scalar, ...] = quantity(size=ANY)
+    offset: Scalar = quantity(0.0)
+
+    @property
+    def n_coordinates(self) -> int:  # type: ignore[override]
+        """The number of coordinates that are coupled."""
+        return len(self.ratios)
 
     @property
     def labels(self) -> tuple[str, ...]:

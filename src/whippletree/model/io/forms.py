@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from whippletree.elements.closures import DeclaredClosure, Distance
-from whippletree.elements.declaration import Quantity, parts, quantities, required
+from whippletree.elements.declaration import ANY, Quantity, parts, quantities, required
 from whippletree.elements.forces import Contact, Force, Friction, Limit, Spring, TorsionSpring
 from whippletree.elements.joints import (
     Cylindrical,
@@ -105,6 +105,8 @@ def _own_keys(kind: type) -> tuple[dict[str, Reader], dict[str, Reader]]:
 
 
 def _number_reader(what: Quantity) -> Reader:
+    if what.size == ANY:
+        return values.numbers
     return values.number if what.size is None else values.entries(values.number, what.size)
 
 

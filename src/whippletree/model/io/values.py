@@ -151,6 +151,13 @@ def row(context: FileContext, node: Node, what: str) -> list[float]:
     return [fixed_number(context, item, f"{what}[{k}]") for k, item in enumerate(node.items)]
 
 
+def numbers(context: FileContext, node: Node, what: str) -> tuple[Scalar, ...]:
+    """Read any number of numbers, or expressions in parameters."""
+    if not isinstance(node, ListNode):
+        raise UnfitError(node.mark, f"{what} must be a list of numbers, but is {words_for(node)}")
+    return tuple(number(context, item, f"{what}[{k}]") for k, item in enumerate(node.items))
+
+
 def axis(context: FileContext, node: Node, what: str) -> Any:
     """Read a direction: x, -y, or three numbers."""
     return node.text if isinstance(node, Leaf) and isinstance(node.value, str) else vector(context, node, what)
