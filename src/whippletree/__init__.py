@@ -31,7 +31,7 @@ from whippletree.errors import (
     TopologyError,
     WhippletreeError,
 )
-from whippletree.model import Mechanism
+from whippletree.model import Mechanism, register
 from whippletree.model.io import Model, read, write
 from whippletree.spatial.placement import Placement
 from whippletree.system import Energy, Momentum, Reaction, Reactions, System
@@ -73,6 +73,7 @@ __all__ = [
     "point_mass",
     "point_masses",
     "read",
+    "register",
     "resume",
     "rod",
     "sphere",

@@ -176,7 +176,7 @@ def _written(system: System) -> str:
     kept: str | None = getattr(system, "_text", None)
     if kept is None:
         try:
-            kept = write_text(Mechanism._of(system.description))
+            kept = write_text(Mechanism.of(system.description))
         except FileError:
             kept = ""
         system._text = kept  # type: ignore[attr-defined]

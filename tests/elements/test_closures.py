@@ -30,6 +30,7 @@ from whippletree.elements.closures import (
     s,
     ss,
 )
+from whippletree.elements.closures.annihilator import left_annihilator
 from whippletree.elements.joints import Fixed, Joint, Screw
 
 Array = np.ndarray
@@ -245,6 +246,53 @@ def test_closures_of_joints_are_exact_at_any_state(joint, seed):
         parent = wandering(rng)
         motions = [parent, wandering(rng, near=parent(0.0))]
         assert_exact(Numeric(JointClosure(joint).rows, motions), lead=getattr(joint, "lead", None))
+
+
+def stating_nothing(joint: Joint) -> Joint:
+    """The same joint, of a type that does not state what it holds."""
+    return type("StatingNothing", (type(joint),), {"holds": None})(*joint.constants())
+
+
+@draws
+@every_joint
+def test_what_a_joint_map_leaves_is_what_the_joint_states(joint, seed):
+    """The rows of a left annihilator have the null space of those that are stated, and demand the same of it."""
+    rng = np.random.default_rng(seed)
+    motions, q, v, _ = consistent(joint, rng)
+    stated, found = JointClosure(joint), JointClosure(stating_nothing(joint))
+    assert found.n_rows == len(set(found.labels)) == 6 - joint.nv
+    # the joint's own coordinates go with the sides, and their rates are no part of the rows
+    expected = Numeric(stated.rows, motions).at(0.0)
+    sides, x, u = symbols(2), ca.SX.sym("q", joint.nq), ca.SX.sym("v", joint.nv)
+    rows = found.rows(sides, x, u, ca.SX(0))
+    flat = [part for side in sides for part in side]
+    assert rows.K.shape == (6 - joint.nv, 0) and rows.drift.is_zero()
+    f = ca.Function("rows", [*flat, x, u], [ca.densify(part) for part in (rows.phi, rows.bias, *rows.D)])
+    given = [part for motion in motions for part in (*motion(0.0), *np.split(velocity(motion), 2))]
+    phi, bias, *D = (part.full() for part in f.call([*given, q, v]))
+    np.testing.assert_allclose(phi, 0, atol=1e-12)
+    G, C = np.hstack(D), np.hstack(expected["D"])
+    if joint.nv == 6:
+        return
+    T = np.linalg.lstsq(C.T, G.T, rcond=None)[0].T  # the rows found as combinations of those stated
+    assert np.linalg.matrix_rank(G) == 6 - joint.nv
+    np.testing.assert_allclose(T @ C, G, atol=1e-9)
+    np.testing.assert_allclose(T @ expected["bias"], bias.ravel(), atol=1e-8)
+    np.testing.assert_allclose(sum(J @ velocity(motion) for J, motion in zip(D, motions, strict=True)), 0, atol=1e-8)
+
+
+def test_an_annihilator_needs_no_pivot():
+    """Directions that turn all the way round: no entry of the joint map is different from zero everywhere."""
+    a = ca.SX.sym("a", 2)
+    along = ca.vertcat(ca.cos(a[0]) * ca.cos(a[1]), ca.sin(a[0]) * ca.cos(a[1]), ca.sin(a[1]))
+    second = ca.vertcat(-ca.sin(a[0]), ca.cos(a[0]), 0)
+    for H in (ca.vertcat(0, 0, 0, along), ca.horzcat(ca.vertcat(along, 0, 0, 0), ca.vertcat(second, along))):
+        N = left_annihilator(ca.SX(H))
+        f = ca.Function("both", [a], [ca.densify(ca.SX(H)), N])
+        for given in np.pi / 4 * np.stack(np.meshgrid(np.arange(9), np.arange(9)), -1).reshape(-1, 2):
+            h, n = (part.full() for part in f(given))
+            np.testing.assert_allclose(n @ h, 0, atol=1e-12)
+            assert np.linalg.svd(n, compute_uv=False)[-1] > 0.1
 
 
 @draws

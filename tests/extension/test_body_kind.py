@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass
-from typing import Self
 
 import casadi as ca
 import numpy as np
@@ -31,13 +30,6 @@ class SlideSprings(Force):
     stiffness: float
     damping: float
 
-    def entries(self) -> tuple[float, ...]:
-        return (self.stiffness, self.damping)
-
-    @classmethod
-    def of(cls, text: str, entries: tuple[float, ...]) -> Self:
-        return cls(*entries)
-
     def act(self, seen: Situation) -> Applied:
         k, d = self.stiffness, self.damping
         efforts = -k * seen.q - d * seen.v
@@ -54,13 +46,6 @@ class SprungBody(BodyKind):
 
     labels = ("slide along x", "slide along y")
     frames = ("mass",)
-
-    def entries(self) -> tuple[float, ...]:
-        return (self.stiffness, self.damping, self.turn)
-
-    @classmethod
-    def of(cls, text: str, entries: tuple[float, ...]) -> Self:
-        return cls(*entries)
 
     def pose(self, frame: str, eta: ca.SX) -> tuple[ca.SX, ca.SX]:
         c, s = ca.cos(self.turn), ca.sin(self.turn)

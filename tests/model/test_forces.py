@@ -170,7 +170,7 @@ def test_a_contact():
     m.contact("X", "a", at=(0, 0, p), radius=p, stiffness=100, damping=p, friction=0.7, normal=(0, 3, 4), offset=2 * p)
     use = folded(m)
     assert isinstance(use.force, Contact) and use.sides == (("a", Placement(point=(0, 0, 0.5))),)
-    assert use.force.entries() == (0.0, 0.6, 0.8, 0.5, 100.0, 0.5, 0.7, 0.01, 1e-3, 0.5)
+    assert use.force.entries() == (0.5, 0.0, 0.6, 0.8, 0.5, 100.0, 0.5, 0.7, 0.01, 1e-3)
     m.contact("Y", "a", stiffness=100, offset=0.1 * ca.sin(m.time) + m.position("tip")[0] * m.coordinate("C", 1))
     use = m.describe().force("Y")
     assert use.force.timed and [body for body, _ in use.sides] == ["a", "b"] and use.coordinates == (("C", 1),)

@@ -1,5 +1,6 @@
 """What a person describes: a mechanism of named bodies, joints, closures, forces, frames and parameters."""
 
+from whippletree.model.catalogue import register
 from whippletree.model.description import (
     GROUND,
     Body,
@@ -30,4 +31,5 @@ __all__ = [
     "Mechanism",
     "Parameter",
     "StateUse",
+    "register",
 ]

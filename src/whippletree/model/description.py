@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -14,7 +14,8 @@ from whippletree.elements.closures import DeclaredClosure
 from whippletree.elements.forces import Force, Formula
 from whippletree.elements.joints import Joint
 from whippletree.errors import ModelError
-from whippletree.model import canonical
+from whippletree.model import serialization
+from whippletree.model.implementation import implementations
 from whippletree.model.names import suggestion
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import Scalar, Vector3, symbol
@@ -118,6 +119,11 @@ class ForceUse:
     sides: tuple[tuple[str, Placement], ...]
     coordinates: tuple[tuple[str, int], ...]
     states: tuple[str, ...]
+
+    @property
+    def own_states(self) -> tuple[str, ...]:
+        """The states that the element has itself."""
+        return self.states[: len(self.force.state_labels)]
 
 
 @dataclass(frozen=True)
@@ -258,6 +264,11 @@ class Description:
         return bool(self.forces) or self.closures_moving or any(use.prescribed for use in self.joints)
 
     @cached_property
+    def states_store(self) -> bool:
+        """Whether the energy may depend on auxiliary states: some force element has states of its own."""
+        return any(use.own_states for use in self.forces)
+
+    @cached_property
     def forces_timed(self) -> bool:
         """Whether some force element or the rate of some state depends on time."""
         return any(use.force.timed for use in self.forces) or any(use.rate.timed for use in self.states)
@@ -309,7 +320,7 @@ class Description:
         >>> m.describe().folded().body("arm").properties.mass
         6.0
         """
-        numbers = canonical.evaluated(self.numbers(), self._symbols, self.parameter_values)
+        numbers = serialization.evaluated(self.numbers(), self._symbols, self.parameter_values)
         outline = self.outline()
         return _assembled((*outline[:5], (), *outline[6:]), (), iter(numbers))
 
@@ -326,7 +337,7 @@ class Description:
             if body.kind is not None:
                 yield from body.kind.entries()
         for use in self.joints:
-            yield from canonical.joint_numbers(use.joint)
+            yield from use.joint.constants()
             yield from use.on_parent.entries()
             yield from use.on_child.entries()
         for closed in self.closures:
@@ -349,7 +360,7 @@ class Description:
             for _, placement in event.sides:
                 yield from placement.entries()
 
-    def outline(self) -> canonical.Outline:
+    def outline(self) -> serialization.Outline:
         """Return everything that is not a number: names, types and what is joined to what.
 
         >>> from whippletree.model import Mechanism
@@ -379,7 +390,7 @@ class Description:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without symbols, which CasADi does not pickle: expressions travel as a function."""
-        packed, expressions = canonical.packed(self.numbers(), self._symbols)
+        packed, expressions = serialization.packed(self.numbers(), self._symbols)
         return _restored, (self.outline(), self.parameter_values, packed, expressions)
 
     @property
@@ -388,7 +399,13 @@ class Description:
 
     @cached_property
     def _fingerprint(self) -> str:
-        return canonical.digest(self.outline(), self.numbers(), self._symbols)
+        elements: list[tuple[Joint | DeclaredClosure | Force | BodyKind, int, int, int]] = [
+            *((body.kind, 0, 0, 0) for body in self.bodies if body.kind is not None),
+            *((use.joint, 2, 0, 0) for use in self.joints),
+            *((use.closure, len(use.sides), len(use.coordinates), 0) for use in self.closures),
+            *((use.force, len(use.sides), len(use.coordinates), len(use.states)) for use in self.forces),
+        ]
+        return serialization.digest(self.outline(), self.numbers(), self._symbols, implementations(elements))
 
     @cached_property
     def _bodies(self) -> dict[str, Body]:
@@ -416,24 +433,26 @@ def _found(elements: dict[str, Element], name: str, kind: str, mechanism: str) -
 
 
 def _restored(
-    outline: canonical.Outline, values: tuple[float, ...], packed: bytes, expressions: str | None
+    outline: serialization.Outline, values: tuple[float, ...], packed: bytes, expressions: str | None
 ) -> Description:
     """Build a description again from its pickled form, with new symbols for its parameters."""
     parameters = tuple(Parameter(name, value, symbol(name)) for name, value in zip(outline[5], values, strict=True))
-    numbers = canonical.unpacked(packed, expressions, [parameter.symbol for parameter in parameters])
+    numbers = serialization.unpacked(packed, expressions, [parameter.symbol for parameter in parameters])
     return _assembled(outline, parameters, numbers)
 
 
-def _assembled(outline: canonical.Outline, parameters: tuple[Parameter, ...], numbers: Iterator[Scalar]) -> Description:
+def _assembled(
+    outline: serialization.Outline, parameters: tuple[Parameter, ...], numbers: Iterator[Scalar]
+) -> Description:
     """Build a description from its outline and its numbers in order."""
     name, bodies, uses, closures, frames, _, forces, states, events = outline
     return Description(
         name,
-        canonical.take_vector(numbers),
+        serialization.take_vector(numbers),
         tuple(_restored_body(body, numbers) for body in bodies),
         tuple(_restored_use(use, numbers) for use in uses),
         tuple(_restored_closure(use, numbers) for use in closures),
-        tuple(Frame(name, body, Placement.of_entries(canonical.take(numbers, 12))) for name, body in frames),
+        tuple(Frame(name, body, Placement.of_entries(serialization.take(numbers, 12))) for name, body in frames),
         parameters,
         tuple(_restored_force(use, numbers) for use in forces),
         tuple(_restored_state(use, numbers) for use in states),
@@ -441,71 +460,71 @@ def _assembled(outline: canonical.Outline, parameters: tuple[Parameter, ...], nu
     )
 
 
-def _body_outline(body: Body) -> canonical.BodyOutline:
+def _body_outline(body: Body) -> serialization.BodyOutline:
     if body.kind is None:
         return body.name, None, "", 0
     return body.name, type(body.kind), body.kind.text, len(body.kind.entries())
 
 
-def _restored_body(body: canonical.BodyOutline, numbers: Iterator[Scalar]) -> Body:
+def _restored_body(body: serialization.BodyOutline, numbers: Iterator[Scalar]) -> Body:
     name, kind, text, count = body
-    properties = MassProperties.of_entries(canonical.take(numbers, 13))
-    return Body(name, properties, None if kind is None else kind.of(text, canonical.take(numbers, count)))
+    properties = MassProperties.of_entries(serialization.take(numbers, 13))
+    return Body(name, properties, None if kind is None else kind.of(text, serialization.take(numbers, count)))
 
 
-def _restored_use(use: canonical.UseOutline, numbers: Iterator[Scalar]) -> JointUse:
+def _restored_use(use: serialization.UseOutline, numbers: Iterator[Scalar]) -> JointUse:
     name, joint_type, parent, child, prescribed = use
-    joint = joint_type(*canonical.take(numbers, len(canonical.joint_fields(joint_type))))
-    on_parent = Placement.of_entries(canonical.take(numbers, 12))
-    on_child = Placement.of_entries(canonical.take(numbers, 12))
+    joint = joint_type(*serialization.take(numbers, len(fields(joint_type))))  # type: ignore[arg-type]
+    on_parent = Placement.of_entries(serialization.take(numbers, 12))
+    on_child = Placement.of_entries(serialization.take(numbers, 12))
     return JointUse(name, joint, parent, child, on_parent, on_child, prescribed)
 
 
-def _closure_outline(use: ClosureUse) -> canonical.ClosureOutline:
+def _closure_outline(use: ClosureUse) -> serialization.ClosureOutline:
     closure, bodies = use.closure, tuple(body for body, _ in use.sides)
     return use.name, type(closure), closure.text, len(closure.entries()), bodies, use.coordinates
 
 
-def _restored_closure(use: canonical.ClosureOutline, numbers: Iterator[Scalar]) -> ClosureUse:
+def _restored_closure(use: serialization.ClosureOutline, numbers: Iterator[Scalar]) -> ClosureUse:
     name, closure_type, text, count, bodies, coordinates = use
-    closure = closure_type.of(text, canonical.take(numbers, count))
+    closure = closure_type.of(text, serialization.take(numbers, count))
     return ClosureUse(name, closure, _restored_sides(bodies, numbers), coordinates)
 
 
-def _force_outline(use: ForceUse) -> canonical.ForceOutline:
+def _force_outline(use: ForceUse) -> serialization.ForceOutline:
     force, bodies = use.force, tuple(body for body, _ in use.sides)
     return use.name, type(force), force.text, len(force.entries()), bodies, use.coordinates, use.states
 
 
-def _restored_force(use: canonical.ForceOutline, numbers: Iterator[Scalar]) -> ForceUse:
+def _restored_force(use: serialization.ForceOutline, numbers: Iterator[Scalar]) -> ForceUse:
     name, force_type, text, count, bodies, coordinates, states = use
-    force = force_type.of(text, canonical.take(numbers, count))
+    force = force_type.of(text, serialization.take(numbers, count))
     return ForceUse(name, force, _restored_sides(bodies, numbers), coordinates, states)
 
 
-def _state_outline(use: StateUse) -> canonical.StateOutline:
+def _state_outline(use: StateUse) -> serialization.StateOutline:
     rate, bodies = use.rate, tuple(body for body, _ in use.sides)
     return use.name, rate.text, len(rate.entries()), bodies, use.coordinates, use.states
 
 
-def _restored_state(use: canonical.StateOutline, numbers: Iterator[Scalar]) -> StateUse:
+def _restored_state(use: serialization.StateOutline, numbers: Iterator[Scalar]) -> StateUse:
     name, text, count, bodies, coordinates, states = use
-    (value,) = canonical.take(numbers, 1)
-    rate = Formula.of(text, canonical.take(numbers, count))
+    (value,) = serialization.take(numbers, 1)
+    rate = Formula.of(text, serialization.take(numbers, count))
     return StateUse(name, float(value), rate, _restored_sides(bodies, numbers), coordinates, states)
 
 
-def _event_outline(use: EventUse) -> canonical.EventOutline:
+def _event_outline(use: EventUse) -> serialization.EventOutline:
     formula, bodies = use.formula, tuple(body for body, _ in use.sides)
     reads = (bodies, use.coordinates, use.states)
     return use.name, formula.text, len(formula.entries()), *reads, use.direction, use.stop, use.sets
 
 
-def _restored_event(use: canonical.EventOutline, numbers: Iterator[Scalar]) -> EventUse:
+def _restored_event(use: serialization.EventOutline, numbers: Iterator[Scalar]) -> EventUse:
     name, text, count, bodies, coordinates, states, direction, stop, sets = use
-    formula = Formula.of(text, canonical.take(numbers, count))
+    formula = Formula.of(text, serialization.take(numbers, count))
     return EventUse(name, formula, _restored_sides(bodies, numbers), coordinates, states, direction, stop, sets)
 
 
 def _restored_sides(bodies: tuple[str, ...], numbers: Iterator[Scalar]) -> tuple[tuple[str, Placement], ...]:
-    return tuple((body, Placement.of_entries(canonical.take(numbers, 12))) for body in bodies)
+    return tuple((body, Placement.of_entries(serialization.take(numbers, 12))) for body in bodies)

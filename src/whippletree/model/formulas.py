@@ -7,22 +7,23 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from whippletree.elements.closures import Side
 from whippletree.elements.forces import Formula, Situation
 from whippletree.errors import ModelError
-from whippletree.model.description import Parameter
-from whippletree.model.occurring import check_constants, check_symbols, found_in, names_in, parameters_in
-from whippletree.model.symbols import Symbols
+from whippletree.model.description import ForceUse, Parameter
+from whippletree.model.expression_symbols import check_constants, check_symbols, found_in, names_in, parameters_in
+from whippletree.model.symbols import MechanismSymbols
 from whippletree.spatial.scalars import read_column, scalar
 
-__all__ = ["Context", "Read", "read_formula"]
+__all__ = ["FormulaContext", "Read", "element_rates", "read_formula"]
 
 _WORDS = ".coordinate, .rate, .position, .rotation, .velocity, .time, .state and .parameter"
 
 
-class Context(NamedTuple):
+class FormulaContext(NamedTuple):
     """What an expression can be about: symbols, parameters, and places and joints in declared order."""
 
-    symbols: Symbols
+    symbols: MechanismSymbols
     parameters: Sequence[Parameter]
     places: Sequence[str]
     joints: Sequence[str]
@@ -37,11 +38,13 @@ class Read(NamedTuple):
     states: tuple[str, ...]
 
 
-def read_formula(expression: object, count: int, what: str, context: Context, *, of_length: bool = False) -> Read:
+def read_formula(
+    expression: object, count: int, what: str, context: FormulaContext, *, of_length: bool = False
+) -> Read:
     """Read so many numbers or expressions; `of_length` tells that the symbols of elongation may occur.
 
-    >>> known = Symbols()
-    >>> context = Context(known, (), (), ["A"])
+    >>> known = MechanismSymbols()
+    >>> context = FormulaContext(known, (), (), ["A"])
     >>> read_formula(-2 * known.coordinate("A", 0).q, 1, "effort", context).coordinates
     (('A', 0),)
     """
@@ -61,6 +64,25 @@ def read_formula(expression: object, count: int, what: str, context: Context, *,
     seen = Situation(found.sides, found.q, found.v, found.z, symbols.time)
     formula = Formula.written(column, seen, own, used)
     return Read(formula, found.places, found.coordinates, found.states)
+
+
+def element_rates(use: ForceUse, parameters: Sequence[Parameter]) -> list[Formula]:
+    """Return the formulas of the rates of an element's own states, in what the element is on.
+
+    >>> from whippletree.elements.forces import TorsionSpring
+    >>> element_rates(ForceUse("return", TorsionSpring(2.0, 0.0, 0.1), (), (("A", 0),), ()), ())
+    []
+    """
+    if not use.force.state_labels:
+        return []
+    sides = tuple(Side(ca.SX.sym("R", 3, 3), *(ca.SX.sym(letter, 3) for letter in "pwu")) for _ in use.sides)
+    q, v = (ca.SX.sym(letter, len(use.coordinates)) for letter in "qv")
+    seen = Situation(sides, q, v, ca.SX.sym("z", len(use.states)), ca.SX.sym("t"))
+    rates = ca.densify(ca.SX(use.force.rates(seen)))
+    if rates.shape != (len(use.force.state_labels), 1):
+        raise ModelError(f"{use.force.kind}.rates must return one entry for each of state_labels, got {rates.shape}")
+    used = parameters_in(rates, parameters)
+    return [Formula.written(rates[k], seen, ca.SX(0, 1), used) for k in range(rates.shape[0])]
 
 
 def _column(expression: object, count: int, what: str) -> ca.SX:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import casadi as ca
 import numpy as np
 
 from whippletree.elements.bodies import BodyKind, MassProperties
-from whippletree.elements.closures import Coupling, Distance
+from whippletree.elements.closures import Coupling, DeclaredClosure, Distance
 from whippletree.elements.joints import (
     Cylindrical,
     Fixed,
@@ -24,14 +24,14 @@ from whippletree.elements.joints import (
 )
 from whippletree.errors import ModelError
 from whippletree.model.description import Body, Description, Frame, JointUse
-from whippletree.model.drives import DriveCalls
-from whippletree.model.events import EventCalls
+from whippletree.model.drive_calls import DriveCalls
+from whippletree.model.event_calls import EventCalls
+from whippletree.model.expression_closure import read_closure
+from whippletree.model.fields import checked
 from whippletree.model.handles import BodyHandle, ClosureHandle, FrameHandle, JointHandle
+from whippletree.model.joint_frames import FRAMES, AlignedSides, AxisSides, PoseLike, Sides, UniversalSides
 from whippletree.model.names import called, new_name
-from whippletree.model.parameters import Parameters
-from whippletree.model.placing import AlignedSides, AxisSides, PoseLike, Sides, UniversalSides
-from whippletree.model.register import BodyLike, CoordinateLike, JointLike, PlaceLike
-from whippletree.model.written import written
+from whippletree.model.registry import BodyLike, CoordinateLike, JointLike, PlaceLike, SideLike
 from whippletree.spatial.orientation import IDENTITY, AxisLike, rotation_matrix
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import (
@@ -78,12 +78,18 @@ class Mechanism(DriveCalls, EventCalls):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as a description. Symbols handed out before are not those of the mechanism that comes back."""
-        return _restored, (self.describe(),)
+        return Mechanism, (self._name,), self.describe()
 
     @staticmethod
-    def _of(description: Description) -> Mechanism:
-        """Return a mechanism with this description."""
-        return _restored(description)
+    def of(description: Description) -> Mechanism:
+        """Return a mechanism with this description, to which more can be added.
+
+        >>> Mechanism.of(Mechanism("m").describe()).name
+        'm'
+        """
+        mechanism = Mechanism(description.name)
+        mechanism.__setstate__(description)
+        return mechanism
 
     @property
     def ground(self) -> BodyHandle:
@@ -190,8 +196,8 @@ class Mechanism(DriveCalls, EventCalls):
         >>> m.fixed("weld", m.ground, m.body("post"), at=(1, 0, 0)).name
         'weld'
         """
-        sides = AlignedSides(at, None, at_child, None, pose, pose_child)
-        return self._join(name, Fixed(), parent, child, sides, prescribed=prescribed)
+        frames = AlignedSides(at, None, at_child, None, pose, pose_child)
+        return self._join(name, Fixed(), parent, child, frames, prescribed=prescribed)
 
     def revolute(
         self,
@@ -219,8 +225,8 @@ class Mechanism(DriveCalls, EventCalls):
         >>> m.revolute("A", m.ground, m.body("crank"), axis="y").name
         'A'
         """
-        sides = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Revolute(), parent, child, sides, prescribed=prescribed)
+        frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
+        return self._join(name, Revolute(), parent, child, frames, prescribed=prescribed)
 
     def prismatic(
         self,
@@ -242,8 +248,8 @@ class Mechanism(DriveCalls, EventCalls):
         >>> m.prismatic("slide", m.ground, m.body("piston"), axis="x").name
         'slide'
         """
-        sides = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Prismatic(), parent, child, sides, prescribed=prescribed)
+        frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
+        return self._join(name, Prismatic(), parent, child, frames, prescribed=prescribed)
 
     def cylindrical(
         self,
@@ -267,8 +273,8 @@ class Mechanism(DriveCalls, EventCalls):
         >>> m.cylindrical("sleeve", m.ground, m.body("rod")).name
         'sleeve'
         """
-        sides = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Cylindrical(), parent, child, sides, prescribed=prescribed)
+        frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
+        return self._join(name, Cylindrical(), parent, child, frames, prescribed=prescribed)
 
     def screw(
         self,
@@ -294,10 +300,8 @@ class Mechanism(DriveCalls, EventCalls):
         >>> m.screw("spindle", m.ground, m.body("nut"), lead=0.005).name
         'spindle'
         """
-        with called("joint", name):
-            joint = Screw(self._lead(lead))
-        sides = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, joint, parent, child, sides, prescribed=prescribed)
+        frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
+        return self._join(name, Screw(lead), parent, child, frames, prescribed=prescribed)
 
     def planar(
         self,
@@ -323,8 +327,8 @@ class Mechanism(DriveCalls, EventCalls):
         >>> m.planar("table", m.ground, m.body("puck"), axis="z").name
         'table'
         """
-        sides = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Planar(), parent, child, sides, prescribed=prescribed)
+        frames = AxisSides(at, axis, at_child, axis_child, pose, pose_child)
+        return self._join(name, Planar(), parent, child, frames, prescribed=prescribed)
 
     def universal(
         self,
@@ -350,8 +354,8 @@ class Mechanism(DriveCalls, EventCalls):
         >>> m.universal("cardan", m.ground, m.body("shaft"), axis="x", axis_child="y").name
         'cardan'
         """
-        sides = UniversalSides(at, axis, at_child, axis_child, pose, pose_child)
-        return self._join(name, Universal(), parent, child, sides, prescribed=prescribed)
+        frames = UniversalSides(at, axis, at_child, axis_child, pose, pose_child)
+        return self._join(name, Universal(), parent, child, frames, prescribed=prescribed)
 
     def spherical(
         self,
@@ -371,8 +375,8 @@ class Mechanism(DriveCalls, EventCalls):
         >>> m.spherical("ball", m.ground, m.body("arm")).name
         'ball'
         """
-        sides = AlignedSides(at, None, at_child, None, pose, pose_child)
-        return self._join(name, Spherical(), parent, child, sides, prescribed=prescribed)
+        frames = AlignedSides(at, None, at_child, None, pose, pose_child)
+        return self._join(name, Spherical(), parent, child, frames, prescribed=prescribed)
 
     def free(
         self,
@@ -392,8 +396,38 @@ class Mechanism(DriveCalls, EventCalls):
         >>> m.free("flight", m.ground, m.body("satellite")).name
         'flight'
         """
-        sides = AlignedSides(at, None, at_child, None, pose, pose_child)
-        return self._join(name, Free(), parent, child, sides, prescribed=prescribed)
+        frames = AlignedSides(at, None, at_child, None, pose, pose_child)
+        return self._join(name, Free(), parent, child, frames, prescribed=prescribed)
+
+    def joint(
+        self,
+        name: str,
+        parent: BodyLike,
+        child: BodyLike,
+        joint: Joint,
+        *,
+        at: VectorLike | None = None,
+        axis: AxisLike | None = None,
+        at_child: VectorLike | None = None,
+        axis_child: AxisLike | None = None,
+        pose: PoseLike | None = None,
+        pose_child: PoseLike | None = None,
+        prescribed: bool = False,
+    ) -> JointHandle:
+        """Let the child move as a joint of any type says, also of one that is not part of the package.
+
+        Arguments as for `revolute`, or `fixed` and `universal` where the type is placed by no axis or by two.
+
+        >>> from whippletree.elements.joints import Screw
+        >>> m = Mechanism("m")
+        >>> m.joint("spindle", m.ground, m.body("nut"), Screw(lead=0.005), axis="x").name
+        'spindle'
+        """
+        with called("joint", name):
+            if not isinstance(joint, Joint) or joint.n_axes not in FRAMES:
+                raise ModelError(f"joint must be an instance of a type of joint, got {shown(joint)}")
+        frames = FRAMES[joint.n_axes](at, axis, at_child, axis_child, pose, pose_child)
+        return self._join(name, joint, parent, child, frames, prescribed=prescribed)
 
     def distance(
         self,
@@ -415,11 +449,11 @@ class Mechanism(DriveCalls, EventCalls):
         """
         with called("closure", name):
             bodies = self._two_bodies(parent, child, "a distance")
-            read = self._length(length)
+            rod = checked(Distance(length), self._parameters)
             placements = AlignedSides(at=at, at_child=at_child).frames()
             self._check_points(placements)
             sides = tuple(zip(bodies, placements, strict=True))
-            return self._close(name, Distance(read), sides, ())
+            return self._close(name, rod, sides, ())
 
     def coupling(self, name: str, ratios: Mapping[CoordinateLike, Scalar], *, offset: Scalar = 0.0) -> ClosureHandle:
         """Keep a weighted sum of joint coordinates at `offset`: differentials, racks, planetary gears.
@@ -460,6 +494,30 @@ class Mechanism(DriveCalls, EventCalls):
                 raise ModelError("ratio must not be zero: to hold the second joint where it is, couple it alone")
             return self._couple(name, [(first, -read), (second, 1.0)], offset)
 
+    def constraint(
+        self,
+        name: str,
+        closure: DeclaredClosure,
+        *,
+        on: Sequence[SideLike] | PlaceLike = (),
+        coordinates: Sequence[CoordinateLike] | CoordinateLike = (),
+    ) -> ClosureHandle:
+        """Add a closure of any type, also of one that is not part of the package.
+
+        It holds between the frames `on`, which are bodies or frames, or pairs of such and a point; and between joint
+        `coordinates`, given as for `coupling`.
+
+        >>> from whippletree.elements.closures import Distance
+        >>> m = Mechanism("m")
+        >>> m.constraint("tie", Distance(1.2), on=[(m.ground, (0, 0, 2)), m.body("ball")]).name
+        'tie'
+        """
+        with called("closure", name):
+            if not isinstance(closure, DeclaredClosure):
+                raise ModelError(f"closure must be an instance of a type of closure, got {shown(closure)}")
+            own = checked(closure, self._parameters)
+            return self._close(name, own, *self._held(own, on, coordinates))
+
     def closure(self, name: str, expression: ca.SX) -> ClosureHandle:
         """Keep an expression at zero: one entry or a column, written in the mechanism's symbols.
 
@@ -476,7 +534,7 @@ class Mechanism(DriveCalls, EventCalls):
         """
         with called("closure", name):
             places = [*self._bodies, *self._frames]
-            read = written(expression, self._symbols, self._parameters.all(), places, [*self._joints])
+            read = read_closure(expression, self._symbols, self._parameters.all(), places, [*self._joints])
             sides = tuple(self._placed(place) for place in read.places)
             return self._close(name, read.closure, sides, read.coordinates)
 
@@ -550,7 +608,7 @@ class Mechanism(DriveCalls, EventCalls):
             tuple(self._frames.values()),
             self._parameters.all(),
             tuple(self._forces.values()),
-            tuple(self._states.values()),
+            self._states_in_order(),
             tuple(self._events.values()),
         )
 
@@ -574,16 +632,17 @@ class Mechanism(DriveCalls, EventCalls):
         joint: Joint,
         parent: BodyLike,
         child: BodyLike,
-        sides: Sides,
+        frames: Sides,
         *,
         prescribed: bool,
     ) -> JointHandle:
         """Add a joint of any type."""
         with called("joint", name):
             text = self._new_joint_name(name)
+            joint = checked(joint, self._parameters)
             parent_name, child_name = self._two_bodies(parent, child, "a joint")
-            parent_name, child_name, sides = self._at_moving_frames(parent_name, child_name, sides)
-            on_parent, on_child = sides.frames()
+            parent_name, child_name, frames = self._at_moving_frames(parent_name, child_name, frames)
+            on_parent, on_child = frames.frames()
             self._check_points((on_parent, on_child))
             driven = _prescribed(prescribed, joint)
             self._joints[text] = JointUse(text, joint, parent_name, child_name, on_parent, on_child, driven)
@@ -613,36 +672,6 @@ class Mechanism(DriveCalls, EventCalls):
             MassProperties.of_entries(tuple(values))
         except ModelError as error:
             raise ModelError(f"at the parameters' values, {error}") from None
-
-    def _length(self, length: object) -> Scalar:
-        read = scalar(length, "length")
-        (value,) = self._parameters.values_of([read], "length")
-        if value <= 0.0:
-            raise ModelError(
-                f"length must be positive, got {shown(value)}: points that coincide are held by a spherical joint"
-            )
-        return read
-
-    def _lead(self, lead: object) -> Scalar:
-        read = scalar(lead, "lead")
-        if self._parameters.values_of([read], "lead") == [0.0]:
-            raise ModelError("lead must not be zero: a screw without advance is a revolute joint")
-        return read
-
-
-def _restored(description: Description) -> Mechanism:
-    """Return a mechanism with this description, to which more can be added."""
-    mechanism = Mechanism(description.name)
-    mechanism._parameters = Parameters(description.parameters)
-    mechanism._bodies.update({body.name: body for body in description.bodies})
-    mechanism._joints.update({use.name: use for use in description.joints})
-    mechanism._closures.update({use.name: use for use in description.closures})
-    mechanism._frames.update({frame.name: frame for frame in description.frames})
-    mechanism._forces.update({force.name: force for force in description.forces})
-    mechanism._states.update({state.name: state for state in description.states})
-    mechanism._events.update({event.name: event for event in description.events})
-    mechanism._gravity = description.gravity
-    return mechanism
 
 
 def _properties(properties: object, mass: object, com: object, inertia: object) -> MassProperties:

@@ -10,20 +10,20 @@ import casadi as ca
 from whippletree.elements.closures import Side
 from whippletree.spatial.scalars import symbol
 
-__all__ = ["Coordinate", "Symbols"]
+__all__ = ["CoordinateSymbols", "MechanismSymbols"]
 
 
-class Coordinate(NamedTuple):
+class CoordinateSymbols(NamedTuple):
     """A joint coordinate and its rate."""
 
     q: ca.SX
     v: ca.SX
 
 
-class Symbols:
+class MechanismSymbols:
     """The symbols handed out so far: each place, coordinate and state has its own, always the same.
 
-    >>> known = Symbols()
+    >>> known = MechanismSymbols()
     >>> known.coordinate("A", 0).q
     SX(A)
     >>> known.coordinate("A", 1).v, known.place("tip").p[0]
@@ -34,16 +34,16 @@ class Symbols:
         self.time = ca.SX.sym("t")
         self.elongation = ca.SX.sym("elongation")
         self.elongation_rate = ca.SX.sym("rate of elongation")
-        self._coordinates: dict[tuple[str, int], Coordinate] = {}
+        self._coordinates: dict[tuple[str, int], CoordinateSymbols] = {}
         self._places: dict[str, Side] = {}
         self._states: dict[str, ca.SX] = {}
 
-    def coordinate(self, joint: str, index: int) -> Coordinate:
+    def coordinate(self, joint: str, index: int) -> CoordinateSymbols:
         """Return the symbols of a joint coordinate."""
         key = joint, index
         if key not in self._coordinates:
             name = f"{joint}[{index}]" if index else joint
-            self._coordinates[key] = Coordinate(symbol(name), symbol(f"rate of {name}"))
+            self._coordinates[key] = CoordinateSymbols(symbol(name), symbol(f"rate of {name}"))
         return self._coordinates[key]
 
     def place(self, name: str) -> Side:

@@ -72,7 +72,7 @@ class Replay:
 
     def energy(self) -> Energy:
         """Return the energies, each (n,)."""
-        return Energy(*self._many(lambda r: tuple(r.system.energy(r.q, r.v, **r._options()))))
+        return Energy(*self._many(lambda r: tuple(r.system.energy(r.q, r.v, **r._loaded()))))
 
     def reactions(self, frame: Any = "ground") -> Reactions:
         """Return all joints' reactions."""

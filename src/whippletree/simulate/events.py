@@ -226,7 +226,8 @@ def _parameters(sim: Simulation) -> Array:
 
 def _energy(sim: Simulation) -> float:
     state = sim.state
-    return float(sim.system.energy(state.q, state.v, t=state.t, parameters=sim.parameters).total)
+    z = state.z if sim.system.nz else None
+    return float(sim.system.energy(state.q, state.v, t=state.t, z=z, parameters=sim.parameters).total)
 
 
 def _check_after(sim: Simulation, name: str, before: tuple[Array, Array | None]) -> None:

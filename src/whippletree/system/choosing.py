@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.closures.declared import DeclaredClosure
+from whippletree.elements.closures import DeclaredClosure
 from whippletree.formulations.closures.closure_frames import ClosureAttachment
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.loop_groups import NodeGroup, node_groups, with_branches

@@ -299,7 +299,8 @@ class Equations:
 
     def stated(self, request: Request) -> bool:
         """Tell whether the auxiliary states are an input."""
-        return bool(self.description.states) and request.function in (_LOADED - _STORING) | _OF_EVENTS
+        of_states = _LOADED if self.description.states_store else _LOADED - _STORING
+        return bool(self.description.states) and request.function in of_states | _OF_EVENTS
 
     def _shape(self, function: str) -> tuple[int, ...]:
         """Return the shape of a function's result for one state."""

@@ -523,17 +523,19 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
             result = self._about("jacobian", name, (q,), parameters, out)
         return _turned(result, axes, matrix=True)
 
-    def energy(self, q: Any, v: Any, *, t: float = 0.0, parameters: Any = None) -> Energy:
+    def energy(self, q: Any, v: Any, *, t: float = 0.0, z: Any = None, parameters: Any = None) -> Energy:
         """Return kinetic and potential energy; the latter is zero with all mass at the ground's origin.
 
-        What springs and other force elements store is in the potential energy.
+        What springs and other force elements store is in the potential energy. It depends on the auxiliary states `z`
+        where elements have states of their own.
 
         >>> s = _pendulum()
         >>> s.energy([0.0], [3.0]).kinetic.round(6)
         np.float64(3.0)
         """
-        if self._timed:
-            call, more = self._engine.dynamic("energy", AUTO, None, None, parameters, t=t)
+        if self._timed or self.description.states_store:
+            z = z if self.description.states_store else None
+            call, more = self._engine.dynamic("energy", AUTO, None, None, parameters, t=t, z=z)
             both = call.run((q, v, *more))
         else:
             both = self._plain("energy", (q, v), parameters)

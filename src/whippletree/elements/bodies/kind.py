@@ -26,7 +26,7 @@ accelerations of frames are the exact derivatives of their poses.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -36,10 +36,11 @@ import numpy as np
 import numpy.typing as npt
 
 from whippletree.elements.bodies.rigid import MassProperties
-from whippletree.elements.declared import Declared
+from whippletree.elements.declaration import Declared
 from whippletree.elements.forces.base import Force
 from whippletree.elements.joints.base import Joint
 from whippletree.spatial import RigidInertia, Rotation, Shift, Translation, cross, stack
+from whippletree.spatial.scalars import Scalar
 
 __all__ = ["BodyKind", "MovingFrame", "OwnCoordinates", "OwnInertia", "OwnVelocityForces", "rigid_parts"]
 
@@ -59,7 +60,7 @@ class OwnVelocityForces(NamedTuple):
     own: ca.SX  # (n,)
 
 
-class BodyKind(Declared):
+class BodyKind(Declared, ABC):
     """What a kind of body with own coordinates provides.
 
     1. `labels`: a name for each own coordinate, which also counts them, and `rate_labels` for their rates;
@@ -67,7 +68,7 @@ class BodyKind(Declared):
        frame;
     3. `mass_matrix(eta)` (6 + n, 6 + n), on [w; u; eta'] in body axes at the body frame's origin;
     4. `internal_force()`: a force element on the own coordinates, if something acts inside;
-    5. `entries` and `of`, as every declared element: its numbers, which may be expressions in parameters.
+    5. its numbers, as fields of a frozen dataclass (`elements.declaration`), which may be expressions in parameters.
     """
 
     @property
@@ -197,6 +198,10 @@ class _OfBody(Joint):
         """What the velocities are."""
         return self.body.rate_labels
 
+    def constants(self) -> tuple[Scalar, ...]:
+        """Return the body's numbers."""
+        return self.body.entries()
+
     def configuration(self, q: ca.SX) -> ca.SX:
         """Return the coordinates."""
         return q
@@ -221,6 +226,10 @@ class OwnCoordinates(_OfBody):
         """The kind of body."""
         return self.of
 
+    def with_constants(self, values: Sequence[Scalar]) -> OwnCoordinates:
+        """Return those of a body with other numbers."""
+        return OwnCoordinates(_with_entries(self.of, values))
+
     def shift(self, x: ca.SX) -> Shift:
         """Return no shift."""
         return Shift(())
@@ -244,6 +253,10 @@ class MovingFrame(_OfBody):
     def body(self) -> BodyKind:
         """The kind of body."""
         return self.of
+
+    def with_constants(self, values: Sequence[Scalar]) -> MovingFrame:
+        """Return the frame of a body with other numbers."""
+        return MovingFrame(_with_entries(self.of, values), self.frame)
 
     def shift(self, x: ca.SX) -> Shift:
         """Return the shift from the body frame."""
@@ -271,6 +284,11 @@ class MovingFrame(_OfBody):
             S = ca.reshape(ca.jacobian(ca.vec(R), at[i]), 3, 3) @ R.T
             columns.append(ca.vertcat(S[2, 1] - S[1, 2], S[0, 2] - S[2, 0], S[1, 0] - S[0, 1]) / 2)
         return R, ca.SX(ca.horzcat(*columns)), ca.jacobian(p, at)
+
+
+def _with_entries(kind: BodyKind, values: Sequence[Scalar]) -> BodyKind:
+    """Return a body of the same kind with other numbers."""
+    return type(kind).of(kind.text, tuple(values))
 
 
 def _at(expression: ca.SX, symbols: list[ca.SX], values: list[ca.SX]) -> ca.SX:

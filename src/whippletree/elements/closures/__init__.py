@@ -1,14 +1,14 @@
 """What closes a loop: cut joints, rods, couplings and what a user writes. One type per file."""
 
-from whippletree.elements.closures.base import Closure, Rows, Side
+from whippletree.elements.closures.base import Closure, DeclaredClosure, Rows, Side
 from whippletree.elements.closures.basic import d1, d2, s, ss
 from whippletree.elements.closures.coupling import Coupling
-from whippletree.elements.closures.declared import DeclaredClosure
 from whippletree.elements.closures.distance import Distance
 from whippletree.elements.closures.drive import JointDrive
 from whippletree.elements.closures.expression import Expression
 from whippletree.elements.closures.joint import JointClosure
 from whippletree.elements.closures.relative import joint_rates, pose_error, relative_motion
+from whippletree.elements.declaration import quantity
 
 __all__ = [
     "Closure",
@@ -24,6 +24,7 @@ __all__ = [
     "d2",
     "joint_rates",
     "pose_error",
+    "quantity",
     "relative_motion",
     "s",
     "ss",

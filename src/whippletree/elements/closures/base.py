@@ -14,11 +14,13 @@ nothing else of a closure: residual, rows and bias are the one vocabulary for al
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import casadi as ca
 
-__all__ = ["Closure", "Rows", "Side"]
+from whippletree.elements.declaration import Declared
+
+__all__ = ["Closure", "DeclaredClosure", "Rows", "Side"]
 
 
 class Side(NamedTuple):
@@ -90,6 +92,29 @@ class Closure(ABC):
         """Whether the rows depend on time."""
         return False
 
+    @property
+    def of_joint_state(self) -> bool:
+        """Whether the rows depend on the coordinates and velocities of the cut joint that they belong to."""
+        return False
+
     @abstractmethod
     def rows(self, sides: tuple[Side, ...], q: ca.SX, v: ca.SX, t: ca.SX) -> Rows:
         """Return the rows; q and v are the joint coordinates that the closure depends on, and their rates."""
+
+
+class DeclaredClosure(Declared, Closure):
+    """A closure that stands in a description: a frozen dataclass (`eq=False`) whose fields are what a person gives.
+
+    `word` says what it is in a file, `n_sides` and `n_coordinates` how many frames and joint coordinates it holds on
+    to. With these, a type from anywhere can be described by `Mechanism.closure`; files read and write it once
+    `register` knows the type.
+
+    >>> from whippletree.elements.closures import Distance
+    >>> rod = Distance(1.2)
+    >>> Distance.of(rod.text, rod.entries()) == rod
+    True
+    """
+
+    word: ClassVar[str] = ""
+    n_sides: ClassVar[int] = 0
+    n_coordinates: ClassVar[int] = 0

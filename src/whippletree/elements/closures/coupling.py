@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import casadi as ca
 
-from whippletree.elements.closures.base import Rows, Side
-from whippletree.elements.closures.declared import DeclaredClosure
+from whippletree.elements.closures.base import DeclaredClosure, Rows, Side
+from whippletree.elements.declaration import ANY, quantity
 from whippletree.spatial.scalars import Scalar
 
 __all__ = ["Coupling"]
@@ -22,8 +21,13 @@ class Coupling(DeclaredClosure):
     SX(1.5)
     """
 
-    ratios: tuple[Scalar, ...]
-    offset: Scalar
+    ratios: tuple[Scalar, ...] = quantity(size=ANY)
+    offset: Scalar = quantity(0.0)
+
+    @property
+    def n_coordinates(self) -> int:  # type: ignore[override]
+        """The number of coordinates that are coupled."""
+        return len(self.ratios)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -34,12 +38,3 @@ class Coupling(DeclaredClosure):
         """Return the row; the effort on each coordinate is its ratio times the multiplier."""
         ratios = ca.densify(ca.horzcat(*map(ca.SX, self.ratios)))
         return Rows(ratios @ q - self.offset, (), ratios, ca.SX.zeros(1), ca.SX.zeros(1))
-
-    def entries(self) -> tuple[Scalar, ...]:
-        """Return the ratios and the offset."""
-        return (*self.ratios, self.offset)
-
-    @classmethod
-    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
-        """Return the coupling with these ratios and, last, its offset."""
-        return cls(entries[:-1], entries[-1])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar
 
 import casadi as ca
 
-from whippletree.elements.closures.base import Rows, Side
+from whippletree.elements.closures.base import DeclaredClosure, Rows, Side
 from whippletree.elements.closures.basic import ss
-from whippletree.elements.closures.declared import DeclaredClosure
+from whippletree.elements.declaration import quantity
 from whippletree.spatial.scalars import Scalar
 
 __all__ = ["Distance"]
@@ -23,7 +23,10 @@ class Distance(DeclaredClosure):
     ('force along the rod',)
     """
 
-    length: Scalar
+    word: ClassVar[str] = "distance"
+    n_sides: ClassVar[int] = 2
+
+    length: Scalar = quantity(unit="m", sign="positive", why="points that coincide are held by a spherical joint")
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -33,12 +36,3 @@ class Distance(DeclaredClosure):
     def rows(self, sides: tuple[Side, ...], q: ca.SX, v: ca.SX, t: ca.SX) -> Rows:
         """Return the row; its multiplier is the rod's force, positive in compression."""
         return ss(self.length, sides)
-
-    def entries(self) -> tuple[Scalar, ...]:
-        """Return the length."""
-        return (self.length,)
-
-    @classmethod
-    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
-        """Return the distance of that length."""
-        return cls(*entries)

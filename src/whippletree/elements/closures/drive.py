@@ -34,6 +34,11 @@ class JointDrive(Closure):
         """The drive gives accelerations, not positions."""
         return False
 
+    @property
+    def of_joint_state(self) -> bool:
+        """The joint map may depend on the coordinates."""
+        return True
+
     def rows(self, sides: tuple[Side, ...], q: ca.SX, v: ca.SX, t: ca.SX) -> Rows:
         """Return the joint's rates; q and v are all of the joint's own."""
         return joint_rates(self.joint, self.joint.configuration(q), v, sides)

@@ -9,15 +9,14 @@ from typing import ClassVar
 
 import casadi as ca
 
-from whippletree.elements.closures.base import Rows, Side
-from whippletree.elements.closures.declared import DeclaredClosure
-from whippletree.elements.written import Written, flow, rewritten, side_arrays
+from whippletree.elements.closures.base import DeclaredClosure, Rows, Side
+from whippletree.elements.user_functions import UserFunction, flow, rewritten, side_arrays
 
 __all__ = ["Expression"]
 
 
 @dataclass(frozen=True, eq=False)
-class Expression(Written, DeclaredClosure):
+class Expression(UserFunction, DeclaredClosure):
     """A written column that must be zero, with its derivatives taken by CasADi; made by `written`.
 
     `function` computes the column from the sides' R (9, n), p, w and u (3, n), the joint coordinates q and their

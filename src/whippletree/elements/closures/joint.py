@@ -1,37 +1,32 @@
-"""The closure of a cut joint: what the joint holds, composed of the basic functions."""
+"""The closure of a cut joint: what the joint holds.
+
+A joint type may state what it holds in the words of `PARTS`, each of which stands for rows made of the basic functions
+(`basic`); these depend on the sides alone and are exact wherever the sides are. For a joint type that states nothing,
+the rows follow from its joint map: see `annihilator_rows` in `relative`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 
+from whippletree.elements.closures.annihilator import annihilator_labels, annihilator_rows
 from whippletree.elements.closures.base import Closure, Rows, Side
 from whippletree.elements.closures.basic import X, Y, Z, d1, d2, s
-from whippletree.elements.joints import (
-    Cylindrical,
-    Fixed,
-    Free,
-    Joint,
-    Planar,
-    Prismatic,
-    Revolute,
-    Screw,
-    Spherical,
-    Universal,
-)
+from whippletree.elements.joints import Joint
 from whippletree.spatial.orientation import Direction
 
-__all__ = ["JointClosure"]
+__all__ = ["PARTS", "JointClosure"]
 
 
 class Part(NamedTuple):
-    """A part of a joint's closure: what its rows transmit, and the rows."""
+    """A part of what joints hold: what its rows transmit, and the rows for a joint and its two sides."""
 
     labels: tuple[str, ...]
-    rows: Callable[[Joint, tuple[Side, ...]], Rows]
+    rows: Callable[[Any, tuple[Side, ...]], Rows]
 
 
 @dataclass(frozen=True)
@@ -39,8 +34,9 @@ class JointClosure(Closure):
     """What a joint holds between its frame on the parent (side 0) and that on the child (side 1): 6 - nv rows.
 
     Forces "along x" are along the axes of the loop's base, since a point that is held is held in base axes; what
-    is "of the joint" is in the axes of the joint's frame on the parent.
+    is "of the joint" is in the axes of the joint's frame on the parent, unless it is said to be the child's.
 
+    >>> from whippletree.elements.joints import Revolute
     >>> JointClosure(Revolute()).n_rows
     5
     """
@@ -50,11 +46,20 @@ class JointClosure(Closure):
     @property
     def labels(self) -> tuple[str, ...]:
         """What each row transmits."""
-        return tuple(label for part in _COMPOSITION[type(self.joint)] for label in part.labels)
+        if self.joint.holds is None:
+            return annihilator_labels(self.joint)
+        return tuple(label for word in self.joint.holds for label in PARTS[word].labels)
+
+    @property
+    def of_joint_state(self) -> bool:
+        """Whether the rows follow from the joint map."""
+        return self.joint.holds is None
 
     def rows(self, sides: tuple[Side, ...], q: ca.SX, v: ca.SX, t: ca.SX) -> Rows:
-        """Return the rows; they depend on the sides only."""
-        parts = [part.rows(self.joint, sides) for part in _COMPOSITION[type(self.joint)]]
+        """Return the rows; q and v are the joint's own, which a joint that states what it holds does not need."""
+        if self.joint.holds is None:
+            return annihilator_rows(self.joint, self.joint.configuration(q), v, sides)
+        parts = [PARTS[word].rows(self.joint, sides) for word in self.joint.holds]
         return Rows.stacked(parts) if parts else _NOTHING
 
 
@@ -68,14 +73,14 @@ def _level(a: Direction, label: str) -> Part:
     return Part((label,), lambda joint, sides: d2(a, sides))
 
 
-def _lead(joint: Joint, sides: tuple[Side, ...]) -> Rows:
-    """Return the row of a screw: it has turned by as much as it has advanced, whole turns aside.
+def _lead(joint: Any, sides: tuple[Side, ...]) -> Rows:
+    """Return the row of a screw with an `advance` per radian: it has turned by as much as it has advanced.
 
+    Whole turns do not count.
     With c and s the sums of dot products that are 2 cos and 2 sin of the angle where the axes agree, the angle's
     rate is (c s' - s c') / (c^2 + s^2). Each of c, s and the displacement is made of basic functions, so that the
     rate is exact at any state.
     """
-    assert isinstance(joint, Screw)
     advance = joint.advance
     c = _combined((1.0, d1(X, X, sides)), (1.0, d1(Y, Y, sides)))
     s = _combined((1.0, d1(Y, X, sides)), (-1.0, d1(X, Y, sides)))
@@ -105,25 +110,16 @@ def _rate(row: Rows, sides: tuple[Side, ...]) -> ca.SX:
 
 _NOTHING = Rows(ca.SX(0, 1), (ca.SX(0, 6), ca.SX(0, 6)), ca.SX(0, 0), ca.SX(0, 1), ca.SX(0, 1))
 
-_POINT = Part(("force along x", "force along y", "force along z"), lambda joint, sides: s(sides))
-# rows normal to z of the child keep the two z parallel
-_ABOUT_X = _normal(Y, Z, "moment about the joint's x")
-_ABOUT_Y = _normal(X, Z, "moment about the joint's y")
-_ABOUT_Z = _normal(X, Y, "moment about the joint's z")
-_ALONG_X = _level(X, "force along the joint's x")
-_ALONG_Y = _level(Y, "force along the joint's y")
-_ALONG_Z = _level(Z, "force along the joint's z")
-_CROSS = _normal(X, Z, "moment normal to both axes of the joint")
-_LEAD = Part(("force along the joint's axis with the moment of its lead",), _lead)
-
-_COMPOSITION: dict[type[Joint], tuple[Part, ...]] = {
-    Fixed: (_POINT, _ABOUT_X, _ABOUT_Y, _ABOUT_Z),
-    Revolute: (_POINT, _ABOUT_X, _ABOUT_Y),
-    Prismatic: (_ABOUT_X, _ABOUT_Y, _ABOUT_Z, _ALONG_X, _ALONG_Y),
-    Cylindrical: (_ABOUT_X, _ABOUT_Y, _ALONG_X, _ALONG_Y),
-    Screw: (_ABOUT_X, _ABOUT_Y, _ALONG_X, _ALONG_Y, _LEAD),
-    Universal: (_POINT, _CROSS),
-    Spherical: (_POINT,),
-    Planar: (_ABOUT_X, _ABOUT_Y, _ALONG_Z),
-    Free: (),
+PARTS: dict[str, Part] = {
+    "point": Part(("force along x", "force along y", "force along z"), lambda joint, sides: s(sides)),
+    # rows normal to z of the child keep the two z parallel
+    "about x": _normal(Y, Z, "moment about the joint's x"),
+    "about y": _normal(X, Z, "moment about the joint's y"),
+    "about z": _normal(X, Y, "moment about the joint's z"),
+    "along x": _level(X, "force along the joint's x"),
+    "along y": _level(Y, "force along the joint's y"),
+    "along z": _level(Z, "force along the joint's z"),
+    "cross": _normal(X, Z, "moment normal to both axes of the joint"),
+    "lead": Part(("force along the joint's axis with the moment of its lead",), _lead),
 }
+"""What joints can hold, by the words that joint types state it in (`Joint.holds`)."""

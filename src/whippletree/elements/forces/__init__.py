@@ -1,7 +1,8 @@
 """What acts on bodies and joints: springs, friction, stops, contacts, actuators and loads. One type per file."""
 
+from whippletree.elements.declaration import quantity
 from whippletree.elements.forces.actuator import Actuator
-from whippletree.elements.forces.base import Applied, Force, Situation
+from whippletree.elements.forces.base import Applied, Force, Line, Situation, on_coordinate, pure_force, stretch
 from whippletree.elements.forces.bushing import Bushing
 from whippletree.elements.forces.contact import Contact
 from whippletree.elements.forces.formula import Formula
@@ -22,8 +23,13 @@ __all__ = [
     "Friction",
     "LawSpring",
     "Limit",
+    "Line",
     "Load",
     "Situation",
     "Spring",
     "TorsionSpring",
+    "on_coordinate",
+    "pure_force",
+    "quantity",
+    "stretch",
 ]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import casadi as ca
 
+from whippletree.elements.declaration import part
 from whippletree.elements.forces.base import Applied, Force, Situation
 from whippletree.elements.forces.formula import Formula
-from whippletree.spatial.scalars import Scalar
 
 __all__ = ["Actuator"]
 
@@ -24,7 +23,7 @@ class Actuator(Force):
     True
     """
 
-    effort: Formula
+    effort: Formula = part(Formula)
 
     @property
     def timed(self) -> bool:
@@ -37,17 +36,3 @@ class Actuator(Force):
         efforts = ca.vertcat(effort, ca.SX(seen.q.shape[0] - 1, 1))
         none = ca.SX.zeros(6)
         return Applied(tuple(none for _ in seen.sides), ca.densify(efforts), ca.SX(0), ca.SX(0), effort * seen.v[0])
-
-    @property
-    def text(self) -> str:
-        """The formula."""
-        return self.effort.text
-
-    def entries(self) -> tuple[Scalar, ...]:
-        """Return the formula's parameters."""
-        return self.effort.entries()
-
-    @classmethod
-    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
-        """Return the actuator with this formula and these parameters."""
-        return cls(Formula.of(text, entries))

@@ -18,22 +18,17 @@ finite wherever the situation is: elements are traced, and have no branches that
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import casadi as ca
 
 from whippletree.elements.closures.base import Side
-from whippletree.elements.declared import Declared
+from whippletree.elements.declaration import Declared
+from whippletree.elements.element_tolerances import COINCIDENT, COINCIDENT_POINTS
 from whippletree.spatial.scalars import Scalar
 from whippletree.spatial.vectors import stack
 
 __all__ = ["Applied", "Force", "Line", "Situation", "on_coordinate", "pure_force", "stretch"]
-
-NEARLY = 1e-9
-"""Points nearer than this share of a free length are not told apart: see `stretch`."""
-
-NOTHING = 1e-12
-"""The same in metres where there is no free length."""
 
 
 class Situation(NamedTuple):
@@ -66,13 +61,23 @@ class Applied(NamedTuple):
 
 
 class Force(Declared):
-    """What a type of force element provides.
+    """What a type of force element provides: a frozen dataclass (`eq=False`) whose fields are what a person gives.
+
+    `word` says what it is in a file, `n_sides` and `n_coordinates` how many frames and joint coordinates it acts on.
+    With these, a type from anywhere can be described by `Mechanism.force`; files read and write it once `register`
+    knows the type. An element with auxiliary states of its own names them in `state_labels` and gives their `rates`;
+    it sees them as the first of `z`.
 
     >>> from whippletree.elements.forces import TorsionSpring
     >>> seen = Situation((), ca.SX(0.5), ca.SX(0), ca.SX(0, 1), ca.SX(0))
     >>> TorsionSpring(4.0, 0.0, 0.0).act(seen).efforts
     SX(-2)
     """
+
+    word: ClassVar[str] = ""
+    n_sides: ClassVar[int] = 0
+    n_coordinates: ClassVar[int] = 0
+    state_labels: ClassVar[tuple[str, ...]] = ()
 
     @property
     def timed(self) -> bool:
@@ -88,6 +93,10 @@ class Force(Declared):
     def act(self, seen: Situation) -> Applied:
         """Return what the element does in a situation."""
 
+    def rates(self, seen: Situation) -> ca.SX:
+        """Return how fast the element's own states change, one entry for each of `state_labels`."""
+        return ca.SX(0, 1)
+
 
 class Line(NamedTuple):
     """The line between two points: how much longer it is than free, how fast it grows, and its direction."""
@@ -101,7 +110,7 @@ def stretch(sides: tuple[Side, ...], free_length: ca.SX) -> Line:
     """Return the line between the origins of two sides.
 
     Where the points coincide there is no direction. The length is therefore taken as sqrt(|p|^2 + e^2), with e so
-    small that it is lost in rounding as soon as the points are apart (`NEARLY`, `NOTHING`): the direction p / length
+    small that it is lost in rounding as soon as the points are apart (`element_tolerances`): the direction p / length
     then shrinks to zero where they meet, smoothly, and rate and force still belong to the same length.
 
     >>> rest = Side(ca.SX.eye(3), ca.SX.zeros(3), ca.SX.zeros(3), ca.SX.zeros(3))
@@ -111,7 +120,7 @@ def stretch(sides: tuple[Side, ...], free_length: ca.SX) -> Line:
     """
     first, second = sides
     p = second.p - first.p
-    length = ca.sqrt(ca.sumsqr(p) + (NEARLY * free_length) ** 2 + NOTHING**2)
+    length = ca.sqrt(ca.sumsqr(p) + (COINCIDENT * free_length) ** 2 + COINCIDENT_POINTS**2)
     n = p / length
     return Line(length - free_length, ca.dot(n, second.u - first.u), n)
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import casadi as ca
 
+from whippletree.elements.declaration import quantity
+from whippletree.elements.element_tolerances import LEAST_SINE
 from whippletree.elements.forces.base import Applied, Force, Situation
 from whippletree.spatial.scalars import Scalar
 from whippletree.spatial.vectors import cross, skew, stack
 
 __all__ = ["Bushing", "rotation_vector"]
-
-_NEARLY = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +32,10 @@ class Bushing(Force):
     1.0
     """
 
-    stiffness: tuple[Scalar, ...]  # (36,)
-    damping: tuple[Scalar, ...]
+    n_sides: ClassVar[int] = 2
+
+    stiffness: tuple[Scalar, ...] = quantity(size=36)
+    damping: tuple[Scalar, ...] = quantity(size=36)
 
     @classmethod
     def diagonal(cls, stiffness: tuple[Scalar, ...], damping: tuple[Scalar, ...]) -> Self:
@@ -53,15 +55,6 @@ class Bushing(Force):
         wrenches = (stack(moment + cross(p, force), force), -stack(moment, force))
         return Applied(wrenches, ca.SX(0, 1), ca.dot(e, elastic) / 2, ca.dot(rate, lost), ca.SX(0))
 
-    def entries(self) -> tuple[Scalar, ...]:
-        """Return both matrices, row after row."""
-        return (*self.stiffness, *self.damping)
-
-    @classmethod
-    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
-        """Return the bushing with these matrices."""
-        return cls(entries[:36], entries[36:])
-
 
 def rotation_vector(R: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return the rotation vector phi of R (3, 3), and J (3, 3) with phi' = J w for R' = w x R.
@@ -77,7 +70,7 @@ def rotation_vector(R: ca.SX) -> tuple[ca.SX, ca.SX]:
     (DM([0, 0, 0]), 1.0)
     """
     S = ca.vertcat(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]) / 2
-    cosine, sine = (ca.trace(R) - 1) / 2, ca.sqrt(ca.sumsqr(S) + _NEARLY**2)
+    cosine, sine = (ca.trace(R) - 1) / 2, ca.sqrt(ca.sumsqr(S) + LEAST_SINE**2)
     angle = ca.atan2(sine, cosine)
     phi = ca.densify(S * (angle / sine))
     curved = (1 - angle * (1 + cosine) / (2 * sine)) / (angle * angle)

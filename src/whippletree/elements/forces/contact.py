@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import casadi as ca
 
+from whippletree.elements.declaration import part, quantity
 from whippletree.elements.forces.base import Applied, Force, Situation
 from whippletree.elements.forces.formula import Formula
 from whippletree.elements.forces.smooth import stopped
@@ -33,14 +33,14 @@ class Contact(Force):
     False
     """
 
-    height: Formula
-    normal: Vector3
-    radius: Scalar
-    stiffness: Scalar
-    damping: Scalar
-    friction: Scalar
-    speed: Scalar
-    width: Scalar
+    height: Formula = part(Formula)
+    normal: Vector3 = quantity(size=3)
+    radius: Scalar = quantity(unit="m", sign="not negative")
+    stiffness: Scalar = quantity(unit="N/m", sign="not negative")
+    damping: Scalar = quantity(unit="N s/m", sign="not negative")
+    friction: Scalar = quantity(sign="not negative")
+    speed: Scalar = quantity(unit="m/s", sign="positive")
+    width: Scalar = quantity(unit="m", sign="positive")
 
     @property
     def timed(self) -> bool:
@@ -63,19 +63,3 @@ class Contact(Force):
         wrenches = (wrench, *(ca.SX.zeros(6) for _ in ground.sides))
         dissipated = stop.dissipated + drag * ca.sumsqr(slip)
         return Applied(wrenches, ca.SX.zeros(seen.q.shape[0]), stop.stored, dissipated, stop.force * rise)
-
-    @property
-    def text(self) -> str:
-        """The height's formula."""
-        return self.height.text
-
-    def entries(self) -> tuple[Scalar, ...]:
-        """Return the normal, the other numbers, and the height's parameters."""
-        numbers = (self.radius, self.stiffness, self.damping, self.friction, self.speed, self.width)
-        return (*self.normal, *numbers, *self.height.entries())
-
-    @classmethod
-    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
-        """Return the contact with this height and these numbers."""
-        x, y, z, *numbers = entries[:9]
-        return cls(Formula.of(text, entries[9:]), (x, y, z), *numbers)

@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple, Self
 import casadi as ca
 
 from whippletree.elements.forces.base import Situation
-from whippletree.elements.written import Written, flow, rewritten, side_arrays
+from whippletree.elements.user_functions import UserFunction, flow, rewritten, side_arrays
 from whippletree.spatial.scalars import Scalar
 
 __all__ = ["Formula"]
@@ -35,7 +35,7 @@ _SPEEDS = ("w", "u", "v")
 
 
 @dataclass(frozen=True, eq=False)
-class Formula(Written):
+class Formula(UserFunction):
     """A written column; made by `written`.
 
     `function` computes it from the sides' R (9, n), p, w and u (3, n), the joint coordinates q and rates v, auxiliary

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar
 
 import casadi as ca
 
+from whippletree.elements.declaration import quantity
 from whippletree.elements.forces.base import Applied, Force, Situation, on_coordinate
 from whippletree.spatial.scalars import Scalar
 
@@ -21,20 +22,14 @@ class Friction(Force):
     (1.0, 0.1, 0.01)
     """
 
-    coulomb: Scalar
-    viscous: Scalar
-    speed: Scalar
+    word: ClassVar[str] = "friction"
+    n_coordinates: ClassVar[int] = 1
+
+    coulomb: Scalar = quantity(0.0, sign="not negative")
+    viscous: Scalar = quantity(0.0, sign="not negative")
+    speed: Scalar = quantity(0.01, sign="positive")
 
     def act(self, seen: Situation) -> Applied:
         """Return the effort, all of whose power is dissipated."""
         against = self.coulomb * ca.tanh(seen.v / self.speed) + self.viscous * seen.v
         return on_coordinate(-against, dissipated=against * seen.v)
-
-    def entries(self) -> tuple[Scalar, ...]:
-        """Return the two coefficients and the speed."""
-        return self.coulomb, self.viscous, self.speed
-
-    @classmethod
-    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
-        """Return the friction with these numbers."""
-        return cls(*entries)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import casadi as ca
 
+from whippletree.elements.declaration import part, quantity
 from whippletree.elements.forces.base import Applied, Force, Situation, pure_force, stretch
 from whippletree.elements.forces.formula import Formula
 from whippletree.spatial.scalars import Scalar
@@ -29,8 +29,8 @@ class LawSpring(Force):
     True
     """
 
-    law: Formula
-    free_length: Scalar
+    law: Formula = part(Formula)
+    free_length: Scalar = quantity(unit="m", sign="not negative")
 
     @property
     def timed(self) -> bool:
@@ -53,17 +53,3 @@ class LawSpring(Force):
             supplied = supplied - elastic[0] * rate
         wrenches = (pull, -pull, *(none for _ in others.sides))
         return Applied(wrenches, ca.SX.zeros(seen.q.shape[0]), stored, ca.fmax(lost, 0), supplied)
-
-    @property
-    def text(self) -> str:
-        """The law."""
-        return self.law.text
-
-    def entries(self) -> tuple[Scalar, ...]:
-        """Return the free length and the law's parameters."""
-        return (self.free_length, *self.law.entries())
-
-    @classmethod
-    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
-        """Return the spring with this law and these numbers."""
-        return cls(Formula.of(text, entries[1:]), entries[0])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar
 
 import casadi as ca
 
+from whippletree.elements.declaration import quantity
 from whippletree.elements.forces.base import Applied, Force, Situation, on_coordinate
 from whippletree.elements.forces.smooth import stopped
 from whippletree.spatial.scalars import Scalar
@@ -20,15 +21,18 @@ class Limit(Force):
 
     A stop takes hold over a width, is stiff beyond, and never pulls: see `smooth`.
 
-    >>> Limit(None, 1.5, 1e4, 10.0, 1e-3).text
-    'upper'
+    >>> Limit(None, 1.5, 1e4, 10.0, 1e-3).entries()
+    (1.5, 10000.0, 10.0, 0.001)
     """
 
-    lower: Scalar | None
-    upper: Scalar | None
-    stiffness: Scalar
-    damping: Scalar
-    width: Scalar
+    word: ClassVar[str] = "limit"
+    n_coordinates: ClassVar[int] = 1
+
+    lower: Scalar | None = quantity(optional=True)
+    upper: Scalar | None = quantity(optional=True)
+    stiffness: Scalar = quantity(sign="not negative")
+    damping: Scalar = quantity(0.0, sign="not negative")
+    width: Scalar = quantity(1e-3, sign="positive")
 
     def act(self, seen: Situation) -> Applied:
         """Return the effort; what the stops store and dissipate."""
@@ -39,20 +43,3 @@ class Limit(Force):
                 effort = effort - way * stop.force
                 stored, dissipated = stored + stop.stored, dissipated + stop.dissipated
         return on_coordinate(effort, stored, dissipated)
-
-    @property
-    def text(self) -> str:
-        """Which stops there are."""
-        return " ".join(word for word in ("lower", "upper") if getattr(self, word) is not None)
-
-    def entries(self) -> tuple[Scalar, ...]:
-        """Return the stops there are, stiffness, damping and width."""
-        stops = tuple(stop for stop in (self.lower, self.upper) if stop is not None)
-        return (*stops, self.stiffness, self.damping, self.width)
-
-    @classmethod
-    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
-        """Return the stops that the text names, with these numbers."""
-        words = text.split()
-        stops = dict(zip(words, entries, strict=False))
-        return cls(stops.get("lower"), stops.get("upper"), *entries[len(words) :])

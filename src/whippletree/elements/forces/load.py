@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import casadi as ca
 
+from whippletree.elements.declaration import part
 from whippletree.elements.forces.base import Applied, Force, Situation
 from whippletree.elements.forces.formula import Formula
-from whippletree.spatial.scalars import Scalar
 from whippletree.spatial.vectors import stack
 
 __all__ = ["Load"]
@@ -27,8 +26,8 @@ class Load(Force):
     False
     """
 
-    wrench: Formula
-    follows: bool
+    wrench: Formula = part(Formula)
+    follows: bool = part(bool)
 
     @property
     def timed(self) -> bool:
@@ -44,18 +43,3 @@ class Load(Force):
         power = ca.dot(wrench, stack(side.w, side.u))
         wrenches = (wrench, *(ca.SX.zeros(6) for _ in others.sides))
         return Applied(wrenches, ca.SX.zeros(seen.q.shape[0]), ca.SX(0), ca.SX(0), power)
-
-    @property
-    def text(self) -> str:
-        """The axes and the formula."""
-        return f"{'body' if self.follows else 'ground'} {self.wrench.text}"
-
-    def entries(self) -> tuple[Scalar, ...]:
-        """Return the formula's parameters."""
-        return self.wrench.entries()
-
-    @classmethod
-    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
-        """Return the load with this formula and these parameters."""
-        axes, formula = text.split(" ", 1)
-        return cls(Formula.of(formula, entries), axes == "body")

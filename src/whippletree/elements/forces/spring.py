@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar
 
 import casadi as ca
 
+from whippletree.elements.declaration import quantity
 from whippletree.elements.forces.base import Applied, Force, Situation, pure_force, stretch
 from whippletree.spatial.scalars import Scalar
 
@@ -23,9 +24,12 @@ class Spring(Force):
     (100.0, 0.5, 2.0)
     """
 
-    stiffness: Scalar
-    free_length: Scalar
-    damping: Scalar
+    word: ClassVar[str] = "spring"
+    n_sides: ClassVar[int] = 2
+
+    stiffness: Scalar = quantity(0.0, unit="N/m", sign="not negative")
+    free_length: Scalar = quantity(0.0, unit="m", sign="not negative")
+    damping: Scalar = quantity(0.0, unit="N s/m", sign="not negative")
 
     def act(self, seen: Situation) -> Applied:
         """Return the pair of forces; the spring's energy is stored, the damper's power dissipated."""
@@ -33,12 +37,3 @@ class Spring(Force):
         pull = pure_force((self.stiffness * x + self.damping * rate) * n)
         stored, dissipated = self.stiffness * x**2 / 2, self.damping * rate**2
         return Applied((pull, -pull), ca.SX(0, 1), ca.SX(stored), ca.SX(dissipated), ca.SX(0))
-
-    def entries(self) -> tuple[Scalar, ...]:
-        """Return stiffness, free length and damping."""
-        return self.stiffness, self.free_length, self.damping
-
-    @classmethod
-    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
-        """Return the spring with these numbers."""
-        return cls(*entries)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar
 
+from whippletree.elements.declaration import quantity
 from whippletree.elements.forces.base import Applied, Force, Situation, on_coordinate
 from whippletree.spatial.scalars import Scalar
 
@@ -19,21 +20,15 @@ class TorsionSpring(Force):
     'TorsionSpring'
     """
 
-    stiffness: Scalar
-    rest: Scalar
-    damping: Scalar
+    word: ClassVar[str] = "torsion_spring"
+    n_coordinates: ClassVar[int] = 1
+
+    stiffness: Scalar = quantity(sign="not negative")
+    rest: Scalar = quantity(0.0)
+    damping: Scalar = quantity(0.0, sign="not negative")
 
     def act(self, seen: Situation) -> Applied:
         """Return the effort; the spring's energy is stored, the damper's power dissipated."""
         x, rate = seen.q - self.rest, seen.v
         effort = -self.stiffness * x - self.damping * rate
         return on_coordinate(effort, self.stiffness * x**2 / 2, self.damping * rate**2)
-
-    def entries(self) -> tuple[Scalar, ...]:
-        """Return stiffness, rest and damping."""
-        return self.stiffness, self.rest, self.damping
-
-    @classmethod
-    def of(cls, text: str, entries: tuple[Scalar, ...]) -> Self:
-        """Return the spring with these numbers."""
-        return cls(*entries)

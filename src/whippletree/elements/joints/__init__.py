@@ -1,5 +1,6 @@
-"""Joint types. Adding one is a file here, an export here, and a line in the test list."""
+"""Joint types, one per file."""
 
+from whippletree.elements.declaration import quantity
 from whippletree.elements.joints.base import Joint
 from whippletree.elements.joints.cylindrical import Cylindrical
 from whippletree.elements.joints.fixed import Fixed
@@ -24,4 +25,5 @@ __all__ = [
     "Screw",
     "Spherical",
     "Universal",
+    "quantity",
 ]

@@ -27,6 +27,7 @@ class Cylindrical(Joint):
     n_configuration: ClassVar[int] = 3
     position_labels: ClassVar[tuple[str, ...]] = ("angle", "displacement")
     velocity_labels: ClassVar[tuple[str, ...]] = ("angular velocity", "velocity")
+    holds: ClassVar[tuple[str, ...] | None] = ("about x", "about y", "along x", "along y")
 
     def configuration(self, q: ca.SX) -> ca.SX:
         """Return (cos, sin, displacement)."""

@@ -27,6 +27,8 @@ class Fixed(Joint):
     n_configuration: ClassVar[int] = 0
     position_labels: ClassVar[tuple[str, ...]] = ()
     velocity_labels: ClassVar[tuple[str, ...]] = ()
+    n_axes: ClassVar[int] = 0
+    holds: ClassVar[tuple[str, ...] | None] = ("point", "about x", "about y", "about z")
 
     def configuration(self, q: ca.SX) -> ca.SX:
         """Return nothing."""

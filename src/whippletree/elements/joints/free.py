@@ -45,6 +45,9 @@ class Free(Joint):
     position_labels: ClassVar[tuple[str, ...]] = (*Spherical.position_labels, *(f"position {c}" for c in "xyz"))
     velocity_labels: ClassVar[tuple[str, ...]] = (*Spherical.velocity_labels, *(f"velocity along {c}" for c in "xyz"))
     quaternion: ClassVar[bool] = True
+    along_child: ClassVar[bool] = True
+    n_axes: ClassVar[int] = 0
+    holds: ClassVar[tuple[str, ...] | None] = ()
 
     def configuration(self, q: ca.SX) -> ca.SX:
         """Return the rotation matrix, column by column, and the position."""

@@ -27,6 +27,7 @@ class Planar(Joint):
     n_configuration: ClassVar[int] = 4
     position_labels: ClassVar[tuple[str, ...]] = ("angle", "displacement along x", "displacement along y")
     velocity_labels: ClassVar[tuple[str, ...]] = ("angular velocity", "velocity along x", "velocity along y")
+    holds: ClassVar[tuple[str, ...] | None] = ("about x", "about y", "along z")
 
     def configuration(self, q: ca.SX) -> ca.SX:
         """Return (cos, sin, x, y)."""

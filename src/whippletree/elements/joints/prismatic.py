@@ -27,6 +27,7 @@ class Prismatic(Joint):
     n_configuration: ClassVar[int] = 1
     position_labels: ClassVar[tuple[str, ...]] = ("displacement",)
     velocity_labels: ClassVar[tuple[str, ...]] = ("velocity",)
+    holds: ClassVar[tuple[str, ...] | None] = ("about x", "about y", "about z", "along x", "along y")
 
     def configuration(self, q: ca.SX) -> ca.SX:
         """Return the displacement."""

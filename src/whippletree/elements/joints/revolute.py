@@ -27,6 +27,7 @@ class Revolute(Joint):
     n_configuration: ClassVar[int] = 2
     position_labels: ClassVar[tuple[str, ...]] = ("angle",)
     velocity_labels: ClassVar[tuple[str, ...]] = ("angular velocity",)
+    holds: ClassVar[tuple[str, ...] | None] = ("point", "about x", "about y")
 
     def configuration(self, q: ca.SX) -> ca.SX:
         """Return (cos q, sin q)."""

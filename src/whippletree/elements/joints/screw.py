@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import casadi as ca
 
+from whippletree.elements.declaration import quantity
 from whippletree.elements.joints.base import Joint
 from whippletree.spatial import Shift, Translation, Turn
 
@@ -22,7 +23,7 @@ class Screw(Joint):
     SX(1)
     """
 
-    lead: float | ca.SX
+    lead: float | ca.SX = quantity(unit="m", sign="not zero", why="a screw without advance is a revolute joint")
 
     kind: ClassVar[str] = "screw"
     nq: ClassVar[int] = 1
@@ -30,6 +31,7 @@ class Screw(Joint):
     n_configuration: ClassVar[int] = 3
     position_labels: ClassVar[tuple[str, ...]] = ("angle",)
     velocity_labels: ClassVar[tuple[str, ...]] = ("angular velocity",)
+    holds: ClassVar[tuple[str, ...] | None] = ("about x", "about y", "along x", "along y", "lead")
 
     @property
     def advance(self) -> float | ca.SX:

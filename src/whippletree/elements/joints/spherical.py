@@ -69,6 +69,9 @@ class Spherical(Joint):
         "angular velocity about z",
     )
     quaternion: ClassVar[bool] = True
+    along_child: ClassVar[bool] = True
+    n_axes: ClassVar[int] = 0
+    holds: ClassVar[tuple[str, ...] | None] = ("point",)
 
     def configuration(self, q: ca.SX) -> ca.SX:
         """Return the rotation matrix, column by column."""

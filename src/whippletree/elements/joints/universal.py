@@ -33,6 +33,8 @@ class Universal(Joint):
         "angular velocity about the parent's axis",
         "angular velocity about the child's axis",
     )
+    n_axes: ClassVar[int] = 2
+    holds: ClassVar[tuple[str, ...] | None] = ("point", "cross")
 
     def configuration(self, q: ca.SX) -> ca.SX:
         """Return both cosines and sines."""

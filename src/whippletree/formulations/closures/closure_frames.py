@@ -61,6 +61,12 @@ class ClosureAttachment:
     driven: int | None = None
     turn: Turn = None
 
+    @property
+    def own(self) -> int | None:
+        """The index of the cut joint whose own coordinates and velocities its rows depend on; None if they do not."""
+        cut = self.cut if self.driven is None else self.driven
+        return cut if self.closure.of_joint_state else None
+
 
 @dataclass(frozen=True)
 class ClosureAttachments:

@@ -177,9 +177,10 @@ class ClosureSet:
     def coordinates(self, attachment: ClosureAttachment) -> tuple[ca.SX, ca.SX, ca.SX]:
         """Return the coordinates and rates a closure depends on, and what its second derivative has to be."""
         none = ca.SX.zeros(attachment.closure.n_rows)
-        if attachment.driven is not None:
-            cut = self.attachments.cuts[attachment.driven]
-            return self.q[cut.q, :], self.v[cut.v, :], self.a[cut.v, :]
+        own = attachment.own
+        if own is not None:
+            cut = self.attachments.cuts[own]
+            return self.q[cut.q, :], self.v[cut.v, :], none if attachment.driven is None else self.a[cut.v, :]
         q = ca.SX(ca.vertcat(*(self.q[c.q] for c in attachment.coordinates)))
         v = ca.SX(ca.vertcat(*(self.v[c.v] for c in attachment.coordinates)))
         return q, v, none

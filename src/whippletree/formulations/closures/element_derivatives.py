@@ -50,6 +50,7 @@ class _Seen(NamedTuple):
     situation: Situation
     v: tuple[int, ...] = ()
     z: tuple[int, ...] = ()
+    along: ca.SX | None = None  # the rates of the coordinates for displacements, if they are not one
 
 
 def force_slopes(
@@ -148,9 +149,12 @@ def _element(walk: Unrolled, placed: ForcePlacement, state: MechanismState) -> _
 def _fastened(walk: Unrolled, closure_set: ClosureSet, attachment: ClosureAttachment) -> _Seen:
     sides = tuple(state.side for state in closure_set.frame_states(walk, attachment))
     q, v, _ = closure_set.coordinates(attachment)
-    places = tuple(c.v for c in attachment.coordinates)
+    places, along = tuple(c.v for c in attachment.coordinates), None
+    if attachment.own is not None:
+        cut = closure_set.attachments.cuts[attachment.own]
+        places, along = tuple(range(cut.v.start, cut.v.stop)), cut.joint.rate_map(q)
     situation = Situation(sides, q, v, ca.SX(0, 1), closure_set.t)
-    return _Seen(attachment.base, attachment.turn, attachment.frames, sides, situation, places)
+    return _Seen(attachment.base, attachment.turn, attachment.frames, sides, situation, places, along=along)
 
 
 def _cut_acts(
@@ -170,8 +174,9 @@ def _cut_acts(
         return ca.SX(ca.vertcat(*(D.T @ effort for D in rows.D)))
 
     places = tuple(range(cut.v.start, cut.v.stop))
-    seen = _Seen(cut.base, cut.turn, cut.frames, sides, Situation(sides, q, v, ca.SX(0, 1), closure_set.t), places)
-    outside.add(_law(seen, results(seen.situation), results, cut.joint.rate_map(q)))
+    here = Situation(sides, q, v, ca.SX(0, 1), closure_set.t)
+    seen = _Seen(cut.base, cut.turn, cut.frames, sides, here, places, along=cut.joint.rate_map(q))
+    outside.add(_law(seen, results(seen.situation), results))
     rows = joint_rates(cut.joint, cut.joint.configuration(q), v, sides)
     for component in range(cut.joint.nv):
         node_forces = tuple(D[component, :].T for D in rows.D)
@@ -204,8 +209,8 @@ def _act(
     return value
 
 
-def _law(seen: _Seen, wrenches: ca.SX, results: Callable[[Situation], ca.SX], along: ca.SX | None = None) -> AppliedLaw:
-    """Differentiate the results; `along` are the rates of the coordinates for displacements, if they are not one."""
+def _law(seen: _Seen, wrenches: ca.SX, results: Callable[[Situation], ca.SX]) -> AppliedLaw:
+    """Differentiate the results."""
     s = seen.situation
     sides = tuple(Side(ca.SX.sym("R", 3, 3), *(ca.SX.sym(x, 3) for x in "pwu")) for _ in s.sides)
     q, v, z = (ca.SX.sym(name, x.shape[0]) for name, x in (("q", s.q), ("v", s.v), ("z", s.z)))
@@ -216,8 +221,8 @@ def _law(seen: _Seen, wrenches: ca.SX, results: Callable[[Situation], ca.SX], al
         blocks.append(ca.jacobian(value, ca.vec(side.R)) @ turned)
         blocks += [ca.jacobian(value, x) for x in (side.p, side.w, side.u)]
     blocks += [ca.jacobian(value, x) for x in (q, v, z)]
-    if along is not None:
-        blocks[-3] = blocks[-3] @ along
+    if seen.along is not None:
+        blocks[-3] = blocks[-3] @ seen.along
     symbols = [*(x for side in sides for x in (ca.vec(side.R), side.p, side.w, side.u)), q, v, z]
     actual = [*(x for side in s.sides for x in (ca.vec(side.R), side.p, side.w, side.u)), s.q, s.v, s.z]
     slope = ca.horzcat(*blocks)

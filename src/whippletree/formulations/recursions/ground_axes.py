@@ -35,7 +35,6 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.joints import Reversed
 from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.sweeps import Walk
 from whippletree.spatial import RigidInertia, Rotation, Shift, Translation, centripetal, cross, stack
@@ -187,7 +186,7 @@ def _inside(node: Node, A: ca.SX, rho: ca.SX, w: ca.SX, linear: ca.SX) -> tuple[
 
 def is_level(node: Node) -> bool:
     """Tell whether a joint's velocities are those of its child along three axes: a ball or a floating base."""
-    return node.joint.kind in ("spherical", "free") and not isinstance(node.joint, Reversed) and not node.prescribed
+    return node.joint.along_child and not node.prescribed
 
 
 def level_map(node: Node) -> ca.SX:

@@ -8,19 +8,19 @@ kind share are folded. Afterwards it is found out which numbers anybody needs, a
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
 
-from whippletree.elements.joints import Joint, Reversed, Screw
+from whippletree.elements.joints import Joint, Reversed
 from whippletree.formulations.nodes.node import Node, NodeLoad
 from whippletree.formulations.nodes.node_tree import NodeConstants, NodeTree, column, rigid_inertia
 from whippletree.formulations.rolled.memory_layout import Layout
 from whippletree.formulations.rolled.step_records import flatten, rebuild
 from whippletree.formulations.rolled.traced_steps import STACK, Draft, Kind, Origin, Sweep, V
 from whippletree.loops import LoopProgram, Place
-from whippletree.spatial.scalars import Scalar
+from whippletree.spatial.scalars import Scalar, same_key
 
 __all__ = ["Rolled"]
 
@@ -106,8 +106,7 @@ class Rolled:
         """Return all constants of a node: point, rotation, inertia, the joint's own, points of loads."""
         constants = self.node_constants[k]
         rows = constants.placement.rotation
-        lead = joint_lead(constants.joint)
-        own: list[Scalar] = [] if lead is None else [lead]
+        own = constants.joint.constants()
         loads = [x for _, point in self.loads.get(k, ()) for x in point]
         return [*constants.placement.point, *(x for row in rows for x in row), *constants.inertia, *own, *loads]
 
@@ -135,9 +134,8 @@ class Rolled:
     def _make_node(self, example: int, values: list[Any], symbols: list[tuple[ca.SX, Origin]]) -> Node:
         """Return a node over symbols, like the example."""
         constants, rest = self.node_constants[example], values[22:]
-        joint = constants.joint
-        if joint_lead(joint) is not None:
-            joint, rest = with_lead(joint, rest[0]), rest[1:]
+        count = len(constants.joint.constants())
+        joint, rest = constants.joint.with_constants(rest[:count]), rest[count:]
 
         def state(name: str, size: int) -> ca.SX:
             if name not in self.inputs:
@@ -341,32 +339,12 @@ def _span(record: Any, part: str) -> tuple[int, int]:
     raise KeyError(part)
 
 
-def joint_lead(joint: Joint) -> Scalar | None:
-    """Return a screw's lead, also behind a reversal; None for other joints.
-
-    >>> joint_lead(Screw(0.5))
-    0.5
-    """
-    inner = joint.joint if isinstance(joint, Reversed) else joint
-    return inner.lead if isinstance(inner, Screw) else None
-
-
 def joint_kind(joint: Joint) -> Hashable:
     """Return what joints whose functions are the same have in common.
 
+    >>> from whippletree.elements.joints import Screw
     >>> joint_kind(Screw(0.5)) == joint_kind(Screw(0.6))
     False
     """
     inner = joint.joint if isinstance(joint, Reversed) else joint
-    return type(inner), isinstance(joint, Reversed), joint_lead(joint)
-
-
-def with_lead(joint: Joint, lead: Any) -> Joint:
-    """Return the same screw with another lead.
-
-    >>> with_lead(Screw(0.5), 1.0).lead
-    1.0
-    """
-    if isinstance(joint, Reversed):
-        return Reversed(with_lead(joint.joint, lead))
-    return replace(joint, lead=lead)  # type: ignore[type-var]
+    return type(inner), isinstance(joint, Reversed), same_key(joint.constants())

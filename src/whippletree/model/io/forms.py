@@ -1,22 +1,53 @@
 """The elements of a model file as a table: which key makes which call, and with which arguments.
 
 The key that says what an element is, its head, is the name of the call on `Mechanism`, and its value the call's
-positional arguments; every other key is the keyword argument of that name. So an element is added here by one line.
+positional arguments; every other key is the keyword argument of that name. Which numbers a type has, and which of them
+it needs, is in its own declaration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from whippletree.elements.closures import DeclaredClosure, Distance
+from whippletree.elements.declaration import ANY, Quantity, parts, quantities, required
+from whippletree.elements.forces import Contact, Force, Friction, Limit, Spring, TorsionSpring
+from whippletree.elements.joints import (
+    Cylindrical,
+    Fixed,
+    Free,
+    Joint,
+    Planar,
+    Prismatic,
+    Revolute,
+    Screw,
+    Spherical,
+    Universal,
+)
+from whippletree.model.catalogue import registered
 from whippletree.model.io import values
 from whippletree.model.io.nodes import MapNode, Node
 from whippletree.model.io.scopes import UnfitError
-from whippletree.model.io.values import Context, Reader
+from whippletree.model.io.values import FileContext, Reader
 from whippletree.model.names import suggestion
 
-__all__ = ["CLOSURES", "EVENTS", "FORCES", "JOINTS", "RUN", "SHAPES", "SPLINE", "START", "Form", "arguments", "form_of"]
+__all__ = [
+    "BUILT_IN",
+    "CLOSURES",
+    "EVENTS",
+    "FORCES",
+    "JOINTS",
+    "RUN",
+    "SHAPES",
+    "SPLINE",
+    "START",
+    "Form",
+    "arguments",
+    "declare",
+    "forms_of",
+]
 
 NO_KEYS: Mapping[str, Reader] = {}
 
@@ -26,12 +57,19 @@ class Form:
     """How an element of one type stands in a file.
 
     `head` reads the value of the head key, a tuple if it holds several arguments; `needs` and `may` are the other keys.
+    `call` is the name of the call on `Mechanism` if it is not that of the head. With a `kind`, the element is made of
+    that type from the keys of its fields, and handed to the call for elements of any type.
     """
 
     head: Reader
     needs: Mapping[str, Reader] = field(default_factory=dict)
     may: Mapping[str, Reader] = field(default_factory=dict)
     call: str = ""
+    kind: type | None = None
+
+    def allowing(self, may: Mapping[str, Reader]) -> Form:
+        """Return the same form with further keys that it may have."""
+        return replace(self, may={**self.may, **may})
 
     @property
     def keys(self) -> dict[str, Reader]:
@@ -53,20 +91,59 @@ _FRAMES: dict[str, Reader] = {**_POSES, "prescribed": values.flag}
 _AXES: dict[str, Reader] = {**_FRAMES, "axis": values.axis, "axis_child": values.axis}
 _INDEX: dict[str, Reader] = {"index": values.whole}
 
-JOINTS: dict[str, Form] = {
-    "fixed": Form(_BODIES, may=_FRAMES),
-    "revolute": Form(_BODIES, may=_AXES),
-    "prismatic": Form(_BODIES, may=_AXES),
-    "cylindrical": Form(_BODIES, may=_AXES),
-    "screw": Form(_BODIES, needs={"lead": values.number}, may=_AXES),
-    "planar": Form(_BODIES, may=_AXES),
-    "universal": Form(_BODIES, may=_AXES),
-    "spherical": Form(_BODIES, may=_FRAMES),
-    "free": Form(_BODIES, may=_FRAMES),
-}
+_JOINT_TYPES = (Fixed, Revolute, Prismatic, Cylindrical, Screw, Planar, Universal, Spherical, Free)
+
+
+def _own_keys(kind: type) -> tuple[dict[str, Reader], dict[str, Reader]]:
+    """Return the keys of a type's fields that it needs, and those it may have."""
+    numbers = {name: _number_reader(what) for name, what in quantities(kind).items()}
+    plain = {name: _PLAIN[what] for name, what in parts(kind).items() if what in _PLAIN}
+    needed = required(kind)
+    keys = {**numbers, **plain}
+    needs = {name: reader for name, reader in keys.items() if name in needed}
+    return needs, {name: reader for name, reader in keys.items() if name not in needed}
+
+
+def _number_reader(what: Quantity) -> Reader:
+    if what.size == ANY:
+        return values.numbers
+    return values.number if what.size is None else values.entries(values.number, what.size)
+
+
+_PLAIN: dict[type, Reader] = {bool: values.flag, str: values.word}
+
+
+def _joint_form(kind: type[Joint]) -> Form:
+    needs, may = _own_keys(kind)
+    return Form(_BODIES, needs, {**(_AXES if kind.n_axes else _FRAMES), **may}, kind=kind)
+
+
+def _element_form(kind: type[DeclaredClosure | Force]) -> Form:
+    """Return how an element of a registered type stands in a file: on its places if it has some, else in its joints."""
+    needs, may = _own_keys(kind)
+    n, m = kind.n_sides, kind.n_coordinates
+    if n:
+        head = values.word if n == 1 else values.entries(values.word, n, "names of bodies or frames")
+        may |= dict([*_POINTS.items()][:n]) if n <= len(_POINTS) else {}
+    else:
+        head = values.coordinates(m)
+    if n and m:
+        needs["coordinates"] = values.coordinates(m)
+    if issubclass(kind, Force) and kind.state_labels:
+        may["initial"] = values.entries(values.fixed_number, len(kind.state_labels))
+    return Form(head, needs, may, kind=kind)
+
+
+def _on_joint(kind: type[Force]) -> Form:
+    """Return the form of a built-in element that acts on a joint coordinate."""
+    needs, may = _own_keys(kind)
+    return Form(values.word, needs, {**may, **_INDEX})
+
+
+JOINTS: dict[str, Form] = {kind.kind: _joint_form(kind) for kind in _JOINT_TYPES}
 
 CLOSURES: dict[str, Form] = {
-    "distance": Form(_BODIES, needs={"length": values.number}, may=_POINTS),
+    "distance": Form(_BODIES, *_own_keys(Distance)).allowing(_POINTS),
     "coupling": Form(values.ratios, may={"offset": values.number}),
     "gear": Form(_COORDINATES, needs={"ratio": values.number}, may={"offset": values.number}),
     "expression": Form(values.column, call="closure"),
@@ -75,39 +152,15 @@ CLOSURES: dict[str, Form] = {
 }
 
 FORCES: dict[str, Form] = {
-    "spring": Form(
-        _PLACES,
-        may={
-            **_POINTS,
-            "stiffness": values.number,
-            "free_length": values.number,
-            "damping": values.number,
-            "law": values.spring_law,
-            "energy": values.spring_law,
-        },
+    "spring": Form(_PLACES, *_own_keys(Spring)).allowing(
+        {**_POINTS, "law": values.spring_law, "energy": values.spring_law}
     ),
     "bushing": Form(
         _PLACES, needs={"stiffness": values.diagonal_or(6)}, may={"damping": values.diagonal_or(6), **_POSES}
     ),
-    "torsion_spring": Form(
-        values.word,
-        needs={"stiffness": values.number},
-        may={"rest": values.number, "damping": values.number, **_INDEX},
-    ),
-    "friction": Form(
-        values.word, may={"coulomb": values.number, "viscous": values.number, "speed": values.number, **_INDEX}
-    ),
-    "limit": Form(
-        values.word,
-        needs={"stiffness": values.number},
-        may={
-            "lower": values.number,
-            "upper": values.number,
-            "damping": values.number,
-            "width": values.number,
-            **_INDEX,
-        },
-    ),
+    "torsion_spring": _on_joint(TorsionSpring),
+    "friction": _on_joint(Friction),
+    "limit": _on_joint(Limit),
     "actuator": Form(values.word, needs={"effort": values.law}, may=_INDEX),
     "load": Form(
         values.word,
@@ -123,17 +176,29 @@ FORCES: dict[str, Form] = {
         values.word,
         needs={"stiffness": values.number},
         may={
-            "damping": values.number,
-            "friction": values.number,
-            "radius": values.number,
+            **dict.fromkeys(quantities(Contact).keys() - {"stiffness"}, values.number),
             "at": values.vector,
             "normal": values.axis,
             "offset": values.law,
-            "speed": values.number,
-            "width": values.number,
         },
     ),
 }
+
+BUILT_IN: dict[str, dict[str, Form]] = {"joints": JOINTS, "closures": CLOSURES, "forces": FORCES}
+"""The forms of the package's own types, by section."""
+
+
+def forms_of(section: str) -> dict[str, Form]:
+    """Return the forms of a section by their heads: those of the package, and those of registered types.
+
+    >>> "screw" in forms_of("joints")
+    True
+    """
+    if section == "events":
+        return EVENTS
+    make: Callable[[Any], Form] = _joint_form if section == "joints" else _element_form
+    return BUILT_IN[section] | {word: make(kind) for word, kind in registered(section).items()}
+
 
 EVENTS: dict[str, Form] = {
     "expression": Form(
@@ -203,7 +268,7 @@ def form_of(node: MapNode, forms: Mapping[str, Form]) -> str:
 
 
 def arguments(
-    context: Context, node: MapNode, needs: Mapping[str, Reader], may: Mapping[str, Reader], head: str = ""
+    context: FileContext, node: MapNode, needs: Mapping[str, Reader], may: Mapping[str, Reader], head: str = ""
 ) -> dict[str, Any]:
     """Read the keys of an element other than its head."""
     known = {**needs, **may}
@@ -220,7 +285,35 @@ def arguments(
     return found
 
 
-def positional(context: Context, form: Form, node: Node, head: str) -> tuple[Any, ...]:
+def declare(context: FileContext, name: str, node: MapNode, forms: Mapping[str, Form]) -> None:
+    """Make the call that an element of a file stands for."""
+    head = form_of(node, forms)
+    form, mechanism = forms[head], context.mechanism
+    given = positional(context, form, node.items[head], head)
+    keys = arguments(context, node, form.needs, form.may, head)
+    if form.kind is None:
+        getattr(mechanism, form.call or head)(name, *given, **keys)
+        return
+    optional = {key: None for key, what in quantities(form.kind).items() if what.optional}
+    element = form.kind(
+        **optional | {each.name: keys.pop(each.name) for each in fields(form.kind) if each.name in keys}
+    )
+    if isinstance(element, Joint):
+        parent, child = given
+        mechanism.joint(name, parent, child, element, **keys)
+        return
+    if element.n_sides:
+        points = [keys.pop(at, (0.0, 0.0, 0.0)) for at in _POINTS]
+        keys["on"] = [*zip(given, points, strict=False), *given[len(points) :]]
+    else:
+        keys["coordinates"] = [*given]
+    if isinstance(element, Force):
+        mechanism.force(name, element, **keys)
+    else:
+        mechanism.constraint(name, element, **keys)
+
+
+def positional(context: FileContext, form: Form, node: Node, head: str) -> tuple[Any, ...]:
     """Read the value of the head."""
     found = form.head(context, node, head)
     return found if isinstance(found, tuple) else (found,)

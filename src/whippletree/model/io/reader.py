@@ -16,24 +16,11 @@ from whippletree.elements.bodies import MassProperties
 from whippletree.elements.drivers import Spline
 from whippletree.errors import FileError, ModelError
 from whippletree.model.io import values
-from whippletree.model.io.forms import (
-    CLOSURES,
-    EVENTS,
-    FORCES,
-    JOINTS,
-    RUN,
-    SHAPES,
-    SPLINE,
-    START,
-    Form,
-    arguments,
-    form_of,
-    positional,
-)
-from whippletree.model.io.model import Model
+from whippletree.model.io.forms import RUN, SHAPES, SPLINE, START, arguments, declare, forms_of
+from whippletree.model.io.model_file import Model
 from whippletree.model.io.nodes import MAX_CHARACTERS, Leaf, ListNode, MapNode, Mark, Node, Source, read_tree, words_for
 from whippletree.model.io.scopes import Names, UnfitError
-from whippletree.model.io.values import Context, Reader
+from whippletree.model.io.values import FileContext, Reader
 from whippletree.model.mechanism import Mechanism
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.scalars import shown
@@ -131,7 +118,7 @@ class _Reading:
                 raise UnfitError(root.keys[key], f"there is no key {suggestion(key, SECTIONS)}")
         self._version()
         self._mechanism = self._named()
-        self._context = Context(self._mechanism, self._names())
+        self._context = FileContext(self._mechanism, self._names())
 
     def model(self) -> Model:
         """Return the mechanism, its start and its run."""
@@ -148,13 +135,13 @@ class _Reading:
             with self._element("frames", name, node):
                 keys = arguments(self._context, node, {"on": values.word}, _PLACED)
                 self._mechanism.frame(name, **keys)
-        self._calls("joints", JOINTS)
+        self._calls("joints")
         states = self._states()
         self._context.names.finish()
         self._rates(states)
-        self._calls("closures", CLOSURES)
-        self._calls("forces", FORCES)
-        self._calls("events", EVENTS)
+        self._calls("closures")
+        self._calls("forces")
+        self._calls("events")
         start, run = self._settings("start", START), self._settings("run", RUN)
         return Model(self._mechanism, start, run, self._source.name, self._lines())
 
@@ -207,15 +194,12 @@ class _Reading:
             else:
                 raise UnfitError(node.mark, f"{key}: {quoted(name)} must be a mapping, but is {words_for(node)}")
 
-    def _calls(self, key: str, forms: Mapping[str, Form]) -> None:
+    def _calls(self, key: str) -> None:
         """Make the call that each element of a section stands for."""
+        forms = forms_of(key)
         for name, node in self._section(key):
             with self._element(key, name, node):
-                head = form_of(node, forms)
-                form = forms[head]
-                call = getattr(self._mechanism, form.call or head)
-                given = positional(self._context, form, node.items[head], head)
-                call(name, *given, **arguments(self._context, node, form.needs, form.may, head))
+                declare(self._context, name, node, forms)
 
     def _body(self, name: str, node: MapNode) -> None:
         loose = {key: _LOOSE[key](self._context, item, key) for key, item in node.items.items() if key in _LOOSE}
@@ -278,7 +262,7 @@ _PLACED: dict[str, Reader] = {"at": values.vector, "rotation": values.rotation}
 _LOOSE: dict[str, Reader] = {"mass": values.number, "com": values.vector, "inertia": values.diagonal_or(3)}
 
 
-def _properties(context: Context, node: Node) -> MassProperties:
+def _properties(context: FileContext, node: Node) -> MassProperties:
     """Read mass properties: a shape, a sum, or mass, com and inertia; and where it is moved to."""
     if not isinstance(node, MapNode):
         raise UnfitError(node.mark, f"mass properties must be a mapping, but are {words_for(node)}")
@@ -297,12 +281,12 @@ def _properties(context: Context, node: Node) -> MassProperties:
         return found.moved(**_keys(context, node.items["moved"], "moved", {}, _PLACED))
 
 
-def _mass_properties(context: Context, node: MapNode) -> MassProperties:
+def _mass_properties(context: FileContext, node: MapNode) -> MassProperties:
     given = {key: _LOOSE[key](context, item, key) for key, item in node.items.items() if key in _LOOSE}
     return MassProperties(**given)
 
 
-def _shape(context: Context, node: MapNode, kind: str) -> MassProperties:
+def _shape(context: FileContext, node: MapNode, kind: str) -> MassProperties:
     own = node.items[kind]
     if kind in SHAPES:
         needs, may = SHAPES[kind]
@@ -320,7 +304,7 @@ def _shape(context: Context, node: MapNode, kind: str) -> MassProperties:
 
 
 def _keys(
-    context: Context, node: Node, what: str, needs: Mapping[str, Reader], may: Mapping[str, Reader]
+    context: FileContext, node: Node, what: str, needs: Mapping[str, Reader], may: Mapping[str, Reader]
 ) -> dict[str, Any]:
     """Read the keys of a mapping inside an element."""
     try:

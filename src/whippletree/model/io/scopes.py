@@ -44,7 +44,7 @@ class UnfitError(Exception):
         self.mark = mark
 
 
-class Entry(NamedTuple):
+class NamedExpression(NamedTuple):
     """A parameter or a definition as it stands in the file."""
 
     leaf: Leaf
@@ -64,7 +64,7 @@ class Names:
         self._mechanism = mechanism
         self.values: dict[str, Scalar] = {}
         self.splines: dict[str, Spline] = {}
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, NamedExpression] = {}
         for kind, section in (("parameter", parameters), ("definition", definitions)):
             for name, node in ({} if section is None else section.items).items():
                 self._enter(kind, name, node, section.keys[name] if section is not None else None)
@@ -95,7 +95,7 @@ class Names:
         if kind == "definition" and (not name.isidentifier() or name in RESERVED):
             why = "it stands for something else already" if name in RESERVED else "it is not one word of letters"
             raise UnfitError(mark, f"{kind} {quoted(name)}: the name cannot be used in expressions, since {why}")
-        self._entries[name] = Entry(node, kind, *self._uses(kind, name, node))
+        self._entries[name] = NamedExpression(node, kind, *self._uses(kind, name, node))
 
     def _uses(self, kind: str, name: str, leaf: Leaf) -> tuple[tuple[str, ...], bool]:
         """Return which names an expression uses, and whether it is one in coordinates, places or time."""

@@ -1,6 +1,7 @@
 """How the values in a model file are read: each function takes a node and returns an argument of a call.
 
-A `Context` says what names stand for. What will not do is `UnfitError`, at its line, in words that begin with the key.
+A `FileContext` says what names stand for. What will not do is `UnfitError`, at its line, in words that begin with the
+key.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import Scalar
 
-__all__ = ["Context", "Reader"]
+__all__ = ["FileContext", "Reader"]
 
 ABOUT_ALL = ("coordinates", "velocities", "states", "accelerations", "efforts", "energy", "work", "reactions")
 """Words for a quantity of everything."""
 
 
-class Context(NamedTuple):
+class FileContext(NamedTuple):
     """What values can be about."""
 
     mechanism: Mechanism
@@ -42,25 +43,25 @@ class Context(NamedTuple):
         return LawScope(self.names, self.mechanism, of_length=of_length)
 
 
-Reader: TypeAlias = Callable[[Context, Node, str], Any]
+Reader: TypeAlias = Callable[[FileContext, Node, str], Any]
 
 
-def number(context: Context, node: Node, what: str) -> Scalar:
+def number(context: FileContext, node: Node, what: str) -> Scalar:
     """Read a number, or an expression in parameters."""
     return _evaluated(node, what, context.numbers)
 
 
-def law(context: Context, node: Node, what: str) -> Scalar:
+def law(context: FileContext, node: Node, what: str) -> Scalar:
     """Read a number, or an expression in whatever moves."""
     return _evaluated(node, what, context.laws())
 
 
-def spring_law(context: Context, node: Node, what: str) -> Scalar:
+def spring_law(context: FileContext, node: Node, what: str) -> Scalar:
     """Read a law of elongation, its rate, and whatever moves."""
     return _evaluated(node, what, context.laws(of_length=True))
 
 
-def fixed_number(context: Context, node: Node, what: str) -> float:
+def fixed_number(context: FileContext, node: Node, what: str) -> float:
     """Read a number, or an expression, which is taken at the parameters' values."""
     value = number(context, node, what)
     if isinstance(value, float):
@@ -70,7 +71,7 @@ def fixed_number(context: Context, node: Node, what: str) -> float:
     return float(ca.Function("value", [ca.vertcat(*symbols)], [value])([*values.values()]))
 
 
-def positive(context: Context, node: Node, what: str) -> float:
+def positive(context: FileContext, node: Node, what: str) -> float:
     """Read a number above zero."""
     value = fixed_number(context, node, what)
     if not 0.0 < value < float("inf"):
@@ -78,14 +79,14 @@ def positive(context: Context, node: Node, what: str) -> float:
     return value
 
 
-def whole(context: Context, node: Node, what: str) -> int:
+def whole(context: FileContext, node: Node, what: str) -> int:
     """Read a whole number."""
     if isinstance(node, Leaf) and isinstance(node.value, float) and node.value.is_integer():
         return int(node.value)
     raise UnfitError(node.mark, f"{what} must be a whole number, but is {words_for(node)}")
 
 
-def flag(context: Context, node: Node, what: str) -> bool:
+def flag(context: FileContext, node: Node, what: str) -> bool:
     """Read true or false."""
     if isinstance(node, Leaf) and isinstance(node.value, bool):
         return node.value
@@ -99,12 +100,12 @@ def text(node: Node, what: str) -> str:
     raise UnfitError(node.mark, f"{what} must be a name, but is {words_for(node)}")
 
 
-def word(context: Context, node: Node, what: str) -> str:
+def word(context: FileContext, node: Node, what: str) -> str:
     """Read a name or another word."""
     return text(node, what)
 
 
-def words(context: Context, node: Node, what: str) -> list[str]:
+def words(context: FileContext, node: Node, what: str) -> list[str]:
     """Read names: one, or a list."""
     if isinstance(node, ListNode):
         return [word(context, item, f"{what}[{k}]") for k, item in enumerate(node.items)]
@@ -114,7 +115,7 @@ def words(context: Context, node: Node, what: str) -> list[str]:
 def entries(read: Reader, count: int, of: str = "numbers") -> Reader:
     """Return the reader of so many values in a list."""
 
-    def read_entries(context: Context, node: Node, what: str) -> tuple[Any, ...]:
+    def read_entries(context: FileContext, node: Node, what: str) -> tuple[Any, ...]:
         if not isinstance(node, ListNode) or len(node.items) != count:
             raise UnfitError(node.mark, f"{what} must be {count} {of} in a list, but is {words_for(node)}")
         return tuple(read(context, item, f"{what}[{k}]") for k, item in enumerate(node.items))
@@ -133,24 +134,31 @@ law_wrench = entries(law, 6)
 rotation = matrix(3)
 
 
-def free_vector(context: Context, node: Node, what: str) -> tuple[Any, ...]:
+def free_vector(context: FileContext, node: Node, what: str) -> tuple[Any, ...]:
     """Read three laws, null where there is none."""
 
-    def read(context: Context, item: Node, what: str) -> Any:
+    def read(context: FileContext, item: Node, what: str) -> Any:
         return None if isinstance(item, Leaf) and item.value is None else law(context, item, what)
 
     found: tuple[Any, ...] = entries(read, 3, "expressions, or null,")(context, node, what)
     return found
 
 
-def row(context: Context, node: Node, what: str) -> list[float]:
+def row(context: FileContext, node: Node, what: str) -> list[float]:
     """Read any number of numbers."""
     if not isinstance(node, ListNode):
         raise UnfitError(node.mark, f"{what} must be a list of numbers, but is {words_for(node)}")
     return [fixed_number(context, item, f"{what}[{k}]") for k, item in enumerate(node.items)]
 
 
-def axis(context: Context, node: Node, what: str) -> Any:
+def numbers(context: FileContext, node: Node, what: str) -> tuple[Scalar, ...]:
+    """Read any number of numbers, or expressions in parameters."""
+    if not isinstance(node, ListNode):
+        raise UnfitError(node.mark, f"{what} must be a list of numbers, but is {words_for(node)}")
+    return tuple(number(context, item, f"{what}[{k}]") for k, item in enumerate(node.items))
+
+
+def axis(context: FileContext, node: Node, what: str) -> Any:
     """Read a direction: x, -y, or three numbers."""
     return node.text if isinstance(node, Leaf) and isinstance(node.value, str) else vector(context, node, what)
 
@@ -159,7 +167,7 @@ def diagonal_or(size: int) -> Reader:
     """Return the reader of a symmetric matrix, given whole or by its diagonal."""
     whole_matrix, diagonal = matrix(size), entries(number, size)
 
-    def read(context: Context, node: Node, what: str) -> Any:
+    def read(context: FileContext, node: Node, what: str) -> Any:
         if isinstance(node, ListNode) and node.items and isinstance(node.items[0], ListNode):
             return whole_matrix(context, node, what)
         found = diagonal(context, node, what)
@@ -168,7 +176,7 @@ def diagonal_or(size: int) -> Reader:
     return read
 
 
-def pose(context: Context, node: Node, what: str) -> Any:
+def pose(context: FileContext, node: Node, what: str) -> Any:
     """Read a pose: a 4 x 4 matrix, or a point `at` and a `rotation`, either of which may be left out."""
     if not isinstance(node, MapNode):
         return matrix(4)(context, node, what)
@@ -180,7 +188,7 @@ def pose(context: Context, node: Node, what: str) -> Any:
         return Placement(**renamed)
 
 
-def column(context: Context, node: Node, what: str) -> ca.SX:
+def column(context: FileContext, node: Node, what: str) -> ca.SX:
     """Read one law, or several that make a column."""
     if not isinstance(node, ListNode):
         return ca.SX(law(context, node, what))
@@ -189,12 +197,24 @@ def column(context: Context, node: Node, what: str) -> ca.SX:
     return ca.vertcat(*(ca.SX(law(context, item, f"{what}[{k}]")) for k, item in enumerate(node.items)))
 
 
-def coordinate(context: Context, node: Node, what: str) -> tuple[str, int]:
+def coordinate(context: FileContext, node: Node, what: str) -> tuple[str, int]:
     """Read a joint coordinate: a joint's name, with an index in brackets if it has several."""
     return _coordinate(context, word(context, node, what))
 
 
-def ratios(context: Context, node: Node, what: str) -> dict[tuple[str, int], Scalar]:
+def coordinates(count: int) -> Reader:
+    """Return the reader of so many joint coordinates in a list, or of one alone."""
+
+    def read(context: FileContext, node: Node, what: str) -> tuple[Any, ...]:
+        if count == 1 and not isinstance(node, ListNode):
+            return (coordinate(context, node, what),)
+        found: tuple[Any, ...] = entries(coordinate, count, "names of joints")(context, node, what)
+        return found
+
+    return read
+
+
+def ratios(context: FileContext, node: Node, what: str) -> dict[tuple[str, int], Scalar]:
     """Read ratios by coordinate."""
     if not isinstance(node, MapNode):
         raise UnfitError(node.mark, f"{what} must be a mapping from joints to ratios, but is {words_for(node)}")
@@ -207,7 +227,7 @@ def ratios(context: Context, node: Node, what: str) -> dict[tuple[str, int], Sca
     return found
 
 
-def by_joint(context: Context, node: Node, what: str) -> dict[str, Any]:
+def by_joint(context: FileContext, node: Node, what: str) -> dict[str, Any]:
     """Read numbers by joint: one, or a list where the joint has several."""
     if not isinstance(node, MapNode):
         raise UnfitError(node.mark, f"{what} must be a mapping from joints to numbers, but is {words_for(node)}")
@@ -225,7 +245,7 @@ def by_joint(context: Context, node: Node, what: str) -> dict[str, Any]:
     return found
 
 
-def laws_by_name(context: Context, node: Node, what: str) -> dict[str, Any]:
+def laws_by_name(context: FileContext, node: Node, what: str) -> dict[str, Any]:
     """Read laws by name: one, or a list where what is named has several."""
     if not isinstance(node, MapNode):
         raise UnfitError(node.mark, f"{what} must be a mapping from names to expressions, but is {words_for(node)}")
@@ -239,7 +259,7 @@ def laws_by_name(context: Context, node: Node, what: str) -> dict[str, Any]:
     return found
 
 
-def joints(context: Context, node: Node, what: str) -> list[str]:
+def joints(context: FileContext, node: Node, what: str) -> list[str]:
     """Read names of joints: one, or a list."""
     found = words(context, node, what)
     known = [use.name for use in context.mechanism.describe().joints]
@@ -250,7 +270,7 @@ def joints(context: Context, node: Node, what: str) -> list[str]:
     return found
 
 
-def outputs(context: Context, node: Node, what: str) -> list[str]:
+def outputs(context: FileContext, node: Node, what: str) -> list[str]:
     """Read names of what is to be shown: an element, alone or before a dot; or a word for all."""
     found = words(context, node, what)
     d = context.mechanism.describe()
@@ -294,7 +314,7 @@ def _evaluated(node: Node, what: str, scope: Scope) -> Scalar:
         return evaluate(node.value, scope)
 
 
-def _coordinate(context: Context, name: str) -> tuple[str, int]:
+def _coordinate(context: FileContext, name: str) -> tuple[str, int]:
     """Return a joint and an index; a joint whose own name ends in brackets is preferred."""
     joints = {use.name for use in context.mechanism.describe().joints}
     match = re.fullmatch(r"(.+)\[([0-9]{1,6})\]", name)

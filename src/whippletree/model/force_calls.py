@@ -23,11 +23,13 @@ from whippletree.elements.forces import (
 )
 from whippletree.errors import ModelError
 from whippletree.model.description import GROUND, ForceUse, StateUse
-from whippletree.model.formulas import Context, Read, read_formula
+from whippletree.model.fields import checked
+from whippletree.model.formulas import FormulaContext, Read, element_rates, read_formula
 from whippletree.model.handles import ForceHandle
+from whippletree.model.joint_frames import AlignedSides, PoseLike
+from whippletree.model.model_tolerances import ENERGY_SLOPE, SYMMETRIC
 from whippletree.model.names import called, new_name, suggestion
-from whippletree.model.placing import AlignedSides, PoseLike
-from whippletree.model.register import JointLike, PlaceLike, Register
+from whippletree.model.registry import CoordinateLike, JointLike, PlaceLike, Registry, SideLike, SideUse
 from whippletree.spatial.orientation import AxisLike, direction
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import (
@@ -37,21 +39,17 @@ from whippletree.spatial.scalars import (
     number,
     read_column,
     read_matrix,
-    scalar,
     shown,
     vector,
 )
 
 __all__ = ["ForceCalls"]
 
-Written: TypeAlias = ca.SX | float
+ExpressionLike: TypeAlias = ca.SX | float
 Law: TypeAlias = ca.SX | Callable[[ca.SX, ca.SX], Any]
-SideUse: TypeAlias = tuple[str, Placement]
-
-_SYMMETRIC = 1e-9  # how far a matrix may be from symmetric, and its eigenvalues from positive, as a share
 
 
-class ForceCalls(Register):
+class ForceCalls(Registry):
     """The calls of a mechanism that are about forces.
 
     Places are bodies or frames, points are in their coordinates. An expression is written in what `coordinate`, `rate`,
@@ -64,6 +62,34 @@ class ForceCalls(Register):
     >>> m.spring("strut", m.ground, wheel, at=(0, 0, 0.5), stiffness=2e4, free_length=0.4, damping=1e3).name
     'strut'
     """
+
+    def force(
+        self,
+        name: str,
+        force: Force,
+        *,
+        on: Sequence[SideLike] | PlaceLike = (),
+        coordinates: Sequence[CoordinateLike] | CoordinateLike = (),
+        initial: Sequence[float] = (),
+    ) -> ForceHandle:
+        """Add a force element of any type, also of one that is not part of the package.
+
+        It acts on the frames `on`, which are bodies or frames, or pairs of such and a point; and on joint
+        `coordinates`, given as for `coupling`. States of its own are called "name.label"; `initial` has their values
+        at the start, zeros unless given.
+
+        >>> from whippletree.elements.forces import Spring
+        >>> from whippletree.model import Mechanism
+        >>> m = Mechanism("m")
+        >>> m.force("strut", Spring(2e4, 0.4, 1e3), on=["ground", (m.body("wheel"), (0, 0, 0.1))]).name
+        'strut'
+        """
+        with called("force", name):
+            if not isinstance(force, Force):
+                raise ModelError(f"force must be an instance of a type of force, got {shown(force)}")
+            own = checked(force, self._parameters)
+            sides, where = self._held(own, on, coordinates)
+            return self._act(name, own, sides, where, initial=initial)
 
     # ------------------------------------------------------------------ between bodies
 
@@ -97,19 +123,16 @@ class ForceCalls(Register):
             sides = self._two_sides(parent, child, AlignedSides(at=at, at_child=at_child), "a spring")
             if law is not None:
                 _refused("law", stiffness=stiffness, damping=damping)
-                length = self._at_least_zero(0.0 if free_length is None else free_length, "free_length")
                 read = self._law(law, energy)
-                return self._act(name, LawSpring(read.formula, length), sides, (), read)
+                free = LawSpring(read.formula, 0.0 if free_length is None else free_length)
+                return self._act(name, checked(free, self._parameters), sides, (), read)
             _refused("stiffness", "energy is that of a law", energy=energy)
             if stiffness is None and damping is None:
                 raise ModelError("give stiffness and free_length, or damping, or a law")
             if stiffness is not None and free_length is None:
                 raise ModelError("free_length is missing: give the length at which the spring does not pull")
-            k, length, c = (
-                self._at_least_zero(0.0 if value is None else value, what)
-                for value, what in ((stiffness, "stiffness"), (free_length, "free_length"), (damping, "damping"))
-            )
-            return self._act(name, Spring(k, length, c), sides, ())
+            given = (0.0 if value is None else value for value in (stiffness, free_length, damping))
+            return self._act(name, checked(Spring(*given), self._parameters), sides, ())
 
     def bushing(
         self,
@@ -167,8 +190,8 @@ class ForceCalls(Register):
         """
         with called("force", name):
             coordinate = self._coordinate((joint, index))
-            k, c = self._at_least_zero(stiffness, "stiffness"), self._at_least_zero(damping, "damping")
-            return self._act(name, TorsionSpring(k, self._number(rest, "rest"), c), (), (coordinate,))
+            spring = checked(TorsionSpring(stiffness, rest, damping), self._parameters)
+            return self._act(name, spring, (), (coordinate,))
 
     def friction(
         self,
@@ -192,10 +215,11 @@ class ForceCalls(Register):
         """
         with called("force", name):
             freedom = self._freedom(joint, index)
-            dry, wet = self._at_least_zero(coulomb, "coulomb"), self._at_least_zero(viscous, "viscous")
+            force = checked(Friction(coulomb, viscous, speed), self._parameters)
+            dry, wet = force.coulomb, force.viscous
             if not expressions((dry, wet)) and dry == wet == 0.0:
                 raise ModelError("give coulomb, viscous, or both")
-            return self._act(name, Friction(dry, wet, self._positive(speed, "speed")), (), (freedom,))
+            return self._act(name, force, (), (freedom,))
 
     def limit(
         self,
@@ -223,18 +247,14 @@ class ForceCalls(Register):
             coordinate = self._coordinate((joint, index))
             if lower is None and upper is None:
                 raise ModelError("give lower, upper, or both")
-            low, high = (
-                None if bound is None else self._number(bound, what)
-                for bound, what in ((lower, "lower"), (upper, "upper"))
-            )
-            if low is not None and high is not None:
-                a, b = self._parameters.values_of([low, high], "a limit")
+            stops = checked(Limit(lower, upper, stiffness, damping, width), self._parameters)
+            if stops.lower is not None and stops.upper is not None:
+                a, b = self._parameters.values_of([stops.lower, stops.upper], "a limit")
                 if a >= b:
                     raise ModelError(f"lower must be less than upper, got {a:g} and {b:g}")
-            k, c = self._at_least_zero(stiffness, "stiffness"), self._at_least_zero(damping, "damping")
-            return self._act(name, Limit(low, high, k, c, self._positive(width, "width")), (), (coordinate,))
+            return self._act(name, stops, (), (coordinate,))
 
-    def actuator(self, name: str, joint: JointLike, *, effort: Written, index: int = 0) -> ForceHandle:
+    def actuator(self, name: str, joint: JointLike, *, effort: ExpressionLike, index: int = 0) -> ForceHandle:
         """Act on a joint coordinate with an effort, which is a number or an expression: a motor, a controller.
 
         >>> from whippletree.model import Mechanism
@@ -298,7 +318,7 @@ class ForceCalls(Register):
         radius: Scalar = 0.0,
         at: VectorLike | None = None,
         normal: AxisLike = (0.0, 0.0, 1.0),
-        offset: Written = 0.0,
+        offset: ExpressionLike = 0.0,
         speed: Scalar = 0.01,
         width: Scalar = 1e-3,
     ) -> ForceHandle:
@@ -319,17 +339,9 @@ class ForceCalls(Register):
             read = self._formula(offset, 1, "offset")
             if not read.formula.positional:
                 raise ModelError("offset may depend on positions, coordinates, time and parameters, but on no velocity")
-            force = Contact(
-                read.formula,
-                direction(normal, "normal"),
-                self._at_least_zero(radius, "radius"),
-                self._at_least_zero(stiffness, "stiffness"),
-                self._at_least_zero(damping, "damping"),
-                self._at_least_zero(friction, "friction"),
-                self._positive(speed, "speed"),
-                self._positive(width, "width"),
-            )
-            return self._act(name, force, (side,), (), read)
+            numbers = (radius, stiffness, damping, friction, speed, width)
+            force = Contact(read.formula, direction(normal, "normal"), *numbers)
+            return self._act(name, checked(force, self._parameters), (side,), (), read)
 
     # ------------------------------------------------------------------ states
 
@@ -363,6 +375,8 @@ class ForceCalls(Register):
         """
         with called("state", name):
             text = self._state_name(name)
+            if any(text in use.own_states for use in self._forces.values()):
+                raise ModelError("the state belongs to a force element, which says itself how fast it changes")
             self._states[text] = self._state_use(text, self._states[text].value, self._rate(text, rate))
 
     def state_symbol(self, name: str) -> ca.SX:
@@ -401,15 +415,26 @@ class ForceCalls(Register):
         sides: tuple[SideUse, ...],
         coordinates: tuple[tuple[str, int], ...],
         read: Read | None = None,
+        initial: Sequence[float] = (),
     ) -> ForceHandle:
-        """Add a force element; what its formula reads comes after what it acts on."""
+        """Add a force element and its own states; what its formula reads comes after what it acts on."""
         text = new_name(name, self._forces, "forces")
-        states: tuple[str, ...] = ()
+        states = tuple(new_name(f"{text}.{label}", self._states, "states") for label in force.state_labels)
+        values = read_column(initial or (0.0,) * len(states), len(states), "initial")
         if read is not None:
             sides = (*sides, *(self._placed(place) for place in read.places))
-            coordinates, states = (*coordinates, *read.coordinates), read.states
-        self._forces[text] = ForceUse(text, force, sides, coordinates, states)
+            coordinates, states = (*coordinates, *read.coordinates), (*states, *read.states)
+        use = ForceUse(text, force, sides, coordinates, states)
+        rates = element_rates(use, self._parameters.all())
+        for state, value, rate in zip(states, values, rates, strict=False):
+            self._states[state] = StateUse(state, number(value, "initial"), rate, sides, coordinates, states)
+        self._forces[text] = use
         return ForceHandle(text, self._self)
+
+    def _states_in_order(self) -> tuple[StateUse, ...]:
+        """Return the states that were declared, then those that force elements have themselves."""
+        owned = [name for use in self._forces.values() for name in use.own_states]
+        return tuple(self._states[name] for name in (*(s for s in self._states if s not in owned), *owned))
 
     def _state_use(self, name: str, value: float, read: Read) -> StateUse:
         sides = tuple(self._placed(place) for place in read.places)
@@ -453,7 +478,7 @@ class ForceCalls(Register):
         sizes = np.geomspace(1e-3, 1.0, 7)
         for point in (*sizes, *-sizes):
             force, slope = (float(part) for part in both(point))
-            if np.isfinite([force, slope]).all() and abs(force - slope) > 1e-6 * (abs(force) + abs(slope)):
+            if np.isfinite([force, slope]).all() and abs(force - slope) > ENERGY_SLOPE * (abs(force) + abs(slope)):
                 raise ModelError(
                     f"energy does not belong to the law: at the elongation {point:g} and at rest the law gives "
                     f"{force:g}, but the derivative of the energy is {slope:g}"
@@ -461,7 +486,7 @@ class ForceCalls(Register):
 
     def _formula(self, expression: object, count: int, what: str, *, of_length: bool = False) -> Read:
         places = [*self._bodies, *self._frames]
-        context = Context(self._symbols, self._parameters.all(), places, [*self._joints])
+        context = FormulaContext(self._symbols, self._parameters.all(), places, [*self._joints])
         return read_formula(expression, count, what, context, of_length=of_length)
 
     def _entries(self, value: object, count: int, what: str) -> Sequence[Scalar]:
@@ -489,25 +514,6 @@ class ForceCalls(Register):
         self._parameters.check(point, "at")
         return body, placement @ Placement(point=point)
 
-    def _number(self, value: object, what: str) -> Scalar:
-        read = scalar(value, what)
-        self._parameters.check([read], what)
-        return read
-
-    def _at_least_zero(self, value: object, what: str) -> Scalar:
-        read = scalar(value, what)
-        (known,) = self._parameters.values_of([read], what)
-        if known < 0.0:
-            raise ModelError(f"{what} must not be negative, got {shown(known)}")
-        return read
-
-    def _positive(self, value: object, what: str) -> Scalar:
-        read = scalar(value, what)
-        (known,) = self._parameters.values_of([read], what)
-        if known <= 0.0:
-            raise ModelError(f"{what} must be positive, got {shown(known)}")
-        return read
-
     def _six_by_six(self, value: object, what: str) -> tuple[Scalar, ...]:
         """Return the 36 entries of a symmetric matrix, given as such or by its diagonal."""
         try:
@@ -519,9 +525,9 @@ class ForceCalls(Register):
         entries = tuple(entry for row in rows for entry in row)
         matrix = np.array(self._parameters.values_of(entries, what)).reshape(6, 6)
         size = np.abs(matrix).max()
-        if np.abs(matrix - matrix.T).max() > _SYMMETRIC * size:
+        if np.abs(matrix - matrix.T).max() > SYMMETRIC * size:
             raise ModelError(f"{what} must be a symmetric matrix")
-        if np.linalg.eigvalsh(matrix / (size or 1.0))[0] < -_SYMMETRIC:
+        if np.linalg.eigvalsh(matrix / (size or 1.0))[0] < -SYMMETRIC:
             raise ModelError(f"{what} must not be negative in any direction")
         return entries
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from whippletree.model.io.model import Model
+from whippletree.model.io.model_file import Model
 from whippletree.model.mechanism import Mechanism
 
 __all__ = ["read", "read_file", "read_text", "write_file", "write_text"]

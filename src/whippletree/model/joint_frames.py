@@ -21,7 +21,7 @@ from whippletree.spatial.orientation import (
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import Rotation3, VectorLike, vector
 
-__all__ = ["AlignedSides", "AxisSides", "PoseLike", "Sides", "UniversalSides"]
+__all__ = ["FRAMES", "AlignedSides", "AxisSides", "PoseLike", "Sides", "UniversalSides"]
 
 PoseLike: TypeAlias = Placement | np.ndarray[Any, Any] | list[Any] | tuple[Any, ...]
 Frames: TypeAlias = tuple[Placement, Placement]
@@ -67,6 +67,9 @@ class AlignedSides(Sides):
     """
 
     def _frames(self) -> Frames:
+        for name in ("axis", "axis_child"):
+            if getattr(self, name) is not None:
+                raise ModelError(f"the joint is placed by no axis: leave out {name}, or give a pose")
         on_parent = self._on_parent(IDENTITY)
         return on_parent, self._on_child(on_parent.rotation)
 
@@ -111,6 +114,10 @@ class UniversalSides(Sides):
         second = direction(_default(self.axis_child, "y"), "axis_child")
         rotation = perpendicular_frame(first, second, "axis and axis_child of a universal joint")
         return self._on_parent(rotation), self._on_child(rotation)
+
+
+FRAMES: dict[int, type[Sides]] = {0: AlignedSides, 1: AxisSides, 2: UniversalSides}
+"""How joints are placed, by the number of axes that a person gives (`Joint.n_axes`)."""
 
 
 def _default(value: AxisLike | None, default: AxisLike) -> AxisLike:

@@ -7,7 +7,7 @@ from typing import Any
 
 from whippletree.errors import ModelError
 from whippletree.model.description import EventUse, JointUse
-from whippletree.model.forces import ForceCalls, Written
+from whippletree.model.force_calls import ExpressionLike, ForceCalls
 from whippletree.model.handles import JointHandle
 from whippletree.model.names import called, new_name, suggestion
 from whippletree.spatial.scalars import shown
@@ -32,13 +32,13 @@ class EventCalls(ForceCalls):
     def event(
         self,
         name: str,
-        expression: Written,
+        expression: ExpressionLike,
         *,
         direction: str = "both",
         stop: bool = False,
         velocities: Mapping[Any, Any] | None = None,
-        states: Mapping[str, Written] | None = None,
-        parameters: Mapping[str, Written] | None = None,
+        states: Mapping[str, ExpressionLike] | None = None,
+        parameters: Mapping[str, ExpressionLike] | None = None,
         efforts: Mapping[Any, Any] | None = None,
     ) -> None:
         """Watch for the times at which an expression passes through zero; simulations find and record them.

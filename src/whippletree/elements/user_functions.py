@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import casadi as ca
 
-from whippletree.elements.declared import Declared
+from whippletree.elements.declaration import Declared
 from whippletree.spatial.scalars import Scalar
 from whippletree.spatial.vectors import cross
 
 if TYPE_CHECKING:
     from whippletree.elements.closures.base import Side
 
-__all__ = ["Written", "flow", "rewritten", "side_arrays"]
+__all__ = ["UserFunction", "flow", "rewritten", "side_arrays"]
 
 
 @dataclass(frozen=True, eq=False)
-class Written(Declared):
+class UserFunction(Declared):
     """A written column, computed by `function` from what `inputs` names; the parameters, `arguments`, are the last.
 
     It is written in symbols of its own, so that it is the same for the same text, whatever the symbols of the text were

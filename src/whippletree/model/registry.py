@@ -10,25 +10,39 @@ import numpy as np
 
 from whippletree.elements.bodies import BodyKind, OwnCoordinates
 from whippletree.elements.closures import DeclaredClosure, Side
+from whippletree.elements.forces import Force
 from whippletree.errors import ModelError
-from whippletree.model.description import GROUND, Body, ClosureUse, EventUse, ForceUse, Frame, JointUse, StateUse
+from whippletree.model.description import (
+    GROUND,
+    Body,
+    ClosureUse,
+    Description,
+    EventUse,
+    ForceUse,
+    Frame,
+    JointUse,
+    StateUse,
+)
 from whippletree.model.handles import BodyHandle, ClosureHandle, ForceHandle, FrameHandle, JointHandle
+from whippletree.model.joint_frames import Sides
 from whippletree.model.names import called, checked_name, new_name, quoted, suggestion
 from whippletree.model.parameters import Parameters
-from whippletree.model.placing import Sides
-from whippletree.model.symbols import Symbols
+from whippletree.model.symbols import MechanismSymbols
 from whippletree.spatial.placement import Placement
-from whippletree.spatial.scalars import shown
+from whippletree.spatial.scalars import Vector3, VectorLike, shown, vector
 
 if TYPE_CHECKING:
     from whippletree.model.mechanism import Mechanism
 
-__all__ = ["BodyLike", "CoordinateLike", "JointLike", "PlaceLike", "Register"]
+__all__ = ["BodyLike", "CoordinateLike", "CoordinateUse", "JointLike", "PlaceLike", "Registry", "SideLike", "SideUse"]
 
 BodyLike: TypeAlias = BodyHandle | str
 PlaceLike: TypeAlias = BodyHandle | FrameHandle | str
 JointLike: TypeAlias = JointHandle | str
 CoordinateLike: TypeAlias = JointLike | tuple[JointLike, int]
+SideLike: TypeAlias = PlaceLike | tuple[PlaceLike, VectorLike]
+SideUse: TypeAlias = tuple[str, Placement]
+CoordinateUse: TypeAlias = tuple[str, int]
 
 _KINDS: dict[type, str] = {
     BodyHandle: "body",
@@ -39,18 +53,19 @@ _KINDS: dict[type, str] = {
 }
 
 
-class Register:
+class Registry:
     """The elements declared so far.
 
-    >>> Register("m").name
+    >>> Registry("m").name
     'm'
     """
 
     def __init__(self, name: str) -> None:
         with called("mechanism", name):
             self._name = checked_name(name)
+        self._gravity: Vector3 = (0.0, 0.0, 0.0)
         self._parameters = Parameters()
-        self._symbols = Symbols()
+        self._symbols = MechanismSymbols()
         self._bodies: dict[str, Body] = {}
         self._joints: dict[str, JointUse] = {}
         self._closures: dict[str, ClosureUse] = {}
@@ -65,6 +80,18 @@ class Register:
     def name(self) -> str:
         """The mechanism's name."""
         return self._name
+
+    def __setstate__(self, description: Description) -> None:
+        """Declare everything that is described, as it is."""
+        self._gravity = description.gravity
+        self._parameters = Parameters(description.parameters)
+        self._bodies.update({body.name: body for body in description.bodies})
+        self._joints.update({use.name: use for use in description.joints})
+        self._closures.update({use.name: use for use in description.closures})
+        self._frames.update({frame.name: frame for frame in description.frames})
+        self._forces.update({use.name: use for use in description.forces})
+        self._states.update({use.name: use for use in description.states})
+        self._events.update({use.name: use for use in description.events})
 
     @property
     def _self(self) -> Mechanism:
@@ -97,6 +124,29 @@ class Register:
         text = self._new_joint_name(name)
         self._closures[text] = ClosureUse(text, closure, sides, coordinates)
         return ClosureHandle(text, self._self)
+
+    def _held(
+        self, element: DeclaredClosure | Force, on: object, coordinates: object
+    ) -> tuple[tuple[SideUse, ...], tuple[CoordinateUse, ...]]:
+        """Return the sides and coordinates that an element is given, as many as its type says."""
+        sides = tuple(self._side_use(each) for each in _listed(on))
+        where = tuple(self._coordinate(each) for each in _listed(coordinates))
+        for given, count, word, key in (
+            (sides, element.n_sides, "frames", "on"),
+            (where, element.n_coordinates, "joint coordinates", "coordinates"),
+        ):
+            if len(given) != count:
+                what = type(element).__name__
+                raise ModelError(f"{what} is between {count} {word}: give as many by {key}=, got {len(given)}")
+        return sides, where
+
+    def _side_use(self, side: object) -> SideUse:
+        """Return the frame at a place, or at a point of a place."""
+        place, point = side if type(side) is tuple and len(side) == 2 else (side, (0.0, 0.0, 0.0))
+        body, placement = self._placed(self._place_name(place, "on"))
+        at = vector(point, "the point")
+        self._parameters.check(at, "the point")
+        return body, placement @ Placement(point=at)
 
     def _two_bodies(self, parent: object, child: object, what: str) -> tuple[str, str]:
         """Return the names of two different bodies."""
@@ -212,6 +262,18 @@ class Register:
         """Return a joint's name and the index of one of its freedoms, which may be those of a quaternion."""
         name = self._joint_name(joint)
         return name, _index(index, self._joints[name], of_rates=True)
+
+
+def _listed(given: object) -> list[object]:
+    """Return what is given as a list; one alone may be a name, a handle, or a pair of such and an index or a point."""
+    if type(given) is tuple and len(given) == 2 and _is_name(given[0]) and not _is_name(given[1]):
+        whole = isinstance(given[1], tuple) and len(given[1]) == 2  # which is a pair by itself
+        return [*given] if whole else [given]
+    return [*given] if isinstance(given, list | tuple) else [given]
+
+
+def _is_name(given: object) -> bool:
+    return isinstance(given, str | BodyHandle | FrameHandle | JointHandle | ClosureHandle | ForceHandle)
 
 
 def _index(index: object, use: JointUse, *, of_rates: bool = False) -> int:

@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
-from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
 from typing import Any, TypeAlias
@@ -34,8 +32,6 @@ __all__ = [
     "UseOutline",
     "digest",
     "evaluated",
-    "joint_fields",
-    "joint_numbers",
     "packed",
     "take",
     "take_vector",
@@ -75,27 +71,6 @@ Outline: TypeAlias = tuple[
 ]
 
 FORMAT = "whippletree description 5"
-
-
-@lru_cache
-def joint_fields(joint_type: type[Joint]) -> tuple[str, ...]:
-    """Return the names of a joint type's numbers.
-
-    >>> from whippletree.elements.joints import Screw
-    >>> joint_fields(Screw)
-    ('lead',)
-    """
-    return tuple(field.name for field in fields(joint_type))  # type: ignore[arg-type]
-
-
-def joint_numbers(joint: Joint) -> list[Scalar]:
-    """Return a joint's own numbers.
-
-    >>> from whippletree.elements.joints import Screw
-    >>> joint_numbers(Screw(0.5))
-    [0.5]
-    """
-    return [getattr(joint, name) for name in joint_fields(type(joint))]
 
 
 def packed(numbers: Iterable[Scalar], symbols: list[ca.SX]) -> tuple[bytes, str | None]:
@@ -143,8 +118,10 @@ def evaluated(numbers: Iterable[Scalar], symbols: list[ca.SX], values: Iterable[
     return [entry if type(entry) is float else next(results) for entry in entries]
 
 
-def digest(outline: Outline, numbers: Iterable[Scalar], symbols: list[ca.SX]) -> str:
-    """Return the sha256 of a description in hexadecimal digits.
+def digest(
+    outline: Outline, numbers: Iterable[Scalar], symbols: list[ca.SX], implementations: tuple[str, ...] = ()
+) -> str:
+    """Return the sha256 of a description in hexadecimal digits; `implementations` are those of types from outside.
 
     >>> len(digest(("empty", (), (), (), (), (), (), (), ()), [0.0, 0.0, -9.81], []))
     64
@@ -157,7 +134,7 @@ def digest(outline: Outline, numbers: Iterable[Scalar], symbols: list[ca.SX]) ->
     data, expressions = packed(numbers, symbols)
     # each part is preceded by its length, so that no two descriptions run together into the same bytes
     result = sha256()
-    for part in (text.encode(), data, (expressions or "").encode()):
+    for part in (text.encode(), data, (expressions or "").encode(), " ".join(implementations).encode()):
         result.update(f"{len(part)}:".encode())
         result.update(part)
     return result.hexdigest()

@@ -11,7 +11,7 @@ import casadi as ca
 from whippletree.elements.closures import Side
 from whippletree.errors import ModelError
 from whippletree.model.description import Parameter
-from whippletree.model.symbols import Symbols
+from whippletree.model.symbols import MechanismSymbols
 
 __all__ = ["Found", "check_constants", "check_symbols", "found_in", "names_in", "parameters_in"]
 
@@ -39,10 +39,10 @@ class Found(NamedTuple):
         return ca.vertcat(ca.SX(0, 1), *(part for side in self.sides for part in (side.w, side.u)), self.v)
 
 
-def found_in(column: ca.SX, symbols: Symbols, places: Sequence[str], joints: Sequence[str]) -> Found:
+def found_in(column: ca.SX, symbols: MechanismSymbols, places: Sequence[str], joints: Sequence[str]) -> Found:
     """Return what occurs in an expression, places and joints in the order given, states by name.
 
-    >>> known = Symbols()
+    >>> known = MechanismSymbols()
     >>> found_in(known.coordinate("A", 1).v + known.time, known, (), ["A"]).coordinates
     (('A', 1),)
     """

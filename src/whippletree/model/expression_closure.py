@@ -11,16 +11,24 @@ import numpy as np
 from whippletree.elements.closures import Expression
 from whippletree.errors import ModelError
 from whippletree.model.description import Parameter
-from whippletree.model.occurring import Found, check_constants, check_symbols, found_in, names_in, parameters_in
-from whippletree.model.symbols import Symbols
+from whippletree.model.expression_symbols import (
+    Found,
+    check_constants,
+    check_symbols,
+    found_in,
+    names_in,
+    parameters_in,
+)
+from whippletree.model.model_tolerances import AFFINE
+from whippletree.model.symbols import MechanismSymbols
 from whippletree.spatial.scalars import shown
 
-__all__ = ["Written", "written"]
+__all__ = ["ReadClosure", "read_closure"]
 
 _WORDS = ".coordinate, .rate, .position, .rotation, .velocity, .time and .parameter"
 
 
-class Written(NamedTuple):
+class ReadClosure(NamedTuple):
     """The closure of an expression, and what it holds on to."""
 
     closure: Expression
@@ -28,18 +36,18 @@ class Written(NamedTuple):
     coordinates: tuple[tuple[str, int], ...]
 
 
-def written(
+def read_closure(
     expression: object,
-    symbols: Symbols,
+    symbols: MechanismSymbols,
     parameters: Sequence[Parameter],
     places: Sequence[str],
     joints: Sequence[str],
-) -> Written:
+) -> ReadClosure:
     """Read an expression; places and joints in the order in which it is to hold on to them.
 
-    >>> known = Symbols()
+    >>> known = MechanismSymbols()
     >>> q, v = known.coordinate("A", 0)
-    >>> written(ca.sin(q) - known.time, known, (), (), ["A"]).coordinates
+    >>> read_closure(ca.sin(q) - known.time, known, (), (), ["A"]).coordinates
     (('A', 0),)
     """
     column = _column(expression)
@@ -53,7 +61,7 @@ def written(
     closure = Expression.written(column, found.sides, found.q, found.v, symbols.time, used)
     if not closure.holonomic:
         _check_affine(column, found.speeds)
-    return Written(closure, found.places, found.coordinates)
+    return ReadClosure(closure, found.places, found.coordinates)
 
 
 def _column(expression: object) -> ca.SX:
@@ -109,6 +117,6 @@ def _is_affine(column: ca.SX, jacobian: ca.SX, speeds: ca.SX) -> bool:
     for _ in range(4):
         given, tangent = (np.asarray(part) for part in function.call([*rng.uniform(-2.0, 2.0, len(inputs))]))
         both = np.isfinite(given) & np.isfinite(tangent)
-        if np.any(np.abs(given - tangent)[both] > 1e-9 * (1.0 + np.abs(given)[both])):
+        if np.any(np.abs(given - tangent)[both] > AFFINE * (1.0 + np.abs(given)[both])):
             return False
     return True

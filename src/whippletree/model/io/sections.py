@@ -1,0 +1,435 @@
+"""The sections of a model file, from a description: every element as the mappings and texts that YAML holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import casadi as ca
+
+from whippletree.elements.bodies import MassProperties
+from whippletree.elements.closures import Coupling, DeclaredClosure, Expression
+from whippletree.elements.drivers import Motion, Spline, spline_of
+from whippletree.elements.forces import Actuator, Bushing, Contact, Force, Formula, LawSpring, Load
+from whippletree.errors import FileError, ModelError
+from whippletree.lookup import table_of
+from whippletree.model.catalogue import registered
+from whippletree.model.description import Body, ClosureUse, Description, EventUse, ForceUse, Frame, JointUse, StateUse
+from whippletree.model.io.forms import BUILT_IN, JOINTS
+from whippletree.model.io.model_file import Model
+from whippletree.model.io.reader import FORMAT
+from whippletree.model.io.texts import Definitions, parameter_text, quoted_text, texts
+from whippletree.model.joint_frames import FRAMES
+from whippletree.spatial.orientation import IDENTITY, direction
+from whippletree.spatial.placement import Placement
+from whippletree.spatial.scalars import Scalar, expressions
+
+__all__ = ["Sections"]
+
+SideUse = tuple[str, Placement]
+_ORIGIN = (0.0, 0.0, 0.0)
+_AXES = ("x", "y", "z", "-x", "-y", "-z")
+_ELEMENTS = "whippletree.elements."
+
+
+class Sections:
+    """The sections of a file, from a description."""
+
+    def __init__(self, description: Description) -> None:
+        self._d = description
+        self._definitions = Definitions(parameter.name for parameter in description.parameters)
+        self._places = [
+            *((body.name, (body.name, Placement.identity())) for body in description.bodies),
+            *((frame.name, (frame.body, frame.placement)) for frame in description.frames),
+        ]
+        self._texts = self._parameter_texts()
+
+    def tree(self, model: Model) -> dict[str, Any]:
+        """Return the whole file."""
+        d = self._d
+        owned = {name for use in d.forces for name in use.own_states}  # their elements bring them along
+        sections: dict[str, Any] = {
+            "whippletree": FORMAT,
+            "name": d.name,
+            "gravity": self._numbers(d.gravity),
+            "parameters": {parameter.name: parameter.value for parameter in d.parameters},
+            "definitions": {},
+            "splines": {},
+            "bodies": {body.name: self._body(body) for body in d.bodies},
+            "frames": {frame.name: self._frame(frame) for frame in d.frames},
+            "joints": {use.name: self._joint(use) for use in d.joints},
+            "closures": {use.name: self._closure(use) for use in d.closures},
+            "states": {use.name: self._state(use) for use in d.states if use.name not in owned},
+            "forces": {use.name: self._force(use) for use in d.forces},
+            "events": {use.name: self._event(use) for use in d.events},
+            "start": _plain(model.start),
+            "run": _plain(model.run),
+        }
+        sections["definitions"] = self._definitions.texts
+        sections["splines"] = {
+            name: {"times": [*spline.times], "values": [*spline.values], "ends": spline.ends}
+            for spline, name in self._definitions.splines.items()
+        }
+        return {key: section for key, section in sections.items() if section or key in ("whippletree", "name")}
+
+    # ------------------------------------------------------------------ numbers
+
+    def _parameter_texts(self) -> dict[int, str]:
+        """Return the texts of all expressions in parameters, by the hashes of these."""
+        found = expressions(self._d.numbers())
+        if not found:
+            return {}
+        symbols = [parameter.symbol for parameter in self._d.parameters]
+        names = [parameter_text(parameter.name) for parameter in self._d.parameters]
+        function = ca.Function("e", [ca.vertcat(*symbols)], [ca.densify(ca.vertcat(*found))])
+        written = texts(function, [names], self._definitions)
+        return {hash(entry): text for entry, text in zip(found, written, strict=True)}
+
+    def _number(self, value: Scalar) -> float | str:
+        return value if isinstance(value, float) else self._texts[hash(value)]
+
+    def _numbers(self, values: Sequence[Scalar]) -> list[float | str]:
+        return [self._number(value) for value in values]
+
+    def _square(self, rows: Sequence[Sequence[Scalar]]) -> list[Any]:
+        """Return a matrix, or its diagonal if that is all there is."""
+        off = [entry for i, row in enumerate(rows) for j, entry in enumerate(row) if i != j]
+        if _same(off, (0.0,) * len(off)):
+            return self._numbers([row[i] for i, row in enumerate(rows)])
+        return [self._numbers(row) for row in rows]
+
+    # ------------------------------------------------------------------ elements
+
+    def _body(self, body: Body) -> dict[str, Any]:
+        properties = body.properties
+        found: dict[str, Any] = {}
+        if properties == MassProperties():
+            return found
+        found["mass"] = self._number(properties.mass)
+        if not _same(properties.com, _ORIGIN):
+            found["com"] = self._numbers(properties.com)
+        inertia = self._square(properties.inertia)
+        return found if inertia == [*_ORIGIN] else found | {"inertia": inertia}
+
+    def _frame(self, frame: Frame) -> dict[str, Any]:
+        return {"on": frame.body, **self._pose(frame.placement)}
+
+    def _pose(self, placement: Placement) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if not _same(placement.point, _ORIGIN):
+            found["at"] = self._numbers(placement.point)
+        if placement.rotation != IDENTITY:
+            found["rotation"] = [list(row) for row in placement.rotation]
+        return found
+
+    def _joint(self, use: JointUse) -> dict[str, Any]:
+        head: dict[str, Any] = {use.joint.kind: [use.parent, use.child]}
+        joint = use.joint
+        if joint.kind not in JOINTS and registered("joints").get(joint.kind) is not type(joint):
+            raise FileError(
+                f'joint "{use.name}" is {type(joint).__name__}, which a file cannot hold: '
+                "whippletree.register makes a type known to files"
+            )
+        head |= {name: self._number(getattr(joint, name)) for name in _field_names(joint)}
+        head |= self._sides(use)
+        return head | ({"prescribed": True} if use.prescribed else {})
+
+    def _sides(self, use: JointUse) -> dict[str, Any]:
+        """Return points and axes if they say it all, else poses."""
+        at, at_child = use.on_parent.point, use.on_child.point
+        for words in _guesses(use.joint.n_axes):
+            try:
+                frames = FRAMES[use.joint.n_axes](at=at, at_child=at_child, **words).frames()
+            except ModelError:
+                continue
+            if frames == (use.on_parent, use.on_child):
+                points = {"at": at, "at_child": at_child}
+                given = {key: self._numbers(point) for key, point in points.items() if not _same(point, _ORIGIN)}
+                return {**given, **words}
+        return {"pose": self._pose(use.on_parent), "pose_child": self._pose(use.on_child)}
+
+    def _closure(self, use: ClosureUse) -> dict[str, Any]:
+        closure = use.closure
+        if isinstance(closure, Coupling):
+            ratios = zip(map(self._coordinate, use.coordinates), closure.ratios, strict=True)
+            return {
+                "coupling": {key: self._number(ratio) for key, ratio in ratios},
+                "offset": self._number(closure.offset),
+            }
+        if isinstance(closure, Motion):
+            return self._drive(use, closure)
+        if isinstance(closure, Expression):
+            written = self._law(closure.function, closure.arguments, use.sides, use.coordinates, use.name)
+            return {"expression": written[0] if len(written) == 1 else written}
+        return self._declared(use, closure, "closure")
+
+    def _drive(self, use: ClosureUse, motion: Motion) -> dict[str, Any]:
+        """Return a drive; what follows a spline through time says just that."""
+        t, parameters = ca.SX.sym("t"), ca.SX.sym("parameter", len(motion.arguments))
+        column = ca.SX(motion.function(t, parameters))
+        given = self._given(motion.arguments, use.name)
+        written: list[float | str] = []
+        for k in range(column.shape[0]):
+            spline = _spline_through(column[k], t)
+            if spline is not None:
+                written.append(f"spline({quoted_text(self._definitions.spline(spline))}, {self._time})")
+            else:
+                one = ca.Function("motion", [t, parameters], [column[k]])
+                written += _numbers_among(texts(one, [[self._time], given], self._definitions))
+        if not motion.components:
+            joint, index = use.coordinates[0]
+            return {"drive": joint, **({"index": index} if index else {}), "position": written[0]}
+        entries = dict(zip(motion.components, written, strict=True))
+        return {**self._at("drive_point", use.sides[0]), "position": [entries.get(c) for c in range(3)]}
+
+    def _state(self, use: StateUse) -> dict[str, Any]:
+        (rate,) = self._formula(use.rate, use.sides, use.coordinates, use.states, use.name)
+        return {"value": use.value, "rate": rate}
+
+    def _event(self, use: EventUse) -> dict[str, Any]:
+        watched, *values = self._formula(use.formula, use.sides, use.coordinates, use.states, use.name)
+        found: dict[str, Any] = {"expression": watched}
+        if use.direction:
+            found["direction"] = "rising" if use.direction > 0 else "falling"
+        if use.stop:
+            found["stop"] = True
+        for (kind, name, _), value in zip(use.sets, values, strict=True):
+            found.setdefault(_SECTIONS[kind], {}).setdefault(name, []).append(value)
+        for section in set(_SECTIONS.values()) & found.keys():
+            found[section] = {name: v[0] if len(v) == 1 else v for name, v in found[section].items()}
+        return found
+
+    def _force(self, use: ForceUse) -> dict[str, Any]:
+        force = use.force
+        if isinstance(force, LawSpring):
+            return self._law_spring(use, force)
+        if isinstance(force, Bushing):
+            return self._bushing(use, force)
+        if isinstance(force, Actuator):
+            return self._actuator(use, force)
+        if isinstance(force, Load):
+            return self._load(use, force)
+        if isinstance(force, Contact):
+            return self._contact(use, force)
+        initial = [self._d.state(name).value for name in use.own_states]
+        return {**self._declared(use, force, "force"), **({"initial": initial} if any(initial) else {})}
+
+    def _declared(self, use: ClosureUse | ForceUse, element: DeclaredClosure | Force, family: str) -> dict[str, Any]:
+        """Return an element as its type declares it: its word with what it is on, and its fields."""
+        word, n, m = element.word, element.n_sides, element.n_coordinates
+        built_in = word in BUILT_IN[f"{family}s"] and type(element).__module__.startswith(_ELEMENTS)
+        if not built_in and registered(f"{family}s").get(word) is not type(element):
+            raise FileError(
+                f'{family} "{use.name}" is {type(element).__name__}, which a file cannot hold: '
+                "whippletree.register makes a type known to files"
+            )
+        own = {name: self._value(getattr(element, name)) for name in _field_names(element)}
+        own = {name: value for name, value in own.items() if value is not None}
+        coordinates = [self._coordinate(key) for key in use.coordinates[:m]]
+        if n:
+            names = [self._place_of(side, whole=n > 2) for side in use.sides[:n]]
+            points = self._points_on(use.sides[:n]) if n <= 2 else {}
+            where = {"coordinates": coordinates} if m else {}
+            return {word: names if n > 1 else names[0], **points, **own, **where}
+        if built_in:
+            return {**self._on_coordinate(word, use), **own}
+        return {word: coordinates if m > 1 else coordinates[0], **own}
+
+    def _value(self, value: Any) -> Any:
+        """Return the value of a field: what is no number as it is."""
+        if isinstance(value, tuple):
+            return self._numbers(value)
+        return value if value is None or isinstance(value, bool | str) else self._number(value)
+
+    def _law_spring(self, use: ForceUse, force: LawSpring) -> dict[str, Any]:
+        written = self._formula(
+            force.law, use.sides[2:], use.coordinates, use.states, use.name, ["elongation", "elongation_rate"]
+        )
+        laws = dict(zip(("law", "energy"), written, strict=False))
+        length = {"free_length": self._number(force.free_length)}
+        return {"spring": self._two(use), **self._points_on(use.sides[:2]), **length, **laws}
+
+    def _bushing(self, use: ForceUse, force: Bushing) -> dict[str, Any]:
+        found: dict[str, Any] = {"bushing": [body for body, _ in use.sides]}
+        found |= {key: self._pose(side[1]) for key, side in zip(("pose", "pose_child"), use.sides, strict=True)}
+        for name in ("stiffness", "damping"):
+            entries = getattr(force, name)
+            found[name] = self._square([entries[6 * i : 6 * i + 6] for i in range(6)])
+        return found
+
+    def _actuator(self, use: ForceUse, force: Actuator) -> dict[str, Any]:
+        (effort,) = self._formula(force.effort, use.sides, use.coordinates[1:], use.states, use.name)
+        return {**self._on_coordinate("actuator", use), "effort": effort}
+
+    def _load(self, use: ForceUse, force: Load) -> dict[str, Any]:
+        wrench = self._formula(force.wrench, use.sides[1:], use.coordinates, use.states, use.name)
+        frame = {"frame": "body"} if force.follows else {}
+        return {**self._at("load", use.sides[0]), "wrench": wrench, **frame}
+
+    def _contact(self, use: ForceUse, force: Contact) -> dict[str, Any]:
+        (offset,) = self._formula(force.height, use.sides[1:], use.coordinates, use.states, use.name)
+        found = {**self._at("contact", use.sides[0]), "normal": _normal(force.normal), "offset": offset}
+        names = ("radius", "stiffness", "damping", "friction", "speed", "width")
+        return found | {name: self._number(getattr(force, name)) for name in names}
+
+    # ------------------------------------------------------------------ what elements hold on to
+
+    def _on_coordinate(self, kind: str, use: ClosureUse | ForceUse) -> dict[str, Any]:
+        joint, index = use.coordinates[0]
+        return {kind: joint, **({"index": index} if index else {})}
+
+    def _coordinate(self, key: tuple[str, int]) -> str:
+        joint, index = key
+        return f"{joint}[{index}]" if index else joint
+
+    def _two(self, use: ForceUse) -> list[str]:
+        return [self._place_of(side) for side in use.sides[:2]]
+
+    def _points_on(self, sides: Sequence[SideUse]) -> dict[str, Any]:
+        pairs = zip(("at", "at_child"), sides, strict=False)
+        return {key: self._numbers(side[1].point) for key, side in pairs if self._is_point(side)}
+
+    def _at(self, kind: str, side: SideUse) -> dict[str, Any]:
+        point = {"at": self._numbers(side[1].point)} if self._is_point(side) else {}
+        return {kind: self._place_of(side), **point}
+
+    def _is_point(self, side: SideUse) -> bool:
+        return side[1].rotation == IDENTITY and not _same(side[1].point, _ORIGIN)
+
+    def _place_of(self, side: SideUse, *, whole: bool = False) -> str:
+        """Return the body of a side that is a point on it, or the frame that it is; if `whole`, no point is left."""
+        body, placement = side
+        if placement.rotation == IDENTITY and not (whole and self._is_point(side)):
+            return body
+        for name, place in self._places:
+            if place == side:
+                return name
+        raise FileError(
+            f'mechanism "{self._d.name}" cannot be written as a file: an element is placed off the origin of a turned '
+            f'frame on "{body}"; put a frame where it is'
+        )
+
+    # ------------------------------------------------------------------ laws
+
+    def _law(
+        self,
+        function: ca.Function,
+        arguments: Sequence[Scalar],
+        sides: Sequence[SideUse],
+        coordinates: Sequence[tuple[str, int]],
+        element: str,
+    ) -> list[float | str]:
+        """Return the texts of a closure's expression."""
+        R, p, w, u, q, v = self._motions(sides, coordinates, element)
+        given = self._given(arguments, element)
+        return _numbers_among(texts(function, [R, p, w, u, q, v, [self._time], given], self._definitions))
+
+    def _formula(
+        self,
+        formula: Formula,
+        sides: Sequence[SideUse],
+        coordinates: Sequence[tuple[str, int]],
+        states: Sequence[str],
+        element: str,
+        more: Sequence[str] = (),
+    ) -> list[float | str]:
+        """Return the texts of a formula."""
+        z = [f"state({quoted_text(state)})" for state in states]
+        moving = self._motions(sides, coordinates, element)
+        given = self._given(formula.arguments, element)
+        return _numbers_among(texts(formula.function, [*moving, z, more, [self._time], given], self._definitions))
+
+    @property
+    def _time(self) -> str:
+        return "time()" if any(parameter.name == "t" for parameter in self._d.parameters) else "t"
+
+    def _given(self, arguments: Sequence[Scalar], element: str) -> list[str]:
+        if any(isinstance(value, float) for value in arguments):
+            raise FileError(f'"{element}" has lost its parameters: write the mechanism it was described with')
+        return [self._texts[hash(value)] for value in arguments]
+
+    def _motions(
+        self, sides: Sequence[SideUse], coordinates: Sequence[tuple[str, int]], element: str
+    ) -> list[list[str]]:
+        """Return how the entries of R, p, w, u, q and v are written."""
+        places = [quoted_text(place) for place in self._named(sides, element)]
+        rotations = [f"rotation({place})[{k % 3}, {k // 3}]" for place in places for k in range(9)]
+        points, turns, speeds = (
+            [f"{word}({place})[{first + k}]" for place in places for k in range(3)]
+            for word, first in (("position", 0), ("velocity", 0), ("velocity", 3))
+        )
+        keys = [quoted_text(joint) + (f", {index}" if index else "") for joint, index in coordinates]
+        return [rotations, points, turns, speeds, *([f"{word}({key})" for key in keys] for word in _OF_JOINTS)]
+
+    def _named(self, sides: Sequence[SideUse], element: str) -> list[str]:
+        """Return the names of the places that a law reads: they are in declared order, and each is read once."""
+        rest = iter(self._places)
+        found = [next((name for name, place in rest if place == side), None) for side in sides]
+        names = [name for name in found if name is not None]
+        if len(names) != len(sides):
+            raise FileError(f'"{element}" reads a place that has no name any more')
+        return names
+
+
+_SECTIONS = {"velocity": "velocities", "effort": "efforts", "state": "states", "parameter": "parameters"}
+_OF_JOINTS = ("coordinate", "rate")
+
+
+def _spline_through(expression: ca.SX, t: ca.SX) -> Spline | None:
+    """Return the spline that an expression is at t, if it is one and nothing else."""
+    function = ca.Function("motion", [t], [expression], {"allow_free": True})
+    calls = [k for k in range(function.n_instructions()) if function.instruction_id(k) == ca.OP_CALL]
+    if function.has_free() or len(calls) != 1:
+        return None
+    called = function.instructions_sx()[calls[0]].which_function()
+    spline = spline_of(table_of(called)) if called.name() == "lookup" else None
+    if spline is None or ca.Function("motion", [t], [spline(t)]).serialize() != function.serialize():
+        return None
+    return spline
+
+
+def _field_names(element: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(element))
+
+
+def _guesses(n_axes: int) -> list[dict[str, Any]]:
+    """Return the axes by which a joint may have been placed, as keys of a file."""
+    if n_axes == 0:
+        return [{}]
+    if n_axes == 1:
+        return [{"axis": a} for a in _AXES]
+    return [{"axis": a, "axis_child": b} for a in _AXES for b in _AXES if a[-1] != b[-1]]
+
+
+def _normal(normal: Sequence[Any]) -> Any:
+    """Return a direction such that it is read back to the last digit: by name, or a multiple of it."""
+    for name in _AXES:
+        if direction(name) == tuple(normal):
+            return name
+    largest = max(map(abs, normal))
+    for size in (1.0, largest, *(largest * k / 7 for k in range(1, 60))):
+        multiple = [entry / size for entry in normal]
+        if direction(multiple) == tuple(normal):
+            return multiple
+    return list(normal)
+
+
+def _same(a: Sequence[Scalar], b: Sequence[float]) -> bool:
+    return all(isinstance(x, float) for x in a) and tuple(a) == tuple(b)
+
+
+def _numbers_among(written: Sequence[str]) -> list[float | str]:
+    """Return texts, and what is a number as such."""
+    found: list[float | str] = []
+    for text in written:
+        try:
+            found.append(float(text))
+        except ValueError:
+            found.append(text)
+    return found
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as plain mappings, lists, numbers and words."""
+    return {key: dict(value) if isinstance(value, Mapping) else value for key, value in settings.items()}
