@@ -300,7 +300,7 @@ def test_a_run_goes_on_with_what_auto_chose_for_it(tmp_path: Path, monkeypatch: 
     def chosen(name: str, run: Callable[[], wt.Trajectory]) -> wt.Trajectory:
         monkeypatch.setenv("WHIPPLETREE_CACHE", str(tmp_path / name))
         monkeypatch.setattr("whippletree.system.choosing.fastest", lambda counts, times: name)
-        monkeypatch.setattr("whippletree.system.loops._DECIDED", {})
+        monkeypatch.setattr("whippletree.system.auto_formulation._DECIDED", {})
         return run()
 
     def tell(share: float) -> None:

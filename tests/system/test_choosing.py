@@ -10,7 +10,7 @@ import pytest
 
 import whippletree as wt
 from support.grouped_models import cells
-from whippletree.system import choosing, loops
+from whippletree.system import auto_formulation, choosing
 from whippletree.system.choosing import Chooser
 
 
@@ -43,11 +43,11 @@ def test_the_cheapest_is_chosen() -> None:
 
 
 def test_the_choice_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "_DECIDED", {})
+    monkeypatch.setattr(auto_formulation, "_DECIDED", {})
     monkeypatch.setenv("WHIPPLETREE_CACHE", str(tmp_path / "cache"))
     first = cells(2).chosen
     monkeypatch.setattr(Chooser, "choose", lambda _: pytest.fail("weighed again"))
-    monkeypatch.setattr(loops, "_DECIDED", {})  # as in another process
+    monkeypatch.setattr(auto_formulation, "_DECIDED", {})  # as in another process
     again = cells(2).chosen
     assert again == first
     assert str(again) == str(first)
@@ -58,15 +58,15 @@ def test_the_choice_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_process_remembers_without_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is timed may come out one way or the other, but not both ways in one process."""
-    monkeypatch.setattr(loops, "_DECIDED", {})
-    monkeypatch.setattr(loops, "_REMEMBERED", 1)
+    monkeypatch.setattr(auto_formulation, "_DECIDED", {})
+    monkeypatch.setattr(auto_formulation, "_REMEMBERED", 1)
     monkeypatch.setenv("WHIPPLETREE_CACHE", "off")
     first = cells(2).chosen
     with monkeypatch.context() as patch:
         patch.setattr(Chooser, "choose", lambda _: pytest.fail("weighed again"))
         assert cells(2).chosen == first
     _ = rod_on_a_chain(3).build().chosen
-    assert len(loops._DECIDED) == 1
+    assert len(auto_formulation._DECIDED) == 1
 
 
 def test_those_that_are_close_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_those_that_are_close_are_timed(monkeypatch: pytest.MonkeyPatch) -> None
             asked[:] = names
             return {name: times.get(name, 9.0) for name in names}
 
-        return Chooser(s._engine.equations, s._engine.loops.candidates, timer).choose().name
+        return Chooser(s._engine.equations, s._engine.loops.auto.candidates, timer).choose().name
 
     counts = s.chosen.counts
     first, second, third = sorted(counts, key=lambda name: counts[name])[:3]
@@ -104,7 +104,7 @@ def test_those_that_are_close_are_timed(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_evaluations_are_timed_in_machine_code() -> None:
     s = rod_on_a_chain(3).build()
-    times = s._engine.loops._evaluation_times(["independent_coordinates", "absolute"])
+    times = s._engine.loops.auto.evaluation_times(["independent_coordinates", "absolute"])
     assert set(times) == {"independent_coordinates", "absolute"}
     assert all(0 < seconds < 1e-2 for seconds in times.values())
 

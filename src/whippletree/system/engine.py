@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import weakref
 from collections import deque
@@ -28,8 +27,8 @@ from whippletree.system.calls import Argument, Call, as_array
 from whippletree.system.choosing import Weighed
 from whippletree.system.equations import FUNCTIONS, Equations, Request, formulation_name
 from whippletree.system.large_composite import Pieces, branch_solver
-from whippletree.system.loop_equations import LoopPlan
-from whippletree.system.loops import Loops
+from whippletree.system.loop_plan import LoopPlan
+from whippletree.system.loop_services import LoopServices
 from whippletree.system.source import source_key
 from whippletree.system.states import StateSpace
 from whippletree.topology import Plan
@@ -67,21 +66,41 @@ _RECENT = 64
 _FRAMED = frozenset({"pose", "velocity", "acceleration", "jacobian"})
 
 
-class Engine:
-    """Makes and keeps the kernels of a mechanism, and knows what their arguments are called."""
+class KernelStore:
+    """The kernels of a mechanism under all numeric plans, by their keys, and the disk cache that they are kept in."""
 
-    def __init__(self, description: Description, plan: Plan) -> None:
+    def __init__(self) -> None:
+        self.cache: DiskCache | None = open_cache()
+        self.by_key: weakref.WeakValueDictionary[str, Kernel] = weakref.WeakValueDictionary()
+        self.recent: deque[Kernel] = deque(maxlen=_RECENT)
+
+
+class Engine:
+    """Makes and keeps the kernels of a mechanism, and knows what their arguments are called.
+
+    Its equations have a numeric plan of the loops, or none as long as that has not been made. `store` and `loops` come
+    from the engine of another plan, if there is one.
+    """
+
+    def __init__(
+        self,
+        description: Description,
+        plan: Plan,
+        equations: Equations | None = None,
+        store: KernelStore | None = None,
+        loops: LoopServices | None = None,
+    ) -> None:
         self.description, self.plan = description, plan
         self.states = StateSpace(description, plan)
-        self.equations = Equations(description, plan)
-        self._cache: DiskCache | None = open_cache()
+        self.equations = equations or Equations(description, plan)
+        self._store = store or KernelStore()
+        self._cache = self._store.cache
         self._calls: dict[Request, Call] = {}
         self.ready: dict[str, Call] = {}
         self._kernels: dict[Request, Kernel] = {}
-        self._shared: weakref.WeakValueDictionary[str, Kernel] = weakref.WeakValueDictionary()  # of all plans, by key
-        self._recent: deque[Kernel] = deque(maxlen=_RECENT)
         self._traced: dict[Request, ca.Function] = {}  # traces that were made to be weighed
         self._checked = False
+        self.loops = LoopServices(self.equations, self.states, self._cache, self.kernel, loops)
 
     def request(self, name: str, formulation: str, frame: Any, wrenches: Sequence[Any], **choice: Any) -> Request:
         """Return what is asked for, every name in it checked."""
@@ -104,7 +123,7 @@ class Engine:
     def _auto(self, function: str) -> str:
         """Return the formulation that `auto` means for a function."""
         if self.equations.closed:
-            return self.loops.formulation
+            return self.loops.auto.chosen.name
         return self.of_tree.name if function in _WEIGHED else "articulated"
 
     @functools.cached_property
@@ -147,11 +166,6 @@ class Engine:
             values = np.linalg.eigvalsh(M / np.outer(size, size))
             worst = max(worst, float(values[-1] / values[0]) if values[0] > 0 else np.inf)
         return worst
-
-    @functools.cached_property
-    def loops(self) -> Loops:
-        """What there is to the loops of the mechanism."""
-        return Loops(self.equations, self.states, self._cache, self.kernel)
 
     def dynamic(
         self,
@@ -293,7 +307,7 @@ class Engine:
             arguments = [self.argument(name, size) for name, size in kernel.signature.inputs]
             blame = functools.partial(self.blame, request.function)
             rescued = self.equations.closed and request.function in _RESCUED
-            rescue = functools.partial(self.loops.rescue, resolved) if rescued else None
+            rescue = functools.partial(self.loops.fallback.answer, resolved) if rescued else None
             call = Call(kernel, arguments, kernel.signature.shape, blame, rescue)
             self._calls[request] = call
         return call
@@ -307,7 +321,7 @@ class Engine:
             key = f"{source_key()}|{self.description.fingerprint()}|{request}"
             if self.equations.closed and request.function not in _JOINT_WISE:
                 key += self.equations.loop_plan.key(request.formulation)
-            kernel = self._kernels[request] = self._shared.get(key) or self._new_kernel(key, request)
+            kernel = self._kernels[request] = self._store.by_key.get(key) or self._new_kernel(key, request)
         return kernel
 
     def _new_kernel(self, key: str, request: Request) -> Kernel:
@@ -317,8 +331,8 @@ class Engine:
         defaults["parameters"] = np.array(self.description.parameter_values, dtype=np.float64)
         signature = self.equations.signature(request)
         kernel = Kernel(key, signature, lambda: self._program(request), self._cache, defaults)
-        self._shared[key] = kernel
-        self._recent.append(kernel)
+        self._store.by_key[key] = kernel
+        self._store.recent.append(kernel)
         return kernel
 
     def _in_pieces(self, request: Request) -> bool:
@@ -340,11 +354,7 @@ class Engine:
 
     def planned(self, plan: LoopPlan) -> Engine:
         """Return an engine with another numeric plan of the loops; kernels that were made for that one are shared."""
-        twin = copy.copy(self)
-        twin.equations = self.equations.planned(plan)
-        twin._calls, twin.ready, twin._kernels, twin._traced = {}, {}, {}, {}
-        twin.loops = self.loops.planned(twin.equations, twin.kernel)
-        return twin
+        return Engine(self.description, self.plan, self.equations.planned(plan), self._store, self.loops)
 
     def kernel_of(self, function: str, formulation: str = "auto") -> Kernel:
         """Return the kernel of a function without further inputs."""

@@ -42,7 +42,7 @@ from whippletree.kernels.signature import Signature
 from whippletree.loops import LoopProgram
 from whippletree.model.description import Description
 from whippletree.system import loop_equations, newton_equations
-from whippletree.system.loop_equations import LoopPlan
+from whippletree.system.loop_plan import LoopPlan
 from whippletree.topology import Plan
 
 __all__ = ["FORMULATIONS", "FUNCTIONS", "OPTIONS", "Equations", "Request", "formulation_name", "variants"]

@@ -6,18 +6,16 @@ zero. Machine code finds out at no further cost, and the system then looks at th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
-import numpy as np
 
 from whippletree.formulations.closures import closure_projection as projection
 from whippletree.formulations.closures import loop_results as closed
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.loop_solution import Solution
-from whippletree.formulations.closures.partition import Choice, partition
+from whippletree.formulations.closures.partition import partition
 from whippletree.formulations.methods import (
     absolute,
     constraint_embedding,
@@ -30,18 +28,15 @@ from whippletree.formulations.methods import (
     velocity_transformation,
 )
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.kernels.kernel import Array
 from whippletree.spatial.scalars import expressions
 from whippletree.spatial.sparse import nearest_zero, smallest
 
 if TYPE_CHECKING:
-    from whippletree.system.assembly import Conditions
     from whippletree.system.equations import Equations, Request
 
 __all__ = [
     "CONSISTENT",
     "TRACES",
-    "LoopPlan",
     "closure_efforts",
     "closure_power",
     "derivatives",
@@ -59,65 +54,7 @@ CONSISTENT = 1e-6
 WATCHED = 1e-8
 """The share of a pivot's size where the plan was made below which a solution is not trusted."""
 
-GRID = 1e-6
-"""Plans are told apart by where they were made up to this, in radians and characteristic lengths."""
-
 Symbols = dict[str, ca.SX]
-
-
-@dataclass(frozen=True, eq=False)
-class LoopPlan:
-    """What numbers decided about the loops: rows that are used, independent freedoms, pivots, weights.
-
-    `q` is the configuration at which that was done and `where` its time and parameters; `length` is the characteristic
-    length of the mechanism. The smallest pivot there (`strength`), whether a motion moves nothing that has inertia with
-    the parameters as described (`idle`), the pivots of `absolute`, the weights of `penalty` and the methods of the
-    groups are found when they are first asked for.
-    """
-
-    keep: tuple[tuple[int, ...], ...]
-    choice: Choice
-    q: Array
-    where: Conditions
-    length: float
-    strength: Callable[[], float]
-    idle: Callable[[], bool]
-    absolute_pivots: Callable[[], Sequence[Any]]
-    penalty_weights: Callable[[], Sequence[float]]
-    reduction: Callable[[], Mapping[int, int]]
-    group_methods: Callable[[], Sequence[str]]
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows that are used."""
-        return sum(len(rows) for rows in self.keep)
-
-    def same(self, other: LoopPlan) -> bool:
-        """Tell whether another plan keeps the same rows and eliminates the same freedoms in the same order."""
-        return self.decides(other.keep, other.choice)
-
-    def decides(self, keep: tuple[tuple[int, ...], ...], choice: Choice) -> bool:
-        """Tell whether it keeps these rows and eliminates these freedoms in this order."""
-        return (self.keep, self.choice) == (keep, choice)
-
-    @property
-    def made_at(self) -> Array:
-        """The configuration on the grid next to `q`: code that is made there is the same for all plans of one key."""
-        grid = GRID * min(1.0, self.length)
-        return np.asarray(np.rint(self.q / grid) * grid)
-
-    def key(self, formulation: str) -> str:
-        """Return what the code of a formulation depends on."""
-        parts: list[Any] = [self.keep, self.choice, self.length, self.made_at.tolist()]
-        if formulation == "absolute":
-            parts.append(self.absolute_pivots())
-        if formulation.endswith("penalty"):
-            parts.append(self.penalty_weights())
-        if formulation == "coordinate_reduction":
-            parts.append(sorted(self.reduction().items()))
-        if formulation == "by_group":
-            parts.append(self.group_methods())
-        return repr(parts)
 
 
 def forward_dynamics(eq: Equations, request: Request, x: Symbols) -> ca.SX:
@@ -190,7 +127,7 @@ def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
         here = eq.loaded(eq.prescribed_only(x))
         efforts = closed.driving_forces(here.walk, _closure_set(eq, request, x), here.tau, answer)
         driven = driven + hinge_power(eq, x, eq.driving(here, efforts, x["tau"]))
-    a = _divided(answer.a, _inertia_changed(eq)) if eq.loop_plan.idle() else answer.a
+    a = _divided(answer.a, _inertia_changed(eq)) if eq.loop_plan.massless_motion() else answer.a
     return ca.SX(ca.vertcat(a, element_rates(eq, x), watched, powers(eq, x, driven)))
 
 
@@ -372,7 +309,7 @@ def _guarded(eq: Equations, request: Request, x: Symbols, result: ca.SX, solutio
     An inertia that is none may come out as rounding, which no pivot tells from a number: the plan knows.
     """
     fine = _margin(eq, x, solution, WATCHED) > 0
-    if eq.loop_plan.idle():
+    if eq.loop_plan.massless_motion():
         fine = ca.logic_and(fine, _inertia_changed(eq))
     if request.check:
         walk, closure_set = eq.walk(x), eq.closure_set(x)
