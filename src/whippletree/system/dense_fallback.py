@@ -129,11 +129,12 @@ class DenseFallback:
 
     def _refuse_massless(self, M: Array, Z: Array) -> None:
         """Refuse a state at which a motion that the loops allow (a column of Z) moves nothing with inertia."""
-        massless = massless_combination(M, Z)
+        free = self.numbers.free_freedoms
+        scale = self.numbers.column_scale[free]
+        massless = massless_combination(M, Z, scale)
         if massless is None:
             return
-        free = self.numbers.free_freedoms
-        most = np.argmax(np.abs(massless / self.numbers.column_scale[free]))
+        most = np.argmax(np.abs(massless / scale))
         raise DynamicsError(
             f'a motion that the loops allow, most of it in "{self.freedom_name(int(free[most]))}", moves nothing that '
             "has inertia, so its acceleration is not determined; give mass or inertia to the bodies, let one of two "

@@ -70,19 +70,24 @@ def massless_motion(numbers: ClosureNumbers, plan: LoopPlan) -> bool:
         allowed = allowed_motions(numbers, plan.rank, plan.q, where)
     except DynamicsError:  # singular here: every state is looked at by itself
         return False
-    return massless_combination(_terms_at_rest(numbers, plan.q, where).M, allowed) is not None
+    M = _terms_at_rest(numbers, plan.q, where).M
+    return massless_combination(M, allowed, numbers.column_scale) is not None
 
 
-def massless_combination(M: Array, Z: Array) -> Array | None:
+def massless_combination(M: Array, Z: Array, scale: Array) -> Array | None:
     """Return a combination of the motions Z (columns) that moves nothing that has inertia, if there is one.
 
-    >>> massless_combination(np.diag([1.0, 0.0]), np.eye(2)).round(12).tolist()
+    `scale` is what velocities are measured by. Inertias are compared with the largest of any motion and any freedom:
+    where there is only one motion, its inertia may be nothing but rounding.
+
+    >>> massless_combination(np.diag([1.0, 0.0]), np.eye(2), np.ones(2)).round(12).tolist()
     [0.0, 1.0]
     """
     if not Z.size:
         return None
     values, vectors = np.linalg.eigh(Z.T @ M @ Z)
-    if values[0] > MASSLESS * values[-1]:
+    largest = max(values[-1], float((np.diag(M) * scale**2).max()))
+    if values[0] > MASSLESS * largest:
         return None
     return np.asarray(Z @ vectors[:, 0])  # also if all are zero
 
