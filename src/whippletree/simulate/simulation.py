@@ -509,7 +509,7 @@ class Simulation:
                 return rows[: self._counts[OUTPUTS]]
             if status not in (Status.PAUSED, Status.EVENT):
                 try:
-                    self._decide(status, Status)
+                    self._decide(status)
                 except SimulationError as error:
                     error.rows = rows[: self._counts[OUTPUTS]]
                     raise
@@ -612,18 +612,18 @@ class Simulation:
             self._machine = Machine(self._plans.now, self.formulation, self.tau, self.parameters)
         return self._machine
 
-    def _decide(self, status: int, kinds: Any) -> None:
+    def _decide(self, status: int) -> None:
         """See what can be done about a run that has stopped."""
         t = float(self._times[TIME])
-        if status == kinds.POOR:
+        if status == Status.POOR:
             self._plan_again(t)
-        elif status == kinds.UNTRUSTED:
+        elif status == Status.UNTRUSTED:
             self._across(t) if self._options[STAY] else self._plan_again(t)
-        elif status == kinds.OPEN:
+        elif status == Status.OPEN:
             raise SimulationError(self._in_words("the loops could not be closed again after a step", t))
-        elif status == kinds.STUCK:
+        elif status == Status.STUCK:
             raise SimulationError(self._stuck(t))
-        elif status == kinds.TOO_SMALL:
+        elif status == Status.TOO_SMALL:
             what = "the step has become too small: the tolerance cannot be reached, or the motion blows up"
             if max(self._times[NEXT_STEP], self._limits[0]) < _ROUNDING * abs(t):
                 size = self._times[NEXT_STEP]

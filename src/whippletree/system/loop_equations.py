@@ -29,7 +29,7 @@ from whippletree.formulations.methods import (
 )
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial.scalars import expressions
-from whippletree.spatial.sparse import nearest_zero, smallest
+from whippletree.symbolic.sparse_factors import nearest_zero, smallest
 
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request

@@ -43,7 +43,8 @@ from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.node_interface import AngularState, Articulated, HingeFactors, NodeTerms
 from whippletree.formulations.nodes.sweeps import Kept, Unrolled, add_records
 from whippletree.formulations.recursions import articulated
-from whippletree.spatial import ArticulatedInertia, RigidInertia, Shift, factored, mirror
+from whippletree.spatial import ArticulatedInertia, RigidInertia, Shift, mirror
+from whippletree.symbolic.dense_factors import factored
 
 __all__ = ["Augmented", "Embedded", "GroupOutcome"]
 

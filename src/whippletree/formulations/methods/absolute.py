@@ -30,7 +30,7 @@ from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import kinematics
 from whippletree.spatial import Rotation, Translation, cross, stack
-from whippletree.spatial.sparse import factor_lu
+from whippletree.symbolic.sparse_factors import factor_lu
 
 __all__ = ["Bodies", "bodies", "solve"]
 

@@ -41,7 +41,7 @@ from whippletree.formulations.nodes.node_interface import (
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated
 from whippletree.spatial import ArticulatedInertia, Shift, mirror, stack
-from whippletree.spatial.sparse import SparseLU
+from whippletree.symbolic.sparse_factors import SparseLU
 
 __all__ = ["METHODS", "piece", "solve"]
 

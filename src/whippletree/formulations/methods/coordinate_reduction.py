@@ -41,7 +41,7 @@ from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite
 from whippletree.formulations.recursions.articulated import unit_rows
 from whippletree.spatial import ArticulatedInertia, mirror, stack
-from whippletree.spatial.sparse import minimum_degree
+from whippletree.symbolic.sparse_factors import minimum_degree
 
 __all__ = [
     "ClosureExtent",

@@ -34,8 +34,9 @@ from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled, Walk
 from whippletree.formulations.recursions.ground_axes import GroundBody, bodies, to_ground, to_own
 from whippletree.formulations.recursions.joint_wrenches import joint_wrenches
-from whippletree.spatial import ArticulatedInertia, Rotation, Translation, factor, solve_factored
-from whippletree.spatial.sparse import add_to, factor_symmetric, minimum_degree
+from whippletree.spatial import ArticulatedInertia, Rotation, Translation
+from whippletree.symbolic.dense_factors import factor, solve_factored
+from whippletree.symbolic.sparse_factors import add_to, factor_symmetric, minimum_degree
 
 __all__ = ["driving_forces", "forward_dynamics", "reactions", "solve"]
 

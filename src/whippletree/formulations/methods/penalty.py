@@ -21,7 +21,7 @@ from whippletree.formulations.closures.loop_solution import Solution, by_closure
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.spatial.sparse import factor_symmetric, minimum_degree
+from whippletree.symbolic.sparse_factors import factor_symmetric, minimum_degree
 
 __all__ = ["solve"]
 
