@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+import whippletree as wt
 from whippletree.errors import SimulationError
 from whippletree.simulate import Simulation
 from whippletree.simulate.course import STAY, Status
-from whippletree.system.examples import four_bar
+
+
+def four_bar() -> wt.System:
+    m = wt.Mechanism("four-bar")
+    one, two, three = (m.body(name, wt.rod(l, mass=1.0)) for name, l in (("a", 1.0), ("b", 2.0), ("c", 1.5)))
+    m.revolute("A", m.ground, one)
+    m.revolute("B", one, two, at=(1, 0, 0))
+    m.revolute("C", two, three, at=(2, 0, 0), at_child=(1.5, 0, 0))
+    m.revolute("D", m.ground, three, at=(2, 0, 0))
+    return m.build(guess={"A": 1.0})
 
 
 @pytest.mark.parametrize(

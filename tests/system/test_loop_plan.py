@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
-from whippletree.system import plan_decisions
+from whippletree.system import formulation_decisions
 from whippletree.system.closure_numbers import ClosureNumbers
 from whippletree.system.decisions import alternatives, decide, on_grid, smallest_pivot
 from whippletree.system.loop_plan import LoopPlan, OnDemand
@@ -187,7 +187,7 @@ def test_weights_of_the_penalty_are_proportional_to_the_stiffness_of_their_rows(
 def test_pivots_of_absolute_coordinates_never_vanish() -> None:
     s = four_bar().build(guess={"A": 1.0})
     plan, numbers = plan_of(s), s._engine.loops.numbers
-    (keys, columns), A, _ = numbers.absolute_matrix(plan.keep, plan.q, *plan.where)
+    keys, columns, A, _ = numbers.absolute_matrix(plan.keep, plan.q, *plan.where)
     order = [(keys.index(row), columns.index(column)) for row, column in plan.absolute_pivots()]
     assert sorted(r for r, _ in order) == sorted(c for _, c in order) == list(range(len(A)))
     left = A.copy()
@@ -220,10 +220,10 @@ def test_a_rod_that_spins_between_two_balls_has_a_massless_motion() -> None:
 def test_massless_combinations() -> None:
     rng = np.random.default_rng(1)
     Z = rng.normal(size=(5, 3))
-    assert plan_decisions.massless_combination(np.eye(5), Z, np.ones(5)) is None
-    assert plan_decisions.massless_combination(np.eye(5), np.zeros((5, 0)), np.ones(5)) is None
+    assert formulation_decisions.massless_combination(np.eye(5), Z, np.ones(5)) is None
+    assert formulation_decisions.massless_combination(np.eye(5), np.zeros((5, 0)), np.ones(5)) is None
     J = rng.normal(size=(2, 5))  # two inertias for three motions
-    found = plan_decisions.massless_combination(J.T @ J, Z, np.ones(5))
+    found = formulation_decisions.massless_combination(J.T @ J, Z, np.ones(5))
     assert found is not None
     assert J @ found == pytest.approx(np.zeros(2), abs=1e-12)
     assert np.abs(found).max() > 0.1

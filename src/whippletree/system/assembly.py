@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from whippletree.errors import AssemblyError
 from whippletree.kernels.kernel import Array
-from whippletree.system.closure_numbers import ClosureNumbers
+from whippletree.system.closure_numbers import ClosureNumbers, Mask
 from whippletree.system.configuration_space import ConfigurationSpace
 from whippletree.system.loop_plan import Conditions
 from whippletree.system.sparse_assembly import sparse_newton_step
@@ -33,8 +33,6 @@ from whippletree.system.tolerances import (
 )
 
 __all__ = ["Assembled", "Assembler", "Mask"]
-
-Mask = npt.NDArray[np.bool_]
 
 
 class Assembled(NamedTuple):

@@ -12,7 +12,7 @@ from whippletree.kernels.repeat import Repeated, least_seconds
 from whippletree.system.choosing import ALONG_GROUND, CANDIDATES, Chooser, Weighed, timing
 from whippletree.system.closure_numbers import ClosureNumbers
 from whippletree.system.equations import Equations, Request
-from whippletree.system.plan_decisions import tree_regular
+from whippletree.system.formulation_decisions import tree_regular
 from whippletree.system.source import source_key
 
 __all__ = ["AutoFormulation"]

@@ -39,8 +39,6 @@ class ClosedCalls:
     _closed: bool
     _q0: Array
     _v0: Array
-    _mobility: Mobility
-    _ready: dict[str, Call]
 
     # ------------------------------------------------------------------ what the mechanism can do
 
@@ -55,7 +53,9 @@ class ClosedCalls:
         if not self._closed:
             labels = tuple(self._states.freedom_name(i) for i in range(self.nv))
             return Mobility(self.nv, self.nv, (), labels, 1.0, self.nv)
-        return self._mobility
+        found = self._engine.loops.mobility
+        assert found is not None
+        return found
 
     @property
     def chosen(self) -> Weighed:
@@ -295,9 +295,7 @@ class ClosedCalls:
         self._q0 = self.assemble(guess, hold=hold)
         where = self._engine.loops.conditions()
         plan, mobility = self._engine.loops.planner.make(self._q0, where, wanted)
-        self._mobility = mobility
-        self._engine = self._engine.planned(plan)
-        self._ready = self._engine.ready
+        self._engine.adopt(plan, mobility)
         self._v0 = self._engine.loops.consistency.velocities(self._q0, np.zeros(self.nv), where)
         if mobility.singular:
             warnings.warn(

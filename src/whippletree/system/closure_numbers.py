@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -26,11 +26,12 @@ from whippletree.system.configuration_space import velocity_scale
 from whippletree.system.equations import Equations
 from whippletree.system.loop_equations import joint_order
 from whippletree.system.loop_families import LoopFamilies, dense, loop_families
-from whippletree.system.loop_plan import Conditions, KeptRows
+from whippletree.system.loop_plan import Conditions, KeptRows, Key
 
-__all__ = ["ClosureNumbers", "ClosureRow", "LoopTerms"]
+__all__ = ["AbsoluteMatrix", "ClosureNumbers", "ClosureRow", "Indices", "LoopTerms", "Mask"]
 
 Indices = npt.NDArray[np.int_]
+Mask = npt.NDArray[np.bool_]
 
 _DIRECTIONS = ("turn about x", "turn about y", "turn about z", "shift along x", "shift along y", "shift along z")
 
@@ -57,6 +58,15 @@ class LoopTerms(NamedTuple):
     right: Array
     C: Array
     second: Array
+
+
+class AbsoluteMatrix(NamedTuple):
+    """The equations of `absolute` at a configuration: its rows and columns, and which entries can be nonzero."""
+
+    rows: list[Key]
+    columns: list[Key]
+    A: Array
+    pattern: Mask
 
 
 class ClosureNumbers:
@@ -179,12 +189,12 @@ class ClosureNumbers:
         """Return the joint reactions (6 n_joints, m) of unit multipliers of all rows."""
         return np.asarray(self._static(q, t, parameters).full())
 
-    def absolute_matrix(self, keep: KeptRows, q: Array, t: float, parameters: Array) -> tuple[Any, Array, Any]:
-        """Return the keys of the rows of `absolute`'s equations with some rows kept, its matrix, and its entries."""
+    def absolute_matrix(self, keep: KeptRows, q: Array, t: float, parameters: Array) -> AbsoluteMatrix:
+        """Return the matrix of `absolute`'s equations with some rows of the closures kept."""
         keys, columns, pattern, function = self._absolute(keep)
         A = np.zeros(pattern.shape)
         A[pattern] = function(q, t, parameters).full().ravel()
-        return (keys, columns), A, pattern
+        return AbsoluteMatrix(keys, columns, A, pattern)
 
     # ------------------------------------------------------------------ traced once
 
@@ -246,7 +256,7 @@ class ClosureNumbers:
         return _matrix(jacobian_rows(walk, closure_set.evaluate(walk)), self.plan.nv)
 
     @functools.cached_property
-    def tree_pattern(self) -> Any:
+    def tree_pattern(self) -> Mask:
         """Which entries of `tree_rows` can ever be other than zero."""
         pattern = np.zeros(self._tree_matrix.shape, dtype=bool)
         pattern[self._tree_matrix.sparsity().get_triplet()] = True
@@ -312,7 +322,7 @@ class ClosureNumbers:
         second = closed.full_seconds(walk, self._closure_set(x))
         return self.function("second", [x["q"], x["v"], x["a"], x["t"]], [second])
 
-    def _absolute(self, keep: KeptRows) -> tuple[list[Any], list[Any], Any, ca.Function]:
+    def _absolute(self, keep: KeptRows) -> tuple[list[Key], list[Key], Mask, ca.Function]:
         x = self._symbols
         given = {"q": x["q"], "t": x["t"]}
         closure_set = replace(self._closure_set(given), keep=keep)

@@ -17,7 +17,7 @@ from whippletree.errors import TopologyError
 from whippletree.formulations.closures.partition import Choice
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembler
-from whippletree.system.closure_numbers import ClosureNumbers
+from whippletree.system.closure_numbers import ClosureNumbers, Indices
 from whippletree.system.loop_plan import Conditions, KeptRows
 from whippletree.system.ranks import choose_columns, choose_pivots, choose_rows, pivots_met, rank_of
 from whippletree.system.sparse_assembly import sparse_partition
@@ -36,8 +36,6 @@ from whippletree.system.tolerances import (
 )
 
 __all__ = ["Decision", "alternatives", "decide", "on_grid", "robust", "smallest_pivot"]
-
-Indices = npt.NDArray[np.int_]
 
 
 class Decision(NamedTuple):

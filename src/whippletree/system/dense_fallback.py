@@ -22,9 +22,9 @@ from whippletree.kernels.kernel import Array
 from whippletree.system.closure_numbers import LoopTerms
 from whippletree.system.consistency import ClosureConsistency
 from whippletree.system.equations import Equations, Request
+from whippletree.system.formulation_decisions import massless_combination
 from whippletree.system.loop_equations import joint_order
 from whippletree.system.loop_plan import Conditions
-from whippletree.system.plan_decisions import massless_combination
 from whippletree.system.tolerances import CONTRADICTION, LIMIT_STEP, MOTION_RANK, SINGULAR_HERE, UNDETERMINED
 
 __all__ = ["DenseFallback", "DenseSolution"]

@@ -29,6 +29,7 @@ from whippletree.system.equations import FUNCTIONS, Equations, Request, formulat
 from whippletree.system.large_composite import Pieces, branch_solver
 from whippletree.system.loop_plan import LoopPlan
 from whippletree.system.loop_services import LoopServices
+from whippletree.system.mobility import Mobility
 from whippletree.system.source import source_key
 from whippletree.system.states import StateSpace
 from whippletree.topology import Plan
@@ -351,6 +352,11 @@ class Engine:
     def _branch_solver(self) -> Kernel | None:
         """The kernel that solves with the mass matrix of a large tree."""
         return branch_solver(self.equations.node_tree().node_constants, self.plan.nv, self._cache)
+
+    def adopt(self, plan: LoopPlan, mobility: Mobility) -> None:
+        """Go on with the first numeric plan of the loops; other plans belong to engines of their own (`planned`)."""
+        self.equations = self.equations.planned(plan)
+        self.loops = LoopServices(self.equations, self.states, self._cache, self.kernel, self.loops, mobility)
 
     def planned(self, plan: LoopPlan) -> Engine:
         """Return an engine with another numeric plan of the loops; kernels that were made for that one are shared."""

@@ -19,10 +19,13 @@ from whippletree.formulations.closures.partition import Choice
 from whippletree.kernels.kernel import Array
 from whippletree.system.tolerances import PLAN_GRID
 
-__all__ = ["Conditions", "KeptRows", "LoopPlan", "OnDemand", "PenaltyWeights"]
+__all__ = ["Conditions", "KeptRows", "Key", "LoopPlan", "OnDemand", "PenaltyWeights"]
 
 KeptRows: TypeAlias = tuple[tuple[int, ...], ...]
 """The rows to be used of each closure."""
+
+Key: TypeAlias = tuple[str, int, int]
+"""An equation ("force", node, component) or ("closure", row, 0) of `absolute`, or an unknown ("alpha", "lambda")."""
 
 
 class Conditions(NamedTuple):
@@ -118,9 +121,9 @@ class LoopPlan:
         found: bool = self.decision("massless_motion")
         return found
 
-    def absolute_pivots(self) -> Sequence[tuple[Any, Any]]:
+    def absolute_pivots(self) -> Sequence[tuple[Key, Key]]:
         """Return the order of elimination of the equations in absolute coordinates (`absolute`)."""
-        pivots: Sequence[tuple[Any, Any]] = self.decision("absolute_pivots")
+        pivots: Sequence[tuple[Key, Key]] = self.decision("absolute_pivots")
         return pivots
 
     def penalty_weights(self) -> Sequence[float]:

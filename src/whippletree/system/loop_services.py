@@ -15,6 +15,7 @@ from whippletree.system.consistency import ClosureConsistency
 from whippletree.system.dense_fallback import DenseFallback
 from whippletree.system.equations import Equations, Request
 from whippletree.system.loop_plan import Conditions
+from whippletree.system.mobility import Mobility
 from whippletree.system.planner import LoopPlanner
 from whippletree.system.states import StateSpace
 
@@ -25,7 +26,8 @@ class LoopServices:
     """The pieces that look after the closures of one mechanism, each made when first needed.
 
     `numbers`, `assembler` and `planner` are there before any plan, and the same under all plans: those of `first`, if
-    that is given. `consistency`, `auto` and `fallback` belong to the plan of the `equations`.
+    that is given, and so is the `mobility` that was found with the first plan. `consistency`, `auto` and `fallback`
+    belong to the plan of the `equations`.
     """
 
     def __init__(
@@ -35,8 +37,10 @@ class LoopServices:
         cache: DiskCache | None,
         kernel: Callable[[Request], Kernel],
         first: LoopServices | None = None,
+        mobility: Mobility | None = None,
     ) -> None:
         self.equations, self.states = equations, states
+        self.mobility: Mobility | None = mobility or (first.mobility if first else None)
         self._cache, self._kernel, self._first = cache, kernel, first
         if equations.loops is not None:
             equations.loops.on_demand.finders["group_methods"] = lambda _: self.auto.group_methods

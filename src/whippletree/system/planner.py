@@ -14,9 +14,9 @@ from whippletree.formulations.recursions import kinematics
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembler
 from whippletree.system.decisions import Decision, alternatives, decide, on_grid, robust, smallest_pivot
+from whippletree.system.formulation_decisions import on_demand, plan_pivot
 from whippletree.system.loop_plan import Conditions, LoopPlan
 from whippletree.system.mobility import Mobility, analyse
-from whippletree.system.plan_decisions import on_demand, plan_pivot
 from whippletree.system.ranks import rank_of
 from whippletree.system.states import StateSpace
 from whippletree.system.tolerances import CLEARLY_BETTER, TAKEN_UP
@@ -29,7 +29,7 @@ class LoopPlanner:
 
     It knows the closures in numbers and the names of freedoms. It keeps no plan, so that all plans of a mechanism come
     from one planner, and it knows nothing of kernels; of formulations only which decisions they may ask a plan for
-    (`plan_decisions.py`).
+    (`formulation_decisions.py`).
     """
 
     def __init__(self, assembler: Assembler, states: StateSpace) -> None:

@@ -38,8 +38,10 @@ class LazySequence(Sequence[Item]):
     """A sequence of known length whose items are made when one of them is first asked for.
 
     >>> squares = LazySequence(3, lambda: (0, 1, 4))
-    >>> len(squares), squares.made, squares[2]
-    (3, [], 4)
+    >>> len(squares), len(squares.made)
+    (3, 0)
+    >>> squares[2]
+    4
     """
 
     size: int

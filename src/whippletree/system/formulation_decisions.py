@@ -8,7 +8,6 @@ without inertia; and how large the smallest pivot is where the plan was made.
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from whippletree.system.closure_numbers import ClosureNumbers, LoopTerms
 from whippletree.system.consistency import allowed_motions
 from whippletree.system.decisions import Decision
 from whippletree.system.decisions import smallest_pivot as smallest_pivot_at
-from whippletree.system.loop_plan import Conditions, LoopPlan, OnDemand, PenaltyWeights
+from whippletree.system.loop_plan import Conditions, Key, LoopPlan, OnDemand, PenaltyWeights
 from whippletree.system.ranks import choose_pivots
 from whippletree.system.reduction import pair_up
 from whippletree.system.sparse_assembly import every_joint_moves_mass
@@ -92,9 +91,9 @@ def massless_combination(M: Array, Z: Array, scale: Array) -> Array | None:
     return np.asarray(Z @ vectors[:, 0])  # also if all are zero
 
 
-def absolute_pivots(numbers: ClosureNumbers, plan: LoopPlan) -> tuple[tuple[Any, Any], ...]:
+def absolute_pivots(numbers: ClosureNumbers, plan: LoopPlan) -> tuple[tuple[Key, Key], ...]:
     """Return the order of elimination of the equations in absolute coordinates: keys of rows and columns."""
-    (keys, columns), A, pattern = numbers.absolute_matrix(plan.keep, plan.q, *plan.where)
+    rows, columns, A, pattern = numbers.absolute_matrix(plan.keep, plan.q, *plan.where)
     size = np.abs(A).max(axis=1, keepdims=True)
     try:
         places = choose_pivots(A / np.where(size > 0, size, 1.0), pattern)
@@ -103,7 +102,7 @@ def absolute_pivots(numbers: ClosureNumbers, plan: LoopPlan) -> tuple[tuple[Any,
             'formulation "absolute" has no solution here: a motion that the loops allow moves nothing that has '
             "inertia; give mass or inertia to what it moves, or take another formulation"
         ) from None
-    return tuple((keys[i], columns[j]) for i, j in places)
+    return tuple((rows[i], columns[j]) for i, j in places)
 
 
 def reduction(numbers: ClosureNumbers, plan: LoopPlan) -> dict[int, int]:
