@@ -13,13 +13,14 @@ import numpy as np
 
 from whippletree.errors import AssemblyError, DynamicsError, StateError
 from whippletree.formulations.methods.coordinate_reduction import closure_extents
+from whippletree.formulations.methods.formulation import Formulation
 from whippletree.formulations.recursions import kinematics
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Array, Kernel
 from whippletree.kernels.repeat import Repeated, least_seconds
 from whippletree.model.description import Description
 from whippletree.system.assembly import Assembler, Conditions
-from whippletree.system.choosing import ALONG_GROUND, CANDIDATES, Chooser, Weighed, timing
+from whippletree.system.choosing import Chooser, Weighed, admitted, candidates_key
 from whippletree.system.closures import ClosureNumbers
 from whippletree.system.decisions import CLEARLY, Decision, alternatives, decide, lasting, on_grid, smallest
 from whippletree.system.equations import Equations, Request
@@ -36,12 +37,6 @@ __all__ = ["Loops", "characteristic_length"]
 
 PENALTY = 1e7
 """A penalty weight is this many times the stiffness against which its row moves."""
-
-_OF_TREE = ("tree_augmented", "joint_multipliers", ALONG_GROUND[1])
-"""Formulations that need a regular mass matrix of the tree."""
-
-_SMALL = 12
-"""Nodes up to which velocity transformations are weighed: what they take grows with the cube of a chain's length."""
 
 _DECIDED: dict[str, bytes] = {}
 """What was decided in this process, so that mechanisms that are alike choose alike, also without a cache."""
@@ -246,7 +241,7 @@ class Loops:
 
     @functools.cached_property
     def chosen(self) -> Weighed:
-        """The formulation that `auto` uses, and why; the same under all plans, since it may be timed."""
+        """The formulation that `auto` uses, and why; the same under all plans, since it may have been timed."""
         if self._first is not None:
             return self._first.chosen
         rolled = Request("forward_dynamics", "coordinate_reduction")
@@ -254,7 +249,7 @@ class Loops:
         if by_items or self.equations.too_long(rolled):
             count = len(self.numbers.closure_set.attachments.cuts)
             words = f"with {count} loops its straight line would take long to compile"
-            others = {name: words for name in CANDIDATES if name != rolled.formulation}
+            others = {one.text: words for one in self.candidates if one.text != rolled.formulation}
             return Weighed(rolled.formulation, {}, others, (), {})
         return self._kept("auto", lambda: self._chooser.choose().packed(), Weighed.unpacked)
 
@@ -269,8 +264,8 @@ class Loops:
 
     def _kept(self, what: str, make: Callable[[], bytes], read: Callable[[bytes], Decided]) -> Decided:
         """Return a decision from the disk cache or that of this process, or make it and keep it there."""
-        how = "timed" if timing() else "counted"
-        key = f"{what}|{how}|{source_key()}|{self.description.fingerprint()}|{self.equations.loop_plan.key('')}"
+        made_of = f"{source_key()}|{self.description.fingerprint()}|{self.equations.loop_plan.key('')}"
+        key = f"{what}|{candidates_key()}|{made_of}"
         kept = self._cache.load(key) if self._cache else None
         if kept and what in kept:
             return read(kept[what])
@@ -286,7 +281,12 @@ class Loops:
 
     @functools.cached_property
     def _chooser(self) -> Chooser:
-        return Chooser(self.equations, self.candidates, self._evaluation_times)
+        return Chooser(self.equations, self.candidates)
+
+    def tune(self) -> Weighed:
+        """Time the candidates that are close to the cheapest, and use the fastest of them from now on."""
+        self.chosen = self._chooser.tune(self.chosen, self._evaluation_times)
+        return self.chosen
 
     def _evaluation_times(self, formulations: Sequence[str]) -> dict[str, float]:
         """Return the seconds of one evaluation of the forward dynamics in machine code."""
@@ -295,13 +295,11 @@ class Loops:
         return least_seconds({name: Repeated(self.kernel(request), state) for name, request in requests.items()})
 
     @functools.cached_property
-    def candidates(self) -> tuple[str, ...]:
+    def candidates(self) -> tuple[Formulation, ...]:
         """The formulations that `auto` weighs: those that need the tree's own inertia only if it has one."""
         plan = self.equations.loop_plan
-        regular = self._tree_regular(plan.q, plan.where)
-        small = len(self.equations.node_tree().node_constants) <= _SMALL
-        names = (name for name in CANDIDATES if regular or name not in _OF_TREE)
-        return tuple(name for name in names if small or name not in ALONG_GROUND)
+        nodes = len(self.equations.node_tree().node_constants)
+        return admitted(regular=self._tree_regular(plan.q, plan.where), nodes=nodes)
 
     def _tree_regular(self, q: Array, where: Conditions) -> bool:
         """Tell whether the tree by itself has a regular mass matrix."""
