@@ -7,7 +7,6 @@ wrenches). From a request follow the signature, without any tracing, and the tra
 
 from __future__ import annotations
 
-import copy
 import functools
 import math
 from collections.abc import Callable, Hashable, Mapping
@@ -15,31 +14,30 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import casadi as ca
-import numpy as np
 
 from whippletree.elements.forces import Situation
 from whippletree.errors import StateError
-from whippletree.formulations.closures.closure_frames import ClosureAttachments, attach_closures
+from whippletree.formulations.closures.closure_frames import ClosureAttachments
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.methods import registry
 from whippletree.formulations.methods.registry import formulation_name
 from whippletree.formulations.nodes.applied_forces import (
-    ForcePlacements,
     LoadedWalk,
     events,
-    place_forces,
     with_applied_forces,
     without_applied_forces,
 )
-from whippletree.formulations.nodes.node_tree import NodeTree, StateSymbols, column, make_node_tree
+from whippletree.formulations.nodes.node_tree import StateSymbols
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.rolled.work_items import unrolled
 from whippletree.kernels.signature import Signature
 from whippletree.loops import LoopProgram
 from whippletree.model.description import Description
 from whippletree.system import rolled_equations, size_policy
+from whippletree.system.element_equations import faulty_element
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.loop_equations import LoopPlan
+from whippletree.system.mechanism_nodes import MechanismNodes
 from whippletree.system.plan_decisions import decisions_of
 from whippletree.system.request import Request
 from whippletree.topology import Plan
@@ -52,12 +50,16 @@ Made = TypeVar("Made")
 class Equations:
     """The equations of a mechanism, traced on request."""
 
-    def __init__(self, description: Description, plan: Plan, loops: LoopPlan | None = None) -> None:
+    def __init__(
+        self,
+        description: Description,
+        plan: Plan,
+        loops: LoopPlan | None = None,
+        nodes: MechanismNodes | None = None,
+    ) -> None:
         self.description, self.plan = description, plan
-        self._node_trees: dict[bool, NodeTree] = {}
-        self._attachments: dict[bool, ClosureAttachments] = {}
-        self._acting: dict[bool, ForcePlacements] = {}
-        self._symbols: dict[tuple[str, int], ca.SX] = {}
+        self.nodes = nodes or MechanismNodes(description, plan)
+        self.node_tree, self.symbol = self.nodes.node_tree, self.nodes.symbol
         self._traced_once: dict[Hashable, Any] = {}  # what was traced of the loops' equations
         self.prescribed = any(use.prescribed for use in description.joints)
         self.closed = bool(plan.cuts or description.closures)
@@ -65,9 +67,11 @@ class Equations:
 
     def planned(self, loops: LoopPlan) -> Equations:
         """Return the same equations with another numeric plan of the loops."""
-        twin = copy.copy(self)
-        twin.loops, twin._traced_once = loops, {}
-        return twin
+        return Equations(self.description, self.plan, loops, self.nodes)
+
+    def attachments(self, *, weld: bool = True) -> ClosureAttachments:
+        """Return what the closures hold on to."""
+        return self.nodes.attachments(weld=weld)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """Return what was made under a key, or make it."""
@@ -103,13 +107,6 @@ class Equations:
             raise StateError(refusal)
         return replace(request, formulation=method.text)
 
-    def attachments(self, *, weld: bool = True) -> ClosureAttachments:
-        """Return what the closures hold on to."""
-        if weld not in self._attachments:
-            reference = None if weld else self.node_tree()
-            self._attachments[weld] = attach_closures(self.description, self.plan, self.node_tree(weld=weld), reference)
-        return self._attachments[weld]
-
     def closure_set(
         self, symbols: Mapping[str, ca.SX] | None = None, *, weld: bool = True, kept: bool = True
     ) -> ClosureSet:
@@ -139,12 +136,6 @@ class Equations:
             return x
         a = ca.vertcat(*(x["a"][i] if given else 0 for i, given in enumerate(self.prescribed_mask)))
         return {**x, "a": ca.densify(ca.SX(a))}
-
-    def node_tree(self, *, weld: bool = True) -> NodeTree:
-        """Return the nodes' constants, with welded bodies as one node or not."""
-        if weld not in self._node_trees:
-            self._node_trees[weld] = make_node_tree(self.description, self.plan, weld=weld)
-        return self._node_trees[weld]
 
     # ------------------------------------------------------------------ signatures
 
@@ -240,12 +231,6 @@ class Equations:
         """Return the symbols of a request's inputs."""
         return {name: self.symbol(name, size) for name, size in self.signature(request).inputs}
 
-    def symbol(self, name: str, size: int) -> ca.SX:
-        """Return the symbol of an input, the same for all functions: what they share is then traced once."""
-        if (name, size) not in self._symbols:
-            self._symbols[name, size] = ca.SX.sym(name.replace(" ", "_"), size)
-        return self._symbols[name, size]
-
     @property
     def large(self) -> bool:
         """Whether the model is large enough for loops over its nodes."""
@@ -305,14 +290,8 @@ class Equations:
         z = symbols.get("z", ca.SX.zeros(len(self.description.states)))
         q, v = (symbols.get(name, ca.SX.zeros(n)) for name, n in (("q", self.plan.nq), ("v", self.plan.nv)))
         return with_applied_forces(
-            walk, self.acting(weld=weld), Situation((), q, v, z, symbols.get("t", ca.SX(0))), given
+            walk, self.nodes.acting(weld=weld), Situation((), q, v, z, symbols.get("t", ca.SX(0))), given
         )
-
-    def acting(self, *, weld: bool = True) -> ForcePlacements:
-        """Return what acts, with what it takes hold of."""
-        if weld not in self._acting:
-            self._acting[weld] = place_forces(self.description, self.plan, self.node_tree(weld=weld))
-        return self._acting[weld]
 
     def events(self, symbols: dict[str, ca.SX]) -> list[ca.SX]:
         """Return the column of each event: what is watched, and the values that it sets."""
@@ -323,56 +302,12 @@ class Equations:
 
     def faulty_element(self, state: Mapping[str, Any]) -> str | None:
         """Return the force or state, in words, whose formula is not finite at a state, if there is one."""
-        described = self.description
-        given: dict[str, Any] = {"z": described.state_values, "t": 0.0, "parameters": described.parameter_values}
-        given |= {name: value for name, value in state.items() if value is not None}
-        given.setdefault("v", np.zeros(self.plan.nv))
-        for function, names in self._elements:
-            values = function.call([given[name] for name in function.name_in()])
-            for name, value in zip(names, values, strict=True):
-                if not np.isfinite(value.full()).all():
-                    return name
-        return None
-
-    @functools.cached_property
-    def _elements(self) -> list[tuple[ca.Function, list[str]]]:
-        """What every element does and every state's rate, as functions with several results, and what these are."""
-        described, found = self.description, []
-        sizes = {"q": self.plan.nq, "v": self.plan.nv, "z": len(described.states), "t": 1}
-        x = {name: self.symbol(name, size) for name, size in sizes.items()}
-        here = self.loaded(x)
-        forces = [ca.vertcat(*done.wrenches, done.efforts) for done in here.applied]
-        rates = [here.rates[i] for i in range(len(described.states))]
-        named = ca.vertcat(*(p.symbol for p in described.parameters))
-        inputs, labels = [*x.values(), named], [*x, "parameters"]
-        for results, words in (
-            (forces, [f'force "{use.name}"' for use in described.forces]),
-            (rates, [f'the rate of state "{use.name}"' for use in described.states]),
-        ):
-            names_out = [f"o{k}" for k in range(len(results))]
-            found.append((ca.Function("elements", inputs, results, labels, names_out), words))
-        return found
+        return faulty_element(self, state)
 
     def driving(self, here: LoadedWalk, needed: ca.SX, tau: ca.SX) -> ca.SX:
         """Return the efforts given, and at prescribed hinges those needed, less what the elements do there."""
         needed = here.less_efforts(needed)
         return ca.SX(ca.vertcat(*(needed[i] if given else tau[i] for i, given in enumerate(self.prescribed_mask))))
-
-    def grounded(self) -> tuple[Any, ca.SX]:
-        """Return mass and first moment of the bodies that are welded to the ground, which no node holds."""
-        mass: Any = 0.0
-        moment = ca.SX.zeros(3)
-        for body in self.description.bodies:
-            index, placement = self.node_tree().where[body.name]
-            if index < 0:
-                moved = body.properties.moved(at=placement.point, rotation=placement.rotation)
-                mass, moment = mass + moved.mass, moment + moved.mass * column(moved.com)
-        return mass, moment
-
-    def place(self, name: str) -> tuple[int, ca.SX, ca.SX]:
-        """Return a body's or frame's node among those on the way to it, and its rotation and point there."""
-        index, placement = self.node_tree().toward(name).where[name]
-        return index, ca.SX(ca.DM(np.array(placement.rotation))), column(placement.point)
 
 
 def _labels(names: list[str]) -> list[str]:

@@ -111,6 +111,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
         tree_equations.derivatives,
         loop_trace=loop_equations.derivatives,
         weighed=True,
+        rolled=False,
     ),
     "inverse_dynamics": _Given(("q", "v", "a"), "effort", ("nv",), tree_equations.inverse_dynamics),
     "bias_force": _Given(("q", "v"), "effort", ("nv",), tree_equations.inverse_dynamics),

@@ -44,14 +44,14 @@ def hinge_inertias(eq: Equations, request: Request, x: Symbols) -> Any:
 
 def pose(eq: Equations, request: Request, x: Symbols) -> Any:
     """Return the pose of a body or frame, row by row."""
-    index, rotation, point = eq.place(request.frame)
+    index, rotation, point = eq.nodes.place(request.frame)
     kept = kinematics.Pose.ground() if index < 0 else kinematics.poses(eq.walk(x, toward=request.frame)).at(index)
     return ca.vec(kinematics.frame_pose(kept, rotation, point).T)
 
 
 def velocity(eq: Equations, request: Request, x: Symbols) -> Any:
     """Return the twist of a body or frame."""
-    index, _, point = eq.place(request.frame)
+    index, _, point = eq.nodes.place(request.frame)
     if index < 0:
         return ca.SX.zeros(6)
     return kinematics.frame_twist(kinematics.twists(eq.walk(x, toward=request.frame)).at(index), point)
@@ -59,7 +59,7 @@ def velocity(eq: Equations, request: Request, x: Symbols) -> Any:
 
 def acceleration(eq: Equations, request: Request, x: Symbols) -> Any:
     """Return the acceleration of a body or frame."""
-    index, _, point = eq.place(request.frame)
+    index, _, point = eq.nodes.place(request.frame)
     if index < 0:
         return ca.SX.zeros(6)
     return kinematics.frame_acceleration(kinematics.twist_rates(eq.walk(x, toward=request.frame)).at(index), point)
@@ -67,7 +67,7 @@ def acceleration(eq: Equations, request: Request, x: Symbols) -> Any:
 
 def jacobian(eq: Equations, request: Request, x: Symbols) -> Any:
     """Return the map from velocities to the twist of a body or frame, row by row."""
-    index, _, point = eq.place(request.frame)
+    index, _, point = eq.nodes.place(request.frame)
     return ca.vec(kinematics.frame_jacobian(eq.walk(x, toward=request.frame), index, point).T)
 
 
@@ -76,7 +76,7 @@ def energy(eq: Equations, request: Request, x: Symbols) -> Any:
     here = eq.loaded(x)
     kinetic, potential = kinematics.energies(here.walk)
     potential = potential + here.powers.stored
-    return ca.vertcat(kinetic, potential - ca.dot(column(eq.description.gravity), eq.grounded()[1]))
+    return ca.vertcat(kinetic, potential - ca.dot(column(eq.description.gravity), eq.nodes.grounded()[1]))
 
 
 def momentum(eq: Equations, request: Request, x: Symbols) -> Any:
@@ -87,7 +87,7 @@ def momentum(eq: Equations, request: Request, x: Symbols) -> Any:
 def center_of_mass(eq: Equations, request: Request, x: Symbols) -> Any:
     """Return the centre of mass of all bodies."""
     mass, moment, _ = kinematics.momentum(eq.walk(x))
-    still = eq.grounded()
+    still = eq.nodes.grounded()
     return (moment + still[1]) / (mass + still[0])
 
 

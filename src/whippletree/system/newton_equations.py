@@ -48,7 +48,7 @@ def inverse_dynamics_derivatives(eq: Equations, request: Request, x: Symbols) ->
     found, outside = differentiate(walk), AppliedDerivatives(walk)
     closure_set = eq.closure_set(x, kept=False) if eq.closed else _none(eq)
     nothing = [ca.SX(len(rows), 1) for rows in closure_set.keep]
-    efforts = force_slopes(walk, eq.acting(), _state(eq, x), outside)
+    efforts = force_slopes(walk, eq.nodes.acting(), _state(eq, x), outside)
     closure_slopes(walk, closure_set, nothing, eq.loaded(x).tau, efforts, outside)
     slopes = outside.project()
     nv = eq.plan.nv
@@ -100,9 +100,9 @@ def newton_matrix(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     walk, closure_set = eq.walk(x), eq.closure_set(x) if eq.closed else _none(eq)
     state, values = _state(eq, x), _multipliers(eq, closure_set, x)
     found, outside = differentiate(walk), AppliedDerivatives(walk)
-    efforts = force_slopes(walk, eq.acting(), state, outside)
+    efforts = force_slopes(walk, eq.nodes.acting(), state, outside)
     closure_slopes(walk, closure_set, values, eq.loaded(x).tau, efforts, outside)
-    slopes, rates = outside.project(), rate_slopes(walk, eq.acting(), state)
+    slopes, rates = outside.project(), rate_slopes(walk, eq.nodes.acting(), state)
     nv, nz, nm = eq.plan.nv, len(eq.description.states), sum(len(rows) for rows in closure_set.keep)
     cv, cu = x["step"][0], x["step"][1]
     turned = _displacement_map(eq, x["u"])

@@ -27,7 +27,7 @@ class RolledEquations:
 
     def __init__(self, equations: Equations, inputs: list[str]) -> None:
         self.plan, self.description, self.prescribed = equations.plan, equations.description, equations.prescribed
-        self.place, self.grounded = equations.place, equations.grounded
+        self.nodes = equations.nodes
         self._equations, self._inputs = equations, inputs
         self.walked: Rolled | None = None
 
@@ -64,7 +64,7 @@ def reduction_program(equations: Equations, request: Request) -> tuple[LoopProgr
     plan = equations.loop_plan
     limits = rolled_reduction.Limits(WATCHED, CONSISTENT, plan.length, request.check)
     place = {name: i for i, (name, _) in enumerate(equations.signature(request).inputs)}
-    loads = Loads(equations.acting(), {name: place[f"wrench on {name}"] for name in request.wrenches}, place)
+    loads = Loads(equations.nodes.acting(), {name: place[f"wrench on {name}"] for name in request.wrenches}, place)
     program = rolled_reduction.forward_dynamics(
         equations.node_tree(), equations.attachments(), plan.keep, loads, limits
     )

@@ -70,7 +70,9 @@ def reduces_by_items(eq: Equations, request: Request) -> bool:
         return False
     if eq.prescribed or eq.description.parameters:
         return False
-    return rolled_reduction.can_roll(eq.attachments(), eq.node_tree(), eq.acting()) and not eq.reduction_pairs(request)
+    return rolled_reduction.can_roll(eq.attachments(), eq.node_tree(), eq.nodes.acting()) and not eq.reduction_pairs(
+        request
+    )
 
 
 def too_long(eq: Equations, request: Request) -> bool:

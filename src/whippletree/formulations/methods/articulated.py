@@ -18,7 +18,7 @@ ARTICULATED = register(
             articulated_body.forward_dynamics,
             articulated_body.driving_forces,
             articulated_body.reactions,
-            rolled=frozenset({"forward_dynamics", "driving_forces", "reactions", "derivatives"}),
+            rolled=frozenset({"forward_dynamics", "driving_forces", "reactions"}),
             weighed=True,
         ),
         linear=True,

@@ -251,7 +251,7 @@ def _formulation(reference: str) -> Formulation:
             partial(forward_dynamics, reference=reference),
             partial(driving_forces, reference=reference),
             partial(reactions, reference=reference),
-            rolled=frozenset({"forward_dynamics", "driving_forces", "reactions", "derivatives"}),
+            rolled=frozenset({"forward_dynamics", "driving_forces", "reactions"}),
         ),
         solve=lambda problem: solve(problem.walk, problem.closure_set, reference),
     )
