@@ -272,19 +272,6 @@ CLOSED_BY = {"multipliers": "joint_multipliers", "penalty": "penalty", "independ
 """The formulations whose equations close the loops, in reference-point coordinates."""
 
 
-_GENERAL = Candidacy(order=50, most_nodes=12, general_axes=True)
-
-_TRAITS: dict[str, dict[str, Any]] = {
-    "multipliers": {
-        "takes_baumgarte": True,
-        "inverts_mass": True,
-        "candidacy": replace(_GENERAL, order=60, resembles="joint_multipliers"),
-    },
-    "penalty": {"needs": ("penalty_weights",), "exact": False, "keeps_all_rows": True},
-    "independent": {"candidacy": replace(_GENERAL, resembles="independent_coordinates")},
-}
-
-
 def _refusal(parents: Sequence[int]) -> str:
     """Refuse what would take minutes to write out."""
     products = work(parents)
@@ -303,16 +290,28 @@ def _solve(problem: LoopProblem, closed_by: str) -> Solution:
     return find(CLOSED_BY[closed_by]).solved(replace(problem, coordinates=coordinates))
 
 
-MULTIPLIERS, PENALTY, INDEPENDENT = (
-    register(
+def _closed_by(way: str, **traits: Any) -> Formulation:
+    """Register the formulation with its loops closed in one of three ways."""
+    return register(
         Formulation(
             "velocity_transformation",
-            options={"coordinates": "reference_point", "closed_by": closed_by},
+            options={"coordinates": "reference_point", "closed_by": way},
             tree=TreeMethod(forward_dynamics),
-            solve=partial(_solve, closed_by=closed_by),
+            solve=partial(_solve, closed_by=way),
             refusal=_refusal,
             **traits,
         )
     )
-    for closed_by, traits in _TRAITS.items()
+
+
+_GENERAL = Candidacy(order=50, most_nodes=12, general_axes=True)
+"""What a transformation takes grows with the cube of a chain's length."""
+
+MULTIPLIERS = _closed_by(
+    "multipliers",
+    takes_baumgarte=True,
+    inverts_mass=True,
+    candidacy=replace(_GENERAL, order=60, resembles="joint_multipliers"),
 )
+PENALTY = _closed_by("penalty", needs=("penalty_weights",), exact=False, keeps_all_rows=True)
+INDEPENDENT = _closed_by("independent", candidacy=replace(_GENERAL, resembles="independent_coordinates"))
