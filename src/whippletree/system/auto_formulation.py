@@ -6,22 +6,18 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from whippletree.formulations.methods.formulation import Formulation
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.repeat import Repeated, least_seconds
-from whippletree.system.choosing import ALONG_GROUND, CANDIDATES, Chooser, Weighed, timing
+from whippletree.system.choosing import Chooser, Weighed, admitted, candidates_key
 from whippletree.system.closure_numbers import ClosureNumbers
-from whippletree.system.equations import Equations, Request
+from whippletree.system.equations import Equations
 from whippletree.system.formulation_decisions import tree_regular
+from whippletree.system.request import Request
 from whippletree.system.source import source_key
 
 __all__ = ["AutoFormulation"]
-
-_OF_TREE = ("tree_augmented", "joint_multipliers", ALONG_GROUND[1])
-"""Formulations that need a regular mass matrix of the tree."""
-
-_SMALL = 12
-"""Nodes up to which velocity transformations are weighed: what they take grows with the cube of a chain's length."""
 
 _DECIDED: dict[str, bytes] = {}
 """What was decided in this process, so that mechanisms that are alike choose alike, also without a cache."""
@@ -60,7 +56,7 @@ class AutoFormulation:
 
     @functools.cached_property
     def chosen(self) -> Weighed:
-        """The formulation that `auto` uses, and why; the same under all plans, since it may be timed."""
+        """The formulation that `auto` uses, and why; the same under all plans, since it may have been timed."""
         if self._first is not None:
             return self._first.chosen
         rolled = Request("forward_dynamics", "coordinate_reduction")
@@ -68,7 +64,7 @@ class AutoFormulation:
         if by_items or self.equations.too_long(rolled):
             count = len(self.numbers.closure_set.attachments.cuts)
             words = f"with {count} loops its straight line would take long to compile"
-            others = {name: words for name in CANDIDATES if name != rolled.formulation}
+            others = {one.text: words for one in self.candidates if one.text != rolled.formulation}
             return Weighed(rolled.formulation, {}, others, (), {})
         return self._remembered("auto", lambda: self.chooser.choose().packed(), Weighed.unpacked)
 
@@ -84,15 +80,18 @@ class AutoFormulation:
     @functools.cached_property
     def chooser(self) -> Chooser:
         """What weighs the candidates."""
-        return Chooser(self.equations, self.candidates, self.evaluation_times)
+        return Chooser(self.equations, self.candidates)
+
+    def tune(self) -> Weighed:
+        """Time the candidates that are close to the cheapest, and use the fastest of them from now on."""
+        self.chosen = self.chooser.tune(self.chosen, self.evaluation_times)
+        return self.chosen
 
     @functools.cached_property
-    def candidates(self) -> tuple[str, ...]:
+    def candidates(self) -> tuple[Formulation, ...]:
         """The formulations that `auto` weighs: those that need the tree's own inertia only if it has one."""
         regular = tree_regular(self.numbers, self.loop_plan.q, self.loop_plan.where)
-        small = len(self.equations.node_tree().node_constants) <= _SMALL
-        names = (name for name in CANDIDATES if regular or name not in _OF_TREE)
-        return tuple(name for name in names if small or name not in ALONG_GROUND)
+        return admitted(regular=regular, nodes=len(self.equations.node_tree().node_constants))
 
     def evaluation_times(self, formulations: Sequence[str]) -> dict[str, float]:
         """Return the seconds of one evaluation of the forward dynamics in machine code."""
@@ -102,8 +101,8 @@ class AutoFormulation:
 
     def _remembered(self, what: str, make: Callable[[], bytes], read: Callable[[bytes], Decided]) -> Decided:
         """Return a decision from the disk cache or that of this process, or make it and store it there."""
-        how = "timed" if timing() else "counted"
-        key = f"{what}|{how}|{source_key()}|{self.equations.description.fingerprint()}|{self.loop_plan.key('')}"
+        made_of = f"{source_key()}|{self.equations.description.fingerprint()}|{self.loop_plan.key('')}"
+        key = f"{what}|{candidates_key()}|{made_of}"
         kept = self._cache.load(key) if self._cache else None
         if kept and what in kept:
             return read(kept[what])

@@ -20,7 +20,8 @@ from whippletree.formulations.closures.loop_solution import by_closure
 from whippletree.formulations.methods import absolute
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.formulations.recursions import articulated, composite
+from whippletree.formulations.recursions import articulated_body as articulated
+from whippletree.formulations.recursions import composite_body as composite
 from whippletree.kernels.kernel import Array
 from whippletree.system.configuration_space import velocity_scale
 from whippletree.system.equations import Equations

@@ -10,9 +10,8 @@ from whippletree.errors import AssemblyError, DynamicsError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembler, Mask
 from whippletree.system.closure_numbers import ClosureNumbers
-from whippletree.system.loop_equations import CONSISTENT
 from whippletree.system.loop_plan import Conditions
-from whippletree.system.tolerances import ASSEMBLY_RANK, CLOSED, SINGULAR_HERE, SINGULAR_NEARBY
+from whippletree.system.tolerances import ASSEMBLY_RANK, CLOSED, CONSISTENT, SINGULAR_HERE, SINGULAR_NEARBY
 
 __all__ = ["ClosureConsistency", "allowed_motions"]
 

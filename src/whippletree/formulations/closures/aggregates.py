@@ -42,7 +42,7 @@ from whippletree.formulations.closures.schur_complement import Blocks, absorb, c
 from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.node_interface import AngularState, Articulated, HingeFactors, NodeTerms
 from whippletree.formulations.nodes.sweeps import Kept, Unrolled, add_records
-from whippletree.formulations.recursions import articulated
+from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.spatial import ArticulatedInertia, RigidInertia, Shift, mirror
 from whippletree.symbolic.dense_factors import factored
 

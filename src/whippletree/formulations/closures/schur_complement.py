@@ -9,7 +9,7 @@ import casadi as ca
 
 from whippletree.formulations.closures.closure_set import ClosureState
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.formulations.recursions import articulated
+from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.symbolic.dense_factors import factor, solve_factored
 from whippletree.symbolic.sparse_factors import add_to
 
