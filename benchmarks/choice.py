@@ -19,10 +19,10 @@ from ours import KernelLoop
 from timing import Times, bursts, one_core, table
 
 from whippletree.errors import WhippletreeError
+from whippletree.formulations.methods import registry
 from whippletree.model import io
-from whippletree.system.choosing import CANDIDATES
 
-FORMULATIONS = ("auto", *CANDIDATES, "absolute", "fully_recursive")
+FORMULATIONS = ("auto", *(one.text for one in registry.candidates()), "absolute", "fully_recursive")
 SHORT = {name: name.replace("velocity_transformation/reference_point", "transformation") for name in FORMULATIONS}
 LONG = 60_000
 """Operations of what takes too long to compile to be compared."""

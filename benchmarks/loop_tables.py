@@ -13,9 +13,9 @@ from ours import KernelLoop
 from timing import Times, bursts, calls, one_core, table
 
 from whippletree.errors import WhippletreeError
-from whippletree.system.equations import BY_GROUP, LOOP_FORMULATIONS, OPTIONS
+from whippletree.formulations.methods import registry
 
-FORMULATIONS = tuple(name for name in LOOP_FORMULATIONS if name != BY_GROUP and name not in OPTIONS)
+FORMULATIONS = tuple(one.text for one in registry.loop_formulations() if one.text != "by_group" and not one.options)
 PLAIN, UNCHECKED = "ours", "ours, unchecked"
 COUNTS = 1e-5
 """Pinocchio's settings count as long as their error is not larger than this."""

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.formulations import TREE_VARIANTS
 from support.measures import evaluated, relative
 from support.random_trees import KINDS, random_mechanism, random_states
 from support.sampling import sampled
-from whippletree.system.equations import FORMULATIONS, variants
 
 TOLERANCE = 1e-10
 TREES = 60
@@ -29,7 +29,7 @@ def differences(mechanism: wt.Mechanism, seed: int, wrenches: list[str]) -> dict
     loads = np.random.default_rng(seed).uniform(-5.0, 5.0, (len(wrenches), 3, 6))
     found = {}
     for function in COMPARED:
-        first, *others = (name for name in variants(FORMULATIONS[function]) if not name.endswith(CLOSED_OTHERWISE))
+        first, *others = (name for name in TREE_VARIANTS if not name.endswith(CLOSED_OTHERWISE))
         if function != "forward_dynamics":  # the others in turn
             others = [others[0], others[1 + seed % (len(others) - 1)]]
         assert others, "there is nothing to compare"

@@ -95,7 +95,7 @@ def test_branches_by_different_methods(methods: tuple[str, ...], monkeypatch: py
 def test_groups_choose_for_themselves() -> None:
     s = branched()
     assert_close(agreement(s, "by_group", "independent_coordinates", ("forward_dynamics",)))
-    groups = s._engine.loops._chooser.group_choices
+    groups = s._engine.loops.auto.chooser.group_choices
     assert [group.base for group in groups] == ["hull", "rocker", "hull"]
     for group in groups:
         assert group.counts[group.method] == min(group.counts.values())

@@ -14,16 +14,14 @@ import pytest
 
 import whippletree as wt
 from support.formulations import EXACT
-from support.loop_models import built, inputs
+from support.loop_agreement import accelerations, assert_close, computed, reactions
+from support.loop_models import built
 from support.measures import relative
 from support.random_loops import FAMILIES, MEMBERS, QUICK, Case, case
 from support.sampling import deep, sampled
-from whippletree.system.equations import variants
 
 Array = np.ndarray
 
-TOLERANCE = 1e-9
-VARIANTS = tuple(name for name in variants(EXACT) if not name.endswith("/penalty"))
 NATIVE = (
     ("one loop", 2),
     ("coupled, one base", 0),
@@ -38,50 +36,8 @@ NATIVE = (
 )
 
 
-def assert_close(found: dict[str, float], tolerance: float = TOLERANCE) -> None:
-    assert found
-    far = {name: f"{value:.2e}" for name, value in found.items() if not value < tolerance}
-    assert not far, far
-
-
 # ---------------------------------------------------------------------------------------------------------
 # What is compared
-
-
-def given(c: Case) -> dict[str, Any]:
-    """A case's state and loads by the names that functions give their inputs."""
-    loads = {f"wrench_on_{name.replace(' ', '_')}": wrench for name, wrench in c.loads.items()}
-    return {"q": c.q, "v": c.v, "tau": c.tau, "t": [c.looped.t], **loads}
-
-
-def computed(s: wt.System, c: Case, name: str, formulation: str) -> Array:
-    """A function's value by CasADi's evaluator."""
-    function = s.function(name, formulation=formulation, wrenches=list(c.loads))
-    return np.array(function(*inputs(function, given(c)))).ravel()
-
-
-def accelerations(s: wt.System, c: Case, names: tuple[str, ...] = VARIANTS) -> dict[str, float]:
-    """Differences from the reference and among the formulations, relative."""
-    got = {name: computed(s, c, "forward_dynamics", name) for name in names}
-    first = got[names[0]]
-    found = {f"accelerations, {name}": relative(a[None], c.a[None]) for name, a in got.items()}
-    return found | {f"accelerations, {name} from {names[0]}": relative(a[None], first[None]) for name, a in got.items()}
-
-
-def reactions(s: wt.System, c: Case, names: tuple[str, ...] = EXACT) -> dict[str, float]:
-    """What each formulation's reactions leave of the balance of every body, and unique ones against the reference."""
-    e, found, length = c.equations, {}, s.characteristic_length
-    unique, expected = e.unique(length), c.solution.reactions(length)
-    scale = max(np.abs(r).max() for r in expected.values())
-    for name in names:
-        wrenches = computed(s, c, "reactions", name).reshape(-1, 6)
-        got = dict(zip(s.joint_names, wrenches, strict=True))
-        rest = e.imbalance(c.solution.x, got, c.tau, c.loads)
-        found[f"balance of bodies, {name}"] = rest.bodies
-        found[f"efforts of joints, {name}"] = rest.joints
-        far = [np.abs(got[joint] - expected[joint])[unique[joint]].max(initial=0.0) for joint in got]
-        found[f"unique reactions, {name}"] = max(far) / scale
-    return found
 
 
 def closures(s: wt.System, c: Case) -> dict[str, float]:

@@ -8,16 +8,16 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from support.formulations import LOOPS, TREE_VARIANTS
 from support.tapes import evaluated
 from whippletree.analysis import Evaluation, Flow, compare, costs, pairwise, seconds, traced
 from whippletree.analysis.cost import counted
 from whippletree.analysis.models import serial_chain, slider_four_bar, stanford_arm, star
 from whippletree.errors import StateError
 from whippletree.kernels.tape import Tape, read_tape
-from whippletree.system.equations import FORMULATIONS, LOOP_FORMULATIONS, variants
 
 
-@pytest.mark.parametrize("formulation", variants(FORMULATIONS["forward_dynamics"]))
+@pytest.mark.parametrize("formulation", TREE_VARIANTS)
 def test_stages_of_a_tree_add_up(formulation: str) -> None:
     s = serial_chain(4).build()
     found = costs(s, formulation)
@@ -25,7 +25,7 @@ def test_stages_of_a_tree_add_up(formulation: str) -> None:
     assert len(found.stages) > 2
 
 
-@pytest.mark.parametrize("formulation", LOOP_FORMULATIONS)
+@pytest.mark.parametrize("formulation", LOOPS)
 def test_stages_of_a_loop_add_up(formulation: str) -> None:
     s = slider_four_bar().build()
     found = costs(s, formulation)

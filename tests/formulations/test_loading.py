@@ -240,7 +240,7 @@ def test_forces_are_wrenches_and_efforts_on_loops(family, i):
     assert E.T @ held == pytest.approx(E.T @ tau, abs=1e-7 * np.abs(tau).max() * (1 + np.abs(expected).max()))
     # the solution of single states by singular values has the forces in it too
     state = {"q": q, "v": v, "tau": tau, "z": x["z"], "t": np.array([T])}
-    assert relative(s._engine.loops.accelerations(state)[None], expected[None]) < 1e-7
+    assert relative(s._engine.loops.fallback.accelerations(state)[None], expected[None]) < 1e-7
 
 
 def test_machine_code_of_a_loop_with_forces():
@@ -305,8 +305,8 @@ def test_a_drive_carries_what_springs_do_not(cut):
         other = plain.reactions(q, v, tau, **options)["A"].wrench
         assert np.isfinite(same).all() and not np.allclose(same, other)
     state = {"q": q, "v": v, "tau": tau, "a": plain.velocities({"A": 2.0})}
-    rescued = sprung._engine.loops.rescue(sprung._engine.resolved(_request("driving_forces")), state)
-    assert rescued == pytest.approx(found, rel=1e-9)
+    dense = sprung._engine.loops.fallback.answer(sprung._engine.resolved(_request("driving_forces")), state)
+    assert dense == pytest.approx(found, rel=1e-9)
 
 
 def _request(name: str) -> Any:

@@ -9,7 +9,8 @@ import whippletree as wt
 from support import measures
 from support.random_trees import KINDS, random_mechanism, random_states
 from support.sampling import deep
-from whippletree.system import equations
+from whippletree.system import size_policy
+from whippletree.system.equations import Request
 
 TOLERANCE = 1e-11
 
@@ -23,7 +24,7 @@ def both(mechanism: wt.Mechanism, monkeypatch: pytest.MonkeyPatch, compute) -> t
     """What `compute` makes of the system in loops, and in one straight line."""
     results = []
     for least in (1, 10**9):
-        monkeypatch.setattr(equations, "ROLL_FROM", least)
+        monkeypatch.setattr(size_policy, "ROLL_FROM", least)
         results.append(compute(mechanism.build()))
     return results[0], results[1]
 
@@ -69,7 +70,7 @@ def test_every_function_agrees_on_random_trees(seed: int, monkeypatch: pytest.Mo
 
 
 def test_lanes_of_loops_give_the_bits_of_one_state(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(equations, "ROLL_FROM", 1)
+    monkeypatch.setattr(size_policy, "ROLL_FROM", 1)
     system = random_mechanism(11, n_bodies=9, kinds=KINDS).build()
     states = random_states(system, 0, 13)
     q, v, tau = states["q"], states["v"], states["tau"]
@@ -123,7 +124,7 @@ def test_parameters_reach_the_loops(values, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_kinds_are_few_and_constants_folded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chain of equal links has code for a handful of steps, and hardly any constants per link."""
-    monkeypatch.setattr(equations, "ROLL_FROM", 1)
+    monkeypatch.setattr(size_policy, "ROLL_FROM", 1)
     m = wt.Mechanism("chain")
     body = m.ground
     for i in range(60):
@@ -131,7 +132,7 @@ def test_kinds_are_few_and_constants_folded(monkeypatch: pytest.MonkeyPatch) -> 
         m.revolute(f"j{i}", body, link, at=(float(i > 0), 0, 0), axis="y")
         body = link
     system = m.build()
-    program = system._engine.equations.roll(system._engine.resolved(equations.Request("forward_dynamics")))
+    program = system._engine.equations.roll(system._engine.resolved(Request("forward_dynamics")))
     variants = sum(len(step.variants) for step in program.steps if hasattr(step, "variants"))
     assert variants <= 8
     assert len(program.constants) == 0  # all links are alike, and only the first one's place differs
@@ -160,7 +161,7 @@ def test_a_singular_hinge_in_a_large_model_is_named() -> None:
 @pytest.mark.parametrize("least", [1, 10**9])
 def test_a_hinge_that_is_singular_for_some_parameters_is_named(least: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not a joint nearer to the ground, where nothing can be computed either."""
-    monkeypatch.setattr(equations, "ROLL_FROM", least)
+    monkeypatch.setattr(size_policy, "ROLL_FROM", least)
     m = wt.Mechanism("chain")
     mass, body = m.parameter("mass", 1.0), m.ground
     for i in range(5):
@@ -202,7 +203,7 @@ def test_composite_bodies_of_a_large_tree_keep_the_zeros_between_branches() -> N
 
 def test_composite_bodies_of_a_large_tree_with_forces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forces are not walked in loops, so that the mass matrix, the bias and the solve are separate."""
-    monkeypatch.setattr(equations, "ROLL_FROM", 1)
+    monkeypatch.setattr(size_policy, "ROLL_FROM", 1)
     m = crown(3, 2)
     m.spring("tie", "link0_1", "link2_1", stiffness=30.0, free_length=0.5)
     m.friction("friction", "j1_0", viscous=0.2)
@@ -220,7 +221,7 @@ def test_composite_bodies_of_a_large_tree_with_forces(monkeypatch: pytest.Monkey
 
 
 def test_composite_bodies_where_every_hinge_is_prescribed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(equations, "ROLL_FROM", 1)
+    monkeypatch.setattr(size_policy, "ROLL_FROM", 1)
     m = wt.Mechanism("driven")
     arm = m.body("arm", wt.rod(length=1.0, mass=1.0, axis="x"))
     m.revolute("hinge", m.ground, arm, axis="y", prescribed=True)
@@ -237,3 +238,15 @@ def test_a_thousand_joints() -> None:
     a = system.forward_dynamics(q, v, tau)
     bias = np.abs(system.bias_force(q, v)).max()  # the efforts are differences of numbers of this size
     assert np.abs(system.inverse_dynamics(q, v, a) - tau).max() < 1e-9 * bias
+
+
+def test_a_large_tree_with_a_prescribed_joint_is_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What time loops ask for has the power of the drive in it, which no rolled form gives."""
+    m = wt.Mechanism("driven")
+    body = m.ground
+    for i in range(3):
+        link = m.body(f"link {i}", wt.box(size=(0.2, 0.3, 0.6), mass=1.0))
+        m.revolute(f"joint {i}", body, link, at=(0, 0, 0.5), axis="xyz"[i], prescribed=i == 1)
+        body = link
+    rolled, straight = both(m, monkeypatch, lambda s: s.simulate(0.1, every=0.1, tolerance=1e-9, v=[0.0, 0.5, 0.0]).q)
+    np.testing.assert_array_equal(rolled, straight)

@@ -11,7 +11,7 @@ import whippletree as wt
 from support.loop_models import built
 from support.random_loops import case
 from support.sampling import deep
-from whippletree.system import equations
+from whippletree.system import size_policy
 from whippletree.system.equations import Request
 
 REDUCTION = "coordinate_reduction"
@@ -29,10 +29,10 @@ def test_same_as_unrolled(family: str, i: int, monkeypatch: pytest.MonkeyPatch) 
     c = case(family, i)
     s = built(c.looped)
     expected = np.array(s.function("forward_dynamics", formulation="tree_augmented")(c.q, c.v, c.tau)).ravel()
-    monkeypatch.setattr(equations, "ROLL_FROM", 1)
+    monkeypatch.setattr(size_policy, "ROLL_FROM", 1)
     straight = np.array(s.function("forward_dynamics", formulation=REDUCTION)(c.q, c.v, c.tau)).ravel()
     assert straight == pytest.approx(expected, rel=1e-9, abs=1e-9 * np.abs(expected).max())
-    monkeypatch.setattr(equations, "STRAIGHT", 0)
+    monkeypatch.setattr(size_policy, "STRAIGHT", 0)
     assert rolled(s)
     a = s.forward_dynamics(c.q, c.v, c.tau, formulation=REDUCTION)
     assert a == pytest.approx(expected, rel=1e-9, abs=1e-9 * np.abs(expected).max())
@@ -60,7 +60,7 @@ def four_bars(n: int) -> tuple[wt.Mechanism, dict[str, Any]]:
 
 @pytest.mark.parametrize("straight", [0, 50_000])
 def test_many_four_bars_are_exact_and_checked(straight: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(equations, "STRAIGHT", straight)
+    monkeypatch.setattr(size_policy, "STRAIGHT", straight)
     n = 40
     m, guess = four_bars(n)
     s = m.build(guess=guess)
@@ -121,8 +121,8 @@ def test_elements_and_wrenches_act_on_items(straight: int, monkeypatch: pytest.M
     expected = s.forward_dynamics(q, v, tau, wrenches=wrenches, formulation="independent_coordinates")
     free = s.forward_dynamics(q, v, tau, formulation="independent_coordinates")
     assert np.abs(expected - free).max() > 0.1
-    monkeypatch.setattr(equations, "ROLL_FROM", 1)
-    monkeypatch.setattr(equations, "STRAIGHT", straight)
+    monkeypatch.setattr(size_policy, "ROLL_FROM", 1)
+    monkeypatch.setattr(size_policy, "STRAIGHT", straight)
     s = loaded_bars()
     assert rolled(s) == (not straight)
     assert s.forward_dynamics(q, v, tau, formulation=REDUCTION) == pytest.approx(free, rel=1e-9)
@@ -153,7 +153,7 @@ def test_what_is_written_as_a_formula_is_a_straight_line() -> None:
 
 
 def test_what_would_take_many_minutes_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(equations, "MOST_STRAIGHT", 5_000)
+    monkeypatch.setattr(size_policy, "MOST_STRAIGHT", 5_000)
     m, guess = four_bars(40)
     s = m.build(guess=guess)
     for ask in (s.reactions, s.driving_forces, s.closure_forces):

@@ -14,7 +14,6 @@ import cmath
 import importlib.util
 import itertools
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,10 +100,9 @@ def test_coupled_loops_after_a_change_of_topology(away: float) -> None:
 
 def forced(system: wt.System, dependent: dict[str, int]) -> Any:
     """Forward dynamics with these freedoms eliminated with these rows, whatever the plan thinks of it."""
-    equations = system._engine.equations
     pairs = {system.v_slice(name).start: row for name, row in dependent.items()}
-    equations.loops = replace(equations.loop_plan, reduction=lambda: pairs)
-    return system.function("forward_dynamics", formulation=REDUCTION)
+    plan = system._engine.equations.loop_plan.with_decision("reduction", pairs)
+    return system._with_plan(plan).function("forward_dynamics", formulation=REDUCTION)
 
 
 def test_the_original_reduction_fails_everywhere_and_the_plan_avoids_it() -> None:

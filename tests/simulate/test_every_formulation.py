@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.formulations import LOOPS as EVERY
 from support.references import rk4
-from whippletree.system.equations import LOOP_FORMULATIONS as EVERY
 
 G = 9.81
 D = np.array([1.0, 1.0, 0.0]) / np.sqrt(2.0)

@@ -21,16 +21,15 @@ from whippletree.spatial import (
     axis_angle,
     centripetal,
     cross,
-    factor,
     mirror,
     quaternion_exp,
     quaternion_log,
     quaternion_product,
     rotation_of_quaternion,
     skew,
-    solve_factored,
     stack,
 )
+from whippletree.symbolic.dense_factors import factor, solve_factored
 
 Array = np.ndarray
 

@@ -1,4 +1,4 @@
-"""What `auto` chooses: the fewest operations, or the faster of two that are close; told in words, and kept on disk."""
+"""What `auto` chooses: the fewest operations, told in words and kept on disk; or, if a system is tuned, the fastest."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import pytest
 
 import whippletree as wt
 from support.grouped_models import cells
-from whippletree.system import choosing, loops
+from whippletree.formulations.methods import registry
+from whippletree.system import auto_formulation, choosing, engine
 from whippletree.system.choosing import Chooser
+
+ALONG_GROUND = {one.text for one in registry.candidates() if one.candidacy.general_axes}
 
 
 def rod_on_a_chain(n: int = 4) -> wt.Mechanism:
@@ -43,11 +46,11 @@ def test_the_cheapest_is_chosen() -> None:
 
 
 def test_the_choice_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "_DECIDED", {})
+    monkeypatch.setattr(auto_formulation, "_DECIDED", {})
     monkeypatch.setenv("WHIPPLETREE_CACHE", str(tmp_path / "cache"))
     first = cells(2).chosen
     monkeypatch.setattr(Chooser, "choose", lambda _: pytest.fail("weighed again"))
-    monkeypatch.setattr(loops, "_DECIDED", {})  # as in another process
+    monkeypatch.setattr(auto_formulation, "_DECIDED", {})  # as in another process
     again = cells(2).chosen
     assert again == first
     assert str(again) == str(first)
@@ -57,25 +60,24 @@ def test_the_choice_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_process_remembers_without_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is timed may come out one way or the other, but not both ways in one process."""
-    monkeypatch.setattr(loops, "_DECIDED", {})
-    monkeypatch.setattr(loops, "_REMEMBERED", 1)
+    """Mechanisms that are alike are weighed once."""
+    monkeypatch.setattr(auto_formulation, "_DECIDED", {})
+    monkeypatch.setattr(auto_formulation, "_REMEMBERED", 1)
     monkeypatch.setenv("WHIPPLETREE_CACHE", "off")
     first = cells(2).chosen
     with monkeypatch.context() as patch:
         patch.setattr(Chooser, "choose", lambda _: pytest.fail("weighed again"))
         assert cells(2).chosen == first
     _ = rod_on_a_chain(3).build().chosen
-    assert len(loops._DECIDED) == 1
+    assert len(auto_formulation._DECIDED) == 1
 
 
-def test_those_that_are_close_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_those_that_are_close_are_timed_if_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """More operations are taken only if they are clearly faster; each candidate is the formulation by itself."""
-    monkeypatch.setenv("WHIPPLETREE_CHOICE", "")
     s = rod_on_a_chain(3).build()
     asked: list[str] = []
 
-    def chosen(times: dict[str, float], **limits: object) -> str:
+    def tuned(times: dict[str, float], **limits: object) -> str:
         for name, value in limits.items():
             monkeypatch.setattr(choosing, name, value)
 
@@ -83,28 +85,65 @@ def test_those_that_are_close_are_timed(monkeypatch: pytest.MonkeyPatch) -> None
             asked[:] = names
             return {name: times.get(name, 9.0) for name in names}
 
-        return Chooser(s._engine.equations, s._engine.loops.candidates, timer).choose().name
+        loops = s._engine.loops.auto
+        return Chooser(s._engine.equations, loops.candidates).tune(s.chosen, timer).name
 
     counts = s.chosen.counts
     first, second, third = sorted(counts, key=lambda name: counts[name])[:3]
+    assert s.chosen.name == first
+    assert not s.chosen.times
     wide = {"_CLOSE": (100.0, 100.0), "_COMPILED": 10**9}
-    assert chosen({first: 1.0, second: 0.9}, **wide) == second
+    assert tuned({first: 1.0, second: 0.9}, **wide) == second
     assert asked == sorted(counts, key=lambda name: counts[name])
-    assert chosen({first: 1.0, second: 0.99}) == first
-    assert chosen({first: 1.0, second: 0.96, third: 0.95}) == second  # as fast as the third, with fewer operations
-    assert chosen({first: 1.0, second: 2.0}) == first
-    assert chosen({second: 0.1}, _COMPILED=counts[first] + counts[second]) == second
+    assert tuned({first: 1.0, second: 0.99}) == first
+    assert tuned({first: 1.0, second: 0.96, third: 0.95}) == second  # as fast as the third, with fewer operations
+    assert tuned({first: 1.0, second: 2.0}) == first
+    assert tuned({second: 0.1}, _COMPILED=counts[first] + counts[second]) == second
     assert asked == [first, second]
-    asked.clear()
-    assert chosen({second: 0.1}, _CLOSE=(1.0, 1.0)) == first
-    monkeypatch.setenv("WHIPPLETREE_CHOICE", "Counted")
-    assert chosen({second: 0.1}, **wide) == first
-    assert asked == []
+    assert tuned({second: 0.1}, _CLOSE=(1.0, 1.0)) == first
+    assert asked == [first]
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_tuned(closed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system that is tuned uses what was the fastest, and says so; others do not."""
+    m = rod_on_a_chain(3)
+    if not closed:
+        m = wt.Mechanism("tree")
+        links(m, 3)
+    s = m.build()
+    rng = np.random.default_rng(3)
+    v = s.consistent_velocities(s.q0, rng.normal(size=s.nv)) if closed else rng.normal(size=s.nv)
+    counted, before = s.chosen, s.forward_dynamics(s.q0, v)
+    other = sorted(counted.counts, key=lambda name: counted.counts[name])[1]
+    monkeypatch.setattr(choosing, "_CLOSE", (100.0, 100.0))
+    module = auto_formulation if closed else engine
+    monkeypatch.setattr(module, "least_seconds", lambda some: {name: 1.0 + (name != other) for name in some})
+    assert s.tune() == s.chosen
+    assert s.chosen.name == other
+    assert s.chosen.times[other] == 1.0
+    assert "timed: " in str(s.chosen)
+    named = s.forward_dynamics(s.q0, v, formulation=other)
+    assert np.array_equal(s.forward_dynamics(s.q0, v), named)
+    assert named == pytest.approx(before, rel=1e-9)
+    assert s.kernel("forward_dynamics").key == s.kernel("forward_dynamics", formulation=other).key
+    assert m.build().chosen == counted
+
+
+def test_the_choice_does_not_look_at_a_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto_formulation, "_DECIDED", {})
+    monkeypatch.setenv("WHIPPLETREE_CACHE", "off")
+    for module in (auto_formulation, engine):
+        monkeypatch.setattr(module, "least_seconds", lambda _: pytest.fail("timed"))
+    for s in (rod_on_a_chain(3).build(), cells(2)):
+        assert s.chosen.counts
+        assert not s.chosen.times
+        s.forward_dynamics(s.q0, s.v0)
 
 
 def test_evaluations_are_timed_in_machine_code() -> None:
     s = rod_on_a_chain(3).build()
-    times = s._engine.loops._evaluation_times(["independent_coordinates", "absolute"])
+    times = s._engine.loops.auto.evaluation_times(["independent_coordinates", "absolute"])
     assert set(times) == {"independent_coordinates", "absolute"}
     assert all(0 < seconds < 1e-2 for seconds in times.values())
 
@@ -122,14 +161,14 @@ def test_a_loop_in_space_is_weighed_along_the_axes_of_the_ground() -> None:
         last, at = rod, along
     m.revolute("J6", last, m.ground, at=at.tolist(), at_child=ends[6].tolist(), axis=rng.normal(size=3).tolist())
     s = m.build()
-    assert set(choosing.ALONG_GROUND) <= set(s.chosen.counts)
+    assert set(s.chosen.counts) >= ALONG_GROUND
     v = s.consistent_velocities(s.q0, rng.normal(size=s.nv))
     given = s.q0, v, np.zeros(s.nv)
     expected = np.array(s.function("forward_dynamics", formulation="coordinate_reduction")(*given)).ravel()
-    for name in choosing.ALONG_GROUND:
+    for name in sorted(ALONG_GROUND):
         a = np.array(s.function("forward_dynamics", formulation=name)(*given)).ravel()
         assert a == pytest.approx(expected, rel=1e-9, abs=1e-9 * np.abs(expected).max())
-    assert set(choosing.ALONG_GROUND) <= set(cells(2).chosen.left_out)  # in a plane
+    assert set(cells(2).chosen.left_out) >= ALONG_GROUND  # in a plane
 
 
 def test_large_mechanisms_leave_out_what_is_plainly_larger() -> None:

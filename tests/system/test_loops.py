@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import whippletree as wt
-from support.formulations import BASIC
+from support.formulations import BASIC, LOOPS
 from support.systems import four_bar
-from whippletree.system.equations import LOOP_FORMULATIONS
 
 EXACT = (*BASIC, "constraint_embedding")
 
@@ -560,7 +559,7 @@ def spatial_four_bar(
 
 
 @pytest.mark.parametrize("along", [STRAIGHT, SKEW], ids=["straight", "skew"])
-@pytest.mark.parametrize("formulation", ["auto", *LOOP_FORMULATIONS])
+@pytest.mark.parametrize("formulation", ["auto", *LOOPS])
 def test_a_rod_that_spins_without_inertia_is_refused(formulation: str, along: np.ndarray) -> None:
     s = spatial_four_bar(along).build(guess=CLOSED)
     for function in (s.forward_dynamics, s.reactions):

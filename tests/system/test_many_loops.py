@@ -1,4 +1,4 @@
-"""Mechanisms with many loops: what is found kind by kind and loop after loop is what singular values find."""
+"""Mechanisms with many loops: what is found family by family and loop after loop is what singular values find."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import whippletree as wt
-from whippletree.system import loop_kinds
+from whippletree.system import tolerances
 from whippletree.system.elimination import eliminate
-from whippletree.system.loop_kinds import Block
+from whippletree.system.loop_families import Block
 
 
 def rods(n: int, *, moving: bool) -> tuple[wt.Mechanism, dict[str, Any]]:
@@ -42,10 +42,10 @@ def rods(n: int, *, moving: bool) -> tuple[wt.Mechanism, dict[str, Any]]:
 def test_same_as_by_singular_values(moving: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     m, guess = rods(6, moving=moving)
     dense = m.build(guess=guess)
-    monkeypatch.setattr(loop_kinds, "MANY", 2)
+    monkeypatch.setattr(tolerances, "MANY_LOOPS", 2)
     sparse = m.build(guess=guess)
-    assert sparse._engine.loops.numbers.kinds is not None
-    assert dense._engine.loops.numbers.kinds is None
+    assert sparse._engine.loops.numbers.families is not None
+    assert dense._engine.loops.numbers.families is None
     for part in ("gruebler", "mobility", "local"):
         assert getattr(sparse.mobility, part) == getattr(dense.mobility, part)
     assert len(list(sparse.mobility.redundant)) == len(dense.mobility.redundant) == 18
@@ -58,7 +58,7 @@ def test_same_as_by_singular_values(moving: bool, monkeypatch: pytest.MonkeyPatc
 
 
 def test_loops_are_closed_from_a_rough_guess(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop_kinds, "MANY", 2)
+    monkeypatch.setattr(tolerances, "MANY_LOOPS", 2)
     m, guess = rods(6, moving=False)
     rough = {name: value + 0.1 * (-1) ** k for k, (name, value) in enumerate(guess.items())}
     s = m.build(guess=rough)
@@ -67,7 +67,7 @@ def test_loops_are_closed_from_a_rough_guess(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_flattened_loops_keep_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where parallelograms lie flat, the rank is smaller than elsewhere, and elsewhere is what counts."""
-    monkeypatch.setattr(loop_kinds, "MANY", 2)
+    monkeypatch.setattr(tolerances, "MANY_LOOPS", 2)
     m = wt.Mechanism("flat")
     guess = {}
     rockers = [m.body(f"rocker {i}", wt.rod(1.0, mass=1.0)) for i in range(4)]

@@ -28,7 +28,7 @@ def tree_function(system: System) -> ca.Function:
     True
     """
     equations = system._engine.equations
-    x = {name: equations._symbol(name, size) for name, size in (("q", system.nq), ("v", system.nv), ("tau", system.nv))}
+    x = {name: equations.symbol(name, size) for name, size in (("q", system.nq), ("v", system.nv), ("tau", system.nv))}
     walk, closure_set = equations.loaded(x).walk, equations.closure_set(x, kept=False)
     a = absolute.solve(walk, closure_set, _pivots(absolute.bodies(walk, closure_set), list(x.values()), system.q0)).a
     return ca.Function("absolute", list(x.values()), [ca.densify(a)], list(x), ["acceleration"])

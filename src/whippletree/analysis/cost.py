@@ -109,14 +109,14 @@ def _traced(system: System, request: Request, folded: bool) -> _Trace:
     fresh = Equations(system.description, system.plan) if folded else Unfolded(system.description, system.plan)
     fresh.loops = system._engine.equations.loops
     signature = fresh.signature(request)
-    symbols = {name: fresh._symbol(name, size) for name, size in signature.inputs}
+    symbols = {name: fresh.symbol(name, size) for name, size in signature.inputs}
     inputs = list(symbols.values())
     constants = ca.vertcat(ca.SX(0, 1), *(p.symbol for p in system.description.parameters))
     with recording() as stages:
         if folded:
             result = fresh.trace(request)(*inputs)
         elif fresh.closed:
-            result = loop_equations._answer(fresh, request, symbols).a
+            result = loop_equations.answer(fresh, request, symbols).a
         else:
             result = FUNCTIONS[request.function].trace(fresh, request, symbols)
     if isinstance(fresh, Unfolded):

@@ -254,6 +254,7 @@ def _settle(sim: Simulation) -> None:
     try:
         v = system.consistent_velocities(state.q, state.v, hold=sim.held, **options)
         sim.put_velocities(v)
-        system._engine.loops.check(state.q, v, state.t, sim.parameters)
+        loops = system._engine.loops
+        loops.consistency.check(state.q, v, loops.conditions(state.t, sim.parameters))
     except (AssemblyError, StateError) as error:
         raise SimulationError(f"at t = {state.t:.9g} s, after an event, {error}") from None

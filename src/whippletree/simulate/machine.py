@@ -42,7 +42,7 @@ class Machine:
             "spare_q": np.zeros(nq),
             "spare_v": np.zeros(nv),
             "displaced": np.zeros(nq + nv),
-            "parameters": engine.loops.parameters if parameters is None else np.array(parameters),
+            "parameters": engine.loops.conditions().parameters if parameters is None else np.array(parameters),
             "a": np.zeros(nv),
             "least": np.zeros(6),
             "nearest": np.zeros(nq),

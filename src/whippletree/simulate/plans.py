@@ -10,11 +10,10 @@ from whippletree.errors import StateError, WhippletreeError
 from whippletree.formulations.closures.partition import Choice
 from whippletree.kernels.kernel import Array
 from whippletree.system import System
-from whippletree.system.assembly import Conditions
 from whippletree.system.choosing import Weighed
 from whippletree.system.decisions import Decision
-from whippletree.system.loop_equations import LoopPlan
-from whippletree.system.loops import Loops
+from whippletree.system.loop_plan import Conditions, LoopPlan
+from whippletree.system.loop_services import LoopServices
 
 __all__ = ["Plans"]
 
@@ -40,20 +39,21 @@ class Plans:
         self._known = [system]
 
     @property
-    def loops(self) -> Loops:
-        """The loops under the present plan."""
+    def loops(self) -> LoopServices:
+        """What looks after the loops under the present plan."""
         return self.now._engine.loops
 
     def again(self, q: Array, where: Conditions) -> bool:
         """Go on with a plan that is clearly better at a configuration, if there is one; say whether there is."""
-        known = [_plan(system) for system in self._known]
+        known, present = [_plan(system) for system in self._known], _plan(self.now)
+        planner, singular = self.loops.planner, self.loops.consistency.near_singular
         try:
-            plan = None if self.loops.singular(q, where) else self.loops.better(q, where, known)
+            plan = None if singular(q, where) else planner.better(present, q, where, known)
         except (WhippletreeError, np.linalg.LinAlgError):  # there is no plan at all
             plan = None
         if plan is None:
             return False
-        plan = self.loops.known(plan, known, q, where)
+        plan = planner.known(present, plan, known, q, where)
         found = [system for system in self._known if _plan(system) is plan]
         if found:
             self.now = found[0]
@@ -96,7 +96,7 @@ class Plans:
         if not np.array_equal(found[0].q, built.q) or kept["auto"] not in (None, _chosen(system)):
             first = system._with_plan(found[0])
         if kept["auto"] is not None and first is not system:  # it may come out otherwise another time
-            first._engine.loops.chosen = Weighed.unpacked(kept["auto"].encode())
+            first._engine.loops.auto.chosen = Weighed.unpacked(kept["auto"].encode())
         plans._known = [first, *(first._with_plan(plan) for plan in found[1:])]
         plans.now = plans._known[kept["now"]]
         return plans
@@ -114,7 +114,7 @@ def _plan(system: System) -> LoopPlan:
 
 def _chosen(system: System) -> str | None:
     """Return what `auto` means, if that has been asked for."""
-    chosen: Weighed | None = system._engine.loops.__dict__.get("chosen")
+    chosen = system._engine.loops.auto.known
     return None if chosen is None else chosen.packed().decode()
 
 
@@ -134,4 +134,5 @@ def _unpacked(system: System, kept: dict[str, Any]) -> LoopPlan:
     pivots = tuple((int(row), int(column)) for row, column in kept["pivots"])
     choice = Choice(tuple(int(i) for i in kept["independent"]), pivots)
     where = Conditions(float(kept["t"]), np.array(kept["parameters"], dtype=np.float64))
-    return system._engine.loops.plan_of(Decision(keep, choice, np.array(kept["q"], dtype=np.float64)), where)
+    decision, built = Decision(keep, choice, np.array(kept["q"], dtype=np.float64)), _plan(system)
+    return system._engine.loops.planner.plan_of(decision, where, built.rank, built.dependent)

@@ -212,7 +212,8 @@ class Simulation:
         v, z = _vector(system, state.v, "v", nv), _vector(system, state.z, "z", system.z0.size)
         work = [finite(state.work_in, "work_in"), finite(state.work_dissipated, "work_dissipated")]
         if system._closed:
-            system._engine.loops.check(q, v, t, self.parameters)
+            loops = system._engine.loops
+            loops.consistency.check(q, v, loops.conditions(t, self.parameters))
         self._times[TIME] = t
         self._q[:] = q
         self._course_y[nv:] = np.concatenate([v, z, work])
@@ -301,12 +302,13 @@ class Simulation:
         """Make velocities consistent with the closures, those that were put aside; refuse what cannot be closed."""
         now, system = self.state, self.system
         loops = system._engine.loops
+        where = loops.conditions(now.t, self.parameters)
         if not always:
             with contextlib.suppress(StateError):
-                loops.check(now.q, now.v, now.t, self.parameters)
+                loops.consistency.check(now.q, now.v, where)
                 return
         v = system.consistent_velocities(now.q, now.v, hold=self.held, t=now.t, parameters=self.parameters)
-        loops.check(now.q, v, now.t, self.parameters)
+        loops.consistency.check(now.q, v, where)
         self.put_velocities(v)
 
     def _forget_pivots(self) -> None:
@@ -373,7 +375,7 @@ class Simulation:
         loops = self.system._engine.loops
         for p, parameters in self._passed:
             t = float(p[0])
-            if loops.singular(p[1:], loops.conditions(t, parameters)):
+            if loops.consistency.near_singular(p[1:], loops.conditions(t, parameters)):
                 self._singular.append(t)
         self._passed = []
         return self._singular
@@ -507,7 +509,7 @@ class Simulation:
                 return rows[: self._counts[OUTPUTS]]
             if status not in (Status.PAUSED, Status.EVENT):
                 try:
-                    self._decide(status, Status)
+                    self._decide(status)
                 except SimulationError as error:
                     error.rows = rows[: self._counts[OUTPUTS]]
                     raise
@@ -610,18 +612,18 @@ class Simulation:
             self._machine = Machine(self._plans.now, self.formulation, self.tau, self.parameters)
         return self._machine
 
-    def _decide(self, status: int, kinds: Any) -> None:
+    def _decide(self, status: int) -> None:
         """See what can be done about a run that has stopped."""
         t = float(self._times[TIME])
-        if status == kinds.POOR:
+        if status == Status.POOR:
             self._plan_again(t)
-        elif status == kinds.UNTRUSTED:
+        elif status == Status.UNTRUSTED:
             self._across(t) if self._options[STAY] else self._plan_again(t)
-        elif status == kinds.OPEN:
+        elif status == Status.OPEN:
             raise SimulationError(self._in_words("the loops could not be closed again after a step", t))
-        elif status == kinds.STUCK:
+        elif status == Status.STUCK:
             raise SimulationError(self._stuck(t))
-        elif status == kinds.TOO_SMALL:
+        elif status == Status.TOO_SMALL:
             what = "the step has become too small: the tolerance cannot be reached, or the motion blows up"
             if max(self._times[NEXT_STEP], self._limits[0]) < _ROUNDING * abs(t):
                 size = self._times[NEXT_STEP]
@@ -649,7 +651,7 @@ class Simulation:
         state = self.state
         inputs = {"q": state.q, "v": state.v, "tau": self.tau, "t": np.array([t]), "parameters": self.parameters}
         try:
-            a = self._plans.loops.accelerations(inputs)
+            a = self._plans.loops.fallback.accelerations(inputs)
         except DynamicsError as error:
             raise SimulationError(self._in_words(str(error), t)) from None
         self._given = np.concatenate([a, np.zeros(self.system.z0.size)])
@@ -658,7 +660,9 @@ class Simulation:
     def _beside_singular(self, t: float) -> bool:
         """Tell whether the mechanism is at a singular position, or as good as."""
         loops = self._plans.loops
-        return bool(self._options[LOOPS] and loops.singular(self._q, loops.conditions(t, self.parameters)))
+        return bool(
+            self._options[LOOPS] and loops.consistency.near_singular(self._q, loops.conditions(t, self.parameters))
+        )
 
     def _stuck(self, t: float) -> str:
         """Say where Newton's method does not converge."""
@@ -748,7 +752,8 @@ class Simulation:
         """Refuse a start that does not satisfy the closures."""
         if self.system._closed:
             state = self.state
-            self.system._engine.loops.check(state.q, state.v, state.t, self.parameters)
+            loops = self.system._engine.loops
+            loops.consistency.check(state.q, state.v, loops.conditions(state.t, self.parameters))
 
 
 @functools.cache

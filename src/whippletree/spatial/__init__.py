@@ -1,4 +1,4 @@
-"""Spatial algebra on small symbolic matrices: shifts, inertias, rotations and unrolled solves.
+"""Spatial algebra on small symbolic matrices: shifts, inertias and rotations.
 
 Spatial vectors are [angular; linear], spatial forces [moment; force]. The array type is CasADi's SX matrix.
 """
@@ -18,12 +18,10 @@ from whippletree.spatial.rotation import (
     twist_cross,
 )
 from whippletree.spatial.shift import Rotation, Shift, Translation, Turn
-from whippletree.spatial.solve import Factors, factor, factored, solve_factored
 from whippletree.spatial.vectors import centripetal, cross, mirror, skew, stack
 
 __all__ = [
     "ArticulatedInertia",
-    "Factors",
     "Placement",
     "RigidInertia",
     "Rotation",
@@ -35,8 +33,6 @@ __all__ = [
     "cross",
     "displacement_series",
     "exponential_series",
-    "factor",
-    "factored",
     "mirror",
     "quaternion_exp",
     "quaternion_log",
@@ -45,7 +41,6 @@ __all__ = [
     "screw_displacement",
     "screw_velocity",
     "skew",
-    "solve_factored",
     "stack",
     "twist_cross",
 ]

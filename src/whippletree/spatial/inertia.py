@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from whippletree.spatial.arithmetic import entries
 from whippletree.spatial.vectors import cross, mirror, skew, stack
+from whippletree.symbolic.arithmetic import entries
 
 __all__ = ["ArticulatedInertia", "RigidInertia"]
 

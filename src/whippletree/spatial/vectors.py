@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import casadi as ca
 
-from whippletree.spatial.arithmetic import entries, plus, times
+from whippletree.symbolic.arithmetic import entries, plus, times
 
 __all__ = ["centripetal", "cross", "dense", "is_zero", "mirror", "skew", "stack"]
 

@@ -1,4 +1,4 @@
-"""Assembly: from a guess, close all loops, and make velocities consistent.
+"""Assembly: from a guess, close all loops.
 
 Damped Newton steps of least norm, in all joints' coordinates at once: which joint is cut does not matter. Lengths
 count in units of the mechanism's characteristic length. Everything is deterministic.
@@ -6,7 +6,7 @@ count in units of the mechanism's characteristic length. Everything is determini
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,29 +15,24 @@ import numpy.typing as npt
 
 from whippletree.errors import AssemblyError
 from whippletree.kernels.kernel import Array
-from whippletree.system.closures import ClosureNumbers
-from whippletree.system.many_loops import step_closed
+from whippletree.system.closure_numbers import ClosureNumbers, Mask
+from whippletree.system.configuration_space import ConfigurationSpace
+from whippletree.system.loop_plan import Conditions
+from whippletree.system.sparse_assembly import sparse_newton_step
+from whippletree.system.tolerances import (
+    ASSEMBLY_RANK,
+    ASSEMBLY_ROUNDING,
+    ASSEMBLY_STEPS,
+    CLOSED,
+    GIVE_WAY_SINGLY,
+    LONGEST_STEP,
+    NEARER,
+    OTHER_STARTS,
+    STEP_HALVINGS,
+    SUFFICIENT_DECREASE,
+)
 
-__all__ = ["CLOSED", "Assembled", "Assembler", "Conditions"]
-
-Mask = npt.NDArray[np.bool_]
-
-CLOSED = 1e-10
-"""The largest scaled residual of a loop that counts as closed; assembly goes on to rounding where it can."""
-
-_STEPS = 60
-_LONGEST = 0.5  # of a step: radians, or characteristic lengths
-_STARTS = 24
-_ONE_BY_ONE = 8  # up to so many given joints give way one by one
-_SMALLEST = 1e-9  # singular values below this share are none
-_ROUNDING = 1e-14
-
-
-class Conditions(NamedTuple):
-    """What an assembly is done under."""
-
-    t: float
-    parameters: Array
+__all__ = ["Assembled", "Assembler", "Mask"]
 
 
 class Assembled(NamedTuple):
@@ -50,18 +45,20 @@ class Assembled(NamedTuple):
 
 @dataclass(frozen=True)
 class Assembler:
-    """Closes loops; `integrate(q, dv)` and `difference(q0, q1)` move on the configuration manifold."""
+    """Closes loops: from a guess to a configuration at which the closures hold.
+
+    It knows the closures in numbers, and how to move on the configurations (`space`); it knows nothing of plans, and
+    velocities are made consistent elsewhere (`consistency.py`).
+    """
 
     numbers: ClosureNumbers
-    integrate: Callable[[Array, Array], Array]
-    difference: Callable[[Array, Array], Array]
-    random: Callable[[np.random.Generator], Array]
+    space: ConfigurationSpace
 
     def assemble(self, guess: Array, held: Mask, given: Sequence[Mask], where: Conditions) -> Assembled:
         """Return the closed configuration nearest to the guess.
 
-        `held` freedoms do not move. `given` lists those that the user had an opinion on, joint by joint: they stay if
-        that is possible; if not, the ones named last are the first to give way.
+        `held` freedoms do not move. `given` lists those that the guess is about, joint by joint: they stay if that is
+        possible; if not, the ones named last are the first to give way.
         """
         nearest, least = guess, np.inf
         for fixed in self._ever_fewer(held, given):
@@ -79,7 +76,7 @@ class Assembler:
     @staticmethod
     def _ever_fewer(held: Mask, given: Sequence[Mask]) -> list[Mask]:
         """Return what to hold, in the order in which it is tried: all that was given, then less and less."""
-        kept = len(given) if len(given) <= _ONE_BY_ONE else 0
+        kept = len(given) if len(given) <= GIVE_WAY_SINGLY else 0
         counts = [len(given), *range(kept - 1, -1, -1)] if given else [0]
         return [np.logical_or.reduce([held, *given[:count]]) for count in dict.fromkeys([*counts, 0])]
 
@@ -93,14 +90,14 @@ class Assembler:
         rng = np.random.default_rng(0)
         fixed = np.logical_or.reduce([held, *given])
         best: tuple[float, Assembled] | None = None
-        for _ in range(_STARTS):
-            away = self.difference(guess, self.random(rng))
-            start = self.integrate(guess, np.where(fixed, 0.0, away))
+        for _ in range(OTHER_STARTS):
+            away = self.space.difference(guess, self.space.random(rng))
+            start = self.space.integrate(guess, np.where(fixed, 0.0, away))
             for still in (fixed, held):
                 q, residual = self._newton(start, still, where)
                 if residual <= CLOSED:
-                    far = float(np.abs(self.difference(guess, q) / self.numbers.column_scale).sum())
-                    if best is None or far < best[0] * (1 - 1e-9):
+                    far = float(np.abs(self.space.difference(guess, q) / self.numbers.column_scale).sum())
+                    if best is None or far < best[0] * (1 - NEARER):
                         best = far, Assembled(q, residual, False)
                     break
                 if residual < least:
@@ -112,18 +109,18 @@ class Assembler:
         numbers, positional = self.numbers, self.numbers.positional
         free = np.flatnonzero(~held)
         r = numbers.residual(q, *where)[positional]
-        for _ in range(_STEPS):
+        for _ in range(ASSEMBLY_STEPS):
             size = _norm(r)
-            if not np.isfinite(size) or size <= _ROUNDING or not free.size:
+            if not np.isfinite(size) or size <= ASSEMBLY_ROUNDING or not free.size:
                 break
-            if numbers.kinds is not None:
-                step = step_closed(numbers, q, r, held)[free]
+            if numbers.families is not None:
+                step = sparse_newton_step(numbers, q, r, held)[free]
             else:
                 G = numbers.full_rows(q, *where)[0][positional][:, free]
                 if not np.isfinite(G).all():
                     break
-                step = np.linalg.lstsq(G, -r, rcond=_SMALLEST)[0]
-            step *= min(1.0, _LONGEST / max(float(np.abs(step).max(initial=0.0)), 1e-300))
+                step = np.linalg.lstsq(G, -r, rcond=ASSEMBLY_RANK)[0]
+            step *= min(1.0, LONGEST_STEP / max(float(np.abs(step).max(initial=0.0)), 1e-300))
             moved = self._search(q, step, free, size, where)
             if moved is None:
                 break
@@ -135,39 +132,15 @@ class Assembler:
     ) -> tuple[Array, Array] | None:
         """Go along a step, less and less far until the residual falls; None if it does not."""
         numbers = self.numbers
-        for halvings in range(12):
+        for halvings in range(STEP_HALVINGS):
             share = 0.5**halvings
             dv = np.zeros(numbers.plan.nv)
             dv[free] = share * step * numbers.column_scale[free]
-            there = self.integrate(q, dv)
+            there = self.space.integrate(q, dv)
             r = numbers.residual(there, *where)[numbers.positional]
-            if np.isfinite(r).all() and _norm(r) < (1 - 1e-4 * share) * size:
+            if np.isfinite(r).all() and _norm(r) < (1 - SUFFICIENT_DECREASE * share) * size:
                 return there, r
         return None
-
-    def velocities(self, q: Array, v: Array, held: Mask, where: Conditions) -> Array:
-        """Return the velocities nearest to `v` that the closures allow at a closed configuration."""
-        if self.numbers.kinds is not None and not v.any():
-            return v  # nothing moves by itself
-        return self.projected(q, v, held, where, self.numbers.full_rows(q, *where)[1], "velocities")
-
-    def projected(self, q: Array, v: Array, held: Mask, where: Conditions, drift: Array, what: str) -> Array:
-        """Return the velocities or accelerations x nearest to `v` with G x + drift = 0."""
-        numbers = self.numbers
-        G = numbers.full_rows(q, *where)[0]
-        y = v / numbers.column_scale
-        free = np.flatnonzero(~held)
-        for _ in range(2):  # the second time for the last digits
-            y[free] += np.linalg.lstsq(G[:, free], -(G @ y + drift), rcond=_SMALLEST)[0]
-        left = G @ y + drift
-        scale = max(1.0, float(np.abs(y).max(initial=0.0)))
-        if float(np.abs(left).max(initial=0.0)) > CLOSED * scale:
-            row = numbers.rows[int(np.abs(left).argmax())]
-            raise AssemblyError(
-                f"no {what} with these held satisfy {self.loop_in_words(row.closure)}: its {row.direction} is off by "
-                f"{np.abs(left).max():.3g}; hold fewer joints, or consistent ones"
-            )
-        return np.asarray(y * numbers.column_scale)
 
     def complaint(self, q: Array, held: Mask, where: Conditions) -> str:
         """Say which loop stays open, by how much, and which joints are in it."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError, StateError
 from whippletree.kernels.kernel import Array
-from whippletree.system.assembly import Assembled, Conditions
+from whippletree.system.assembly import Assembled
 from whippletree.system.calls import Argument, Call, as_array
 from whippletree.system.choosing import Weighed
 from whippletree.system.engine import Engine
@@ -68,7 +68,23 @@ class ClosedCalls:
         >>> chosen.name in chosen.counts, min(chosen.counts.values()) == chosen.counts[chosen.name]
         (True, True)
         """
-        return self._engine.loops.chosen if self._closed else self._engine.of_tree
+        return self._engine.loops.auto.chosen if self._closed else self._engine.of_tree
+
+    def tune(self) -> Weighed:
+        """Let `auto` mean the fastest formulation on this machine, and return what was found.
+
+        What `auto` means otherwise follows from operations, and is the same everywhere. Here the candidates that are
+        close to the cheapest are compiled and timed, which takes some seconds, and this system uses the fastest from
+        now on; so results may differ in their last digits from those of another machine.
+
+        >>> from whippletree.system.examples import four_bar
+        >>> s = four_bar()
+        >>> s.tune().name == s.chosen.name
+        True
+        >>> s.chosen.times[s.chosen.name] > 0
+        True
+        """
+        return self._engine.tune()
 
     def _choice_in_words(self) -> str:
         """Return what the plan says about the formulation; a model without masses is for kinematics only."""
@@ -85,7 +101,10 @@ class ClosedCalls:
         1
         """
         where = self._one_configuration(q)
-        return self._engine.loops.analyse(where, self._engine.loops.conditions(t)) if self._closed else self.mobility
+        if not self._closed:
+            return self.mobility
+        loops, dependent = self._engine.loops, self._engine.equations.loop_plan.dependent
+        return loops.planner.analyse(where, loops.conditions(t), dependent)
 
     @property
     def redundancy(self) -> int:
@@ -106,7 +125,7 @@ class ClosedCalls:
         >>> round(_four_bar().characteristic_length, 3)
         1.5
         """
-        return self._engine.loops.length
+        return self._engine.loops.numbers.length
 
     @property
     def penalty_error(self) -> float:
@@ -115,7 +134,7 @@ class ClosedCalls:
         >>> _four_bar().penalty_error < 1e-3
         True
         """
-        return self._engine.loops.penalty_error if self._closed else 0.0
+        return self._engine.equations.loop_plan.penalty_error() if self._closed else 0.0
 
     # ------------------------------------------------------------------ consistent states
 
@@ -153,17 +172,9 @@ class ClosedCalls:
         if not self._closed:
             return guess
         q = self._one_configuration(q)
-        conditions = self._engine.loops.conditions(self._time(t), self._given_parameters(parameters))
-        return self._nearest(q, guess, given, self._freedoms(hold, "hold"), conditions)
-
-    def _nearest(self, q: Array, guess: Array, given: Any, held: Any, where: Conditions) -> Array:
-        assembler = self._engine.loops.assembler
-        if (given & ~held).any():
-            try:
-                return assembler.velocities(q, guess, held | given, where)
-            except AssemblyError:
-                pass
-        return assembler.velocities(q, guess, held, where)
+        loops = self._engine.loops
+        where = loops.conditions(self._time(t), self._given_parameters(parameters))
+        return loops.consistency.velocities(q, guess, where, self._freedoms(hold, "hold"), given)
 
     def consistent_accelerations(
         self, q: Any, v: Any, a: Any = None, *, hold: Any = None, t: float = 0.0, parameters: Any = None
@@ -182,7 +193,7 @@ class ClosedCalls:
         loops = self._engine.loops
         where = loops.conditions(self._time(t), self._given_parameters(parameters))
         held = self._freedoms(hold, "hold")
-        return loops.consistent_accelerations(q, v, guess, given, held, where)
+        return loops.consistency.accelerations(q, v, guess, where, held, given)
 
     # ------------------------------------------------------------------ closures
 
@@ -294,13 +305,14 @@ class ClosedCalls:
 
     def _begin(self, guess: Any, hold: Any, dependent: Any) -> None:
         """Assemble from the guess, and decide about the loops there."""
-        loops = self._engine.loops
+        wanted: frozenset[int] | None = None
         if dependent is not None:
-            loops.dependent = frozenset(np.flatnonzero(self._freedoms(dependent, "dependent")).tolist())
+            wanted = frozenset(np.flatnonzero(self._freedoms(dependent, "dependent")).tolist())
         self._q0 = self.assemble(guess, hold=hold)
-        where = loops.conditions()
-        mobility = loops.decide(self._q0, where)
-        self._v0 = loops.assembler.velocities(self._q0, np.zeros(self.nv), np.zeros(self.nv, dtype=bool), where)
+        where = self._engine.loops.conditions()
+        plan, mobility = self._engine.loops.planner.make(self._q0, where, wanted)
+        self._engine.adopt(plan, mobility)
+        self._v0 = self._engine.loops.consistency.velocities(self._q0, np.zeros(self.nv), where)
         if mobility.singular:
             warnings.warn(
                 f"the mechanism is assembled near a singular configuration: the closures' smallest singular value is "
@@ -352,7 +364,7 @@ class ClosedCalls:
             loops = self._engine.loops
             where = loops.conditions(self._time(t), self._given_parameters(parameters))
             q = self._configurations(q)
-            found = [loops.self_stresses(one, where) for one in q.reshape(-1, self.nq)]
+            found = [loops.consistency.self_stresses(one, where) for one in q.reshape(-1, self.nq)]
             most = max(Z.shape[-1] for Z in found)
             padded = [np.pad(Z, ((0, 0), (0, 0), (0, most - Z.shape[-1]))) for Z in found]
             return np.array(padded).reshape(*q.shape[:-1], *padded[0].shape)
@@ -406,7 +418,7 @@ class ClosedCalls:
         loops = self._engine.loops
         where = loops.conditions(self._time(t), self._given_parameters(parameters))
         rows = q.reshape(-1, self.nq)
-        bases = [loops.motions(one, where, moving=True) for one in rows]
+        bases = [loops.consistency.motions(one, where, moving=True) for one in rows]
         return np.array(bases).reshape(*q.shape[:-1], self.nv, -1)
 
     def _check_motion(self, q: Array, v: Array, a: Array, t: float, parameters: Any) -> None:
@@ -416,8 +428,8 @@ class ClosedCalls:
         batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], a.shape[:-1])
         rows = [np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, v, a)]
         for one_q, one_v, one_a in zip(*rows, strict=True):
-            loops.check(one_q, one_v, where.t, where.parameters)
-            loops.check_accelerations(one_q, one_v, one_a, where)
+            loops.consistency.check(one_q, one_v, where)
+            loops.consistency.check_accelerations(one_q, one_v, one_a, where)
 
     # ------------------------------------------------------------------ arguments
 
@@ -513,7 +525,7 @@ class ClosedCalls:
     def _report_jump(self, guess: Array, found: Assembled, given: Any) -> None:
         """Warn if a coordinate that was asked for ended up far away, or another start was needed."""
         loops = self._engine.loops
-        moved = np.abs(loops.assembler.difference(guess, found.q) / loops.numbers.column_scale)
+        moved = np.abs(loops.assembler.space.difference(guess, found.q) / loops.numbers.column_scale)
         far = np.flatnonzero(given & (moved > _JUMP))
         if far.size:
             i = int(far[np.argmax(moved[far])])

@@ -13,15 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from whippletree.kernels.kernel import Array
-from whippletree.system.loop_kinds import Block
+from whippletree.system.loop_families import Block
+from whippletree.system.tolerances import ELIMINATED, LARGE_ENTRY
 
 __all__ = ["Elimination", "eliminate"]
-
-NOTHING = 1e-7
-"""Entries below this share of a row's size are none."""
-
-LARGE = 0.2
-"""Of entries above this share of the largest, the one that makes the least trouble is the pivot."""
 
 RIGHT = -1
 """The column of the right-hand side."""
@@ -82,7 +77,7 @@ def eliminate(
             if right is not None:
                 row[RIGHT] = float(right[start + i])
             if size > 0.0:
-                left[start + i] = _reduced(row, found, place, NOTHING * size)
+                left[start + i] = _reduced(row, found, place, ELIMINATED * size)
         start += len(block.rows)
         _eliminate_block(left, found, place, users, first)
     return found
@@ -116,10 +111,10 @@ def _eliminate_block(
     while left:
         entries = [(abs(x), i, j) for i, row in left.items() for j, x in row.items() if j != RIGHT]
         largest = max(entries, default=(0.0, -1, -1))[0]
-        if largest <= NOTHING:
+        if largest <= ELIMINATED:
             return
         found.smallest = min(found.smallest, largest)
-        candidates = [(j not in first, users[j], -x, i, j) for x, i, j in entries if x >= LARGE * largest]
+        candidates = [(j not in first, users[j], -x, i, j) for x, i, j in entries if x >= LARGE_ENTRY * largest]
         *_, i, j = min(candidates)
         row = left.pop(i)
         place[j] = len(found.pivots)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import weakref
 from collections import deque
@@ -16,8 +15,12 @@ import numpy as np
 
 from whippletree.elements.bodies.rigid import can_be
 from whippletree.errors import DynamicsError, ModelError, StateError
+from whippletree.formulations.methods.articulated import ARTICULATED
+from whippletree.formulations.methods.formulation import Formulation
+from whippletree.formulations.methods.registry import formulation_name, known, tree_formulations
 from whippletree.kernels.cache import DiskCache, open_cache
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError, Program
+from whippletree.kernels.repeat import Repeated, least_seconds
 from whippletree.kernels.rolled import RolledLoops
 from whippletree.kernels.tape import read_tape
 from whippletree.kernels.unrolled import StraightLine
@@ -25,73 +28,78 @@ from whippletree.model.description import GROUND, Description
 from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import expressions
 from whippletree.system.calls import Argument, Call, as_array
-from whippletree.system.choosing import Weighed
-from whippletree.system.equations import FUNCTIONS, Equations, Request, formulation_name
+from whippletree.system.choosing import Weighed, close_ones, fastest
+from whippletree.system.equations import Equations
+from whippletree.system.functions import FUNCTIONS
 from whippletree.system.large_composite import Pieces, branch_solver
-from whippletree.system.loop_equations import LoopPlan
-from whippletree.system.loops import Loops
-from whippletree.system.source import source_key
+from whippletree.system.loop_plan import LoopPlan
+from whippletree.system.loop_services import LoopServices
+from whippletree.system.mobility import Mobility
+from whippletree.system.plan_decisions import code_key
+from whippletree.system.request import Request
+from whippletree.system.source import outside_source, source_key
 from whippletree.system.states import StateSpace
+from whippletree.system.tolerances import SMALLEST_PIVOT, WELL_CONDITIONED
 from whippletree.topology import Plan
 
 __all__ = ["Engine"]
 
-SMALLEST_PIVOT = 1e-14
-"""A hinge's inertia below this share of what hangs on it is none: what is left is rounding."""
-
 SMALL_TREE = 12
 """Trees of up to this many freedoms weigh the composite formulation; its cost grows with the cube of their depth."""
 
-WELL_CONDITIONED = 1e4
-"""The condition number of a scaled mass matrix up to which it is factorised rather than swept over."""
-
-_WEIGHED = frozenset({"forward_dynamics", "derivatives"})
-_DYNAMIC = frozenset({"forward_dynamics", "driving_forces", "reactions", "closure_efforts"})
-_RESCUED = _DYNAMIC | {"motion_basis", "self_stresses"}
 _OPTIONAL = frozenset({"tau", "a", "t", "z"})
-_WITHOUT_FREEDOMS = frozenset(
-    {"pose", "center_of_mass", "energy", "reactions", "self_stresses", "state_rates", "powers"}
-)
-
-_DAMPED = frozenset(
-    {"joint_multipliers", "velocity_transformation", "velocity_transformation/reference_point/multipliers"}
-)
-"""Formulations with multipliers in joint coordinates, to which Baumgarte's terms can be added."""
-
-_JOINT_WISE = frozenset({"displace", "coordinate_rates", "integrate", "difference", "events", "event_values"})
-"""Functions without a numeric plan of the loops in their code."""
+"""Inputs that need not be given."""
 
 _RECENT = 64
-"""How many kernels of other plans are kept although nobody uses them."""
+"""How many kernels of other plans are kept although they are not in use."""
 
-_FRAMED = frozenset({"pose", "velocity", "acceleration", "jacobian"})
+
+class KernelStore:
+    """The kernels of a mechanism under all numeric plans, by their keys, and the disk cache that they are kept in."""
+
+    def __init__(self) -> None:
+        self.cache: DiskCache | None = open_cache()
+        self.by_key: weakref.WeakValueDictionary[str, Kernel] = weakref.WeakValueDictionary()
+        self.recent: deque[Kernel] = deque(maxlen=_RECENT)
 
 
 class Engine:
-    """Makes and keeps the kernels of a mechanism, and knows what their arguments are called."""
+    """Makes and keeps the kernels of a mechanism, and knows what their arguments are called.
 
-    def __init__(self, description: Description, plan: Plan) -> None:
+    Its equations have a numeric plan of the loops, or none as long as that has not been made. `store` and `loops` come
+    from the engine of another plan, if there is one.
+    """
+
+    def __init__(
+        self,
+        description: Description,
+        plan: Plan,
+        equations: Equations | None = None,
+        store: KernelStore | None = None,
+        loops: LoopServices | None = None,
+    ) -> None:
         self.description, self.plan = description, plan
         self.states = StateSpace(description, plan)
-        self.equations = Equations(description, plan)
-        self._cache: DiskCache | None = open_cache()
+        self.equations = equations or Equations(description, plan)
+        self._store = store or KernelStore()
+        self._cache = self._store.cache
         self._calls: dict[Request, Call] = {}
         self.ready: dict[str, Call] = {}
         self._kernels: dict[Request, Kernel] = {}
-        self._shared: weakref.WeakValueDictionary[str, Kernel] = weakref.WeakValueDictionary()  # of all plans, by key
-        self._recent: deque[Kernel] = deque(maxlen=_RECENT)
         self._traced: dict[Request, ca.Function] = {}  # traces that were made to be weighed
         self._checked = False
+        self.loops = LoopServices(self.equations, self.states, self._cache, self.kernel, loops)
 
     def request(self, name: str, formulation: str, frame: Any, wrenches: Sequence[Any], **choice: Any) -> Request:
         """Return what is asked for, every name in it checked."""
         if not isinstance(name, str) or name not in FUNCTIONS:
             raise StateError(f"there is no function {suggestion(name, FUNCTIONS)}")
-        if name in _FRAMED and isinstance(frame, str) and not frame:
+        framed = FUNCTIONS[name].framed
+        if framed and isinstance(frame, str) and not frame:
             raise StateError(f"{name} is about a body or frame: name it with frame=")
         if isinstance(wrenches, str) or not isinstance(wrenches, Iterable):
             raise StateError("wrenches= must list the bodies or frames at which wrenches act")
-        about = self.place_name(frame) if name in _FRAMED else ""
+        about = self.place_name(frame) if framed else ""
         places = tuple(self.place_name(w) for w in wrenches)
         if len(set(places)) < len(places):
             raise StateError("wrenches= names a body or frame twice")
@@ -104,15 +112,15 @@ class Engine:
     def _auto(self, function: str) -> str:
         """Return the formulation that `auto` means for a function."""
         if self.equations.closed:
-            return self.loops.formulation
-        return self.of_tree.name if function in _WEIGHED else "articulated"
+            return self.loops.auto.chosen.name
+        return self.of_tree.name if FUNCTIONS[function].weighed else ARTICULATED.text
 
     @functools.cached_property
     def of_tree(self) -> Weighed:
         """The formulation of a tree's forward dynamics, and why."""
         if self.equations.large or not 0 < self.plan.nv <= SMALL_TREE:
-            return Weighed("articulated", {}, {}, (), {})
-        key = f"tree|{source_key()}|{self.description.fingerprint()}"
+            return Weighed(ARTICULATED.text, {}, {}, (), {})
+        key = f"tree|{[one.text for one in _weighed_trees()]}|{source_key()}|{self.description.fingerprint()}"
         kept = self._cache.load(key) if self._cache else None
         if kept and "tree" in kept:
             return Weighed.unpacked(kept["tree"])
@@ -122,15 +130,38 @@ class Engine:
         return weighed
 
     def _weigh_tree(self) -> Weighed:
-        """Count the operations of both formulations, if the composite one may be used."""
+        """Count the operations of the candidates; a mass matrix is factorised only if it is well conditioned."""
+        candidates, left_out = _weighed_trees(), {}
         stretch = self._stretch()
         if not stretch < WELL_CONDITIONED:
             why = f"the mass matrix has a condition number of {stretch:.1g}"
-            return Weighed("articulated", {}, {"composite": why}, (), {})
-        requests = {name: Request("forward_dynamics", name) for name in ("articulated", "composite")}
+            left_out = {one.text: why for one in candidates if not one.linear}
+        some = [one.text for one in candidates if one.text not in left_out]
+        if len(some) < 2:
+            return Weighed(some[0], {}, left_out, (), {})
+        requests = {text: Request("forward_dynamics", text) for text in some}
         self._traced = {request: self.equations.trace(request) for request in requests.values()}
-        counts = {name: read_tape(self._traced[request]).count().total for name, request in requests.items()}
-        return Weighed(min(counts, key=lambda name: counts[name]), counts, {}, (), {})
+        counts = {text: read_tape(self._traced[request]).count().total for text, request in requests.items()}
+        return Weighed(min(counts, key=lambda text: counts[text]), counts, left_out, (), {})
+
+    def tune(self) -> Weighed:
+        """Time the candidates that are close to the cheapest, and let `auto` mean the fastest of them."""
+        if self.equations.closed:
+            chosen = self.loops.auto.tune()
+        else:
+            times = self._tree_times(close_ones(self.of_tree.counts)) if self.of_tree.counts else {}
+            name = fastest(self.of_tree.counts, times) if times else self.of_tree.name
+            chosen = self.of_tree = self.of_tree._replace(name=name, times=times)
+        self._calls.clear()
+        self.ready.clear()
+        return chosen
+
+    def _tree_times(self, formulations: Sequence[str]) -> dict[str, float]:
+        """Return the seconds of one evaluation of the forward dynamics in machine code."""
+        parameters = np.array(self.description.parameter_values, dtype=np.float64)
+        state = {"q": self.states.random(0), "parameters": parameters}
+        kernels = {text: self.kernel(Request("forward_dynamics", text)) for text in formulations}
+        return least_seconds({text: Repeated(kernel, state) for text, kernel in kernels.items()})
 
     def _stretch(self) -> float:
         """Return the largest condition number of the scaled mass matrix over some random configurations."""
@@ -148,11 +179,6 @@ class Engine:
             worst = max(worst, float(values[-1] / values[0]) if values[0] > 0 else np.inf)
         return worst
 
-    @functools.cached_property
-    def loops(self) -> Loops:
-        """What there is to the loops of the mechanism."""
-        return Loops(self.equations, self.states, self._cache, self.kernel)
-
     def dynamic(
         self,
         name: str,
@@ -169,7 +195,7 @@ class Engine:
         """Return the call, and the values of its inputs beyond the usual ones."""
         more: tuple[Any, ...] = ()
         frames: tuple[str, ...] = ()
-        if self.equations.prescribed and name in _DYNAMIC:
+        if self.equations.prescribed and FUNCTIONS[name].dynamic:
             more = (self.given_accelerations(a),)
         elif a is not None:
             raise StateError("a= is for prescribed hinges, and there is none: declare one with prescribed=True")
@@ -197,7 +223,8 @@ class Engine:
         """Return Baumgarte's two numbers, checked."""
         if baumgarte is None:
             return (0.0, 0.0)
-        if formulation not in _DAMPED:
+        method = known(formulation)
+        if method is None or not method.takes_baumgarte:
             raise StateError('baumgarte= belongs to formulation="joint_multipliers"')
         try:
             alpha, beta = (float(x) for x in baumgarte)
@@ -280,7 +307,7 @@ class Engine:
         call = self.ready.get(name)
         if call is None:
             function = name.removesuffix(", unchecked")
-            checked = self.equations.closed and name in _DYNAMIC
+            checked = self.equations.closed and name == function and FUNCTIONS[function].dynamic
             call = self.ready[name] = self.call(Request(function, check=checked))
         return call
 
@@ -292,8 +319,8 @@ class Engine:
             kernel = self._pieces(resolved) if self._in_pieces(resolved) else self.kernel(resolved)
             arguments = [self.argument(name, size) for name, size in kernel.signature.inputs]
             blame = functools.partial(self.blame, request.function)
-            rescued = self.equations.closed and request.function in _RESCUED
-            rescue = functools.partial(self.loops.rescue, resolved) if rescued else None
+            rescued = self.equations.closed and FUNCTIONS[request.function].rescued
+            rescue = functools.partial(self.loops.fallback.answer, resolved) if rescued else None
             call = Call(kernel, arguments, kernel.signature.shape, blame, rescue)
             self._calls[request] = call
         return call
@@ -302,12 +329,13 @@ class Engine:
         """Return the kernel of a request, made when first asked for."""
         kernel = self._kernels.get(request)
         if kernel is None:
-            if self.plan.nv == 0 and request.function not in _WITHOUT_FREEDOMS:
+            function = FUNCTIONS[request.function]
+            if self.plan.nv == 0 and not function.without_freedoms:
                 raise StateError(f"{request.function} has no meaning for a system without freedoms")
-            key = f"{source_key()}|{self.description.fingerprint()}|{request}"
-            if self.equations.closed and request.function not in _JOINT_WISE:
-                key += self.equations.loop_plan.key(request.formulation)
-            kernel = self._kernels[request] = self._shared.get(key) or self._new_kernel(key, request)
+            key = f"{source_key()}|{self.description.fingerprint()}|{request}|{outside_source(request.method)}"
+            if self.equations.closed and function.planned:
+                key += code_key(self.equations.loop_plan, request.method)
+            kernel = self._kernels[request] = self._store.by_key.get(key) or self._new_kernel(key, request)
         return kernel
 
     def _new_kernel(self, key: str, request: Request) -> Kernel:
@@ -317,13 +345,14 @@ class Engine:
         defaults["parameters"] = np.array(self.description.parameter_values, dtype=np.float64)
         signature = self.equations.signature(request)
         kernel = Kernel(key, signature, lambda: self._program(request), self._cache, defaults)
-        self._shared[key] = kernel
-        self._recent.append(kernel)
+        self._store.by_key[key] = kernel
+        self._store.recent.append(kernel)
         return kernel
 
     def _in_pieces(self, request: Request) -> bool:
         """Tell whether the composite formulation is too large to be traced whole."""
-        asked = request.formulation == "composite" and request.function in _DYNAMIC
+        tree = request.method.tree
+        asked = tree is not None and tree.in_pieces and FUNCTIONS[request.function].dynamic
         return asked and self.equations.large and not self.equations.rolls(request)
 
     def _pieces(self, request: Request) -> Pieces:
@@ -338,13 +367,14 @@ class Engine:
         """The kernel that solves with the mass matrix of a large tree."""
         return branch_solver(self.equations.node_tree().node_constants, self.plan.nv, self._cache)
 
+    def adopt(self, plan: LoopPlan, mobility: Mobility) -> None:
+        """Go on with the first numeric plan of the loops; other plans belong to engines of their own (`planned`)."""
+        self.equations = self.equations.planned(plan)
+        self.loops = LoopServices(self.equations, self.states, self._cache, self.kernel, self.loops, mobility)
+
     def planned(self, plan: LoopPlan) -> Engine:
         """Return an engine with another numeric plan of the loops; kernels that were made for that one are shared."""
-        twin = copy.copy(self)
-        twin.equations = self.equations.planned(plan)
-        twin._calls, twin.ready, twin._kernels, twin._traced = {}, {}, {}, {}
-        twin.loops = self.loops.planned(twin.equations, twin.kernel)
-        return twin
+        return Engine(self.description, self.plan, self.equations.planned(plan), self._store, self.loops)
 
     def kernel_of(self, function: str, formulation: str = "auto") -> Kernel:
         """Return the kernel of a function without further inputs."""
@@ -352,7 +382,7 @@ class Engine:
 
     def _program(self, request: Request) -> Program:
         """Trace a request; dynamics are checked for hinges that move nothing."""
-        if request.function in _DYNAMIC and not self.equations.closed:
+        if FUNCTIONS[request.function].dynamic and not self.equations.closed:
             self.check_hinges()
         if self.equations.rolls(request):
             return RolledLoops(self.equations.roll(request))
@@ -421,7 +451,7 @@ class Engine:
         """Say why a result is not finite at a state."""
         if function == "center_of_mass":
             return "the bodies have no mass together, or the numbers are too large to compute with"
-        if function in _DYNAMIC:
+        if FUNCTIONS[function].dynamic:
             given = state.get("parameters")
             values = np.array(self.description.parameter_values) if given is None else given
             name = self._idle_joint(self._hinge_pivots(np.asarray(state["q"]), values))
@@ -457,3 +487,8 @@ class Engine:
     def given_accelerations(self, a: Any) -> Any:
         """Return accelerations given by joint, or as they are."""
         return self.states.velocities(a) if isinstance(a, Mapping) else a
+
+
+def _weighed_trees() -> list[Formulation]:
+    """Return the formulations that `auto` counts for small trees."""
+    return [one for one in tree_formulations() if one.tree is not None and one.tree.weighed]

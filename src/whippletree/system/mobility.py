@@ -14,19 +14,16 @@ import numpy as np
 
 from whippletree.errors import AssemblyError
 from whippletree.kernels.kernel import Array
-from whippletree.system.assembly import Assembler, Conditions
-from whippletree.system.closures import ClosureNumbers
+from whippletree.system.assembly import Assembler
+from whippletree.system.closure_numbers import ClosureNumbers
 from whippletree.system.decisions import Decision, decide
 from whippletree.system.elimination import eliminate
-from whippletree.system.many_loops import Later, decide_many, moved_little, scaled_blocks
+from whippletree.system.loop_plan import Conditions
 from whippletree.system.ranks import choose_rows, null_space, rank_of
+from whippletree.system.sparse_assembly import LazySequence, nearby_closed, scaled_blocks, sparse_partition
+from whippletree.system.tolerances import MOBILITY_SAMPLES, NEARLY_SINGULAR, SAMPLE_DISTANCE
 
 __all__ = ["Mobility", "Redundancy", "analyse"]
-
-_SAMPLES = 4
-_AWAY = 0.1  # radians or characteristic lengths
-NEARLY_SINGULAR = 1e-4
-"""The smallest singular value, as a share of the largest, below which a configuration is called nearly singular."""
 
 
 class Redundancy(NamedTuple):
@@ -102,8 +99,8 @@ def analyse(
     freedoms that shall depend on the others, as far as they can.
     """
     numbers = assembler.numbers
-    if numbers.kinds is not None:
-        return _analyse_many(assembler, q, labels, placed, dependent or frozenset())
+    if numbers.families is not None:
+        return _analyse_sparsely(assembler, q, labels, placed, dependent or frozenset())
     samples = _samples(assembler, q, where)
     rank = max(sample.rank for sample in samples)
     best = samples[0]
@@ -117,14 +114,14 @@ def analyse(
         gruebler=nv - len(numbers.rows),
         mobility=nv - rank,
         redundant=redundant,
-        independent=tuple(labels(i) for i in decision.choice.independent),
+        independent=tuple(labels(i) for i in decision.partition.independent),
         smallest=_smallest(samples[0].G, rank),
         local=nv - samples[0].rank,
     )
     return decision, mobility
 
 
-def _analyse_many(
+def _analyse_sparsely(
     assembler: Assembler,
     q: Array,
     labels: Callable[[int], str],
@@ -135,12 +132,12 @@ def _analyse_many(
     numbers = assembler.numbers
     here = best = eliminate(scaled_blocks(numbers, q))
     at = q
-    there = moved_little(numbers, here, q, assembler.integrate)
+    there = nearby_closed(numbers, here, q, assembler.space.integrate)
     if there is not None:
         other = eliminate(scaled_blocks(numbers, there))
         if other.rank > here.rank or (other.rank == here.rank and here.smallest < NEARLY_SINGULAR < other.smallest):
             at, best = there, other
-    keep, choice = decide_many(numbers, at, dependent)
+    kept_rows, partition = sparse_partition(numbers, at, dependent)
     kept = {row for row, _ in best.pivots}
 
     def redundant() -> tuple[Redundancy, ...]:
@@ -150,12 +147,12 @@ def _analyse_many(
     mobility = Mobility(
         gruebler=nv - len(numbers.rows),
         mobility=nv - best.rank,
-        redundant=Later(len(numbers.rows) - best.rank, redundant),
-        independent=tuple(labels(i) for i in choice.independent),
+        redundant=LazySequence(len(numbers.rows) - best.rank, redundant),
+        independent=tuple(labels(i) for i in partition.independent),
         smallest=here.smallest if here.rank == best.rank else 0.0,
         local=nv - here.rank,
     )
-    return Decision(keep, choice, at), mobility
+    return Decision(kept_rows, partition, at), mobility
 
 
 def _redundancy(numbers: ClosureNumbers, r: int, q: Array, placed: Callable[[Array, str], Array]) -> Redundancy:
@@ -179,10 +176,10 @@ def _samples(assembler: Assembler, q: Array, where: Conditions) -> list[_Sample]
     free = null_space(samples[0].G)
     none = np.zeros(numbers.plan.nv, dtype=bool)
     rng = np.random.default_rng(1)
-    for _ in range(_SAMPLES if free.shape[1] else 0):
+    for _ in range(MOBILITY_SAMPLES if free.shape[1] else 0):
         direction = free @ rng.normal(size=free.shape[1])
-        direction *= _AWAY / max(float(np.abs(direction).max()), 1e-300)
-        start = assembler.integrate(q, direction * numbers.column_scale)
+        direction *= SAMPLE_DISTANCE / max(float(np.abs(direction).max()), 1e-300)
+        start = assembler.space.integrate(q, direction * numbers.column_scale)
         try:
             samples.append(at(assembler.assemble(start, none, (), where).q))
         except AssemblyError:

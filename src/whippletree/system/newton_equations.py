@@ -16,7 +16,7 @@ c_u = c_v = 0 it is [M, -C^T; C, 0], by which velocities are put on the closures
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import casadi as ca
 
@@ -30,15 +30,16 @@ from whippletree.formulations.closures.element_derivatives import (
     speed_slopes,
 )
 from whippletree.formulations.closures.loop_solution import stacked_rows
-from whippletree.formulations.recursions import composite
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.recursions import composite_body
 from whippletree.formulations.recursions.inverse_dynamics_derivatives import AppliedDerivatives, Matrix, differentiate
+from whippletree.system.request import Request, Symbols
+from whippletree.system.tree_equations import element_rates
 
 if TYPE_CHECKING:
-    from whippletree.system.equations import Equations, Request
+    from whippletree.system.equations import Equations
 
 __all__ = ["inverse_dynamics_derivatives", "newton_matrix", "newton_residual"]
-
-Symbols = dict[str, ca.SX]
 
 
 def inverse_dynamics_derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
@@ -47,7 +48,7 @@ def inverse_dynamics_derivatives(eq: Equations, request: Request, x: Symbols) ->
     found, outside = differentiate(walk), AppliedDerivatives(walk)
     closure_set = eq.closure_set(x, kept=False) if eq.closed else _none(eq)
     nothing = [ca.SX(len(rows), 1) for rows in closure_set.keep]
-    efforts = force_slopes(walk, eq.acting(), _state(eq, x), outside)
+    efforts = force_slopes(walk, eq.nodes.acting(), _state(eq, x), outside)
     closure_slopes(walk, closure_set, nothing, eq.loaded(x).tau, efforts, outside)
     slopes = outside.project()
     nv = eq.plan.nv
@@ -68,7 +69,7 @@ def newton_residual(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     acted = closure_set.efforts_at_cuts(walk, here.tau)
     nv = eq.plan.nv
     rows = ca.densify(ca.SX(nv, 1))
-    needed = composite.inverse_dynamics(acted)
+    needed = composite_body.inverse_dynamics(acted)
     for i, row in enumerate(jacobian_rows(walk, held)):
         for j, value in row.items():
             needed[j] = needed[j] - value * x["multipliers"][i]
@@ -91,7 +92,7 @@ def newton_residual(eq: Equations, request: Request, x: Symbols) -> ca.SX:
             elif not attachment.closure.holonomic:
                 phi[first + i] = speed[first + i]
         first += len(keep)
-    return ca.SX(ca.vertcat(rows, *phi, _rates(eq, x), apart, *speed))
+    return ca.SX(ca.vertcat(rows, *phi, element_rates(eq, x), apart, *speed))
 
 
 def newton_matrix(eq: Equations, request: Request, x: Symbols) -> ca.SX:
@@ -99,9 +100,9 @@ def newton_matrix(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     walk, closure_set = eq.walk(x), eq.closure_set(x) if eq.closed else _none(eq)
     state, values = _state(eq, x), _multipliers(eq, closure_set, x)
     found, outside = differentiate(walk), AppliedDerivatives(walk)
-    efforts = force_slopes(walk, eq.acting(), state, outside)
+    efforts = force_slopes(walk, eq.nodes.acting(), state, outside)
     closure_slopes(walk, closure_set, values, eq.loaded(x).tau, efforts, outside)
-    slopes, rates = outside.project(), rate_slopes(walk, eq.acting(), state)
+    slopes, rates = outside.project(), rate_slopes(walk, eq.nodes.acting(), state)
     nv, nz, nm = eq.plan.nv, len(eq.description.states), sum(len(rows) for rows in closure_set.keep)
     cv, cu = x["step"][0], x["step"][1]
     turned = _displacement_map(eq, x["u"])
@@ -125,7 +126,7 @@ def newton_matrix(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     return ca.densify(ca.vec(whole.T))
 
 
-def _closure_rows(walk: Any, closure_set: ClosureSet, C: ca.SX, turned: ca.SX, cv: ca.SX, cu: ca.SX) -> ca.SX:
+def _closure_rows(walk: Unrolled, closure_set: ClosureSet, C: ca.SX, turned: ca.SX, cv: ca.SX, cu: ca.SX) -> ca.SX:
     """Return the closures' rows; those on velocities only are for these, and depend on positions besides."""
     rows = C @ turned
     speeds = speed_slopes(walk, closure_set)
@@ -141,7 +142,7 @@ def _closure_rows(walk: Any, closure_set: ClosureSet, C: ca.SX, turned: ca.SX, c
     return rows
 
 
-def _given_rows(eq: Equations, walk: Any, closure_set: ClosureSet, top: ca.SX, turned: ca.SX) -> ca.SX:
+def _given_rows(eq: Equations, walk: Unrolled, closure_set: ClosureSet, top: ca.SX, turned: ca.SX) -> ca.SX:
     """Put in the rows of prescribed and cut joints."""
     rows = ca.SX(top)
     one = ca.SX.eye(top.shape[1])
@@ -174,10 +175,6 @@ def _displacement_map(eq: Equations, u: ca.SX) -> ca.SX:
 def _state(eq: Equations, x: Symbols) -> MechanismState:
     z = x.get("z", ca.SX.zeros(len(eq.description.states)))
     return MechanismState(x["q"], x["v"], z, x.get("t", ca.SX(0)))
-
-
-def _rates(eq: Equations, x: Symbols) -> ca.SX:
-    return eq.loaded(x).rates if eq.description.states else ca.SX(0, 1)
 
 
 def _multipliers(eq: Equations, closure_set: ClosureSet, x: Symbols) -> list[ca.SX]:

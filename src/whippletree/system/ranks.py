@@ -9,17 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from whippletree.kernels.kernel import Array
+from whippletree.system.tolerances import EQUALLY_FAR, FAINT_ROW, PIVOT_SHARE, RANK
 
 __all__ = ["choose_columns", "choose_pivots", "choose_rows", "null_space", "pivots_met", "rank_of"]
 
-SMALLEST = 1e-7
-"""Singular values below this share of the largest are none."""
 
-FAINT = 1e-2
-"""A row that is asked for is not taken if less than this share of it is independent of those already chosen."""
-
-
-def rank_of(A: Array, smallest: float = SMALLEST) -> int:
+def rank_of(A: Array, smallest: float = RANK) -> int:
     """Return the numerical rank of a matrix whose rows and columns are scaled sensibly.
 
     >>> rank_of(np.array([[1.0, 2.0], [2.0, 4.0]]))
@@ -31,7 +26,7 @@ def rank_of(A: Array, smallest: float = SMALLEST) -> int:
     return int((s > smallest * s[0]).sum()) if s[0] > 0 else 0
 
 
-def null_space(A: Array, smallest: float = SMALLEST) -> Array:
+def null_space(A: Array, smallest: float = RANK) -> Array:
     """Return an orthonormal basis (n, k) of the null space.
 
     >>> null_space(np.array([[1.0, 0.0]])).shape
@@ -44,10 +39,10 @@ def null_space(A: Array, smallest: float = SMALLEST) -> Array:
     return np.ascontiguousarray(Vt[rank:].T)
 
 
-def choose_rows(A: Array, count: int, first: Sequence[int] = (), *, tie: float = 1e-9) -> list[int]:
+def choose_rows(A: Array, count: int, first: Sequence[int] = (), *, tie: float = EQUALLY_FAR) -> list[int]:
     """Return `count` rows that are as independent as possible, ascending: always the one farthest from those chosen.
 
-    Rows that are equally far, up to `tie`, go in their order, so that the choice does not hang on rounding. Those in
+    Rows that are equally far, up to `tie`, go in their order, so that the choice does not depend on rounding. Those in
     `first` come before all others as long as they are clearly independent. Of several matrices (n, rows, columns) the
     one counts where a row is nearest to those chosen.
 
@@ -64,7 +59,7 @@ def choose_rows(A: Array, count: int, first: Sequence[int] = (), *, tie: float =
         sizes = np.einsum("nij,nij->ni", left, left)
         size = sizes.min(axis=0)
         size[chosen] = -1.0
-        wanted = [k for k in wanted if k not in chosen and (sizes[:, k] > FAINT**2 * whole[:, k]).all()]
+        wanted = [k for k in wanted if k not in chosen and (sizes[:, k] > FAINT_ROW**2 * whole[:, k]).all()]
         if wanted:
             size[[k for k in range(len(size)) if k not in wanted]] = -1.0
         k = int(np.flatnonzero(size >= size.max() * (1 - tie))[0])
@@ -86,7 +81,7 @@ def choose_columns(A: Array, count: int, first: Sequence[int] = ()) -> list[int]
     return choose_rows(A.swapaxes(-1, -2), count, first)
 
 
-def choose_pivots(A: Array, pattern: npt.NDArray[np.bool_], *, share: float = 0.1) -> list[tuple[int, int]]:
+def choose_pivots(A: Array, pattern: npt.NDArray[np.bool_], *, share: float = PIVOT_SHARE) -> list[tuple[int, int]]:
     """Return pivots (row, column) of a square matrix, in their order of elimination.
 
     Of the entries that are at least `share` of the largest in their row, the next pivot is the one that fills in

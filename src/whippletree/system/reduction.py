@@ -7,24 +7,22 @@ pivot vanishes. Carrying takes fewer operations, but where joints move nothing w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from whippletree.kernels.kernel import Array
+from whippletree.system.tolerances import CLEARLY_MOVED, UNMOVED
 
 __all__ = ["pair_up"]
 
-NOTHING = 1e-6
-"""What a freedom moves of a row, scaled to one, below which it is nothing."""
-
-CLEAR = 0.1
-"""The share of the most that a freedom moves of any row that is still clear."""
-
 
 def pair_up(
-    C: Array, freedoms: Sequence[Any], spans: Sequence[tuple[int, int]], parents: Sequence[int], dependent: Any
+    C: Array,
+    freedoms: Sequence[tuple[int, int]],
+    spans: Sequence[tuple[int, int]],
+    parents: Sequence[int],
+    dependent: Collection[int],
 ) -> dict[int, int]:
     """Return the row (of `C`, scaled) with which each dependent freedom is eliminated, from the tips inward.
 
@@ -36,34 +34,34 @@ def pair_up(
     {1: 1, 0: 0}
     """
     whole, seen = np.array(C, dtype=np.float64), np.array(C, dtype=np.float64)
-    to_complete = [set(_way(complete, parents)) for complete, _ in spans]
-    to_end = [_way(end, parents) for _, end in spans]
+    to_complete = [set(_path(complete, parents)) for complete, _ in spans]
+    to_end = [_path(end, parents) for _, end in spans]
     left = list(range(len(C)))
     pairs: dict[int, int] = {}
     for k, i in freedoms:
         if i not in dependent:
             continue
-        way = set(_way(k, parents))
+        path = set(_path(k, parents))
         size = {}
         for r in left:
-            if k not in to_end[r] and (abs(C[r, i]) > NOTHING or k in to_complete[r]):
+            if k not in to_end[r] and (abs(C[r, i]) > UNMOVED or k in to_complete[r]):
                 size[r] = min(abs(whole[r, i]), np.inf if k in to_complete[r] else abs(seen[r, i]))
-        clear = [r for r in size if size[r] > max(NOTHING, CLEAR * max(size.values()))]
+        clear = [r for r in size if size[r] > max(UNMOVED, CLEARLY_MOVED * max(size.values()))]
         if not clear:
             continue
         r = pairs[i] = max(clear, key=lambda r: (len(to_end[r]), size[r]))
         left.remove(r)
         whole[left] -= np.outer(whole[left, i] / whole[r, i], whole[r])
-        if abs(seen[r, i]) > NOTHING:
-            inward = [j for n, j in freedoms if n in way]
+        if abs(seen[r, i]) > UNMOVED:
+            inward = [j for n, j in freedoms if n in path]
             seen[np.ix_(left, inward)] -= np.outer(seen[left, i] / seen[r, i], seen[r, inward])
     return pairs
 
 
-def _way(k: int, parents: Sequence[int]) -> list[int]:
-    """Return a node and those on the way to the ground."""
-    way = []
+def _path(k: int, parents: Sequence[int]) -> list[int]:
+    """Return a node and those on its path to the ground."""
+    path = []
     while k >= 0:
-        way.append(k)
+        path.append(k)
         k = parents[k]
-    return way
+    return path

@@ -1,14 +1,18 @@
-"""A hash of the package itself, on which everything that is kept on disk depends."""
+"""Hashes of the package itself and of formulations from elsewhere, on which everything kept on disk depends."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
+import marshal
 from pathlib import Path
+from typing import Any
 
 from whippletree._version import __version__
+from whippletree.formulations.methods.formulation import Formulation
 
-__all__ = ["source_key"]
+__all__ = ["outside_source", "source_key"]
 
 
 @functools.cache
@@ -22,3 +26,26 @@ def source_key() -> str:
     for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+@functools.cache
+def outside_source(formulation: Formulation) -> str:
+    """Return a digest of what a formulation is written in, if that is not this package.
+
+    >>> from whippletree.formulations.methods import find
+    >>> outside_source(find("penalty"))
+    ''
+    """
+    tree = formulation.tree
+    parts = [formulation.solve, *((tree.accelerations, tree.driving_forces, tree.reactions) if tree else ())]
+    digests = {_written_in(getattr(part, "func", part)) for part in parts if part is not None}
+    return " ".join(sorted(digests - {""}))
+
+
+def _written_in(function: Any) -> str:
+    """Return a digest of a function's file, or of the function itself where there is none."""
+    path = Path(inspect.getfile(function))
+    if path.is_relative_to(Path(__file__).parents[1]):
+        return ""
+    text = path.read_bytes() if path.is_file() else marshal.dumps(function.__code__)
+    return hashlib.sha256(text).hexdigest()

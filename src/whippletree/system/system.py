@@ -23,7 +23,7 @@ from whippletree.system.derivative_calls import DerivativeCalls
 from whippletree.system.engine import Engine
 from whippletree.system.equations import Request, formulation_name
 from whippletree.system.loaded_calls import LoadedCalls
-from whippletree.system.loop_equations import LoopPlan
+from whippletree.system.loop_plan import LoopPlan
 from whippletree.system.results import Energy, Momentum, Reactions
 from whippletree.topology import Plan, make_plan
 

@@ -10,7 +10,8 @@ import casadi as ca
 
 from whippletree.elements.closures.base import Rows, Side
 from whippletree.elements.joints import Joint
-from whippletree.spatial import cross, factor, quaternion_log, skew, solve_factored, stack
+from whippletree.spatial import cross, quaternion_log, skew, stack
+from whippletree.symbolic.dense_factors import factor, solve_factored
 
 __all__ = ["joint_rates", "left_inverse", "pose_error", "relative_motion"]
 

@@ -42,10 +42,11 @@ from whippletree.formulations.closures.schur_complement import Blocks, absorb, c
 from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.node_interface import AngularState, Articulated, Carried, HingeFactors, NodeTerms
 from whippletree.formulations.nodes.sweeps import Kept, Unrolled, add_records
-from whippletree.formulations.recursions import articulated
-from whippletree.formulations.recursions.composite import JointEffort
-from whippletree.spatial import ArticulatedInertia, RigidInertia, Shift, factored, mirror
-from whippletree.spatial.sparse import add_to
+from whippletree.formulations.recursions import articulated_body as articulated
+from whippletree.formulations.recursions.composite_body import JointEffort
+from whippletree.spatial import ArticulatedInertia, RigidInertia, Shift, mirror
+from whippletree.symbolic.dense_factors import factored
+from whippletree.symbolic.sparse_factors import add_to
 
 __all__ = ["Augmented", "Embedded", "GroupOutcome"]
 

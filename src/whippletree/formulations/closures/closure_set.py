@@ -30,7 +30,7 @@ from whippletree.formulations.nodes.frame_states import (
 )
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial import stack
-from whippletree.spatial.sparse import add_to
+from whippletree.symbolic.sparse_factors import add_to
 
 __all__ = [
     "ClosureSet",

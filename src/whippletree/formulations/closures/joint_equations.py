@@ -13,8 +13,8 @@ import casadi as ca
 
 from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState, jacobian_rows
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.formulations.recursions import composite
-from whippletree.formulations.recursions.composite import JointEquations
+from whippletree.formulations.recursions import composite_body as composite
+from whippletree.formulations.recursions.composite_body import JointEquations
 
 __all__ = ["JOINT", "Closures", "Coordinates"]
 

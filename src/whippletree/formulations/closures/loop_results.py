@@ -24,7 +24,7 @@ from whippletree.formulations.closures.loop_solution import Solution, by_closure
 from whippletree.formulations.closures.partition import Choice, partition
 from whippletree.formulations.nodes.frame_states import FrameState, NodeFrame, force_columns, with_accelerations
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.formulations.recursions import composite
+from whippletree.formulations.recursions import composite_body as composite
 from whippletree.spatial import Rotation, stack
 
 __all__ = [

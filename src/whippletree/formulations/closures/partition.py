@@ -17,7 +17,7 @@ from whippletree.formulations.closures.loop_solution import stacked_rows
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.spatial.sparse import SparseLU, factor_lu
+from whippletree.symbolic.sparse_factors import SparseLU, factor_lu
 
 __all__ = ["Choice", "Partition", "Row", "at_rest", "eliminate", "given_accelerations", "partition", "reduced"]
 

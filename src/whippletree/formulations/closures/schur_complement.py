@@ -17,9 +17,9 @@ import casadi as ca
 
 from whippletree.formulations.closures.closure_set import ClosureState
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.formulations.recursions import articulated
-from whippletree.spatial import factor, solve_factored
-from whippletree.spatial.sparse import add_to
+from whippletree.formulations.recursions import articulated_body as articulated
+from whippletree.symbolic.dense_factors import factor, solve_factored
+from whippletree.symbolic.sparse_factors import add_to
 
 __all__ = ["Blocks", "absorb", "correction", "schur_complement", "unit_loads"]
 

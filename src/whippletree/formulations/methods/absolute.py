@@ -26,15 +26,17 @@ from whippletree.elements.closures import JointClosure, Rows, Side, joint_rates
 from whippletree.elements.joints import Joint, Reversed
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.loop_solution import Solution, by_closure
+from whippletree.formulations.methods.formulation import Formulation, LoopProblem
+from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.frame_states import NodeFrame
 from whippletree.formulations.nodes.node import AngularState, Node
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import kinematics
 from whippletree.spatial import Rotation, Translation, cross, stack
-from whippletree.spatial.sparse import factor_lu
+from whippletree.symbolic.sparse_factors import factor_lu
 
-__all__ = ["UNKNOWN_OF", "Bodies", "bodies", "solve"]
+__all__ = ["ABSOLUTE", "UNKNOWN_OF", "Bodies", "bodies", "solve"]
 
 Key = tuple[str, int, int]
 
@@ -284,3 +286,10 @@ def _push(forces: list[ca.SX], rate: BodyRows, tau: ca.SX) -> None:
 
 def _add(target: dict[int, ca.SX], key: int, value: ca.SX) -> None:
     target[key] = target[key] + value if key in target else value
+
+
+def _solve(problem: LoopProblem) -> Solution:
+    return solve(problem.walk, problem.closure_set, problem.decisions.absolute_pivots)
+
+
+ABSOLUTE = register(Formulation("absolute", solve=_solve, needs=("absolute_pivots",), linear=True))

@@ -30,6 +30,8 @@ from whippletree.formulations.closures.closure_set import ClosureSet, ClosureSta
 from whippletree.formulations.closures.loop_groups import NodeGroup, node_groups, with_branches
 from whippletree.formulations.closures.loop_solution import Solution
 from whippletree.formulations.closures.partition import Choice, at_rest, eliminate
+from whippletree.formulations.methods.formulation import Candidacy, Formulation, LoopProblem, LoopSizes
+from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.node_interface import (
     AngularState,
@@ -40,11 +42,11 @@ from whippletree.formulations.nodes.node_interface import (
     NodeTerms,
 )
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.formulations.recursions import articulated
+from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.spatial import ArticulatedInertia, Shift, mirror, stack
-from whippletree.spatial.sparse import SparseLU
+from whippletree.symbolic.sparse_factors import SparseLU
 
-__all__ = ["METHODS", "piece", "solve"]
+__all__ = ["BY_GROUP", "CONSTRAINT_EMBEDDING", "METHODS", "piece", "solve"]
 
 METHODS = ("embedded", "composite", "branches", "augmented")
 """How a group can be solved: its closures embedded, by its bodies' own maps; by composite inertias, without or with the
@@ -300,3 +302,36 @@ def _multipliers(
         columns.append(ca.SX(ca.vertcat(ca.SX(0, 1), *(values.get(start + i, 0) for i in range(len(keep))))))
         start += len(keep)
     return columns
+
+
+def _solve(problem: LoopProblem) -> Solution:
+    """Solve every group in the same way, or each in the one that was chosen for it."""
+    return solve(problem.walk, problem.closure_set, problem.decisions.choice, problem.decisions.group_methods)
+
+
+def _at_least(sizes: LoopSizes) -> int:
+    """Two operations for each pair of a group's independent freedoms, in each of its bodies' maps."""
+    return sum(2 * nodes * independent**2 for nodes, independent in sizes.groups)
+
+
+BY_GROUP = register(
+    Formulation(
+        "by_group",
+        solve=_solve,
+        needs=("group_methods",),
+        linear=True,
+        by_groups=True,
+        candidacy=Candidacy(order=15),
+    )
+)
+"""Every group of loops by the method that is cheapest for it."""
+
+CONSTRAINT_EMBEDDING = register(
+    Formulation(
+        "constraint_embedding",
+        solve=_solve,
+        linear=True,
+        by_groups=True,
+        candidacy=Candidacy(order=20, at_least=_at_least),
+    )
+)

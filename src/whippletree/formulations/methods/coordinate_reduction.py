@@ -36,16 +36,19 @@ import casadi as ca
 from whippletree.formulations.closures.closure_frames import ClosureAttachment, ClosureAttachments
 from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState
 from whippletree.formulations.closures.loop_solution import Solution, by_closure
+from whippletree.formulations.methods.formulation import Candidacy, Formulation, LoopProblem
+from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.node import AngularState, Node
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.formulations.recursions import composite
-from whippletree.formulations.recursions.articulated import unit_rows
+from whippletree.formulations.recursions import composite_body as composite
+from whippletree.formulations.recursions.articulated_body import unit_rows
 from whippletree.spatial import ArticulatedInertia, mirror, stack
-from whippletree.spatial.sparse import minimum_degree
+from whippletree.symbolic.sparse_factors import minimum_degree
 from whippletree.topology import Tree
 
 __all__ = [
+    "COORDINATE_REDUCTION",
     "ClosureExtent",
     "EliminatedVariables",
     "Front",
@@ -493,3 +496,19 @@ def recover(released: Sequence[EliminatedVariables], alpha: ca.SX | None, values
             x = x - one.on_ports.T @ ca.SX(ca.vertcat(*(values[port] for port in one.left)))
         for i, port in enumerate(one.gone):
             values[port] = x[i]
+
+
+def _solve(problem: LoopProblem) -> Solution:
+    return solve(problem.walk, problem.closure_set, problem.decisions.reduction)
+
+
+COORDINATE_REDUCTION = register(
+    Formulation(
+        "coordinate_reduction",
+        solve=_solve,
+        needs=("reduction",),
+        linear=True,
+        loops_roll=True,
+        candidacy=Candidacy(order=10),
+    )
+)

@@ -21,6 +21,7 @@ q'' = M22^-1 (Q2 - M21 Y'_parent + Phi2^T lambda) (30, 43). At a prescribed join
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -29,16 +30,19 @@ from whippletree.formulations.closures.closure_set import ClosureSet, ClosureSta
 from whippletree.formulations.closures.ground_closures import closures_on_ground
 from whippletree.formulations.closures.loop_solution import Solution, by_closure
 from whippletree.formulations.closures.schur_complement import Blocks, schur_complement, unit_loads
+from whippletree.formulations.methods.formulation import Formulation, TreeMethod
+from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.node_interface import Carried
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled, Walk
 from whippletree.formulations.recursions.ground_axes import GroundBody, bodies, to_ground, to_own
 from whippletree.formulations.recursions.joint_wrenches import joint_wrenches
-from whippletree.spatial import ArticulatedInertia, Rotation, Translation, factor, solve_factored
-from whippletree.spatial.sparse import add_to, factor_symmetric, minimum_degree
+from whippletree.spatial import ArticulatedInertia, Rotation, Translation
+from whippletree.symbolic.dense_factors import factor, solve_factored
+from whippletree.symbolic.sparse_factors import add_to, factor_symmetric, minimum_degree
 
-__all__ = ["driving_forces", "forward_dynamics", "reactions", "solve"]
+__all__ = ["CENTROID", "JOINT", "ORIGIN", "driving_forces", "forward_dynamics", "reactions", "solve"]
 
 
 class Reduced(NamedTuple):
@@ -290,3 +294,21 @@ def _mark_bodies(seen: Any) -> None:
 
 def _mark_joints(joints: Any) -> None:
     record_stage("elimination", [(j.M21, j.M22, j.G, j.Q2) for j in joints.records])
+
+
+def _formulation(reference: str) -> Formulation:
+    """Return the formulation with bodies' velocities referred to one of three points."""
+    return Formulation(
+        "fully_recursive",
+        options={"reference": reference},
+        tree=TreeMethod(
+            partial(forward_dynamics, reference=reference),
+            partial(driving_forces, reference=reference),
+            partial(reactions, reference=reference),
+            rolled=frozenset({"forward_dynamics", "driving_forces", "reactions"}),
+        ),
+        solve=lambda problem: solve(problem.walk, problem.closure_set, reference),
+    )
+
+
+ORIGIN, CENTROID, JOINT = (register(_formulation(reference)) for reference in ("origin", "centroid", "joint"))

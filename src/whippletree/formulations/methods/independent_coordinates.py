@@ -20,12 +20,14 @@ from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.joint_equations import JOINT, Coordinates
 from whippletree.formulations.closures.loop_solution import Solution, by_closure
 from whippletree.formulations.closures.partition import Choice, Partition, Row, _add, _column, partition, reduced
+from whippletree.formulations.methods.formulation import Candidacy, Formulation, LoopProblem, LoopSizes
+from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.spatial.sparse import factor_symmetric, minimum_degree
+from whippletree.symbolic.sparse_factors import factor_symmetric, minimum_degree
 
-__all__ = ["solve"]
+__all__ = ["INDEPENDENT_COORDINATES", "solve"]
 
 
 def solve(walk: Unrolled, closure_set: ClosureSet, choice: Choice, coordinates: Coordinates = JOINT) -> Solution:
@@ -58,3 +60,16 @@ def _multipliers(walk: Unrolled, parts: Partition, a: ca.SX, coordinates: Coordi
     solved = parts.factors.solve_transposed(lacking)
     count = sum(one.n_rows for one in parts.closure_states)
     return by_closure([solved.get(r, ca.SX(0)) for r in range(count)], parts.closure_states)
+
+
+def _solve(problem: LoopProblem) -> Solution:
+    return solve(problem.walk, problem.closure_set, problem.decisions.choice, problem.coordinates)
+
+
+def _at_least(sizes: LoopSizes) -> int:
+    return sizes.factorisation(sizes.independent)
+
+
+INDEPENDENT_COORDINATES = register(
+    Formulation("independent_coordinates", solve=_solve, candidacy=Candidacy(order=30, at_least=_at_least))
+)

@@ -19,12 +19,14 @@ import casadi as ca
 from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState
 from whippletree.formulations.closures.joint_equations import JOINT, Coordinates
 from whippletree.formulations.closures.loop_solution import Solution, by_closure
+from whippletree.formulations.methods.formulation import Candidacy, Formulation, LoopProblem, LoopSizes
+from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.spatial.sparse import factor_symmetric, minimum_degree
+from whippletree.symbolic.sparse_factors import factor_symmetric, minimum_degree
 
-__all__ = ["solve", "stabilised"]
+__all__ = ["JOINT_MULTIPLIERS", "solve", "stabilised"]
 
 
 def stabilised(closure_states: list[ClosureState], baumgarte: tuple[float, float]) -> list[ca.SX]:
@@ -76,3 +78,22 @@ def solve(
             y[k] = y[k] + entry * value if k in y else entry * value
     a = system.complete(mass.backward(mass.scaled(y)))
     return Solution(a, lambda: by_closure(values, closure_states), factors.pivots)
+
+
+def _solve(problem: LoopProblem) -> Solution:
+    return solve(problem.walk, problem.closure_set, problem.baumgarte, problem.coordinates)
+
+
+def _at_least(sizes: LoopSizes) -> int:
+    return sizes.factorisation(range(sizes.freedoms))
+
+
+JOINT_MULTIPLIERS = register(
+    Formulation(
+        "joint_multipliers",
+        solve=_solve,
+        takes_baumgarte=True,
+        inverts_mass=True,
+        candidacy=Candidacy(order=40, at_least=_at_least),
+    )
+)

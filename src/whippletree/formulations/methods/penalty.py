@@ -18,12 +18,14 @@ import casadi as ca
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.joint_equations import JOINT, Coordinates
 from whippletree.formulations.closures.loop_solution import Solution, by_closure, stacked_rows
+from whippletree.formulations.methods.formulation import Formulation, LoopProblem
+from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.spatial.sparse import factor_symmetric, minimum_degree
+from whippletree.symbolic.sparse_factors import factor_symmetric, minimum_degree
 
-__all__ = ["solve"]
+__all__ = ["PENALTY", "solve"]
 
 
 def solve(
@@ -66,3 +68,10 @@ def _pulled(rows: Sequence[dict[int, ca.SX]], multipliers: Sequence[ca.SX], a: d
         for i, x in row.items():
             pulled[i] = pulled[i] + x * multiplier
     return pulled
+
+
+def _solve(problem: LoopProblem) -> Solution:
+    return solve(problem.walk, problem.closure_set, problem.decisions.penalty_weights, problem.coordinates)
+
+
+PENALTY = register(Formulation("penalty", solve=_solve, needs=("penalty_weights",), exact=False, keeps_all_rows=True))

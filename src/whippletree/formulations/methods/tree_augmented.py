@@ -20,13 +20,15 @@ from __future__ import annotations
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.loop_solution import Solution, by_closure, stacked_rows
 from whippletree.formulations.closures.schur_complement import absorb, correction, schur_complement
+from whippletree.formulations.methods.formulation import Candidacy, Formulation, LoopProblem
+from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.formulations.recursions import articulated
-from whippletree.spatial.sparse import factor_symmetric, minimum_degree
+from whippletree.formulations.recursions import articulated_body as articulated
+from whippletree.symbolic.sparse_factors import factor_symmetric, minimum_degree
 
-__all__ = ["solve"]
+__all__ = ["TREE_AUGMENTED", "solve"]
 
 
 def solve(walk: Unrolled, closure_set: ClosureSet) -> Solution:
@@ -45,3 +47,17 @@ def solve(walk: Unrolled, closure_set: ClosureSet) -> Solution:
     multipliers = by_closure([solution[i] for i in range(len(e))], closure_states)
     a = a_free + correction(walk, free, effects, multipliers)
     return Solution(a, lambda: multipliers, factors.pivots)
+
+
+def _solve(problem: LoopProblem) -> Solution:
+    return solve(problem.walk, problem.closure_set)
+
+
+TREE_AUGMENTED = register(
+    Formulation(
+        "tree_augmented",
+        solve=_solve,
+        inverts_mass=True,
+        candidacy=Candidacy(order=70, resembles="coordinate_reduction"),
+    )
+)

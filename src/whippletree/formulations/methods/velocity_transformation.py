@@ -39,17 +39,29 @@ import casadi as ca
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.ground_closures import closures_on_ground
 from whippletree.formulations.closures.joint_equations import Closures, Coordinates
+from whippletree.formulations.closures.loop_solution import Solution
+from whippletree.formulations.methods.formulation import Candidacy, Formulation, LoopProblem, TreeMethod
+from whippletree.formulations.methods.registry import find, register
 from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.formulations.recursions import composite
-from whippletree.formulations.recursions.composite import JointEquations
+from whippletree.formulations.recursions import composite_body as composite
+from whippletree.formulations.recursions.composite_body import JointEquations
 from whippletree.formulations.recursions.ground_axes import GroundBody, bodies, by_threes, is_level, level_map
 from whippletree.spatial import Translation, mirror, skew, stack
-from whippletree.spatial.sparse import add_to
+from whippletree.symbolic.sparse_factors import add_to
 from whippletree.topology import Tree
 
-__all__ = ["REFERENCE_POINT", "forward_dynamics", "own_axes", "velocity_map", "work"]
+__all__ = [
+    "INDEPENDENT",
+    "MULTIPLIERS",
+    "PENALTY",
+    "REFERENCE_POINT",
+    "forward_dynamics",
+    "own_axes",
+    "velocity_map",
+    "work",
+]
 
 Blocks = dict[int, ca.SX]
 """Columns (6, nv) of a body by joint."""
@@ -258,3 +270,55 @@ def _mark_bodies(seen: Any, S: Any) -> None:
     record_stage("S", [kept.S for kept in S.records])
     record_stage("M", [b.M.J for b in records])
     record_stage("Q - c", [b.Q for b in records])
+
+
+MOST_PRODUCTS = 20_000
+"""How many products of blocks a velocity transformation may take: a chain of some 48 joints."""
+
+CLOSED_BY = {"multipliers": "joint_multipliers", "penalty": "penalty", "independent": "independent_coordinates"}
+"""The formulations whose equations close the loops, in reference-point coordinates."""
+
+
+def _refusal(parents: Sequence[int]) -> str:
+    """Refuse what would take minutes to write out."""
+    products = work(parents)
+    if products <= MOST_PRODUCTS:
+        return ""
+    return (
+        f'formulation "velocity_transformation" would take {products} products of blocks for the chains of this '
+        f'mechanism; use "composite" or "articulated"'
+    )
+
+
+def _solve(problem: LoopProblem, closed_by: str) -> Solution:
+    """Solve with the equations of another formulation, in reference-point coordinates."""
+    own = closed_by == "independent"
+    coordinates = own_axes(problem.walk, problem.closure_set) if own else REFERENCE_POINT
+    return find(CLOSED_BY[closed_by]).solved(replace(problem, coordinates=coordinates))
+
+
+def _closed_by(way: str, **traits: Any) -> Formulation:
+    """Register the formulation with its loops closed in one of three ways."""
+    return register(
+        Formulation(
+            "velocity_transformation",
+            options={"coordinates": "reference_point", "closed_by": way},
+            tree=TreeMethod(forward_dynamics),
+            solve=partial(_solve, closed_by=way),
+            refusal=_refusal,
+            **traits,
+        )
+    )
+
+
+_GENERAL = Candidacy(order=50, most_nodes=12, general_axes=True)
+"""What a transformation takes grows with the cube of a chain's length."""
+
+MULTIPLIERS = _closed_by(
+    "multipliers",
+    takes_baumgarte=True,
+    inverts_mass=True,
+    candidacy=replace(_GENERAL, order=60, resembles="joint_multipliers"),
+)
+PENALTY = _closed_by("penalty", needs=("penalty_weights",), exact=False, keeps_all_rows=True)
+INDEPENDENT = _closed_by("independent", candidacy=replace(_GENERAL, resembles="independent_coordinates"))

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple, Protocol
 
 import casadi as ca
 
-from whippletree.spatial import ArticulatedInertia, Factors, Shift, factored
+from whippletree.spatial import ArticulatedInertia, Shift
+from whippletree.symbolic.dense_factors import Factors, factored
 
 __all__ = [
     "AngularState",

@@ -44,7 +44,7 @@ from whippletree.formulations.rolled.item_records import (
 from whippletree.formulations.rolled.rolled_state import Loads, RolledState, with_efforts
 from whippletree.formulations.rolled.work_items import Record, Span
 from whippletree.loops import LoopProgram
-from whippletree.spatial.sparse import minimum_degree
+from whippletree.symbolic.sparse_factors import minimum_degree
 from whippletree.topology import Tree
 
 __all__ = ["Limits", "can_roll", "forward_dynamics"]

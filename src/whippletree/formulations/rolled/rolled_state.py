@@ -20,7 +20,7 @@ from whippletree.formulations.nodes.frame_states import NodeFrame, NodeState, ad
 from whippletree.formulations.nodes.node import AngularState, Node
 from whippletree.formulations.nodes.node_tree import NodeTree, column, rigid_inertia
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.formulations.recursions import composite
+from whippletree.formulations.recursions import composite_body as composite
 from whippletree.formulations.rolled.item_records import Numbers, Ready, each, floats, reached_in, scalars, span_of
 from whippletree.formulations.rolled.rolled_walk import joint_kind
 from whippletree.formulations.rolled.work_items import Items, Record, Span

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from whippletree.spatial.sparse import factor_symmetric, minimum_degree
+from whippletree.symbolic.sparse_factors import factor_symmetric, minimum_degree
 
 __all__ = ["Factors", "factor", "factored", "solve_factored"]
 

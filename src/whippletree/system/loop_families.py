@@ -1,7 +1,7 @@
-"""The closures of large mechanisms in numbers: each kind of loop is traced once and evaluated for all its loops.
+"""The closures of large mechanisms in numbers: each family of loops is traced once and evaluated for all its loops.
 
 A loop's residual and rows depend on the joints between its base and the two sides of its cut joint, and on nothing
-else. Loops with the same joints in the same places are of one kind, whatever their dimensions.
+else. Loops with the same joints in the same places are of one family, whatever their dimensions.
 """
 
 from __future__ import annotations
@@ -24,11 +24,9 @@ from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.rolled.rolled_walk import joint_kind
 from whippletree.kernels.kernel import Array
 from whippletree.spatial import RigidInertia
+from whippletree.system import tolerances
 
-__all__ = ["Block", "LoopKinds", "dense", "loop_kinds"]
-
-MANY = 32
-"""From this many loops on, they are looked at kind by kind."""
+__all__ = ["Block", "LoopFamilies", "dense", "loop_families"]
 
 
 class Block(NamedTuple):
@@ -38,7 +36,7 @@ class Block(NamedTuple):
     rows: Array
 
 
-class Path(NamedTuple):
+class LoopPath(NamedTuple):
     """The nodes of a loop, inner ones first, and where they hang: numbers among themselves, -1 for the base."""
 
     nodes: tuple[int, ...]
@@ -47,8 +45,8 @@ class Path(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Kind:
-    """Loops of one kind: what each reads of q, its constants, its columns, and the traced numbers."""
+class _LoopFamily:
+    """Loops that differ in their dimensions only: what each reads of q, its constants, its columns, and the traces."""
 
     loops: Array
     q: Array  # (k, nq of a loop)
@@ -61,17 +59,17 @@ class _Kind:
 
 
 @dataclass(frozen=True)
-class LoopKinds:
-    """The loops of a mechanism by kinds; its closures are cut joints only."""
+class LoopFamilies:
+    """The loops of a mechanism by families; its closures are cut joints only."""
 
-    kinds: tuple[_Kind, ...]
+    families: tuple[_LoopFamily, ...]
     count: int
 
     def residual(self, q: Array) -> Array:
         """Return the pose errors (6 n) of the cut joints."""
         result = np.zeros((self.count, 6))
-        for kind in self.kinds:
-            result[kind.loops] = kind.residual(q[kind.q].T, kind.constants.T).full().T
+        for family in self.families:
+            result[family.loops] = family.residual(q[family.q].T, family.constants.T).full().T
         return result.ravel()
 
     def full_rows(self, q: Array) -> list[Block]:
@@ -84,11 +82,11 @@ class LoopKinds:
 
     def _blocks(self, q: Array, which: str) -> list[Block]:
         blocks: list[Any] = [None] * self.count
-        for kind in self.kinds:
-            values = getattr(kind, which)(q[kind.q].T, kind.constants.T).full()
-            columns = kind.columns if which == "full" else kind.columns[:, : kind.n_tree]
+        for family in self.families:
+            values = getattr(family, which)(q[family.q].T, family.constants.T).full()
+            columns = family.columns if which == "full" else family.columns[:, : family.n_tree]
             n = columns.shape[1]
-            for at, own, numbers in zip(kind.loops, columns, np.hsplit(values, len(kind.loops)), strict=True):
+            for at, own, numbers in zip(family.loops, columns, np.hsplit(values, len(family.loops)), strict=True):
                 blocks[at] = Block(own, numbers[:, :n])
         return blocks
 
@@ -107,27 +105,27 @@ def dense(blocks: list[Block], nv: int) -> Array:
     return A
 
 
-def loop_kinds(attachments: ClosureAttachments, node_tree: NodeTree) -> LoopKinds | None:
-    """Return the loops by kinds, if there are many, all of cut joints, with plain numbers for dimensions."""
-    if len(attachments.cuts) < MANY or len(attachments.all) != len(attachments.cuts):
+def loop_families(attachments: ClosureAttachments, node_tree: NodeTree) -> LoopFamilies | None:
+    """Return the loops by families, if there are many, all of cut joints, with plain numbers for dimensions."""
+    if len(attachments.cuts) < tolerances.MANY_LOOPS or len(attachments.all) != len(attachments.cuts):
         return None
     if any(constants.use.prescribed for constants in node_tree.node_constants) or any(
         cut.turn is not None for cut in attachments.cuts
     ):
         return None
-    groups: dict[Any, list[tuple[int, Path]]] = {}
+    groups: dict[Any, list[tuple[int, LoopPath]]] = {}
     for c, cut in enumerate(attachments.cuts):
         path = loop_path(cut, node_tree)
         joints = tuple(joint_kind(node_tree.node_constants[k].joint) for k in path.nodes)
         groups.setdefault((joints, path.parents, path.sides, joint_kind(cut.joint)), []).append((c, path))
     try:
-        kinds = tuple(_kind(attachments, node_tree, members) for members in groups.values())
+        families = tuple(_family(attachments, node_tree, members) for members in groups.values())
     except (TypeError, RuntimeError):  # dimensions that are parameters
         return None
-    return LoopKinds(kinds, len(attachments.cuts))
+    return LoopFamilies(families, len(attachments.cuts))
 
 
-def loop_path(cut: CutJoint, node_tree: NodeTree) -> Path:
+def loop_path(cut: CutJoint, node_tree: NodeTree) -> LoopPath:
     """Return the nodes between the base of a loop and its sides."""
     found: list[int] = []
     for frame in cut.frames:
@@ -138,10 +136,10 @@ def loop_path(cut: CutJoint, node_tree: NodeTree) -> Path:
     nodes = tuple(sorted(set(found)))
     place = {cut.base: -1, **{k: i for i, k in enumerate(nodes)}}
     parents = tuple(place[node_tree.node_constants[k].parent] for k in nodes)
-    return Path(nodes, parents, (place[cut.frames[0].node], place[cut.frames[1].node]))
+    return LoopPath(nodes, parents, (place[cut.frames[0].node], place[cut.frames[1].node]))
 
 
-def _constants(cut: CutJoint, path: Path, node_tree: NodeTree) -> list[float]:
+def _constants(cut: CutJoint, path: LoopPath, node_tree: NodeTree) -> list[float]:
     """Return the dimensions of a loop: where its joints are on its bodies."""
     numbers: list[float] = []
     for k in path.nodes:
@@ -156,7 +154,7 @@ def _numbers(A: ca.SX) -> Iterator[float]:
     return iter(ca.DM(A).full().ravel().tolist())
 
 
-def _kind(attachments: ClosureAttachments, node_tree: NodeTree, members: list[tuple[int, Path]]) -> _Kind:
+def _family(attachments: ClosureAttachments, node_tree: NodeTree, members: list[tuple[int, LoopPath]]) -> _LoopFamily:
     """Trace the first of these loops with symbols for its dimensions."""
     c, path = members[0]
     cut, node_constants = attachments.cuts[c], node_tree.node_constants
@@ -185,7 +183,7 @@ def _kind(attachments: ClosureAttachments, node_tree: NodeTree, members: list[tu
     error = pose_error(local.joint, local.joint.configuration(q[local.q, :]), sides)
     full = closed.full_rows(walk, closure_set)[0]
     tree = jacobian_rows(walk, closure_set.evaluate(walk))
-    return _Kind(
+    return _LoopFamily(
         loops=np.array([c for c, _ in members]),
         q=np.array([_places(attachments.cuts[c], path, node_tree, "q") for c, path in members]),
         constants=np.array([_constants(attachments.cuts[c], path, node_tree) for c, path in members]),
@@ -197,7 +195,7 @@ def _kind(attachments: ClosureAttachments, node_tree: NodeTree, members: list[tu
     )
 
 
-def _places(cut: CutJoint, path: Path, node_tree: NodeTree, what: str) -> list[int]:
+def _places(cut: CutJoint, path: LoopPath, node_tree: NodeTree, what: str) -> list[int]:
     slices = [*(getattr(node_tree.node_constants[k], what) for k in path.nodes), getattr(cut, what)]
     return [i for where in slices for i in range(where.start, where.stop)]
 

@@ -23,7 +23,7 @@ from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled, Walk
 from whippletree.formulations.recursions.joint_wrenches import joint_wrenches
 from whippletree.spatial import RigidInertia, stack
-from whippletree.spatial.sparse import SymmetricFactor, factor_symmetric
+from whippletree.symbolic.sparse_factors import SymmetricFactor, factor_symmetric
 
 __all__ = [
     "JointEquations",

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import casadi as ca
 
-from whippletree.spatial.arithmetic import minus, times
+from whippletree.symbolic.arithmetic import minus, times
 
 __all__ = [
     "Column",

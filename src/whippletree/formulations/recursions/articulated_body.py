@@ -48,7 +48,8 @@ from whippletree.formulations.nodes.node_interface import (
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Walk
 from whippletree.formulations.recursions.joint_wrenches import joint_wrenches
-from whippletree.spatial import ArticulatedInertia, Factors, stack
+from whippletree.spatial import ArticulatedInertia, stack
+from whippletree.symbolic.dense_factors import Factors
 
 __all__ = [
     "Dynamics",

@@ -1,16 +1,17 @@
 """The closures in numbers: residuals, rows and terms of the equations at a state, by CasADi's evaluator.
 
-These serve assembly, rank decisions and the rescue of single states; results for users come from kernels.
+These serve assembly, rank decisions and the dense solution of single states; results for users come from kernels.
 """
 
 from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
+import numpy.typing as npt
 
 from whippletree.elements.closures import pose_error
 from whippletree.formulations.closures import loop_results as closed
@@ -19,21 +20,24 @@ from whippletree.formulations.closures.loop_solution import by_closure
 from whippletree.formulations.methods import absolute
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.formulations.recursions import articulated, composite
+from whippletree.formulations.recursions import articulated_body as articulated
+from whippletree.formulations.recursions import composite_body as composite
 from whippletree.kernels.kernel import Array
+from whippletree.system.configuration_space import velocity_scale
 from whippletree.system.equations import Equations
 from whippletree.system.loop_equations import joint_order
-from whippletree.system.loop_kinds import LoopKinds, dense, loop_kinds
+from whippletree.system.loop_families import LoopFamilies, dense, loop_families
+from whippletree.system.loop_plan import Conditions, KeptRows, Key
 
-__all__ = ["ClosureNumbers", "Keep", "Row", "Terms"]
+__all__ = ["AbsoluteMatrix", "ClosureNumbers", "ClosureRow", "Indices", "LoopTerms", "Mask"]
 
-Keep = tuple[tuple[int, ...], ...]
-"""The rows to be used of each closure."""
+Indices = npt.NDArray[np.int_]
+Mask = npt.NDArray[np.bool_]
 
 _DIRECTIONS = ("turn about x", "turn about y", "turn about z", "shift along x", "shift along y", "shift along z")
 
 
-class Row(NamedTuple):
+class ClosureRow(NamedTuple):
     """A row of the full set: which closure (a cut joint or a described one), and what it forbids."""
 
     closure: str
@@ -48,7 +52,7 @@ class Row(NamedTuple):
         return " m" if self.direction.startswith(("shift", "force along", "driven position")) else ""
 
 
-class Terms(NamedTuple):
+class LoopTerms(NamedTuple):
     """The tree's equations at a state: M a = right + C^T lambda, C a + second = 0, for all rows of all closures."""
 
     M: Array
@@ -57,11 +61,24 @@ class Terms(NamedTuple):
     second: Array
 
 
+class AbsoluteMatrix(NamedTuple):
+    """The equations of `absolute` at a configuration: its rows and columns, and which entries can be nonzero."""
+
+    rows: list[Key]
+    columns: list[Key]
+    A: Array
+    pattern: Mask
+
+
 class ClosureNumbers:
     """Residuals and rows of all closures of a mechanism at a configuration, as NumPy arrays.
 
     `length` is the mechanism's characteristic length: rows that are lengths are divided by it, and columns of freedoms
-    that are displacements multiplied, so that everything compares with angles.
+    that are displacements multiplied, so that everything compares with angles. The *full set* of rows has six for each
+    cut joint, on the velocities of all joints, so that nothing depends on where a loop is cut; the *tree's rows* are
+    those that formulations use, on the velocities of the spanning tree.
+
+    It knows nothing of plans: which rows are kept, and which freedoms are independent.
     """
 
     def __init__(self, equations: Equations, length: float) -> None:
@@ -72,18 +89,34 @@ class ClosureNumbers:
     # ------------------------------------------------------------------ what there is
 
     @functools.cached_property
-    def kinds(self) -> LoopKinds | None:
-        """The loops by kinds, if there are many."""
-        return loop_kinds(self.closure_set.attachments, self.equations.node_tree())
+    def families(self) -> LoopFamilies | None:
+        """The loops by families, if there are many; else None."""
+        return loop_families(self.closure_set.attachments, self.equations.node_tree())
+
+    def conditions(self, t: float = 0.0, parameters: Array | None = None) -> Conditions:
+        """Return a time and parameters, those described unless given."""
+        described = self.description.parameter_values
+        return Conditions(float(t), np.array(described, dtype=np.float64) if parameters is None else parameters)
 
     @functools.cached_property
-    def rows(self) -> tuple[Row, ...]:
+    def cut_freedoms(self) -> frozenset[int]:
+        """The freedoms of cut joints, by their places in v."""
+        return frozenset(i for c in self.closure_set.attachments.cuts for i in range(c.v.start, c.v.stop))
+
+    @functools.cached_property
+    def free_freedoms(self) -> Indices:
+        """The freedoms of the spanning tree that are not prescribed, by their places in v."""
+        mask = self.equations.prescribed_mask
+        return np.array([i for i in range(self.plan.nv) if i not in self.cut_freedoms and not mask[i]], dtype=int)
+
+    @functools.cached_property
+    def rows(self) -> tuple[ClosureRow, ...]:
         """The rows of the full set, in their order."""
         attachments = self.closure_set.attachments
-        named = [Row(cut.use.name, d, d.startswith("turn")) for cut in attachments.cuts for d in _DIRECTIONS]
+        named = [ClosureRow(cut.use.name, d, d.startswith("turn")) for cut in attachments.cuts for d in _DIRECTIONS]
         for f in attachments.all:
             if f.cut is None and f.driven is None:
-                named += [Row(f.name, label, False) for label in f.closure.labels]
+                named += [ClosureRow(f.name, label, False) for label in f.closure.labels]
         return tuple(named)
 
     @functools.cached_property
@@ -103,17 +136,14 @@ class ClosureNumbers:
     @functools.cached_property
     def column_scale(self) -> Array:
         """What velocities are multiplied with to compare with angular ones: 1, or the length for displacements."""
-        scale = []
-        for use in self.description.coordinate_owners:
-            scale += [1.0 if "angular" in label else self.length for label in use.joint.velocity_labels]
-        return np.array(scale)
+        return velocity_scale(self.description, self.length)
 
     # ------------------------------------------------------------------ at a configuration
 
     def residual(self, q: Array, t: float, parameters: Array) -> Array:
         """Return how far each row of the full set is from closed, scaled."""
-        if self.kinds is not None:
-            return self.kinds.residual(q) / self.row_scale
+        if self.families is not None:
+            return self.families.residual(q) / self.row_scale
         return np.asarray(self._residual(q, t, parameters).full().ravel() / self.row_scale)
 
     def openings(self, q: Array, v: Array, t: Array, parameters: Array) -> tuple[Array, Array]:
@@ -124,24 +154,24 @@ class ClosureNumbers:
 
     def full_rows(self, q: Array, t: float, parameters: Array) -> tuple[Array, Array]:
         """Return the full set of rows on the velocities of all joints, scaled, and their drift."""
-        if self.kinds is not None:
-            whole = dense(self.kinds.full_rows(q), self.plan.nv)
+        if self.families is not None:
+            whole = dense(self.families.full_rows(q), self.plan.nv)
             return whole / self.row_scale[:, None] * self.column_scale, np.zeros(len(whole))
         G, drift = self._rows(q, t, parameters)
         return G.full() / self.row_scale[:, None] * self.column_scale, drift.full().ravel() / self.row_scale
 
     def tree_rows(self, q: Array, t: float, parameters: Array) -> Array:
         """Return all rows as the formulations use them: on the tree's velocities (m, nv), not scaled."""
-        if self.kinds is not None:
-            return dense(self.kinds.tree_rows(q), self.plan.nv)
+        if self.families is not None:
+            return dense(self.families.tree_rows(q), self.plan.nv)
         return np.asarray(self._tree_rows(q, t, parameters).full())
 
-    def terms(self, state: dict[str, Array], t: float, parameters: Array) -> Terms:
+    def terms(self, state: dict[str, Array], t: float, parameters: Array) -> LoopTerms:
         """Return the tree's equations with all rows; `state` has q, v, tau, a and wrenches by input name."""
         function, names = self._terms(tuple(sorted(n for n in state if n.startswith("wrench on "))))
         values = [state.get(name, self.description.state_values) for name in names]
         M, right, C, second = (x.full() for x in function(*values, t, parameters))
-        return Terms(M, right.ravel(), C, second.ravel())
+        return LoopTerms(M, right.ravel(), C, second.ravel())
 
     def hinge_pivots(self, q: Array, parameters: Array) -> Array:
         """Return the inertia of each hinge of the tree relative to what hangs on it, zero where there is none."""
@@ -160,12 +190,12 @@ class ClosureNumbers:
         """Return the joint reactions (6 n_joints, m) of unit multipliers of all rows."""
         return np.asarray(self._static(q, t, parameters).full())
 
-    def absolute_matrix(self, keep: Keep, q: Array, t: float, parameters: Array) -> tuple[Any, Array, Any]:
-        """Return the keys of the rows of `absolute`'s equations with some rows kept, its matrix, and its entries."""
+    def absolute_matrix(self, keep: KeptRows, q: Array, t: float, parameters: Array) -> AbsoluteMatrix:
+        """Return the matrix of `absolute`'s equations with some rows of the closures kept."""
         keys, columns, pattern, function = self._absolute(keep)
         A = np.zeros(pattern.shape)
         A[pattern] = function(q, t, parameters).full().ravel()
-        return (keys, columns), A, pattern
+        return AbsoluteMatrix(keys, columns, A, pattern)
 
     # ------------------------------------------------------------------ traced once
 
@@ -227,7 +257,7 @@ class ClosureNumbers:
         return _matrix(jacobian_rows(walk, closure_set.evaluate(walk)), self.plan.nv)
 
     @functools.cached_property
-    def tree_pattern(self) -> Any:
+    def tree_pattern(self) -> Mask:
         """Which entries of `tree_rows` can ever be other than zero."""
         pattern = np.zeros(self._tree_matrix.shape, dtype=bool)
         pattern[self._tree_matrix.sparsity().get_triplet()] = True
@@ -293,7 +323,7 @@ class ClosureNumbers:
         second = closed.full_seconds(walk, self._closure_set(x))
         return self.function("second", [x["q"], x["v"], x["a"], x["t"]], [second])
 
-    def _absolute(self, keep: Keep) -> tuple[list[Any], list[Any], Any, ca.Function]:
+    def _absolute(self, keep: KeptRows) -> tuple[list[Key], list[Key], Mask, ca.Function]:
         x = self._symbols
         given = {"q": x["q"], "t": x["t"]}
         closure_set = replace(self._closure_set(given), keep=keep)

@@ -1,4 +1,4 @@
-"""States that a kernel gives up: solved one by one, with pivoting, or told apart in words.
+"""States that a kernel gives up: solved one by one, with pivoting, or refused with the reason.
 
 A kernel's order of elimination is fixed. At a state where one of its pivots is small, another order serves: the
 equations are solved by singular values. Where the mechanism itself is singular, as a parallelogram lying flat, the
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -19,36 +19,18 @@ from whippletree.errors import AssemblyError, DynamicsError
 from whippletree.formulations.closures import loop_results as closed
 from whippletree.formulations.closures.loop_solution import Solution, by_closure
 from whippletree.kernels.kernel import Array
-from whippletree.system.assembly import Conditions
-from whippletree.system.equations import Request
+from whippletree.system.closure_numbers import LoopTerms
+from whippletree.system.consistency import ClosureConsistency
+from whippletree.system.equations import Equations, Request
+from whippletree.system.formulation_decisions import massless_combination
 from whippletree.system.loop_equations import joint_order
+from whippletree.system.loop_plan import Conditions
+from whippletree.system.tolerances import CONTRADICTION, LIMIT_STEP, MOTION_RANK, SINGULAR_HERE, UNDETERMINED
 
-if TYPE_CHECKING:
-    from whippletree.system.loops import Loops
-
-__all__ = ["Rescuer", "idle_motion"]
-
-_RANK = 1e-9  # singular values below this share are none, at a single state
-_STEP = 0.04  # how far from a singular position its limit is taken: radians, or characteristic lengths
-_CONTRADICTION = 1e-6
-_IDLE = 1e-12  # eigenvalues of the inertia of the free motions below this share of the largest are none
+__all__ = ["DenseFallback", "DenseSolution"]
 
 
-def idle_motion(M: Array, Z: Array) -> Array | None:
-    """Return a combination of the motions Z (columns) that moves nothing that has inertia, if there is one.
-
-    >>> idle_motion(np.diag([1.0, 0.0]), np.eye(2)).round(12).tolist()
-    [0.0, 1.0]
-    """
-    if not Z.size:
-        return None
-    values, vectors = np.linalg.eigh(Z.T @ M @ Z)
-    if values[0] > _IDLE * values[-1]:
-        return None
-    return np.asarray(Z @ vectors[:, 0])  # also if all are zero
-
-
-class Solved(NamedTuple):
+class DenseSolution(NamedTuple):
     """Accelerations of the tree's joints, multipliers of all rows, and whether the rank was the generic one."""
 
     a: Array
@@ -56,21 +38,26 @@ class Solved(NamedTuple):
     regular: bool
 
 
-class Rescuer:
-    """Solves single states with pivoting."""
+class DenseFallback:
+    """Solves single states by singular values, at singular positions by the limit along the motion's branch.
 
-    def __init__(self, loops: Loops) -> None:
-        self.loops, self.numbers = loops, loops.numbers
-        self.equations, self.plan = loops.equations, loops.plan
-        keep = self.equations.loop_plan.keep
-        self.rank = sum(len(rows) for rows in keep)
+    It knows the closures in numbers and the rows that the plan keeps; it knows nothing of formulations: all give the
+    same at such a state. `freedom_name` names freedoms in what is refused.
+    """
+
+    def __init__(
+        self, equations: Equations, consistency: ClosureConsistency, freedom_name: Callable[[int], str]
+    ) -> None:
+        self.equations, self.plan, self.loop_plan = equations, equations.plan, equations.loop_plan
+        self.consistency, self.numbers, self.freedom_name = consistency, consistency.numbers, freedom_name
+        self.rank = self.loop_plan.n_rows
 
     def answer(self, request: Request, state: Mapping[str, Array | None]) -> Array:
         """Return what a request asks for, at one state."""
         given = self._complete(state)
         where = self._conditions(state)
         if request.check:
-            self.loops.check(given["q"], given["v"], where.t, where.parameters)
+            self.consistency.check(given["q"], given["v"], where)
         if request.function == "motion_basis":
             return self._motions(given["q"], where)
         if request.function == "self_stresses":
@@ -85,59 +72,76 @@ class Rescuer:
             return np.asarray(result[self._kept])
         return np.asarray(result)
 
+    def accelerations(self, state: Mapping[str, Array | None]) -> Array:
+        """Return the accelerations of all joints at a state, at a singular one by their limit."""
+        return self.answer(Request("forward_dynamics"), state)
+
     # ------------------------------------------------------------------ the equations at one state
 
-    def solve(self, state: dict[str, Array], where: Conditions) -> Solved:
+    def solve(self, state: dict[str, Array], where: Conditions) -> DenseSolution:
         """Solve the equations at a state, at a singular one by its limit."""
         solved = self._dense(state, where)
         if solved.regular:
             return solved
         return self._limit(state, where, solved)
 
-    def _dense(self, state: dict[str, Array], where: Conditions) -> Solved:
+    def _dense(self, state: dict[str, Array], where: Conditions) -> DenseSolution:
         """Solve by singular values: what the closures say, then the motion they leave free."""
-        M, right, C, second = self.numbers.terms(state, *where)
-        if not all(np.isfinite(x).all() for x in (M, right, C, second)):
+        terms = self._terms(state, where)
+        free = self.numbers.free_freedoms
+        scale = self.numbers.column_scale[free]
+        S = terms.C[:, free] * scale
+        size = np.sqrt(np.einsum("ij,ij->i", S, S))
+        size = np.where(size > SINGULAR_HERE * size.max(initial=0.0), size, 1.0)
+        U, s, Vt = np.linalg.svd(S / size[:, None])
+        rank = int((s > SINGULAR_HERE * s[0]).sum()) if s.size and s[0] > 0 else 0
+        target = -terms.second / size
+        y = Vt[:rank].T @ ((U[:, :rank].T @ target) / s[:rank])
+        left = S @ y / size - target
+        contradicted = np.abs(left).max(initial=0.0) > CONTRADICTION * max(1.0, np.abs(target).max(initial=0.0))
+        if contradicted and rank >= self.rank:  # at a singular position the limit decides
+            raise DynamicsError(
+                "the closures contradict each other at this state: no acceleration satisfies them all; check "
+                "prescribed accelerations and time-dependent closures"
+            )
+        Z = Vt[rank:].T * scale[:, None]
+        M, right = terms.M[np.ix_(free, free)], terms.right[free]
+        self._refuse_massless(M, Z)
+        a = y * scale
+        if Z.size:
+            a = a + Z @ np.linalg.lstsq(Z.T @ M @ Z, Z.T @ (right - M @ a), rcond=MOTION_RANK)[0]
+        multipliers = np.zeros(len(terms.second))
+        if rank:
+            multipliers = np.linalg.lstsq(terms.C[:, free].T, M @ a - right, rcond=SINGULAR_HERE)[0]
+        full = np.array(state["a"]) * np.array(self.equations.prescribed_mask, dtype=float)
+        full[free] = a
+        return DenseSolution(full, multipliers, rank >= self.rank)
+
+    def _terms(self, state: dict[str, Array], where: Conditions) -> LoopTerms:
+        """Return the tree's equations at a state; refuse numbers that are not finite."""
+        terms = self.numbers.terms(state, *where)
+        if not all(np.isfinite(x).all() for x in terms):
             faulty = self.equations.faulty_element({**state, "t": where.t, "parameters": where.parameters})
             if faulty is not None:
                 raise DynamicsError(f"{faulty} is not finite there; check what is written for it, and the state")
             raise DynamicsError("the numbers are too large or too small to compute with; check the state and lengths")
-        free = np.array(self._free, dtype=int)
-        scale = self.numbers.column_scale[free]
-        S = C[:, free] * scale
-        size = np.sqrt(np.einsum("ij,ij->i", S, S))
-        size = np.where(size > 1e-9 * size.max(initial=0.0), size, 1.0)
-        U, s, Vt = np.linalg.svd(S / size[:, None])
-        rank = int((s > _RANK * s[0]).sum()) if s.size and s[0] > 0 else 0
-        target = -second / size
-        y = Vt[:rank].T @ ((U[:, :rank].T @ target) / s[:rank])
-        left = S @ y / size - target
-        if np.abs(left).max(initial=0.0) > _CONTRADICTION * max(1.0, np.abs(target).max(initial=0.0)):
-            if rank >= self.rank:
-                raise DynamicsError(
-                    "the closures contradict each other at this state: no acceleration satisfies them all; check "
-                    "prescribed accelerations and time-dependent closures"
-                )
-            left = np.zeros(0)  # at a singular position the limit decides
-        Z = Vt[rank:].T * scale[:, None]
-        M, right = M[np.ix_(free, free)], right[free]
-        a = y * scale
-        idle = idle_motion(M, Z)
-        if idle is not None:
-            freedom = self.loops.states.freedom_name(int(free[np.argmax(np.abs(idle / scale))]))
-            raise DynamicsError(
-                f'a motion that the loops allow, most of it in "{freedom}", moves nothing that has inertia, so its '
-                "acceleration is not determined; give mass or inertia to the bodies, let one of two ball joints that "
-                "a thin rod spins between be a universal joint, or prescribe a joint"
-            )
-        if Z.size:
-            a = a + Z @ np.linalg.lstsq(Z.T @ M @ Z, Z.T @ (right - M @ a), rcond=1e-13)[0]
-        multipliers = np.linalg.lstsq(C[:, free].T, M @ a - right, rcond=_RANK)[0] if rank else np.zeros(len(second))
-        full = np.array(state["a"]) * np.array(self.equations.prescribed_mask, dtype=float)
-        full[free] = a
-        return Solved(full, multipliers, rank >= self.rank)
+        return terms
 
-    def _limit(self, state: dict[str, Array], where: Conditions, local: Solved) -> Solved:
+    def _refuse_massless(self, M: Array, Z: Array) -> None:
+        """Refuse a state at which a motion that the loops allow (a column of Z) moves nothing with inertia."""
+        free = self.numbers.free_freedoms
+        scale = self.numbers.column_scale[free]
+        massless = massless_combination(M, Z, scale)
+        if massless is None:
+            return
+        most = np.argmax(np.abs(massless / scale))
+        raise DynamicsError(
+            f'a motion that the loops allow, most of it in "{self.freedom_name(int(free[most]))}", moves nothing that '
+            "has inertia, so its acceleration is not determined; give mass or inertia to the bodies, let one of two "
+            "ball joints that a thin rod spins between be a universal joint, or prescribe a joint"
+        )
+
+    def _limit(self, state: dict[str, Array], where: Conditions, local: DenseSolution) -> DenseSolution:
         """Take the limit of the solution along the branch: from both sides, and from ever nearer (Richardson)."""
         q, v = state["q"], state["v"]
         complete = v if np.abs(v).max(initial=0.0) > 0 else self.numbers.complete(q, v, local.a, *where)
@@ -146,29 +150,30 @@ class Rescuer:
         if size == 0:
             return local
         along = along / size * self.numbers.column_scale
-        means = [self._mean(state, along, _STEP * 0.5**k, where) for k in range(4)]
+        means = [self._mean(state, along, LIMIT_STEP * 0.5**k, where) for k in range(4)]
         while len(means) > 1:
             order = 4 ** (5 - len(means))
             means = [(order * b - a) / (order - 1) for a, b in itertools.pairwise(means)]
         a = means[0]
         M, right, C, second = self.numbers.terms(state, *where)
-        free = np.array(self._free, dtype=int)
-        if np.abs(C @ a + second).max(initial=0.0) > _CONTRADICTION * (1.0 + np.abs(second).max(initial=0.0)):
+        free = self.numbers.free_freedoms
+        if np.abs(C @ a + second).max(initial=0.0) > CONTRADICTION * (1.0 + np.abs(second).max(initial=0.0)):
             raise DynamicsError(
                 "the mechanism is at a singular position, and these velocities belong to none of its branches there"
             )
         lacking = (M @ a - right)[free]
-        return Solved(a, np.linalg.lstsq(C[:, free].T, lacking, rcond=_RANK)[0], False)
+        multipliers = np.asarray(np.linalg.lstsq(C[:, free].T, lacking, rcond=SINGULAR_HERE)[0], dtype=np.float64)
+        return DenseSolution(a, multipliers, False)
 
     def _mean(self, state: dict[str, Array], along: Array, step: float, where: Conditions) -> Array:
         """Return the mean of the accelerations a step before and a step beyond a state, on its branch."""
-        assembler = self.loops.assembler
+        assembler, space = self.consistency.assembler, self.consistency.assembler.space
         none = np.zeros(self.plan.nv, dtype=bool)
         total = np.zeros(self.plan.nv)
         for way in (-step, step):
             try:
-                q = assembler.assemble(assembler.integrate(state["q"], way * along), none, (), where).q
-                v = assembler.velocities(q, np.array(state["v"]), none, where)
+                q = assembler.assemble(space.integrate(state["q"], way * along), none, (), where).q
+                v = self.consistency.velocities(q, np.array(state["v"]), where)
             except AssemblyError:
                 raise DynamicsError("the mechanism is locked up: it cannot leave this singular position") from None
             solved = self._dense({**state, "q": q, "v": v}, where)
@@ -210,10 +215,10 @@ class Rescuer:
 
     def _motions(self, q: Array, where: Conditions) -> Array:
         """Return the motions at a configuration by singular values, unless it is singular."""
-        N = self.loops.motions(q, where)
-        independent = list(self.equations.loop_plan.choice.independent)
+        N = self.consistency.motions(q, where)
+        independent = list(self.loop_plan.choice.independent)
         square = N[independent] if N.shape[1] == len(independent) else np.zeros((1, 1))
-        if np.abs(np.linalg.det(square)) < 1e-12:
+        if np.abs(np.linalg.det(square)) < UNDETERMINED:
             raise DynamicsError(
                 "the independent coordinates do not determine the motion at this configuration; build the system from "
                 "a guess near it"
@@ -223,15 +228,9 @@ class Rescuer:
     # ------------------------------------------------------------------ bookkeeping
 
     @functools.cached_property
-    def _free(self) -> list[int]:
-        """The freedoms of the tree that are not prescribed."""
-        cut = {i for c in self.numbers.closure_set.attachments.cuts for i in range(c.v.start, c.v.stop)}
-        return [i for i in range(self.plan.nv) if i not in cut and not self.equations.prescribed_mask[i]]
-
-    @functools.cached_property
     def _kept(self) -> list[int]:
         """The places of the kept rows among all."""
-        return self.equations.attachments().places(self.equations.loop_plan.keep)
+        return self.equations.attachments().places(self.loop_plan.keep)
 
     def _complete(self, state: Mapping[str, Array | None]) -> dict[str, Array]:
         """Return a state with zeros for what was left out."""
@@ -242,4 +241,4 @@ class Rescuer:
 
     def _conditions(self, state: Mapping[str, Array | None]) -> Conditions:
         t, parameters = state.get("t"), state.get("parameters")
-        return self.loops.conditions(0.0 if t is None else float(np.ravel(t)[0]), parameters)
+        return self.numbers.conditions(0.0 if t is None else float(np.ravel(t)[0]), parameters)

@@ -1,37 +1,54 @@
-"""Assembly and analysis of mechanisms with many loops: the same questions as in `assembly` and `mobility`, sparse."""
+"""Assembly and analysis of mechanisms with many loops: the same questions as in `assembly` and `mobility`, by sparse
+elimination of one loop after another instead of singular values of all rows at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import TypeVar, overload
 
 import casadi as ca
 import numpy as np
+import numpy.typing as npt
 
 from whippletree.formulations.closures.partition import Choice
 from whippletree.formulations.nodes.node_tree import NodeTree
 from whippletree.formulations.rolled.rolled_walk import joint_kind
 from whippletree.kernels.kernel import Array
-from whippletree.system.closures import ClosureNumbers
+from whippletree.system.closure_numbers import ClosureNumbers
 from whippletree.system.elimination import Elimination, eliminate
-from whippletree.system.loop_kinds import Block
+from whippletree.system.loop_families import Block
+from whippletree.system.loop_plan import KeptRows
+from whippletree.system.tolerances import BODY_INERTIA, CLOSED, NEARBY_STEPS, SAMPLE_DISTANCE, ZERO_ROW
 
-__all__ = ["Later", "decide_many", "every_joint_moves_mass", "moved_little", "scaled_blocks", "step_closed"]
+__all__ = [
+    "LazySequence",
+    "every_joint_moves_mass",
+    "nearby_closed",
+    "scaled_blocks",
+    "sparse_newton_step",
+    "sparse_partition",
+]
 
-_AWAY = 0.1  # radians or characteristic lengths
-_STEPS = 12
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
-class Later(Sequence[Any]):
-    """A sequence whose items are made when somebody looks at them."""
+class LazySequence(Sequence[Item]):
+    """A sequence of known length whose items are made when one of them is first asked for.
+
+    >>> squares = LazySequence(3, lambda: (0, 1, 4))
+    >>> len(squares), len(squares.made)
+    (3, 0)
+    >>> squares[2]
+    4
+    """
 
     size: int
-    make: Callable[[], tuple[Any, ...]]
-    made: list[tuple[Any, ...]] = field(default_factory=list)
+    make: Callable[[], tuple[Item, ...]]
+    made: list[tuple[Item, ...]] = field(default_factory=list)
 
-    def _all(self) -> tuple[Any, ...]:
+    def _all(self) -> tuple[Item, ...]:
         if not self.made:
             self.made.append(self.make())
         return self.made[0]
@@ -40,33 +57,33 @@ class Later(Sequence[Any]):
         return self.size
 
     @overload
-    def __getitem__(self, at: int) -> Any: ...
+    def __getitem__(self, at: int) -> Item: ...
 
     @overload
-    def __getitem__(self, at: slice) -> tuple[Any, ...]: ...
+    def __getitem__(self, at: slice) -> tuple[Item, ...]: ...
 
-    def __getitem__(self, at: Any) -> Any:
+    def __getitem__(self, at: int | slice) -> Item | tuple[Item, ...]:
         return self._all()[at]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Item]:
         return iter(self._all())
 
 
 def scaled_blocks(numbers: ClosureNumbers, q: Array) -> list[Block]:
     """Return the full rows, lengths over the characteristic length."""
-    kinds = numbers.kinds
-    assert kinds is not None
+    families = numbers.families
+    assert families is not None
     row_scale = numbers.row_scale[:6, None]
-    return [Block(b.columns, b.rows / row_scale * numbers.column_scale[b.columns]) for b in kinds.full_rows(q)]
+    return [Block(b.columns, b.rows / row_scale * numbers.column_scale[b.columns]) for b in families.full_rows(q)]
 
 
-def step_closed(numbers: ClosureNumbers, q: Array, r: Array, held: Any) -> Array:
-    """Return a Newton step (nv, scaled) toward closed loops: joints without a pivot stay."""
+def sparse_newton_step(numbers: ClosureNumbers, q: Array, r: Array, held: npt.NDArray[np.bool_]) -> Array:
+    """Return a Newton step (nv, scaled) toward closed loops: `held` freedoms and those without a pivot stay."""
     found = eliminate(scaled_blocks(numbers, q), -r, leave=np.flatnonzero(held).tolist())
     return found.solved({}, numbers.plan.nv)
 
 
-def moved_little(
+def nearby_closed(
     numbers: ClosureNumbers, found: Elimination, q: Array, integrate: Callable[[Array, Array], Array]
 ) -> Array | None:
     """Return a closed configuration near one, or None if there is nowhere to go."""
@@ -77,25 +94,25 @@ def moved_little(
     if not free:
         return None
     direction = found.solved(free, nv)
-    q = integrate(q, direction * (_AWAY / np.abs(direction).max()) * numbers.column_scale)
+    q = integrate(q, direction * (SAMPLE_DISTANCE / np.abs(direction).max()) * numbers.column_scale)
     none = np.zeros(nv, dtype=bool)
-    for _ in range(_STEPS):
+    for _ in range(NEARBY_STEPS):
         r = numbers.residual(q, 0.0, np.zeros(0))
-        if np.abs(r).max() < 1e-10:
+        if np.abs(r).max() < CLOSED:
             return q
-        q = integrate(q, step_closed(numbers, q, r, none) * numbers.column_scale)
+        q = integrate(q, sparse_newton_step(numbers, q, r, none) * numbers.column_scale)
     return None
 
 
-def decide_many(numbers: ClosureNumbers, q: Array, wanted: frozenset[int]) -> tuple[Any, Choice]:
-    """Return the rows to keep of each closure, the independent freedoms and the pivots."""
-    kinds = numbers.kinds
-    assert kinds is not None
+def sparse_partition(numbers: ClosureNumbers, q: Array, wanted: frozenset[int]) -> tuple[KeptRows, Choice]:
+    """Return the rows to keep of each closure, and the partition; freedoms in `wanted` depend if they can."""
+    families = numbers.families
+    assert families is not None
     blocks = []
-    for block in kinds.tree_rows(q):
+    for block in families.tree_rows(q):
         rows = block.rows * numbers.column_scale[block.columns]
         size = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        size = np.maximum(size, 1e-6 * size.max(initial=0.0))
+        size = np.maximum(size, ZERO_ROW * size.max(initial=0.0))
         blocks.append(Block(block.columns, rows / np.where(size > 0, size, 1.0)[:, None]))
     found = eliminate(blocks, wanted=wanted)
     starts = np.cumsum([0, *(len(block.rows) for block in blocks)])
@@ -105,9 +122,8 @@ def decide_many(numbers: ClosureNumbers, q: Array, wanted: frozenset[int]) -> tu
         c = int(np.searchsorted(starts, row, side="right")) - 1
         keep[c].append(row - int(starts[c]))
     rank = {row: k for k, row in enumerate(kept_rows)}
-    cut = {i for c in numbers.closure_set.attachments.cuts for i in range(c.v.start, c.v.stop)}
-    dependent = {column for _, column in found.pivots}
-    independent = tuple(i for i in range(numbers.plan.nv) if i not in cut and i not in dependent)
+    taken = numbers.cut_freedoms | {column for _, column in found.pivots}
+    independent = tuple(i for i in range(numbers.plan.nv) if i not in taken)
     return tuple(map(tuple, keep)), Choice(independent, tuple((rank[r], j) for r, j in found.pivots))
 
 
@@ -116,12 +132,12 @@ def every_joint_moves_mass(node_tree: NodeTree) -> bool:
 
     That is enough, but not necessary: a joint may move the inertia of bodies farther out.
     """
-    maps: dict[Any, Any] = {}
+    maps: dict[Hashable, Array | None] = {}
     for constants in node_tree.node_constants:
         name = joint_kind(constants.joint)
         if name not in maps:
-            H = constants.joint.joint_map(constants.joint.configuration(ca.SX.sym("q", constants.joint.nq)))
-            maps[name] = np.array(ca.DM(H)) if H.is_constant() else None
+            traced = constants.joint.joint_map(constants.joint.configuration(ca.SX.sym("q", constants.joint.nq)))
+            maps[name] = np.array(ca.DM(traced)) if traced.is_constant() else None
         H = maps[name]
         if H is None or not all(isinstance(x, float) for x in constants.inertia):
             return False
@@ -129,6 +145,6 @@ def every_joint_moves_mass(node_tree: NodeTree) -> bool:
         h = np.array([[0.0, -hz, hy], [hz, 0.0, -hx], [-hy, hx, 0.0]])
         J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         D = H.T @ np.block([[J, h], [h.T, m * np.eye(3)]]) @ H
-        if np.linalg.eigvalsh(D)[0] <= 1e-9 * (np.trace(J) + 3 * m):
+        if np.linalg.eigvalsh(D)[0] <= BODY_INERTIA * (np.trace(J) + 3 * m):
             return False
     return True

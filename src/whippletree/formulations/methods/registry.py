@@ -1,0 +1,146 @@
+"""The formulations that there are, by name.
+
+A formulation is declared in its own file, once:
+
+    MINE = register(Formulation("mine", solve=solve))
+
+From then on calls find it by `formulation="mine"`, its options are keywords, and `auto` weighs it if it is a candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from whippletree.errors import StateError
+from whippletree.formulations.methods.formulation import DECISIONS, Formulation
+
+__all__ = [
+    "candidates",
+    "find",
+    "formulation_name",
+    "known",
+    "loop_formulations",
+    "option_values",
+    "register",
+    "tree_formulations",
+    "unregister",
+]
+
+_BY_TEXT: dict[str, Formulation] = {}
+"""Every formulation by its text; in the order of registration, so that the first of a name is the default."""
+
+NOTHING_SOLVED = Formulation("kinematics", linear=True)
+"""Stands for the formulation of functions that solve no equations of motion."""
+
+
+def register(formulation: Formulation) -> Formulation:
+    """Add a formulation, and return it.
+
+    >>> mine = register(Formulation("mine"))
+    >>> find("mine") is mine
+    True
+    >>> register(Formulation("mine"))
+    Traceback (most recent call last):
+        ...
+    ValueError: there is a formulation "mine" already
+    >>> unregister(mine)
+    """
+    if formulation.text in _BY_TEXT or formulation.name in ("auto", NOTHING_SOLVED.name):
+        raise ValueError(f'there is a formulation "{formulation.text}" already')
+    for need in formulation.needs:
+        if need not in DECISIONS:
+            raise ValueError(f'numbers do not decide "{need}": a formulation can need {", ".join(DECISIONS)}')
+    family = _family(formulation.name)
+    if family and list(family[0].options) != list(formulation.options):
+        raise ValueError(f'formulations "{formulation.name}" must have the same options')
+    _BY_TEXT[formulation.text] = formulation
+    return formulation
+
+
+def unregister(formulation: Formulation) -> None:
+    """Remove a formulation."""
+    del _BY_TEXT[formulation.text]
+
+
+def known(text: str) -> Formulation | None:
+    """Return the formulation of a name or text, the default of its options where nothing is chosen."""
+    if text == NOTHING_SOLVED.name:
+        return NOTHING_SOLVED
+    return _BY_TEXT.get(text) or next(iter(_family(text)), None)
+
+
+def find(text: str) -> Formulation:
+    """Return the formulation of a name or text.
+
+    >>> find("fully_recursive").text
+    'fully_recursive/origin'
+    """
+    found = known(text)
+    if found is None:
+        raise StateError(f'there is no formulation "{text}"')
+    return found
+
+
+def tree_formulations() -> tuple[Formulation, ...]:
+    """Return the formulations that solve trees, in alphabetical order, the options in the order of registration."""
+    return _sorted(one for one in _BY_TEXT.values() if one.tree is not None)
+
+
+def loop_formulations() -> tuple[Formulation, ...]:
+    """Return the formulations that solve mechanisms with loops, in alphabetical order."""
+    return _sorted(one for one in _BY_TEXT.values() if one.solve is not None)
+
+
+def candidates() -> tuple[Formulation, ...]:
+    """Return what `auto` chooses from for mechanisms with loops, in the order in which they are counted."""
+    weighed = [(one.candidacy.order, one) for one in _BY_TEXT.values() if one.candidacy is not None]
+    return tuple(one for _, one in sorted(weighed, key=lambda pair: pair[0]))
+
+
+def option_values(name: str) -> dict[str, tuple[str, ...]]:
+    """Return what can be chosen within a formulation, by keyword; the first of each is the default.
+
+    >>> option_values("fully_recursive")
+    {'reference': ('origin', 'centroid', 'joint')}
+    """
+    family = _family(name)
+    words = family[0].options if family else {}
+    return {word: tuple(dict.fromkeys(one.options[word] for one in family)) for word in words}
+
+
+def formulation_name(formulation: Any, **choice: Any) -> str:
+    """Return the text of a formulation with what is chosen within it, the options checked; "auto" stays as it is.
+
+    >>> formulation_name("auto")
+    'auto'
+    >>> formulation_name("fully_recursive", reference="joint")
+    'fully_recursive/joint'
+    """
+    if not isinstance(formulation, str):
+        raise StateError(f"formulation= must be the name of one, not {formulation!r}")
+    if not choice:
+        return formulation
+    owners = {word: (one.name, option_values(one.name)) for one in _BY_TEXT.values() for word in one.options}
+    for word, value in choice.items():
+        if word not in owners:
+            raise StateError(f"there is no option {word}=; formulations take {', '.join(f'{w}=' for w in owners)}")
+        values = option_values(formulation).get(word)
+        if values is None:
+            raise StateError(f'{word}= belongs to formulation="{owners[word][0]}"')
+        if value not in values:
+            listed = ", ".join(f'"{name}"' for name in values)
+            raise StateError(f"{word}= must be one of {listed}, not {value!r}")
+    default = find(formulation)
+    return find(
+        "/".join([default.name, *(str(choice.get(word, value)) for word, value in default.options.items())])
+    ).text
+
+
+def _family(name: str) -> list[Formulation]:
+    """Return the formulations of a name, each with other options."""
+    return [one for one in _BY_TEXT.values() if one.name == name]
+
+
+def _sorted(some: Iterable[Formulation]) -> tuple[Formulation, ...]:
+    return tuple(sorted(some, key=lambda one: one.name))

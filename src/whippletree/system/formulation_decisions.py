@@ -1,0 +1,149 @@
+"""What a plan decides for single formulations, found when one of them first asks (see `LoopPlan`).
+
+Each is a function of the closures in numbers and of a plan, whose kept rows and partition it does not change: the
+pivots of `absolute`, the weights of `penalty`, the pairs of `coordinate_reduction`; whether the loops allow a motion
+without inertia; and how large the smallest pivot is where the plan was made.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from whippletree.errors import DynamicsError
+from whippletree.formulations.methods.coordinate_reduction import closure_extents
+from whippletree.kernels.kernel import Array
+from whippletree.system.closure_numbers import ClosureNumbers, LoopTerms
+from whippletree.system.consistency import allowed_motions
+from whippletree.system.decisions import Decision
+from whippletree.system.decisions import smallest_pivot as smallest_pivot_at
+from whippletree.system.loop_plan import Conditions, Key, LoopPlan, OnDemand, PenaltyWeights
+from whippletree.system.ranks import choose_pivots
+from whippletree.system.reduction import pair_up
+from whippletree.system.sparse_assembly import every_joint_moves_mass
+from whippletree.system.tolerances import MASSLESS, PENALTY, SINGULAR_MASS, UNUSED_ROW
+
+__all__ = ["massless_combination", "on_demand", "plan_pivot", "tree_regular"]
+
+
+def on_demand(numbers: ClosureNumbers) -> OnDemand:
+    """Return the decisions of a new plan, none of them found yet."""
+    finders = {
+        "smallest_pivot": smallest_pivot,
+        "massless_motion": massless_motion,
+        "absolute_pivots": absolute_pivots,
+        "penalty": penalty,
+        "reduction": reduction,
+    }
+    return OnDemand({name: functools.partial(find, numbers) for name, find in finders.items()})
+
+
+def smallest_pivot(numbers: ClosureNumbers, plan: LoopPlan) -> float:
+    """Return the smallest pivot of the partition where the plan was made, scaled."""
+    return plan_pivot(numbers, plan, plan.q, plan.where)
+
+
+def plan_pivot(numbers: ClosureNumbers, plan: LoopPlan, q: Array, where: Conditions) -> float:
+    """Return the smallest pivot that a plan meets at a configuration, scaled, in the plan's order."""
+    return smallest_pivot_at(numbers, Decision(plan.keep, plan.choice, plan.q), q, where)
+
+
+def tree_regular(numbers: ClosureNumbers, q: Array, where: Conditions) -> bool:
+    """Tell whether the spanning tree by itself has a regular mass matrix."""
+    many = numbers.equations.large or numbers.families is not None
+    if many and every_joint_moves_mass(numbers.equations.node_tree()):
+        return True
+    return bool((numbers.hinge_pivots(q, where.parameters) > SINGULAR_MASS).all())
+
+
+def massless_motion(numbers: ClosureNumbers, plan: LoopPlan) -> bool:
+    """Tell whether a motion that the loops allow moves nothing with inertia, as the spin of a rod between two balls.
+
+    That is asked with the parameters as described, so that all plans of one key agree.
+    """
+    where = numbers.conditions(plan.where.t)
+    if tree_regular(numbers, plan.q, where):
+        return False
+    try:
+        allowed = allowed_motions(numbers, plan.rank, plan.q, where)
+    except DynamicsError:  # singular here: every state is looked at by itself
+        return False
+    M = _terms_at_rest(numbers, plan.q, where).M
+    return massless_combination(M, allowed, numbers.column_scale) is not None
+
+
+def massless_combination(M: Array, Z: Array, scale: Array) -> Array | None:
+    """Return a combination of the motions Z (columns) that moves nothing that has inertia, if there is one.
+
+    `scale` is what velocities are measured by. Inertias are compared with the largest of any motion and any freedom:
+    where there is only one motion, its inertia may be nothing but rounding.
+
+    >>> massless_combination(np.diag([1.0, 0.0]), np.eye(2), np.ones(2)).round(12).tolist()
+    [0.0, 1.0]
+    """
+    if not Z.size:
+        return None
+    values, vectors = np.linalg.eigh(Z.T @ M @ Z)
+    largest = max(values[-1], float((np.diag(M) * scale**2).max()))
+    if values[0] > MASSLESS * largest:
+        return None
+    return np.asarray(Z @ vectors[:, 0])  # also if all are zero
+
+
+def absolute_pivots(numbers: ClosureNumbers, plan: LoopPlan) -> tuple[tuple[Key, Key], ...]:
+    """Return the order of elimination of the equations in absolute coordinates: keys of rows and columns."""
+    rows, columns, A, pattern = numbers.absolute_matrix(plan.keep, plan.q, *plan.where)
+    size = np.abs(A).max(axis=1, keepdims=True)
+    try:
+        places = choose_pivots(A / np.where(size > 0, size, 1.0), pattern)
+    except np.linalg.LinAlgError:
+        raise DynamicsError(
+            'formulation "absolute" has no solution here: a motion that the loops allow moves nothing that has '
+            "inertia; give mass or inertia to what it moves, or take another formulation"
+        ) from None
+    return tuple((rows[i], columns[j]) for i, j in places)
+
+
+def reduction(numbers: ClosureNumbers, plan: LoopPlan) -> dict[int, int]:
+    """Return the row with which each dependent freedom is eliminated in `coordinate_reduction`.
+
+    Nothing is paired, which is cheapest, unless the dependent coordinates were asked for, or the tree has joints that
+    move nothing with inertia.
+    """
+    if plan.dependent is None and tree_regular(numbers, plan.q, plan.where):
+        return {}
+    attachments = numbers.closure_set.attachments
+    C = numbers.tree_rows(plan.q, *plan.where)[attachments.places(plan.keep)] * numbers.column_scale
+    C = C / np.maximum(np.sqrt(np.einsum("ij,ij->i", C, C)), 1e-300)[:, None]
+    node_tree = numbers.equations.node_tree()
+    parents, freedoms = node_tree.tree.parents, node_tree.elimination_order()
+    spans = zip(*closure_extents(attachments, node_tree.tree, node_tree.homes), strict=True)
+    of_rows = [span for span, rows in zip(spans, plan.keep, strict=True) for _ in rows]
+    return pair_up(C, freedoms, of_rows, parents, {column for _, column in plan.choice.pivots})
+
+
+def penalty(numbers: ClosureNumbers, plan: LoopPlan) -> PenaltyWeights:
+    """Return the weights of all rows, and the relative error that they leave."""
+    terms = _terms_at_rest(numbers, plan.q, plan.where)
+    free = np.flatnonzero(np.diag(terms.M) != 0)
+    C, M = terms.C[:, free], terms.M[np.ix_(free, free)]
+    A = C @ np.linalg.lstsq(M, C.T, rcond=SINGULAR_MASS)[0]
+    d = np.diag(A)
+    scaled = C * numbers.column_scale[free]
+    used = np.flatnonzero(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)) > UNUSED_ROW * numbers.length)
+    weights = np.zeros(len(d))
+    weights[used] = PENALTY / d[used]
+    s = np.linalg.eigvalsh(A[np.ix_(used, used)] / np.sqrt(np.outer(d[used], d[used])))
+    s = s[s > UNUSED_ROW * s.max(initial=0.0)]
+    once = 50 / (PENALTY * s.min(initial=1.0))  # what the closures miss by, and again of that
+    size = np.sqrt(np.diag(M))
+    stretch = np.linalg.eigvalsh(M / np.outer(size, size))
+    largest, least = stretch.max(initial=1.0), max(stretch.min(initial=1.0), SINGULAR_MASS)
+    rounding = np.finfo(float).eps * PENALTY * largest / least
+    return PenaltyWeights(tuple(weights.tolist()), float(once**2 + rounding))
+
+
+def _terms_at_rest(numbers: ClosureNumbers, q: Array, where: Conditions) -> LoopTerms:
+    none = np.zeros(numbers.plan.nv)
+    return numbers.terms({"q": q, "v": none, "tau": none, "a": none}, *where)

@@ -1,0 +1,165 @@
+"""Every function of a system: its inputs, its result, what is true of it, and how it is traced. One row a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import Any
+
+from whippletree.system import (
+    element_equations,
+    loop_equations,
+    motion_equations,
+    newton_equations,
+    tree_equations,
+)
+from whippletree.system.request import Request, Symbols
+
+__all__ = ["FUNCTIONS", "SystemFunction", "Trace"]
+
+Trace = Callable[[Any, Request, Symbols], Any]
+"""A trace takes the equations, unrolled or rolled, the request and the symbols of its inputs."""
+
+
+@dataclass(frozen=True)
+class SystemFunction:
+    """A function of a system: its usual inputs, what comes out and in what shape, and how it is traced.
+
+    In shapes, numbers are given by the names that `Equations.size` explains. `loop_trace` is how it is traced for
+    mechanisms with loops, if otherwise. Of a function it is said that
+
+    - it is `solved`: by one of several formulations of the equations of motion; or by one only (`formulation`)
+    - it is `dynamic`: a public result of these equations, for states that are checked
+    - it is `weighed`: `auto` chooses among the formulations of trees by their operations
+    - it is `of_loops`: about loops and closures
+    - it is for `newton`'s iteration
+    - it is `rescued`: states that the kernel gives up are solved with pivoting
+    - it is `rolled`: there is a form for large mechanisms that loops over the nodes
+    - it is `loaded`: the described forces have a part in it; so they may bring in the time and, if it is also `stated`,
+      the elements' states
+    - it is `of_events`, or `of_elements` that act
+    - it is `framed`: about a body or frame
+    - it is `planned`: its code depends on the numeric plan of the loops
+    - it has a meaning `without_freedoms`
+    """
+
+    inputs: tuple[str, ...]
+    result: str
+    shape: tuple[str | int, ...]
+    trace: Trace
+    _: KW_ONLY
+    loop_trace: Trace | None = None
+    formulation: str = ""
+    solved: bool = False
+    dynamic: bool = False
+    weighed: bool = False
+    of_loops: bool = False
+    newton: bool = False
+    rescued: bool = False
+    rolled: bool = True
+    loaded: bool = False
+    stated: bool = False
+    of_events: bool = False
+    of_elements: bool = False
+    framed: bool = False
+    planned: bool = True
+    without_freedoms: bool = False
+
+    @property
+    def of_closures(self) -> bool:
+        """Whether the closures have a part in it."""
+        return self.solved or self.of_loops or self.newton
+
+
+_Loaded = partial(SystemFunction, loaded=True, stated=True)
+_Solved = partial(_Loaded, solved=True)
+_Dynamic = partial(_Solved, dynamic=True, rescued=True)
+_Given = partial(_Loaded, formulation="composite")
+_Newton = partial(_Loaded, newton=True, rolled=False)
+_OfElements = partial(_Loaded, of_elements=True)
+_OfEvents = partial(SystemFunction, of_events=True, stated=True, rolled=False, planned=False)
+_JointWise = partial(SystemFunction, rolled=False, planned=False)
+
+FUNCTIONS: dict[str, SystemFunction] = {
+    "forward_dynamics": _Dynamic(
+        ("q", "v", "tau"),
+        "acceleration",
+        ("nv",),
+        tree_equations.forward_dynamics,
+        loop_trace=loop_equations.forward_dynamics,
+        weighed=True,
+    ),
+    "driving_forces": _Dynamic(
+        ("q", "v", "tau"), "effort", ("nv",), tree_equations.driving_forces, loop_trace=loop_equations.driving_forces
+    ),
+    "reactions": _Dynamic(
+        ("q", "v", "tau"),
+        "reactions",
+        ("nj", 6),
+        tree_equations.reactions,
+        loop_trace=loop_equations.reactions,
+        without_freedoms=True,
+    ),
+    "closure_efforts": _Dynamic(
+        ("q", "v", "tau"), "multipliers", ("n_rows",), loop_equations.closure_efforts, of_loops=True
+    ),
+    "derivatives": _Solved(
+        ("q", "v", "tau"),
+        "derivatives",
+        ("n_derivatives",),
+        tree_equations.derivatives,
+        loop_trace=loop_equations.derivatives,
+        weighed=True,
+        rolled=False,
+    ),
+    "inverse_dynamics": _Given(("q", "v", "a"), "effort", ("nv",), tree_equations.inverse_dynamics),
+    "bias_force": _Given(("q", "v"), "effort", ("nv",), tree_equations.inverse_dynamics),
+    "mass_matrix": SystemFunction(
+        ("q",), "mass matrix", ("nv", "nv"), tree_equations.mass_matrix, formulation="composite"
+    ),
+    "motion_reactions": _Given(("q", "v", "a"), "reactions", ("nj", 6), tree_equations.motion_reactions),
+    "inverse_dynamics_derivatives": _Loaded(
+        ("q", "v", "a"), "derivatives", (3, "nv", "nv"), newton_equations.inverse_dynamics_derivatives, rolled=False
+    ),
+    "newton_residual": _Newton(("q", "v", "a", "tau"), "residual", ("n_residuals",), newton_equations.newton_residual),
+    "newton_matrix": _Newton(
+        ("q", "u", "v", "a", "tau", "step"), "matrix", ("n_unknowns", "n_unknowns"), newton_equations.newton_matrix
+    ),
+    "motion_basis": SystemFunction(
+        ("q",), "motions", ("nv", "n_independent"), loop_equations.motion_basis, of_loops=True, rescued=True
+    ),
+    "self_stresses": SystemFunction(
+        ("q",),
+        "reactions",
+        ("nj", 6, "n_redundant"),
+        loop_equations.self_stresses,
+        of_loops=True,
+        rescued=True,
+        without_freedoms=True,
+    ),
+    "project": SystemFunction(("q", "v"), "state", ("n_projected",), loop_equations.project, of_loops=True),
+    "pose": SystemFunction(("q",), "pose", (4, 4), motion_equations.pose, framed=True, without_freedoms=True),
+    "velocity": SystemFunction(("q", "v"), "velocity", (6,), motion_equations.velocity, framed=True),
+    "acceleration": SystemFunction(("q", "v", "a"), "acceleration", (6,), motion_equations.acceleration, framed=True),
+    "jacobian": SystemFunction(("q",), "jacobian", (6, "nv"), motion_equations.jacobian, framed=True, rolled=False),
+    "wrench_efforts": SystemFunction(("q",), "effort", ("nv",), motion_equations.wrench_efforts),
+    "hinge_inertias": SystemFunction(("q",), "pivots", ("n_nodes",), motion_equations.hinge_inertias),
+    "energy": SystemFunction(("q", "v"), "energy", (2,), motion_equations.energy, loaded=True, without_freedoms=True),
+    "momentum": SystemFunction(("q", "v"), "momentum", (6,), motion_equations.momentum),
+    "center_of_mass": SystemFunction(
+        ("q",), "center of mass", (3,), motion_equations.center_of_mass, without_freedoms=True
+    ),
+    "state_rates": _OfElements(
+        ("q", "v", "tau"), "rates", ("n_states",), element_equations.state_rates, without_freedoms=True
+    ),
+    "powers": _OfElements(("q", "v", "tau"), "powers", (3,), element_equations.element_powers, without_freedoms=True),
+    "element_forces": _OfElements(("q", "v"), "forces", ("n_element_forces",), element_equations.element_forces),
+    "events": _OfEvents(("q", "v"), "events", ("n_events",), element_equations.events),
+    "event_values": _OfEvents(("q", "v"), "values", ("n_event_values",), element_equations.event_values),
+    "displace": _JointWise(("q", "u", "v"), "state", ("n_displaced",), motion_equations.displace),
+    "coordinate_rates": _JointWise(("q", "v"), "rates", ("nq",), motion_equations.coordinate_rates),
+    "integrate": _JointWise(("q", "dv"), "q", ("nq",), motion_equations.integrate),
+    "difference": _JointWise(("q0", "q1"), "displacement", ("nv",), motion_equations.difference),
+}
+"""All functions by name."""

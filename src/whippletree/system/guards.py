@@ -1,0 +1,95 @@
+"""How a kernel tells that its result cannot be trusted: the first number of the result is divided by zero.
+
+A kernel's order of elimination is fixed, and a state may not suit it, or may not satisfy the closures. Both are worked
+out in the kernel as a number that is 1 or 0, and the first number of the result becomes infinite or not a number where
+it is 0. Kernels look for numbers that are not finite anyway: finding out needs no second output and no branch, and
+works in vector lanes. The system then looks at that state by itself, refuses it in words, or solves it with pivoting.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import casadi as ca
+
+from whippletree.formulations.closures import loop_results
+from whippletree.formulations.closures.loop_solution import Solution
+from whippletree.spatial.scalars import expressions
+from whippletree.symbolic.sparse_factors import smallest
+from whippletree.system.request import Request, Symbols
+from whippletree.system.tolerances import CONSISTENT, WATCHED
+
+if TYPE_CHECKING:
+    from whippletree.system.equations import Equations
+
+__all__ = ["guard", "guard_pivots", "guard_solution", "inertia_changed", "pivot_sizes"]
+
+
+def guard(result: ca.SX, ok: ca.SX) -> ca.SX:
+    """Return a result whose first number is not finite unless `ok` is 1.
+
+    >>> x = ca.SX.sym("x")
+    >>> ca.Function("f", [x], [guard(2 * x, x > 0)])(3), ca.Function("f", [x], [guard(2 * x, x > 0)])(-3)
+    (DM(6), DM(inf))
+    """
+    result = ca.SX(result)
+    if result.numel():
+        result[0] = result[0] + (1 / ok - 1)  # a product would vanish where the number is known to be zero
+    return result
+
+
+def guard_pivots(eq: Equations, x: Symbols, result: ca.SX, pivots: tuple[ca.SX, ...]) -> ca.SX:
+    """Return a result that is not finite where a pivot is too small."""
+    return guard(result, _pivots_large_enough(eq, x, Solution(result, list, pivots)))
+
+
+def guard_solution(eq: Equations, request: Request, x: Symbols, result: ca.SX, solution: Solution) -> ca.SX:
+    """Return a result of a solution that is not finite where it cannot be trusted.
+
+    That is where a pivot is too small, where a motion that the loops allow moves nothing that has inertia, and, if the
+    request is checked, where the state does not satisfy the closures. An inertia that is none may come out as rounding,
+    which no pivot tells from a number: the plan knows.
+    """
+    ok = _pivots_large_enough(eq, x, solution)
+    if eq.loop_plan.massless_motion():
+        ok = ca.logic_and(ok, inertia_changed(eq))
+    if request.check:
+        gap, slip = loop_results.closure_gap(eq.walk(x), eq.closure_set(x), eq.loop_plan.length)
+        speed = 1 + ca.sumsqr(x["v"])
+        ok = ca.logic_and(ok, ca.logic_and(gap <= CONSISTENT**2, slip <= CONSISTENT**2 * speed))
+    return guard(result, ok)
+
+
+def pivot_sizes(eq: Equations, x: Symbols, solution: Solution) -> list[tuple[ca.SX, float]]:
+    """Return the pivots of a solution, and their sizes where the plan was made."""
+    if not solution.pivots:
+        return []
+
+    def sizes() -> tuple[Solution, list[float]]:
+        pivots = ca.SX(ca.vertcat(*solution.pivots))
+        parameters = ca.vertcat(*(p.symbol for p in eq.description.parameters))
+        if parameters.numel():
+            pivots = ca.substitute(pivots, parameters, ca.DM(eq.description.parameter_values))
+        others = [value for name, value in x.items() if name != "q"]
+        at = ca.Function("pivots", [x["q"], *others], [pivots], {"allow_free": True})
+        # the solution is kept too: its id must not come to mean another one
+        return solution, at(eq.loop_plan.made_at, *(0 for _ in others)).full().ravel().tolist()
+
+    return list(zip(solution.pivots, eq.once(("sizes", id(solution)), sizes)[1], strict=True))
+
+
+def inertia_changed(eq: Equations) -> ca.SX:
+    """Tell whether parameters give bodies other masses or inertias than those described."""
+    properties = [b.properties for b in eq.description.bodies]
+    entries = [x for p in properties for x in (p.mass, *p.com, *(y for row in p.inertia for y in row))]
+    open_ = ca.vertcat(ca.SX(0, 1), *expressions(entries))
+    changed = ca.SX(0)
+    for parameter in eq.description.parameters:
+        if ca.depends_on(open_, parameter.symbol):
+            changed = ca.logic_or(changed, parameter.symbol != parameter.value)
+    return changed
+
+
+def _pivots_large_enough(eq: Equations, x: Symbols, solution: Solution) -> ca.SX:
+    """Tell whether every pivot is more than a small share of its size where the plan was made."""
+    return smallest(ca.fabs(p) - WATCHED * abs(size) for p, size in pivot_sizes(eq, x, solution)) > 0

@@ -1,0 +1,178 @@
+"""The numeric plan of the loops: what numbers decided before anything is traced, as frozen data.
+
+A trace cannot branch, so everything that depends on numbers is given to it as a `LoopPlan`: the rows that are kept, the
+partition of the freedoms into independent and dependent ones with the order of elimination, and where that was decided.
+The planner makes it (`planner.py`). What only some formulations need is found when one of them first asks, and kept
+with the plan, in one place: `OnDemand`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from whippletree.formulations.closures.partition import Choice
+from whippletree.kernels.kernel import Array
+from whippletree.system.tolerances import PLAN_GRID
+
+__all__ = ["Conditions", "KeptRows", "Key", "LoopPlan", "OnDemand", "PenaltyWeights"]
+
+KeptRows: TypeAlias = tuple[tuple[int, ...], ...]
+"""The rows to be used of each closure."""
+
+Key: TypeAlias = tuple[str, int, int]
+"""An equation ("force", node, component) or ("closure", row, 0) of `absolute`, or an unknown ("alpha", "lambda")."""
+
+
+class Conditions(NamedTuple):
+    """Time and parameters: what the closures depend on beside the state."""
+
+    t: float
+    parameters: Array
+
+
+class PenaltyWeights(NamedTuple):
+    """The weights of all rows in `penalty`, and the relative error that they leave."""
+
+    weights: tuple[float, ...]
+    error: float
+
+
+class OnDemand:
+    """The decisions of a plan that only some formulations need: found when first asked for, and kept as data.
+
+    `finders` are named functions of a plan. All but one are the planner's; that of "group_methods" counts operations,
+    and is added by what chooses formulations.
+    """
+
+    def __init__(self, finders: Mapping[str, Callable[[LoopPlan], Any]]) -> None:
+        self.finders = dict(finders)
+        self.found: dict[str, Any] = {}
+
+    def get(self, name: str, plan: LoopPlan) -> Any:
+        """Return a decision by its name."""
+        if name not in self.found:
+            self.found[name] = self.finders[name](plan)
+        return self.found[name]
+
+
+@dataclass(frozen=True, eq=False)
+class LoopPlan:
+    """What numbers decided about the loops of a mechanism.
+
+    `keep` holds the rows that are used of each closure, `choice` the independent freedoms and the pivots (row,
+    dependent freedom) in their order of elimination. `q` is the configuration at which that was decided, and `where`
+    its time and parameters; `length` is the characteristic length of the mechanism, `rank` how many freedoms of all
+    joints the closures take away, and `dependent` the freedoms that were asked to depend on the others (None if nothing
+    was asked). Plans with equal data are equal. `imposed` holds decisions that were set by hand instead of found.
+    """
+
+    keep: KeptRows
+    choice: Choice
+    q: Array
+    where: Conditions
+    length: float
+    rank: int
+    dependent: frozenset[int] | None
+    on_demand: OnDemand = field(repr=False)
+    imposed: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows that are used."""
+        return sum(len(rows) for rows in self.keep)
+
+    def same(self, other: LoopPlan) -> bool:
+        """Tell whether another plan keeps the same rows and eliminates the same freedoms in the same order."""
+        return self.decides(other.keep, other.choice)
+
+    def decides(self, keep: KeptRows, choice: Choice) -> bool:
+        """Tell whether it keeps these rows and eliminates these freedoms in this order."""
+        return (self.keep, self.choice) == (keep, choice)
+
+    @property
+    def made_at(self) -> Array:
+        """The configuration on the grid next to `q`: code that is made there is the same for all plans of one key."""
+        grid = PLAN_GRID * min(1.0, self.length)
+        return np.asarray(np.rint(self.q / grid) * grid)
+
+    def with_decision(self, name: str, value: Any) -> LoopPlan:
+        """Return the same plan with a decision set by hand, for studies of what another one would do."""
+        return replace(self, imposed=(*self.imposed, (name, value)))
+
+    # ------------------------------------------------------------------ found when first asked for
+
+    def decision(self, name: str) -> Any:
+        """Return a decision that only some formulations need, by its name."""
+        imposed = dict(self.imposed)
+        return imposed[name] if name in imposed else self.on_demand.get(name, self)
+
+    def smallest_pivot(self) -> float:
+        """Return the smallest pivot of the partition where the plan was made, scaled."""
+        pivot: float = self.decision("smallest_pivot")
+        return pivot
+
+    def massless_motion(self) -> bool:
+        """Tell whether a motion that the loops allow moves nothing with inertia, the parameters as described."""
+        found: bool = self.decision("massless_motion")
+        return found
+
+    def absolute_pivots(self) -> Sequence[tuple[Key, Key]]:
+        """Return the order of elimination of the equations in absolute coordinates (`absolute`)."""
+        pivots: Sequence[tuple[Key, Key]] = self.decision("absolute_pivots")
+        return pivots
+
+    def penalty_weights(self) -> Sequence[float]:
+        """Return the weight of each row (`penalty`)."""
+        penalty: PenaltyWeights = self.decision("penalty")
+        return penalty.weights
+
+    def penalty_error(self) -> float:
+        """Return the relative error that `penalty` is expected to have."""
+        penalty: PenaltyWeights = self.decision("penalty")
+        return penalty.error
+
+    def reduction(self) -> Mapping[int, int]:
+        """Return the row with which each dependent freedom is eliminated on the way inward (`coordinate_reduction`)."""
+        pairs: Mapping[int, int] = self.decision("reduction")
+        return pairs
+
+    def group_methods(self) -> Sequence[str]:
+        """Return how each group of loops is solved (`by_group`)."""
+        methods: Sequence[str] = self.decision("group_methods")
+        return methods
+
+    # ------------------------------------------------------------------ identity
+
+    def key(self, formulation: str) -> str:
+        """Return what the code of a formulation depends on."""
+        parts: list[Any] = [self.keep, self.choice, self.length, self.made_at.tolist()]
+        if formulation == "absolute":
+            parts.append(self.absolute_pivots())
+        if formulation.endswith("penalty"):
+            parts.append(self.penalty_weights())
+        if formulation == "coordinate_reduction":
+            parts.append(sorted(self.reduction().items()))
+        if formulation == "by_group":
+            parts.append(self.group_methods())
+        return repr(parts)
+
+    @functools.cached_property
+    def _identity(self) -> tuple[Any, ...]:
+        t, parameters = self.where
+        numbers = (self.q.tobytes(), t, parameters.tobytes(), self.length)
+        return self.keep, self.choice, numbers, self.rank, self.dependent, repr(self.imposed)
+
+    @functools.cached_property
+    def _hash(self) -> int:
+        return hash(self._identity)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, LoopPlan) and self._identity == other._identity)
+
+    def __hash__(self) -> int:
+        return self._hash

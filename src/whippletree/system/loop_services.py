@@ -1,0 +1,91 @@
+"""What a system with loops works with: planning, assembly, consistency, the choice of `auto`, the dense fallback."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from whippletree.kernels.cache import DiskCache
+from whippletree.kernels.kernel import Array, Kernel
+from whippletree.system.assembly import Assembler
+from whippletree.system.auto_formulation import AutoFormulation
+from whippletree.system.closure_numbers import ClosureNumbers
+from whippletree.system.configuration_space import ConfigurationSpace, characteristic_length
+from whippletree.system.consistency import ClosureConsistency
+from whippletree.system.dense_fallback import DenseFallback
+from whippletree.system.equations import Equations, Request
+from whippletree.system.loop_plan import Conditions
+from whippletree.system.mobility import Mobility
+from whippletree.system.planner import LoopPlanner
+from whippletree.system.states import StateSpace
+
+__all__ = ["LoopServices"]
+
+
+class LoopServices:
+    """The pieces that look after the closures of one mechanism, each made when first needed.
+
+    `numbers`, `assembler` and `planner` are there before any plan, and the same under all plans: those of `first`, if
+    that is given, and so is the `mobility` that was found with the first plan. `consistency`, `auto` and `fallback`
+    belong to the plan of the `equations`.
+    """
+
+    def __init__(
+        self,
+        equations: Equations,
+        states: StateSpace,
+        cache: DiskCache | None,
+        kernel: Callable[[Request], Kernel],
+        first: LoopServices | None = None,
+        mobility: Mobility | None = None,
+    ) -> None:
+        self.equations, self.states = equations, states
+        self.mobility: Mobility | None = mobility or (first.mobility if first else None)
+        self._cache, self._kernel, self._first = cache, kernel, first
+        if equations.loops is not None:
+            equations.loops.on_demand.finders["group_methods"] = lambda _: self.auto.group_methods
+
+    # ------------------------------------------------------------------ the same under all plans
+
+    @functools.cached_property
+    def numbers(self) -> ClosureNumbers:
+        """The closures in numbers."""
+        if self._first is not None:
+            return self._first.numbers
+        return ClosureNumbers(self.equations, characteristic_length(self.equations.description))
+
+    @functools.cached_property
+    def assembler(self) -> Assembler:
+        """What closes loops from a guess."""
+        if self._first is not None:
+            return self._first.assembler
+        space = ConfigurationSpace(self.equations, self.states, self.numbers.length)
+        return Assembler(self.numbers, space)
+
+    @functools.cached_property
+    def planner(self) -> LoopPlanner:
+        """What makes plans."""
+        return self._first.planner if self._first is not None else LoopPlanner(self.assembler, self.states)
+
+    def conditions(self, t: float = 0.0, parameters: Array | None = None) -> Conditions:
+        """Return a time and parameters, those described unless given."""
+        return self.numbers.conditions(t, parameters)
+
+    # ------------------------------------------------------------------ under this plan
+
+    @functools.cached_property
+    def consistency(self) -> ClosureConsistency:
+        """Checks of states, and their projections onto the closures."""
+        return ClosureConsistency(self.assembler, self.equations.loop_plan.rank)
+
+    @functools.cached_property
+    def auto(self) -> AutoFormulation:
+        """What `auto` means."""
+        before = self._first
+        first = before.auto if before is not None and before.equations.loops is not None else None
+        return AutoFormulation(self.equations, self.numbers, self._cache, self._kernel, first)
+
+    @functools.cached_property
+    def fallback(self) -> DenseFallback:
+        """What solves states that kernels give up."""
+        return DenseFallback(self.equations, self.consistency, self.states.freedom_name)

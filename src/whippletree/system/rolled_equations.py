@@ -1,0 +1,73 @@
+"""The equations traced for loops over the nodes: each kind of step once, instead of every node by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import casadi as ca
+
+from whippletree.errors import StateError
+from whippletree.formulations.nodes.applied_forces import LoadedWalk, without_applied_forces
+from whippletree.formulations.rolled import rolled_reduction
+from whippletree.formulations.rolled.rolled_state import Loads
+from whippletree.formulations.rolled.rolled_walk import Rolled
+from whippletree.loops import LoopProgram
+from whippletree.system.functions import FUNCTIONS
+from whippletree.system.request import Request, Symbols
+from whippletree.system.tolerances import CONSISTENT, WATCHED
+
+if TYPE_CHECKING:
+    from whippletree.system.equations import Equations
+
+__all__ = ["RolledEquations", "reduction_program", "roll"]
+
+
+class RolledEquations:
+    """Stands in for the equations while a request is traced for loops: its walk is rolled."""
+
+    def __init__(self, equations: Equations, inputs: list[str]) -> None:
+        self.plan, self.description, self.prescribed = equations.plan, equations.description, equations.prescribed
+        self.nodes = equations.nodes
+        self._equations, self._inputs = equations, inputs
+        self.walked: Rolled | None = None
+
+    @staticmethod
+    def prescribed_only(symbols: Symbols) -> Symbols:
+        """Return the symbols as they are: the steps look at what is prescribed."""
+        return symbols
+
+    def walk(self, symbols: Symbols, *, weld: bool = True, toward: str = "") -> Rolled:
+        """Return the rolled walk."""
+        node_tree = self._equations.node_tree(weld=weld)
+        parameters = ca.SX(ca.vertcat(*(p.symbol for p in self.description.parameters)))
+        node_tree = node_tree.toward(toward) if toward else node_tree
+        self.walked = Rolled(node_tree, self._inputs, parameters, node_tree.positions)
+        return self.walked
+
+    def loaded(self, symbols: Symbols, *, weld: bool = True) -> LoadedWalk:
+        """Return the rolled walk; what has forces in it is not rolled."""
+        return without_applied_forces(self.walk(symbols, weld=weld), None)
+
+
+def roll(equations: Equations, request: Request) -> LoopProgram:
+    """Return the loops of a request about a tree, or about motion alone."""
+    signature = equations.signature(request)
+    rolling = RolledEquations(equations, [name for name, _ in signature.inputs])
+    output = FUNCTIONS[request.function].trace(rolling, request, {})
+    if rolling.walked is None:
+        raise StateError(f"{request.function} has no rolled form")
+    return rolling.walked.program(output, signature.output_sizes)
+
+
+def reduction_program(equations: Equations, request: Request) -> tuple[LoopProgram, int]:
+    """Return the coordinate reduction as a loop over items, and its operations."""
+    plan = equations.loop_plan
+    limits = rolled_reduction.Limits(WATCHED, CONSISTENT, plan.length, request.check)
+    place = {name: i for i, (name, _) in enumerate(equations.signature(request).inputs)}
+    loads = Loads(equations.nodes.acting(), {name: place[f"wrench on {name}"] for name in request.wrenches}, place)
+    program = rolled_reduction.forward_dynamics(
+        equations.node_tree(), equations.attachments(), plan.keep, loads, limits
+    )
+    (loop,) = program.steps
+    sizes = [variant.function.n_instructions() for variant in loop.variants]  # type: ignore[union-attr]
+    return program, sum(int(sizes[row[0]]) for row in loop.table)  # type: ignore[misc, union-attr]

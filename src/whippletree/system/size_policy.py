@@ -1,0 +1,100 @@
+"""What becomes one straight line of operations, what a loop over the nodes, and what is refused, by size.
+
+A straight line runs faster, but takes time to compile that grows with its length; a loop over the nodes is compiled at
+once, however many they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whippletree.errors import StateError
+from whippletree.formulations.rolled import rolled_reduction
+from whippletree.system.functions import FUNCTIONS
+from whippletree.system.request import Request
+
+if TYPE_CHECKING:
+    from whippletree.system.equations import Equations
+
+__all__ = [
+    "MOST_STRAIGHT",
+    "ROLL_FROM",
+    "STRAIGHT",
+    "check_length",
+    "is_large",
+    "reduces_by_items",
+    "rolls",
+    "too_long",
+]
+
+ROLL_FROM = 48
+"""From this many nodes on, functions are loops over the nodes rather than one straight line."""
+
+STRAIGHT = 50_000
+"""Up to this many instructions, large mechanisms with loops are one straight line all the same, which runs faster."""
+
+MOST_STRAIGHT = 150_000
+"""A straight line that would have more operations than this is refused: it would take many minutes to compile."""
+
+_PER_NODE, _PER_ENTRY = 100, 10
+"""Operations that a node costs at the very least in a mechanism with loops, and an entry of a mass matrix."""
+
+
+def is_large(n_nodes: int) -> bool:
+    """Tell whether a mechanism is large enough for loops over its nodes."""
+    return n_nodes >= ROLL_FROM
+
+
+def rolls(eq: Equations, request: Request) -> bool:
+    """Tell whether a request is answered by loops: it is for large models, where there is such a form."""
+    function = FUNCTIONS[request.function]
+    if eq.closed and (function.solved or function.of_loops):
+        return eq.reduces_by_items(request) and eq.reduction_items(request)[1] > STRAIGHT
+    if function.of_elements or (function.loaded and eq.description.forces):
+        return False
+    if not function.rolled or (function.solved and not _formulation_rolls(request)):
+        return False
+    if eq.large and request.frame and eq.node_tree().where[request.frame][0] < 0:
+        return False  # on the ground: there is nothing to walk
+    return eq.large
+
+
+def _formulation_rolls(request: Request) -> bool:
+    tree = request.method.tree
+    return tree is not None and request.function in tree.rolled
+
+
+def reduces_by_items(eq: Equations, request: Request) -> bool:
+    """Tell whether loops are solved item by item: forward dynamics by a formulation that can, all rows carried."""
+    if not eq.large or request.function != "forward_dynamics" or not request.method.loops_roll:
+        return False
+    if eq.prescribed or eq.description.parameters:
+        return False
+    return rolled_reduction.can_roll(eq.attachments(), eq.node_tree(), eq.nodes.acting()) and not eq.reduction_pairs(
+        request
+    )
+
+
+def too_long(eq: Equations, request: Request) -> bool:
+    """Tell whether a function of loops has no rolled form and would be a very long straight line."""
+    if not (eq.closed and eq.large and FUNCTIONS[request.function].of_closures) or eq.reduces_by_items(request):
+        return False
+    parents = [constants.parent for constants in eq.node_tree().node_constants]
+    depth: list[int] = []
+    for parent in parents:
+        depth.append(1 if parent < 0 else depth[parent] + 1)
+    entries = 0 if request.method.linear else sum(depth)
+    return _PER_NODE * len(parents) + _PER_ENTRY * entries > MOST_STRAIGHT
+
+
+def check_length(eq: Equations, request: Request) -> None:
+    """Refuse what would be a straight line that takes many minutes to compile."""
+    if too_long(eq, request):
+        bodies, loops = len(eq.plan.nodes), len(eq.plan.cuts) + len(eq.description.closures)
+        by = f' by "{request.formulation}"' if FUNCTIONS[request.function].solved else ""
+        raise StateError(
+            f"{request.function} of a mechanism with {bodies} moving bodies and {loops} loops would be one "
+            f"straight line{by}, which takes many minutes to compile. Only forward_dynamics "
+            f'by "coordinate_reduction" is a loop over the bodies, without prescribed joints, drives, parameters '
+            f"and forces written as formulas: ask for that, or for a part of the mechanism"
+        )
