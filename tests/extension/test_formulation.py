@@ -12,7 +12,9 @@ and Kalaba). Nothing in the package knows of it.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import casadi as ca
 import numpy as np
@@ -28,6 +30,7 @@ from whippletree.formulations.methods import (
     Formulation,
     LoopProblem,
     TreeMethod,
+    find,
     register,
     unregister,
 )
@@ -191,6 +194,21 @@ def test_its_options_are_checked(registered: str) -> None:
         s.forward_dynamics(s.q0, s.v0, formulation="lagrange")
     with pytest.raises(ValueError, match=f'there is a formulation "{NAME}/whole" already'):
         register(declared("whole"))
+
+
+def test_declarations_are_checked(registered: str) -> None:
+    with pytest.raises(ValueError, match='numbers do not decide "luck"'):
+        register(Formulation("lucky", solve=lambda problem: solve(problem, "whole"), needs=("luck",)))
+    with pytest.raises(ValueError, match=f'formulations "{NAME}" must have the same options'):
+        register(Formulation(NAME, options={"shape": "round"}))
+    assert find("penalty").exact is False
+    assert find(NAME).options == {"form": "whole"}  # the first is the default
+
+
+def test_compiled_code_depends_on_where_it_is_written(registered: str) -> None:
+    """Another text of this file must not find the code of this one in the cache."""
+    digest = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    assert digest in crank().kernel("forward_dynamics", formulation=NAME).key
 
 
 def test_unknown_without_registration() -> None:
