@@ -30,7 +30,7 @@ from whippletree.system.ranks import choose_pivots, rank_of
 from whippletree.system.reduction import pair_up
 from whippletree.system.rescue import Rescuer, idle_motion
 from whippletree.system.source import source_key
-from whippletree.system.states import StateSpace
+from whippletree.system.state_space import StateSpace
 
 __all__ = ["Loops", "characteristic_length"]
 

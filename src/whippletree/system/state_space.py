@@ -13,7 +13,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description
 from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import masked
-from whippletree.system.calls import Argument, as_array
+from whippletree.system.arguments import Argument, as_array
 from whippletree.topology import Plan
 
 __all__ = ["StateSpace"]
