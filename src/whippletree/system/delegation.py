@@ -46,4 +46,5 @@ class Delegated(Generic[P, R]):
         if whole is None:
             return self._method
         bound = getattr(getattr(whole, self._group), self._method.__name__)
-        return whole.__dict__.setdefault(self._name, bound)
+        setattr(whole, self._name, bound)
+        return bound

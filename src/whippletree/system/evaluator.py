@@ -28,6 +28,9 @@ _DAMPED = frozenset(
 """Formulations with multipliers in joint coordinates, to which Baumgarte's terms can be added."""
 
 
+_NONE = (0.0, 0.0)
+
+
 class CallOptions(NamedTuple):
     """What can be said beside the state when a function of a system is evaluated.
 
@@ -43,20 +46,17 @@ class CallOptions(NamedTuple):
     baumgarte: Any = None
     check: bool = False
 
-    @classmethod
-    def read(cls, *, formulation: str = AUTO, check: bool = True, **given: Any) -> CallOptions:
-        """Return options as given by keyword to a call; further keywords choose within the formulation.
-
-        >>> CallOptions.read(formulation="fully_recursive", reference="joint").formulation
-        'fully_recursive/joint'
-        """
-        options = {name: given.pop(name) for name in cls._fields if name in given}
-        return cls(formulation=formulation_name(formulation, **given), check=bool(check), **options)
-
-    def nothing_given(self) -> bool:
-        """Tell whether the state alone determines the answer."""
-        given = (self.a, self.z, self.wrenches, self.parameters, self.baumgarte)
-        return self.formulation == AUTO and all(value is None for value in given)
+    @property
+    def empty(self) -> bool:
+        """Whether the state alone determines the answer, with the time where that counts."""
+        return (
+            self.wrenches is None
+            and self.parameters is None
+            and self.formulation == AUTO
+            and self.a is None
+            and self.z is None
+            and self.baumgarte is None
+        )
 
 
 PLAIN = CallOptions()
@@ -79,6 +79,7 @@ class Evaluator:
         self.engine, self.inputs = engine, engine.inputs
         self.closed = engine.equations.closed
         self.cached: dict[str, Call] = {}
+        self._calls: dict[tuple[Any, ...], tuple[Call, bool, bool]] = {}
 
     def __call__(
         self,
@@ -89,38 +90,55 @@ class Evaluator:
         threads: int | None = None,
     ) -> Array:
         """Evaluate a function at a state `(q, v, ...)` or a batch of them."""
-        if options is PLAIN and function in self.cached:
-            return self.cached[function].run(state, out, threads)
+        key = function if options is PLAIN else cache_key(function, options.check) if options.empty else ""
+        call = self.cached.get(key)
+        if call is not None:
+            return call.run(state, out, threads)
         call, more = self.prepare(function, options)
-        if options.nothing_given() and all(value is None for value in more):
-            self.cached[cache_key(function, options.check)] = call
+        if key and more.count(None) == len(more):
+            self.cached[key] = call
         return call.run((*state, *more), out, threads)
 
     def prepare(self, function: str, options: CallOptions) -> tuple[Call, tuple[Any, ...]]:
         """Return the call of a function, and the values of its inputs beyond the state."""
         equations = self.engine.equations
+        a, t, z, wrenches, parameters, formulation, baumgarte, check = options
         more: list[Any] = []
         if equations.prescribed and self.engine.solves(function):
-            a = options.a
             more.append(self.inputs.states.velocities(a) if isinstance(a, Mapping) else a)
-        elif options.a is not None:
+        elif a is not None:
             raise StateError("a= is for prescribed hinges, and there is none: declare one with prescribed=True")
-        wrenches = self.inputs.wrenches(options.wrenches)
-        more += wrenches.values()
-        formulation = formulation_name(options.formulation)
-        check = options.check and self.closed
-        baumgarte = _damping(options.baumgarte, formulation)
-        request = Request(function, formulation, "", tuple(wrenches), check, baumgarte)
-        if equations.stated(request):
-            more.append(options.z)
-        elif options.z is not None:
+        places: tuple[str, ...] = ()
+        if wrenches is not None:
+            by_place = self.inputs.wrenches(wrenches)
+            places = tuple(by_place)
+            more += by_place.values()
+        damping = _NONE if baumgarte is None else _damping(baumgarte, formulation)
+        call, stated, timed = self._call(function, formulation, places, check and self.closed, damping)
+        if stated:
+            more.append(z)
+        elif z is not None:
             raise StateError("z= is for auxiliary states, and there is none: declare one with mechanism.state(...)")
-        if equations.timed(request):
-            more.append(as_array(options.t, self.inputs.argument("t", 1)))
-        parameters = self.inputs.parameters(options.parameters)
+        if timed:
+            more.append(as_array(t, self.inputs.argument("t", 1)))
         if parameters is not None:
-            more.append(parameters)
-        return self.engine.call(request), tuple(more)
+            values = self.inputs.parameters(parameters)
+            more += [] if values is None else [values]
+        return call, tuple(more)
+
+    def _call(
+        self, function: str, formulation: str, places: tuple[str, ...], check: bool, damping: tuple[float, float]
+    ) -> tuple[Call, bool, bool]:
+        """Return a call, and whether auxiliary states and the time are among its inputs."""
+        if formulation is not AUTO:
+            formulation = formulation_name(formulation)
+        key = (function, formulation, places, check, damping)
+        found = self._calls.get(key)
+        if found is None:
+            equations, request = self.engine.equations, Request(function, formulation, "", places, check, damping)
+            found = self.engine.call(request), equations.stated(request), equations.timed(request)
+            self._calls[key] = found
+        return found
 
     def at_place(
         self, function: str, place: Any, state: tuple[Any, ...], parameters: Any = None, out: Any = None
@@ -142,8 +160,6 @@ def cache_key(function: str, check: bool) -> str:
 
 def _damping(baumgarte: Any, formulation: str) -> tuple[float, float]:
     """Return Baumgarte's two numbers, checked."""
-    if baumgarte is None:
-        return (0.0, 0.0)
     if formulation not in _DAMPED:
         raise StateError('baumgarte= belongs to formulation="joint_multipliers"')
     try:

@@ -79,4 +79,4 @@ def _with_fast_path(method: Callable[..., Any], signature: inspect.Signature) ->
     fast.__defaults__ = tuple(a.default for a in arguments if a.name in state and a.default is not a.empty)
     fast.__kwdefaults__ = {a.name: a.default for a in arguments if a.name in options}
     fast.__signature__ = signature
-    return fast
+    return fast  # type: ignore[no-any-return]

@@ -159,14 +159,12 @@ class Inputs:
 
     def wrenches(self, wrenches: Any) -> dict[str, Any]:
         """Return wrenches by the names of the places at which they act, in the order of the names."""
-        if wrenches is None:
-            return {}
         if not isinstance(wrenches, Mapping):
             raise StateError("wrenches= must map bodies or frames to [moment; force]")
         named = {self.place_name(key): value for key, value in wrenches.items()}
         if len(named) < len(wrenches):
             raise StateError("wrenches= names a body or frame twice: add the wrenches up")
-        return {name: named[name] for name in sorted(named)}
+        return named if len(named) == 1 else {name: named[name] for name in sorted(named)}
 
     # ------------------------------------------------------------------ parameters
 

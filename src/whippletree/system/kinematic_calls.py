@@ -23,7 +23,7 @@ class KinematicCalls:
 
     def __init__(self, evaluate: Evaluator) -> None:
         self._evaluate, self._inputs = evaluate, evaluate.inputs
-        self._timed = evaluate.engine.description.timed
+        self._untimed = not evaluate.engine.description.timed
 
     # ------------------------------------------------------------------ coordinates
 
@@ -151,7 +151,8 @@ class KinematicCalls:
         >>> pendulum().energy([0.0], [3.0]).kinetic.round(6)
         np.float64(3.0)
         """
-        both = self._evaluate("energy", (q, v), self._options(t, parameters))
+        options = PLAIN if parameters is None and self._untimed else CallOptions(t=t, parameters=parameters)
+        both = self._evaluate("energy", (q, v), options)
         return Energy(both[..., 0], both[..., 1])
 
     def momentum(
@@ -164,7 +165,8 @@ class KinematicCalls:
         """
         if not isinstance(about, str) or about not in ("center_of_mass", "origin"):
             raise StateError(f'about= must be "center_of_mass" or "origin", not {about!r}')
-        h = self._evaluate("momentum", (q, v), self._options(t, parameters))
+        options = PLAIN if parameters is None and self._untimed else CallOptions(t=t, parameters=parameters)
+        h = self._evaluate("momentum", (q, v), options)
         angular, linear = h[..., 0:3], h[..., 3:6]
         if about == "center_of_mass":
             center = self.center_of_mass(q, parameters=parameters)
@@ -177,10 +179,8 @@ class KinematicCalls:
         >>> pendulum().center_of_mass([-np.pi / 2]).round(6) + 0.0
         array([0. , 0. , 0.5])
         """
-        return self._evaluate("center_of_mass", (q,), self._options(t, parameters))
-
-    def _options(self, t: Any, parameters: Any) -> CallOptions:
-        return PLAIN if parameters is None and not self._timed else CallOptions(t=t, parameters=parameters)
+        options = PLAIN if parameters is None and self._untimed else CallOptions(t=t, parameters=parameters)
+        return self._evaluate("center_of_mass", (q,), options)
 
 
 def _turned(value: Array, axes: Array | None, *, matrix: bool = False) -> Array:

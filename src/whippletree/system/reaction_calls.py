@@ -9,6 +9,7 @@ import numpy as np
 from whippletree.errors import DynamicsError
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND
+from whippletree.system.equations import formulation_name
 from whippletree.system.evaluator import CallOptions, Evaluator, Wrenches
 from whippletree.system.example_systems import four_bar, pendulum  # noqa: F401 (for the examples)
 from whippletree.system.loop_calls import LoopCalls
@@ -54,8 +55,9 @@ class ReactionCalls:
         >>> s.reactions([0.0], [0.0])["hinge"].force.round(3)  # a falling rod weighs a quarter
         array([0.   , 0.   , 4.905])
         """
-        given = {"a": a, "t": t, "z": z, "wrenches": wrenches, "parameters": parameters, "baumgarte": baumgarte}
-        options = CallOptions.read(formulation=formulation, check=check, **given, **choice)
+        if choice:
+            formulation = formulation_name(formulation, **choice)
+        options = CallOptions(a, t, z, wrenches, parameters, formulation, baumgarte, bool(check))
         found = self._evaluate("reactions", (q, v, tau), options, None, threads)
         name = self._inputs.place_name(frame)
         R = None if name == GROUND else self._evaluate.at_place("pose", name, (q,), parameters)[..., None, :3, :3]
@@ -119,8 +121,9 @@ class ReactionCalls:
         """
         if not self._evaluate.closed:
             return {}
-        given = {"a": a, "t": t, "z": z, "wrenches": wrenches, "parameters": parameters}
-        options = CallOptions.read(formulation=formulation, check=check, **given, **choice)
+        if choice:
+            formulation = formulation_name(formulation, **choice)
+        options = CallOptions(a, t, z, wrenches, parameters, formulation, None, bool(check))
         values = self._evaluate("closure_efforts", (q, v, tau), options)
         equations = self._evaluate.engine.equations
         result: dict[str, Array] = {}

@@ -15,6 +15,7 @@ from whippletree.system.delegation import Delegated
 from whippletree.system.derivative_calls import DerivativeCalls
 from whippletree.system.element_calls import ElementCalls
 from whippletree.system.engine import Engine
+from whippletree.system.equations import formulation_name
 from whippletree.system.evaluator import CallOptions, Evaluator, Wrenches
 from whippletree.system.example_systems import four_bar, pendulum, quarter_car  # noqa: F401 (for the examples)
 from whippletree.system.fast_path import arguments_of, fast_path
@@ -175,8 +176,9 @@ class System:
         >>> pendulum().forward_dynamics([0.0], [0.0]).round(6)
         array([14.715])
         """
-        given = {"a": a, "t": t, "z": z, "wrenches": wrenches, "parameters": parameters, "baumgarte": baumgarte}
-        options = CallOptions.read(formulation=formulation, check=check, **given, **choice)
+        if choice:
+            formulation = formulation_name(formulation, **choice)
+        options = CallOptions(a, t, z, wrenches, parameters, formulation, baumgarte, bool(check))
         return self._evaluate("forward_dynamics", (q, v, tau), options, out, threads)
 
     @arguments_of(forward_dynamics)
@@ -186,7 +188,9 @@ class System:
         >>> pendulum().driving_forces([0.0], [0.0], [0.5])  # nothing is prescribed here
         array([0.5])
         """
-        return self._evaluate("driving_forces", state, CallOptions.read(**options), out, threads)
+        given = {name: options.pop(name) for name in CallOptions._fields}  # what is left chooses within a formulation
+        given["formulation"] = formulation_name(given["formulation"], **options)
+        return self._evaluate("driving_forces", state, CallOptions(**given), out, threads)
 
     @fast_path
     def inverse_dynamics(
@@ -214,8 +218,7 @@ class System:
         >>> pendulum().inverse_dynamics([0.0], [0.0], [0.0]).round(6)
         array([-9.81])
         """
-        given = {"t": t, "z": z, "wrenches": wrenches, "parameters": parameters}
-        options = CallOptions.read(formulation=formulation, check=check, **given)
+        options = CallOptions(None, t, z, wrenches, parameters, formulation_name(formulation), None, bool(check))
         if self._loops.closed or actuators is not None:
             return self._loops.actuator_efforts(q, v, a, actuators, options, out, threads)
         return self._evaluate("inverse_dynamics", (q, v, a), options, out, threads)
