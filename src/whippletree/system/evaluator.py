@@ -52,7 +52,7 @@ class CallOptions(NamedTuple):
         return (
             self.wrenches is None
             and self.parameters is None
-            and self.formulation == AUTO
+            and self.formulation is AUTO
             and self.a is None
             and self.z is None
             and self.baumgarte is None
@@ -95,7 +95,7 @@ class Evaluator:
         if call is not None:
             return call.run(state, out, threads)
         call, more = self.prepare(function, options)
-        if key and more.count(None) == len(more):
+        if key and all(value is None for value in more):
             self.cached[key] = call
         return call.run((*state, *more), out, threads)
 
@@ -113,6 +113,8 @@ class Evaluator:
             by_place = self.inputs.wrenches(wrenches)
             places = tuple(by_place)
             more += by_place.values()
+        if formulation is not AUTO:
+            formulation = formulation_name(formulation)
         damping = _NONE if baumgarte is None else _damping(baumgarte, formulation)
         call, stated, timed = self._call(function, formulation, places, check and self.closed, damping)
         if stated:
@@ -130,8 +132,6 @@ class Evaluator:
         self, function: str, formulation: str, places: tuple[str, ...], check: bool, damping: tuple[float, float]
     ) -> tuple[Call, bool, bool]:
         """Return a call, and whether auxiliary states and the time are among its inputs."""
-        if formulation is not AUTO:
-            formulation = formulation_name(formulation)
         key = (function, formulation, places, check, damping)
         found = self._calls.get(key)
         if found is None:
