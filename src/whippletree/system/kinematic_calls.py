@@ -62,15 +62,7 @@ class KinematicCalls:
         return self._evaluate.at_place("pose", name, (q,), parameters, out)
 
     def velocity(
-        self,
-        q: Any,
-        v: Any,
-        name: Any,
-        *,
-        t: float = 0.0,
-        frame: str = GROUND,
-        parameters: Any = None,
-        out: Any = None,
+        self, q: Any, v: Any, name: Any, *, t: float = 0.0, frame: str = GROUND, parameters: Any = None, out: Any = None
     ) -> Array:
         """Return the velocity [angular; linear] of a body's or frame's origin, in ground axes or its own ("body").
 

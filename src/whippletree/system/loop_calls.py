@@ -181,7 +181,11 @@ class LoopCalls:
         guess, given = self._inputs.motion(v, "v")
         if not self.closed:
             return guess
-        q, where, held = self._inputs.configuration(q), self._conditions(t, parameters), self._held(hold)
+        q, where, held = (
+            self._inputs.configuration(q),
+            self._conditions(t, parameters),
+            self._inputs.freedoms(hold, "hold"),
+        )
         assembler = self._loops.assembler
         if (given & ~held).any():
             try:
@@ -205,10 +209,7 @@ class LoopCalls:
             return guess
         q, v = self._inputs.configuration(q), self._inputs.velocities(v)
         where = self._conditions(t, parameters)
-        return self._loops.consistent_accelerations(q, v, guess, given, self._held(hold), where)
-
-    def _held(self, hold: Any) -> Mask:
-        return self._inputs.freedoms(hold, "hold")
+        return self._loops.consistent_accelerations(q, v, guess, given, self._inputs.freedoms(hold, "hold"), where)
 
     def check_motion(self, q: Array, v: Array, a: Array, t: Any, parameters: Any) -> None:
         """Refuse states or accelerations that do not satisfy the closures."""

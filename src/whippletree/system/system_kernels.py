@@ -26,7 +26,8 @@ class SystemKernels:
 
     Time loops, certificates and cost analyses are made of these. `evaluate(function, state, options)` runs a function
     from Python, `of(function)` is its kernel, `states` names coordinates and velocities, `inputs` reads what users
-    give, `equations` traces. Another numeric plan of the loops belongs to another system: `system.with_loop_plan`.
+    give, `equations` traces, `closed` tells whether there are loops. Another numeric plan of the loops belongs to
+    another system: `system.with_loop_plan`.
 
     >>> s = pendulum()
     >>> s.kernels.of("forward_dynamics").input_names, s.kernels.closed
@@ -34,27 +35,16 @@ class SystemKernels:
     """
 
     def __init__(self, evaluate: Evaluator) -> None:
-        self.evaluate, self._engine = evaluate, evaluate.engine
-
-    @property
-    def states(self) -> StateSpace:
-        """Where every joint's coordinates and velocities are, and what they are called."""
-        return self._engine.states
-
-    @property
-    def inputs(self) -> Inputs:
-        """What reads states, names and parameters as users give them."""
-        return self._engine.inputs
+        self._engine = engine = evaluate.engine
+        self.evaluate: Evaluator = evaluate
+        self.states: StateSpace = engine.states
+        self.inputs: Inputs = engine.inputs
+        self.closed: bool = engine.equations.closed
 
     @property
     def equations(self) -> Equations:
         """The equations over symbols, which are traced on request."""
         return self._engine.equations
-
-    @property
-    def closed(self) -> bool:
-        """Whether there are loops or other closures."""
-        return self._engine.equations.closed
 
     @property
     def loops(self) -> Loops:
@@ -64,7 +54,7 @@ class SystemKernels:
     @property
     def loop_plan(self) -> LoopPlan:
         """The numeric plan of the loops: rows that are kept, and which coordinates are independent."""
-        return self._engine.equations.loop_plan
+        return self.equations.loop_plan
 
     def of(self, function: str, formulation: str = "auto") -> Kernel:
         """Return the kernel of a function without further inputs."""
