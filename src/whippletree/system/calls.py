@@ -71,14 +71,14 @@ class Call:
         self.entry = self.kernel.entry or _no_entry
         return self.entry(result, *values)
 
-    def run(self, values: tuple[Any, ...], out: Any = None, threads: int | None = None) -> Array:
+    def run(self, values: tuple[Any, ...], out: Array | None = None, threads: int | None = None) -> Array:
         """Evaluate; inputs left off at the end take their defaults."""
         result = self.empty() if out is None else out
         if self.entry(result, *values) == DONE:
             return result
         return self.slow_path(values, out, threads)
 
-    def slow_path(self, values: tuple[Any, ...], out: Any, threads: int | None) -> Array:
+    def slow_path(self, values: tuple[Any, ...], out: Array | None, threads: int | None) -> Array:
         """Run a batch of plain arrays as it is; otherwise convert and check everything first."""
         values = (*values, *(None,) * (len(self.arguments) - len(values)))
         count = self._plain_rows(values, out)
@@ -91,7 +91,7 @@ class Call:
             return result
         return self._converted(values, out, threads)
 
-    def _plain_rows(self, values: tuple[Any, ...], out: Any) -> int:
+    def _plain_rows(self, values: tuple[Any, ...], out: Array | None) -> int:
         """Return the size of a batch (count, n) whose arrays need no conversion, or 0."""
         count: int | None = None
         for value, argument in zip(values, self.arguments, strict=True):
@@ -111,7 +111,7 @@ class Call:
             return count or 0
         return count if _is_plain(out) and out.flags.writeable and out.shape == (count, *self.shape) else 0
 
-    def _converted(self, values: tuple[Any, ...], out: Any, threads: int | None) -> Array:
+    def _converted(self, values: tuple[Any, ...], out: Array | None, threads: int | None) -> Array:
         """Convert and check everything, then run one state or a batch."""
         arrays = [
             None if value is None and argument.optional else as_array(value, argument)

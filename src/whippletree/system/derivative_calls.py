@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import DynamicsError, StateError
 from whippletree.kernels.kernel import Array
-from whippletree.system.evaluator import CallOptions, Evaluator, Wrenches
+from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues, Wrenches
 from whippletree.system.example_systems import pendulum  # noqa: F401 (for the examples)
 
 __all__ = ["DerivativeCalls", "ForwardDerivatives", "InverseDerivatives"]
@@ -38,14 +39,14 @@ class DerivativeCalls:
 
     def inverse_dynamics_derivatives(
         self,
-        q: Any,
-        v: Any,
+        q: ArrayLike,
+        v: ArrayLike,
         a: Any = None,
         *,
         t: float = 0.0,
-        z: Any = None,
+        z: ArrayLike | None = None,
         wrenches: Wrenches | None = None,
-        parameters: Any = None,
+        parameters: ParameterValues = None,
         threads: int | None = None,
     ) -> InverseDerivatives:
         """Return the derivatives of the joint efforts with respect to displacements, velocities and accelerations.
@@ -63,20 +64,22 @@ class DerivativeCalls:
         options = CallOptions(t=t, z=z, wrenches=wrenches, parameters=parameters)
         return self._inverse(q, v, a, options, threads)
 
-    def _inverse(self, q: Any, v: Any, a: Any, options: CallOptions, threads: int | None) -> InverseDerivatives:
+    def _inverse(
+        self, q: ArrayLike, v: ArrayLike, a: Any, options: CallOptions, threads: int | None
+    ) -> InverseDerivatives:
         values = self._evaluate("inverse_dynamics_derivatives", (q, v, a), options, None, threads)
         return InverseDerivatives(*(values[..., k, :, :] for k in range(3)))
 
     def forward_dynamics_derivatives(
         self,
-        q: Any,
-        v: Any,
-        tau: Any = None,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
         *,
         t: float = 0.0,
-        z: Any = None,
+        z: ArrayLike | None = None,
         wrenches: Wrenches | None = None,
-        parameters: Any = None,
+        parameters: ParameterValues = None,
         threads: int | None = None,
     ) -> ForwardDerivatives:
         """Return the derivatives of the accelerations of a tree, by those of its inverse dynamics.

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import ModelError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
 from whippletree.system.arguments import as_array
-from whippletree.system.evaluator import CallOptions, Evaluator
+from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import quarter_car  # noqa: F401 (for the examples)
 from whippletree.system.results import ElementForce, Powers
 
@@ -51,14 +52,14 @@ class ElementCalls:
 
     def state_rates(
         self,
-        q: Any,
-        v: Any,
-        tau: Any = None,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
         *,
         t: float = 0.0,
-        z: Any = None,
-        parameters: Any = None,
-        out: Any = None,
+        z: ArrayLike | None = None,
+        parameters: ParameterValues = None,
+        out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
         """Return the rates (nz) of the auxiliary states.
@@ -73,7 +74,14 @@ class ElementCalls:
         return self._evaluate("state_rates", (q, v, tau), options, out, threads)
 
     def powers(
-        self, q: Any, v: Any, *, t: float = 0.0, z: Any = None, parameters: Any = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        t: float = 0.0,
+        z: ArrayLike | None = None,
+        parameters: ParameterValues = None,
+        threads: int | None = None,
     ) -> Powers:
         """Return the energy that all elements store, and their dissipated and input power.
 
@@ -89,7 +97,14 @@ class ElementCalls:
         return Powers(values[..., 0], values[..., 1], values[..., 2])
 
     def forces(
-        self, q: Any, v: Any, *, t: float = 0.0, z: Any = None, parameters: Any = None, threads: int | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        t: float = 0.0,
+        z: ArrayLike | None = None,
+        parameters: ParameterValues = None,
+        threads: int | None = None,
     ) -> dict[str, ElementForce]:
         """Return what every force element does, by name.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
@@ -14,12 +15,15 @@ from whippletree.system.calls import Call
 from whippletree.system.engine import Engine
 from whippletree.system.equations import Request, formulation_name
 
-__all__ = ["AUTO", "PLAIN", "CallOptions", "Evaluator", "Wrenches"]
+__all__ = ["AUTO", "PLAIN", "CallOptions", "Evaluator", "ParameterValues", "Wrenches"]
 
 AUTO = "auto"
 """The formulation that is best for a function."""
 
-Wrenches = Mapping[Any, Any]
+ParameterValues: TypeAlias = ArrayLike | Mapping[str, ArrayLike] | None
+"""Values of the parameters: all of them, or some by name; the described ones where none are given."""
+
+Wrenches: TypeAlias = Mapping[Any, ArrayLike]
 """[moment; force] at the origins of bodies or frames, in ground axes."""
 
 _DAMPED = frozenset(
@@ -37,11 +41,11 @@ class CallOptions(NamedTuple):
     `a` are accelerations of prescribed hinges, `z` auxiliary states, `check` asks for states that satisfy the closures.
     """
 
-    a: Any = None
-    t: Any = 0.0
-    z: Any = None
+    a: ArrayLike | Mapping[str, Any] | None = None
+    t: ArrayLike = 0.0
+    z: ArrayLike | None = None
     wrenches: Wrenches | None = None
-    parameters: Any = None
+    parameters: ParameterValues = None
     formulation: str = AUTO
     baumgarte: Any = None
     check: bool = False
@@ -86,7 +90,7 @@ class Evaluator:
         function: str,
         state: tuple[Any, ...],
         options: CallOptions = PLAIN,
-        out: Any = None,
+        out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
         """Evaluate a function at a state `(q, v, ...)` or a batch of them."""
@@ -141,7 +145,12 @@ class Evaluator:
         return found
 
     def at_place(
-        self, function: str, place: Any, state: tuple[Any, ...], parameters: Any = None, out: Any = None
+        self,
+        function: str,
+        place: Any,
+        state: tuple[Any, ...],
+        parameters: ParameterValues = None,
+        out: Array | None = None,
     ) -> Array:
         """Evaluate a function that is about a body or a frame."""
         given = self.inputs.parameters(parameters)

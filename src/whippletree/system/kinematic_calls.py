@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND
 from whippletree.system.calls import checked_out
 from whippletree.system.equations import Request
-from whippletree.system.evaluator import AUTO, PLAIN, CallOptions, Evaluator
+from whippletree.system.evaluator import AUTO, PLAIN, CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import pendulum  # noqa: F401 (for the examples)
 from whippletree.system.results import Energy, Momentum
 
@@ -27,7 +28,7 @@ class KinematicCalls:
 
     # ------------------------------------------------------------------ coordinates
 
-    def integrate(self, q: Any, dv: Any, *, out: Any = None) -> Array:
+    def integrate(self, q: ArrayLike, dv: ArrayLike, *, out: Array | None = None) -> Array:
         """Return the configuration reached from `q` by the displacement `dv` (nv), quaternions on the sphere.
 
         >>> pendulum().integrate([0.5], [0.25])
@@ -35,7 +36,7 @@ class KinematicCalls:
         """
         return self._evaluate("integrate", (q, dv), PLAIN, out)
 
-    def difference(self, q0: Any, q1: Any, *, out: Any = None) -> Array:
+    def difference(self, q0: ArrayLike, q1: ArrayLike, *, out: Array | None = None) -> Array:
         """Return the displacement (nv) that leads from `q0` to `q1`.
 
         >>> pendulum().difference([0.5], [0.75])
@@ -43,7 +44,7 @@ class KinematicCalls:
         """
         return self._evaluate("difference", (q0, q1), PLAIN, out)
 
-    def coordinate_rates(self, q: Any, v: Any, *, out: Any = None) -> Array:
+    def coordinate_rates(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
         """Return the rates of the coordinates (nq) for velocities `v`.
 
         >>> pendulum().coordinate_rates([0.5], [2.0])
@@ -53,7 +54,9 @@ class KinematicCalls:
 
     # ------------------------------------------------------------------ bodies and frames
 
-    def pose(self, q: Any, name: Any, *, t: float = 0.0, parameters: Any = None, out: Any = None) -> Array:
+    def pose(
+        self, q: ArrayLike, name: Any, *, t: float = 0.0, parameters: ParameterValues = None, out: Array | None = None
+    ) -> Array:
         """Return the pose of a body or frame: a 4 x 4 matrix in the ground frame.
 
         >>> pendulum().pose([-np.pi / 2], "rod").round(6)[:3, 0] + 0.0  # the rod stands upright
@@ -62,7 +65,15 @@ class KinematicCalls:
         return self._evaluate.at_place("pose", name, (q,), parameters, out)
 
     def velocity(
-        self, q: Any, v: Any, name: Any, *, t: float = 0.0, frame: str = GROUND, parameters: Any = None, out: Any = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        name: Any,
+        *,
+        t: float = 0.0,
+        frame: str = GROUND,
+        parameters: ParameterValues = None,
+        out: Array | None = None,
     ) -> Array:
         """Return the velocity [angular; linear] of a body's or frame's origin, in ground axes or its own ("body").
 
@@ -74,15 +85,15 @@ class KinematicCalls:
 
     def acceleration(
         self,
-        q: Any,
-        v: Any,
+        q: ArrayLike,
+        v: ArrayLike,
         a: Any,
         name: Any,
         *,
         t: float = 0.0,
         frame: str = GROUND,
-        parameters: Any = None,
-        out: Any = None,
+        parameters: ParameterValues = None,
+        out: Array | None = None,
     ) -> Array:
         """Return the acceleration [angular; linear] of a body's or frame's origin for joint accelerations `a`.
 
@@ -93,7 +104,14 @@ class KinematicCalls:
         return _turned(self._evaluate.at_place("acceleration", name, (q, v, a), parameters, out), axes)
 
     def jacobian(
-        self, q: Any, name: Any, *, t: float = 0.0, frame: str = GROUND, parameters: Any = None, out: Any = None
+        self,
+        q: ArrayLike,
+        name: Any,
+        *,
+        t: float = 0.0,
+        frame: str = GROUND,
+        parameters: ParameterValues = None,
+        out: Array | None = None,
     ) -> Array:
         """Return the Jacobian (6, nv): velocity [angular; linear] of a body's or frame's origin is J v.
 
@@ -107,7 +125,7 @@ class KinematicCalls:
             result = self._evaluate.at_place("jacobian", name, (q,), parameters, out)
         return _turned(result, axes, matrix=True)
 
-    def _jacobian_by_wrenches(self, q: Any, name: str, parameters: Any, out: Any) -> Array:
+    def _jacobian_by_wrenches(self, q: ArrayLike, name: str, parameters: Any, out: Array | None) -> Array:
         """Return a large model's Jacobian row by row: J^T w for the six unit wrenches."""
         q = self._inputs.configurations(q)
         given: tuple[Any, ...] = (q[..., None, :], np.eye(6))
@@ -122,7 +140,7 @@ class KinematicCalls:
         result[...] = 0.0
         return result
 
-    def _axes(self, q: Any, name: Any, frame: str, parameters: Any) -> Array | None:
+    def _axes(self, q: ArrayLike, name: Any, frame: str, parameters: Any) -> Array | None:
         """Return the axes in which a result is asked for, None for those of the ground.
 
         They are found before the result, which may be written over q.
@@ -135,7 +153,7 @@ class KinematicCalls:
 
     # ------------------------------------------------------------------ the whole mechanism
 
-    def energy(self, q: Any, v: Any, *, t: float = 0.0, parameters: Any = None) -> Energy:
+    def energy(self, q: ArrayLike, v: ArrayLike, *, t: float = 0.0, parameters: ParameterValues = None) -> Energy:
         """Return kinetic and potential energy; the latter is zero with all mass at the ground's origin.
 
         What springs and other force elements store is in the potential energy.
@@ -148,7 +166,13 @@ class KinematicCalls:
         return Energy(both[..., 0], both[..., 1])
 
     def momentum(
-        self, q: Any, v: Any, *, about: str = "center_of_mass", t: float = 0.0, parameters: Any = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        about: str = "center_of_mass",
+        t: float = 0.0,
+        parameters: ParameterValues = None,
     ) -> Momentum:
         """Return angular and linear momentum; the angular one about the centre of mass, or `about="origin"`.
 
@@ -165,7 +189,7 @@ class KinematicCalls:
             angular = angular - np.cross(center, linear)
         return Momentum(angular, linear)
 
-    def center_of_mass(self, q: Any, *, t: float = 0.0, parameters: Any = None) -> Array:
+    def center_of_mass(self, q: ArrayLike, *, t: float = 0.0, parameters: ParameterValues = None) -> Array:
         """Return the centre of mass (3) of all bodies, in the ground frame.
 
         >>> pendulum().center_of_mass([-np.pi / 2]).round(6) + 0.0

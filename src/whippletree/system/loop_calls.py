@@ -6,13 +6,14 @@ import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembled, Conditions
 from whippletree.system.calls import checked_out
 from whippletree.system.choosing import Weighed
-from whippletree.system.evaluator import AUTO, CallOptions, Evaluator
+from whippletree.system.evaluator import AUTO, CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.inputs import Mask
 from whippletree.system.loops import Loops
@@ -72,7 +73,7 @@ class LoopCalls:
         assert found is not None
         return found
 
-    def mobility_at(self, q: Any, *, t: float = 0.0) -> Mobility:
+    def mobility_at(self, q: ArrayLike, *, t: float = 0.0) -> Mobility:
         """Return the mobility as found around a closed configuration; see `mobility`.
 
         >>> s = four_bar()
@@ -127,7 +128,9 @@ class LoopCalls:
                 continue
         raise AssemblyError("no random configuration could be closed; start from q0 instead")
 
-    def assemble(self, guess: Any = None, *, hold: Any = None, t: float = 0.0, parameters: Any = None) -> Array:
+    def assemble(
+        self, guess: Any = None, *, hold: Any = None, t: float = 0.0, parameters: ParameterValues = None
+    ) -> Array:
         """Return the closed configuration nearest to a guess: coordinates by joint, or all of them (nq).
 
         Joints that the guess names stay where it puts them if the loops allow it, and those in `hold` in any case.
@@ -169,7 +172,7 @@ class LoopCalls:
             )
 
     def consistent_velocities(
-        self, q: Any, v: Any = None, *, hold: Any = None, t: float = 0.0, parameters: Any = None
+        self, q: ArrayLike, v: Any = None, *, hold: Any = None, t: float = 0.0, parameters: ParameterValues = None
     ) -> Array:
         """Return the velocities nearest to `v` (by joint, or nv) that the loops allow; those named or held stay.
 
@@ -195,7 +198,14 @@ class LoopCalls:
         return assembler.velocities(q, guess, held, where)
 
     def consistent_accelerations(
-        self, q: Any, v: Any, a: Any = None, *, hold: Any = None, t: float = 0.0, parameters: Any = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: Any = None,
+        *,
+        hold: Any = None,
+        t: float = 0.0,
+        parameters: ParameterValues = None,
     ) -> Array:
         """Return the accelerations nearest to `a` (by joint, or nv) that the loops allow at a consistent state.
 
@@ -228,7 +238,7 @@ class LoopCalls:
             return ()
         return tuple(f'"{row.closure}": {row.direction}' for row in self._loops.numbers.rows)
 
-    def closure_residual(self, q: Any, *, t: float = 0.0, parameters: Any = None) -> Array:
+    def closure_residual(self, q: ArrayLike, *, t: float = 0.0, parameters: ParameterValues = None) -> Array:
         """Return how far the closures are from closed, row by row, in radians and metres; see `closure_rows`.
 
         >>> s = four_bar()
@@ -241,7 +251,7 @@ class LoopCalls:
         numbers = self._loops.numbers
         return np.asarray(numbers.residual(q, *self._conditions(t, parameters)) * numbers.row_scale)
 
-    def closure_errors(self, q: Array, v: Array, t: Array, parameters: Any = None) -> tuple[Array, Array]:
+    def closure_errors(self, q: Array, v: Array, t: Array, parameters: ParameterValues = None) -> tuple[Array, Array]:
         """Return how far the closures are from closed in many states (n, m), and how fast they open.
 
         In radians and characteristic lengths.
@@ -254,7 +264,7 @@ class LoopCalls:
         _, values = self._loops.conditions(0.0, self._inputs.parameter_set(parameters))
         return self._loops.numbers.openings(q, v, t, values)
 
-    def closure_jacobian(self, q: Any, *, t: float = 0.0, parameters: Any = None) -> Array:
+    def closure_jacobian(self, q: ArrayLike, *, t: float = 0.0, parameters: ParameterValues = None) -> Array:
         """Return the closures' rows on the velocities of all joints; see `closure_rows`.
 
         >>> s = four_bar()
@@ -270,7 +280,7 @@ class LoopCalls:
 
     # ------------------------------------------------------------------ motions that the loops allow
 
-    def motion_basis(self, q: Any, *, t: float = 0.0, parameters: Any = None) -> Array:
+    def motion_basis(self, q: ArrayLike, *, t: float = 0.0, parameters: ParameterValues = None) -> Array:
         """Return E (nv, n): all joints' velocities for unit rates of the independent coordinates (Nikravesh 17).
 
         >>> s = four_bar()
@@ -297,7 +307,14 @@ class LoopCalls:
         return self._loops.self_stresses(q, self._conditions(t, parameters))
 
     def actuator_efforts(
-        self, q: Any, v: Any, a: Any, actuators: Any, options: CallOptions, out: Any, threads: int | None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: Any,
+        actuators: Any,
+        options: CallOptions,
+        out: Array | None,
+        threads: int | None,
     ) -> Array:
         """Return the efforts of some joints that make the mechanism move as given: E^T tau = E^T tau_tree."""
         inputs, t, parameters = self._inputs, options.t, options.parameters

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import DynamicsError
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND
 from whippletree.system.equations import formulation_name
-from whippletree.system.evaluator import CallOptions, Evaluator, Wrenches
+from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues, Wrenches
 from whippletree.system.example_systems import four_bar, pendulum  # noqa: F401 (for the examples)
 from whippletree.system.loop_calls import LoopCalls
 from whippletree.system.results import Reactions
@@ -30,15 +31,15 @@ class ReactionCalls:
     def reactions(
         self,
         /,
-        q: Any,
-        v: Any,
-        tau: Any = None,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
         *,
         a: Any = None,
         t: float = 0.0,
-        z: Any = None,
+        z: ArrayLike | None = None,
         wrenches: Wrenches | None = None,
-        parameters: Any = None,
+        parameters: ParameterValues = None,
         formulation: str = "auto",
         baumgarte: Any = None,
         check: bool = True,
@@ -83,7 +84,7 @@ class ReactionCalls:
         least = flat - basis @ (np.swapaxes(basis, -1, -2) @ flat)
         return least.reshape(shape) / weight, basis.reshape(*shape, Z.shape[-1])
 
-    def _self_stresses(self, q: Any, t: Any, parameters: Any) -> Array:
+    def _self_stresses(self, q: ArrayLike, t: Any, parameters: Any) -> Array:
         """Return the reactions that balance by themselves (..., n_joints, 6, k)."""
         try:
             return self._evaluate("self_stresses", (q,), CallOptions(t=t, parameters=parameters))
@@ -97,15 +98,15 @@ class ReactionCalls:
     def closure_forces(
         self,
         /,
-        q: Any,
-        v: Any,
-        tau: Any = None,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
         *,
         a: Any = None,
         t: float = 0.0,
-        z: Any = None,
+        z: ArrayLike | None = None,
         wrenches: Wrenches | None = None,
-        parameters: Any = None,
+        parameters: ParameterValues = None,
         formulation: str = "auto",
         check: bool = True,
         **choice: Any,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description
@@ -16,7 +17,7 @@ from whippletree.system.derivative_calls import DerivativeCalls
 from whippletree.system.element_calls import ElementCalls
 from whippletree.system.engine import Engine
 from whippletree.system.equations import formulation_name
-from whippletree.system.evaluator import CallOptions, Evaluator, Wrenches
+from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues, Wrenches
 from whippletree.system.example_systems import four_bar, pendulum, quarter_car  # noqa: F401 (for the examples)
 from whippletree.system.fast_path import arguments_of, fast_path
 from whippletree.system.inputs import Inputs
@@ -149,19 +150,19 @@ class System:
     @fast_path
     def forward_dynamics(
         self,
-        q: Any,
-        v: Any,
-        tau: Any = None,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
         *,
         a: Any = None,
         t: float = 0.0,
-        z: Any = None,
+        z: ArrayLike | None = None,
         wrenches: Wrenches | None = None,
-        parameters: Any = None,
+        parameters: ParameterValues = None,
         formulation: str = "auto",
         baumgarte: Any = None,
         check: bool = True,
-        out: Any = None,
+        out: Array | None = None,
         threads: int | None = None,
         **choice: Any,
     ) -> Array:
@@ -182,7 +183,9 @@ class System:
         return self._evaluate("forward_dynamics", (q, v, tau), options, out, threads)
 
     @arguments_of(forward_dynamics)
-    def driving_forces(self, *state: Any, out: Any = None, threads: int | None = None, **options: Any) -> Array:
+    def driving_forces(
+        self, *state: Any, out: Array | None = None, threads: int | None = None, **options: Any
+    ) -> Array:
         """Return the efforts (nv): `tau` at free joints, and what prescribed hinges need for their acceleration `a`.
 
         >>> pendulum().driving_forces([0.0], [0.0], [0.5])  # nothing is prescribed here
@@ -195,18 +198,18 @@ class System:
     @fast_path
     def inverse_dynamics(
         self,
-        q: Any,
-        v: Any,
+        q: ArrayLike,
+        v: ArrayLike,
         a: Any = None,
         *,
         actuators: Any = None,
         t: float = 0.0,
-        z: Any = None,
+        z: ArrayLike | None = None,
         wrenches: Wrenches | None = None,
-        parameters: Any = None,
+        parameters: ParameterValues = None,
         formulation: str = "auto",
         check: bool = True,
-        out: Any = None,
+        out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
         """Return the joint efforts (nv) for accelerations `a`.
@@ -226,15 +229,15 @@ class System:
     @fast_path
     def bias_force(
         self,
-        q: Any,
-        v: Any,
+        q: ArrayLike,
+        v: ArrayLike,
         *,
         t: float = 0.0,
-        z: Any = None,
+        z: ArrayLike | None = None,
         wrenches: Wrenches | None = None,
-        parameters: Any = None,
+        parameters: ParameterValues = None,
         formulation: str = "auto",
-        out: Any = None,
+        out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
         """Return the joint efforts (nv) that hold the accelerations at zero: velocity terms, gravity and all forces.
@@ -248,12 +251,12 @@ class System:
     @fast_path
     def mass_matrix(
         self,
-        q: Any,
+        q: ArrayLike,
         *,
         t: float = 0.0,
-        parameters: Any = None,
+        parameters: ParameterValues = None,
         formulation: str = "auto",
-        out: Any = None,
+        out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
         """Return the mass matrix (nv, nv).
@@ -417,7 +420,7 @@ class System:
     _motion = Delegated("_inputs", Inputs.motion)
     _time = Delegated("_inputs", Inputs.time)
 
-    def _as_guess(self, q: Any) -> Any:
+    def _as_guess(self, q: ArrayLike) -> Any:
         return self.coordinates(q) if isinstance(q, Mapping) else q
 
 
