@@ -21,7 +21,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
 from whippletree.results.labels import Label, effort_unit, rate_unit
 from whippletree.spatial.scalars import shown
-from whippletree.system.results import ElementForce
+from whippletree.system.quantities import ElementForce
 
 if TYPE_CHECKING:
     from whippletree.results.trajectory import Trajectory

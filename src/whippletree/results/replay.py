@@ -11,7 +11,7 @@ import numpy as np
 from whippletree.errors import WhippletreeError
 from whippletree.kernels.kernel import Array
 from whippletree.system import Energy, Reactions, System
-from whippletree.system.results import ElementForce
+from whippletree.system.quantities import ElementForce
 
 __all__ = ["CHUNK", "Replay", "of_rows"]
 

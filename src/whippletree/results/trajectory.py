@@ -22,7 +22,7 @@ from whippletree.results.measure import measured
 from whippletree.results.replay import Replay, of_rows
 from whippletree.spatial.scalars import masked, shown
 from whippletree.system import Energy, Reactions, System
-from whippletree.system.results import ElementForce
+from whippletree.system.quantities import ElementForce
 
 if TYPE_CHECKING:
     import pandas as pd

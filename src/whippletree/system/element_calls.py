@@ -14,7 +14,7 @@ from whippletree.model.names import suggestion
 from whippletree.system.arguments import as_array
 from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import quarter_car  # noqa: F401 (for the examples)
-from whippletree.system.results import ElementForce, Powers
+from whippletree.system.quantities import ElementForce, Powers
 
 __all__ = ["ElementCalls"]
 

@@ -25,7 +25,7 @@ from whippletree.model.names import suggestion
 from whippletree.system.calls import Call
 from whippletree.system.choosing import Weighed
 from whippletree.system.equations import FUNCTIONS, Equations, Request, formulation_name
-from whippletree.system.inputs import Inputs
+from whippletree.system.input_reader import InputReader
 from whippletree.system.large_composite import Pieces, branch_solver
 from whippletree.system.loop_equations import LoopPlan
 from whippletree.system.loops import Loops
@@ -66,7 +66,7 @@ class Engine:
     def __init__(self, description: Description, plan: Plan) -> None:
         self.description, self.plan = description, plan
         self.states = StateSpace(description, plan)
-        self.inputs = Inputs(description, self.states)
+        self.inputs = InputReader(description, self.states)
         self.argument = self.inputs.argument  # as time loops still ask for it
         self.equations = Equations(description, plan)
         self._cache: DiskCache | None = open_cache()

@@ -14,7 +14,7 @@ from whippletree.system.calls import checked_out
 from whippletree.system.equations import Request
 from whippletree.system.evaluator import AUTO, PLAIN, CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import pendulum  # noqa: F401 (for the examples)
-from whippletree.system.results import Energy, Momentum
+from whippletree.system.quantities import Energy, Momentum
 
 __all__ = ["KinematicCalls"]
 

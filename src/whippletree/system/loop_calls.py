@@ -15,7 +15,7 @@ from whippletree.system.calls import checked_out
 from whippletree.system.choosing import Weighed
 from whippletree.system.evaluator import AUTO, CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
-from whippletree.system.inputs import Mask
+from whippletree.system.input_reader import Mask
 from whippletree.system.loops import Loops
 from whippletree.system.mobility import Mobility
 

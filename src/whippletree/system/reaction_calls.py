@@ -14,7 +14,7 @@ from whippletree.system.equations import formulation_name
 from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues, Wrenches
 from whippletree.system.example_systems import four_bar, pendulum  # noqa: F401 (for the examples)
 from whippletree.system.loop_calls import LoopCalls
-from whippletree.system.results import Reactions
+from whippletree.system.quantities import Reactions
 
 __all__ = ["ReactionCalls"]
 

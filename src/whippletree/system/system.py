@@ -20,7 +20,7 @@ from whippletree.system.equations import formulation_name
 from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues, Wrenches
 from whippletree.system.example_systems import four_bar, pendulum, quarter_car  # noqa: F401 (for the examples)
 from whippletree.system.fast_path import arguments_of, fast_path
-from whippletree.system.inputs import Inputs
+from whippletree.system.input_reader import InputReader
 from whippletree.system.kinematic_calls import KinematicCalls
 from whippletree.system.loop_calls import LoopCalls
 from whippletree.system.loop_equations import LoopPlan
@@ -414,13 +414,13 @@ class System:
     # ------------------------------------------------------------------ what time loops still reach for
 
     _with_plan = with_loop_plan
-    _given_parameters = Delegated("_inputs", Inputs.parameter_set)
-    _one_configuration = Delegated("_inputs", Inputs.configuration)
-    _efforts = Delegated("_inputs", Inputs.efforts)
-    _motion = Delegated("_inputs", Inputs.motion)
-    _time = Delegated("_inputs", Inputs.time)
+    _given_parameters = Delegated("_inputs", InputReader.parameter_set)
+    _one_configuration = Delegated("_inputs", InputReader.configuration)
+    _efforts = Delegated("_inputs", InputReader.efforts)
+    _motion = Delegated("_inputs", InputReader.motion)
+    _time = Delegated("_inputs", InputReader.time)
 
-    def _as_guess(self, q: ArrayLike) -> Any:
+    def _as_guess(self, q: Any) -> Any:
         return self.coordinates(q) if isinstance(q, Mapping) else q
 
 

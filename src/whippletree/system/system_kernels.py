@@ -13,7 +13,7 @@ from whippletree.kernels.tape import OperationCount, read_tape
 from whippletree.system.equations import Equations, Request
 from whippletree.system.evaluator import Evaluator
 from whippletree.system.example_systems import pendulum  # noqa: F401 (for the examples)
-from whippletree.system.inputs import Inputs
+from whippletree.system.input_reader import InputReader
 from whippletree.system.loop_equations import LoopPlan
 from whippletree.system.loops import Loops
 from whippletree.system.state_space import StateSpace
@@ -38,7 +38,7 @@ class SystemKernels:
         self._engine = engine = evaluate.engine
         self.evaluate: Evaluator = evaluate
         self.states: StateSpace = engine.states
-        self.inputs: Inputs = engine.inputs
+        self.inputs: InputReader = engine.inputs
         self.closed: bool = engine.equations.closed
 
     @property

@@ -19,7 +19,7 @@ from whippletree.spatial.scalars import expressions
 from whippletree.system.arguments import Argument, as_array
 from whippletree.system.state_space import StateSpace
 
-__all__ = ["Inputs", "Mask"]
+__all__ = ["InputReader", "Mask"]
 
 Mask = npt.NDArray[np.bool_]
 """Which freedoms (nv) are meant."""
@@ -28,7 +28,7 @@ _OPTIONAL = frozenset({"tau", "a"})
 _WRENCH = ("moment x", "moment y", "moment z", "force x", "force y", "force z")
 
 
-class Inputs:
+class InputReader:
     """Reads what is given to the calls of a mechanism.
 
     >>> from whippletree.system.example_systems import four_bar
