@@ -18,12 +18,14 @@ from typing import Any, TypeAlias
 
 import casadi as ca
 
+from whippletree.elements.bodies import BodyKind
 from whippletree.elements.closures import DeclaredClosure
 from whippletree.elements.forces import Force
 from whippletree.elements.joints import Joint
 from whippletree.spatial.scalars import Scalar, Vector3
 
 __all__ = [
+    "BodyOutline",
     "ClosureOutline",
     "EventOutline",
     "ForceOutline",
@@ -40,6 +42,7 @@ __all__ = [
     "unpacked",
 ]
 
+BodyOutline: TypeAlias = tuple[str, type[BodyKind] | None, str, int]  # name, kind, its text and count of numbers
 UseOutline: TypeAlias = tuple[str, type[Joint], str, str, bool]
 ClosureOutline: TypeAlias = tuple[
     str, type[DeclaredClosure], str, int, tuple[str, ...], tuple[tuple[str, int], ...]
@@ -61,7 +64,7 @@ EventOutline: TypeAlias = tuple[
 ]  # the same, and the direction, whether to stop, and what is set
 Outline: TypeAlias = tuple[
     str,
-    tuple[str, ...],
+    tuple[BodyOutline, ...],
     tuple[UseOutline, ...],
     tuple[ClosureOutline, ...],
     tuple[tuple[str, str], ...],
@@ -71,7 +74,7 @@ Outline: TypeAlias = tuple[
     tuple[EventOutline, ...],
 ]
 
-FORMAT = "whippletree description 4"
+FORMAT = "whippletree description 5"
 
 
 @lru_cache

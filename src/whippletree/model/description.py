@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import casadi as ca
 
-from whippletree.elements.bodies import MassProperties
+from whippletree.elements.bodies import BodyKind, MassProperties, OwnCoordinates
 from whippletree.elements.closures import DeclaredClosure
 from whippletree.elements.forces import Force, Formula
 from whippletree.elements.joints import Joint
@@ -52,7 +52,9 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Body:
-    """A rigid body. The ground is not among the bodies.
+    """A body. The ground is not among the bodies.
+
+    A body with own coordinates has a `kind`, whose inertia comes on top of its `properties`.
 
     >>> Body("arm", MassProperties(2.0)).properties.mass
     2.0
@@ -60,6 +62,7 @@ class Body:
 
     name: str
     properties: MassProperties
+    kind: BodyKind | None = None
 
 
 @dataclass(frozen=True)
@@ -264,6 +267,30 @@ class Description:
         """Whether some event depends on time."""
         return any(use.formula.timed for use in self.events)
 
+    @cached_property
+    def coordinate_owners(self) -> tuple[JointUse, ...]:
+        """Everything that has coordinates, in the order of q and v: all joints, then the bodies with own coordinates.
+
+        The own coordinates of a body are told like those of a joint.
+        """
+        here = Placement.identity()
+        own = (
+            JointUse(body.name, OwnCoordinates(body.kind), body.name, body.name, here, here, False)
+            for body in self.bodies
+            if body.kind is not None
+        )
+        return (*self.joints, *own)
+
+    def body_of(self, place: str) -> str:
+        """Return the body that a moving frame is on ("link.tip" is on "link"); that of a body is itself."""
+        return self.moving_frames.get(place, place)
+
+    @cached_property
+    def moving_frames(self) -> dict[str, str]:
+        """The body of each moving frame."""
+        kinds = ((body.name, body.kind) for body in self.bodies if body.kind is not None)
+        return {f"{name}.{frame}": name for name, kind in kinds for frame in kind.frames}
+
     def fingerprint(self) -> str:
         """Return a sha256 of everything described except the values of parameters.
 
@@ -296,6 +323,8 @@ class Description:
         yield from self.gravity
         for body in self.bodies:
             yield from body.properties.entries()
+            if body.kind is not None:
+                yield from body.kind.entries()
         for use in self.joints:
             yield from canonical.joint_numbers(use.joint)
             yield from use.on_parent.entries()
@@ -329,7 +358,7 @@ class Description:
         """
         return (
             self.name,
-            tuple(body.name for body in self.bodies),
+            tuple(_body_outline(body) for body in self.bodies),
             tuple((use.name, type(use.joint), use.parent, use.child, use.prescribed) for use in self.joints),
             tuple(_closure_outline(use) for use in self.closures),
             tuple((frame.name, frame.body) for frame in self.frames),
@@ -397,11 +426,11 @@ def _restored(
 
 def _assembled(outline: canonical.Outline, parameters: tuple[Parameter, ...], numbers: Iterator[Scalar]) -> Description:
     """Build a description from its outline and its numbers in order."""
-    name, body_names, uses, closures, frames, _, forces, states, events = outline
+    name, bodies, uses, closures, frames, _, forces, states, events = outline
     return Description(
         name,
         canonical.take_vector(numbers),
-        tuple(Body(name, MassProperties.of_entries(canonical.take(numbers, 13))) for name in body_names),
+        tuple(_restored_body(body, numbers) for body in bodies),
         tuple(_restored_use(use, numbers) for use in uses),
         tuple(_restored_closure(use, numbers) for use in closures),
         tuple(Frame(name, body, Placement.of_entries(canonical.take(numbers, 12))) for name, body in frames),
@@ -410,6 +439,18 @@ def _assembled(outline: canonical.Outline, parameters: tuple[Parameter, ...], nu
         tuple(_restored_state(use, numbers) for use in states),
         tuple(_restored_event(use, numbers) for use in events),
     )
+
+
+def _body_outline(body: Body) -> canonical.BodyOutline:
+    if body.kind is None:
+        return body.name, None, "", 0
+    return body.name, type(body.kind), body.kind.text, len(body.kind.entries())
+
+
+def _restored_body(body: canonical.BodyOutline, numbers: Iterator[Scalar]) -> Body:
+    name, kind, text, count = body
+    properties = MassProperties.of_entries(canonical.take(numbers, 13))
+    return Body(name, properties, None if kind is None else kind.of(text, canonical.take(numbers, count)))
 
 
 def _restored_use(use: canonical.UseOutline, numbers: Iterator[Scalar]) -> JointUse:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import casadi as ca
 import numpy as np
 
-from whippletree.elements.bodies import MassProperties
+from whippletree.elements.bodies import BodyKind, MassProperties
 from whippletree.elements.closures import Coupling, Distance
 from whippletree.elements.joints import (
     Cylindrical,
@@ -124,13 +124,16 @@ class Mechanism(DriveCalls, EventCalls):
     def body(
         self,
         name: str,
-        properties: MassProperties | None = None,
+        properties: MassProperties | BodyKind | None = None,
         *,
         mass: Scalar | None = None,
         com: VectorLike | None = None,
         inertia: object = None,
     ) -> BodyHandle:
         """Add a body with the properties of a shape, or with mass, com and inertia; with neither, massless.
+
+        Instead of a shape it may be a `BodyKind`, a body with coordinates of its own. Its moving frames are places
+        named after it ("link.tip"), which joints, forces and frames attach to like to a body.
 
         `com` is the centre of mass in the body's frame, `inertia` the 3 x 3 matrix about the centre of mass
         in the body's axes.
@@ -141,9 +144,12 @@ class Mechanism(DriveCalls, EventCalls):
         """
         with called("body", name):
             text = self._new_place_name(name)
-            given = _properties(properties, mass, com, inertia)
+            kind = properties if isinstance(properties, BodyKind) else None
+            given = _properties(None if kind is not None else cast(Any, properties), mass, com, inertia)
             self._check_properties(given)
-            self._bodies[text] = Body(text, given)
+            self._bodies[text] = Body(text, given, kind)
+            if kind is not None:
+                self._add_own_coordinates(text, kind)
         return BodyHandle(text, self)
 
     def frame(
@@ -170,8 +176,8 @@ class Mechanism(DriveCalls, EventCalls):
         parent: BodyLike,
         child: BodyLike,
         *,
-        at: VectorLike | None = None,
-        at_child: VectorLike | None = None,
+        at: VectorLike | str | None = None,
+        at_child: VectorLike | str | None = None,
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
         prescribed: bool = False,
@@ -194,9 +200,9 @@ class Mechanism(DriveCalls, EventCalls):
         parent: BodyLike,
         child: BodyLike,
         *,
-        at: VectorLike | None = None,
+        at: VectorLike | str | None = None,
         axis: AxisLike | None = None,
-        at_child: VectorLike | None = None,
+        at_child: VectorLike | str | None = None,
         axis_child: AxisLike | None = None,
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
@@ -223,9 +229,9 @@ class Mechanism(DriveCalls, EventCalls):
         parent: BodyLike,
         child: BodyLike,
         *,
-        at: VectorLike | None = None,
+        at: VectorLike | str | None = None,
         axis: AxisLike | None = None,
-        at_child: VectorLike | None = None,
+        at_child: VectorLike | str | None = None,
         axis_child: AxisLike | None = None,
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
@@ -246,9 +252,9 @@ class Mechanism(DriveCalls, EventCalls):
         parent: BodyLike,
         child: BodyLike,
         *,
-        at: VectorLike | None = None,
+        at: VectorLike | str | None = None,
         axis: AxisLike | None = None,
-        at_child: VectorLike | None = None,
+        at_child: VectorLike | str | None = None,
         axis_child: AxisLike | None = None,
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
@@ -272,9 +278,9 @@ class Mechanism(DriveCalls, EventCalls):
         child: BodyLike,
         *,
         lead: Scalar,
-        at: VectorLike | None = None,
+        at: VectorLike | str | None = None,
         axis: AxisLike | None = None,
-        at_child: VectorLike | None = None,
+        at_child: VectorLike | str | None = None,
         axis_child: AxisLike | None = None,
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
@@ -300,9 +306,9 @@ class Mechanism(DriveCalls, EventCalls):
         parent: BodyLike,
         child: BodyLike,
         *,
-        at: VectorLike | None = None,
+        at: VectorLike | str | None = None,
         axis: AxisLike | None = None,
-        at_child: VectorLike | None = None,
+        at_child: VectorLike | str | None = None,
         axis_child: AxisLike | None = None,
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
@@ -327,9 +333,9 @@ class Mechanism(DriveCalls, EventCalls):
         parent: BodyLike,
         child: BodyLike,
         *,
-        at: VectorLike | None = None,
+        at: VectorLike | str | None = None,
         axis: AxisLike | None = None,
-        at_child: VectorLike | None = None,
+        at_child: VectorLike | str | None = None,
         axis_child: AxisLike | None = None,
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
@@ -354,8 +360,8 @@ class Mechanism(DriveCalls, EventCalls):
         parent: BodyLike,
         child: BodyLike,
         *,
-        at: VectorLike | None = None,
-        at_child: VectorLike | None = None,
+        at: VectorLike | str | None = None,
+        at_child: VectorLike | str | None = None,
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
         prescribed: bool = False,
@@ -375,8 +381,8 @@ class Mechanism(DriveCalls, EventCalls):
         parent: BodyLike,
         child: BodyLike,
         *,
-        at: VectorLike | None = None,
-        at_child: VectorLike | None = None,
+        at: VectorLike | str | None = None,
+        at_child: VectorLike | str | None = None,
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
         prescribed: bool = False,
@@ -397,8 +403,8 @@ class Mechanism(DriveCalls, EventCalls):
         child: BodyLike,
         *,
         length: Scalar,
-        at: VectorLike | None = None,
-        at_child: VectorLike | None = None,
+        at: VectorLike | str | None = None,
+        at_child: VectorLike | str | None = None,
     ) -> ClosureHandle:
         """Keep two points at a distance: a massless rod with ball joints at its ends.
 
@@ -577,6 +583,7 @@ class Mechanism(DriveCalls, EventCalls):
         with called("joint", name):
             text = self._new_joint_name(name)
             parent_name, child_name = self._two_bodies(parent, child, "a joint")
+            parent_name, child_name, sides = self._at_moving_frames(parent_name, child_name, sides)
             on_parent, on_child = sides.frames()
             self._check_points((on_parent, on_child))
             driven = _prescribed(prescribed, joint)

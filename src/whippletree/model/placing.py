@@ -33,9 +33,9 @@ ORIGIN = (0.0, 0.0, 0.0)
 class Sides(ABC):
     """What was said about the two sides of a joint, None for what was not; `frames` checks it."""
 
-    at: VectorLike | None = None
+    at: VectorLike | str | None = None
     axis: AxisLike | None = None
-    at_child: VectorLike | None = None
+    at_child: VectorLike | str | None = None
     axis_child: AxisLike | None = None
     pose: PoseLike | None = None
     pose_child: PoseLike | None = None

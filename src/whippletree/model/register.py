@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import casadi as ca
 import numpy as np
 
+from whippletree.elements.bodies import BodyKind, OwnCoordinates
 from whippletree.elements.closures import DeclaredClosure, Side
 from whippletree.errors import ModelError
 from whippletree.model.description import GROUND, Body, ClosureUse, EventUse, ForceUse, Frame, JointUse, StateUse
 from whippletree.model.handles import BodyHandle, ClosureHandle, ForceHandle, FrameHandle, JointHandle
 from whippletree.model.names import called, checked_name, new_name, quoted, suggestion
 from whippletree.model.parameters import Parameters
+from whippletree.model.placing import Sides
 from whippletree.model.symbols import Symbols
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import shown
@@ -55,6 +58,7 @@ class Register:
         self._forces: dict[str, ForceUse] = {}
         self._states: dict[str, StateUse] = {}
         self._events: dict[str, EventUse] = {}
+        self._moving_frames: dict[str, str] = {}  # the body of each moving frame
         self._ground = BodyHandle(GROUND, self._self)
 
     @property
@@ -70,11 +74,14 @@ class Register:
     def _new_joint_name(self, name: object) -> str:
         """Return a name that no joint and no closure has yet."""
         text = new_name(name, self._joints, "joints and closures")
+        if text in self._bodies and self._bodies[text].kind is not None:
+            raise ModelError(f'body "{text}" has own coordinates, which are found by its name: choose another')
         return new_name(text, self._closures, "joints and closures")
 
     def _new_place_name(self, name: object) -> str:
         """Return a name that no body and no frame has yet."""
         text = new_name(name, self._bodies, "bodies and frames")
+        text = new_name(text, self._moving_frames, "bodies and frames")
         if text == GROUND:
             raise ModelError(f'the name "{GROUND}" belongs to the ground: choose another')
         return new_name(text, self._frames, "bodies and frames")
@@ -94,9 +101,28 @@ class Register:
     def _two_bodies(self, parent: object, child: object, what: str) -> tuple[str, str]:
         """Return the names of two different bodies."""
         names = self._body_name(parent, "parent"), self._body_name(child, "child")
-        if names[0] == names[1]:
+        if self._moving_frames.get(names[0], names[0]) == self._moving_frames.get(names[1], names[1]):
             raise ModelError(f'parent and child are both "{names[0]}": {what} needs two different bodies')
         return names
+
+    def _at_moving_frames(self, parent: str, child: str, sides: Sides) -> tuple[str, str, Sides]:
+        """Return the places and sides of a joint whose points may be given as names of moving frames."""
+        if isinstance(sides.at, str):
+            parent, sides = self._moving_frame(parent, sides.at, "at"), replace(sides, at=None)
+        if isinstance(sides.at_child, str):
+            child, sides = self._moving_frame(child, sides.at_child, "at_child"), replace(sides, at_child=None)
+        return parent, child, sides
+
+    def _moving_frame(self, body: str, frame: str, role: str) -> str:
+        """Return the name of a body's moving frame."""
+        known = [name for name, on in self._moving_frames.items() if on == body]
+        if f"{body}.{frame}" in known:
+            return f"{body}.{frame}"
+        there = ", ".join(quoted(name.removeprefix(f"{body}.")) for name in known)
+        raise ModelError(
+            f"{role}: body {quoted(body)} has no moving frame {quoted(frame)}; "
+            + (f"it has {there}" if known else "only bodies with own coordinates have any: give a point")
+        )
 
     def _check_points(self, placements: tuple[Placement, Placement]) -> None:
         for placement, side in zip(placements, ("parent", "child"), strict=True):
@@ -105,6 +131,8 @@ class Register:
     def _body_name(self, body: object, role: str) -> str:
         """Return the name of a body of this mechanism, given by handle or by name."""
         name = self._named(body, BodyHandle, "body", role)
+        if isinstance(name, str) and name in self._moving_frames:
+            return str.__str__(name)
         if isinstance(name, str) and name in self._frames:
             raise ModelError(f"{role} {quoted(name)} is a frame: give a body")
         if isinstance(name, str) and (name == GROUND or name in self._bodies):
@@ -121,9 +149,23 @@ class Register:
     def _place_name(self, place: object, role: str) -> str:
         """Return the name of a body or frame of this mechanism, given by handle or by name."""
         name = self._named(place, BodyHandle | FrameHandle, "body or a frame", role)
-        if isinstance(name, str) and (name == GROUND or name in self._bodies or name in self._frames):
+        if isinstance(name, str) and (
+            name == GROUND or name in self._bodies or name in self._frames or name in self._moving_frames
+        ):
             return str.__str__(name)
-        raise ModelError(f"there is no body or frame {suggestion(name, [GROUND, *self._bodies, *self._frames])}")
+        places = [GROUND, *self._bodies, *self._frames, *self._moving_frames]
+        raise ModelError(f"there is no body or frame {suggestion(name, places)}")
+
+    def _add_own_coordinates(self, name: str, kind: BodyKind) -> None:
+        """Take up the moving frames and the internal force of a body with own coordinates."""
+        if name in self._joints:
+            raise ModelError("a body with own coordinates cannot have the name of a joint: coordinates are found by it")
+        for frame in kind.frames:
+            self._moving_frames[f"{name}.{frame}"] = name
+        force = kind.internal_force()
+        if force is not None:
+            coordinates = tuple((name, i) for i in range(kind.n_own))
+            self._forces[new_name(name, self._forces, "forces")] = ForceUse(name, force, (), coordinates, ())
 
     def _side(self, place: object) -> Side:
         """Return the symbols of a body or frame; numbers and parameters if it is on the ground."""
@@ -154,8 +196,17 @@ class Register:
     def _coordinate(self, key: object) -> tuple[str, int]:
         """Return a joint's name and the index of one of its coordinates."""
         joint, index = key if type(key) is tuple and len(key) == 2 else (key, 0)
+        name = getattr(joint, "name", joint)
+        if isinstance(name, str) and name in self._bodies and self._bodies[name].kind is not None:
+            return name, _index(index, self._own_coordinates(name))
         name = self._joint_name(joint)
         return name, _index(index, self._joints[name])
+
+    def _own_coordinates(self, body: str) -> JointUse:
+        """Return the own coordinates of a body, told like those of a joint."""
+        here, kind = Placement.identity(), self._bodies[body].kind
+        assert kind is not None
+        return JointUse(body, OwnCoordinates(kind), body, body, here, here, False)
 
     def _freedom(self, joint: object, index: object) -> tuple[str, int]:
         """Return a joint's name and the index of one of its freedoms, which may be those of a quaternion."""

@@ -173,7 +173,7 @@ class Chooser:
         prepared = loop_equations.prepared(equations, self.request, self.symbols)
         self.walk: Unrolled = prepared.acted
         self.closure_set: ClosureSet = prepared.closure_set
-        self.groups = node_groups(self.walk.parents, self.closure_set.attachments, self.closure_set.keep)
+        self.groups = node_groups(self.walk.tree, self.closure_set.attachments, self.closure_set.keep, self.walk.units)
 
     def choose(self) -> Weighed:
         """Weigh everything."""

@@ -104,7 +104,7 @@ class ClosureNumbers:
     def column_scale(self) -> Array:
         """What velocities are multiplied with to compare with angular ones: 1, or the length for displacements."""
         scale = []
-        for use in self.description.joints:
+        for use in self.description.coordinate_owners:
             scale += [1.0 if "angular" in label else self.length for label in use.joint.velocity_labels]
         return np.array(scale)
 
@@ -299,7 +299,7 @@ class ClosureNumbers:
         closure_set = replace(self._closure_set(given), keep=keep)
         equations = absolute.bodies(self.equations.walk(given), closure_set)
         keys = list(equations.rows)
-        columns = [("alpha" if k[0] == "force" else "lambda", *k[1:]) for k in keys]
+        columns = [(absolute.UNKNOWN_OF[k[0]], *k[1:]) for k in keys]
         place = {key: i for i, key in enumerate(columns)}
         pattern = np.zeros((len(keys), len(keys)), dtype=bool)
         entries = []

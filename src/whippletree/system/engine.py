@@ -233,7 +233,7 @@ class Engine:
         """
         if self._checked or self.description.parameters:
             return
-        worst = np.full(len(self.equations.node_tree().node_constants), np.inf)
+        worst = np.full(sum(position is not None for position in self.equations.node_tree().positions), np.inf)
         for seed in (0, 1):
             worst = np.fmin(worst, self._hinge_pivots(self.states.random(seed), np.zeros(0)))
         name = self._massless_joint(worst)
@@ -254,6 +254,7 @@ class Engine:
         tiny = [
             (constants.use.name, pivots[k])
             for constants, k in zip(node_tree.node_constants, node_tree.positions, strict=True)
+            if k is not None
         ]
         tiny = [(name, pivot) for name, pivot in tiny if pivot < SMALLEST_PIVOT]
         positive = [name for name, pivot in tiny if pivot > 0]

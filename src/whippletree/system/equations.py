@@ -243,7 +243,7 @@ class Equations:
     @functools.cached_property
     def prescribed_mask(self) -> list[bool]:
         """Which freedoms are prescribed."""
-        return [use.prescribed for use in self.description.joints for _ in range(use.joint.nv)]
+        return [use.prescribed for use in self.description.coordinate_owners for _ in range(use.joint.nv)]
 
     def prescribed_only(self, x: dict[str, ca.SX]) -> dict[str, ca.SX]:
         """Return the symbols with the accelerations of free hinges set to zero."""
@@ -317,7 +317,7 @@ class Equations:
             size["ng"], size["nw"] = len(watched), sum(len(use.sets) for use in watched)
         shape = FUNCTIONS[function].shape
         if "nn" in shape and function not in _NEWTON:  # apart, for the others need no skeleton, which takes time
-            size["nn"] = len(self.node_tree().node_constants)
+            size["nn"] = sum(position is not None for position in self.node_tree().positions)
         if function in _OF_ELEMENTS:
             uses = self.description.forces
             size["nz"] = len(self.description.states)
@@ -760,7 +760,7 @@ def _center_of_mass(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
 def _displace(eq: Any, request: Request, x: dict[str, ca.SX]) -> ca.SX:
     """Return the configuration that the displacement `u` leads to, and the rate of `u` that belongs to `v`."""
     places, rates = [], []
-    for use, q, v in zip(eq.description.joints, eq.plan.q_slices, eq.plan.v_slices, strict=True):
+    for use, (q, v) in zip(eq.description.coordinate_owners, eq.plan.coordinate_slices, strict=True):
         if use.joint.nv:
             places.append(use.joint.integrate(x["q"][q], x["u"][v]))
             rates.append(use.joint.displacement_rate(x["u"][v], x["v"][v]))
@@ -772,7 +772,7 @@ def _joint_wise(method: str) -> Trace:
 
     def trace(eq: Any, request: Request, x: dict[str, ca.SX]) -> Any:
         parts = []
-        for use, q, v in zip(eq.description.joints, eq.plan.q_slices, eq.plan.v_slices, strict=True):
+        for use, (q, v) in zip(eq.description.coordinate_owners, eq.plan.coordinate_slices, strict=True):
             if use.joint.nv == 0:
                 continue
             if method == "rates":

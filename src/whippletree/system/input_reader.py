@@ -155,7 +155,7 @@ class InputReader:
     @functools.cached_property
     def _places(self) -> dict[str, None]:
         names = [b.name for b in self.description.bodies] + [f.name for f in self.description.frames]
-        return dict.fromkeys(names)
+        return dict.fromkeys([*names, *self.description.moving_frames])
 
     def wrenches(self, wrenches: Any) -> dict[str, Any]:
         """Return wrenches by the names of the places at which they act, in the order of the names."""

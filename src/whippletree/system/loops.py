@@ -353,13 +353,8 @@ class Loops:
         C = self.numbers.tree_rows(decision.q, *where)[rows] * self.numbers.column_scale
         C = C / np.maximum(np.sqrt(np.einsum("ij,ij->i", C, C)), 1e-300)[:, None]
         node_tree = self.equations.node_tree()
-        parents = [constants.parent for constants in node_tree.node_constants]
-        freedoms = [
-            (k, i)
-            for k in reversed(range(len(parents)))
-            for i in range(node_tree.node_constants[k].v.start, node_tree.node_constants[k].v.stop)
-        ]
-        spans = zip(*closure_extents(self.equations.attachments(), parents), strict=True)
+        parents, freedoms = node_tree.tree.parents, node_tree.elimination_order()
+        spans = zip(*closure_extents(self.equations.attachments(), node_tree.tree, node_tree.homes), strict=True)
         of_rows = [span for span, keep in zip(spans, decision.keep, strict=True) for _ in keep]
         return pair_up(C, freedoms, of_rows, parents, {column for _, column in decision.choice.pivots})
 
@@ -494,7 +489,7 @@ class Loops:
     def _random(self, rng: np.random.Generator) -> Array:
         """Return a random configuration, displacements within the characteristic length."""
         q = self.states.random(rng)
-        for use, where in zip(self.description.joints, self.plan.q_slices, strict=True):
+        for use, (where, _) in zip(self.description.coordinate_owners, self.plan.coordinate_slices, strict=True):
             for i, label in enumerate(use.joint.position_labels):
                 if "angle" not in label and "quaternion" not in label:
                     q[where.start + i] *= self.length

@@ -165,7 +165,7 @@ def _displacement_map(eq: Equations, u: ca.SX) -> ca.SX:
     """Return how displacements of the configuration q + u follow from those of u (nv, nv)."""
     blocks = [
         use.joint.displacement_map(u[v, :])
-        for use, v in zip(eq.description.joints, eq.plan.v_slices, strict=True)
+        for use, (_, v) in zip(eq.description.coordinate_owners, eq.plan.coordinate_slices, strict=True)
         if use.joint.nv
     ]
     return ca.SX(ca.diagcat(*blocks))

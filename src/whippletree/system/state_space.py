@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from whippletree.errors import ModelError, StateError
 from whippletree.kernels.kernel import Array
-from whippletree.model.description import Description
+from whippletree.model.description import Description, JointUse
 from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import masked
 from whippletree.system.arguments import Argument, as_array
@@ -32,13 +32,13 @@ class StateSpace:
         >>> pendulum().neutral()
         array([0.])
         """
-        parts = [use.joint.neutral() for use in self.description.joints]
+        parts = [use.joint.neutral() for use in self.description.coordinate_owners]
         return np.concatenate([np.zeros(0), *parts])
 
     def random(self, seed: int | np.random.Generator | None = None) -> Array:
         """Return a random configuration; the same one for the same seed."""
         rng = self.generator(seed)
-        return np.concatenate([np.zeros(0), *(use.joint.random(rng) for use in self.description.joints)])
+        return np.concatenate([np.zeros(0), *(use.joint.random(rng) for use in self.description.coordinate_owners)])
 
     @staticmethod
     def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
@@ -75,7 +75,7 @@ class StateSpace:
         >>> pendulum().q_slice("hinge")
         slice(0, 1, None)
         """
-        return self.plan.q_slices[self._joint_index(joint)]
+        return self._slices(joint)[0]
 
     def v_slice(self, joint: str) -> slice:
         """Return where a joint's velocities are in `v`, efforts and accelerations.
@@ -83,7 +83,7 @@ class StateSpace:
         >>> pendulum().v_slice("hinge")
         slice(0, 1, None)
         """
-        return self.plan.v_slices[self._joint_index(joint)]
+        return self._slices(joint)[1]
 
     def coordinates(self, values: Mapping[str, Any]) -> Array:
         """Return a configuration from joints' coordinates by name; the others are neutral.
@@ -101,15 +101,16 @@ class StateSpace:
         """
         return self._fill(np.zeros(self.plan.nv), values, self.v_slice, "velocities")
 
-    def _joint_index(self, joint: Any) -> int:
-        name = getattr(joint, "name", joint)
-        if not isinstance(name, str) or name not in self._joints:
-            raise ModelError(f"there is no joint {suggestion(name, self._joints)}")
-        return self._joints[name]
+    def _slices(self, owner: Any) -> tuple[slice, slice]:
+        """Return where in q and v the coordinates of a joint are, or the own ones of a body."""
+        name = getattr(owner, "name", owner)
+        if not isinstance(name, str) or name not in self._owners:
+            raise ModelError(f"there is no joint {suggestion(name, self._owners)}")
+        return self.plan.slices_of(name)
 
     @functools.cached_property
-    def _joints(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.plan.joint_names)}
+    def _owners(self) -> dict[str, None]:
+        return dict.fromkeys(use.name for use in self.description.coordinate_owners)
 
     def _fill(self, vector: Array, values: Mapping[str, Any], where: Callable[[str], slice], what: str) -> Array:
         if not isinstance(values, Mapping):
@@ -134,23 +135,19 @@ class StateSpace:
     @functools.cached_property
     def quaternions(self) -> tuple[slice, ...]:
         """Where the unit quaternions are in `q`."""
-        return tuple(
-            slice(q.start, q.start + 4)
-            for use, q in zip(self.description.joints, self.plan.q_slices, strict=True)
-            if use.joint.quaternion
-        )
+        return tuple(slice(q.start, q.start + 4) for use, (q, _) in self._placed if use.joint.quaternion)
 
     def position_label(self, i: int) -> str:
         """Name a coordinate."""
-        return self._label(i, self.plan.q_slices, "position_labels")
+        return self._label(i, 0, "position_labels")
 
     def velocity_label(self, i: int) -> str:
         """Name a velocity."""
-        return self._label(i, self.plan.v_slices, "velocity_labels")
+        return self._label(i, 1, "velocity_labels")
 
     def joint_of(self, i: int) -> str:
         """Return the name of the joint that a freedom belongs to."""
-        return next(u.name for u, w in zip(self.description.joints, self.plan.v_slices, strict=True) if i < w.stop)
+        return next(use.name for use, (_, v) in self._placed if i < v.stop)
 
     def freedom_name(self, i: int) -> str:
         """Name a freedom by its joint, and its index there if the joint has several."""
@@ -159,13 +156,21 @@ class StateSpace:
     @functools.cached_property
     def _freedom_names(self) -> list[str]:
         names = [""] * self.plan.nv
-        for use, where in zip(self.description.joints, self.plan.v_slices, strict=True):
+        for use, (_, where) in self._placed:
             for n, i in enumerate(range(where.start, where.stop)):
                 names[i] = use.name if use.joint.nv == 1 else f"{use.name}[{n}]"
         return names
 
-    def _label(self, i: int, slices: Sequence[slice], labels: str) -> str:
-        for use, where in zip(self.description.joints, slices, strict=True):
+    @functools.cached_property
+    def _placed(self) -> tuple[tuple[JointUse, tuple[slice, slice]], ...]:
+        """Everything that has coordinates, and where these are in q and v."""
+        return tuple(zip(self.description.coordinate_owners, self.plan.coordinate_slices, strict=True))
+
+    def _label(self, i: int, part: int, labels: str) -> str:
+        own = self.plan.own_slices
+        for use, slices in self._placed:
+            where = slices[part]
             if where.start <= i < where.stop:
-                return f'{getattr(use.joint, labels)[i - where.start]} of joint "{use.name}"'
+                what = "body" if use.name in own else "joint"
+                return f'{getattr(use.joint, labels)[i - where.start]} of {what} "{use.name}"'
         return "it"

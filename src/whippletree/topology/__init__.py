@@ -3,5 +3,6 @@
 from whippletree.topology.graph import GROUND, Closing, Edge, PlanNode
 from whippletree.topology.loops import Cut, Group, Loop
 from whippletree.topology.plan import Plan, make_plan
+from whippletree.topology.tree import Tree
 
-__all__ = ["GROUND", "Closing", "Cut", "Edge", "Group", "Loop", "Plan", "PlanNode", "make_plan"]
+__all__ = ["GROUND", "Closing", "Cut", "Edge", "Group", "Loop", "Plan", "PlanNode", "Tree", "make_plan"]

@@ -17,7 +17,7 @@ Guarantees, checked by tests that know no mechanics:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -36,7 +36,8 @@ class Plan:
 
     `nq`, `nv` and the slices count every joint, cut or not, in the order they were declared. `cuts` are the joints
     that the tree does not cross; `loops` are those of the cuts, then those of declared closures; `groups` are the
-    loops that have to be solved together. `notes` says what others have to add when the plan is printed.
+    loops that have to be solved together. `notes` says what others have to add when the plan is printed. Own
+    coordinates of bodies follow those of all joints; `own_slices` gives their places in q and v by body.
 
     >>> from whippletree.topology.plan import make_plan
     >>> from types import SimpleNamespace as J
@@ -56,6 +57,7 @@ class Plan:
     groups: tuple[Group, ...] = ()
     _by_body: dict[str, int] = field(repr=False, compare=False, default_factory=dict)
     notes: Callable[[], str] | None = field(repr=False, compare=False, default=None)
+    own_slices: dict[str, tuple[slice, slice]] = field(repr=False, compare=False, default_factory=dict)
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
@@ -70,6 +72,22 @@ class Plan:
     def tree_nv(self) -> int:
         """The freedoms of the joints in the tree."""
         return sum(node.nv for node in self.nodes)
+
+    def slices_of(self, name: str) -> tuple[slice, slice]:
+        """Return where in q and v the coordinates of a joint are, or the own coordinates of a body."""
+        if name in self.own_slices:
+            return self.own_slices[name]
+        k = self._joint_index[name]
+        return self.q_slices[k], self.v_slices[k]
+
+    @property
+    def coordinate_slices(self) -> tuple[tuple[slice, slice], ...]:
+        """Where in q and v everything with coordinates is: all joints, then the bodies with own coordinates."""
+        return (*zip(self.q_slices, self.v_slices, strict=True), *self.own_slices.values())
+
+    @cached_property
+    def _joint_index(self) -> dict[str, int]:
+        return {name: k for k, name in enumerate(self.joint_names)}
 
     def node_of(self, body: str) -> PlanNode:
         """Return the node of a body."""
@@ -95,10 +113,12 @@ def make_plan(
     *,
     closures: Sequence[Closing] = (),
     cut: Sequence[str] = (),
+    own: Mapping[str, int] | None = None,
 ) -> Plan:
     """Choose a spanning tree, walk it from the ground, depth first, and number what is found.
 
-    `closures` are those that the user declared beside the joints; `cut` names joints that must be cut.
+    `closures` are those that the user declared beside the joints; `cut` names joints that must be cut; `own` gives the
+    number of own coordinates of bodies that have any.
 
     >>> from types import SimpleNamespace as J
     >>> ends = [("A", "ground", "a"), ("B", "a", "b"), ("C", "b", "ground")]
@@ -111,6 +131,10 @@ def make_plan(
     """
     q_slices, nq = _slices([j.nq for j in joints])
     v_slices, nv = _slices([j.nv for j in joints])
+    own_slices: dict[str, tuple[slice, slice]] = {}
+    for body, count in (own or {}).items():
+        own_slices[body] = slice(nq, nq + count), slice(nv, nv + count)
+        nq, nv = nq + count, nv + count
     graph = make_graph(bodies, joints, ground)
     _refuse_islands(bodies, graph.reached)
     cuts = choose_cuts(graph, joints, closures, cut)
@@ -135,7 +159,8 @@ def make_plan(
     names = tuple(j.name for j in joints)
     found = find_cuts(nodes, index, joints)
     loops = find_loops(nodes, index, joints, found, closures)
-    return Plan(tuple(nodes), names, q_slices, v_slices, nq, nv, found, loops, find_groups(loops), index)
+    groups = find_groups(loops)
+    return Plan(tuple(nodes), names, q_slices, v_slices, nq, nv, found, loops, groups, index, own_slices=own_slices)
 
 
 def _slices(sizes: Sequence[int]) -> tuple[tuple[slice, ...], int]:

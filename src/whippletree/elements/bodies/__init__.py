@@ -1,6 +1,19 @@
-"""Bodies: what a body weighs and how its mass is spread."""
+"""Bodies: what a body weighs and how its mass is spread, and what it is inside."""
 
+from whippletree.elements.bodies.kind import BodyKind, MovingFrame, OwnCoordinates, rigid_parts
 from whippletree.elements.bodies.rigid import MassProperties
 from whippletree.elements.bodies.shapes import box, cylinder, point_mass, point_masses, rod, sphere
 
-__all__ = ["MassProperties", "box", "cylinder", "point_mass", "point_masses", "rod", "sphere"]
+__all__ = [
+    "BodyKind",
+    "MassProperties",
+    "MovingFrame",
+    "OwnCoordinates",
+    "box",
+    "cylinder",
+    "point_mass",
+    "point_masses",
+    "rigid_parts",
+    "rod",
+    "sphere",
+]

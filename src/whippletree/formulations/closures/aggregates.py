@@ -30,8 +30,8 @@ off again as the node's offset.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
 
 import casadi as ca
 
@@ -40,10 +40,12 @@ from whippletree.formulations.closures.loop_solution import by_closure
 from whippletree.formulations.closures.partition import reduced
 from whippletree.formulations.closures.schur_complement import Blocks, absorb, correction, schur_complement
 from whippletree.formulations.nodes.node import Node
-from whippletree.formulations.nodes.node_interface import AngularState, Articulated, HingeFactors, NodeTerms
+from whippletree.formulations.nodes.node_interface import AngularState, Articulated, Carried, HingeFactors, NodeTerms
 from whippletree.formulations.nodes.sweeps import Kept, Unrolled, add_records
 from whippletree.formulations.recursions import articulated
+from whippletree.formulations.recursions.composite import JointEffort
 from whippletree.spatial import ArticulatedInertia, RigidInertia, Shift, factored, mirror
+from whippletree.spatial.sparse import add_to
 
 __all__ = ["Augmented", "Embedded", "GroupOutcome"]
 
@@ -74,6 +76,7 @@ class BodyTerms(NamedTuple):
     a: ca.SX
     f: ca.SX  # M a + b
     H: ca.SX
+    own: ca.SX = ca.SX(0, 1)  # own efforts of a body with own coordinates
 
 
 class GroupPlace(NamedTuple):
@@ -120,12 +123,13 @@ class Embedded:
     g: tuple[ca.SX, ...]
     size: int
     composite: bool = False
+    shared: ClassVar[bool] = False
 
     def shift(self, x: Any) -> Shift:
         """Return no shift: the group offers in the base's own frame."""
         return Shift(())
 
-    def offset(self, place: GroupPlace) -> ca.SX:
+    def bias(self, place: GroupPlace) -> ca.SX:
         """Take off what is in a already."""
         return -self.base
 
@@ -140,75 +144,96 @@ class Embedded:
             a = a + Hj @ g
             H = node.shift(x).motion(parent.H) + Hj @ X
             motions.append(motion)
-            return CarriedBody(motion, a, H), BodyTerms(x, a, node.inertial_force(motion, a), H)
+            moving = replace(node, acceleration=g)
+            own = moving.own_effort(motion, a)
+            return CarriedBody(motion, a, H), BodyTerms(x, a, moving.inertial_force(motion, a), H, own)
 
         start = CarriedBody(parent, self.base, ca.SX.zeros(6, self.size))
         bodies = self.tree.outward(ride, start, Kept(self.X), Kept(self.g))
         return tuple(motions), GroupPlace(bodies)
 
-    def offer(self, children: Any, place: GroupPlace) -> NodeTerms:
+    def terms(self, children: Any, place: GroupPlace) -> NodeTerms:
         """Gather the bodies' inertias and forces at the base (62, 64)."""
         outer = _outboard(children)
         n = len(self.tree.nodes)
 
-        def bear(
-            node: Node, beyond: Accumulated, body: BodyTerms, own: Articulated | None
+        def accumulate(
+            node: Node, beyond: Accumulated, body: BodyTerms, own: Articulated | None, X: ca.SX
         ) -> tuple[Accumulated, JointResidual]:
             f, P, inertia = beyond.f + body.f, beyond.P, beyond.I + node.inertia
             if own is not None:
                 f = f + own.z + own.P.times(body.a)
                 P = P + own.P
             Hj, shift = node.joint_map(body.x), node.shift(body.x)
-            residual = node.tau - Hj.T @ f
+            residual, inside = node.tau - Hj.T @ f, node.own_inertia()
+            if inside is not None:
+                residual = residual - body.own
             if self.composite:
                 column = inertia.times(Hj) + P.times(Hj)
                 F, D = beyond.F, ca.SX(0, 0)
+                if inside is not None:
+                    column, D = column + inside.coupling, inside.coupling.T @ Hj + inside.own
             else:
                 own_F = node.inertia.times(body.H)
                 if own is not None:
                     own_F = own_F + own.P.times(body.H)
                 column, F, D = ca.SX(6, 0), beyond.F + own_F, _lower(body.H, own_F)
+                if inside is not None:
+                    C, E = inside.coupling, inside.own
+                    both = body.H.T @ (C @ X)
+                    F, D = F + C @ X, D + mirror(both + both.T + X.T @ (E @ X))
             leaving = Accumulated(shift.force(f), shift.force(F), shift.inertia(inertia), shift.inertia(P))
             return leaving, JointResidual(residual, D, column)
 
         empty = Accumulated(ca.SX.zeros(6), ca.SX.zeros(6, self.size), RigidInertia.zero(), ArticulatedInertia.zero())
-        total, borne = self.tree.inward(bear, empty, place.bodies, Kept([outer.get(m) for m in range(n)]))
+        outboard = Kept([outer.get(m) for m in range(n)])
+        total, borne = self.tree.inward(accumulate, empty, place.bodies, outboard, Kept(self.X))
         D, U = self._from_columns(place, borne) if self.composite else (_sum(r.D for r in borne.records), total.F)
         eps = ca.SX.zeros(self.size)
         for X, one in zip(self.X, borne.records, strict=True):
             eps = eps + X.T @ one.residual
         return NodeTerms(total.I.articulated() + total.P, total.f, U, D, eps, kept=outer)
 
-    def spread(
+    def recover(
         self, alpha: ca.SX, y: ca.SX, place: GroupPlace, hinge: HingeFactors
     ) -> tuple[tuple[Any, ...], GroupOutcome]:
         """Return the accelerations of bodies and joints (58, 59, 66)."""
-        joints = [X @ y + g for X, g in zip(self.X, self.g, strict=True)]
+        joints = ca.SX(self.tree.nv, 1)
+        for X, g, where in zip(self.X, self.g, self.tree.v_slices, strict=True):
+            joints[where] = X @ y + g
 
         def follow(node: Node, parent: tuple[ca.SX], body: BodyTerms, X: ca.SX) -> tuple[tuple[ca.SX], ca.SX]:
             change = node.shift(body.x).motion(parent[0]) + node.joint_map(body.x) @ (X @ y)
             return (change,), body.a + change
 
         alphas = self.tree.outward(follow, (alpha,), place.bodies, Kept(self.X)).records
-        return tuple((one,) for one in alphas), GroupOutcome(ca.SX(ca.vertcat(*joints)), tuple(alphas))
+        return tuple(Carried(one) for one in alphas), GroupOutcome(joints, tuple(alphas))
 
     def gathered(self, place: GroupPlace, hinge: HingeFactors, spread: GroupOutcome) -> ca.SX:
         """Return H_S phi_S f' - T_S: the efforts that the joints lack without the closures' forces (69, corrected)."""
         outer: Mapping[int, Articulated] = hinge.kept
 
         def gather(
-            node: Node, beyond: tuple[ca.SX], body: BodyTerms, alpha: ca.SX, own: Articulated | None
-        ) -> tuple[tuple[ca.SX], ca.SX]:
+            node: Node, beyond: tuple[ca.SX], body: BodyTerms, alpha: ca.SX, own: Articulated | None, faster: ca.SX
+        ) -> tuple[tuple[ca.SX], JointEffort]:
             change = alpha - body.a
             f = beyond[0] + body.f + node.inertia.times(change)
             if own is not None:
                 f = f + own.P.times(alpha) + own.z
-            return (node.shift(body.x).force(f),), node.joint_map(body.x).T @ f - node.tau
+            inside = node.own_inertia()
+            if inside is not None:
+                f = f + inside.coupling @ faster
+            effort = node.joint_map(body.x).T @ f - node.tau
+            if inside is not None:
+                effort = effort + body.own + inside.coupling.T @ change + inside.own @ faster
+            return (node.shift(body.x).force(f),), JointEffort(effort, f)
 
         n = len(self.tree.nodes)
         beyond = Kept([outer.get(m) for m in range(n)])
-        _, lacking = self.tree.inward(gather, (ca.SX.zeros(6),), place.bodies, Kept(spread.alpha), beyond)
-        return ca.SX(ca.vertcat(*lacking.records))
+        faster = Kept([spread.acceleration[where] - g for g, where in zip(self.g, self.tree.v_slices, strict=True)])
+        alphas = Kept(spread.alpha)
+        _, lacking = self.tree.inward(gather, (ca.SX.zeros(6),), place.bodies, alphas, beyond, faster)
+        return self.tree.gather(lacking, "tau")
 
     def _from_columns(self, place: GroupPlace, borne: Kept[JointResidual]) -> tuple[ca.SX, ca.SX]:
         """Return D = X* M X (63) and U, from the composite columns of the joints."""
@@ -220,10 +245,16 @@ class Embedded:
             while j >= 0 and F.shape[1]:
                 node, x = tree.nodes[j], place.bodies.at(j).x
                 block = node.joint_map(x).T @ F
+                if j == k and start.D.numel():
+                    block = block + start.D
+                same = tree.v_slices[j] == tree.v_slices[k]
+                if same and j != k:  # two nodes that share freedoms
+                    block = block + block.T
                 for r in range(block.shape[0]):
-                    for c in range(block.shape[1] if j != k else r + 1):
+                    for c in range(block.shape[1] if not same else r + 1):
                         if not block[r, c].is_zero():
-                            mass[tree.v_slices[j].start + r, tree.v_slices[k].start + c] = block[r, c]
+                            place_of = (tree.v_slices[j].start + r, tree.v_slices[k].start + c)
+                            add_to(mass, place_of, block[r, c])
                 F, j = node.shift(x).force(F), tree.parents[j]
             U = U + F @ self.X[k]
         rows: dict[int, dict[int, ca.SX]] = {}
@@ -240,19 +271,20 @@ class Embedded:
 class Augmented:
     """A group whose closures keep their multipliers.
 
-    `hold(a)` gives its closures for accelerations (nv of its tree) of its joints, by the tree's numbers; the base is
-    -1.
+    `evaluate(a)` gives its closures for accelerations (nv of its tree) of its joints, by the tree's numbers; the base
+    is -1.
     """
 
     tree: Unrolled
     base: ca.SX
     evaluate: Callable[[ca.SX], list[ClosureState]]
+    shared: ClassVar[bool] = False
 
     def shift(self, x: Any) -> Shift:
         """Return no shift: the group offers in the base's own frame."""
         return Shift(())
 
-    def offset(self, place: GroupPlace) -> ca.SX:
+    def bias(self, place: GroupPlace) -> ca.SX:
         """Take off what is in a already."""
         return -self.base
 
@@ -268,19 +300,19 @@ class Augmented:
         bodies = self.tree.outward(place, parent)
         return tuple(motions), GroupPlace(bodies)
 
-    def offer(self, children: Any, place: GroupPlace) -> NodeTerms:
+    def terms(self, children: Any, place: GroupPlace) -> NodeTerms:
         """Release the group's tree, and find what its closures' unit forces do to it and to the base (1)."""
         outer = _outboard(children)
 
         def join(
             node: Node, beyond: Articulated, body: Any, own: Articulated | None
         ) -> tuple[Articulated, HingeFactors]:
-            return articulated.absorb_hinge(node, beyond if own is None else add_records(beyond, own), body)
+            return articulated.eliminate_joint(node, beyond if own is None else add_records(beyond, own), body)
 
         own = Kept([outer.get(m) for m in range(len(self.tree.nodes))])
-        total, joint_forces = self.tree.inward(join, Articulated.nothing(), place.bodies, own)
-        outcome = self.tree.outward(articulated.release_hinge, (self.base,), place.bodies, joint_forces)
-        free = articulated.Dynamics(place.bodies, joint_forces, outcome)
+        total, hinges = self.tree.inward(join, Articulated.nothing(), place.bodies, own)
+        outcome = self.tree.outward(articulated.find_acceleration, Carried(self.base), place.bodies, hinges)
+        free = articulated.Dynamics(place.bodies, hinges, outcome)
         a_free = self.tree.gather(outcome, "acceleration")
         closure_states = self.evaluate(a_free)
         effects, at_base = absorb(self.tree, free, closure_states)
@@ -297,7 +329,7 @@ class Augmented:
             total.P, z, F, -A, -e, kept=ReleasedTree(free, a_free, closure_states, effects, pivots), factors=factors
         )
 
-    def spread(
+    def recover(
         self, alpha: ca.SX, y: ca.SX, place: GroupPlace, hinge: HingeFactors
     ) -> tuple[tuple[Any, ...], GroupOutcome]:
         """Return the accelerations of joints and bodies: those of the free tree, corrected."""
@@ -311,7 +343,7 @@ class Augmented:
 
         own = Kept([a[where, :] for where in self.tree.v_slices])
         alphas = self.tree.outward(follow, (alpha + self.base,), place.bodies, own).records
-        return tuple((one,) for one in alphas), GroupOutcome(a, tuple(alphas), tuple(multipliers))
+        return tuple(Carried(one) for one in alphas), GroupOutcome(a, tuple(alphas), tuple(multipliers))
 
 
 def _outboard(children: Any) -> Mapping[int, Articulated]:

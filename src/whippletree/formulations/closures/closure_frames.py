@@ -100,7 +100,7 @@ def attach_closures(
     described = []
     for use in description.closures:
         frames = tuple(frame_on_node(node_tree, body, placement) for body, placement in use.sides)
-        base = -1 if use.closure.absolute or not frames else _base(node_tree, [g.node for g in frames])
+        base = -1 if use.closure.absolute or not frames else node_tree.tree.meet(g.node for g in frames)
         coordinates = tuple(_coordinate(description, plan, node_tree, cuts, *c) for c in use.coordinates)
         turn = _turn(node_tree, reference, base)
         described.append(ClosureAttachment(use.name, use.closure, frames, base, coordinates, turn=turn))
@@ -119,7 +119,7 @@ def _turn(node_tree: NodeTree, reference: NodeTree | None, base: int) -> Turn:
 def _cut(description: Description, plan: Plan, node_tree: NodeTree, joint: int, reference: NodeTree | None) -> CutJoint:
     use = description.joints[joint]
     frames = (frame_on_node(node_tree, use.parent, use.on_parent), frame_on_node(node_tree, use.child, use.on_child))
-    base = _base(node_tree, [g.node for g in frames])
+    base = node_tree.tree.meet(g.node for g in frames)
     turn = _turn(node_tree, reference, base)
     return CutJoint(use, frames, base, plan.q_slices[joint], plan.v_slices[joint], turn)
 
@@ -127,20 +127,12 @@ def _cut(description: Description, plan: Plan, node_tree: NodeTree, joint: int, 
 def _coordinate(
     description: Description, plan: Plan, node_tree: NodeTree, cuts: Sequence[CutJoint], name: str, component: int
 ) -> ClosureCoordinate:
-    index = [use.name for use in description.joints].index(name)
-    q, v = plan.q_slices[index].start + component, plan.v_slices[index].start + component
+    in_q, in_v = plan.slices_of(name)
+    q, v = in_q.start + component, in_v.start + component
     for k, cut in enumerate(cuts):
         if cut.use.name == name:
             return ClosureCoordinate(None, k, q, v, component)
-    node = next(k for k, constants in enumerate(node_tree.node_constants) if constants.use.name == name)
+    if name in plan.own_slices:
+        return ClosureCoordinate(node_tree.where[name][0], None, q, v, component)
+    node = next(k for k, one in enumerate(node_tree.node_constants) if one.use.name == name and not one.shared)
     return ClosureCoordinate(node, None, q, v, component)
-
-
-def _base(node_tree: NodeTree, nodes: Sequence[int]) -> int:
-    """Return the nearest node that all of these hang on, or are; -1 for the ground."""
-    here = set(nodes)
-    while len(here) > 1 and -1 not in here:
-        last = max(here)  # a node's number is above its parent's
-        here.remove(last)
-        here.add(node_tree.node_constants[last].parent)
-    return -1 if -1 in here or not here else here.pop()

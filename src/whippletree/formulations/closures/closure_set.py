@@ -30,6 +30,7 @@ from whippletree.formulations.nodes.frame_states import (
 )
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial import stack
+from whippletree.spatial.sparse import add_to
 
 __all__ = [
     "ClosureSet",
@@ -242,6 +243,6 @@ def jacobian_rows(walk: Unrolled, closure_states: Sequence[ClosureState]) -> lis
                 for j in range(blocks[k].shape[0]):
                     entry = blocks[k][j, i]
                     if not entry.is_zero():
-                        row[start + j] = entry
+                        add_to(row, start + j, entry)
             rows.append(row)
     return rows

@@ -7,10 +7,11 @@ takes in what lies between them, with the groups that are met there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from whippletree.formulations.closures.closure_frames import ClosureAttachment, ClosureAttachments
+from whippletree.topology import Tree
 
 __all__ = ["NodeGroup", "node_groups", "with_branches"]
 
@@ -24,15 +25,18 @@ class NodeGroup(NamedTuple):
 
 
 def node_groups(
-    parents: Sequence[int], closure_states: ClosureAttachments, keep: Sequence[Sequence[int]]
+    tree: Tree, attachments: ClosureAttachments, keep: Sequence[Sequence[int]], units: Sequence[frozenset[int]] = ()
 ) -> list[NodeGroup]:
-    """Return the groups of all closures with rows that are kept, in the order of their first nodes."""
+    """Return the groups of all closures with rows that are kept, in the order of their first nodes.
+
+    The nodes of a body with own coordinates, its unit, are never in different groups.
+    """
     groups: list[tuple[set[int], set[int]]] = []
     owner: dict[int, int] = {}
-    for c, (attachment, rows) in enumerate(zip(closure_states.all, keep, strict=True)):
+    for c, (attachment, rows) in enumerate(zip(attachments.all, keep, strict=True)):
         if not rows:
             continue
-        nodes, closures = _between(parents, _touched(parents, closure_states, attachment)), {c}
+        nodes, closures = _whole(tree, _touched(tree, attachments, attachment), units), {c}
         # those that are met join; hanging on nodes above a common one, together they are still in one piece
         for g in {owner[k] for k in nodes if k in owner}:
             nodes |= groups[g][0]
@@ -42,7 +46,7 @@ def node_groups(
     found = []
     for g in set(owner.values()):
         nodes, closures = groups[g]
-        base = _meet(parents, {parents[k] for k in nodes})
+        base = tree.meet(tree.parents[k] for k in nodes)
         found.append(NodeGroup(tuple(sorted(nodes)), base, tuple(sorted(closures))))
     return sorted(found)
 
@@ -67,7 +71,7 @@ def with_branches(parents: Sequence[int], groups: Sequence[NodeGroup], g: int) -
     return groups[g]._replace(nodes=tuple(sorted(nodes)))
 
 
-def _touched(parents: Sequence[int], closure_states: ClosureAttachments, attachment: ClosureAttachment) -> set[int]:
+def _touched(tree: Tree, attachments: ClosureAttachments, attachment: ClosureAttachment) -> set[int]:
     """Return the nodes whose freedoms a closure's rows contain."""
     ways = [(frame.node, attachment.base) for frame in attachment.frames]
     nodes = set()
@@ -75,31 +79,15 @@ def _touched(parents: Sequence[int], closure_states: ClosureAttachments, attachm
         if c.node is not None:
             nodes.add(c.node)
         elif c.cut is not None:
-            cut = closure_states.cuts[c.cut]
+            cut = attachments.cuts[c.cut]
             ways += [(frame.node, cut.base) for frame in cut.frames]
     for k, base in ways:
-        while k != base:
-            nodes.add(k)
-            k = parents[k]  # noqa: PLW2901
+        nodes.update(tree.path(k, base))
     return nodes
 
 
-def _between(parents: Sequence[int], nodes: Iterable[int]) -> set[int]:
-    """Return nodes with all that lie between them and the nearest one on which they all hang."""
-    inside = set(nodes)
-    base = _meet(parents, {parents[k] for k in inside})
-    for k in list(inside):
-        while parents[k] != base and parents[k] not in inside:
-            k = parents[k]  # noqa: PLW2901
-            inside.add(k)
-    return inside
-
-
-def _meet(parents: Sequence[int], nodes: set[int]) -> int:
-    """Return the nearest common ancestor of nodes; one counts among its own ancestors."""
-    left = set(nodes)
-    while len(left) > 1:
-        last = max(left)  # parents have smaller numbers than their children
-        left.remove(last)
-        left.add(parents[last])
-    return left.pop() if left else -1
+def _whole(tree: Tree, nodes: set[int], units: Sequence[frozenset[int]]) -> set[int]:
+    """Return nodes in one piece: with all that lie between them, and with whole units."""
+    inside = tree.between(nodes)
+    more = set(inside).union(*(unit for unit in units if unit & inside))
+    return inside if more == inside else _whole(tree, more, units)

@@ -210,6 +210,7 @@ def static_reactions(
         walk.nv,
         ca.SX.zeros(3),
         walk.positions,
+        homes=walk.homes,
     )
     return _in_order(
         composite.reactions(bare), cut_reactions(still, closure_set, closure_states, none, multipliers), order

@@ -1,4 +1,12 @@
-"""The Schur complement of the closures through articulated inertias (Kang and Yoon 37-43; Jain 45, 46)."""
+"""The Schur complement of the closures through articulated inertias (Kang and Yoon 37-43; Jain 45, 46).
+
+The Schur complement A = G M^-1 G^T is never formed from M. A closure's unit forces F are carried inward through the
+articulated inertias, and each hinge on the way adds its share:
+
+    h = H^T F + e,      A += h^T D^-1 h,      F+ = F - G h                                   (1)
+
+so that A has an entry only where two closures' ways to the ground meet.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +21,11 @@ from whippletree.formulations.recursions import articulated
 from whippletree.spatial import factor, solve_factored
 from whippletree.spatial.sparse import add_to
 
-__all__ = ["absorb", "correction"]
+__all__ = ["Blocks", "absorb", "correction", "schur_complement", "unit_loads"]
+
+
+Blocks = dict[int, ca.SX]
+"""Columns (k, m) by closure."""
 
 
 def absorb(
@@ -21,27 +33,48 @@ def absorb(
 ) -> tuple[list[tuple[Blocks, Blocks]], Blocks]:
     """Carry the closures' unit forces inward; return h and D^-1 h of every node, as in (1), and what reaches the base.
 
-    The base is what the tree stands on: usually the ground, where nothing more has to be known.
+    The base is what the tree stands on: usually the ground, where nothing more has to be known. What arrives at shared
+    freedoms waits for their home.
     """
     arriving, efforts = unit_loads(walk, closure_states)
     effects: list[tuple[Blocks, Blocks]] = [({}, {}) for _ in walk.nodes]
+    waiting: list[Blocks] = [{} for _ in walk.nodes]  # columns on own coordinates, at their home
     for k in reversed(range(len(walk.nodes))):
         node, kept = walk.nodes[k], free.hinge.at(k)
         x = free.place.at(k).x
         H, shift = node.joint_map(x), node.shift(x)
-        held_fast = node.prescribed or H.shape[1] == 0
-        factors = None if held_fast else factor(kept.D)
+        if node.shared:
+            for c in sorted({*arriving[k], *efforts[k]}):
+                _wait(waiting[walk.home(k)], c, H, arriving[k].get(c), efforts[k].get(c))
+                if c in arriving[k]:
+                    add_to(arriving[walk.parents[k]], c, shift.force(arriving[k][c]))
+            continue
+        n_joint = 0 if node.prescribed else H.shape[1]
+        n_own = kept.D.shape[0] - n_joint
+        factors = factor(kept.D) if n_joint + n_own else None
         h_of, w_of = effects[k]
-        for c in sorted({*arriving[k], *efforts[k]}):
-            F = arriving[k].get(c)
+        for c in sorted({*arriving[k], *efforts[k], *waiting[k]}):
+            F, m = arriving[k].get(c), closure_states[c].n_rows
             if factors is not None:
-                none = ca.SX(H.shape[1], closure_states[c].n_rows)
-                h = efforts[k].get(c, none) + (none if F is None else H.T @ F)
+                h = ca.SX(0, m)
+                if n_joint:
+                    none = ca.SX(n_joint, m)
+                    h = efforts[k].get(c, none) + (none if F is None else H.T @ F)
+                if n_own:
+                    h = ca.densify(ca.vertcat(waiting[k].get(c, ca.SX(n_own, m)), h))
                 h_of[c], w_of[c] = h, solve_factored(factors, h)
                 F = -(kept.G @ h) if F is None else F - kept.G @ h
             if F is not None:
                 add_to(arriving[walk.parents[k]], c, shift.force(F))
     return effects, arriving[-1]
+
+
+def _wait(waiting: Blocks, c: int, H: ca.SX, F: ca.SX | None, effort: ca.SX | None) -> None:
+    """Add what a closure's unit forces do to shared freedoms."""
+    if effort is not None:
+        add_to(waiting, c, effort)
+    if F is not None:
+        add_to(waiting, c, H.T @ F)
 
 
 def correction(
@@ -63,23 +96,33 @@ def correction(
         parent = moved[walk.parents[k]] if walk.parents[k] >= 0 else base
         alpha = None if parent is None else node.shift(x).motion(parent)
         change: ca.SX | None = None
-        if not node.prescribed and node.v.shape[0]:
-            for c, w in effects[k][1].items():
-                own = w @ multipliers[c]
-                change = own if change is None else change + own
-            if alpha is not None:
-                follow = hinge.G.T @ alpha
-                change = -follow if change is None else change - follow
-        if change is not None:
-            a[walk.v_slices[k]] = change
+        if node.shared:
+            change = a[walk.v_slices[k]]
+        elif hinge.D.shape[0]:
+            change = _change(effects[k][1], multipliers, hinge.G, alpha)
+            if change is not None and k in walk.homes:
+                n = walk.homes[k].stop - walk.homes[k].start
+                a[walk.homes[k]] = change[:n]
+                change = change[n:]
+            if change is not None and change.numel():
+                a[walk.v_slices[k]] = change
+        if change is not None and change.numel():
             own = node.joint_map(x) @ change
             alpha = own if alpha is None else alpha + own
         moved.append(alpha)
     return a
 
 
-Blocks = dict[int, ca.SX]
-"""Columns (k, m) by closure."""
+def _change(effects: Blocks, multipliers: Sequence[ca.SX], G: ca.SX, alpha: ca.SX | None) -> ca.SX | None:
+    """Return the change of a node's unknowns by the closures' forces, and by its base's further acceleration."""
+    change: ca.SX | None = None
+    for c, w in effects.items():
+        own = w @ multipliers[c]
+        change = own if change is None else change + own
+    if alpha is not None:
+        follow = G.T @ alpha
+        change = -follow if change is None else change - follow
+    return change
 
 
 def unit_loads(walk: Unrolled, closure_states: Sequence[ClosureState]) -> tuple[list[Blocks], list[Blocks]]:

@@ -9,13 +9,15 @@ by sparse elimination. The matrix is symmetric but not definite, and M may be si
 the pivots are chosen by numbers and given to the trace.
 
 alpha is the acceleration of a node's material origin, in node axes. Joint accelerations follow from those of the
-bodies they join.
+bodies they join. Own coordinates eta of bodies are unknowns beside alpha, with the coupling C and own inertia E of
+their body (see `node`); what shares them is led by the six rows alpha = phi* alpha_parent + H eta'' + a.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -32,9 +34,12 @@ from whippletree.formulations.recursions import kinematics
 from whippletree.spatial import Rotation, Translation, cross, stack
 from whippletree.spatial.sparse import factor_lu
 
-__all__ = ["Bodies", "bodies", "solve"]
+__all__ = ["UNKNOWN_OF", "Bodies", "bodies", "solve"]
 
 Key = tuple[str, int, int]
+
+UNKNOWN_OF = {"force": "alpha", "effort": "own", "closure": "lambda"}
+"""The unknown that belongs to each row: bodies' accelerations, own coordinates', multipliers."""
 
 
 class Anchor(NamedTuple):
@@ -51,6 +56,7 @@ class BodyRows(NamedTuple):
 
     node_forces: dict[int, ca.SX]
     bias: ca.SX
+    own: Mapping[int, ca.SX] = MappingProxyType({})  # columns (m) by own coordinate
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,7 @@ class Bodies:
     rows: dict[Key, dict[Key, ca.SX]]
     right: dict[Key, ca.SX]
     joints: list[tuple[slice, BodyRows]]
+    own: list[int]
     n_closure_rows: int
     first_closure_row: int
 
@@ -77,6 +84,8 @@ def solve(walk: Unrolled, closure_set: ClosureSet, pivots: Sequence[tuple[Key, K
         for k, F in row.node_forces.items():
             total = total + F.T @ ca.vertcat(*(x.get(("alpha", k, i), 0) for i in range(6)))
         a[where] = total
+    for i in equations.own:
+        a[i] = x.get(("own", 0, i), ca.SX(0))
     first = equations.first_closure_row
     values = [-x.get(("lambda", first + r, 0), ca.SX(0)) for r in range(equations.n_closure_rows)]
     return Solution(a, lambda: by_closure(values, closure_set.evaluate(walk)), factors.pivots)
@@ -91,6 +100,11 @@ def bodies(walk: Unrolled, closure_set: ClosureSet) -> Bodies:
     constraints: list[BodyRows] = []
     forces = [_force(walk, node, motion) for node, motion in zip(walk.nodes, motions, strict=True)]
     for k, (node, where) in enumerate(zip(walk.nodes, walk.v_slices, strict=True)):
+        if node.shared:
+            constraints.append(_led(walk, motions, k))
+            units = {i: ca.SX([float(i == j) for j in range(where.start, where.stop)]) for i in _places(where)}
+            rates[f"node {k}"] = BodyRows({}, ca.SX.zeros(node.joint.nv), units)
+            continue
         anchors = _tree_anchors(walk, moving, k)
         joint = node.joint.joint if isinstance(node.joint, Reversed) else node.joint
         constraints.append(_rows(JointClosure(joint).rows(_sides(anchors), node.q, node.v, closure_set.t), anchors))
@@ -112,11 +126,12 @@ def bodies(walk: Unrolled, closure_set: ClosureSet) -> Bodies:
     first = sum(row.bias.shape[0] for row in constraints)
     for attachment, keep in zip(closure_set.attachments.all, closure_set.keep, strict=True):
         constraints.append(_closure(closure_set, moving, attachment, keep, rates))
-    return _assembled(walk, constraints, forces, joints, first)
+    return _assembled(walk, motions, constraints, forces, joints, first)
 
 
 def _assembled(
     walk: Unrolled,
+    motions: Sequence[AngularState],
     constraints: Sequence[BodyRows],
     forces: Sequence[ca.SX],
     joints: list[tuple[slice, BodyRows]],
@@ -129,6 +144,10 @@ def _assembled(
         for i in range(6):
             rows["force", k, i] = {("alpha", k, j): M[i, j] for j in range(6) if not M[i, j].is_zero()}
             right["force", k, i] = forces[k][i]
+    own = [i for k, node in enumerate(walk.nodes) if node.body is not None for i in _places(walk.v_slices[k])]
+    for k, node in enumerate(walk.nodes):
+        if node.body is not None:
+            _add_own(walk, k, motions[k], rows, right)
     r = 0
     for row in constraints:
         for i in range(row.bias.shape[0]):
@@ -138,10 +157,47 @@ def _assembled(
                     if not F[j, i].is_zero():
                         entries["alpha", k, j] = F[j, i]
                         rows["force", k, j]["lambda", r, 0] = F[j, i]
+            for i_own, column in row.own.items():
+                if not column[i].is_zero():
+                    entries["own", 0, i_own] = column[i]
+                    rows["effort", 0, i_own]["lambda", r, 0] = column[i]
             rows["closure", r, 0] = entries
             right["closure", r, 0] = -row.bias[i]
             r += 1
-    return Bodies(rows, right, joints, r - first, first)
+    return Bodies(rows, right, joints, own, r - first, first)
+
+
+def _places(where: slice) -> range:
+    return range(where.start, where.stop)
+
+
+def _led(walk: Unrolled, motions: Sequence[AngularState], k: int) -> BodyRows:
+    """Return the six rows of a node that shares own coordinates: alpha - phi* alpha_parent - H eta'' - a = 0."""
+    node, parent, where = walk.nodes[k], walk.parents[k], walk.v_slices[k]
+    x = node.configuration()
+    _, a = node.carry(x, motions[parent], ca.SX.zeros(6))
+    eye, H = ca.densify(ca.SX.eye(6)), node.joint_map(x)
+    own = {i: -H[:, n] for n, i in enumerate(_places(where))}
+    return BodyRows({k: eye, parent: -node.shift(x).force(eye)}, -a, own)
+
+
+def _add_own(
+    walk: Unrolled, k: int, motion: AngularState, rows: dict[Key, dict[Key, ca.SX]], right: dict[Key, ca.SX]
+) -> None:
+    """Add the equations of a body's own coordinates: C^T alpha + E eta'' + e = tau, with their weight."""
+    node, places = walk.nodes[k], _places(walk.v_slices[k])
+    own = node.own_inertia()
+    assert own is not None
+    weight = own.coupling[3:6, :].T @ (motion.axes.T @ walk.gravity)
+    effort = node.tau + weight - node.own_velocity_forces(motion.rate).own
+    for n, i in enumerate(places):
+        entries = {("own", 0, j): own.own[n, m] for m, j in enumerate(places) if not own.own[n, m].is_zero()}
+        for j in range(6):
+            if not own.coupling[j, n].is_zero():
+                entries["alpha", k, j] = own.coupling[j, n]
+                rows["force", k, j]["own", 0, i] = own.coupling[j, n]
+        rows["effort", 0, i] = entries
+        right["effort", 0, i] = effort[n]
 
 
 def _force(walk: Unrolled, node: Node, motion: AngularState) -> ca.SX:
@@ -207,13 +263,17 @@ def _closure(
     rows = attachment.closure.rows(_sides(anchors), q, v, closure_set.t)
     row = _rows(rows, anchors)
     node_forces, bias = dict(row.node_forces), row.bias - given
+    own: dict[int, ca.SX] = {}
     for i, c in enumerate(attachment.coordinates):
         rate = rates[f"cut {c.cut}" if c.node is None else f"node {c.node}"]
         bias = bias + rows.K[:, i] * rate.bias[c.component]
         for k, F in rate.node_forces.items():
             _add(node_forces, k, F[:, c.component] @ rows.K[:, i].T)
+        for j, column in rate.own.items():
+            _add(own, j, rows.K[:, i] * column[c.component])
     chosen = list(keep)
-    return BodyRows({k: F[:, chosen] for k, F in node_forces.items()}, bias[chosen, :])
+    led = {j: column[chosen, :] for j, column in own.items()}
+    return BodyRows({k: F[:, chosen] for k, F in node_forces.items()}, bias[chosen, :], led)
 
 
 def _push(forces: list[ca.SX], rate: BodyRows, tau: ca.SX) -> None:

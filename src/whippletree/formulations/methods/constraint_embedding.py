@@ -21,7 +21,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import casadi as ca
 
@@ -34,6 +34,7 @@ from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.node_interface import (
     AngularState,
     Articulated,
+    Carried,
     HingeFactors,
     JointOutcome,
     NodeTerms,
@@ -64,7 +65,7 @@ class GroupNode(NamedTuple):
 
 def solve(walk: Unrolled, closure_set: ClosureSet, choice: Choice, methods: Sequence[str] = ()) -> Solution:
     """Return accelerations and multipliers."""
-    groups = node_groups(walk.parents, closure_set.attachments, closure_set.keep)
+    groups = node_groups(walk.tree, closure_set.attachments, closure_set.keep, walk.units)
     chosen = list(methods) or ["embedded"] * len(groups)
     grouped = [
         _grouped(
@@ -79,7 +80,8 @@ def solve(walk: Unrolled, closure_set: ClosureSet, choice: Choice, methods: Sequ
         freedoms = grouped[at[k]].freedoms if k in at else range(tree.v_slices[k].start, tree.v_slices[k].stop)
         found = result.outcome.at(k).acceleration
         for i, freedom in enumerate(freedoms):
-            a[freedom] = found[i]
+            if not getattr(tree.nodes[k], "on_frame", False):
+                a[freedom] = found[i]
     pivots = [p for one in grouped if one.factors for p in one.factors.pivots]
     pivots += [p for k, g in at.items() if grouped[g].factors is None for p in result.hinge.at(k).kept.pivots]
     return Solution(a, lambda: _multipliers(closure_set, grouped, at, result), tuple(pivots))
@@ -102,15 +104,16 @@ def piece(
     parents = [place.get(walk.parents[k], -1) for k in place]
     slices = [walk.v_slices[k] for k in place]
     local = grouped[0].group._replace(nodes=tuple(place[k] for k in grouped[0].group.nodes), base=-1)
-    small = Unrolled(cast(Sequence[Node], nodes), parents, slices, walk.nv, walk.gravity)
+    homes = {place[k]: own for k, own in walk.homes.items() if k in place}
+    small = Unrolled(cast(Sequence[Node], nodes), parents, slices, walk.nv, walk.gravity, homes=homes)
     tree, _ = contracted_tree(small, [grouped[0]._replace(group=local)])
     motion, alpha = AngularState.rest(), stack(ca.SX.zeros(3), -walk.gravity)
     if whole.base >= 0:
         motion = AngularState(ca.SX.sym("rate", 3), ca.SX.sym("axes", 3, 3))
         alpha = ca.SX.sym("alpha", 6)
     where = tree.outward(articulated.locate, motion)
-    total, hinge = tree.inward(articulated.absorb_hinge, Articulated.nothing(), where)
-    outcome = tree.outward(articulated.release_hinge, (alpha,), where, hinge)
+    total, hinge = tree.inward(articulated.eliminate_joint, Articulated.nothing(), where)
+    outcome = tree.outward(articulated.find_acceleration, Carried(alpha), where, hinge)
     results = [one.acceleration for one in outcome.records]
     return [*results, total.P.matrix(), total.z] if whole.base >= 0 else results
 
@@ -121,6 +124,7 @@ class Boundary:
 
     P: ArticulatedInertia
     z: ca.SX
+    shared: ClassVar[bool] = False
 
     @staticmethod
     def of_symbols() -> Boundary:
@@ -136,17 +140,19 @@ class Boundary:
         """Return no shift."""
         return Shift(())
 
-    def offset(self, place: Any) -> ca.SX:
+    def bias(self, place: Any) -> ca.SX:
         """Return zero."""
         return ca.SX.zeros(6)
 
-    def offer(self, children: Any, place: Any) -> NodeTerms:
+    def terms(self, children: Any, place: Any) -> NodeTerms:
         """Return inertia and bias force, and no unknowns."""
         return NodeTerms(self.P, self.z, ca.SX(6, 0), ca.SX(0, 0), ca.SX(0, 1))
 
-    def spread(self, alpha: ca.SX, y: ca.SX, place: BoundaryMotion, hinge: HingeFactors) -> tuple[Any, JointOutcome]:
+    def recover(self, alpha: ca.SX, y: ca.SX, place: BoundaryMotion, hinge: HingeFactors) -> tuple[Any, JointOutcome]:
         """Return the acceleration, and the motion, that arrive."""
-        return (alpha,), JointOutcome(ca.vertcat(alpha, place.motion.rate, ca.vec(place.motion.axes)), alpha, alpha)
+        return Carried(alpha), JointOutcome(
+            ca.vertcat(alpha, place.motion.rate, ca.vec(place.motion.axes)), alpha, alpha
+        )
 
 
 class BoundaryMotion(NamedTuple):
@@ -187,7 +193,8 @@ def contracted_tree(walk: Unrolled, grouped: Sequence[GroupNode]) -> tuple[Unrol
         ports.append(inside[up][1] if up in inside else None)
         slices.append(walk.v_slices[k])
         nodes.append(node)
-    tree = Unrolled(cast(Sequence[Node], nodes), parents, slices, walk.nv, walk.gravity, ports=ports)
+    homes = {place[k]: own for k, own in walk.homes.items() if k in place}
+    tree = Unrolled(cast(Sequence[Node], nodes), parents, slices, walk.nv, walk.gravity, ports=ports, homes=homes)
     return tree, at
 
 
@@ -195,14 +202,20 @@ def _subtree(walk: Unrolled, group: NodeGroup) -> tuple[Unrolled, tuple[int, ...
     """Return the walk over a group's own nodes, and the places of their freedoms in v."""
     local = {k: m for m, k in enumerate(group.nodes)}
     parents = [local.get(walk.parents[k], -1) for k in group.nodes]
-    slices: list[slice] = []
     freedoms: list[int] = []
-    for k in group.nodes:
-        where = walk.v_slices[k]
-        slices.append(slice(len(freedoms), len(freedoms) + where.stop - where.start))
-        freedoms += list(range(where.start, where.stop))
+    places: dict[tuple[int, int], slice] = {}  # nodes that share freedoms have the same place
+
+    def placed(where: slice) -> slice:
+        key = (where.start, where.stop)
+        if key not in places:
+            places[key] = slice(len(freedoms), len(freedoms) + where.stop - where.start)
+            freedoms.extend(range(where.start, where.stop))
+        return places[key]
+
+    slices = [placed(walk.v_slices[k]) for k in group.nodes]
+    homes = {local[k]: placed(walk.homes[k]) for k in group.nodes if k in walk.homes}
     nodes = [walk.nodes[k] for k in group.nodes]
-    return Unrolled(nodes, parents, slices, len(freedoms), walk.gravity), tuple(freedoms)
+    return Unrolled(nodes, parents, slices, len(freedoms), walk.gravity, homes=homes), tuple(freedoms)
 
 
 def _base(walk: Unrolled, group: NodeGroup) -> ca.SX:

@@ -28,6 +28,7 @@ import functools
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 import casadi as ca
@@ -42,6 +43,7 @@ from whippletree.formulations.recursions import composite
 from whippletree.formulations.recursions.articulated import unit_rows
 from whippletree.spatial import ArticulatedInertia, mirror, stack
 from whippletree.spatial.sparse import minimum_degree
+from whippletree.topology import Tree
 
 __all__ = [
     "ClosureExtent",
@@ -74,40 +76,41 @@ class ClosureExtent(NamedTuple):
     end: tuple[int, ...]
 
 
-def closure_extents(attachments: ClosureAttachments, parents: Sequence[int]) -> ClosureExtent:
-    """Return where closures begin and end."""
+def closure_extents(
+    attachments: ClosureAttachments, tree: Tree, homes: Mapping[int, int] = MappingProxyType({})
+) -> ClosureExtent:
+    """Return where closures begin and end; `homes` gives the home of nodes that share freedoms.
+
+    >>> closure_extents(ClosureAttachments((), ()), Tree([-1]))
+    ClosureExtent(complete=(), end=())
+    """
     complete, end = [], []
     for attachment in attachments.all:
-        closure_states, ends = _reach(attachment, attachments, parents)
-        complete.append(_meeting(closure_states, parents))
-        end.append(_meeting(ends, parents))
+        nodes, ends = _reach(attachment, attachments, tree, homes)
+        complete.append(tree.meet(nodes))
+        end.append(tree.meet(ends))
     return ClosureExtent(tuple(complete), tuple(end))
 
 
 def _reach(
-    attachment: ClosureAttachment, attachments: ClosureAttachments, parents: Sequence[int]
+    attachment: ClosureAttachment, attachments: ClosureAttachments, tree: Tree, homes: Mapping[int, int]
 ) -> tuple[set[int], set[int]]:
     """Return the nodes that a closure holds on to, and those beyond which its rows do not reach."""
-    closure_states = {frame.node for frame in attachment.frames}
+    nodes = {frame.node for frame in attachment.frames}
     ends = {attachment.base} if attachment.frames else set()
+    ways = [(frame.node, attachment.base) for frame in attachment.frames]
     for c in attachment.coordinates:
         if c.node is not None:
-            closure_states.add(c.node)
-            ends.add(parents[c.node])
+            nodes.add(c.node)
+            ends.add(tree.parents[homes.get(c.node, c.node)])
         elif c.cut is not None:
-            closure_states |= {frame.node for frame in attachments.cuts[c.cut].frames}
-            ends.add(attachments.cuts[c.cut].base)
-    return closure_states - {-1}, ends
-
-
-def _meeting(nodes: set[int], parents: Sequence[int]) -> int:
-    """Return the nearest node on which all of these hang, or which they are."""
-    here = set(nodes)
-    while len(here) > 1 and -1 not in here:
-        last = max(here)  # a node's number is above its parent's
-        here.remove(last)
-        here.add(parents[last])
-    return -1 if -1 in here or not here else here.pop()
+            cut = attachments.cuts[c.cut]
+            nodes |= {frame.node for frame in cut.frames}
+            ends.add(cut.base)
+            ways += [(frame.node, cut.base) for frame in cut.frames]
+    for k, base in ways if homes else ():  # shared freedoms on the way are eliminated at their home only
+        ends |= {tree.parents[homes[n]] for n in tree.path(k, base) if n in homes}
+    return nodes - {-1}, ends
 
 
 @dataclass(frozen=True)
@@ -168,7 +171,8 @@ class _Reduction:
     @functools.cached_property
     def node_of(self) -> dict[int, int]:
         """The node of each freedom."""
-        return {i: k for k, where in enumerate(self.walk.v_slices) for i in range(where.start, where.stop)}
+        walk = self.walk
+        return {i: walk.home(k) for k, where in enumerate(walk.v_slices) for i in range(where.start, where.stop)}
 
     @functools.cached_property
     def ending(self) -> dict[int, list[int]]:
@@ -187,7 +191,9 @@ def solve(walk: Unrolled, closure_set: ClosureSet, pairs: Pairs) -> Solution:
     base = composite.CarriedAcceleration(AngularState.rest(), stack(ca.SX.zeros(3), -walk.gravity))
     forces = still.outward(composite.accelerate, base)
     closure_states = closure_set.evaluate(still)
-    reduction = _Reduction(walk, closure_states, closure_extents(closure_set.attachments, walk.parents), pairs, [])
+    homes = {k: walk.home(k) for k, node in enumerate(walk.nodes) if node.shared}
+    extents = closure_extents(closure_set.attachments, walk.tree, homes)
+    reduction = _Reduction(walk, closure_states, extents, pairs, [])
     inward = _inward(reduction, forces.records)
     speeds, rows = _outward(reduction, inward)
     a = ca.densify(ca.SX(ca.vertcat(*(speeds.get(i, given[i]) for i in range(walk.nv)))))
@@ -226,7 +232,8 @@ def _inward(reduction: _Reduction, forces: Sequence[composite.BodyForce]) -> lis
         fronts, loops = _close(reduction, k, arriving[k], on_node=True)
         own = Front((), node.inertia.articulated(), ca.SX(6, 0), forces[k].f, ca.SX(0, 0), ca.SX(0, 1))
         H = node.joint_map(x)
-        front, joint = _release(reduction, k, merged([own, *fronts]), H)
+        inside = [_of_body(node, walk.v_slices[k], forces[k].own)] if node.body is not None else []
+        front, joint = _release(reduction, k, merged([own, *inside, *fronts]), H)
         passed.append(_Passed(loops, joint, H, x))
         p = walk.parents[k]
         if p >= 0:
@@ -237,6 +244,14 @@ def _inward(reduction: _Reduction, forces: Sequence[composite.BodyForce]) -> lis
     _, loops = _close(reduction, -1, arriving[-1], on_node=False)
     passed.reverse()
     return [*passed, _Passed(loops, [], ca.SX(6, 0), ca.SX(0, 1))]
+
+
+def _of_body(node: Node, where: slice, effort: ca.SX) -> Front:
+    """Return what a body with own coordinates asks of their speeds: coupling, own inertia, and own efforts."""
+    own = node.own_inertia()
+    assert own is not None
+    speeds = tuple(("speed", i) for i in range(where.start, where.stop))
+    return Front(speeds, None, own.coupling, ca.SX.zeros(6), own.own, effort)
 
 
 def _of_closure(reduction: _Reduction, c: int, closure_states: ClosureState) -> Iterable[tuple[int, Front]]:
@@ -360,17 +375,32 @@ def _going(reduction: _Reduction, k: int, c: int, front: Front) -> list[tuple[Fr
 
 
 def _release(reduction: _Reduction, k: int, front: Front, H: ca.SX) -> tuple[Front, list[EliminatedVariables]]:
-    """Let the joint's speeds in and eliminate them, the dependent ones each with its row."""
-    node, first = reduction.walk.nodes[k], reduction.walk.v_slices[k].start
-    n = H.shape[1]
+    """Let the joint's speeds in and eliminate them, the dependent ones each with its row.
+
+    Speeds that are shared with other nodes stay in the front until their home eliminates them.
+    """
+    walk = reduction.walk
+    node, first, n = walk.nodes[k], walk.v_slices[k].start, H.shape[1]
     speeds = [("speed", first + j) for j in range(n)]
+    if node.shared:
+        return with_speeds(front, H, node.tau, speeds), []
+    own = [("speed", i) for i in range(walk.homes[k].start, walk.homes[k].stop)] if k in walk.homes else []
+    grounded = walk.parents[k] < 0
     if node.prescribed or n == 0:
         keep = [i for i, port in enumerate(front.ports) if port not in speeds]
         ports = tuple(front.ports[i] for i in keep)
-        return Front(ports, front.P, front.F[:, keep], front.z, front.S[keep, keep], front.e[keep, :]), []
-    grounded = reduction.walk.parents[k] < 0
-    closure_states = any(port in speeds for port in front.ports)  # closures act along the hinge, too
+        front = Front(ports, front.P, front.F[:, keep], front.z, front.S[keep, keep], front.e[keep, :])
+        return _eliminate_speeds(reduction, front, own, on_node=not grounded)
+    on_hinge = any(port in speeds for port in front.ports)  # closures act along the hinge, too
     front = with_speeds(front, H, node.tau, speeds)
+    front, found = _eliminate_speeds(reduction, front, [*own, *speeds], on_node=not grounded)
+    return (front if grounded or on_hinge else annihilated(front, H, node.tau)), found
+
+
+def _eliminate_speeds(
+    reduction: _Reduction, front: Front, speeds: Sequence[FrontVariable], *, on_node: bool
+) -> tuple[Front, list[EliminatedVariables]]:
+    """Eliminate speeds one after the other, the dependent ones each with its row."""
     found: list[EliminatedVariables] = []
     for speed in speeds:
         gone: tuple[FrontVariable, ...] = (speed,)
@@ -379,11 +409,11 @@ def _release(reduction: _Reduction, k: int, front: Front, H: ca.SX) -> tuple[Fro
             gone = (speed, ("row", r))
             if r in reduction.reduced:
                 front = _with_rest(front, r)
-        front, released, pivot = eliminated(front, gone, on_node=not grounded)
+        front, released, pivot = eliminated(front, gone, on_node=on_node)
         found.append(released)
         if r is not None:
             reduction.pivots.append(pivot)
-    return (front if grounded or closure_states else annihilated(front, H, node.tau)), found
+    return front, found
 
 
 def with_speeds(front: Front, H: ca.SX, tau: ca.SX, speeds: Sequence[FrontVariable]) -> Front:
@@ -442,7 +472,7 @@ def _outward(reduction: _Reduction, inward: Sequence[_Passed]) -> tuple[dict[int
         parent = moved[walk.parents[k]] if walk.parents[k] >= 0 else None
         alpha = None if parent is None else node.shift(passed.x).motion(parent)
         recover(passed.joint, alpha, values)
-        if passed.joint:
+        if (passed.joint or node.shared) and passed.H.shape[1] and not node.prescribed:
             where = walk.v_slices[k]
             u = ca.SX(ca.vertcat(*(values["speed", i] for i in range(where.start, where.stop))))
             own = passed.H @ u

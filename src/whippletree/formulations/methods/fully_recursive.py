@@ -30,6 +30,7 @@ from whippletree.formulations.closures.ground_closures import closures_on_ground
 from whippletree.formulations.closures.loop_solution import Solution, by_closure
 from whippletree.formulations.closures.schur_complement import Blocks, schur_complement, unit_loads
 from whippletree.formulations.nodes.node import Node
+from whippletree.formulations.nodes.node_interface import Carried
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled, Walk
 from whippletree.formulations.recursions.ground_axes import GroundBody, bodies, to_ground, to_own
@@ -45,6 +46,9 @@ class Reduced(NamedTuple):
 
     M: ArticulatedInertia
     Q: ca.SX
+    U: ca.SX = ca.SX(6, 0)  # of shared freedoms that are still to be eliminated: M21, M22 and Q2
+    K: ca.SX = ca.SX(0, 0)
+    R: ca.SX = ca.SX(0, 1)
 
     @staticmethod
     def nothing() -> Reduced:
@@ -61,6 +65,7 @@ class Eliminated(NamedTuple):
     Q2: ca.SX
     M: ArticulatedInertia
     Q: ca.SX
+    U: ca.SX = ca.SX(6, 0)  # forces of unit accelerations of shared freedoms that are eliminated here
 
 
 class JointSolution(NamedTuple):
@@ -84,7 +89,7 @@ def sweep(walk: Walk, reference: str) -> tuple[Any, Any]:
     _mark_bodies(seen)
     _, joints = walk.inward(eliminate, Reduced.nothing(), seen)
     _mark_joints(joints)
-    return seen, walk.outward(accelerate, (ca.SX.zeros(6),), seen, joints)
+    return seen, walk.outward(accelerate, Carried(ca.SX.zeros(6)), seen, joints)
 
 
 def forward_dynamics(walk: Walk, reference: str) -> Any:
@@ -112,38 +117,72 @@ def eliminate(node: Node, children: Reduced, body: GroundBody) -> tuple[Reduced,
     left = Q - M.times(D)
     M11, Q1 = shift.inertia(M), shift.force(left)
     n = H.shape[1]
-    if node.prescribed or n == 0:
+    if node.shared:
+        return _passed_on(node, children, body, M, Q, Reduced(M11, Q1))
+    if (node.prescribed or n == 0) and not children.R.numel():
         none = ca.SX.zeros(6, n)
         return Reduced(M11, Q1), Eliminated(none, ca.SX.zeros(n, n), none, ca.SX.zeros(n), M, Q)
-    MH = M.times(H)
-    M21, M22 = shift.force(MH), H.T @ MH
-    Q2 = H.T @ left + to_ground(node, body.A, node.tau)
+    if node.prescribed or n == 0:
+        M21, M22, Q2 = shift.force(children.U), children.K, children.R - children.U.T @ D
+    else:
+        MH = M.times(H)
+        M21, M22 = shift.force(MH), H.T @ MH
+        Q2 = H.T @ left + to_ground(node, body.A, node.tau)
+        if children.R.numel():
+            U = children.U
+            M21 = ca.horzcat(shift.force(U), M21)
+            M22 = ca.densify(ca.blockcat([[children.K, U.T @ H], [H.T @ U, M22]]))
+            Q2 = ca.vertcat(children.R - U.T @ D, Q2)
     G = solve_factored(factor(M22), M21.T).T
     reduced = Reduced(ArticulatedInertia.of_matrix(M11.matrix() - G @ M21.T), Q1 - G @ Q2)
-    return reduced, Eliminated(M21, M22, G, Q2, M, Q)
+    return reduced, Eliminated(M21, M22, G, Q2, M, Q, children.U)
 
 
-def accelerate(
-    node: Node, parent: tuple[ca.SX], body: GroundBody, joint: Eliminated
-) -> tuple[tuple[ca.SX], JointSolution]:
+def _passed_on(
+    node: Node, children: Reduced, body: GroundBody, M: ArticulatedInertia, Q: ca.SX, at_parent: Reduced
+) -> tuple[Reduced, Eliminated]:
+    """Pass shared freedoms on, with those of nodes beyond that share them: U = M B2 + C, and what drives them."""
+    H, n = body.B2, body.B2.shape[1]
+    MH = M.times(H)
+    C, K, R = ca.SX(6, n), H.T @ MH, node.tau + H.T @ Q
+    if node.body is not None:
+        C, K, R = C + body.own.C, K + body.own.E, R - body.own.e
+    if children.R.numel():
+        C, K, R = C + children.U, K + children.K, R + children.R
+    K, U = ca.densify(K + H.T @ C + C.T @ H), ca.densify(MH + C)
+    R = R - U.T @ body.D
+    kept = Eliminated(U, K, ca.SX(6, n), R, M, Q)
+    return at_parent._replace(U=body.shift().force(U), K=K, R=R), kept
+
+
+def accelerate(node: Node, parent: Carried, body: GroundBody, joint: Eliminated) -> tuple[Carried, JointSolution]:
     """Find the joint's acceleration and the body's (30)."""
-    return _accelerated(node, parent[0], body, joint, None)
+    return _accelerated(node, parent, body, joint, None)
 
 
 def _accelerated(
-    node: Node, parent: ca.SX, body: GroundBody, joint: Eliminated, push: ca.SX | None
-) -> tuple[tuple[ca.SX], JointSolution]:
+    node: Node, parent: Carried, body: GroundBody, joint: Eliminated, push: ca.SX | None
+) -> tuple[Carried, JointSolution]:
     """Find the joint's acceleration under the closures' effort as well (43)."""
-    if node.prescribed or body.B2.shape[1] == 0:
-        acceleration = node.acceleration
+    own, found = parent.own, ca.SX(0, 1)
+    if not node.shared:
+        n_own = joint.U.shape[1]
+        free = not (node.prescribed or body.B2.shape[1] == 0)
+        if free or n_own:
+            effort = joint.Q2 - joint.M21.T @ parent.alpha
+            found = solve_factored(factor(joint.M22), effort if push is None else effort + push)
+        own = found[:n_own] if n_own else ca.SX(0, 1)
+        acceleration = (found[n_own:] if n_own else found) if free else node.acceleration
     else:
-        effort = joint.Q2 - joint.M21.T @ parent
-        acceleration = solve_factored(factor(joint.M22), effort if push is None else effort + push)
-    Y = body.shift().motion(parent) + body.B2 @ acceleration + body.D
+        acceleration = own
+    Y = body.shift().motion(parent.alpha) + body.B2 @ acceleration + body.D
     f = joint.M.times(Y) - joint.Q
+    if own.numel() and not node.shared:
+        f = f + joint.U @ own
     needed = body.B2.T @ f if node.prescribed else node.tau
     local = Rotation(body.A.T).force(Translation(body.field.rho).force(f))
-    return (Y,), JointSolution(to_own(node, body.A, acceleration), local, needed)
+    told = ca.SX.zeros(acceleration.shape[0]) if node.on_frame else to_own(node, body.A, acceleration)
+    return Carried(Y, own), JointSolution(told, local, needed)
 
 
 def turned(node: Node, _: tuple[()], body: GroundBody) -> tuple[tuple[()], NodeAxes]:
@@ -171,16 +210,16 @@ def solve(walk: Unrolled, closure_set: ClosureSet, reference: str) -> Solution:
     multipliers = by_closure([solved[i] for i in range(len(gamma))], closure_states)
     record_stage("multipliers", multipliers)
     a = ca.densify(ca.SX(walk.nv, 1))
-    left: list[ca.SX] = []
+    left: list[Carried] = []
     for k, node in enumerate(walk.nodes):
         push: ca.SX | None = None
         for c, Phi2 in efforts[k].items():
             own = Phi2 @ multipliers[c]
             push = own if push is None else push + own
-        parent = left[walk.parents[k]] if walk.parents[k] >= 0 else ca.SX.zeros(6)
-        (Y,), outcome = _accelerated(node, parent, seen.at(k), joints.at(k), push)
-        left.append(Y)
-        if node.v.shape[0]:
+        parent = left[walk.parents[k]] if walk.parents[k] >= 0 else Carried(ca.SX.zeros(6))
+        leaving, outcome = _accelerated(node, parent, seen.at(k), joints.at(k), push)
+        left.append(leaving)
+        if node.v.shape[0] and not node.on_frame:
             a[walk.v_slices[k]] = outcome.acceleration
     return Solution(a, lambda: multipliers, factors.pivots)
 
@@ -190,20 +229,34 @@ def carried(
 ) -> tuple[list[Blocks], list[ca.SX]]:
     """Carry the closures' rows inward; return Phi2 of every joint, and gamma row by row (39-41)."""
     arriving, efforts = unit_loads(walk, closure_states)
+    waiting: list[Blocks] = [{} for _ in walk.nodes]  # rows on own coordinates, at their home
     gamma = [one.second for one in closure_states]
     for k in reversed(range(len(walk.nodes))):
         node, body, joint = walk.nodes[k], seen.at(k), joints.at(k)
         given = node.prescribed or body.B2.shape[1] == 0
         D = body.D + body.B2 @ node.acceleration if node.prescribed else body.D
-        factors = None if given else factor(joint.M22)
-        for c in sorted({*arriving[k], *efforts[k]}):
-            Phi, e = arriving[k].get(c), efforts[k].get(c)
+        n_own = 0 if node.shared else joint.U.shape[1]
+        factors = None if node.shared or (given and not n_own) else factor(joint.M22)
+        for c in sorted({*arriving[k], *efforts[k], *waiting[k]}):
+            Phi, e, m = arriving[k].get(c), efforts[k].get(c), closure_states[c].n_rows
             if Phi is not None:
                 gamma[c] = gamma[c] + Phi.T @ D
             passed = None if Phi is None else body.shift().force(Phi)
-            if factors is not None:
-                none = ca.SX(body.B2.shape[1], closure_states[c].n_rows)
-                Phi2 = (none if e is None else e) + (none if Phi is None else body.B2.T @ Phi)
+            if node.shared:
+                efforts[k].pop(c, None)
+                if Phi is not None or e is not None:
+                    none = ca.SX(body.B2.shape[1], m)
+                    felt = (none if e is None else e) + (none if Phi is None else body.B2.T @ Phi)
+                    add_to(waiting[walk.home(k)], c, felt)
+            elif factors is not None:
+                Phi2 = ca.SX(0, m)
+                if not given:
+                    none = ca.SX(body.B2.shape[1], m)
+                    Phi2 = (none if e is None else e) + (none if Phi is None else body.B2.T @ Phi)
+                elif e is not None:
+                    gamma[c] = gamma[c] + e.T @ node.acceleration
+                if n_own:
+                    Phi2 = ca.densify(ca.vertcat(waiting[k].get(c, ca.SX(n_own, m)), Phi2))
                 efforts[k][c] = Phi2
                 gamma[c] = gamma[c] + Phi2.T @ solve_factored(factors, joint.Q2)
                 passed = -(joint.G @ Phi2) if passed is None else passed - joint.G @ Phi2

@@ -46,6 +46,8 @@ from whippletree.formulations.recursions import composite
 from whippletree.formulations.recursions.composite import JointEquations
 from whippletree.formulations.recursions.ground_axes import GroundBody, bodies, by_threes, is_level, level_map
 from whippletree.spatial import Translation, mirror, skew, stack
+from whippletree.spatial.sparse import add_to
+from whippletree.topology import Tree
 
 __all__ = ["REFERENCE_POINT", "forward_dynamics", "own_axes", "velocity_map", "work"]
 
@@ -80,6 +82,9 @@ def equations(walk: Unrolled, own: Collection[int] = ()) -> JointEquations:
     for k, row in enumerate(R):
         body: GroundBody = seen.at(k)
         lacking = body.M.times(S.at(k).S) - body.Q
+        if walk.nodes[k].body is not None:
+            lacking = lacking + body.own.C @ walk.nodes[k].acceleration
+            _assemble_own(walk, mass, force, row, k, body, S.at(k).S)
         _assemble(walk, mass, row, {i: body.M.times(block) for i, block in row.items()})
         for i, block in row.items():
             force[walk.v_slices[i]] = ca.mac(block.T, lacking, force[walk.v_slices[i]])
@@ -104,16 +109,17 @@ def closures(walk: Unrolled, closure_set: ClosureSet, own: Collection[int] = ())
         second = one.second
         for on_node in one.node_forces:
             second = second + on_node.F.T @ S.at(on_node.node).S
+            beyond = set(walk.tree.path(on_node.node, on_node.base))  # what moves both sides is left out
             for i, block in R[on_node.node].items():
-                if i in _beyond(walk.parents, on_node.node, on_node.base):
-                    _add(blocks, i, block.T @ on_node.F)
+                if i in beyond:
+                    add_to(blocks, i, block.T @ on_node.F)
         for i in level & blocks.keys() & set(own):
             blocks[i] = by_threes(seen.at(i).A.T, blocks[i])
         for hinge in one.joint_forces:
             node = walk.nodes[hinge.node]
             e = ca.SX.zeros(node.v.shape[0], one.n_rows)
             e[hinge.component, :] = hinge.e.T
-            _add(blocks, hinge.node, e)
+            add_to(blocks, hinge.node, e)
             second = second + e.T @ node.acceleration
         found.append(one._replace(second=second))
         rows += [_row(walk, blocks, r) for r in range(one.n_rows)]
@@ -131,7 +137,7 @@ def own_axes(walk: Unrolled, closure_set: ClosureSet) -> Coordinates:
     own: set[int] = set()
     for frames, base in places:
         for frame in frames:
-            own |= _beyond(walk.parents, frame.node, base)
+            own.update(walk.tree.path(frame.node, base))
     return Coordinates(partial(equations, own=own), partial(closures, own=own))
 
 
@@ -139,14 +145,13 @@ def velocity_map(walk: Unrolled, seen: Any) -> list[Blocks]:
     """Return R body by body (8.99-8.105): the axes of every joint on the way, moved to the body's centre."""
     rows: list[Blocks] = []
     for k in range(len(walk.nodes)):
-        center, row, i = seen.at(k).p, Blocks(), k
-        while i >= 0:
+        center, row = seen.at(k).p, Blocks()
+        for i in walk.tree.path(k):
             joint: GroundBody = seen.at(i)
             node = walk.nodes[i]
             axes = level_map(node) if is_level(node) else joint.axes
             if axes.shape[1]:
                 row[i] = joint.B2 if i == k else Translation(center - joint.r).motion(axes)
-            i = walk.parents[i]
         rows.append(row)
     return rows
 
@@ -181,10 +186,7 @@ def work(parents: Sequence[int]) -> int:
     >>> work([-1, 0, 1])
     10
     """
-    depth: list[int] = []
-    for parent in parents:
-        depth.append(1 if parent < 0 else depth[parent] + 1)
-    return sum(d * (d + 1) // 2 for d in depth)
+    return sum(d * (d + 1) // 2 for d in Tree(parents).depth)
 
 
 def _assemble(walk: Unrolled, mass: ca.SX, row: Blocks, heavy: Blocks) -> None:
@@ -194,10 +196,28 @@ def _assemble(walk: Unrolled, mass: ca.SX, row: Blocks, heavy: Blocks) -> None:
             if i > j:
                 continue
             a, b = walk.v_slices[i], walk.v_slices[j]
+            if i != j and a == b:  # two nodes that share freedoms
+                product = block.T @ other
+                mass[a, a] = mirror(mass[a, a] + product + product.T)
+                continue
             total = ca.mac(block.T, other, mass[a, b])
             mass[a, b] = mirror(total) if i == j else total
             if i != j:
                 mass[b, a] = total.T
+
+
+def _assemble_own(walk: Unrolled, mass: ca.SX, force: ca.SX, row: Blocks, k: int, body: GroundBody, S: ca.SX) -> None:
+    """Add what own coordinates of a body bring: C and E, and the efforts that they need."""
+    own, at = body.own, walk.v_slices[k]
+    for i, block in row.items():
+        a, product = walk.v_slices[i], block.T @ own.C
+        if a == at:
+            mass[at, at] = mass[at, at] + product + product.T
+        else:
+            mass[a, at] = mass[a, at] + product
+            mass[at, a] = mass[a, at].T
+    mass[at, at] = mirror(mass[at, at] + own.E)
+    force[at] = force[at] + own.C.T @ S + own.E @ walk.nodes[k].acceleration + own.e
 
 
 def _leveled(walk: Unrolled, level: Mapping[int, ca.SX]) -> Unrolled:
@@ -227,17 +247,8 @@ def _row(walk: Unrolled, blocks: Blocks, r: int) -> dict[int, ca.SX]:
     for i in sorted(blocks):
         for j in range(blocks[i].shape[0]):
             if not blocks[i][j, r].is_zero():
-                row[walk.v_slices[i].start + j] = blocks[i][j, r]
+                add_to(row, walk.v_slices[i].start + j, blocks[i][j, r])
     return row
-
-
-def _beyond(parents: Sequence[int], node: int, base: int) -> set[int]:
-    """Return the nodes from a node to the base of its loop, without the base: what moves both sides is left out."""
-    way: set[int] = set()
-    while node != base:
-        way.add(node)
-        node = parents[node]
-    return way
 
 
 def _mark_bodies(seen: Any, S: Any) -> None:
@@ -247,7 +258,3 @@ def _mark_bodies(seen: Any, S: Any) -> None:
     record_stage("S", [kept.S for kept in S.records])
     record_stage("M", [b.M.J for b in records])
     record_stage("Q - c", [b.Q for b in records])
-
-
-def _add(target: Blocks, key: int, value: ca.SX) -> None:
-    target[key] = target[key] + value if key in target else value

@@ -126,13 +126,12 @@ def events(walk: Unrolled, description: Description, plan: Plan, node_tree: Node
 def _placed(
     use: ForceUse | StateUse | EventUse, description: Description, plan: Plan, node_tree: NodeTree
 ) -> ForcePlacement:
-    joints = {joint.name: k for k, joint in enumerate(description.joints)}
     states = {state.name: k for k, state in enumerate(description.states)}
-    places = [(joints[joint], component) for joint, component in use.coordinates]
+    places = [(plan.slices_of(name), component) for name, component in use.coordinates]
     return ForcePlacement(
         tuple(frame_on_node(node_tree, body, placement) for body, placement in use.sides),
-        tuple(plan.q_slices[k].start + component for k, component in places),
-        tuple(plan.v_slices[k].start + component for k, component in places),
+        tuple(q.start + component for (q, _), component in places),
+        tuple(v.start + component for (_, v), component in places),
         tuple(states[name] for name in use.states),
     )
 
@@ -156,7 +155,8 @@ def _pushed(walk: Unrolled, push: dict[int, ca.SX], efforts: ca.SX) -> Unrolled:
         force = push.get(k)
         if force is not None and node.push is not None:
             force = node.push + force
-        nodes.append(replace(node, tau=node.tau + efforts[where, :], push=node.push if force is None else force))
+        tau = node.tau if node.on_frame else node.tau + efforts[where, :]
+        nodes.append(replace(node, tau=tau, push=node.push if force is None else force))
     return walk.with_nodes(nodes)
 
 

@@ -1,13 +1,23 @@
 """Nodes: what the sweeps walk over.
 
-A node offers its joint map H, its shift phi from the parent, its inertia M, and its velocity-dependent
-accelerations a and forces b. The sweeps do not tell kinds of nodes apart. This is the first kind, a rigid body
-behind a joint; the other, a group of loops, is in `aggregate`.
+A node has a joint map H, a shift phi from its parent, an inertia M, and velocity-dependent accelerations a and forces
+b. The sweeps do not tell kinds of nodes apart. This is the first kind, a body behind a joint; the other, a group of
+loops, is in `aggregates`.
 
 Accelerations are [angular acceleration; acceleration of the material point at the node's origin], in node
 axes. With them, neither a nor b needs a linear velocity:
 
-    alpha = phi* alpha_parent + H v' + a          f = M alpha + b
+    alpha = phi* alpha_parent + H v' + a          f = M alpha + b                                        (1)
+
+A body with own coordinates eta (`elements.bodies.kind`) is several nodes, its *unit*, whose first node, the *home* of
+eta, is behind the joint by which the tree reaches the body. The others share eta as if it were their joint's
+coordinates: the body itself, which is where the unit's inertia is, and one node for each moving frame. Such a node may
+have inertia in the directions of its own rates too,
+
+    f = M alpha + C v' + b,          tau = H^T f + C^T alpha + E v' + e                                  (2)
+
+with the coupling C (6, nv), the own inertia E (nv, nv) and own velocity forces e; for all other nodes they are nothing.
+What nodes that share a freedom bring to it adds up.
 """
 
 from __future__ import annotations
@@ -18,16 +28,27 @@ from typing import Any, TypeVar
 
 import casadi as ca
 
+from whippletree.elements.bodies.kind import BodyKind, OwnInertia, OwnVelocityForces
 from whippletree.elements.joints import Joint
 from whippletree.formulations.nodes.node_interface import (
     AngularState,
     Articulated,
+    Carried,
     HingeFactors,
     JointOutcome,
     NodeTerms,
     VelocityTerms,
 )
-from whippletree.spatial import RigidInertia, Rotation, Shift, Translation, centripetal, cross, stack
+from whippletree.spatial import (
+    ArticulatedInertia,
+    RigidInertia,
+    Rotation,
+    Shift,
+    Translation,
+    centripetal,
+    cross,
+    stack,
+)
 
 __all__ = ["AngularState", "Node", "NodeLoad"]
 
@@ -61,6 +82,9 @@ class Node:
     prescribed: bool = False
     loads: tuple[NodeLoad, ...] = field(default=())
     push: ca.SX | None = None  # a wrench at the origin, in node axes
+    shared: bool = False  # its freedoms are a body's own: they are eliminated at the home of these
+    on_frame: bool = False  # it is a moving frame of that body; the body's own node speaks for the freedoms
+    body: BodyKind | None = None  # the body with own coordinates whose inertia this node has
     memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     """What was found at a configuration; copies of a node that move or are loaded otherwise share it."""
 
@@ -68,7 +92,9 @@ class Node:
         """Return the node at the same place, without mass, motion, effort and loads."""
         n = self.v.shape[0]
         none = ca.SX.zeros(n)
-        return replace(self, inertia=RigidInertia.zero(), v=none, tau=none, acceleration=none, loads=(), push=None)
+        return replace(
+            self, inertia=RigidInertia.zero(), v=none, tau=none, acceleration=none, loads=(), push=None, body=None
+        )
 
     def configuration(self) -> ca.SX:
         """Return what the sweeps need of the joint's coordinates."""
@@ -106,17 +132,39 @@ class Node:
         motion = AngularState(rate + relative[0:3], parent.axes @ shift.rotation())
         return motion, carried + coriolis + self.joint_bias(x)
 
+    def own_inertia(self) -> OwnInertia | None:
+        """Return the inertia in the directions of the node's own rates, if it has any (2)."""
+        return None if self.body is None else self._once("own inertia", self.body.inertia, self.q)
+
+    def own_velocity_forces(self, rate: ca.SX) -> OwnVelocityForces:
+        """Return the velocity forces beside the gyroscopic ones, for a turning rate in node axes."""
+        assert self.body is not None
+        return self._once("own velocity forces", self.body.velocity_forces, self.q, self.v, rate)
+
+    def own_effort(self, motion: AngularState, alpha: ca.SX) -> ca.SX:
+        """Return C^T alpha + E v' + e, the efforts that the node's own rates need beside H^T f (2); else nothing."""
+        own = self.own_inertia()
+        if own is None:
+            return ca.SX(0, 1)
+        forces = self.own_velocity_forces(motion.rate)
+        return own.coupling.T @ alpha + own.own @ self.acceleration + forces.own
+
     def bias_force(self, motion: AngularState) -> ca.SX:
         """Return b: the force needed at zero acceleration, gyroscopic and applied loads."""
-        return self.inertia.gyroscopic(centripetal(motion.rate)) - self.load(motion)
+        b = self.inertia.gyroscopic(centripetal(motion.rate)) - self.load(motion)
+        return b if self.body is None else b + self.own_velocity_forces(motion.rate).frame
 
     def inertial_force(self, motion: AngularState, alpha: ca.SX) -> ca.SX:
-        """Return M alpha + b, grouped so that the first moment is multiplied once."""
+        """Return M alpha + C v' + b, grouped so that the first moment is multiplied once."""
         inertia, W = self.inertia, centripetal(motion.rate)
         gyroscopic = inertia.gyroscopic(W)[0:3]
         U = centripetal(motion.rate, alpha[0:3])
         moment = inertia.J @ alpha[0:3] + cross(inertia.h, alpha[3:6]) + gyroscopic
-        return stack(moment, inertia.m * alpha[3:6] + U @ inertia.h) - self.load(motion)
+        f = stack(moment, inertia.m * alpha[3:6] + U @ inertia.h) - self.load(motion)
+        own = self.own_inertia()
+        if own is None:
+            return f
+        return f + own.coupling @ self.acceleration + self.own_velocity_forces(motion.rate).frame
 
     def load(self, motion: AngularState) -> ca.SX:
         """Return the applied wrenches at the node's origin, in node axes."""
@@ -132,29 +180,75 @@ class Node:
         """Place the node, and find its velocity-dependent acceleration and force."""
         x = self.configuration()
         motion, a = self.carry(x, parent, ca.SX.zeros(6))
-        return motion, VelocityTerms(x, a, self.bias_force(motion), motion.axes)
+        own = ca.SX(0, 1) if self.body is None else self.own_velocity_forces(motion.rate).own
+        return motion, VelocityTerms(x, a, self.bias_force(motion), motion.axes, own)
 
-    def offset(self, place: VelocityTerms) -> ca.SX:
+    def bias(self, place: VelocityTerms) -> ca.SX:
         """Return a, and what a prescribed joint adds."""
         return place.a + self.joint_map(place.x) @ self.acceleration if self.prescribed else place.a
 
-    def offer(self, children: Articulated, place: VelocityTerms) -> NodeTerms:
-        """Return P, z, P H*, H P H* and T - H z (Jain 7, 13); a prescribed joint has no unknowns."""
+    def terms(self, children: Articulated, place: VelocityTerms) -> NodeTerms:
+        """Return P, z, P H*, H P H* and T - H z (Jain 7, 13); a prescribed joint has no unknowns.
+
+        Freedoms that the children share come first among the unknowns, or are this node's own if it shares them.
+        """
         H = self.joint_map(place.x)
         P = children.P + self.inertia.articulated()
         z = children.z + place.b
+        if self.shared:
+            return self._shared_terms(children, place, H, P, z)
         if self.prescribed or H.shape[1] == 0:
-            return NodeTerms(P, z, ca.SX(6, 0), ca.SX(0, 0), ca.SX(0, 1))
-        U = P.times(H)
-        return NodeTerms(P, z, U, H.T @ U, self.tau - H.T @ z, H)
+            return NodeTerms(P, z, children.U, children.D, children.eps)
+        U, eps = P.times(H), self.tau - H.T @ z
+        D = H.T @ U
+        if children.eps.numel():
+            C = children.U
+            D = ca.densify(ca.blockcat([[children.D, C.T @ H], [H.T @ C, D]]))
+            U, eps = ca.horzcat(C, U), ca.vertcat(children.eps, eps)
+        return NodeTerms(P, z, U, D, eps, H)
 
-    def spread(
+    def _shared_terms(
+        self, children: Articulated, place: VelocityTerms, H: ca.SX, P: ArticulatedInertia, z: ca.SX
+    ) -> NodeTerms:
+        """Return the terms of freedoms that are eliminated elsewhere, with those of nodes beyond that share them."""
+        n = H.shape[1]
+        PH, eps = P.times(H), self.tau - H.T @ z
+        C, D = ca.SX(6, n), H.T @ PH
+        own = self.own_inertia()
+        if own is not None:
+            C, D, eps = C + own.coupling, D + own.own, eps - place.own
+        if children.eps.numel():
+            C, D, eps = C + children.U, D + children.D, eps + children.eps
+        D = D + H.T @ C + C.T @ H
+        return NodeTerms(P, z, ca.densify(PH + C), ca.densify(D), eps, shared=True)
+
+    def recover(
         self, alpha: ca.SX, y: ca.SX, place: VelocityTerms, hinge: HingeFactors
-    ) -> tuple[tuple[ca.SX], JointOutcome]:
+    ) -> tuple[Carried, JointOutcome]:
         """Return the node's acceleration, that of its joint, the force across the joint, and its effort (13, 18)."""
         H = self.joint_map(place.x)
-        free = not self.prescribed
+        if self.shared:
+            return self._recover_shared(alpha + H @ y, y, hinge)
+        free = not self.prescribed and H.shape[1] > 0
+        n = y.shape[0] - (H.shape[1] if free else 0)  # shared freedoms that are eliminated here
+        own = y[:n] if n else y[:0]
         if free:
-            alpha = alpha + H @ y
+            alpha = alpha + H @ (y[n:] if n else y)
         f = hinge.P.times(alpha) + hinge.z
-        return (alpha,), JointOutcome(y if free else self.acceleration, f, self.tau if free else H.T @ f)
+        if n:
+            f = f + hinge.U @ own
+        return Carried(alpha, own), JointOutcome(self._found(y[n:] if n else y), f, self._needed(H, f))
+
+    def _found(self, y: ca.SX) -> ca.SX:
+        return self.acceleration if self.prescribed else y
+
+    def _needed(self, H: ca.SX, f: ca.SX) -> ca.SX:
+        return H.T @ f if self.prescribed else self.tau
+
+    def _recover_shared(self, alpha: ca.SX, y: ca.SX, hinge: HingeFactors) -> tuple[Carried, JointOutcome]:
+        """Return the outcome of a node that shares its freedoms; the body's node says what these are."""
+        f = hinge.P.times(alpha) + hinge.z
+        none = ca.SX.zeros(y.shape[0])
+        if self.on_frame:
+            return Carried(alpha, y), JointOutcome(none, f, none)
+        return Carried(alpha, y), JointOutcome(y, f, self.tau)

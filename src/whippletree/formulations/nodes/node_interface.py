@@ -1,6 +1,6 @@
-"""What nodes offer to the articulated-body sweeps, whatever they are made of.
+"""The node interface of the articulated-body sweeps: what a node brings, whatever it is made of.
 
-A node is reached from its parent by a shift, and meets it in a frame of six components. There it offers its
+A node is reached from its parent by a shift, and meets it in a frame of six components. There it brings its
 articulated inertia P and bias force z with its unknowns held at zero, the forces U (6, k) that unit unknowns need, the
 inertia D (k, k) of the unknowns among themselves, and the residual eps that drives them:
 
@@ -8,7 +8,10 @@ inertia D (k, k) of the unknowns among themselves, and the residual eps that dri
 
 for an acceleration alpha of that frame. A step of the sweeps eliminates y and passes f = P+ alpha + z+ on. For a rigid
 body y is the acceleration of its joint, U = P H* and D = H P H* (Jain 7). For a group of loops y holds the
-accelerations of its independent freedoms, or the multipliers of its closures (see `aggregate`).
+accelerations of its independent freedoms, or the multipliers of its closures (see `aggregates`).
+
+The nodes of a body with own coordinates share these freedoms. There y is not eliminated: (1) is passed on as it is, and
+what arrives from several nodes adds up, until the *home* node of the freedoms eliminates them with its joint's.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ __all__ = [
     "AngularState",
     "Articulated",
     "ArticulatedNode",
+    "Carried",
     "HingeFactors",
     "JointOutcome",
     "NodeTerms",
@@ -49,13 +53,27 @@ class VelocityTerms(NamedTuple):
     a: ca.SX
     b: ca.SX
     axes: ca.SX
+    own: ca.SX = ca.SX(0, 1)  # velocity forces on the own rates of a body, if it is one with such
+
+
+class Carried(NamedTuple):
+    """Handed outward: the acceleration (6) of a node, and those of shared freedoms that were eliminated there."""
+
+    alpha: ca.SX
+    own: ca.SX = ca.SX(0, 1)
 
 
 class Articulated(NamedTuple):
-    """Handed inward: the articulated inertia and bias force, at the parent."""
+    """Handed inward: the articulated inertia and bias force, at the parent.
+
+    `U`, `D` and `eps` are those of shared freedoms that are still to be eliminated, as in (1); most nodes hand on none.
+    """
 
     P: ArticulatedInertia
     z: ca.SX
+    U: ca.SX = ca.SX(6, 0)
+    D: ca.SX = ca.SX(0, 0)
+    eps: ca.SX = ca.SX(0, 1)
 
     @staticmethod
     def nothing() -> Articulated:
@@ -66,8 +84,9 @@ class Articulated(NamedTuple):
 class NodeTerms(NamedTuple):
     """What a node brings to the second sweep, as in (1).
 
-    `H` is the joint map if U = P H*, so that what the hinge annihilates is known while tracing; `kept` is what the node
-    wants to find again in its `HingeFactors`; `factors` are those of D, if they are there already.
+    `H` is the joint map if the last columns of U are P H*, so that what the hinge annihilates is known while tracing;
+    `kept` is what the node wants to find again in its `HingeFactors`; `factors` are those of D, if they are there
+    already. `shared` says that the unknowns are eliminated at another node.
     """
 
     P: ArticulatedInertia
@@ -78,6 +97,7 @@ class NodeTerms(NamedTuple):
     H: ca.SX | None = None
     kept: Any = ()
     factors: Factors | None = None
+    shared: bool = False
 
     def factored(self) -> Factors:
         """Return the factors of D."""
@@ -85,7 +105,7 @@ class NodeTerms(NamedTuple):
 
 
 class HingeFactors(NamedTuple):
-    """Kept by the second sweep: gain, D^-1 eps, and what the node offered."""
+    """Kept by the second sweep: gain, D^-1 eps, and what the node brought."""
 
     G: ca.SX
     nu: ca.SX
@@ -94,6 +114,7 @@ class HingeFactors(NamedTuple):
     pivot: ca.SX
     D: ca.SX
     kept: Any
+    U: ca.SX = ca.SX(6, 0)  # forces of unit accelerations of shared freedoms that are eliminated here
 
 
 class JointOutcome(NamedTuple):
@@ -107,22 +128,27 @@ class JointOutcome(NamedTuple):
 class ArticulatedNode(Protocol):
     """A node as the articulated-body sweeps see it; what it leaves outward is by body if it has several."""
 
+    @property
+    def shared(self) -> bool:
+        """Whether its unknowns are eliminated at another node."""
+        ...
+
     def locate(self, parent: AngularState) -> tuple[Any, Any]:
         """Return the motion for the children, and what is kept of the place: at least `x`."""
         ...
 
     def shift(self, x: Any) -> Shift:
-        """Return the shift from the parent to the frame in which the node offers."""
+        """Return the shift from the parent to the frame in which the node meets it."""
         ...
 
-    def offset(self, place: Any) -> ca.SX:
+    def bias(self, place: Any) -> ca.SX:
         """Return the acceleration (6) to be added to the parent's, carried to that frame."""
         ...
 
-    def offer(self, children: Any, place: Any) -> NodeTerms:
+    def terms(self, children: Any, place: Any) -> NodeTerms:
         """Return what the node brings, with what arrives from its children."""
         ...
 
-    def spread(self, alpha: ca.SX, y: ca.SX, place: Any, hinge: HingeFactors) -> tuple[Any, Any]:
+    def recover(self, alpha: ca.SX, y: ca.SX, place: Any, hinge: HingeFactors) -> tuple[Any, Any]:
         """Return the children's accelerations and the outcome, from the frame's acceleration and the unknowns."""
         ...

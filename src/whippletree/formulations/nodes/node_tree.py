@@ -1,23 +1,27 @@
 """The node tree: the numbers of every node, in node frames, made from a description and its plan.
 
-Bodies that are welded to each other by fixed joints are one node, unless the force in the weld is wanted.
+Bodies that are welded to each other by fixed joints are one node, unless the force in the weld is wanted. A body with
+own coordinates is a unit of several nodes (see `node`): its home behind the joint that leads to it, the body itself,
+and its moving frames. If the tree reaches the body at a moving frame, the body hangs on that frame's node, by the way
+from the frame to the body.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import casadi as ca
 
-from whippletree.elements.bodies import MassProperties
+from whippletree.elements.bodies import BodyKind, MassProperties, MovingFrame, OwnCoordinates
 from whippletree.elements.joints import Joint, Reversed
 from whippletree.formulations.nodes.node import Node, NodeLoad
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.model.description import Description, JointUse
+from whippletree.model.description import Body, Description, JointUse
 from whippletree.spatial import Placement, RigidInertia
 from whippletree.spatial.scalars import Scalar
-from whippletree.topology import Plan
+from whippletree.topology import Plan, PlanNode, Tree
 
 __all__ = ["NodeConstants", "NodeTree", "StateSymbols", "make_node_tree", "tidy"]
 
@@ -29,7 +33,9 @@ class NodeConstants:
     """The constants of a node, and the joint that leads to it.
 
     `placement` is the joint frame on the parent's side, in the parent node's frame; `inertia` is about the node's
-    origin: mass, first moment (3), and inertia (6: xx, xy, yy, xz, yz, zz).
+    origin: mass, first moment (3), and inertia (6: xx, xy, yy, xz, yz, zz). `home` is where in v the own coordinates
+    are that are eliminated at this node; `shared` says that the joint's freedoms are a body's own coordinates, `body`
+    is that body where its inertia is.
     """
 
     parent: int
@@ -39,6 +45,14 @@ class NodeConstants:
     inertia: list[Scalar]
     q: slice
     v: slice
+    home: slice | None = None
+    shared: bool = False
+    body: BodyKind | None = None
+
+    @property
+    def on_frame(self) -> bool:
+        """Whether this is the node of a body's moving frame."""
+        return self.shared and self.body is None
 
     @property
     def reverse(self) -> bool:
@@ -61,7 +75,7 @@ class StateSymbols:
 class NodeTree:
     """All nodes' constants; `where` gives the node and the placement in it of every body and frame.
 
-    `positions` gives the rank of each node's joint among the declared ones.
+    `positions` gives the rank of each node's joint among the declared ones, None where a node has no declared joint.
     """
 
     node_constants: tuple[NodeConstants, ...]
@@ -69,7 +83,7 @@ class NodeTree:
     gravity: tuple[Scalar, Scalar, Scalar]
     nq: int
     nv: int
-    positions: tuple[int, ...]
+    positions: tuple[int | None, ...]
 
     def walk(self, symbols: StateSymbols) -> Unrolled:
         """Return the unrolled walk over the nodes with these symbols."""
@@ -80,16 +94,36 @@ class NodeTree:
                 loads.setdefault(index, []).append(NodeLoad(column(placement.point), wrench))
         nodes = [_node(constants, symbols, tuple(loads.get(k, ()))) for k, constants in enumerate(self.node_constants)]
         parents, slices = [b.parent for b in self.node_constants], [b.v for b in self.node_constants]
-        return Unrolled(nodes, parents, slices, self.nv, column(self.gravity), self.positions)
+        homes = {k: b.home for k, b in enumerate(self.node_constants) if b.home is not None}
+        return Unrolled(nodes, parents, slices, self.nv, column(self.gravity), self.positions, homes=homes)
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The tree of the nodes."""
+        return Tree([constants.parent for constants in self.node_constants])
+
+    @cached_property
+    def homes(self) -> dict[int, int]:
+        """The home of each node that shares freedoms: the node at which these are eliminated."""
+        found: dict[int, int] = {}
+        for k, constants in enumerate(self.node_constants):
+            if constants.shared:
+                up = constants.parent
+                found[k] = found.get(up, up) if self.node_constants[up].home != constants.v else up
+        return found
+
+    def elimination_order(self) -> list[tuple[int, int]]:
+        """Return every freedom with the node at which it is eliminated, from the tips inward."""
+        order = []
+        for k, constants in reversed(list(enumerate(self.node_constants))):
+            for where in (constants.home, None if constants.shared else constants.v):
+                order += [(k, i) for i in range(where.start, where.stop)] if where is not None else []
+        return order
 
     def toward(self, name: str) -> NodeTree:
         """Return only the nodes on the way from the ground to a body or frame."""
         index, placement = self.where[name]
-        path: list[int] = []
-        while index >= 0:
-            path.append(index)
-            index = self.node_constants[index].parent
-        path.reverse()
+        path = list(self.tree.path(index))[::-1]
         node_constants = tuple(replace(self.node_constants[k], parent=i - 1) for i, k in enumerate(path))
         where = {name: (len(path) - 1, placement)}
         return NodeTree(node_constants, where, self.gravity, self.nq, self.nv, tuple(range(len(path))))
@@ -116,54 +150,101 @@ def rigid_inertia(values: Sequence[Scalar]) -> RigidInertia:
 
 
 def _node(constants: NodeConstants, symbols: StateSymbols, loads: tuple[NodeLoad, ...]) -> Node:
+    q = symbols.q[constants.q, :]
+    inertia = rigid_inertia(constants.inertia)
+    if constants.body is not None:
+        inertia = inertia + constants.body.inertia(q).rigid
     return Node(
         joint=constants.joint,
         rotation=ca.SX(ca.DM(constants.placement.rotation)),
         point=column(constants.placement.point),
-        inertia=rigid_inertia(constants.inertia),
-        q=symbols.q[constants.q, :],
+        inertia=inertia,
+        q=q,
         v=symbols.v[constants.v, :],
-        tau=symbols.tau[constants.v, :],
+        # what acts on own coordinates is given to the body itself, not to its moving frames
+        tau=ca.SX.zeros(constants.joint.nv) if constants.on_frame else symbols.tau[constants.v, :],
         acceleration=symbols.acceleration[constants.v, :],
         prescribed=constants.use.prescribed,
         loads=loads,
+        shared=constants.shared,
+        on_frame=constants.on_frame,
+        body=constants.body,
     )
 
 
 def make_node_tree(description: Description, plan: Plan, *, weld: bool = True) -> NodeTree:
     """Express everything in node frames; with `weld`, fixed joints make one node of two bodies."""
-    where: dict[str, tuple[int, Placement]] = {"ground": (-1, Placement.identity())}
-    node_constants: list[NodeConstants] = []
-    properties = {body.name: body.properties for body in description.bodies}
+    made = _Making(description, plan, weld)
     for item in plan.nodes:
-        use = description.joints[item.joint]
+        made.add(item)
+    for frame in description.frames:
+        index, body_in_node = made.where[frame.body]
+        made.where[frame.name] = (index, body_in_node @ frame.placement)
+    positions = _positions(made.nodes, description)
+    return NodeTree(tuple(made.nodes), made.where, description.gravity, plan.nq, plan.nv, positions)
+
+
+class _Making:
+    """A node tree in the making: the nodes so far, and where bodies and frames are."""
+
+    def __init__(self, description: Description, plan: Plan, weld: bool) -> None:
+        self.description, self.plan, self.weld = description, plan, weld
+        self.bodies = {body.name: body for body in description.bodies}
+        self.nodes: list[NodeConstants] = []
+        self.where: dict[str, tuple[int, Placement]] = {"ground": (-1, Placement.identity())}
+
+    def add(self, item: PlanNode) -> None:
+        """Add a body with the joint that leads to it."""
+        use = self.description.joints[item.joint]
         near, far = (use.child, use.parent) if item.reverse else (use.parent, use.child)
         on_near, on_far = (use.on_child, use.on_parent) if item.reverse else (use.on_parent, use.on_child)
-        parent, parent_body = where[near]
-        placement = tidy(parent_body @ on_near)
-        if weld and use.joint.nv == 0:
-            where[far] = (parent, tidy(placement @ on_far.inverse()))
+        parent, near_in_node = self.where[near]
+        placement = tidy(near_in_node @ on_near)
+        body = self.bodies[item.body]
+        if self.weld and use.joint.nv == 0 and body.kind is None:
+            self.where[far] = (parent, tidy(placement @ on_far.inverse()))
         else:
             joint = Reversed(use.joint) if item.reverse else use.joint
-            where[far] = (len(node_constants), tidy(on_far.inverse()))
-            node_constants.append(NodeConstants(parent, use, joint, placement, [0.0] * 10, item.q, item.v))
-        index, body_in_node = where[item.body]
+            self.nodes.append(NodeConstants(parent, use, joint, placement, [0.0] * 10, item.q, item.v))
+            self.where[far] = (len(self.nodes) - 1, tidy(on_far.inverse()))
+        if body.kind is not None:
+            self._add_unit(body, far)
+        index, body_in_node = self.where[item.body]
         if index >= 0:
-            own = _inertia_in_node(properties[item.body], body_in_node)
-            node_constants[index].inertia = [a + b for a, b in zip(node_constants[index].inertia, own, strict=True)]
-    for frame in description.frames:
-        index, body_in_node = where[frame.body]
-        where[frame.name] = (index, body_in_node @ frame.placement)
-    return NodeTree(
-        tuple(node_constants), where, description.gravity, plan.nq, plan.nv, _positions(node_constants, description)
-    )
+            own = _inertia_in_node(body.properties, body_in_node)
+            self.nodes[index].inertia = [a + b for a, b in zip(self.nodes[index].inertia, own, strict=True)]
+
+    def _add_unit(self, body: Body, reached: str) -> None:
+        """Add the other nodes of a body with own coordinates, which was reached at its frame or at a moving one."""
+        kind = body.kind
+        assert kind is not None
+        home, placement = self.where[reached]
+        q, v = self.plan.own_slices[body.name]
+        self.nodes[home].home = v
+        entry = reached.removeprefix(body.name + ".") if reached != body.name else None
+        if entry is not None:  # from the moving frame back to the body frame
+            back = Reversed(MovingFrame(kind, entry))
+            home, placement = self._share(body, back, home, placement, q, v), Placement.identity()
+        inside = self._share(body, OwnCoordinates(kind), home, placement, q, v)
+        self.nodes[inside].body = kind
+        self.where[body.name] = (inside, Placement.identity())
+        for name in kind.frames:
+            k = self._share(body, MovingFrame(kind, name), home, placement, q, v)
+            self.where[f"{body.name}.{name}"] = (k, Placement.identity())
+
+    def _share(self, body: Body, joint: Joint, parent: int, placement: Placement, q: slice, v: slice) -> int:
+        """Add a node that shares a body's own coordinates; return its number."""
+        described = joint.joint if isinstance(joint, Reversed) else joint
+        use = JointUse(body.name, described, body.name, body.name, Placement.identity(), Placement.identity(), False)
+        self.nodes.append(NodeConstants(parent, use, joint, placement, [0.0] * 10, q, v, shared=True))
+        return len(self.nodes) - 1
 
 
-def _positions(node_constants: Sequence[NodeConstants], description: Description) -> tuple[int, ...]:
+def _positions(nodes: Sequence[NodeConstants], description: Description) -> tuple[int | None, ...]:
     """Return where a node's joint stands among those that are not welded, in the order they were declared."""
-    used = {constants.use.name for constants in node_constants}
+    used = {constants.use.name for constants in nodes if not constants.shared}
     rank = {name: i for i, name in enumerate(use.name for use in description.joints if use.name in used)}
-    return tuple(rank[constants.use.name] for constants in node_constants)
+    return tuple(None if constants.shared else rank[constants.use.name] for constants in nodes)
 
 
 def tidy(placement: Placement) -> Placement:

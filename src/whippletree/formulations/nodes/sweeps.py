@@ -11,7 +11,8 @@ walk drives the steps; this module holds the unrolled one, which calls them node
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -19,6 +20,7 @@ import casadi as ca
 
 from whippletree.formulations.nodes.node import Node
 from whippletree.spatial import mirror
+from whippletree.topology import Tree
 
 __all__ = ["Kept", "Unrolled", "Walk", "add_records"]
 
@@ -85,7 +87,8 @@ class Unrolled:
     """A walk that calls the steps node by node, so that the whole model becomes one straight line.
 
     A node may consist of several bodies. `ports` then tells for each node on which body of its parent it hangs, None if
-    that has only one: what such a parent leaves is a sequence, and what arrives at it a dictionary, by body.
+    that has only one: what such a parent leaves is a sequence, and what arrives at it a dictionary, by body. `homes`
+    tells which nodes eliminate the own coordinates of a body, and where in v these are; several nodes share them.
     """
 
     def __init__(
@@ -95,18 +98,40 @@ class Unrolled:
         v_slices: Sequence[slice],
         nv: int,
         gravity: ca.SX,
-        positions: Sequence[int] | None = None,
+        positions: Sequence[int | None] | None = None,
         ports: Sequence[int | None] | None = None,
+        homes: Mapping[int, slice] | None = None,
     ) -> None:
         self.nodes, self.parents, self.v_slices, self.nv = nodes, parents, v_slices, nv
         self.gravity = gravity
         self.memory: dict[Any, Any] = {}  # what those who use the walk do not want to work out again
         self.positions = list(positions) if positions is not None else list(range(len(nodes)))
         self.ports = list(ports) if ports is not None else [None] * len(nodes)
+        self.homes = dict(homes or {})
 
     def with_nodes(self, nodes: Sequence[Node]) -> Unrolled:
         """Return the same walk over other nodes."""
-        return Unrolled(nodes, self.parents, self.v_slices, self.nv, self.gravity, self.positions)
+        return Unrolled(nodes, self.parents, self.v_slices, self.nv, self.gravity, self.positions, homes=self.homes)
+
+    @functools.cached_property
+    def tree(self) -> Tree:
+        """The tree of the nodes."""
+        return Tree(self.parents)
+
+    @functools.cached_property
+    def units(self) -> tuple[frozenset[int], ...]:
+        """The nodes of each body with own coordinates: its home, and those that share them."""
+        found: dict[int, set[int]] = {k: {k} for k in self.homes}
+        for k, node in enumerate(self.nodes):
+            if getattr(node, "shared", False):
+                found[self.home(k)].add(k)
+        return tuple(frozenset(unit) for unit in found.values())
+
+    def home(self, k: int) -> int:
+        """Return the node at which the freedoms of node k are eliminated: itself, unless it shares them."""
+        while self.nodes[k].shared and self.homes.get(k) != self.v_slices[k]:
+            k = self.parents[k]
+        return k
 
     def outward(self, step: Callable[..., tuple[Leaving, Keep]], base: Leaving, *kept: Kept[Any]) -> Kept[Keep]:
         """Walk from the ground to the tips."""
@@ -144,26 +169,42 @@ class Unrolled:
         """From every node climb to the ground, collecting blocks of a symmetric matrix."""
         A = ca.densify(ca.SX(self.nv, self.nv))
         for k in range(len(self.nodes)):
-            carried, j = start.records[k], k
+            carried, own, j = start.records[k], getattr(start.records[k], "own", None), k
             while j >= 0:
                 carried, block = step(self.nodes[j], carried, *(field.records[j] for field in kept))
-                A[self.v_slices[j], self.v_slices[k]] = mirror(block) if j == k else block
-                if j != k:
-                    A[self.v_slices[k], self.v_slices[j]] = block.T
+                if j == k and own is not None and own.numel():
+                    block = block + own
+                self._add_block(A, j, k, block)
                 j = self.parents[j]
         return A
+
+    def _add_block(self, A: ca.SX, j: int, k: int, block: ca.SX) -> None:
+        """Put the block of two nodes' joints into a symmetric matrix; blocks of shared freedoms add up."""
+        rows, columns = self.v_slices[j], self.v_slices[k]
+        if j == k:
+            block = mirror(block)
+        if not self.homes:
+            A[rows, columns] = block
+            if j != k:
+                A[columns, rows] = block.T
+            return
+        A[rows, columns] = A[rows, columns] + block
+        if j != k:
+            A[columns, rows] = A[columns, rows] + block.T
 
     def gather(self, kept: Kept[Any], part: str) -> ca.SX:
         """Assemble one part of the kept records into a vector (nv)."""
         out = ca.densify(ca.SX(self.nv, 1))
-        for record, where in zip(kept.records, self.v_slices, strict=True):
+        for node, record, where in zip(self.nodes, kept.records, self.v_slices, strict=True):
             if where.stop > where.start:
-                out[where] = getattr(record, part)
+                value = getattr(record, part)
+                out[where] = out[where] + value if getattr(node, "shared", False) else value
         return out
 
     def stacked(self, kept: Kept[Any], part: str, size: int) -> ca.SX:
-        """Stack one part of the kept records by position."""
-        blocks: list[Any] = [None] * len(self.nodes)
+        """Stack one part of the kept records by position; nodes without one are left out."""
+        blocks = {}
         for position, record in zip(self.positions, kept.records, strict=True):
-            blocks[position] = ca.vec(getattr(record, part))
-        return ca.SX(ca.vertcat(*blocks))
+            if position is not None:
+                blocks[position] = ca.vec(getattr(record, part))
+        return ca.SX(ca.vertcat(*(blocks[position] for position in sorted(blocks))))

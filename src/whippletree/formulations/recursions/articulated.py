@@ -20,32 +20,45 @@ where alpha = alpha+ + a + H* v'. P+ has zero rows along the hinge, so P+ a is c
 
 At a prescribed hinge v' is given: P+ = P, z+ = z + P (a + H* v'), and (18) yields the driving force H f.
 
-The steps take P, z, U = P H*, D and eps from what a node offers (`offers`), and let the node spread the accelerations
-to its bodies. So they run unchanged over rigid bodies and over groups of loops (Jain 62-67).
+The steps take P, z, U = P H*, D and eps from what a node brings (`node_interface`), and let the node recover the
+accelerations of its bodies. So they run unchanged over rigid bodies and over groups of loops (Jain 62-67).
+
+Nodes that share freedoms, those of a body with own coordinates, pass U, D and eps on instead of eliminating: with
+alpha = phi* alpha_parent + a,
+
+    U_parent = phi U,      D_parent = D,      eps_parent = eps - U* a,      z_parent = phi (z + P a)         (2)
+
+and the home of these freedoms eliminates them together with its joint.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.formulations.nodes.node_interface import AngularState, Articulated, ArticulatedNode, HingeFactors
+from whippletree.formulations.nodes.node_interface import (
+    AngularState,
+    Articulated,
+    ArticulatedNode,
+    Carried,
+    HingeFactors,
+    NodeTerms,
+)
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Walk
 from whippletree.formulations.recursions.joint_wrenches import joint_wrenches
-from whippletree.spatial import ArticulatedInertia, stack
+from whippletree.spatial import ArticulatedInertia, Factors, stack
 
 __all__ = [
     "Dynamics",
-    "absorb_hinge",
     "driving_forces",
+    "eliminate_joint",
+    "find_acceleration",
     "forward_dynamics",
     "hinge_inertias",
     "locate",
     "reactions",
-    "release_hinge",
     "sweep",
 ]
 
@@ -61,11 +74,11 @@ class Dynamics(NamedTuple):
 def sweep(walk: Walk) -> Dynamics:
     """Run the three sweeps."""
     place = walk.outward(locate, AngularState.rest())
-    _, hinge = walk.inward(absorb_hinge, Articulated.nothing(), place)
-    base = (stack(ca.SX.zeros(3), -walk.gravity),)
+    _, hinge = walk.inward(eliminate_joint, Articulated.nothing(), place)
+    base = Carried(stack(ca.SX.zeros(3), -walk.gravity))
     record_stage("position and velocity", place.records)
     record_stage("articulated inertia", hinge.records)
-    outcome = walk.outward(release_hinge, base, place, hinge)
+    outcome = walk.outward(find_acceleration, base, place, hinge)
     return Dynamics(place, hinge, outcome)
 
 
@@ -88,7 +101,7 @@ def reactions(walk: Walk) -> Any:
 def hinge_inertias(walk: Walk) -> Any:
     """Return each hinge's smallest pivot relative to what hangs on it (n): tiny if it moves nothing."""
     place = walk.outward(locate, AngularState.rest())
-    _, hinge = walk.inward(absorb_hinge, Articulated.nothing(), place)
+    _, hinge = walk.inward(eliminate_joint, Articulated.nothing(), place)
     return walk.stacked(hinge, "pivot", 1)
 
 
@@ -97,33 +110,42 @@ def locate(node: ArticulatedNode, parent: AngularState) -> tuple[Any, Any]:
     return node.locate(parent)
 
 
-def absorb_hinge(node: ArticulatedNode, children: Any, place: Any) -> tuple[Articulated, HingeFactors]:
-    """Release the hinge and pass inertia and bias force on to the parent (7, 13 as regrouped in (1))."""
-    shift, a = node.shift(place.x), node.offset(place)
-    offer = node.offer(children, place)
-    P, z, U = offer.P, offer.z, offer.U
+def eliminate_joint(node: ArticulatedNode, children: Any, place: Any) -> tuple[Articulated, HingeFactors]:
+    """Eliminate the node's unknowns, and pass inertia and bias force on to the parent (7, 13 as regrouped in (1)).
+
+    Freedoms that the node shares with others are passed on as they are (2).
+    """
+    shift, a = node.shift(place.x), node.bias(place)
+    terms = node.terms(children, place)
+    P, z, U = terms.P, terms.z, terms.U
+    if terms.shared:
+        passed = Articulated(
+            shift.inertia(P), shift.force(z + P.times(a)), shift.force(U), terms.D, terms.eps - U.T @ a
+        )
+        return passed, HingeFactors(U, terms.eps, P, z, ca.SX(1), terms.D, terms.kept)
     if U.shape[1] == 0:
         z_plus = z + P.times(a)
-        still = HingeFactors(U, offer.eps, P, z, ca.SX(1), offer.D, offer.kept)
+        still = HingeFactors(U, terms.eps, P, z, ca.SX(1), terms.D, terms.kept)
         return Articulated(shift.inertia(P), shift.force(z_plus)), still
-    factors = offer.factored()
-    G = _known_gain(factors.solve(U.T).T, offer.H)
-    nu = factors.solve(offer.eps)
-    P_plus = release(P, U, G, offer.H)
-    z_plus = z + P_plus.times(a) + G @ offer.eps
-    pivot = _smallest_pivot(factors.reciprocals, P, offer.H)
-    return Articulated(shift.inertia(P_plus), shift.force(z_plus)), HingeFactors(
-        G, nu, P, z, pivot, offer.D, offer.kept
-    )
+    factors = terms.factored()
+    n_shared = U.shape[1] - (0 if terms.H is None else terms.H.shape[1])
+    G = _known_gain(factors.solve(U.T).T, terms.H, n_shared)
+    nu = factors.solve(terms.eps)
+    P_plus = inertia_beyond(P, U, G, terms.H)
+    z_plus = z + P_plus.times(a) + G @ terms.eps
+    pivot = _smallest_pivot(factors, P, terms)
+    kept = HingeFactors(G, nu, P, z, pivot, terms.D, terms.kept, U[:, :n_shared])
+    return Articulated(shift.inertia(P_plus), shift.force(z_plus)), kept
 
 
-def release_hinge(node: ArticulatedNode, parent: tuple[ca.SX], place: Any, hinge: HingeFactors) -> tuple[Any, Any]:
+def find_acceleration(node: ArticulatedNode, parent: Carried, place: Any, hinge: HingeFactors) -> tuple[Any, Any]:
     """Find the joint acceleration, the node's acceleration, and the force across the joint (13, 18)."""
-    alpha = node.shift(place.x).motion(parent[0]) + node.offset(place)
-    return node.spread(alpha, hinge.nu - hinge.G.T @ alpha, place, hinge)
+    alpha = node.shift(place.x).motion(parent.alpha) + node.bias(place)
+    y = parent.own if node.shared else hinge.nu - hinge.G.T @ alpha
+    return node.recover(alpha, y, place, hinge)
 
 
-def release(P: ArticulatedInertia, PH: ca.SX, G: ca.SX, H: ca.SX | None) -> ArticulatedInertia:
+def inertia_beyond(P: ArticulatedInertia, PH: ca.SX, G: ca.SX, H: ca.SX | None) -> ArticulatedInertia:
     """Return P+ = P - G (P H)*, with the rows that the hinge annihilates set to zero while tracing."""
     P_plus = P.matrix() - G @ PH.T
     for row in unit_rows(H) if H is not None else ():
@@ -132,11 +154,13 @@ def release(P: ArticulatedInertia, PH: ca.SX, G: ca.SX, H: ca.SX | None) -> Arti
     return ArticulatedInertia.of_matrix(P_plus)
 
 
-def _known_gain(G: ca.SX, H: ca.SX | None) -> ca.SX:
-    """Set what is known of the gain while tracing: H* G is the identity."""
+def _known_gain(G: ca.SX, H: ca.SX | None, n_shared: int) -> ca.SX:
+    """Set what is known of the gain while tracing: H* G is the identity, after zeros for shared freedoms."""
     if H is not None:
         for row in unit_rows(H):
-            G[row, :] = H[row, :]
+            G[row, n_shared:] = H[row, :]
+            if n_shared:
+                G[row, :n_shared] = 0
     return G
 
 
@@ -156,13 +180,21 @@ def unit_rows(H: ca.SX) -> list[int]:
     return rows
 
 
-def _smallest_pivot(reciprocals: Sequence[ca.SX], P: ArticulatedInertia, H: ca.SX | None) -> ca.SX:
-    """Return the smallest pivot of D, each relative to the inertia that its own column of H could feel."""
-    smallest = ca.SX(1)
+def _smallest_pivot(factors: Factors, P: ArticulatedInertia, terms: NodeTerms) -> ca.SX:
+    """Return the smallest pivot of D, each relative to the inertia that its own column of H could feel.
+
+    Pivots of shared freedoms are relative to these freedoms' own inertia.
+    """
+    smallest, H, D = ca.SX(1), terms.H, terms.D
     if H is None:
         return smallest
-    for i, reciprocal in enumerate(reciprocals):
-        scale = ca.sumsqr(H[0:3, i]) * ca.trace(P.J) + ca.sumsqr(H[3:6, i]) * ca.trace(P.M)
+    n_shared = D.shape[0] - H.shape[1]
+    for i, reciprocal in enumerate(factors.reciprocals):
+        if i < n_shared:
+            scale = D[i, i]
+        else:
+            h = H[:, i - n_shared]
+            scale = ca.sumsqr(h[0:3]) * ca.trace(P.J) + ca.sumsqr(h[3:6]) * ca.trace(P.M)
         pivot = 1 / reciprocal
         # a parameter may cancel from the share, but not from the question
         smallest = ca.fmin(smallest, ca.if_else(pivot > 0, pivot / scale, -1))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -44,11 +45,12 @@ class CarriedAcceleration(NamedTuple):
 
 
 class BodyForce(NamedTuple):
-    """Kept by the outward sweep: configuration, force on the node's own body, axes in the ground."""
+    """Kept by the outward sweep: configuration, force on the node's own body, axes in the ground, own efforts."""
 
     x: ca.SX
     f: ca.SX
     axes: ca.SX
+    own: ca.SX = ca.SX(0, 1)
 
 
 class JointEffort(NamedTuple):
@@ -65,9 +67,13 @@ class ResidualEffort(NamedTuple):
 
 
 class Column(NamedTuple):
-    """Kept by the composite sweep: the force that a unit joint acceleration needs, as columns (6, nv)."""
+    """Kept by the composite sweep: the force that a unit joint acceleration needs, as columns (6, nv).
+
+    `own` (nv, nv) is what of the joint's own block of the mass matrix does not follow from F.
+    """
 
     F: ca.SX
+    own: ca.SX = ca.SX(0, 0)
 
 
 class Configured(NamedTuple):
@@ -152,12 +158,12 @@ def of_matrix(walk: Unrolled, mass: ca.SX, bias: ca.SX) -> JointEquations:
     given: dict[int, ca.SX] = {}
     right: dict[int, ca.SX] = {}
     for node, where in zip(walk.nodes, walk.v_slices, strict=True):
-        for i in range(where.start, where.stop):
+        for i in range(where.start, where.stop) if not node.on_frame else ():
             if node.prescribed:
                 given[i] = node.acceleration[i - where.start]
             else:
                 right[i] = node.tau[i - where.start] - bias[i]
-    above = freedom_parents(walk.parents, walk.v_slices, walk.nv, frozenset(given))
+    above = freedom_parents(walk.parents, walk.v_slices, walk.nv, frozenset(given), walk.homes)
     ways = {i: _way(above, i) for i in sorted(right)}
     entries = {(i, j): mass[i, j] for i, way in ways.items() for j in way}
     order = sorted(right, key=lambda i: -len(ways[i]))
@@ -199,13 +205,16 @@ def accelerate(node: Node, parent: CarriedAcceleration) -> tuple[CarriedAccelera
     x = node.configuration()
     motion, alpha = node.carry(x, parent.motion, parent.alpha)
     alpha = alpha + node.joint_map(x) @ node.acceleration
-    return CarriedAcceleration(motion, alpha), BodyForce(x, node.inertial_force(motion, alpha), motion.axes)
+    f = node.inertial_force(motion, alpha)
+    return CarriedAcceleration(motion, alpha), BodyForce(x, f, motion.axes, node.own_effort(motion, alpha))
 
 
 def balance(node: Node, children: tuple[ca.SX], kept: BodyForce) -> tuple[tuple[ca.SX], JointEffort]:
     """Add the children's forces, project on the joint, pass on to the parent."""
     f = kept.f + children[0]
     tau = node.joint_map(kept.x).T @ f
+    if kept.own.numel():
+        tau = tau + kept.own
     return (node.shift(kept.x).force(f),), JointEffort(tau, f)
 
 
@@ -214,31 +223,44 @@ def configure(node: Node, parent: tuple[()]) -> tuple[tuple[()], Configured]:
     return (), Configured(node.configuration())
 
 
-def compose(node: Node, children: tuple[RigidInertia], place: Configured) -> tuple[tuple[RigidInertia], tuple[ca.SX]]:
+def compose(node: Node, children: tuple[RigidInertia], place: Configured) -> tuple[tuple[RigidInertia], Column]:
     """Weld the children to the node: composite inertia, and the force of a unit joint acceleration."""
     inertia = children[0] + node.inertia
-    F = inertia.times(node.joint_map(place.x))
-    return (node.shift(place.x).inertia(inertia),), (F,)
+    H, own = node.joint_map(place.x), node.own_inertia()
+    F = inertia.times(H)
+    leaving = (node.shift(place.x).inertia(inertia),)
+    if own is None:
+        return leaving, Column(F)
+    return leaving, Column(F + own.coupling, own.coupling.T @ H + own.own)
 
 
-def project(node: Node, F: tuple[ca.SX], place: Configured) -> tuple[tuple[ca.SX], ca.SX]:
+def project(node: Node, F: Column, place: Configured) -> tuple[Column, ca.SX]:
     """Project a column on the node's joint, and carry it on to the parent."""
-    return (node.shift(place.x).force(F[0]),), node.joint_map(place.x).T @ F[0]
+    return Column(node.shift(place.x).force(F.F)), node.joint_map(place.x).T @ F.F
 
 
 def freedom_parents(
-    parents: Sequence[int], v_slices: Sequence[slice], nv: int, leave_out: frozenset[int] = frozenset()
+    parents: Sequence[int],
+    v_slices: Sequence[slice],
+    nv: int,
+    leave_out: frozenset[int] = frozenset(),
+    homes: Mapping[int, slice] = MappingProxyType({}),
 ) -> list[int]:
     """Return for each freedom the nearest one on the way to the ground, or -1, some freedoms being left out.
+
+    Own coordinates of a body come after the joint of their home; nodes that share them add none.
 
     >>> freedom_parents([-1, 0, 0], [slice(0, 1), slice(1, 2), slice(2, 3)], 3)
     [-1, 0, 0]
     """
     above = [-1] * nv
     last_of: list[int] = []
+    shared = [(own.start, own.stop) for own in homes.values()]
     for k, where in enumerate(v_slices):
         last = -1 if parents[k] < 0 else last_of[parents[k]]
-        for i in range(where.start, where.stop):
+        joint = () if (where.start, where.stop) in shared else range(where.start, where.stop)
+        own = range(homes[k].start, homes[k].stop) if k in homes else ()
+        for i in (*joint, *own):
             if i not in leave_out:
                 above[i] = last
                 last = i

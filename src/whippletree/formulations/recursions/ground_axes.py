@@ -76,6 +76,20 @@ class Field(NamedTuple):
     own: ca.SX  # what the joint's velocities bring
 
 
+class OwnGround(NamedTuple):
+    """What a body with own coordinates adds: its own efforts are C^T Y' + E v' + e, its force has C v' more.
+
+    C (6, n) is at the reference point, in ground axes; all are nothing for other bodies.
+    """
+
+    C: ca.SX
+    E: ca.SX
+    e: ca.SX
+
+
+_NO_OWN = OwnGround(ca.SX(6, 0), ca.SX(0, 0), ca.SX(0, 1))
+
+
 class GroundBody(NamedTuple):
     """Kept for every body."""
 
@@ -91,6 +105,7 @@ class GroundBody(NamedTuple):
     M: RigidInertia
     Q: ca.SX
     field: Field
+    own: OwnGround = _NO_OWN
 
     def shift(self) -> Shift:
         """Return B1 as a shift from the parent's reference point."""
@@ -139,12 +154,35 @@ def _locate(reference: str, gravity: ca.SX) -> Callable[..., tuple[GroundState, 
             out = Translation(r + arm)
             Q = out.force(Q - stack(ca.SX.zeros(3), M.m * cross(w, v + cross(w, arm))))
             M = M.translated(r + arm)
+        inside = _NO_OWN
+        if node.body is not None:
+            back = (
+                cross(w, v) if not fixed else -(W @ rho)
+            )  # from the acceleration of the reference point to the joint's
+            inside, extra = _inside(node, A, rho, w, back - gravity)
+            Q = Q - extra
         B2 = Translation(rho).motion(level_map(node) if is_level(node) else axes)
         return GroundState(A, r, w, v, W, rho), GroundBody(
-            A, r, w, v, p, step, axes, B2, D, M, Q, Field(W, reach, rho, d, own)
+            A, r, w, v, p, step, axes, B2, D, M, Q, Field(W, reach, rho, d, own), inside
         )
 
     return locate
+
+
+def _inside(node: Node, A: ca.SX, rho: ca.SX, w: ca.SX, linear: ca.SX) -> tuple[OwnGround, ca.SX]:
+    """Return what own coordinates add at the reference point, and the force of their velocities there.
+
+    `linear` is what the joint point's acceleration against gravity has beside that of the reference point.
+    """
+    own = node.own_inertia()
+    assert own is not None
+    forces = node.own_velocity_forces(A.T @ w)
+
+    def at_reference(f: ca.SX) -> ca.SX:
+        return ca.densify(Translation(-rho).force(Rotation(A).force(f)))
+
+    e = forces.own + own.coupling[3:6, :].T @ (A.T @ linear)
+    return OwnGround(at_reference(own.coupling), own.own, e), at_reference(forces.frame)
 
 
 def is_level(node: Node) -> bool:

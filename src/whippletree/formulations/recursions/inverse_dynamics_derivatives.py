@@ -26,13 +26,14 @@ e_j for a velocity, F the force on it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import casadi as ca
 
 from whippletree.elements.closures import Side
 from whippletree.formulations.nodes.frame_states import NodeFrame, Turn
-from whippletree.formulations.nodes.node import Node
+from whippletree.formulations.nodes.node import AngularState, Node
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial import RigidInertia, cross, skew, stack, twist_cross
 
@@ -80,18 +81,24 @@ class NodeDerivativeTerms(NamedTuple):
     E: ca.SX
     G: ca.SX
     body: Compound
+    A: ca.SX
 
 
 class Compound(NamedTuple):
-    """Bodies taken as one: inertia, the velocity terms B = [N; -2 p~] on a turning rate, and the force on them."""
+    """Bodies taken as one: inertia, the velocity terms B = [N; -2 p~] on a turning rate, and the force on them.
+
+    `own` (6, 3) is what bodies with own coordinates add to B.
+    """
 
     inertia: RigidInertia
     N: ca.SX
     p: ca.SX
     F: ca.SX
+    own: ca.SX = ca.SX(6, 3)
 
     def __add__(self, other: Compound) -> Compound:  # type: ignore[override]
-        return Compound(self.inertia + other.inertia, self.N + other.N, self.p + other.p, self.F + other.F)
+        own = self.own + other.own
+        return Compound(self.inertia + other.inertia, self.N + other.N, self.p + other.p, self.F + other.F, own)
 
     @staticmethod
     def nothing() -> Compound:
@@ -122,6 +129,8 @@ def differentiate(walk: Unrolled) -> Derivatives:
     for k, (own, whole) in enumerate(zip(laden.records, kept.records, strict=True)):
         _add_rows(walk, found, laden.records, k, whole)
         _add_columns(walk, found, laden.records, k, own, whole)
+        if walk.nodes[k].body is not None:
+            _add_own(walk, found, laden.records, k)
     return found
 
 
@@ -141,7 +150,10 @@ def accelerate(node: Node, parent: DrivenMotion) -> tuple[DrivenMotion, NodeDeri
             g = g + place(seat, hinge.bias_rates[:, j])
         E.append(e)
         G.append(g)
-    return DrivenMotion(seat, A), NodeDerivativeTerms(seat, _columns(E), _columns(G), _body(node, seat, A))
+    body = _body(node, seat, A)
+    if node.body is not None:
+        body = body + _inside(node, seat)
+    return DrivenMotion(seat, A), NodeDerivativeTerms(seat, _columns(E), _columns(G), body, A)
 
 
 def gather(node: Node, beyond: tuple[Compound], laden: NodeDerivativeTerms) -> tuple[tuple[Compound], Compound]:
@@ -215,6 +227,8 @@ def _add_rows(
     """Add the efforts at node k for all freedoms on the way to it, its own included."""
     seat, rows = laden[k].seat, walk.v_slices[k]
     on_rate = seat.S[0:3, :].T @ whole.N - 2 * (seat.S[3:6, :].T @ skew(whole.p))
+    if whole.own.nnz():
+        on_rate = on_rate + seat.S.T @ whole.own
     on_motion = whole.inertia.times(seat.S).T
     for n in ancestors(walk, k, -1):
         own, columns = laden[n], walk.v_slices[n]
@@ -243,7 +257,7 @@ def _add_columns(
 ) -> None:
     """Add the efforts before node k for its own freedoms: the change of the force on everything beyond it."""
     columns = walk.v_slices[k]
-    B = ca.vertcat(w.N, -2 * skew(w.p))
+    B = ca.vertcat(w.N, -2 * skew(w.p)) + w.own
     moved = [force_cross(s, w.F) for s in ca.horzsplit(own.seat.S)]
     for_q = _columns(moved) + B @ own.seat.D[0:3, :] + w.inertia.times(own.E)
     for_v = B @ own.seat.S[0:3, :] + w.inertia.times(own.G)
@@ -254,6 +268,100 @@ def _add_columns(
             for j in range(columns.stop - columns.start):
                 add_entry(found.q, rows.start + i, columns.start + j, K[i, j])
                 add_entry(found.v, rows.start + i, columns.start + j, Dv[i, j])
+
+
+# ---------------------------------------------------------------------- bodies with own coordinates
+
+
+class OwnSlopes(NamedTuple):
+    """Derivatives, in node axes, of the force on a body with own coordinates and of its own efforts, by own coordinates
+    and by their rates; and of the own efforts by the turning rate."""
+
+    force_q: ca.SX
+    force_v: ca.SX
+    effort_q: ca.SX
+    effort_v: ca.SX
+    effort_w: ca.SX
+
+
+def _inside(node: Node, seat: SpatialMotion) -> Compound:
+    """Return what own coordinates add to a node's force, and to its derivative by the turning rate."""
+    own, w = node.own_inertia(), seat.R.T @ seat.V[0:3]
+    assert own is not None
+    turning = ca.SX.sym("w", 3)
+    slope = ca.jacobian(node.own_velocity_forces(turning).frame, turning)
+    on_rate = ca.substitute(ca.densify(slope), turning, ca.densify(w)) @ seat.R.T
+    f = own.coupling @ node.acceleration + node.own_velocity_forces(w).frame
+    zero = ca.SX.zeros(3)
+    return Compound(RigidInertia.zero(), ca.SX.zeros(3, 3), zero, force_at(seat, f), force_at(seat, on_rate))
+
+
+def force_at(seat: SpatialMotion, f: ca.SX) -> ca.SX:
+    """Return force columns (6, n), given in node axes at its origin, in base axes about the reference point."""
+    moment, force = seat.R @ f[0:3, :], seat.R @ f[3:6, :]
+    return ca.densify(ca.vertcat(moment + skew(seat.x) @ force, force))
+
+
+def _local(seat: SpatialMotion, motion: ca.SX) -> ca.SX:
+    """Return motion columns in base axes about the reference point in node axes at its origin: undoes `place`."""
+    turning = motion[0:3, :]
+    return ca.densify(ca.vertcat(seat.R.T @ turning, seat.R.T @ (motion[3:6, :] - skew(seat.x) @ turning)))
+
+
+def _own_slopes(node: Node, seat: SpatialMotion, A: ca.SX) -> OwnSlopes:
+    """Differentiate the force on a body with own coordinates, and its own efforts, at a state."""
+    assert node.body is not None
+    n = node.body.n_own
+    eta, rate, w, alpha = ca.SX.sym("eta", n), ca.SX.sym("rate", n), ca.SX.sym("w", 3), ca.SX.sym("alpha", 6)
+    inertia = node.body.inertia(eta).rigid
+    bare = replace(node, q=eta, v=rate, inertia=inertia, loads=(), push=None, memory={})
+    motion = AngularState(w, ca.SX.eye(3))
+    f, effort = bare.inertial_force(motion, alpha), bare.own_effort(motion, alpha)
+    slopes = [ca.jacobian(f, eta), ca.jacobian(f, rate)]
+    slopes += [ca.jacobian(effort, x) for x in (eta, rate, w)]
+    V, accelerated = _local(seat, seat.V), _local(seat, A)
+    material = accelerated + stack(ca.SX.zeros(3), cross(V[0:3], V[3:6]))
+    values = [node.q, node.v, V[0:3], material]
+    found = ca.substitute([ca.densify(s) for s in slopes], [eta, rate, w, alpha], [ca.densify(x) for x in values])
+    return OwnSlopes(*found)
+
+
+def _add_own(walk: Unrolled, found: Derivatives, laden: Sequence[NodeDerivativeTerms], k: int) -> None:
+    """Add the rows and columns of a body's own coordinates: what happens inside the body."""
+    node, seat, own = walk.nodes[k], laden[k].seat, walk.v_slices[k]
+    inertia = node.own_inertia()
+    assert inertia is not None
+    C, slopes = inertia.coupling, _own_slopes(node, seat, laden[k].A)
+    V = _local(seat, seat.V)
+
+    def moved(velocity: ca.SX, acceleration: ca.SX) -> ca.SX:
+        """Return the change of the own efforts for columns d and e: the body's acceleration changes by e - V x d."""
+        along = _columns([twist_cross(seat.V, d) for d in ca.horzsplit(velocity)])
+        dV, dA = _local(seat, velocity), _local(seat, acceleration - along)
+        centripetal = skew(V[0:3]) @ dV[3:6, :] - skew(V[3:6]) @ dV[0:3, :]
+        return C.T @ (dA + ca.vertcat(ca.SX(3, dA.shape[1]), centripetal)) + slopes.effort_w @ dV[0:3, :]
+
+    force_q, force_v = force_at(seat, slopes.force_q), force_at(seat, slopes.force_v)
+    force_a = force_at(seat, C)
+    for n in walk.tree.path(k):
+        above, columns = laden[n], walk.v_slices[n]
+        _add_block(found.q, own, columns, moved(above.seat.D, above.E))
+        _add_block(found.v, own, columns, moved(above.seat.S, above.G))
+        _add_block(found.q, columns, own, above.seat.S.T @ force_q)
+        _add_block(found.v, columns, own, above.seat.S.T @ force_v)
+        M = above.seat.S.T @ force_a
+        _add_block(found.a, columns, own, M)
+        _add_block(found.a, own, columns, M.T)
+    _add_block(found.q, own, own, slopes.effort_q)
+    _add_block(found.v, own, own, slopes.effort_v)
+    _add_block(found.a, own, own, inertia.own)
+
+
+def _add_block(matrix: Matrix, rows: slice, columns: slice, block: ca.SX) -> None:
+    """Add a block of entries."""
+    for i in range(rows.stop - rows.start):
+        for j in range(columns.stop - columns.start):
+            add_entry(matrix, rows.start + i, columns.start + j, block[i, j])
 
 
 def ancestors(walk: Unrolled, k: int, base: int) -> Iterator[int]:
@@ -338,7 +446,8 @@ class AppliedLaw(NamedTuple):
                 speed = (twist_cross(s, V) + d)[3:6] + cross(turning, x) + cross(side.w, way)
                 _add(columns, ("q", j), part @ stack(s[0:3], way, turning, speed))
                 _add(columns, ("v", j), part[:, 6:12] @ stack(s[0:3], way))
-                shifted.setdefault(j, {})[g] = way
+                ways = shifted.setdefault(j, {})
+                ways[g] = ways[g] + way if g in ways else way
         at = 12 * len(self.frames)
         for kind, places in (("q", self.q), ("v", self.v), ("z", self.z)):
             for i in places:

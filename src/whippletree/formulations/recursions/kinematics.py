@@ -126,6 +126,9 @@ def accelerate(node: Node, parent: tuple[AngularState, ca.SX]) -> tuple[tuple[An
 def add_energy(node: Node, beyond: tuple[ca.SX, ca.SX], kept: Moving) -> tuple[tuple[ca.SX, ca.SX], tuple[()]]:
     """Add a node's kinetic energy and first moment of mass to those beyond it."""
     kinetic = 0.5 * ca.dot(kept.V, node.inertia.times(kept.V))
+    own = node.own_inertia()
+    if own is not None:
+        kinetic = kinetic + ca.dot(node.v, own.coupling.T @ kept.V + 0.5 * (own.own @ node.v))
     return (beyond[0] + kinetic, beyond[1] + _first_moment(node.inertia, kept)), ()
 
 
@@ -133,7 +136,10 @@ def add_momentum(
     node: Node, beyond: tuple[ca.SX, ca.SX, ca.SX], kept: Moving
 ) -> tuple[tuple[ca.SX, ca.SX, ca.SX], tuple[()]]:
     """Add a node's mass, first moment and momentum to those beyond it."""
-    own = Translation(kept.p).force(Rotation(kept.R).force(node.inertia.times(kept.V)))
+    local, inside = node.inertia.times(kept.V), node.own_inertia()
+    if inside is not None:
+        local = local + inside.coupling @ node.v
+    own = Translation(kept.p).force(Rotation(kept.R).force(local))
     moment = beyond[1] + _first_moment(node.inertia, kept)
     return (beyond[0] + node.inertia.m, moment, beyond[2] + own), ()
 
@@ -227,9 +233,9 @@ def frame_jacobian(walk: Unrolled, index: int, point: ca.SX) -> ca.SX:
         return J
     tip = axes.at(index)
     place = tip.p + tip.R @ point
-    while index >= 0:
-        record = axes.at(index)
+    for k in walk.tree.path(index):
+        record, where = axes.at(k), walk.v_slices[k]
         if record.H.shape[1]:
-            J[:, walk.v_slices[index]] = Translation(place - record.p).motion(record.H)
-        index = walk.parents[index]
+            column = Translation(place - record.p).motion(record.H)
+            J[:, where] = J[:, where] + column if walk.nodes[k].shared else column
     return J

@@ -45,7 +45,7 @@ class Traced(Protocol):
     after: list[tuple[ca.SX, Origin]]
     inputs: dict[str, int]
     parameters: ca.SX
-    positions: list[int]
+    positions: list[int | None]
     loads: dict[int, list[tuple[int, tuple[Scalar, ...]]]]
 
     def numbers(self, k: int) -> list[Scalar]:
@@ -220,7 +220,7 @@ class Layout:
             constants.v.start,
             arriving,
             leaving,
-            self.walk.positions[k],
+            self.walk.positions[k] or 0,
             *loads,
             *[0] * (width - len(loads)),
         )

@@ -45,6 +45,7 @@ from whippletree.formulations.rolled.rolled_state import Loads, RolledState, wit
 from whippletree.formulations.rolled.work_items import Record, Span
 from whippletree.loops import LoopProgram
 from whippletree.spatial.sparse import minimum_degree
+from whippletree.topology import Tree
 
 __all__ = ["Limits", "can_roll", "forward_dynamics"]
 
@@ -109,7 +110,7 @@ class _Roll:
     def __init__(self, state: RolledState, limits: Limits) -> None:
         self.state, self.limits, self.items = state, limits, state.items
         self.node_constants, self.parents, self.attachments = state.node_constants, state.parents, state.attachments
-        self.where: ClosureExtent = closure_extents(self.attachments, self.parents)
+        self.where: ClosureExtent = closure_extents(self.attachments, Tree(self.parents))
         self.rows: list[list[FrontVariable]] = []
         start = 0
         for rows in state.keep:

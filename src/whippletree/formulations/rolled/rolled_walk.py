@@ -50,13 +50,15 @@ class Rolled:
         node_tree: NodeTree,
         inputs: Sequence[str],
         parameters: ca.SX,
-        positions: Sequence[int] | None = None,
+        positions: Sequence[int | None] | None = None,
     ) -> None:
         self.node_constants, self.nv = node_tree.node_constants, node_tree.nv
         self.gravity = column(node_tree.gravity)
         self.inputs = {name: i for i, name in enumerate(inputs)}
         self.parameters = parameters
-        self.positions = list(positions) if positions is not None else list(range(len(self.node_constants)))
+        self.positions: list[int | None] = (
+            list(positions) if positions is not None else list(range(len(self.node_constants)))
+        )
         self.loads = self._find_loads(node_tree, inputs)
         self.kinds = self._find_kinds()
         self.kind_of = [0] * len(self.node_constants)
@@ -197,7 +199,7 @@ class Rolled:
         """Trace the step of a climb, for one column at a time."""
         drafts = {}
         for number, kind in enumerate(self.kinds):
-            carried, symbols = self._symbols_like((ca.SX.zeros(6),), "arriving")
+            carried, symbols = self._symbols_like(type(start.records[number])(ca.SX.zeros(6)), "arriving")
             drafts[number] = self._draft(step, number, kind, carried, symbols, kept)
         self.sweeps[start.sweep].forced = True
         self.climbs.append((drafts, start, len(self.sweeps)))

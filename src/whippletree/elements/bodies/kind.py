@@ -1,0 +1,279 @@
+"""The contract of a body with coordinates of its own: what it is inside, beside the six freedoms of its frame.
+
+A body kind has n own coordinates eta. Its frame moves like that of a rigid body, with angular velocity w and velocity u
+of its origin in body axes; what is inside moves relative to that frame. It says
+
+    the pose R(eta), p(eta) of each of its *moving frames* in the body frame,
+    its generalised inertia  M(eta) = [[M_rr, M_re], [M_re^T, M_ee]]  on [w; u; eta'],
+    what acts inside it: a force element on its own coordinates.
+
+All else follows. With the kinetic energy T = 1/2 [w; u; eta']^T M [w; u; eta'] and the momenta p = M_rr V + M_re eta',
+pi = M_re^T V + M_ee eta', the force and moment on the body frame and the generalised force on eta are (Boltzmann and
+Hamel's equations, V = [w; u])
+
+    f     = dp/dt + V x* p,                 f_eta = dpi/dt - dT/deta                                   (1)
+
+The frame's origin may be seen from where it is at rest, so that u = 0 in all terms without acceleration, and u' is the
+acceleration of the material point at the origin, as everywhere in the package:
+
+    f     = M_rr alpha + M_re eta'' + b,    f_eta = M_re^T alpha + M_ee eta'' + b_eta                  (2)
+    b     = M_rr' [w; 0] + M_re' eta' + [w x; w x] p
+    b_eta = M_re'^T [w; 0] + M_ee' eta' - dT/deta
+
+Moving frames are reached like the child frame of a joint whose coordinates are eta (`MovingFrame`), so velocities and
+accelerations of frames are the exact derivatives of their poses.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+import numpy.typing as npt
+
+from whippletree.elements.bodies.rigid import MassProperties
+from whippletree.elements.declared import Declared
+from whippletree.elements.forces.base import Force
+from whippletree.elements.joints.base import Joint
+from whippletree.spatial import RigidInertia, Rotation, Shift, Translation, cross, stack
+
+__all__ = ["BodyKind", "MovingFrame", "OwnCoordinates", "OwnInertia", "OwnVelocityForces", "rigid_parts"]
+
+
+class OwnInertia(NamedTuple):
+    """A generalised inertia: of the frame alone, its coupling with the own coordinates (6, n), and theirs (n, n)."""
+
+    rigid: RigidInertia
+    coupling: ca.SX
+    own: ca.SX
+
+
+class OwnVelocityForces(NamedTuple):
+    """What (2) has beside the terms with accelerations and beside M_rr's own gyroscopic force."""
+
+    frame: ca.SX  # (6,)
+    own: ca.SX  # (n,)
+
+
+class BodyKind(Declared):
+    """What a kind of body with own coordinates provides.
+
+    1. `labels`: a name for each own coordinate, which also counts them, and `rate_labels` for their rates;
+    2. `frames`: the names of its moving frames, and `pose(frame, eta)`, their axes (3, 3) and origin (3) in the body
+       frame;
+    3. `mass_matrix(eta)` (6 + n, 6 + n), on [w; u; eta'] in body axes at the body frame's origin;
+    4. `internal_force()`: a force element on the own coordinates, if something acts inside;
+    5. `entries` and `of`, as every declared element: its numbers, which may be expressions in parameters.
+    """
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]:
+        """What each own coordinate is."""
+
+    @property
+    def rate_labels(self) -> tuple[str, ...]:
+        """What each own velocity is."""
+        return tuple(f"rate of {label}" for label in self.labels)
+
+    @property
+    def n_own(self) -> int:
+        """The number of own coordinates."""
+        return len(self.labels)
+
+    @property
+    @abstractmethod
+    def frames(self) -> tuple[str, ...]:
+        """The names of the moving frames."""
+
+    @abstractmethod
+    def pose(self, frame: str, eta: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return a moving frame's axes (3, 3) and origin (3) in the body frame."""
+
+    @abstractmethod
+    def mass_matrix(self, eta: ca.SX) -> ca.SX:
+        """Return the generalised inertia (6 + n, 6 + n) on [w; u; eta']."""
+
+    def internal_force(self) -> Force | None:
+        """Return the element that acts on the own coordinates, if there is one."""
+        return None
+
+    def neutral(self) -> npt.NDArray[np.float64]:
+        """Return the own coordinates to start from."""
+        return np.zeros(self.n_own)
+
+    def random(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+        """Return random own coordinates, small ones."""
+        return rng.uniform(-0.1, 0.1, self.n_own)
+
+    # ------------------------------------------------------------------ what follows
+
+    def inertia(self, eta: ca.SX) -> OwnInertia:
+        """Return the generalised inertia by its parts."""
+        M = ca.densify(ca.SX(self.mass_matrix(eta)))
+        h = ca.vertcat(M[2, 4], M[0, 5], M[1, 3])  # M[0:3, 3:6] = skew(h)
+        return OwnInertia(RigidInertia(M[3, 3], h, M[0:3, 0:3]), M[0:6, 6:], M[6:, 6:])
+
+    def velocity_forces(self, eta: ca.SX, rate: ca.SX, w: ca.SX) -> OwnVelocityForces:
+        """Return b without M_rr's gyroscopic force, and b_eta (2)."""
+        at, speed = ca.SX.sym("eta", self.n_own), ca.SX.sym("rate", self.n_own)
+        turning = ca.SX.sym("w", 3)
+        M = ca.densify(ca.SX(self.mass_matrix(at)))
+        V = ca.vertcat(turning, ca.SX.zeros(3))
+        growing = ca.reshape(ca.jtimes(ca.vec(M), at, speed), *M.shape)
+        momentum = M[0:6, 6:] @ speed
+        frame = growing[0:6, :] @ ca.vertcat(V, speed)
+        frame = frame + stack(cross(turning, momentum[0:3]), cross(turning, momentum[3:6]))
+        whole = ca.vertcat(V, speed)
+        kinetic = ca.dot(whole, M @ whole) / 2
+        own = growing[6:, :] @ whole - ca.gradient(kinetic, at)
+        found = ca.substitute([frame, own], [at, speed, turning], [ca.densify(eta), ca.densify(rate), ca.densify(w)])
+        return OwnVelocityForces(ca.densify(found[0]), ca.densify(found[1]))
+
+
+def rigid_parts(kind: BodyKind, eta: ca.SX, parts: Sequence[tuple[str | None, MassProperties]]) -> ca.SX:
+    """Return the generalised inertia of rigid parts, each on a moving frame or, with None, on the body frame.
+
+    A part that moves with [w; u] + (its frame's own motion) has the twist J [w; u; eta'], and M is the sum of J^T M J.
+    """
+    n = kind.n_own
+    total = ca.SX.zeros(6 + n, 6 + n)
+    for frame, properties in parts:
+        inertia = _spatial_inertia(properties)
+        J = ca.SX.eye(6) if frame is None else ca.SX(6, 6)
+        own = ca.SX(6, n)
+        if frame is not None:
+            joint = MovingFrame(kind, frame)
+            J, own = joint.shift(eta).motion(ca.SX.eye(6)), joint.joint_map(eta)
+        J = ca.horzcat(J, own) if frame is not None else ca.horzcat(ca.SX.eye(6), own)
+        total = total + J.T @ inertia @ J
+    return total
+
+
+def _spatial_inertia(properties: MassProperties) -> ca.SX:
+    """Return a rigid part's inertia (6, 6) about its frame's origin."""
+    m = properties.mass
+    h = ca.vertcat(*(m * c for c in properties.com))
+    J = ca.SX(ca.blockcat([list(row) for row in properties.about((0.0, 0.0, 0.0))]))
+    return RigidInertia(ca.SX(m), ca.SX(h), J).articulated().matrix()
+
+
+class _OfBody(Joint):
+    """What the two joints below share: coordinates that are a body's own."""
+
+    kind = "own coordinates"
+
+    @property
+    def body(self) -> BodyKind:
+        """The kind of body."""
+        raise NotImplementedError
+
+    @property
+    def nq(self) -> int:  # type: ignore[override]
+        """Number of coordinates."""
+        return self.body.n_own
+
+    @property
+    def nv(self) -> int:  # type: ignore[override]
+        """Number of velocities."""
+        return self.body.n_own
+
+    @property
+    def n_configuration(self) -> int:  # type: ignore[override]
+        """Size of the configuration: the coordinates themselves."""
+        return self.body.n_own
+
+    @property
+    def position_labels(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the coordinates are."""
+        return self.body.labels
+
+    @property
+    def velocity_labels(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the velocities are."""
+        return self.body.rate_labels
+
+    def configuration(self, q: ca.SX) -> ca.SX:
+        """Return the coordinates."""
+        return q
+
+    def neutral(self) -> npt.NDArray[np.float64]:
+        """Return the coordinates to start from."""
+        return self.body.neutral()
+
+    def random(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+        """Return random coordinates."""
+        return self.body.random(rng)
+
+
+@dataclass(frozen=True)
+class OwnCoordinates(_OfBody):
+    """The own coordinates of a body as a joint that moves nothing: what is inside carries the body's inertia."""
+
+    of: BodyKind
+
+    @property
+    def body(self) -> BodyKind:
+        """The kind of body."""
+        return self.of
+
+    def shift(self, x: ca.SX) -> Shift:
+        """Return no shift."""
+        return Shift(())
+
+    def joint_map(self, x: ca.SX) -> ca.SX:
+        """Return zeros (6, n)."""
+        return ca.SX(6, self.of.n_own)
+
+
+@dataclass(frozen=True)
+class MovingFrame(_OfBody):
+    """A moving frame of a body, reached from the body frame like the child frame of a joint.
+
+    With w~ = R' R^T the angular velocity in body axes, the map is [R^T W; R^T dp/deta], W eta' = w.
+    """
+
+    of: BodyKind
+    frame: str
+
+    @property
+    def body(self) -> BodyKind:
+        """The kind of body."""
+        return self.of
+
+    def shift(self, x: ca.SX) -> Shift:
+        """Return the shift from the body frame."""
+        R, p = self.of.pose(self.frame, x)
+        return Shift.of(Translation(ca.densify(ca.SX(p))), Rotation(ca.densify(ca.SX(R))))
+
+    def joint_map(self, x: ca.SX) -> ca.SX:
+        """Return the map (6, n) from own velocities to the frame's motion in the body frame, in the frame's axes."""
+        at = ca.SX.sym("eta", self.nv)
+        R, W, J = self._derivatives(at)
+        return _at(ca.vertcat(R.T @ W, R.T @ J), [at], [x])
+
+    def joint_bias(self, x: ca.SX, v: ca.SX) -> ca.SX:
+        """Return the frame's acceleration in the body frame at zero own accelerations, in the frame's axes."""
+        at, rate = ca.SX.sym("eta", self.nv), ca.SX.sym("rate", self.nv)
+        R, W, J = self._derivatives(at)
+        bias = [R.T @ ca.jtimes(part @ rate, at, rate) for part in (W, J)]
+        return _at(ca.vertcat(*bias), [at, rate], [x, v])
+
+    def _derivatives(self, at: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """Return R, and the maps of own velocities to the frame's angular velocity and velocity, in body axes."""
+        R, p = (ca.densify(ca.SX(part)) for part in self.of.pose(self.frame, at))
+        columns = []
+        for i in range(self.nv):
+            S = ca.reshape(ca.jacobian(ca.vec(R), at[i]), 3, 3) @ R.T
+            columns.append(ca.vertcat(S[2, 1] - S[1, 2], S[0, 2] - S[2, 0], S[1, 0] - S[0, 1]) / 2)
+        return R, ca.SX(ca.horzcat(*columns)), ca.jacobian(p, at)
+
+
+def _at(expression: ca.SX, symbols: list[ca.SX], values: list[ca.SX]) -> ca.SX:
+    """Return an expression at the values of its symbols, with its zeros known."""
+    found = ca.substitute(ca.densify(expression), ca.vertcat(*symbols), ca.densify(ca.vertcat(*values)))
+    return ca.simplify(ca.densify(found))
