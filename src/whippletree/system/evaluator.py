@@ -103,6 +103,19 @@ class Evaluator:
             self.cached[key] = call
         return call.run((*state, *more), out, threads)
 
+    def forget(self) -> None:
+        """Drop all calls that are kept, as when `auto` is to mean another formulation.
+
+        >>> from whippletree.system.example_systems import four_bar
+        >>> s = four_bar()
+        >>> before = s.mass_matrix(s.q0)
+        >>> s.kernels.evaluate.forget()
+        >>> bool((s.mass_matrix(s.q0) == before).all())
+        True
+        """
+        self.cached.clear()
+        self._calls.clear()
+
     def prepare(self, function: str, options: CallOptions) -> tuple[Call, tuple[Any, ...]]:
         """Return the call of a function, and the values of its inputs beyond the state."""
         equations = self.engine.equations
