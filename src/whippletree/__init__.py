@@ -35,6 +35,7 @@ from whippletree.model import Mechanism, register
 from whippletree.model.io import Model, read, write
 from whippletree.spatial.placement import Placement
 from whippletree.system import Energy, Momentum, Reaction, Reactions, System
+from whippletree.verbs import provide
 
 if TYPE_CHECKING:
     from whippletree.results import Certificate, Event, Trajectory
@@ -88,6 +89,13 @@ _LATE = {
     "resume": "whippletree.runs",
 }
 """Names that are imported when they are first used: who only computes does not wait for them."""
+
+provide(
+    {
+        "Mechanism.build": ("whippletree.system", "System"),
+        "System.simulate": ("whippletree.runs", "simulate"),
+    }
+)
 
 
 def __getattr__(name: str) -> Any:

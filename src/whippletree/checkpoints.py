@@ -23,7 +23,7 @@ from whippletree.errors import FileError, ResultError, StateError, WhippletreeEr
 from whippletree.kernels.kernel import Array
 from whippletree.model.io import read_text, write_text
 from whippletree.model.mechanism import Mechanism
-from whippletree.results.files import as_path, write_whole
+from whippletree.results.output_files import as_path, write_whole
 from whippletree.simulate.control import checked_period
 from whippletree.simulate.plans import Plans
 from whippletree.simulate.run import Run
@@ -151,7 +151,7 @@ def _packed(sim: Simulation) -> tuple[dict[str, Any], dict[str, Any]]:
         "source": source_key(),
         "model": _written(system),
         "fingerprint": system.description.fingerprint(),
-        "build": {name: _names(system._options.get(name)) for name in ("cut", "dependent")},
+        "build": {name: _names(system.build_options.get(name)) for name in ("cut", "dependent")},
         "method": sim.name,
         "spectral_radius": sim.spectral_radius,
         "tolerance": sim.tolerance,

@@ -15,8 +15,8 @@ from whippletree.errors import ResultError, SimulationError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import quoted
 from whippletree.results.certificate import Certificate
-from whippletree.results.files import new_file
 from whippletree.results.measure import measured
+from whippletree.results.output_files import new_file
 from whippletree.results.replay import Replay
 from whippletree.results.trajectory import Trajectory
 from whippletree.simulate.control import Controller
@@ -67,8 +67,8 @@ def simulate(
     If the run is interrupted, or cannot go on, what was computed is not lost: an interruption returns it, and an error
     carries it as `error.trajectory`.
 
-    >>> from whippletree.system.system import _pendulum
-    >>> run = simulate(_pendulum(), 1.0, every=0.5)
+    >>> from whippletree.system.example_systems import pendulum
+    >>> run = simulate(pendulum(), 1.0, every=0.5)
     >>> run.t.tolist(), run.certificate.ok
     ([0.0, 0.5, 1.0], True)
     """
@@ -98,9 +98,9 @@ def resume(
     of another version of the package.
 
     >>> import tempfile
-    >>> from whippletree.system.system import _pendulum
+    >>> from whippletree.system.example_systems import pendulum
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     run = simulate(_pendulum(), 1.0, checkpoint=f"{folder}/run.ckpt")
+    ...     run = simulate(pendulum(), 1.0, checkpoint=f"{folder}/run.ckpt")
     ...     again = resume(f"{folder}/run.ckpt")
     >>> bool((run.q == again.q).all())
     True

@@ -15,7 +15,7 @@ import pytest
 import whippletree as wt
 from whippletree.cli import main
 from whippletree.results import Trajectory
-from whippletree.results.examples import swing
+from whippletree.results.example_runs import swing
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PENDULUM = """\

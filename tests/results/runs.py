@@ -66,7 +66,7 @@ def pendulum() -> Trajectory:
 @functools.cache
 def quarter_car() -> Trajectory:
     """Return a quarter car on a wavy road: a state of an element, forces that depend on time."""
-    from whippletree.system.examples import quarter_car as built
+    from whippletree.system.example_systems import quarter_car as built
 
     system = built()
     t = np.linspace(0.0, 0.1, 161)
@@ -102,7 +102,7 @@ def tumbling(count: int = 401, span: float = 0.8) -> Trajectory:
 @functools.cache
 def four_bar() -> Trajectory:
     """Return a four-bar that falls."""
-    from whippletree.system.examples import four_bar as built
+    from whippletree.system.example_systems import four_bar as built
 
     system = built()
     t = np.linspace(0.0, 0.4, 81)

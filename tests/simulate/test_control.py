@@ -12,7 +12,7 @@ import pytest
 import whippletree as wt
 from support.references import rk4
 from whippletree import checkpoints
-from whippletree.system.examples import four_bar
+from whippletree.system.example_systems import four_bar
 
 Array = np.ndarray
 

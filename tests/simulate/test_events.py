@@ -216,7 +216,7 @@ def test_parameters_states_and_efforts_are_switched() -> None:
 def test_functions_are_called_at_events() -> None:
     seen: list[float] = []
 
-    def turn(sim: Simulation, event: wt.results.states.Event) -> bool:
+    def turn(sim: Simulation, event: wt.Event) -> bool:
         seen.append(event.t)
         sim.put("velocity", "height", 0, -event.v[0])
         return len(seen) == 3

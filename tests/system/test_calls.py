@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import inspect
 import math
 import os
 import pickle
@@ -18,6 +19,7 @@ import pytest
 
 import whippletree as wt
 from support.systems import arm, chain, floater, loaded, same_bits, state
+from whippletree.system.example_systems import four_bar
 
 NOTHING = np.zeros(0)
 
@@ -798,3 +800,100 @@ def test_kinematics_without_masses():
         s.center_of_mass(q)
     with pytest.raises(wt.DynamicsError, match=r'joint "[AB]" moves nothing'):
         s.forward_dynamics(q, v)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# The first call of a function and the second, which finds its kernel in the cache
+
+FAST = ("forward_dynamics", "driving_forces", "inverse_dynamics", "bias_force", "mass_matrix")
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_methods_with_a_fast_path_keep_their_signature_and_text(name):
+    method = getattr(wt.System, name)
+    shown = inspect.signature(method)
+    assert list(shown.parameters)[:2] == ["self", "q"]
+    assert {"out", "threads", "formulation", "parameters"} <= set(shown.parameters)
+    assert shown.return_annotation == "Array"
+    assert method.__doc__.startswith("Return ")
+    assert method.__kwdefaults__["formulation"] == "auto"
+    with pytest.raises(TypeError, match="positional"):
+        method(chain(), *[0.0] * 9)
+
+
+def test_the_same_arguments():
+    assert inspect.signature(wt.System.driving_forces) == inspect.signature(wt.System.forward_dynamics)
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_the_second_call_gives_the_bits_of_the_first(name):
+    s = arm(3, "fresh").build()
+    q, v, tau = state(s, 3)
+    given = {"mass_matrix": (q,), "bias_force": (q, v)}.get(name, (q, v, tau))
+    first = getattr(s, name)(*given)
+    out = np.empty_like(first)
+    assert same_bits(first, getattr(s, name)(*given))
+    assert getattr(s, name)(*given, out=out) is out
+    assert same_bits(first, out)
+    assert same_bits(first, getattr(s, name)(*(list(x) for x in given)))
+    assert same_bits(first, getattr(s, name)(*given, formulation="".join(("au", "to"))))
+
+
+def test_options_are_not_lost_after_plain_calls():
+    s = parametric()
+    q, v, tau = state(s, 4)
+    plain = s.forward_dynamics(q, v, tau)
+    assert same_bits(plain, s.forward_dynamics(q, v, tau))
+    wrench = {last(s): np.ones(6)}
+    assert not np.allclose(s.forward_dynamics(q, v, tau, wrenches=wrench), plain)
+    assert not np.allclose(s.driving_forces(q, v, tau, parameters=None), 0.0)
+    with pytest.raises(wt.StateError, match="no option"):
+        s.driving_forces(q, v, tau, colour="red")
+    with pytest.raises(wt.StateError, match="no option"):
+        s.forward_dynamics(q, v, tau, colour="red")
+
+
+def test_efforts_of_a_tree_are_not_those_of_its_loops():
+    s = four_bar()
+    a = s.consistent_accelerations(s.q0, s.v0, {"A": 1.0})
+    first = s.inverse_dynamics(s.q0, s.v0, a)
+    s.inverse_dynamics_derivatives(s.q0, s.v0, a)
+    assert same_bits(first, s.inverse_dynamics(s.q0, s.v0, a))
+    alone = s.inverse_dynamics(s.q0, s.v0, a, actuators=["A"])
+    assert (alone[1:] == 0).all()
+    E = s.motion_basis(s.q0)
+    np.testing.assert_allclose(E.T @ alone, E.T @ first, rtol=1e-9)
+
+
+def test_times_are_inputs_of_every_call():
+    """Where the time counts no call is kept without it, for one time or for many."""
+    m = wt.Mechanism("timed")
+    m.prismatic("x", m.ground, m.body("block", mass=2.0), axis="x")
+    m.load("push", "block", force=(m.time, 0, 0))
+    s = m.build()
+    times = np.array([[0.0], [2.0], [4.0]])
+    for t in (0.0, 2.0, 4.0):
+        assert s.forward_dynamics([0.0], [0.0], t=t)[0] == t / 2.0
+    assert s.forward_dynamics([0.0], [0.0], t=times).ravel().tolist() == [0.0, 1.0, 2.0]
+    assert s.bias_force([0.0], [0.0], t=times).ravel().tolist() == [0.0, -2.0, -4.0]
+
+
+def test_groups_are_reached_by_the_names_of_the_system():
+    s = chain()
+    assert s.pose.__name__ == "pose" and s.pose is s.pose  # bound once
+    assert s.pose.__doc__ == wt.System.pose.__doc__
+    assert list(inspect.signature(s.pose).parameters)[:2] == ["q", "name"]
+    again = pickle.loads(pickle.dumps(s))
+    q, v, tau = state(s, 5)
+    assert same_bits(s.pose(q, "tip"), again.pose(q, "tip"))
+    assert same_bits(s.kernels.evaluate("forward_dynamics", (q, v, tau)), again.forward_dynamics(q, v, tau))
+
+
+def test_another_plan_of_the_loops_is_another_system():
+    s = four_bar()
+    before = s.forward_dynamics(s.q0, s.v0)
+    other = s.with_loop_plan(s.kernels.loop_plan)
+    assert other is not s and other.kernels.evaluate is not s.kernels.evaluate
+    assert repr(other) == repr(s)
+    assert same_bits(other.forward_dynamics(s.q0, s.v0), before)
+    assert (other.q0 == s.q0).all() and other.build_options == s.build_options

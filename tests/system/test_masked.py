@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
-from whippletree.system.system import _pendulum
+from whippletree.system.example_systems import pendulum
 
 HOLE = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
 ONE = np.ma.array([1.0], mask=[True])
@@ -23,11 +23,11 @@ ONE = np.ma.array([1.0], mask=[True])
         lambda: wt.Mechanism("m", gravity=HOLE),
         lambda: wt.Spline(HOLE, [0.0, 1.0, 2.0]),
         lambda: wt.Spline([0.0, 1.0, 2.0], HOLE),
-        lambda: _pendulum().forward_dynamics(ONE, [0.0]),
-        lambda: _pendulum().forward_dynamics([0.0], [0.0], ONE),
-        lambda: _pendulum().mass_matrix(np.ma.array([[1.0], [2.0]], mask=[[False], [True]])),
-        lambda: _pendulum().coordinates({"hinge": ONE}),
-        lambda: wt.Trajectory(_pendulum(), [0.0, 1.0, 2.0], HOLE[:, None], np.zeros((3, 1))),
+        lambda: pendulum().forward_dynamics(ONE, [0.0]),
+        lambda: pendulum().forward_dynamics([0.0], [0.0], ONE),
+        lambda: pendulum().mass_matrix(np.ma.array([[1.0], [2.0]], mask=[[False], [True]])),
+        lambda: pendulum().coordinates({"hinge": ONE}),
+        lambda: wt.Trajectory(pendulum(), [0.0, 1.0, 2.0], HOLE[:, None], np.zeros((3, 1))),
     ],
 )
 def test_masked_entries_are_refused(call: Callable[[], Any]) -> None:
@@ -37,5 +37,5 @@ def test_masked_entries_are_refused(call: Callable[[], Any]) -> None:
 
 def test_an_array_with_nothing_masked_is_an_array() -> None:
     q = np.ma.array([0.3])
-    assert _pendulum().forward_dynamics(q, [0.0]) == _pendulum().forward_dynamics([0.3], [0.0])
+    assert pendulum().forward_dynamics(q, [0.0]) == pendulum().forward_dynamics([0.3], [0.0])
     assert wt.point_mass(mass=1.0, at=np.ma.array([1.0, 2.0, 3.0])).mass == 1.0

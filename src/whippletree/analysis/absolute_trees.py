@@ -27,7 +27,7 @@ def tree_function(system: System) -> ca.Function:
     >>> bool(abs(a.full().ravel() - s.forward_dynamics(s.q0, s.v0)).max() < 1e-9)
     True
     """
-    equations = system._engine.equations
+    equations = system.kernels.equations
     x = {name: equations.symbol(name, size) for name, size in (("q", system.nq), ("v", system.nv), ("tau", system.nv))}
     walk, closure_set = equations.loaded(x).walk, equations.closure_set(x, kept=False)
     a = absolute.solve(walk, closure_set, _pivots(absolute.bodies(walk, closure_set), list(x.values()), system.q0)).a
@@ -57,5 +57,5 @@ def tree_evaluation(system: System, q: Any, v: Any) -> Evaluation:
     >>> tree_evaluation(s, s.q0, s.v0).run(3) > 0
     True
     """
-    signature = system._engine.equations.signature(Request("forward_dynamics", "composite"))
+    signature = system.kernels.equations.signature(Request("forward_dynamics", "composite"))
     return Evaluation.of(Kernel("", signature, lambda: StraightLine(tree_function(system)), None), q, v)

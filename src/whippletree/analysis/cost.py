@@ -77,7 +77,7 @@ def costs(
     >>> costs(serial_chain(3).build(), "velocity_transformation", folded=False)["R"].multiplications  # six pairs
     36
     """
-    request = system._engine.request(function, formulation, "", (), **choice)
+    request = system.kernels.request(function, formulation=formulation, **choice)
     trace = _traced(system, request, folded)
     return Costs(request.formulation, counted(trace.symbols, trace.result, trace.stages, trace.constants))
 
@@ -91,7 +91,7 @@ def traced(
     >>> len(traced(serial_chain(1).build()).outputs)
     1
     """
-    request = system._engine.request(function, formulation, "", (), **choice)
+    request = system.kernels.request(function, formulation=formulation, **choice)
     trace = _traced(system, request, folded)
     return read_tape(ca.Function("whole", [*trace.symbols, trace.constants], [ca.densify(trace.result)]))
 
@@ -107,7 +107,7 @@ class _Trace(NamedTuple):
 
 def _traced(system: System, request: Request, folded: bool) -> _Trace:
     fresh = Equations(system.description, system.plan) if folded else Unfolded(system.description, system.plan)
-    fresh.loops = system._engine.equations.loops
+    fresh.loops = system.kernels.equations.loops
     signature = fresh.signature(request)
     symbols = {name: fresh.symbol(name, size) for name, size in signature.inputs}
     inputs = list(symbols.values())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from whippletree.errors import WhippletreeError
-from whippletree.results.files import new_file, write_whole
+from whippletree.results.output_files import new_file, write_whole
 
 __all__ = ["add"]
 

@@ -9,7 +9,7 @@ from whippletree.errors import FileError
 from whippletree.model.io import read_file
 from whippletree.places import same_place
 from whippletree.results import Trajectory
-from whippletree.results.files import new_file
+from whippletree.results.output_files import new_file
 
 __all__ = ["add", "plot"]
 

@@ -12,7 +12,7 @@ from whippletree.cli.said import in_one_line, in_the_name_of
 from whippletree.errors import FileError, ResultError, SimulationError, WhippletreeError
 from whippletree.model.io import Model, read_file
 from whippletree.places import same_place
-from whippletree.results.files import new_file
+from whippletree.results.output_files import new_file
 
 __all__ = ["add", "run"]
 

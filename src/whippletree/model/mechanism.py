@@ -44,6 +44,7 @@ from whippletree.spatial.scalars import (
     shown,
     vector,
 )
+from whippletree.verbs import verb
 
 if TYPE_CHECKING:
     from whippletree.system import System
@@ -621,10 +622,10 @@ class Mechanism(DriveCalls, EventCalls):
         loops are closed, `hold` which joints stay there; `cut` names joints at which loops must be cut, and
         `dependent` those whose motion shall follow from the others', as far as the loops allow it. See `System`.
         """
-        from whippletree.system import System
-
         choices = {"guess": guess, "hold": hold, "cut": cut, "dependent": dependent}
-        return System(self.describe(), fold=fold, **{key: value for key, value in choices.items() if value is not None})
+        given = {key: value for key, value in choices.items() if value is not None}
+        system: System = verb("Mechanism.build")(self.describe(), fold=fold, **given)
+        return system
 
     def _join(
         self,

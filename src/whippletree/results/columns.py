@@ -21,7 +21,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
 from whippletree.results.labels import Label, effort_unit, rate_unit
 from whippletree.spatial.scalars import shown
-from whippletree.system.results import ElementForce
+from whippletree.system.quantities import ElementForce
 
 if TYPE_CHECKING:
     from whippletree.results.trajectory import Trajectory
@@ -63,7 +63,7 @@ def names(what: Any) -> tuple[Any, ...]:
 def columns(run: Trajectory, name: Any) -> Columns:
     """Return the columns that a name stands for.
 
-    >>> from whippletree.results.examples import swing
+    >>> from whippletree.results.example_runs import swing
     >>> [label.column for label in columns(swing(), "rod.velocity").labels]
     ['rod.velocity x [m/s]', 'rod.velocity y [m/s]', 'rod.velocity z [m/s]']
     """

@@ -12,8 +12,8 @@ from whippletree._version import __version__
 from whippletree.errors import ModelError, ResultError, StateError
 from whippletree.model.names import suggestion
 from whippletree.results.certificate import Certificate
+from whippletree.results.instants import Event
 from whippletree.results.labels import Label, Labels
-from whippletree.results.states import Event
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -34,7 +34,7 @@ Variables = dict[str, Any]
 def labelled(run: Trajectory, what: tuple[str, ...]) -> xr.Dataset:
     """Return the states of a run as a dataset, and what else is asked for.
 
-    >>> from whippletree.results.examples import swing
+    >>> from whippletree.results.example_runs import swing
     >>> dict(labelled(swing(), ("energy",)).sizes)
     {'time': 11, 'coordinate': 1, 'velocity': 1}
     """

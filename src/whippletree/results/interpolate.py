@@ -102,7 +102,7 @@ def _configurations(ends: Replay, k0: Index, k1: Index, place: Between) -> Array
 def quaternions(system: System) -> list[tuple[slice, slice]]:
     """Return where each quaternion is in `q`, and the angular velocity that turns it in `v`.
 
-    >>> from whippletree.system.examples import four_bar
+    >>> from whippletree.system.example_systems import four_bar
     >>> quaternions(four_bar())
     []
     """

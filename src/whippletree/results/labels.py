@@ -77,7 +77,7 @@ class Label(NamedTuple):
 class Labels:
     """The names of all numbers in the states of a run, with the mechanism's name and fingerprint.
 
-    >>> from whippletree.system.examples import four_bar
+    >>> from whippletree.system.example_systems import four_bar
     >>> [label.column for label in Labels.of(four_bar()).coordinates][:2]
     ['A.angle [rad]', 'B.angle [rad]']
     """
@@ -105,7 +105,7 @@ class Labels:
     def joint(self, joint: object) -> str:
         """Return the name of a joint, given by name or handle, checked.
 
-        >>> from whippletree.system.examples import four_bar
+        >>> from whippletree.system.example_systems import four_bar
         >>> Labels.of(four_bar()).joint("A")
         'A'
         """

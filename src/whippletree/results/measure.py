@@ -20,7 +20,7 @@ def measured(run: Replay, start: tuple[float, float] | None = None) -> dict[str,
     `start` are the energy when no work was done yet, and the scale of energies, if these are known; otherwise the
     first state is the start.
 
-    >>> from whippletree.system.examples import four_bar
+    >>> from whippletree.system.example_systems import four_bar
     >>> s = four_bar()
     >>> found = measured(Replay(s, np.zeros(1), s.q0[None], s.v0[None], np.zeros((1, 0))))
     >>> found["closure_residual"] < 1e-12, found["quaternion_error"]
@@ -61,7 +61,7 @@ def _closures(run: Replay) -> tuple[float, float]:
         return 0.0, 0.0
     gap = slip = 0.0
     for part in _alike(run):
-        opened = run.system._openings(part.q, part.v, part.t, of_rows(part.parameters, 0))
+        opened = run.system.closure_errors(part.q, part.v, part.t, of_rows(part.parameters, 0))
         gap, slip = (max(worst, float(np.abs(one).max())) for worst, one in zip((gap, slip), opened, strict=True))
     return gap, slip
 

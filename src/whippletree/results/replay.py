@@ -11,7 +11,7 @@ import numpy as np
 from whippletree.errors import WhippletreeError
 from whippletree.kernels.kernel import Array
 from whippletree.system import Energy, Reactions, System
-from whippletree.system.results import ElementForce
+from whippletree.system.quantities import ElementForce
 
 __all__ = ["CHUNK", "Replay", "of_rows"]
 
@@ -36,7 +36,7 @@ class Replay:
 
     Loops are taken as they are: how well they are closed is the certificate's affair.
 
-    >>> from whippletree.system.examples import four_bar
+    >>> from whippletree.system.example_systems import four_bar
     >>> s = four_bar()
     >>> again = Replay(s, np.zeros(1), s.q0[None], s.v0[None], np.zeros((1, 0)))
     >>> again.pose("crank").shape

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from whippletree.errors import ResultError
 from whippletree.results.columns import columns, names
 from whippletree.results.datasets import complete
-from whippletree.results.files import as_path, new_file, write_whole
+from whippletree.results.output_files import as_path, new_file, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,7 @@ _ROWS = 100_000
 def table(run: Trajectory, what: Any) -> pd.DataFrame:
     """Return quantities as columns with names and units, time first.
 
-    >>> from whippletree.results.examples import swing
+    >>> from whippletree.results.example_runs import swing
     >>> list(table(swing(), "hinge"))
     ['time [s]', 'hinge.angle [rad]']
     """

@@ -15,14 +15,14 @@ from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
 from whippletree.results.certificate import Certificate
 from whippletree.results.columns import STATES, columns
+from whippletree.results.instants import Event, Instant
 from whippletree.results.interpolate import interpolated
 from whippletree.results.labels import Labels
 from whippletree.results.measure import measured
 from whippletree.results.replay import Replay, of_rows
-from whippletree.results.states import Event, Instant
 from whippletree.spatial.scalars import masked, shown
 from whippletree.system import Energy, Reactions, System
-from whippletree.system.results import ElementForce
+from whippletree.system.quantities import ElementForce
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ class Trajectory:
     Everything else is computed from the states when it is asked for. Arrays are read-only; one that is given writeable
     is copied. A run that was loaded without its system has None for it.
 
-    >>> from whippletree.results.examples import swing
+    >>> from whippletree.results.example_runs import swing
     >>> run = swing()
     >>> len(run), run["hinge"].shape, run.pose("rod").shape
     (11, (11,), (11, 4, 4))
@@ -127,7 +127,7 @@ class Trajectory:
     def __getitem__(self, key: Any) -> Any:
         """Return a quantity by name, (n,) or (n, k); the state of an output by its number; outputs by a slice.
 
-        >>> from whippletree.results.examples import swing
+        >>> from whippletree.results.example_runs import swing
         >>> run = swing()
         >>> run["tip"].shape, run["hinge.angular velocity"].shape, run[-1].q.round(3), len(run[2:5])
         ((11, 3), (11,), array([3.142]), 3)
@@ -146,7 +146,7 @@ class Trajectory:
     def coordinates(self, joint: Any) -> Array:
         """Return a joint's coordinates: (n,), or (n, k) if it has several.
 
-        >>> from whippletree.results.examples import swing
+        >>> from whippletree.results.example_runs import swing
         >>> swing().coordinates("hinge")[:2].round(3)
         array([0.   , 0.314])
         """
@@ -155,7 +155,7 @@ class Trajectory:
     def velocities(self, joint: Any) -> Array:
         """Return a joint's velocities: (n,), or (n, k) if it has several.
 
-        >>> from whippletree.results.examples import swing
+        >>> from whippletree.results.example_runs import swing
         >>> swing().velocities("hinge")[:2].round(3)
         array([3.142, 3.142])
         """
@@ -170,7 +170,7 @@ class Trajectory:
     def pose(self, place: Any) -> Array:
         """Return the poses of a body or frame (n, 4, 4), in the ground frame.
 
-        >>> from whippletree.results.examples import swing
+        >>> from whippletree.results.example_runs import swing
         >>> swing().pose("tip")[0, :3, 3] + 0.0
         array([1., 0., 0.])
         """
@@ -179,7 +179,7 @@ class Trajectory:
     def position(self, place: Any) -> Array:
         """Return the positions of a body's or frame's origin (n, 3), in the ground frame.
 
-        >>> from whippletree.results.examples import swing
+        >>> from whippletree.results.example_runs import swing
         >>> swing().position("tip")[-1].round(6) + 0.0
         array([-1.,  0.,  0.])
         """
@@ -188,7 +188,7 @@ class Trajectory:
     def velocity(self, place: Any, *, frame: str = "ground") -> Array:
         """Return the velocities [angular; linear] of a body's or frame's origin (n, 6), in ground axes or its own.
 
-        >>> from whippletree.results.examples import swing
+        >>> from whippletree.results.example_runs import swing
         >>> swing().velocity("tip")[0].round(3) + 0.0
         array([ 0.   ,  3.142,  0.   ,  0.   ,  0.   , -3.142])
         """
@@ -197,7 +197,7 @@ class Trajectory:
     def acceleration(self, place: Any, *, frame: str = "ground") -> Array:
         """Return the accelerations [angular; linear] of a body's or frame's origin (n, 6), in ground axes or its own.
 
-        >>> from whippletree.results.examples import swing
+        >>> from whippletree.results.example_runs import swing
         >>> swing().acceleration("tip")[0].round(3) + 0.0
         array([ 0.  ,  0.  ,  0.  , -9.87,  0.  ,  0.  ])
         """
@@ -206,7 +206,7 @@ class Trajectory:
     def accelerations(self) -> Array:
         """Return the accelerations of all joints (n, nv).
 
-        >>> from whippletree.results.examples import swing
+        >>> from whippletree.results.example_runs import swing
         >>> swing().accelerations()[0].round(6) + 0.0
         array([0.])
         """
@@ -215,7 +215,7 @@ class Trajectory:
     def reactions(self, *, frame: Any = "ground") -> Reactions:
         """Return what every joint transmits to its child, by joint: force, moment (n, 3), unique (n, 6).
 
-        >>> from whippletree.results.examples import swing
+        >>> from whippletree.results.example_runs import swing
         >>> swing().reactions()["hinge"].force[0].round(2) + 0.0
         array([-9.87,  0.  ,  0.  ])
         """
@@ -224,7 +224,7 @@ class Trajectory:
     def closure_forces(self) -> dict[str, Array]:
         """Return the multipliers of every described closure by name (n, rows): a rod's force, a coupling's effort.
 
-        >>> from whippletree.results.examples import swing
+        >>> from whippletree.results.example_runs import swing
         >>> swing().closure_forces()
         {}
         """
@@ -233,7 +233,7 @@ class Trajectory:
     def driving_forces(self) -> dict[str, Array]:
         """Return the effort of every drive by name: (n,), or (n, k) if it drives several directions of a point.
 
-        >>> from whippletree.results.examples import swing
+        >>> from whippletree.results.example_runs import swing
         >>> swing().driving_forces()
         {}
         """
@@ -245,7 +245,7 @@ class Trajectory:
     def forces(self) -> dict[str, ElementForce]:
         """Return what every force element does, by name: wrenches on bodies, efforts on joints.
 
-        >>> from whippletree.results.examples import swing
+        >>> from whippletree.results.example_runs import swing
         >>> swing().forces()
         {}
         """
@@ -254,7 +254,7 @@ class Trajectory:
     def energy(self) -> Energy:
         """Return the kinetic and the potential energy (n,), and their total; what springs store is in the potential.
 
-        >>> from whippletree.results.examples import swing
+        >>> from whippletree.results.example_runs import swing
         >>> swing().energy().total[0].round(3)
         np.float64(3.29)
         """
@@ -266,7 +266,7 @@ class Trajectory:
         Work done and steps taken are those that the run recorded. Where it recorded the energy at its start, energies
         are compared with that, also if the start is not among the outputs.
 
-        >>> from whippletree.results.examples import swing
+        >>> from whippletree.results.example_runs import swing
         >>> swing().certify().ok
         True
         """
@@ -279,7 +279,7 @@ class Trajectory:
     def at(self, time: float) -> Instant:
         """Return the state at a time within the run; see `resample`.
 
-        >>> from whippletree.results.examples import swing
+        >>> from whippletree.results.example_runs import swing
         >>> swing().at(0.25).q.round(6)
         array([0.785398])
         """
@@ -297,7 +297,7 @@ class Trajectory:
         are held. An output that is met is returned as it is. The certificate remains that of the run; `certify`
         measures the new states.
 
-        >>> from whippletree.results.examples import swing
+        >>> from whippletree.results.example_runs import swing
         >>> len(swing().resample(every=0.25))
         5
         """
@@ -320,7 +320,7 @@ class Trajectory:
     def between(self, start: float, end: float) -> Trajectory:
         """Return the outputs and events from one time to another, both included. No numbers are copied.
 
-        >>> from whippletree.results.examples import swing
+        >>> from whippletree.results.example_runs import swing
         >>> len(swing().between(0.2, 0.5))
         4
         """
@@ -342,7 +342,7 @@ class Trajectory:
 
         That may be "accelerations", "energy", "reactions", "poses", "body velocities" or "body accelerations".
 
-        >>> from whippletree.results.examples import swing
+        >>> from whippletree.results.example_runs import swing
         >>> swing().dataset()["q"].sel(coordinate="hinge.angle").shape
         (11,)
         """
@@ -353,7 +353,7 @@ class Trajectory:
     def table(self, what: Any = None) -> pd.DataFrame:
         """Return quantities by name as a table with names and units; the states unless told otherwise.
 
-        >>> from whippletree.results.examples import swing
+        >>> from whippletree.results.example_runs import swing
         >>> list(swing().table())
         ['time [s]', 'hinge.angle [rad]', 'hinge.angular velocity [rad/s]']
         """
@@ -379,7 +379,7 @@ class Trajectory:
         Names are those of joints (their coordinates), bodies or frames (their positions), elements' states, force
         elements (what they do), or "energy", "reactions", "accelerations", "A.force", "tip.velocity" and the like.
         """
-        from whippletree.results.plots import plotted
+        from whippletree.results.trajectory_plots import plotted
 
         return plotted(self, names, path)
 

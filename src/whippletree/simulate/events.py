@@ -56,8 +56,8 @@ class Change(NamedTuple):
 class Events:
     """Watches the events of a system; `on_event` maps names to functions that are called when one happens.
 
-    >>> from whippletree.system.system import _pendulum
-    >>> Events(_pendulum(), None, 5).uses
+    >>> from whippletree.system.example_systems import pendulum
+    >>> Events(pendulum(), None, 5).uses
     ()
     """
 

@@ -27,7 +27,7 @@ class Plans:
     A plan that has been left is taken up again where its pivots are about as large as where it was made: then nothing
     is compiled.
 
-    >>> from whippletree.system.examples import four_bar
+    >>> from whippletree.system.example_systems import four_bar
     >>> s = four_bar()
     >>> plans = Plans(s)
     >>> plans.now is s, plans.again(s.q0, s._engine.loops.conditions())

@@ -57,7 +57,7 @@ from whippletree.simulate.stages import Method
 from whippletree.simulate.tableaus import METHODS, Tableau
 from whippletree.spatial.scalars import masked, number, shown
 from whippletree.system import System
-from whippletree.system.calls import as_array
+from whippletree.system.arguments import as_array
 
 __all__ = ["METHOD_NAMES", "Simulation", "State", "finite", "increasing", "positive"]
 
@@ -798,7 +798,7 @@ def _tolerance(value: Any) -> float:
 
 def _vector(system: System, value: Any, name: str, size: int) -> Array:
     """Return one vector of finite numbers."""
-    argument = system._engine.argument(name, size)
+    argument = system.kernels.inputs.argument(name, size)
     array = as_array(value, argument)
     if array.ndim != 1:
         raise StateError(f"{name} must be one vector of {size} numbers, but its shape is {array.shape}")
@@ -857,6 +857,6 @@ def _example() -> Simulation:
     >>> _example().state.t
     0.0
     """
-    from whippletree.system.system import _pendulum
+    from whippletree.system.example_systems import pendulum
 
-    return Simulation(_pendulum(), method="rk4", step=1e-3)
+    return Simulation(pendulum(), method="rk4", step=1e-3)

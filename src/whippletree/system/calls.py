@@ -5,35 +5,18 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.errors import DynamicsError, StateError, WhippletreeError
 from whippletree.kernels.entry import DONE, LONG_WAY
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
-from whippletree.kernels.signature import UNIT_TOLERANCE
 from whippletree.kernels.threads import processors
-from whippletree.spatial.scalars import masked
+from whippletree.system.arguments import Argument, as_array, state_in_batch
 from whippletree.system.large_composite import Pieces
 
-__all__ = ["Argument", "Call", "as_array"]
-
-Labels = Callable[[int], str]
-
-
-@dataclass(frozen=True)
-class Argument:
-    """An input of a call: its name, size, a label for each element, and its quaternions (all as slices)."""
-
-    name: str
-    size: int
-    label: Labels
-    quaternions: tuple[slice, ...] = ()
-    optional: bool = False
-
+__all__ = ["Call", "checked_out"]
 
 _ROWS = 2  # dimensions of a plain batch
 _FLOAT = np.dtype(np.float64)
@@ -47,11 +30,10 @@ def _is_plain(array: Any) -> bool:
     return flags.c_contiguous and flags.aligned
 
 
-Blame = Callable[[dict[str, Array | None]], str]
+Diagnosis = Callable[[dict[str, Array | None]], str]
 """Says why a result is not finite, given the inputs by name."""
 
-
-Rescue = Callable[[dict[str, Array | None]], Array]
+Fallback = Callable[[dict[str, Array | None]], Array]
 """Answers for one state whose result from the kernel is not finite, or says why it cannot."""
 
 
@@ -72,44 +54,44 @@ class Call:
         kernel: Kernel | Pieces,
         arguments: Sequence[Argument],
         shape: tuple[int, ...],
-        blame: Blame,
-        rescue: Rescue | None = None,
+        diagnose: Diagnosis,
+        fallback: Fallback | None = None,
     ) -> None:
         self.kernel, self.arguments, self.shape = kernel, tuple(arguments), shape
-        self._rescue = rescue
+        self._fallback = fallback
         self._size = math.prod(shape)
-        self._blame = blame
+        self._diagnose = diagnose
         self.empty = functools.partial(np.empty, shape if len(shape) > 1 else self._size)
         self.entry: Callable[..., int] = self._first_entry
 
     def _first_entry(self, result: Any, *values: Any) -> int:
-        """Take the place of the kernel's own entry until it could do the work: batches do without."""
+        """Stand in for the kernel's entry until a plain state comes: batches do without it, and need not compile it."""
         if not all(value is None or (type(value) is np.ndarray and value.ndim == 1) for value in values):
             return LONG_WAY
         self.entry = self.kernel.entry or _no_entry
         return self.entry(result, *values)
 
-    def run(self, values: tuple[Any, ...], out: Any = None, threads: int | None = None) -> Array:
+    def run(self, values: tuple[Any, ...], out: Array | None = None, threads: int | None = None) -> Array:
         """Evaluate; inputs left off at the end take their defaults."""
         result = self.empty() if out is None else out
         if self.entry(result, *values) == DONE:
             return result
-        return self.long_way(values, out, threads)
+        return self.slow_path(values, out, threads)
 
-    def long_way(self, values: tuple[Any, ...], out: Any, threads: int | None) -> Array:
+    def slow_path(self, values: tuple[Any, ...], out: Array | None, threads: int | None) -> Array:
         """Run a batch of plain arrays as it is; otherwise convert and check everything first."""
         values = (*values, *(None,) * (len(self.arguments) - len(values)))
         count = self._plain_rows(values, out)
         if count:
             result = np.empty((count, *self.shape)) if out is None else out
             try:
-                self.kernel.many(values, [result.reshape(count, self._size)], count, self._threads(threads))
+                self.kernel.many(values, [result.reshape(count, self._size)], count, _number_of_threads(threads))
             except NotFiniteError:
                 return self._converted(values, out, threads)  # which finds out what is wrong, and says so
             return result
         return self._converted(values, out, threads)
 
-    def _plain_rows(self, values: tuple[Any, ...], out: Any) -> int:
+    def _plain_rows(self, values: tuple[Any, ...], out: Array | None) -> int:
         """Return the size of a batch (count, n) whose arrays need no conversion, or 0."""
         count: int | None = None
         for value, argument in zip(values, self.arguments, strict=True):
@@ -129,14 +111,15 @@ class Call:
             return count or 0
         return count if _is_plain(out) and out.flags.writeable and out.shape == (count, *self.shape) else 0
 
-    def _converted(self, values: tuple[Any, ...], out: Any, threads: int | None) -> Array:
+    def _converted(self, values: tuple[Any, ...], out: Array | None, threads: int | None) -> Array:
         """Convert and check everything, then run one state or a batch."""
         arrays = [
             None if value is None and argument.optional else as_array(value, argument)
             for value, argument in zip(values, self.arguments, strict=True)
         ]
         batch = _batch_shape(self.arguments, arrays)
-        result = self._result(out, batch)
+        shape = (*batch, *self.shape)
+        result = np.empty(shape) if out is None else checked_out(out, shape)
         count = int(np.prod(batch)) if batch else 1
         private = out is not None and (
             not result.flags.aligned or any(a is not None and np.shares_memory(a, result) for a in arrays)
@@ -148,9 +131,9 @@ class Call:
                 self.kernel.one(arrays, [flat[0]])
             elif count:
                 rows = [a if a is None else _rows(a, batch, count) for a in arrays]
-                self.kernel.many(rows, [flat], count, self._threads(threads))
+                self.kernel.many(rows, [flat], count, _number_of_threads(threads))
         except NotFiniteError as error:
-            if self._rescue is None or not all(a is None or np.isfinite(a).all() for a in arrays):
+            if self._fallback is None or not all(a is None or np.isfinite(a).all() for a in arrays):
                 raise self._explain(error, arrays, batch, count) from None
             self._one_by_one(arrays, batch, flat)
         if private:
@@ -158,7 +141,7 @@ class Call:
         return result
 
     def _one_by_one(self, arrays: Sequence[Array | None], batch: tuple[int, ...], flat: Array) -> None:
-        """Evaluate state by state; what the kernel cannot answer is rescued."""
+        """Evaluate state by state; what the kernel cannot answer is left to the fallback."""
         rows = [a if a is None or not batch else _rows(a, batch, len(flat)) for a in arrays]
         for k, result in enumerate(flat):
             state = [a if a is None or a.ndim == 1 else a[k] for a in rows]
@@ -166,39 +149,16 @@ class Call:
                 self.kernel.one(state, [result])
             except NotFiniteError:
                 named = {a.name: x for a, x in zip(self.arguments, state, strict=True)}
-                result[:] = self._rescued(named, k, bool(batch))
+                result[:] = self._answered(named, k, bool(batch))
 
-    def _rescued(self, state: dict[str, Array | None], k: int, of_batch: bool) -> Array:
-        assert self._rescue is not None
+    def _answered(self, state: dict[str, Array | None], k: int, of_batch: bool) -> Array:
+        assert self._fallback is not None
         try:
-            return self._rescue(state).reshape(-1)
+            return self._fallback(state).reshape(-1)
         except WhippletreeError as error:
             if not of_batch:
                 raise
             raise type(error)(f"in state {k}: {error}") from None
-
-    def _result(self, out: Any, batch: tuple[int, ...]) -> Array:
-        """Return the array for the result, checked if it was given."""
-        shape = (*batch, *self.shape)
-        return np.empty(shape) if out is None else self.checked_out(out, shape)
-
-    @staticmethod
-    def checked_out(out: Any, shape: tuple[int, ...]) -> Array:
-        """Return an array given for a result, or say what is wrong with it."""
-        if not isinstance(out, np.ndarray) or out.dtype != np.float64:
-            raise StateError("out= must be a float64 array")
-        if out.shape != shape:
-            raise StateError(f"out= must have the shape {shape}, not {out.shape}")
-        if not out.flags.c_contiguous or not out.flags.writeable:
-            raise StateError("out= must be contiguous and writeable")
-        return out
-
-    def _threads(self, threads: int | None) -> int:
-        if threads is None:
-            return processors()
-        if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
-            raise StateError(f"threads= must be a whole number of at least 1, not {threads!r}")
-        return int(threads)
 
     def _explain(
         self, error: NotFiniteError, arrays: Sequence[Array | None], batch: tuple[int, ...], count: int
@@ -212,7 +172,7 @@ class Call:
         rows = [a if a is None or not batch else _rows(a, batch, count) for a in arrays]
         state, number = self._first_fault(rows, error.state, count)
         where = f" of state {number}" if batch else ""
-        return DynamicsError(f"the result{where} is not finite: {self._blame(state)}")
+        return DynamicsError(f"the result{where} is not finite: {self._diagnose(state)}")
 
     def _first_fault(self, rows: Sequence[Array | None], start: int, count: int) -> tuple[dict[str, Array | None], int]:
         """Return the inputs and the index of the first state, from `start` on, whose result is not finite."""
@@ -226,6 +186,25 @@ class Call:
         return {a.name: x for a, x in zip(self.arguments, inputs, strict=True)}, k
 
 
+def checked_out(out: Any, shape: tuple[int, ...]) -> Array:
+    """Return an array given for a result, or say what is wrong with it."""
+    if not isinstance(out, np.ndarray) or out.dtype != np.float64:
+        raise StateError("out= must be a float64 array")
+    if out.shape != shape:
+        raise StateError(f"out= must have the shape {shape}, not {out.shape}")
+    if not out.flags.c_contiguous or not out.flags.writeable:
+        raise StateError("out= must be contiguous and writeable")
+    return out
+
+
+def _number_of_threads(threads: int | None) -> int:
+    if threads is None:
+        return processors()
+    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+        raise StateError(f"threads= must be a whole number of at least 1, not {threads!r}")
+    return int(threads)
+
+
 def _batch_shape(arguments: Sequence[Argument], arrays: Sequence[Array | None]) -> tuple[int, ...]:
     """Return the shape that the arguments' leading dimensions broadcast to."""
     given = [(argument.name, a.shape) for argument, a in zip(arguments, arrays, strict=True) if a is not None]
@@ -237,13 +216,8 @@ def _batch_shape(arguments: Sequence[Argument], arrays: Sequence[Array | None]) 
 
 
 def _not_finite(argument: Argument, value: float, index: tuple[int, ...]) -> str:
-    state = _state(index[:-1])
+    state = state_in_batch(index[:-1])
     return f"{argument.name}[{index[-1]}]{state} is {value}: {argument.label(index[-1])} must be a finite number"
-
-
-def _state(index: tuple[int, ...]) -> str:
-    """Say where in a batch a state stands."""
-    return f" in state {index[0] if len(index) == 1 else index}" if index else ""
 
 
 def _rows(array: Array, batch: tuple[int, ...], count: int) -> Array:
@@ -252,51 +226,3 @@ def _rows(array: Array, batch: tuple[int, ...], count: int) -> Array:
         return array
     size = array.shape[-1]
     return np.ascontiguousarray(np.broadcast_to(array, (*batch, size))).reshape(count, size)
-
-
-def as_array(value: Any, argument: Argument) -> npt.NDArray[np.float64]:
-    """Return an argument as a contiguous float64 array whose last dimension has the right size.
-
-    >>> as_array([1, 2], Argument("q", 2, str))
-    array([1., 2.])
-    """
-    if value is None:
-        raise StateError(f"{argument.name} is missing: give {argument.size} numbers")
-    if masked(value):
-        raise StateError(f"{argument.name} has masked entries, which are no numbers: fill them first")
-    try:
-        array = np.asarray(value)
-    except Exception as error:
-        raise StateError(f"{argument.name} cannot be read as an array of numbers: {error}") from None
-    if array.dtype.kind not in "fiu":
-        raise StateError(f"{argument.name} must hold real numbers, not {array.dtype}")
-    if array.ndim == 0 and argument.size == 1:
-        array = array.reshape(1)
-    if array.ndim == 0 or array.shape[-1] != argument.size:
-        raise StateError(
-            f"{argument.name} must have {argument.size} numbers "
-            f"(or be a batch whose last size is {argument.size}), but its shape is {array.shape}"
-        )
-    with np.errstate(all="ignore"):
-        result = np.ascontiguousarray(array, dtype=np.float64)
-    if not result.flags.aligned:
-        result = result.copy()
-    for where in argument.quaternions:
-        e = result[..., where]
-        off = ~_near_one(e)
-        if off.any() and np.isfinite(e).all():
-            state = _state(tuple(int(i) for i in np.argwhere(off)[0])) if e.ndim > 1 else ""
-            raise StateError(
-                f"{argument.name}[{where.start}:{where.stop}]{state} is not a unit quaternion "
-                f"({argument.label(where.start)}): divide it by its length, or use system.normalize(q)"
-            )
-    return result
-
-
-def _near_one(e: Array) -> npt.NDArray[np.bool_]:
-    """Tell which quaternions have unit length, by the very operations of `entry` and `batch`: all must agree."""
-    total: Any = -1.0
-    with np.errstate(all="ignore"):
-        for i in range(4):
-            total = total + e[..., i] * e[..., i]
-        return np.asarray(np.abs(total) <= UNIT_TOLERANCE)

@@ -82,7 +82,7 @@ class Weighed(NamedTuple):
 
     `times` holds seconds per evaluation of those that were timed.
 
-    >>> from whippletree.system.examples import four_bar
+    >>> from whippletree.system.example_systems import four_bar
     >>> print(four_bar().chosen.name)
     independent_coordinates
     """

@@ -15,7 +15,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description
 from whippletree.spatial.placement import Placement
 from whippletree.system.equations import Equations, Request
-from whippletree.system.states import StateSpace
+from whippletree.system.state_space import StateSpace
 
 __all__ = ["ConfigurationSpace", "characteristic_length", "velocity_scale"]
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whippletree.errors import DynamicsError, StateError
 from whippletree.kernels.kernel import Array
-from whippletree.system.engine import Engine
+from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues, Wrenches
+from whippletree.system.example_systems import pendulum  # noqa: F401 (for the examples)
 
 __all__ = ["DerivativeCalls", "ForwardDerivatives", "InverseDerivatives"]
 
@@ -31,22 +32,21 @@ class ForwardDerivatives(NamedTuple):
 
 
 class DerivativeCalls:
-    """What a `System` can say about the derivatives of its dynamics."""
+    """What a system can say about the derivatives of its dynamics."""
 
-    nv: int
-    _engine: Engine
-    _closed: bool
+    def __init__(self, evaluate: Evaluator) -> None:
+        self._evaluate = evaluate
 
     def inverse_dynamics_derivatives(
         self,
-        q: Any,
-        v: Any,
+        q: ArrayLike,
+        v: ArrayLike,
         a: Any = None,
         *,
         t: float = 0.0,
-        z: Any = None,
-        wrenches: Mapping[Any, Any] | None = None,
-        parameters: Any = None,
+        z: ArrayLike | None = None,
+        wrenches: Wrenches | None = None,
+        parameters: ParameterValues = None,
         threads: int | None = None,
     ) -> InverseDerivatives:
         """Return the derivatives of the joint efforts with respect to displacements, velocities and accelerations.
@@ -57,42 +57,46 @@ class DerivativeCalls:
         tree's efforts, as `mass_matrix` is the tree's. They are exact, and straight-line code of any length: for
         more than some sixty freedoms in a row the first call takes long to compile.
 
-        >>> from whippletree.system.system import _pendulum
-        >>> d = _pendulum().inverse_dynamics_derivatives([0.0], [0.0])
+        >>> d = pendulum().inverse_dynamics_derivatives([0.0], [0.0])
         >>> d.q.round(6) + 0.0, d.a.round(6)
         (array([[0.]]), array([[0.666667]]))
         """
-        call, more = self._engine.dynamic("inverse_dynamics_derivatives", "auto", None, wrenches, parameters, t=t, z=z)
-        values = call.run((q, v, a, *more), None, threads)
+        options = CallOptions(t=t, z=z, wrenches=wrenches, parameters=parameters)
+        return self._inverse(q, v, a, options, threads)
+
+    def _inverse(
+        self, q: ArrayLike, v: ArrayLike, a: Any, options: CallOptions, threads: int | None
+    ) -> InverseDerivatives:
+        values = self._evaluate("inverse_dynamics_derivatives", (q, v, a), options, None, threads)
         return InverseDerivatives(*(values[..., k, :, :] for k in range(3)))
 
     def forward_dynamics_derivatives(
         self,
-        q: Any,
-        v: Any,
-        tau: Any = None,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
         *,
         t: float = 0.0,
-        z: Any = None,
-        wrenches: Mapping[Any, Any] | None = None,
-        parameters: Any = None,
+        z: ArrayLike | None = None,
+        wrenches: Wrenches | None = None,
+        parameters: ParameterValues = None,
         threads: int | None = None,
     ) -> ForwardDerivatives:
         """Return the derivatives of the accelerations of a tree, by those of its inverse dynamics.
 
-        >>> from whippletree.system.system import _pendulum
-        >>> _pendulum().forward_dynamics_derivatives([0.0], [0.0]).tau.round(6)
+        >>> pendulum().forward_dynamics_derivatives([0.0], [0.0]).tau.round(6)
         array([[1.5]])
         """
-        if self._closed or self._engine.equations.prescribed:
-            what = "loops" if self._closed else "prescribed joints"
+        equations = self._evaluate.engine.equations
+        if equations.closed or equations.prescribed:
+            what = "loops" if equations.closed else "prescribed joints"
             raise StateError(
                 f"forward_dynamics_derivatives is for trees whose joints are all free, and there are {what}; "
                 f"inverse_dynamics_derivatives and closure_jacobian have what its equations are made of"
             )
-        options: dict[str, Any] = {"t": t, "z": z, "wrenches": wrenches, "parameters": parameters, "threads": threads}
-        a = self.forward_dynamics(q, v, tau, **options)  # type: ignore[attr-defined]
-        found = self.inverse_dynamics_derivatives(q, v, a, **options)
+        options = CallOptions(t=t, z=z, wrenches=wrenches, parameters=parameters)
+        a = self._evaluate("forward_dynamics", (q, v, tau), options, None, threads)
+        found = self._inverse(q, v, a, options, threads)
         try:
             inverse: Array = np.linalg.inv(found.a).astype(np.float64, copy=False)
         except np.linalg.LinAlgError:

@@ -13,24 +13,23 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from whippletree.elements.bodies.rigid import can_be
-from whippletree.errors import DynamicsError, ModelError, StateError
+from whippletree.errors import DynamicsError, StateError
 from whippletree.formulations.methods.articulated import ARTICULATED
 from whippletree.formulations.methods.formulation import Formulation
-from whippletree.formulations.methods.registry import formulation_name, known, tree_formulations
+from whippletree.formulations.methods.registry import formulation_name, tree_formulations
 from whippletree.kernels.cache import DiskCache, open_cache
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError, Program
 from whippletree.kernels.repeat import Repeated, least_seconds
 from whippletree.kernels.rolled import RolledLoops
 from whippletree.kernels.tape import read_tape
 from whippletree.kernels.unrolled import StraightLine
-from whippletree.model.description import GROUND, Description
+from whippletree.model.description import Description
 from whippletree.model.names import suggestion
-from whippletree.spatial.scalars import expressions
-from whippletree.system.calls import Argument, Call, as_array
+from whippletree.system.calls import Call
 from whippletree.system.choosing import Weighed, close_ones, fastest
 from whippletree.system.equations import Equations
 from whippletree.system.functions import FUNCTIONS
+from whippletree.system.input_reader import InputReader
 from whippletree.system.large_composite import Pieces, branch_solver
 from whippletree.system.loop_plan import LoopPlan
 from whippletree.system.loop_services import LoopServices
@@ -38,7 +37,7 @@ from whippletree.system.mobility import Mobility
 from whippletree.system.plan_decisions import code_key
 from whippletree.system.request import Request
 from whippletree.system.source import outside_source, source_key
-from whippletree.system.states import StateSpace
+from whippletree.system.state_space import StateSpace
 from whippletree.system.tolerances import SMALLEST_PIVOT, WELL_CONDITIONED
 from whippletree.topology import Plan
 
@@ -46,9 +45,6 @@ __all__ = ["Engine"]
 
 SMALL_TREE = 12
 """Trees of up to this many freedoms weigh the composite formulation; its cost grows with the cube of their depth."""
-
-_OPTIONAL = frozenset({"tau", "a", "t", "z"})
-"""Inputs that need not be given."""
 
 _RECENT = 64
 """How many kernels of other plans are kept although they are not in use."""
@@ -80,11 +76,11 @@ class Engine:
     ) -> None:
         self.description, self.plan = description, plan
         self.states = StateSpace(description, plan)
+        self.inputs = InputReader(description, self.states)
         self.equations = equations or Equations(description, plan)
         self._store = store or KernelStore()
         self._cache = self._store.cache
         self._calls: dict[Request, Call] = {}
-        self.ready: dict[str, Call] = {}
         self._kernels: dict[Request, Kernel] = {}
         self._traced: dict[Request, ca.Function] = {}  # traces that were made to be weighed
         self._checked = False
@@ -99,8 +95,8 @@ class Engine:
             raise StateError(f"{name} is about a body or frame: name it with frame=")
         if isinstance(wrenches, str) or not isinstance(wrenches, Iterable):
             raise StateError("wrenches= must list the bodies or frames at which wrenches act")
-        about = self.place_name(frame) if framed else ""
-        places = tuple(self.place_name(w) for w in wrenches)
+        about = self.inputs.place_name(frame) if framed else ""
+        places = tuple(self.inputs.place_name(w) for w in wrenches)
         if len(set(places)) < len(places):
             raise StateError("wrenches= names a body or frame twice")
         return self.resolved(Request(name, formulation_name(formulation, **choice), about, places))
@@ -153,7 +149,6 @@ class Engine:
             name = fastest(self.of_tree.counts, times) if times else self.of_tree.name
             chosen = self.of_tree = self.of_tree._replace(name=name, times=times)
         self._calls.clear()
-        self.ready.clear()
         return chosen
 
     def _tree_times(self, formulations: Sequence[str]) -> dict[str, float]:
@@ -179,149 +174,17 @@ class Engine:
             worst = max(worst, float(values[-1] / values[0]) if values[0] > 0 else np.inf)
         return worst
 
-    def dynamic(
-        self,
-        name: str,
-        formulation: str,
-        a: Any,
-        wrenches: Mapping[Any, Any] | None,
-        parameters: Any,
-        *,
-        t: float = 0.0,
-        z: Any = None,
-        check: bool = False,
-        baumgarte: Any = None,
-    ) -> tuple[Call, tuple[Any, ...]]:
-        """Return the call, and the values of its inputs beyond the usual ones."""
-        more: tuple[Any, ...] = ()
-        frames: tuple[str, ...] = ()
-        if self.equations.prescribed and FUNCTIONS[name].dynamic:
-            more = (self.given_accelerations(a),)
-        elif a is not None:
-            raise StateError("a= is for prescribed hinges, and there is none: declare one with prescribed=True")
-        if wrenches is not None:
-            if not isinstance(wrenches, Mapping):
-                raise StateError("wrenches= must map bodies or frames to [moment; force]")
-            named = {self.place_name(key): value for key, value in wrenches.items()}
-            if len(named) < len(wrenches):
-                raise StateError("wrenches= names a body or frame twice: add the wrenches up")
-            frames = tuple(sorted(named))
-            more += tuple(named[key] for key in frames)
-        request = Request(name, formulation_name(formulation), "", frames, check, self.damping(baumgarte, formulation))
-        if self.equations.stated(request):
-            more += (z,)
-        elif z is not None:
-            raise StateError("z= is for auxiliary states, and there is none: declare one with mechanism.state(...)")
-        if self.equations.timed(request):
-            more += (as_array(t, self.argument("t", 1)),)
-        values = self.parameters(parameters)
-        if values is not None:
-            more += (values,)
-        return self.call(request), more
-
-    def damping(self, baumgarte: Any, formulation: str) -> tuple[float, float]:
-        """Return Baumgarte's two numbers, checked."""
-        if baumgarte is None:
-            return (0.0, 0.0)
-        method = known(formulation)
-        if method is None or not method.takes_baumgarte:
-            raise StateError('baumgarte= belongs to formulation="joint_multipliers"')
-        try:
-            alpha, beta = (float(x) for x in baumgarte)
-        except (TypeError, ValueError):
-            raise StateError("baumgarte= must be two numbers, alpha and beta, in 1/s") from None
-        if not (np.isfinite([alpha, beta]).all() and alpha >= 0 and beta >= 0):
-            raise StateError("baumgarte= must be two finite numbers that are not negative")
-        return alpha, beta
-
-    def parameters(self, values: Any) -> Any:
-        """Return the parameters' values as an array, or None for those described."""
-        if values is None:
-            return None
-        known = {p.name: i for i, p in enumerate(self.description.parameters)}
-        if isinstance(values, Mapping) and not values:
-            return None
-        if not known:
-            raise StateError("this system has no parameters kept as inputs")
-        if isinstance(values, Mapping):
-            values = self._parameter_rows(values, known)
-        self._check_bodies(values)
-        return values
-
-    def _parameter_rows(self, values: Mapping[str, Any], known: Mapping[str, int]) -> Array:
-        """Return parameters given by name as an array; the others have their described values."""
-        for name in values:
-            if name not in known:
-                raise StateError(f"there is no parameter {suggestion(name, known)}")
-        columns = [np.asarray(values.get(p.name, p.value)) for p in self.description.parameters]
-        try:
-            return np.stack(np.broadcast_arrays(*columns), axis=-1)
-        except ValueError:
-            raise StateError("the parameters' batches do not fit together") from None
-
-    def _check_bodies(self, values: Any) -> None:
-        """Refuse parameters that make a mass negative, or an inertia one that no body can have."""
-        rows = as_array(values, self.argument("parameters", len(self.description.parameters)))
-        heavy, inert, function = self._open_bodies
-        if not (heavy or inert) or not rows.size:
-            return
-        masses, inertias = (x.full() for x in function(rows.reshape(-1, rows.shape[-1]).T))
-        for body, state in np.argwhere(masses < 0):
-            raise StateError(
-                f'these parameters give body "{heavy[body]}" the mass {masses[body, state]:g}: it must not be negative'
-            )
-        inertias = np.moveaxis(inertias.reshape(len(inert), 3, 3, masses.shape[1]), 3, 1)
-        finite = np.isfinite(inertias).all(axis=(-2, -1))  # which parameter is not is told where it is used
-        for body, state in np.argwhere(finite & ~can_be(inertias)):
-            raise StateError(
-                f'these parameters give body "{inert[body]}" the inertia {inertias[body, state].tolist()}, which no '
-                "body has: its principal moments must not be negative, and none may exceed the sum of the others"
-            )
-
-    @functools.cached_property
-    def _open_bodies(self) -> tuple[list[str], list[str], ca.Function]:
-        """Bodies whose masses and whose inertias depend on parameters, and the function from parameters to those."""
-        bodies = [(b.name, b.properties) for b in self.description.bodies]
-        heavy = {name: p.mass for name, p in bodies if isinstance(p.mass, ca.SX)}
-        entries = {name: [x for row in p.inertia for x in row] for name, p in bodies}
-        inert = {name: ca.vertcat(*nine) for name, nine in entries.items() if expressions(nine)}
-        symbols = ca.vertcat(*(p.symbol for p in self.description.parameters))
-        results = [ca.vertcat(ca.SX(0, 1), *heavy.values()), ca.vertcat(ca.SX(0, 1), *inert.values())]
-        return list(heavy), list(inert), ca.Function("bodies", [symbols], results)
-
-    def place_name(self, place: Any) -> str:
-        """Return the name of a body, frame or handle, checked."""
-        name = getattr(place, "name", place)
-        places = self._places
-        if not isinstance(name, str) or (name != GROUND and name not in places):
-            raise ModelError(f"there is no body or frame {suggestion(name, places)}")
-        return str.__str__(name)
-
-    @functools.cached_property
-    def _places(self) -> dict[str, None]:
-        names = [b.name for b in self.description.bodies] + [f.name for f in self.description.frames]
-        return dict.fromkeys([*names, *self.description.moving_frames])
-
-    def at_hand(self, name: str) -> Call:
-        """Return the call without options, or "unchecked"; this is on the path of every microsecond."""
-        call = self.ready.get(name)
-        if call is None:
-            function = name.removesuffix(", unchecked")
-            checked = self.equations.closed and name == function and FUNCTIONS[function].dynamic
-            call = self.ready[name] = self.call(Request(function, check=checked))
-        return call
-
     def call(self, request: Request) -> Call:
         """Return the call of a request, made when first asked for."""
         call = self._calls.get(request)
         if call is None:
             resolved = self.resolved(request)
             kernel = self._pieces(resolved) if self._in_pieces(resolved) else self.kernel(resolved)
-            arguments = [self.argument(name, size) for name, size in kernel.signature.inputs]
-            blame = functools.partial(self.blame, request.function)
+            arguments = [self.inputs.argument(name, size) for name, size in kernel.signature.inputs]
+            diagnose = functools.partial(self.diagnose, request.function)
             rescued = self.equations.closed and FUNCTIONS[request.function].rescued
             rescue = functools.partial(self.loops.fallback.answer, resolved) if rescued else None
-            call = Call(kernel, arguments, kernel.signature.shape, blame, rescue)
+            call = Call(kernel, arguments, kernel.signature.shape, diagnose, rescue)
             self._calls[request] = call
         return call
 
@@ -392,14 +255,14 @@ class Engine:
     def check_hinges(self) -> None:
         """Refuse a joint whose articulated inertia is singular wherever the mechanism is.
 
-        With parameters that depends on their values, so that a result has to be looked at (see `blame`).
+        With parameters that depends on their values, so that a result has to be looked at (see `diagnose`).
         """
         if self._checked or self.description.parameters:
             return
         worst = np.full(sum(position is not None for position in self.equations.node_tree().positions), np.inf)
         for seed in (0, 1):
             worst = np.fmin(worst, self._hinge_pivots(self.states.random(seed), np.zeros(0)))
-        name = self._idle_joint(worst)
+        name = self._massless_joint(worst)
         if name is not None:
             raise DynamicsError(
                 f'joint "{name}" moves nothing that has inertia in its direction, so its acceleration is not '
@@ -407,7 +270,7 @@ class Engine:
             )
         self._checked = True
 
-    def _idle_joint(self, pivots: Array) -> str | None:
+    def _massless_joint(self, pivots: Array) -> str | None:
         """Return a joint whose inertia is none, if there is one.
 
         Where a pivot is not positive, what is computed nearer to the ground is spoiled: the outermost such joint is at
@@ -447,14 +310,14 @@ class Engine:
 
         return evaluate
 
-    def blame(self, function: str, state: Mapping[str, Array | None]) -> str:
+    def diagnose(self, function: str, state: Mapping[str, Array | None]) -> str:
         """Say why a result is not finite at a state."""
         if function == "center_of_mass":
             return "the bodies have no mass together, or the numbers are too large to compute with"
         if FUNCTIONS[function].dynamic:
             given = state.get("parameters")
             values = np.array(self.description.parameter_values) if given is None else given
-            name = self._idle_joint(self._hinge_pivots(np.asarray(state["q"]), values))
+            name = self._massless_joint(self._hinge_pivots(np.asarray(state["q"]), values))
             if name is not None:
                 here = "with these parameters" if self.description.parameters else "in this configuration"
                 return (
@@ -465,28 +328,6 @@ class Engine:
         if faulty is not None:
             return f"{faulty} is not finite there; check what is written for it, and the state"
         return "the numbers are too large or too small to compute with; check the state, masses and lengths"
-
-    def argument(self, name: str, size: int) -> Argument:
-        """Describe an input for checks and messages."""
-        if name in ("q", "q0", "q1"):
-            return Argument(name, size, self.states.position_label, self.states.quaternions)
-        if name == "z":
-            states = [state.name for state in self.description.states]
-            return Argument(name, size, lambda i: f'state "{states[i]}"', optional=True)
-        if name == "t":
-            return Argument(name, size, lambda i: "the time", optional=True)
-        if name == "parameters":
-            names = [p.name for p in self.description.parameters]
-            return Argument(name, size, lambda i: f'parameter "{names[i]}"', optional=True)
-        if name.startswith("wrench on "):
-            parts = ("moment x", "moment y", "moment z", "force x", "force y", "force z")
-            return Argument(name, size, lambda i: parts[i])
-        word = {"tau": "the effort for the ", "a": "the rate of the "}.get(name, "")
-        return Argument(name, size, lambda i: word + self.states.velocity_label(i), optional=name in _OPTIONAL)
-
-    def given_accelerations(self, a: Any) -> Any:
-        """Return accelerations given by joint, or as they are."""
-        return self.states.velocities(a) if isinstance(a, Mapping) else a
 
 
 def _weighed_trees() -> list[Formulation]:

@@ -17,7 +17,7 @@ from whippletree.system.equations import Equations, Request
 from whippletree.system.loop_plan import Conditions
 from whippletree.system.mobility import Mobility
 from whippletree.system.planner import LoopPlanner
-from whippletree.system.states import StateSpace
+from whippletree.system.state_space import StateSpace
 
 __all__ = ["LoopServices"]
 

@@ -18,7 +18,7 @@ from whippletree.system.formulation_decisions import on_demand, plan_pivot
 from whippletree.system.loop_plan import Conditions, LoopPlan
 from whippletree.system.mobility import Mobility, analyse
 from whippletree.system.ranks import rank_of
-from whippletree.system.states import StateSpace
+from whippletree.system.state_space import StateSpace
 from whippletree.system.tolerances import CLEARLY_BETTER, TAKEN_UP
 
 __all__ = ["LoopPlanner"]

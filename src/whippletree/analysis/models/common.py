@@ -58,7 +58,7 @@ def body_joint_pairs(system: System) -> int:
     >>> body_joint_pairs(serial_chain(3).build())
     6
     """
-    node_constants = system._engine.equations.node_tree().node_constants
+    node_constants = system.kernels.equations.node_tree().node_constants
     depth: list[int] = []
     for constants in node_constants:
         above = 0 if constants.parent < 0 else depth[constants.parent]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from whippletree.errors import ResultError, StateError
 from whippletree.results.columns import Columns, columns
-from whippletree.results.files import new_file, write_whole
+from whippletree.results.output_files import new_file, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,7 +13,19 @@ from whippletree.model import Mechanism
 if TYPE_CHECKING:
     from whippletree.system.system import System
 
-__all__ = ["four_bar", "quarter_car"]
+__all__ = ["four_bar", "pendulum", "quarter_car"]
+
+
+@functools.cache
+def pendulum() -> System:
+    """Return a rod of 1 m and 2 kg that hangs on a hinge; it lies along x in its neutral configuration.
+
+    >>> pendulum()
+    System "pendulum": 1 bodies, 1 freedoms
+    """
+    m = Mechanism("pendulum")
+    m.revolute("hinge", m.ground, m.body("rod", rod(length=1.0, mass=2.0, axis="x")), axis="y")
+    return m.build()
 
 
 @functools.cache

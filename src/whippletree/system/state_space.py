@@ -13,7 +13,8 @@ from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description, JointUse
 from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import masked
-from whippletree.system.calls import Argument, as_array
+from whippletree.system.arguments import Argument, as_array
+from whippletree.system.example_systems import pendulum  # noqa: F401 (for the examples)
 from whippletree.topology import Plan
 
 __all__ = ["StateSpace"]
@@ -26,7 +27,11 @@ class StateSpace:
         self.description, self.plan = description, plan
 
     def neutral(self) -> Array:
-        """Return the configuration in which all joint frames coincide."""
+        """Return the configuration in which all joint frames coincide.
+
+        >>> pendulum().neutral()
+        array([0.])
+        """
         parts = [use.joint.neutral() for use in self.description.coordinate_owners]
         return np.concatenate([np.zeros(0), *parts])
 
@@ -44,7 +49,11 @@ class StateSpace:
             raise StateError("the seed must be a whole number of at least 0, or a NumPy generator") from None
 
     def normalize(self, q: Any) -> Array:
-        """Return a copy of `q` with every quaternion scaled to unit length."""
+        """Return a copy of `q` with every quaternion scaled to unit length.
+
+        >>> pendulum().normalize([0.5])  # there are no quaternions in a pendulum
+        array([0.5])
+        """
         result = np.array(as_array(q, Argument("q", self.plan.nq, self.position_label)))
         for place in np.argwhere(~np.isfinite(result)):
             raise StateError(f"q[{place[-1]}] ({self.position_label(place[-1])}) must be finite")
@@ -61,19 +70,35 @@ class StateSpace:
         return result
 
     def q_slice(self, joint: str) -> slice:
-        """Return where a joint's coordinates are in `q`."""
+        """Return where a joint's coordinates are in `q`.
+
+        >>> pendulum().q_slice("hinge")
+        slice(0, 1, None)
+        """
         return self._slices(joint)[0]
 
     def v_slice(self, joint: str) -> slice:
-        """Return where a joint's velocities are in `v`."""
+        """Return where a joint's velocities are in `v`, efforts and accelerations.
+
+        >>> pendulum().v_slice("hinge")
+        slice(0, 1, None)
+        """
         return self._slices(joint)[1]
 
     def coordinates(self, values: Mapping[str, Any]) -> Array:
-        """Return a configuration from joints' coordinates by name."""
+        """Return a configuration from joints' coordinates by name; the others are neutral.
+
+        >>> pendulum().coordinates({"hinge": 0.5})
+        array([0.5])
+        """
         return self._fill(self.neutral(), values, self.q_slice, "coordinates")
 
     def velocities(self, values: Mapping[str, Any]) -> Array:
-        """Return a vector (nv) from joints' velocities by name."""
+        """Return a vector (nv) from joints' velocities, accelerations or efforts by name; the others are zero.
+
+        >>> pendulum().velocities({"hinge": 2.0})
+        array([2.])
+        """
         return self._fill(np.zeros(self.plan.nv), values, self.v_slice, "velocities")
 
     def _slices(self, owner: Any) -> tuple[slice, slice]:

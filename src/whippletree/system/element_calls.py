@@ -1,0 +1,129 @@
+"""The calls of a system about its force elements and auxiliary states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from whippletree.errors import ModelError, StateError
+from whippletree.kernels.kernel import Array
+from whippletree.model.names import suggestion
+from whippletree.system.arguments import as_array
+from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues
+from whippletree.system.example_systems import quarter_car  # noqa: F401 (for the examples)
+from whippletree.system.quantities import ElementForce, Powers
+
+__all__ = ["ElementCalls"]
+
+
+class ElementCalls:
+    """What a system can say about the forces described in it.
+
+    >>> s = quarter_car()
+    >>> s.element_states, s.z0
+    (('lag',), array([0.]))
+    """
+
+    def __init__(self, evaluate: Evaluator) -> None:
+        self._evaluate, self._description = evaluate, evaluate.engine.description
+        self.names = tuple(state.name for state in self._description.states)
+
+    def initial(self) -> Array:
+        """Return the auxiliary states (nz) at the start, as described."""
+        return np.array(self._description.state_values, dtype=np.float64)
+
+    def states(self, values: Mapping[str, Any]) -> Array:
+        """Return auxiliary states (nz) by name; the others are as described.
+
+        >>> quarter_car().states({"lag": 0.5})
+        array([0.5])
+        """
+        z = self.initial()
+        if not isinstance(values, Mapping):
+            raise StateError("give the auxiliary states by name: a mapping from names to numbers")
+        for name, value in values.items():
+            if name not in self.names:
+                raise ModelError(f"there is no state {suggestion(name, self.names)}")
+            z[self.names.index(name)] = as_array(value, self._evaluate.inputs.argument("z", 1))[..., 0]
+        return z
+
+    def state_rates(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
+        *,
+        t: float = 0.0,
+        z: ArrayLike | None = None,
+        parameters: ParameterValues = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Return the rates (nz) of the auxiliary states.
+
+        >>> s = quarter_car()
+        >>> s.state_rates(s.q0, s.v0, z=[0.1])
+        array([-2.])
+        """
+        if not self.names:
+            return np.zeros((*np.asarray(q).shape[:-1], 0))
+        options = CallOptions(t=t, z=z, parameters=parameters)
+        return self._evaluate("state_rates", (q, v, tau), options, out, threads)
+
+    def powers(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        t: float = 0.0,
+        z: ArrayLike | None = None,
+        parameters: ParameterValues = None,
+        threads: int | None = None,
+    ) -> Powers:
+        """Return the energy that all elements store, and their dissipated and input power.
+
+        What the mechanism's energy gains per second is input less dissipated power, and what efforts `tau`, wrenches,
+        prescribed joints and moving closures do.
+
+        >>> s = quarter_car()
+        >>> s.powers(s.q0, [0.0, 0.1]).dissipated.round(6)
+        np.float64(15.0)
+        """
+        options = CallOptions(t=t, z=z, parameters=parameters)
+        values = self._evaluate("powers", (q, v, None), options, None, threads)
+        return Powers(values[..., 0], values[..., 1], values[..., 2])
+
+    def forces(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        t: float = 0.0,
+        z: ArrayLike | None = None,
+        parameters: ParameterValues = None,
+        threads: int | None = None,
+    ) -> dict[str, ElementForce]:
+        """Return what every force element does, by name.
+
+        >>> s = quarter_car()
+        >>> s.forces(s.q0, [0.0, 0.1])["strut"].on("chassis").round(6)
+        array([   0.,    0.,    0.,    0.,    0., -150.])
+        """
+        uses = self._description.forces
+        if not uses:
+            return {}
+        options = CallOptions(t=t, z=z, parameters=parameters)
+        values = self._evaluate("element_forces", (q, v), options, None, threads)
+        result: dict[str, ElementForce] = {}
+        at = 0
+        for use in uses:
+            n, m = len(use.sides), len(use.coordinates)
+            wrenches = values[..., at : at + 6 * n].reshape(*values.shape[:-1], n, 6)
+            efforts = values[..., at + 6 * n : at + 6 * n + m]
+            bodies = tuple(body for body, _ in use.sides)
+            result[use.name] = ElementForce(bodies, wrenches, use.coordinates, efforts)
+            at += 6 * n + m
+        return result

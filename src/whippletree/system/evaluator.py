@@ -1,0 +1,190 @@
+"""The one way from a function's name, a state and options to an array: every call of a system goes through here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from whippletree.errors import StateError
+from whippletree.formulations.methods.registry import formulation_name, known
+from whippletree.kernels.kernel import Array
+from whippletree.system.arguments import as_array
+from whippletree.system.calls import Call
+from whippletree.system.engine import Engine
+from whippletree.system.functions import FUNCTIONS
+from whippletree.system.request import Request
+
+__all__ = ["AUTO", "PLAIN", "CallOptions", "Evaluator", "ParameterValues", "Wrenches"]
+
+AUTO = "auto"
+"""The formulation that is best for a function."""
+
+ParameterValues: TypeAlias = ArrayLike | Mapping[str, ArrayLike] | None
+"""Values of the parameters: all of them, or some by name; the described ones where none are given."""
+
+Wrenches: TypeAlias = Mapping[Any, ArrayLike]
+"""[moment; force] at the origins of bodies or frames, in ground axes."""
+
+_NONE = (0.0, 0.0)
+
+
+class CallOptions(NamedTuple):
+    """What can be said beside the state when a function of a system is evaluated.
+
+    `a` are accelerations of prescribed hinges, `z` auxiliary states, `check` asks for states that satisfy the closures.
+    """
+
+    a: ArrayLike | Mapping[str, Any] | None = None
+    t: ArrayLike = 0.0
+    z: ArrayLike | None = None
+    wrenches: Wrenches | None = None
+    parameters: ParameterValues = None
+    formulation: str = AUTO
+    baumgarte: Any = None
+    check: bool = False
+
+    @property
+    def empty(self) -> bool:
+        """Whether the state alone determines the answer, with the time where that counts."""
+        return (
+            self.wrenches is None
+            and self.parameters is None
+            and self.formulation is AUTO
+            and self.a is None
+            and self.z is None
+            and self.baumgarte is None
+        )
+
+
+PLAIN = CallOptions()
+"""Nothing but the state."""
+
+
+class Evaluator:
+    """Evaluates functions of a system by name.
+
+    `cached` holds the calls that need nothing but a state, by `cache_key`: the second call of a function finds its
+    kernel there at once.
+
+    >>> from whippletree.system.example_systems import pendulum
+    >>> evaluate = pendulum().kernels.evaluate
+    >>> evaluate("mass_matrix", ([0.0],)).round(6)
+    array([[0.666667]])
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine, self.inputs = engine, engine.inputs
+        self.closed = engine.equations.closed
+        self.cached: dict[str, Call] = {}
+        self._calls: dict[tuple[Any, ...], tuple[Call, bool, bool]] = {}
+
+    def __call__(
+        self,
+        function: str,
+        state: tuple[Any, ...],
+        options: CallOptions = PLAIN,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Evaluate a function at a state `(q, v, ...)` or a batch of them."""
+        key = function if options is PLAIN else cache_key(function, options.check) if options.empty else ""
+        call = self.cached.get(key)
+        if call is not None:
+            return call.run(state, out, threads)
+        call, more = self.prepare(function, options)
+        if key and all(value is None for value in more):
+            self.cached[key] = call
+        return call.run((*state, *more), out, threads)
+
+    def forget(self) -> None:
+        """Drop all calls that are kept, as when `auto` is to mean another formulation.
+
+        >>> from whippletree.system.example_systems import four_bar
+        >>> s = four_bar()
+        >>> before = s.mass_matrix(s.q0)
+        >>> s.kernels.evaluate.forget()
+        >>> bool((s.mass_matrix(s.q0) == before).all())
+        True
+        """
+        self.cached.clear()
+        self._calls.clear()
+
+    def prepare(self, function: str, options: CallOptions) -> tuple[Call, tuple[Any, ...]]:
+        """Return the call of a function, and the values of its inputs beyond the state."""
+        equations = self.engine.equations
+        a, t, z, wrenches, parameters, formulation, baumgarte, check = options
+        more: list[Any] = []
+        if equations.prescribed and FUNCTIONS[function].dynamic:
+            more.append(self.inputs.states.velocities(a) if isinstance(a, Mapping) else a)
+        elif a is not None:
+            raise StateError("a= is for prescribed hinges, and there is none: declare one with prescribed=True")
+        places: tuple[str, ...] = ()
+        if wrenches is not None:
+            by_place = self.inputs.wrenches(wrenches)
+            places = tuple(by_place)
+            more += by_place.values()
+        if formulation is not AUTO:
+            formulation = formulation_name(formulation)
+        damping = _NONE if baumgarte is None else _damping(baumgarte, formulation)
+        call, stated, timed = self._call(function, formulation, places, check and self.closed, damping)
+        if stated:
+            more.append(z)
+        elif z is not None:
+            raise StateError("z= is for auxiliary states, and there is none: declare one with mechanism.state(...)")
+        if timed:
+            more.append(as_array(t, self.inputs.argument("t", 1)))
+        if parameters is not None:
+            values = self.inputs.parameters(parameters)
+            more += [] if values is None else [values]
+        return call, tuple(more)
+
+    def _call(
+        self, function: str, formulation: str, places: tuple[str, ...], check: bool, damping: tuple[float, float]
+    ) -> tuple[Call, bool, bool]:
+        """Return a call, and whether auxiliary states and the time are among its inputs."""
+        key = (function, formulation, places, check, damping)
+        found = self._calls.get(key)
+        if found is None:
+            equations, request = self.engine.equations, Request(function, formulation, "", places, check, damping)
+            found = self.engine.call(request), equations.stated(request), equations.timed(request)
+            self._calls[key] = found
+        return found
+
+    def at_place(
+        self,
+        function: str,
+        place: Any,
+        state: tuple[Any, ...],
+        parameters: ParameterValues = None,
+        out: Array | None = None,
+    ) -> Array:
+        """Evaluate a function that is about a body or a frame."""
+        given = self.inputs.parameters(parameters)
+        call = self.engine.call(Request(function, AUTO, self.inputs.place_name(place)))
+        return call.run(state if given is None else (*state, given), out)
+
+
+def cache_key(function: str, check: bool) -> str:
+    """Return under which name a call is kept.
+
+    >>> cache_key("forward_dynamics", True), cache_key("mass_matrix", False)
+    ('forward_dynamics, checked', 'mass_matrix')
+    """
+    return f"{function}, checked" if check else function
+
+
+def _damping(baumgarte: Any, formulation: str) -> tuple[float, float]:
+    """Return Baumgarte's two numbers, checked."""
+    method = known(formulation)
+    if method is None or not method.takes_baumgarte:
+        raise StateError('baumgarte= belongs to formulation="joint_multipliers"')
+    try:
+        alpha, beta = (float(x) for x in baumgarte)
+    except (TypeError, ValueError):
+        raise StateError("baumgarte= must be two numbers, alpha and beta, in 1/s") from None
+    if not (np.isfinite([alpha, beta]).all() and alpha >= 0 and beta >= 0):
+        raise StateError("baumgarte= must be two finite numbers that are not negative")
+    return alpha, beta

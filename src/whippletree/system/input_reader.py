@@ -1,0 +1,236 @@
+"""What users give to calls beside arrays: joints, places and parameters by name, guesses, times; each checked."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import casadi as ca
+import numpy as np
+import numpy.typing as npt
+
+from whippletree.elements.bodies.rigid import can_be
+from whippletree.errors import ModelError, StateError
+from whippletree.kernels.kernel import Array
+from whippletree.model.description import GROUND, Description
+from whippletree.model.names import suggestion
+from whippletree.spatial.scalars import expressions
+from whippletree.system.arguments import Argument, as_array
+from whippletree.system.state_space import StateSpace
+
+__all__ = ["InputReader", "Mask"]
+
+Mask = npt.NDArray[np.bool_]
+"""Which freedoms (nv) are meant."""
+
+_OPTIONAL = frozenset({"tau", "a"})
+_WRENCH = ("moment x", "moment y", "moment z", "force x", "force y", "force z")
+
+
+class InputReader:
+    """Reads what is given to the calls of a mechanism.
+
+    >>> from whippletree.system.example_systems import four_bar
+    >>> inputs = four_bar().kernels.inputs
+    >>> inputs.freedoms(["A", "C"], "hold")
+    array([ True, False,  True, False])
+    >>> inputs.efforts({"B": 2.0})
+    array([0., 2., 0., 0.])
+    """
+
+    def __init__(self, description: Description, states: StateSpace) -> None:
+        self.description, self.states = description, states
+        self.nq, self.nv = states.plan.nq, states.plan.nv
+
+    def argument(self, name: str, size: int) -> Argument:
+        """Describe an input of a kernel for checks and messages."""
+        if name in ("q", "q0", "q1"):
+            return Argument(name, size, self.states.position_label, self.states.quaternions)
+        if name == "z":
+            states = [state.name for state in self.description.states]
+            return Argument(name, size, lambda i: f'state "{states[i]}"', optional=True)
+        if name == "t":
+            return Argument(name, size, lambda i: "the time", optional=True)
+        if name == "parameters":
+            names = [p.name for p in self.description.parameters]
+            return Argument(name, size, lambda i: f'parameter "{names[i]}"', optional=True)
+        if name.startswith("wrench on "):
+            return Argument(name, size, lambda i: _WRENCH[i])
+        word = {"tau": "the effort for the ", "a": "the rate of the "}.get(name, "")
+        return Argument(name, size, lambda i: word + self.states.velocity_label(i), optional=name in _OPTIONAL)
+
+    # ------------------------------------------------------------------ states
+
+    def configurations(self, q: Any) -> Array:
+        """Return one configuration (nq), or a batch of them."""
+        return as_array(q, self.argument("q", self.nq))
+
+    def configuration(self, q: Any) -> Array:
+        """Return one configuration (nq) of finite numbers."""
+        array = self.configurations(q)
+        if array.ndim != 1:
+            raise StateError(f"this call takes one configuration of {self.nq} numbers, not a batch")
+        if not np.isfinite(array).all():
+            i = int(np.flatnonzero(~np.isfinite(array))[0])
+            raise StateError(f"q[{i}] is {array[i]}: {self.states.position_label(i)} must be a finite number")
+        return array
+
+    def velocities(self, v: Any) -> Array:
+        """Return velocities (nv), or a batch of them."""
+        return as_array(v, self.argument("v", self.nv))
+
+    def accelerations(self, a: Any) -> Array:
+        """Return accelerations (nv), or a batch of them."""
+        return as_array(a, self.argument("a", self.nv))
+
+    def guess(self, guess: Any) -> tuple[Array, list[Mask]]:
+        """Return a guess, by joint or whole, as a configuration, and which freedoms it names, joint by joint."""
+        if guess is None:
+            return self.states.neutral(), []
+        given: list[Mask] = []
+        if isinstance(guess, Mapping):
+            q = self.states.coordinates(guess)
+            given = [self.freedoms([joint], "guess") for joint in guess]
+        else:
+            q = np.array(self.configuration(guess))
+        if not np.isfinite(q).all():
+            i = int(np.flatnonzero(~np.isfinite(q))[0])
+            raise StateError(f"the guess for the {self.states.position_label(i)} is {q[i]}: it must be finite")
+        return self.states.normalize(q), given
+
+    def motion(self, values: Any, name: str) -> tuple[Array, Mask]:
+        """Return velocities, accelerations or efforts, by joint or whole, and which were given by joint."""
+        given = np.zeros(self.nv, dtype=bool)
+        if values is None:
+            return np.zeros(self.nv), given
+        if isinstance(values, Mapping):
+            result = self.states.velocities(values)
+            given = self.freedoms(values, name)
+        else:
+            result = np.array(as_array(values, self.argument(name, self.nv)))
+        if result.ndim != 1 or not np.isfinite(result).all():
+            raise StateError(f"{name} must be one vector of {self.nv} finite numbers, or numbers by joint")
+        return result, given
+
+    def efforts(self, tau: Any) -> Array:
+        """Return efforts (nv) given by joint or whole."""
+        return self.motion(tau, "tau")[0]
+
+    def time(self, t: Any) -> float:
+        """Return a time."""
+        array = as_array(t, self.argument("t", 1))
+        if array.shape != (1,) or not np.isfinite(array[0]):
+            raise StateError("t must be one finite number, the time")
+        return float(array[0])
+
+    # ------------------------------------------------------------------ names
+
+    def freedoms(self, names: Any, what: str) -> Mask:
+        """Return which freedoms (nv) are named: joints, or (joint, index) pairs."""
+        mask = np.zeros(self.nv, dtype=bool)
+        if names is None:
+            return mask
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise StateError(f"{what}= must list joints, or (joint, index) pairs")
+        for item in names:
+            joint, index = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
+            where = self.states.v_slice(joint)
+            if index is None:
+                mask[where] = True
+                continue
+            if not isinstance(index, int | np.integer) or not 0 <= index < where.stop - where.start:
+                raise StateError(f'{what}=: joint "{joint}" has no freedom {index!r}')
+            mask[where.start + int(index)] = True
+        return mask
+
+    def place_name(self, place: Any) -> str:
+        """Return the name of a body, frame or handle."""
+        name = getattr(place, "name", place)
+        places = self._places
+        if not isinstance(name, str) or (name != GROUND and name not in places):
+            raise ModelError(f"there is no body or frame {suggestion(name, places)}")
+        return str.__str__(name)
+
+    @functools.cached_property
+    def _places(self) -> dict[str, None]:
+        names = [b.name for b in self.description.bodies] + [f.name for f in self.description.frames]
+        return dict.fromkeys([*names, *self.description.moving_frames])
+
+    def wrenches(self, wrenches: Any) -> dict[str, Any]:
+        """Return wrenches by the names of the places at which they act, in the order of the names."""
+        if not isinstance(wrenches, Mapping):
+            raise StateError("wrenches= must map bodies or frames to [moment; force]")
+        named = {self.place_name(key): value for key, value in wrenches.items()}
+        if len(named) < len(wrenches):
+            raise StateError("wrenches= names a body or frame twice: add the wrenches up")
+        return named if len(named) == 1 else {name: named[name] for name in sorted(named)}
+
+    # ------------------------------------------------------------------ parameters
+
+    def parameters(self, values: Any) -> Any:
+        """Return the parameters' values, by name or whole, as an array or a batch; None for those described."""
+        if values is None or (isinstance(values, Mapping) and not values):
+            return None
+        if not self.description.parameters:
+            raise StateError("this system has no parameters kept as inputs")
+        if isinstance(values, Mapping):
+            values = self._parameter_rows(values)
+        self._check_bodies(values)
+        return values
+
+    def parameter_set(self, values: Any) -> Array | None:
+        """Return one set of parameters, or None for those described."""
+        values = self.parameters(values)
+        if values is None:
+            return None
+        array = self.parameter_array(values)
+        if array.ndim != 1:
+            raise StateError("this call takes one set of parameters, not a batch")
+        return array
+
+    def parameter_array(self, values: Any) -> Array:
+        """Return the values of all parameters as an array (..., n)."""
+        return as_array(values, self.argument("parameters", len(self.description.parameters)))
+
+    def _parameter_rows(self, values: Mapping[str, Any]) -> Array:
+        """Return parameters given by name as an array; the others have their described values."""
+        known = [p.name for p in self.description.parameters]
+        for name in values:
+            if name not in known:
+                raise StateError(f"there is no parameter {suggestion(name, known)}")
+        columns = [np.asarray(values.get(p.name, p.value)) for p in self.description.parameters]
+        try:
+            return np.stack(np.broadcast_arrays(*columns), axis=-1)
+        except ValueError:
+            raise StateError("the parameters' batches do not fit together") from None
+
+    def _check_bodies(self, values: Any) -> None:
+        """Refuse parameters that make a mass negative, or an inertia one that no body can have."""
+        rows = self.parameter_array(values)
+        heavy, inert, function = self._open_bodies
+        if not (heavy or inert) or not rows.size:
+            return
+        masses, inertias = (x.full() for x in function(rows.reshape(-1, rows.shape[-1]).T))
+        for body, state in np.argwhere(masses < 0):
+            raise StateError(
+                f'these parameters give body "{heavy[body]}" the mass {masses[body, state]:g}: it must not be negative'
+            )
+        inertias = np.moveaxis(inertias.reshape(len(inert), 3, 3, masses.shape[1]), 3, 1)
+        finite = np.isfinite(inertias).all(axis=(-2, -1))  # which parameter is not is told where it is used
+        for body, state in np.argwhere(finite & ~can_be(inertias)):
+            raise StateError(
+                f'these parameters give body "{inert[body]}" the inertia {inertias[body, state].tolist()}, which no '
+                "body has: its principal moments must not be negative, and none may exceed the sum of the others"
+            )
+
+    @functools.cached_property
+    def _open_bodies(self) -> tuple[list[str], list[str], ca.Function]:
+        """Bodies whose masses and whose inertias depend on parameters, and the function from parameters to those."""
+        bodies = [(b.name, b.properties) for b in self.description.bodies]
+        heavy = {name: p.mass for name, p in bodies if isinstance(p.mass, ca.SX)}
+        entries = {name: [x for row in p.inertia for x in row] for name, p in bodies}
+        inert = {name: ca.vertcat(*nine) for name, nine in entries.items() if expressions(nine)}
+        symbols = ca.vertcat(*(p.symbol for p in self.description.parameters))
+        results = [ca.vertcat(ca.SX(0, 1), *heavy.values()), ca.vertcat(ca.SX(0, 1), *inert.values())]
+        return list(heavy), list(inert), ca.Function("bodies", [symbols], results)

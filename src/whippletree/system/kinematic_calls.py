@@ -1,0 +1,222 @@
+"""The calls of a system about where its bodies are and how they move, its energy and momentum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from whippletree.errors import StateError
+from whippletree.kernels.kernel import Array
+from whippletree.model.description import GROUND
+from whippletree.system.calls import checked_out
+from whippletree.system.equations import Request
+from whippletree.system.evaluator import AUTO, PLAIN, CallOptions, Evaluator, ParameterValues
+from whippletree.system.example_systems import pendulum  # noqa: F401 (for the examples)
+from whippletree.system.quantities import Energy, Momentum
+
+__all__ = ["KinematicCalls"]
+
+
+class KinematicCalls:
+    """Poses, velocities, accelerations and Jacobians of bodies and frames; energy, momentum, centre of mass."""
+
+    def __init__(self, evaluate: Evaluator) -> None:
+        self._evaluate, self._inputs = evaluate, evaluate.inputs
+        self._untimed = not evaluate.engine.description.timed
+        self._states_store = evaluate.engine.description.states_store
+
+    # ------------------------------------------------------------------ coordinates
+
+    def integrate(self, q: ArrayLike, dv: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return the configuration reached from `q` by the displacement `dv` (nv), quaternions on the sphere.
+
+        >>> pendulum().integrate([0.5], [0.25])
+        array([0.75])
+        """
+        return self._evaluate("integrate", (q, dv), PLAIN, out)
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return the displacement (nv) that leads from `q0` to `q1`.
+
+        >>> pendulum().difference([0.5], [0.75])
+        array([0.25])
+        """
+        return self._evaluate("difference", (q0, q1), PLAIN, out)
+
+    def coordinate_rates(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return the rates of the coordinates (nq) for velocities `v`.
+
+        >>> pendulum().coordinate_rates([0.5], [2.0])
+        array([2.])
+        """
+        return self._evaluate("coordinate_rates", (q, v), PLAIN, out)
+
+    # ------------------------------------------------------------------ bodies and frames
+
+    def pose(
+        self, q: ArrayLike, name: Any, *, t: float = 0.0, parameters: ParameterValues = None, out: Array | None = None
+    ) -> Array:
+        """Return the pose of a body or frame: a 4 x 4 matrix in the ground frame.
+
+        >>> pendulum().pose([-np.pi / 2], "rod").round(6)[:3, 0] + 0.0  # the rod stands upright
+        array([0., 0., 1.])
+        """
+        return self._evaluate.at_place("pose", name, (q,), parameters, out)
+
+    def velocity(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        name: Any,
+        *,
+        t: float = 0.0,
+        frame: str = GROUND,
+        parameters: ParameterValues = None,
+        out: Array | None = None,
+    ) -> Array:
+        """Return the velocity [angular; linear] of a body's or frame's origin, in ground axes or its own ("body").
+
+        >>> pendulum().velocity([0.0], [3.0], "rod")[:3]
+        array([0., 3., 0.])
+        """
+        axes = self._axes(q, name, frame, parameters)
+        return _turned(self._evaluate.at_place("velocity", name, (q, v), parameters, out), axes)
+
+    def acceleration(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: Any,
+        name: Any,
+        *,
+        t: float = 0.0,
+        frame: str = GROUND,
+        parameters: ParameterValues = None,
+        out: Array | None = None,
+    ) -> Array:
+        """Return the acceleration [angular; linear] of a body's or frame's origin for joint accelerations `a`.
+
+        >>> pendulum().acceleration([0.0], [0.0], [2.0], "rod")[:3]
+        array([0., 2., 0.])
+        """
+        axes = self._axes(q, name, frame, parameters)
+        return _turned(self._evaluate.at_place("acceleration", name, (q, v, a), parameters, out), axes)
+
+    def jacobian(
+        self,
+        q: ArrayLike,
+        name: Any,
+        *,
+        t: float = 0.0,
+        frame: str = GROUND,
+        parameters: ParameterValues = None,
+        out: Array | None = None,
+    ) -> Array:
+        """Return the Jacobian (6, nv): velocity [angular; linear] of a body's or frame's origin is J v.
+
+        >>> pendulum().jacobian([0.0], "rod")[:3, 0]
+        array([0., 1., 0.])
+        """
+        axes = self._axes(q, name, frame, parameters)
+        if self._evaluate.engine.equations.large:
+            result = self._jacobian_by_wrenches(q, self._inputs.place_name(name), parameters, out)
+        else:
+            result = self._evaluate.at_place("jacobian", name, (q,), parameters, out)
+        return _turned(result, axes, matrix=True)
+
+    def _jacobian_by_wrenches(self, q: ArrayLike, name: str, parameters: Any, out: Array | None) -> Array:
+        """Return a large model's Jacobian row by row: J^T w for the six unit wrenches."""
+        q = self._inputs.configurations(q)
+        given: tuple[Any, ...] = (q[..., None, :], np.eye(6))
+        more = self._inputs.parameters(parameters)
+        if more is not None:
+            values = self._inputs.parameter_array(more)
+            given = (*given, values[..., None, :] if values.ndim > 1 else values)
+        if name != GROUND:
+            return self._evaluate.engine.call(Request("wrench_efforts", AUTO, "", (name,))).run(given, out)
+        shape = (*q.shape[:-1], 6, self._inputs.nv)
+        result = np.empty(shape) if out is None else checked_out(out, shape)
+        result[...] = 0.0
+        return result
+
+    def _axes(self, q: ArrayLike, name: Any, frame: str, parameters: Any) -> Array | None:
+        """Return the axes in which a result is asked for, None for those of the ground.
+
+        They are found before the result, which may be written over q.
+        """
+        if isinstance(frame, str) and frame == GROUND:
+            return None
+        if not isinstance(frame, str) or frame != "body":
+            raise StateError(f'frame= must be "ground" or "body", not {frame!r}')
+        return np.array(self.pose(q, name, parameters=parameters)[..., :3, :3])
+
+    # ------------------------------------------------------------------ the whole mechanism
+
+    def energy(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        t: float = 0.0,
+        z: ArrayLike | None = None,
+        parameters: ParameterValues = None,
+    ) -> Energy:
+        """Return kinetic and potential energy; the latter is zero with all mass at the ground's origin.
+
+        What springs and other force elements store is in the potential energy. It depends on the auxiliary states `z`
+        where elements have states of their own.
+
+        >>> pendulum().energy([0.0], [3.0]).kinetic.round(6)
+        np.float64(3.0)
+        """
+        plain = parameters is None and self._untimed and not self._states_store
+        z = z if self._states_store else None
+        options = PLAIN if plain else CallOptions(t=t, z=z, parameters=parameters)
+        both = self._evaluate("energy", (q, v), options)
+        return Energy(both[..., 0], both[..., 1])
+
+    def momentum(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        about: str = "center_of_mass",
+        t: float = 0.0,
+        parameters: ParameterValues = None,
+    ) -> Momentum:
+        """Return angular and linear momentum; the angular one about the centre of mass, or `about="origin"`.
+
+        >>> pendulum().momentum([0.0], [3.0]).linear.round(6) + 0.0
+        array([ 0.,  0., -3.])
+        """
+        if not isinstance(about, str) or about not in ("center_of_mass", "origin"):
+            raise StateError(f'about= must be "center_of_mass" or "origin", not {about!r}')
+        options = PLAIN if parameters is None and self._untimed else CallOptions(t=t, parameters=parameters)
+        h = self._evaluate("momentum", (q, v), options)
+        angular, linear = h[..., 0:3], h[..., 3:6]
+        if about == "center_of_mass":
+            center = self.center_of_mass(q, parameters=parameters)
+            angular = angular - np.cross(center, linear)
+        return Momentum(angular, linear)
+
+    def center_of_mass(self, q: ArrayLike, *, t: float = 0.0, parameters: ParameterValues = None) -> Array:
+        """Return the centre of mass (3) of all bodies, in the ground frame.
+
+        >>> pendulum().center_of_mass([-np.pi / 2]).round(6) + 0.0
+        array([0. , 0. , 0.5])
+        """
+        options = PLAIN if parameters is None and self._untimed else CallOptions(t=t, parameters=parameters)
+        return self._evaluate("center_of_mass", (q,), options)
+
+
+def _turned(value: Array, axes: Array | None, *, matrix: bool = False) -> Array:
+    """Turn [angular; linear], or a matrix with such columns, into the axes, in place."""
+    if axes is None:
+        return value
+    columns = value if matrix else value[..., None]
+    R = np.swapaxes(axes, -1, -2)
+    turned = np.concatenate([np.matmul(R, columns[..., i : i + 3, :]) for i in (0, 3)], axis=-2)
+    value[...] = turned if matrix else turned[..., 0]
+    return value

@@ -1,0 +1,360 @@
+"""The calls of a system about its loops: what they allow, states that satisfy them, the closures themselves."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError
+from whippletree.kernels.kernel import Array
+from whippletree.system.assembly import Assembled
+from whippletree.system.calls import checked_out
+from whippletree.system.choosing import Weighed
+from whippletree.system.evaluator import AUTO, CallOptions, Evaluator, ParameterValues
+from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
+from whippletree.system.input_reader import Mask
+from whippletree.system.loop_plan import Conditions
+from whippletree.system.loop_services import LoopServices
+from whippletree.system.mobility import Mobility
+
+__all__ = ["LoopCalls"]
+
+_JUMP = 0.5
+"""A coordinate that was given but moved farther than this in assembly (radians, lengths) is reported."""
+
+_TRIES = 50
+
+
+class LoopCalls:
+    """What a system can say and do about loops; on a tree, the answers are the plain ones."""
+
+    def __init__(self, evaluate: Evaluator) -> None:
+        self._evaluate, self._inputs = evaluate, evaluate.inputs
+        self._engine, self._states = evaluate.engine, evaluate.inputs.states
+        self.closed = evaluate.closed
+        self.nv = self._inputs.nv
+
+    @property
+    def _loops(self) -> LoopServices:
+        return self._engine.loops
+
+    def _conditions(self, t: Any, parameters: Any) -> Conditions:
+        """Return time and parameters, as given, under which the closures are looked at."""
+        return self._loops.conditions(self._inputs.time(t), self._inputs.parameter_set(parameters))
+
+    def begin(self, guess: Any, hold: Any, dependent: Any) -> tuple[Array, Array]:
+        """Assemble from a guess, decide about the loops there, and return a configuration and velocities to start."""
+        wanted: frozenset[int] | None = None
+        if dependent is not None:
+            wanted = frozenset(np.flatnonzero(self._inputs.freedoms(dependent, "dependent")).tolist())
+        q = self.assemble(guess, hold=hold)
+        where = self._loops.conditions()
+        plan, mobility = self._loops.planner.make(q, where, wanted)
+        self._engine.adopt(plan, mobility)
+        v = self._loops.consistency.velocities(q, np.zeros(self.nv), where)
+        if mobility.singular:
+            warnings.warn(
+                f"the mechanism is assembled near a singular configuration: the closures' smallest singular value is "
+                f"{mobility.smallest:.2g} of the largest; give another guess if that is not meant",
+                AssemblyWarning,
+                stacklevel=4,
+            )
+        return q, v
+
+    # ------------------------------------------------------------------ what the mechanism can do
+
+    def mobility(self) -> Mobility:
+        """Return Gruebler's count, the true mobility and the redundant equations."""
+        if not self.closed:
+            labels = tuple(self._states.freedom_name(i) for i in range(self.nv))
+            return Mobility(self.nv, self.nv, (), labels, 1.0, self.nv)
+        found = self._loops.mobility
+        assert found is not None
+        return found
+
+    def mobility_at(self, q: ArrayLike, *, t: float = 0.0) -> Mobility:
+        """Return the mobility as found around a closed configuration; see `mobility`.
+
+        >>> s = four_bar()
+        >>> s.mobility_at(s.q0).mobility
+        1
+        """
+        where = self._inputs.configuration(q)
+        if not self.closed:
+            return self.mobility()
+        dependent = self._engine.equations.loop_plan.dependent
+        return self._loops.planner.analyse(where, self._loops.conditions(t), dependent)
+
+    def chosen(self) -> Weighed:
+        """Return the formulation that `auto` uses for the dynamics, and why."""
+        return self._loops.auto.chosen if self.closed else self._engine.of_tree
+
+    def tune(self) -> Weighed:
+        """Let `auto` mean the fastest formulation on this machine, and return what was found.
+
+        What `auto` means otherwise follows from operations, and is the same everywhere. Here the candidates that are
+        close to the cheapest are compiled and timed, which takes some seconds, and this system uses the fastest from
+        now on; so results may differ in their last digits from those of another machine.
+
+        >>> s = four_bar()
+        >>> s.tune().name == s.chosen.name
+        True
+        >>> s.chosen.times[s.chosen.name] > 0
+        True
+        """
+        chosen = self._engine.tune()
+        self._evaluate.forget()
+        return chosen
+
+    def choice_in_words(self) -> str:
+        """Return what the plan says about the formulation; a model without masses is for kinematics only."""
+        masses = (body.properties.mass for body in self._engine.description.bodies)
+        if any(not isinstance(m, float) or m for m in masses):
+            return str(self.chosen())
+        return "no masses: for kinematics only"
+
+    def redundancy(self) -> int:
+        """Return the number of equations that follow from the others."""
+        if not self.closed:
+            return 0
+        equations = self._engine.equations
+        return equations.attachments().n_rows - sum(len(rows) for rows in equations.loop_plan.keep)
+
+    def characteristic_length(self) -> float:
+        """Return the mean size of the bodies."""
+        return self._loops.numbers.length
+
+    def penalty_error(self) -> float:
+        """Return the relative error to expect of the formulation "penalty"."""
+        return self._engine.equations.loop_plan.penalty_error() if self.closed else 0.0
+
+    # ------------------------------------------------------------------ consistent states
+
+    def random(self, seed: int | np.random.Generator | None = None) -> Array:
+        """Return a random configuration, closed; the same one for the same seed.
+
+        >>> s = four_bar()
+        >>> bool((s.random(7) == s.random(7)).all())
+        True
+        """
+        if not self.closed:
+            return self._states.random(seed)
+        rng, none = self._states.generator(seed), np.zeros(self.nv, dtype=bool)
+        for _ in range(_TRIES):
+            try:
+                return self._loops.assembler.assemble(self._states.random(rng), none, (), self._loops.conditions()).q
+            except AssemblyError:
+                continue
+        raise AssemblyError("no random configuration could be closed; start from q0 instead")
+
+    def assemble(
+        self, guess: Any = None, *, hold: Any = None, t: float = 0.0, parameters: ParameterValues = None
+    ) -> Array:
+        """Return the closed configuration nearest to a guess: coordinates by joint, or all of them (nq).
+
+        Joints that the guess names stay where it puts them if the loops allow it, and those in `hold` in any case.
+        An `AssemblyWarning` tells when another branch had to be taken; `AssemblyError` names a loop that stays open.
+
+        >>> s = four_bar()
+        >>> q = s.assemble({"A": 1.2})
+        >>> bool(abs(q[0] - 1.2) < 1e-12), bool(abs(s.closure_residual(q)).max() < 1e-12)
+        (True, True)
+        """
+        q, given = self._inputs.guess(guess)
+        if not self.closed:
+            return q
+        where = self._conditions(t, parameters)
+        found = self._loops.assembler.assemble(q, self._inputs.freedoms(hold, "hold"), given, where)
+        self._report_jump(q, found, np.logical_or.reduce([np.zeros(self.nv, dtype=bool), *given]))
+        return found.q
+
+    def _report_jump(self, guess: Array, found: Assembled, given: Mask) -> None:
+        """Warn if a coordinate that was asked for ended up far away, or another start was needed."""
+        loops = self._loops
+        moved = np.abs(loops.assembler.space.difference(guess, found.q) / loops.numbers.column_scale)
+        far = np.flatnonzero(given & (moved > _JUMP))
+        if far.size:
+            i = int(far[np.argmax(moved[far])])
+            coordinate = f"the {self._states.velocity_label(i).replace('velocity', 'position')}"
+            warnings.warn(
+                f"the loops could not be closed near the guess: {coordinate} moved by "
+                f"{moved[i] * loops.numbers.column_scale[i]:.3g}; check the branch, or hold the joint",
+                AssemblyWarning,
+                stacklevel=3,
+            )
+        elif not found.straight:
+            warnings.warn(
+                "the loops could not be closed straight from the guess, but from another start: check that the branch "
+                "is the one that is meant, or give a nearer guess",
+                AssemblyWarning,
+                stacklevel=3,
+            )
+
+    def consistent_velocities(
+        self, q: ArrayLike, v: Any = None, *, hold: Any = None, t: float = 0.0, parameters: ParameterValues = None
+    ) -> Array:
+        """Return the velocities nearest to `v` (by joint, or nv) that the loops allow; those named or held stay.
+
+        >>> s = four_bar()
+        >>> v = s.consistent_velocities(s.q0, {"A": 1.0})
+        >>> bool(abs(v[0] - 1.0) < 1e-12), bool(abs(s.closure_jacobian(s.q0) @ v).max() < 1e-12)
+        (True, True)
+        """
+        guess, given = self._inputs.motion(v, "v")
+        if not self.closed:
+            return guess
+        q, where, held = (
+            self._inputs.configuration(q),
+            self._conditions(t, parameters),
+            self._inputs.freedoms(hold, "hold"),
+        )
+        return self._loops.consistency.velocities(q, guess, where, held, given)
+
+    def consistent_accelerations(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: Any = None,
+        *,
+        hold: Any = None,
+        t: float = 0.0,
+        parameters: ParameterValues = None,
+    ) -> Array:
+        """Return the accelerations nearest to `a` (by joint, or nv) that the loops allow at a consistent state.
+
+        >>> s = four_bar()
+        >>> a = s.consistent_accelerations(s.q0, s.v0, {"A": 2.0})
+        >>> bool(abs(a[0] - 2.0) < 1e-12)
+        True
+        """
+        guess, given = self._inputs.motion(a, "a")
+        if not self.closed:
+            return guess
+        q, v = self._inputs.configuration(q), self._inputs.velocities(v)
+        where = self._conditions(t, parameters)
+        held = self._inputs.freedoms(hold, "hold")
+        return self._loops.consistency.accelerations(q, v, guess, where, held, given)
+
+    def check_motion(self, q: Array, v: Array, a: Array, t: Any, parameters: Any) -> None:
+        """Refuse states or accelerations that do not satisfy the closures."""
+        where = self._conditions(t, parameters)
+        batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], a.shape[:-1])
+        rows = [np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, v, a)]
+        for one_q, one_v, one_a in zip(*rows, strict=True):
+            self._loops.consistency.check(one_q, one_v, where)
+            self._loops.consistency.check_accelerations(one_q, one_v, one_a, where)
+
+    # ------------------------------------------------------------------ closures
+
+    def closure_rows(self) -> tuple[str, ...]:
+        """Return what the rows of the closures are: of which joint or closure, and which way."""
+        if not self.closed:
+            return ()
+        return tuple(f'"{row.closure}": {row.direction}' for row in self._loops.numbers.rows)
+
+    def closure_residual(self, q: ArrayLike, *, t: float = 0.0, parameters: ParameterValues = None) -> Array:
+        """Return how far the closures are from closed, row by row, in radians and metres; see `closure_rows`.
+
+        >>> s = four_bar()
+        >>> bool(abs(s.closure_residual(s.q0)).max() < 1e-12)
+        True
+        """
+        q = self._inputs.configuration(q)
+        if not self.closed:
+            return np.zeros(0)
+        numbers = self._loops.numbers
+        return np.asarray(numbers.residual(q, *self._conditions(t, parameters)) * numbers.row_scale)
+
+    def closure_errors(self, q: Array, v: Array, t: Array, parameters: ParameterValues = None) -> tuple[Array, Array]:
+        """Return how far the closures are from closed in many states (n, m), and how fast they open.
+
+        In radians and characteristic lengths.
+
+        >>> s = four_bar()
+        >>> errors, rates = s.closure_errors(s.q0[None], s.v0[None], np.zeros(1))
+        >>> errors.shape, rates.shape
+        ((1, 6), (1, 6))
+        """
+        _, values = self._loops.conditions(0.0, self._inputs.parameter_set(parameters))
+        return self._loops.numbers.openings(q, v, t, values)
+
+    def closure_jacobian(self, q: ArrayLike, *, t: float = 0.0, parameters: ParameterValues = None) -> Array:
+        """Return the closures' rows on the velocities of all joints; see `closure_rows`.
+
+        >>> s = four_bar()
+        >>> s.closure_jacobian(s.q0).shape
+        (6, 4)
+        """
+        q = self._inputs.configuration(q)
+        if not self.closed:
+            return np.zeros((0, self.nv))
+        numbers = self._loops.numbers
+        rows = numbers.full_rows(q, *self._conditions(t, parameters))[0]
+        return np.asarray(rows * numbers.row_scale[:, None] / numbers.column_scale)
+
+    # ------------------------------------------------------------------ motions that the loops allow
+
+    def motion_basis(self, q: ArrayLike, *, t: float = 0.0, parameters: ParameterValues = None) -> Array:
+        """Return E (nv, n): all joints' velocities for unit rates of the independent coordinates (Nikravesh 17).
+
+        >>> s = four_bar()
+        >>> s.motion_basis(s.q0).shape
+        (4, 1)
+        """
+        if not self.closed:
+            shape = self._inputs.configurations(q).shape[:-1]
+            return np.array(np.broadcast_to(np.eye(self.nv), (*shape, self.nv, self.nv)))
+        if not self._engine.equations.loop_plan.choice.independent:
+            return np.zeros((*self._inputs.configurations(q).shape[:-1], self.nv, 0))
+        return self._evaluate("motion_basis", (q,), CallOptions(t=t, parameters=parameters))
+
+    def _all_motions(self, q: Array, t: Any, parameters: Any) -> Array:
+        """Return a basis of all motions that the loops allow, prescribed joints moving too."""
+        if not self.closed or not self._engine.equations.prescribed:
+            return self.motion_basis(q, t=t, parameters=parameters)
+        where = self._conditions(t, parameters)
+        bases = [self._loops.consistency.motions(one, where, moving=True) for one in q.reshape(-1, q.shape[-1])]
+        return np.array(bases).reshape(*q.shape[:-1], self.nv, -1)
+
+    def self_stresses(self, q: Array, t: Any, parameters: Any) -> Array:
+        """Return the reactions (n_joints, 6, k) that balance by themselves at one configuration, singular or not."""
+        return self._loops.consistency.self_stresses(q, self._conditions(t, parameters))
+
+    def actuator_efforts(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: Any,
+        actuators: Any,
+        options: CallOptions,
+        out: Array | None,
+        threads: int | None,
+    ) -> Array:
+        """Return the efforts of some joints that make the mechanism move as given: E^T tau = E^T tau_tree."""
+        inputs, t, parameters = self._inputs, options.t, options.parameters
+        acting = np.ones(self.nv, dtype=bool) if actuators is None else inputs.freedoms(actuators, "actuators")
+        q, v = inputs.configurations(q), inputs.velocities(v)
+        a = np.zeros(self.nv) if a is None else inputs.accelerations(a)
+        if options.check and self.closed:
+            self.check_motion(q, v, a, t, parameters)
+        call, more = self._evaluate.prepare("inverse_dynamics", options._replace(formulation=AUTO, check=False))
+        tree = call.run((q, v, a, *more), None, threads)
+        E = self._all_motions(q, t, parameters)
+        needed = np.einsum("...ij,...i->...j", E, tree)
+        A = np.swapaxes(E[..., acting, :], -1, -2)
+        efforts = np.einsum("...ij,...j->...i", np.linalg.pinv(A, rcond=1e-10), needed)
+        left = np.einsum("...ij,...j->...i", A, efforts) - needed
+        scale = np.abs(needed).max(initial=0.0) + np.abs(tree).max(initial=0.0)
+        if np.abs(left).max(initial=0.0) > 1e-8 * max(scale, 1e-300):
+            raise DynamicsError(
+                f"these {int(acting.sum())} actuated freedoms cannot make this motion: the mechanism has mobility "
+                f"{E.shape[-1]}, and a part of the motion is out of their reach; name more actuators"
+            )
+        shape = (*efforts.shape[:-1], self.nv)
+        result = np.empty(shape) if out is None else checked_out(out, shape)
+        result[...] = 0.0
+        result[..., acting] = efforts
+        return result

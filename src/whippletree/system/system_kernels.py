@@ -1,0 +1,118 @@
+"""What rooms below need of a system: its kernels by name, its space of states, its loops and their numeric plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import casadi as ca
+
+from whippletree.kernels.kernel import Kernel
+from whippletree.kernels.rolled import RolledLoops
+from whippletree.kernels.tape import OperationCount, read_tape
+from whippletree.system.equations import Equations, Request
+from whippletree.system.evaluator import Evaluator
+from whippletree.system.example_systems import pendulum  # noqa: F401 (for the examples)
+from whippletree.system.input_reader import InputReader
+from whippletree.system.loop_plan import LoopPlan
+from whippletree.system.loop_services import LoopServices
+from whippletree.system.state_space import StateSpace
+
+__all__ = ["SystemKernels"]
+
+
+class SystemKernels:
+    """The kernels of a system by function name, and what belongs to them: `system.kernels`.
+
+    Time loops, certificates and cost analyses are made of these. `evaluate(function, state, options)` runs a function
+    from Python, `of(function)` is its kernel, `states` names coordinates and velocities, `inputs` reads what users
+    give, `equations` traces, `closed` tells whether there are loops. Another numeric plan of the loops belongs to
+    another system: `system.with_loop_plan`.
+
+    >>> s = pendulum()
+    >>> s.kernels.of("forward_dynamics").input_names, s.kernels.closed
+    (['q', 'v', 'tau'], False)
+    """
+
+    def __init__(self, evaluate: Evaluator) -> None:
+        self._engine = engine = evaluate.engine
+        self.evaluate: Evaluator = evaluate
+        self.states: StateSpace = engine.states
+        self.inputs: InputReader = engine.inputs
+        self.closed: bool = engine.equations.closed
+
+    @property
+    def equations(self) -> Equations:
+        """The equations over symbols, which are traced on request."""
+        return self._engine.equations
+
+    @property
+    def loops(self) -> LoopServices:
+        """What numbers say about the loops, under the present plan."""
+        return self._engine.loops
+
+    @property
+    def loop_plan(self) -> LoopPlan:
+        """The numeric plan of the loops: rows that are kept, and which coordinates are independent."""
+        return self.equations.loop_plan
+
+    def of(self, function: str, formulation: str = "auto") -> Kernel:
+        """Return the kernel of a function without further inputs."""
+        return self._engine.kernel_of(function, formulation)
+
+    # ------------------------------------------------------------------ what a function is made of
+
+    def request(
+        self, /, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = (), **choice: Any
+    ) -> Request:
+        """Return what is asked for, every name in it checked and the formulation decided."""
+        return self._engine.request(name, formulation, frame, wrenches, **choice)
+
+    def function(
+        self, /, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = (), **choice: Any
+    ) -> ca.Function:
+        """Return any function of the system as a CasADi Function.
+
+        Inputs are in the order of `name_in()`, wrenches in that in which they are listed. Each input and the output is
+        one column; matrices are row by row.
+
+        >>> pendulum().function("mass_matrix").name_in()
+        ['q']
+        """
+        return self.equations.trace(self._engine.request(name, formulation, frame, wrenches, **choice))
+
+    def c_source(
+        self, /, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = (), **choice: Any
+    ) -> str:
+        """Return any function of the system as C source.
+
+        >>> "mass_matrix" in pendulum().c_source("mass_matrix")
+        True
+        """
+        function = self.function(name, frame=frame, formulation=formulation, wrenches=wrenches, **choice)
+        generator = ca.CodeGenerator(f"{function.name()}.c", {"with_header": False})
+        generator.add(function)
+        return str(generator.dump())
+
+    def operations(
+        self, /, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = (), **choice: Any
+    ) -> OperationCount:
+        """Return the scalar operations of one evaluation, after folding and merging, before fusing.
+
+        >>> pendulum().operations("forward_dynamics").trigonometric
+        1
+        """
+        request = self._engine.request(name, formulation, frame, wrenches, **choice)
+        if self.equations.rolls(request):
+            return RolledLoops(self.equations.roll(request)).count()
+        return read_tape(self.equations.trace(request)).count()
+
+    def kernel(
+        self, /, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = (), **choice: Any
+    ) -> Kernel:
+        """Return any function of the system as a kernel that can be called by address.
+
+        >>> pendulum().kernel("forward_dynamics").input_names
+        ['q', 'v', 'tau']
+        """
+        return self._engine.kernel(self._engine.request(name, formulation, frame, wrenches, **choice))
