@@ -25,7 +25,7 @@ def record_stage(name: str, values: Any) -> None:
     """Note that a stage is done, if somebody records; `values` is what it computed, in any nesting.
 
     >>> with recording() as stages:
-    ...     mark("square", [ca.SX.sym("x") ** 2])
+    ...     record_stage("square", [ca.SX.sym("x") ** 2])
     >>> [name for name, _ in stages]
     ['square']
     """
