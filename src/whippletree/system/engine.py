@@ -18,7 +18,7 @@ from whippletree.elements.bodies.rigid import can_be
 from whippletree.errors import DynamicsError, ModelError, StateError
 from whippletree.kernels.cache import DiskCache, open_cache
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError, Program
-from whippletree.kernels.rolled import RolledLoops
+from whippletree.kernels.loop_lowering import RolledLoops
 from whippletree.kernels.tape import read_tape
 from whippletree.kernels.unrolled import StraightLine
 from whippletree.model.description import GROUND, Description

@@ -35,11 +35,11 @@ from whippletree.formulations.nodes.node_tree import NodeTree, StateSymbols, col
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated, composite, kinematics
 from whippletree.formulations.rolled import rolled_reduction
-from whippletree.formulations.rolled.rolled_state import Loads
-from whippletree.formulations.rolled.rolled_walk import Rolled
-from whippletree.formulations.rolled.work_items import unrolled
+from whippletree.formulations.rolled.memory_layout import unrolled
+from whippletree.formulations.rolled.rolled_state import GivenLoads
+from whippletree.formulations.rolled.rolled_walk import RolledWalk
 from whippletree.kernels.signature import Signature
-from whippletree.loops import LoopProgram
+from whippletree.programs.loop_program import LoopProgram
 from whippletree.model.description import Description
 from whippletree.system import loop_equations, newton_equations
 from whippletree.system.loop_equations import LoopPlan
@@ -418,7 +418,7 @@ class Equations:
             plan = self.loop_plan
             place = {name: i for i, (name, _) in enumerate(self.signature(request).inputs)}
             wrenches = {name: place[f"wrench on {name}"] for name in request.wrenches}
-            loads = Loads(self.acting(), wrenches, place)
+            loads = GivenLoads(self.acting(), wrenches, place)
             program = rolled_reduction.forward_dynamics(self.node_tree(), self.attachments(), plan.keep, loads, limits)
             (loop,) = program.steps
             sizes = [variant.function.n_instructions() for variant in loop.variants]  # type: ignore[union-attr]
@@ -451,7 +451,7 @@ class Equations:
         output = FUNCTIONS[request.function].trace(rolling, request, {})
         if rolling.walked is None:
             raise StateError(f"{request.function} has no rolled form")
-        return rolling.walked.program(output, signature.output_sizes)
+        return rolling.walked.program(output)
 
     def walk(self, symbols: dict[str, ca.SX], *, weld: bool = True, toward: str = "") -> Unrolled:
         """Return the unrolled walk with these symbols; those that are missing are zero.
@@ -598,19 +598,19 @@ class Rolling:
         self.plan, self.description = equations.plan, equations.description
         self.place, self.grounded = equations.place, equations.grounded
         self._equations, self._inputs = equations, inputs
-        self.walked: Rolled | None = None
+        self.walked: RolledWalk | None = None
 
     @staticmethod
     def prescribed_only(symbols: dict[str, ca.SX]) -> dict[str, ca.SX]:
         """Return the symbols as they are: the steps look at what is prescribed."""
         return symbols
 
-    def walk(self, symbols: dict[str, ca.SX], *, weld: bool = True, toward: str = "") -> Rolled:
+    def walk(self, symbols: dict[str, ca.SX], *, weld: bool = True, toward: str = "") -> RolledWalk:
         """Return the rolled walk."""
         node_tree = self._equations.node_tree(weld=weld)
         parameters = ca.SX(ca.vertcat(*(p.symbol for p in self.description.parameters)))
         node_tree = node_tree.toward(toward) if toward else node_tree
-        self.walked = Rolled(node_tree, self._inputs, parameters, node_tree.positions)
+        self.walked = RolledWalk(node_tree, self._inputs, parameters, node_tree.positions)
         return self.walked
 
     def loaded(self, symbols: dict[str, ca.SX], *, weld: bool = True) -> LoadedWalk:

@@ -13,7 +13,7 @@ import numpy as np
 from whippletree.elements.bodies import rod
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array, Kernel
-from whippletree.kernels.rolled import RolledLoops
+from whippletree.kernels.loop_lowering import RolledLoops
 from whippletree.kernels.tape import OperationCount, read_tape
 from whippletree.model import Mechanism
 from whippletree.model.description import GROUND, Description

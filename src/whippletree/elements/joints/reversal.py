@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import casadi as ca
 import numpy as np
@@ -10,6 +12,7 @@ import numpy.typing as npt
 
 from whippletree.elements.joints.base import Joint
 from whippletree.spatial import Shift, cross, stack
+from whippletree.spatial.scalars import Scalar
 
 __all__ = ["Reversed"]
 
@@ -51,6 +54,14 @@ class Reversed(Joint):
     def n_configuration(self) -> int:  # type: ignore[override]
         """Size of the configuration."""
         return self.joint.n_configuration
+
+    def constants(self) -> tuple[Scalar, ...]:
+        """Return the described joint's own numbers."""
+        return self.joint.constants()
+
+    def with_constants(self, values: Sequence[Scalar]) -> Self:
+        """Return the reversal of the described joint with other numbers."""
+        return type(self)(self.joint.with_constants(values))
 
     def configuration(self, q: ca.SX) -> ca.SX:
         """Return the described joint's configuration."""

@@ -26,8 +26,9 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 import casadi as ca
@@ -47,13 +48,16 @@ __all__ = [
     "ClosureExtent",
     "EliminatedVariables",
     "Front",
-    "annihilated",
+    "body_front",
     "closure_extents",
-    "eliminated",
+    "complete_front",
+    "eliminate_joint",
+    "end_loop",
+    "force_front",
     "merged",
     "recover",
+    "recover_node",
     "solve",
-    "with_speeds",
 ]
 
 FrontVariable: TypeAlias = tuple[str, int]
@@ -127,6 +131,14 @@ class Front:
         P = None if self.P is None else shift.inertia(self.P)
         F = shift.force(self.F) if self.ports else self.F
         return Front(self.ports, P, F, shift.force(self.z), self.S, self.e)
+
+    def grounded(self) -> Front:
+        """Return the front on the ground, where only its variables are left."""
+        return Front(self.ports, None, ca.SX.zeros(6, len(self.ports)), ca.SX.zeros(6), self.S, self.e)
+
+    def renamed(self, ports: tuple[FrontVariable, ...]) -> Front:
+        """Return the front with other names for its variables."""
+        return Front(ports, self.P, self.F, self.z, self.S, self.e)
 
 
 class EliminatedVariables(NamedTuple):
@@ -209,7 +221,6 @@ class _Passed(NamedTuple):
 
     loops: list[EliminatedVariables]
     joint: list[EliminatedVariables]
-    H: ca.SX
     x: ca.SX
 
 
@@ -224,11 +235,14 @@ def _inward(reduction: _Reduction, forces: Sequence[composite.BodyForce]) -> lis
     for k in reversed(range(len(walk.nodes))):
         node, x = walk.nodes[k], forces[k].x
         fronts, loops = _close(reduction, k, arriving[k], on_node=True)
-        own = Front((), node.inertia.articulated(), ca.SX(6, 0), forces[k].f, ca.SX(0, 0), ca.SX(0, 1))
-        H = node.joint_map(x)
-        front, joint = _release(reduction, k, merged([own, *fronts]), H)
-        passed.append(_Passed(loops, joint, H, x))
-        p = walk.parents[k]
+        p, where = walk.parents[k], walk.v_slices[k]
+        speeds = [("speed", i) for i in range(where.start, where.stop)]
+        merged_front = merged([body_front(node, forces[k].f), *fronts])
+        front, joint, pivots = eliminate_joint(
+            merged_front, node, x, speeds, reduction.pairs, reduction.reduced, grounded=p < 0
+        )
+        reduction.pivots.extend(pivots)
+        passed.append(_Passed(loops, joint, x))
         if p >= 0:
             arriving[p].append(front.shifted(node, x))
         elif front.ports:
@@ -236,7 +250,7 @@ def _inward(reduction: _Reduction, forces: Sequence[composite.BodyForce]) -> lis
         arriving[k] = []
     _, loops = _close(reduction, -1, arriving[-1], on_node=False)
     passed.reverse()
-    return [*passed, _Passed(loops, [], ca.SX(6, 0), ca.SX(0, 1))]
+    return [*passed, _Passed(loops, [], ca.SX(0, 1))]
 
 
 def _of_closure(reduction: _Reduction, c: int, closure_states: ClosureState) -> Iterable[tuple[int, Front]]:
@@ -247,20 +261,37 @@ def _of_closure(reduction: _Reduction, c: int, closure_states: ClosureState) -> 
     ports = tuple(("row", r) for r in rows)
     m, none = len(ports), ca.SX.zeros(6)
     at = reduction.where.complete[c]
-    yield at, Front(ports, None, ca.SX.zeros(6, m), none, ca.SX.zeros(m, m), -closure_states.second)
+    yield at, complete_front(ports, closure_states.second)
     for r in sorted(
         reduction.reduced.intersection(rows)
     ):  # a row that is reduced before it is complete: 0 = own part + rest
         S = ca.SX([[0, -1], [-1, 0]])
         yield at, Front((("row", r), ("rest", r)), None, ca.SX.zeros(6, 2), none, S, ca.SX.zeros(2))
     for on_node in closure_states.node_forces:
-        yield on_node.node, Front(ports, None, -on_node.F, none, ca.SX.zeros(m, m), ca.SX.zeros(m))
+        yield on_node.node, force_front(ports, on_node.F)
     for hinge in closure_states.joint_forces:
         i = reduction.walk.v_slices[hinge.node].start + hinge.component
         S = ca.SX.zeros(m + 1, m + 1)
         S[m, :m] = -hinge.e.T
         S[:m, m] = -hinge.e
         yield hinge.node, Front((*ports, ("speed", i)), None, ca.SX.zeros(6, m + 1), none, S, ca.SX.zeros(m + 1))
+
+
+def body_front(node: Node, f: ca.SX) -> Front:
+    """Return what a node's own body asks of it: its inertia, and the force f that it needs without A^."""
+    return Front((), node.inertia.articulated(), ca.SX(6, 0), f, ca.SX(0, 0), ca.SX(0, 1))
+
+
+def complete_front(ports: tuple[FrontVariable, ...], second: ca.SX) -> Front:
+    """Return what a closure asks where it is complete: that its second derivative vanishes."""
+    n = len(ports)
+    return Front(ports, None, ca.SX.zeros(6, n), ca.SX.zeros(6), ca.SX.zeros(n, n), -second)
+
+
+def force_front(ports: tuple[FrontVariable, ...], F: ca.SX) -> Front:
+    """Return what a closure asks of a node that it holds on to by force columns F (6, m)."""
+    n = len(ports)
+    return Front(ports, None, -F, ca.SX.zeros(6), ca.SX.zeros(n, n), ca.SX.zeros(n))
 
 
 def merged(fronts: Sequence[Front]) -> Front:
@@ -334,18 +365,36 @@ def _close(
     near = [{closure_of[r] for kind, r in front.ports if kind != "speed" and r in closure_of} for front in fronts]
     edges = [(a, b) for group in near for a in group for b in group if a < b]
     for c in minimum_degree(edges, closures):
-        rows = reduction.rows[c]
-        own = [f for f in fronts if any(kind != "speed" and r in rows for kind, r in f.ports)]
-        if not own:
-            continue
-        front = merged(own)
-        for gone in _going(reduction, k, c, front):
-            front, released, pivot = eliminated(front, gone, on_node=on_node)
-            found.append(released)
-            reduction.pivots.append(pivot)
-        fronts = [f for f in fronts if not any(f is o for o in own)]
-        fronts.append(front)
+        own = {(kind, r) for kind in ("row", "rest") for r in reduction.rows[c]}
+        fronts, gone, pivots = end_loop(fronts, own, functools.partial(_going, reduction, k, c), on_node=on_node)
+        found += gone
+        reduction.pivots.extend(pivot for pivot, _ in pivots)
     return fronts, found
+
+
+def end_loop(
+    fronts: list[Front],
+    own: Collection[FrontVariable],
+    going: Callable[[Front], Sequence[tuple[FrontVariable, ...]]],
+    *,
+    on_node: bool,
+) -> tuple[list[Front], list[EliminatedVariables], list[tuple[ca.SX, ca.SX]]]:
+    """Merge the fronts that have variables of a loop, and eliminate those that `going` finds in the merged one.
+
+    Return also each pivot, with what it was before the loop ended.
+    """
+    sharing = [front for front in fronts if any(port in own for port in front.ports)]
+    if not sharing:
+        return fronts, [], []
+    front = merged(sharing)
+    before = {port: front.S[i, i] for i, port in enumerate(front.ports)}
+    found: list[EliminatedVariables] = []
+    pivots: list[tuple[ca.SX, ca.SX]] = []
+    for gone in going(front):
+        front, released, pivot = eliminated(front, gone, on_node=on_node)
+        found.append(released)
+        pivots.append((pivot, before[gone[0]]))
+    return [*(f for f in fronts if not any(f is o for o in sharing)), front], found, pivots
 
 
 def _going(reduction: _Reduction, k: int, c: int, front: Front) -> list[tuple[FrontVariable, ...]]:
@@ -359,31 +408,38 @@ def _going(reduction: _Reduction, k: int, c: int, front: Front) -> list[tuple[Fr
     return going
 
 
-def _release(reduction: _Reduction, k: int, front: Front, H: ca.SX) -> tuple[Front, list[EliminatedVariables]]:
-    """Let the joint's speeds in and eliminate them, the dependent ones each with its row."""
-    node, first = reduction.walk.nodes[k], reduction.walk.v_slices[k].start
-    n = H.shape[1]
-    speeds = [("speed", first + j) for j in range(n)]
-    if node.prescribed or n == 0:
+def eliminate_joint(
+    front: Front,
+    node: Node,
+    x: ca.SX,
+    speeds: Sequence[FrontVariable],
+    pairs: Pairs = MappingProxyType({}),
+    reduced: Collection[int] = (),
+    *,
+    grounded: bool,
+) -> tuple[Front, list[EliminatedVariables], list[ca.SX]]:
+    """Let the joint's speeds in and eliminate them, the dependent ones each with its row; return these ones' pivots."""
+    H = node.joint_map(x)
+    if node.prescribed or H.shape[1] == 0:
         keep = [i for i, port in enumerate(front.ports) if port not in speeds]
         ports = tuple(front.ports[i] for i in keep)
-        return Front(ports, front.P, front.F[:, keep], front.z, front.S[keep, keep], front.e[keep, :]), []
-    grounded = reduction.walk.parents[k] < 0
-    closure_states = any(port in speeds for port in front.ports)  # closures act along the hinge, too
+        return Front(ports, front.P, front.F[:, keep], front.z, front.S[keep, keep], front.e[keep, :]), [], []
+    along_hinge = any(port in speeds for port in front.ports)  # closures act along the hinge, too
     front = with_speeds(front, H, node.tau, speeds)
     found: list[EliminatedVariables] = []
+    pivots: list[ca.SX] = []
     for speed in speeds:
         gone: tuple[FrontVariable, ...] = (speed,)
-        r = reduction.pairs.get(speed[1])
+        r = pairs.get(speed[1])
         if r is not None:
             gone = (speed, ("row", r))
-            if r in reduction.reduced:
+            if r in reduced:
                 front = _with_rest(front, r)
         front, released, pivot = eliminated(front, gone, on_node=not grounded)
         found.append(released)
         if r is not None:
-            reduction.pivots.append(pivot)
-    return (front if grounded or closure_states else annihilated(front, H, node.tau)), found
+            pivots.append(pivot)
+    return (front if grounded or along_hinge else annihilated(front, H, node.tau)), found, pivots
 
 
 def with_speeds(front: Front, H: ca.SX, tau: ca.SX, speeds: Sequence[FrontVariable]) -> Front:
@@ -440,17 +496,28 @@ def _outward(reduction: _Reduction, inward: Sequence[_Passed]) -> tuple[dict[int
     for k, node in enumerate(walk.nodes):
         passed = inward[k]
         parent = moved[walk.parents[k]] if walk.parents[k] >= 0 else None
-        alpha = None if parent is None else node.shift(passed.x).motion(parent)
-        recover(passed.joint, alpha, values)
-        if passed.joint:
-            where = walk.v_slices[k]
-            u = ca.SX(ca.vertcat(*(values["speed", i] for i in range(where.start, where.stop))))
-            own = passed.H @ u
-            alpha = own if alpha is None else alpha + own
-        moved.append(alpha)
-        recover(passed.loops, alpha, values)
+        moved.append(recover_node(node, passed.x, parent, passed.joint, passed.loops, values))
     speeds = {i: value for (kind, i), value in values.items() if kind == "speed"}
     return speeds, {r: value for (kind, r), value in values.items() if kind == "row"}
+
+
+def recover_node(
+    node: Node,
+    x: ca.SX,
+    parent: ca.SX | None,
+    joint: Sequence[EliminatedVariables],
+    loops: Sequence[EliminatedVariables],
+    values: dict[FrontVariable, ca.SX],
+) -> ca.SX | None:
+    """Find the speeds' derivatives of a joint, its node's A^, and then the multipliers of the loops that end there."""
+    alpha = None if parent is None else node.shift(x).motion(parent)
+    recover(joint, alpha, values)
+    if joint:
+        u = ca.SX(ca.vertcat(*(values[one.gone[0]] for one in joint)))
+        own = node.joint_map(x) @ u
+        alpha = own if alpha is None else alpha + own
+    recover(loops, alpha, values)
+    return alpha
 
 
 def recover(released: Sequence[EliminatedVariables], alpha: ca.SX | None, values: dict[FrontVariable, ca.SX]) -> None:
