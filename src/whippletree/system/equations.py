@@ -39,8 +39,8 @@ from whippletree.formulations.rolled.memory_layout import unrolled
 from whippletree.formulations.rolled.rolled_state import GivenLoads
 from whippletree.formulations.rolled.rolled_walk import RolledWalk
 from whippletree.kernels.signature import Signature
-from whippletree.programs.loop_program import LoopProgram
 from whippletree.model.description import Description
+from whippletree.programs.loop_program import LoopProgram
 from whippletree.system import loop_equations, newton_equations
 from whippletree.system.loop_equations import LoopPlan
 from whippletree.topology import Plan

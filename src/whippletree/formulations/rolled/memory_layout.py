@@ -82,8 +82,8 @@ class _LiveEntries:
 
     def _follow(self) -> None:
         """Follow back what is needed until nothing new turns up."""
-        for kind, part in self._pinned:
-            self.of(self.kinds[kind], part).update(range(len(self.kinds[kind].parts[part].scalars)))
+        for number, part in self._pinned:
+            self.of(self.kinds[number], part).update(range(len(self.kinds[number].parts[part].scalars)))
         users: dict[tuple[int, int], set[int]] = defaultdict(set)  # kinds that leave what a layout stores
         for kind in self.kinds:
             for part in range(len(kind.parts)):
@@ -287,7 +287,7 @@ class _KindFunction:
         folded = [s for s, origin in enumerate(origins) if self._folds(origin)]
         if not folded:
             return column
-        given = ca.SX(ca.vertcat(*(self._common[origins[s].entry] for s in folded)))
+        given = ca.SX(ca.DM([self._common[origins[s].entry] for s in folded]))
         return ca.densify(ca.substitute(column, ca.vertcat(*(self._kind.symbols[s] for s in folded)), given))
 
     def _column(self, memory: str, number: int = 0) -> int:

@@ -15,7 +15,7 @@ import casadi as ca
 from whippletree.elements.joints import Joint, Reversed
 from whippletree.formulations.nodes.node import Node, NodeLoad
 from whippletree.formulations.nodes.node_tree import NodeConstants, column, rigid_inertia
-from whippletree.formulations.rolled.work_items import PlainNumbers
+from whippletree.formulations.rolled.work_items import NOTHING, PlainNumbers
 from whippletree.spatial.scalars import Scalar, same_key
 
 __all__ = ["ConfiguredJoint", "NodeKinds", "joint_kind"]
@@ -107,7 +107,7 @@ class NodeKinds:
         k: int,
         state: Mapping[str, ca.SX],
         read: Iterator[ca.SX],
-        expressions: Iterator[ca.SX] = iter(()),
+        expressions: Iterator[ca.SX] = NOTHING,
         wrenches: Sequence[ca.SX] = (),
         *,
         mass: bool = True,
@@ -120,10 +120,12 @@ class NodeKinds:
         dims = self.dims[k].symbols(read, expressions)
         inertia = self.masses[k].symbols(read, expressions) if mass else [0.0] * 10
         points = self.points[k].symbols(read, expressions) if mass else []
-        joint: Any = own.with_constants(dims[12:])
+        joint: Any = own.with_constants(dims[12:]) if len(dims) > 12 else own
+        if "x" in state:
+            joint = ConfiguredJoint(joint)
         none = ca.SX.zeros(own.nv)
         return Node(
-            joint=ConfiguredJoint(joint) if "x" in state else joint,
+            joint=joint,
             rotation=ca.densify(ca.SX(ca.blockcat([dims[0:3], dims[3:6], dims[6:9]]))),
             point=column(dims[9:12]),
             inertia=rigid_inertia(inertia),

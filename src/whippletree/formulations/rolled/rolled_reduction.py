@@ -242,7 +242,8 @@ class _RolledReduction:
         """End loops one after the other; the margin is the least share of a pivot that is left, above its limit."""
         found: list[EliminatedVariables] = []
         for rows in ending:
-            fronts, gone, pivots = end_loop(fronts, rows, lambda _, rows=rows: [(r,) for r in rows], on_node=on_node)
+            each = [(row,) for row in rows]
+            fronts, gone, pivots = end_loop(fronts, rows, lambda _, each=each: each, on_node=on_node)  # type: ignore[misc]
             found += gone
             for pivot, before in pivots:
                 margin = ca.fmin(margin, pivot / before - self.limits.pivot)
@@ -388,9 +389,10 @@ class _RolledReduction:
 
         for closure in self.state.closures:
             (misfit,) = self.items.add("misfit", add_misfit, [misfit, closure.misfit], whole=(0,))
-        for one in (*self.node_constants, *self.attachments.cuts):
-            if one.v.stop > one.v.start:
-                (speed,) = self.items.add("speed", add_speed, [speed], [span_of(1, one.v)], whole=(0,))
+        joints = [constants.v for constants in self.node_constants] + [cut.v for cut in self.attachments.cuts]
+        for v in joints:
+            if v.stop > v.start:
+                (speed,) = self.items.add("speed", add_speed, [speed], [span_of(1, v)], whole=(0,))
         return [misfit, speed]
 
 

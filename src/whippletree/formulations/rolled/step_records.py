@@ -79,7 +79,7 @@ def form_of(record: StepRecord) -> Hashable:
         return EliminatedVariables, record.on_node.shape, record.on_ports.shape
     if isinstance(record, tuple):
         return type(record), *(form_of(part) for part in record)
-    return type(record)
+    return type(record).__name__
 
 
 def _lower(A: ca.SX) -> list[ca.SX]:

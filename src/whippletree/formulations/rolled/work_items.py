@@ -25,7 +25,7 @@ import casadi as ca
 from whippletree.formulations.rolled.step_records import StepRecord, flatten, form_of, rebuild
 from whippletree.spatial.scalars import Scalar
 
-__all__ = ["PLAIN", "ClimbPlan", "InputSpan", "ItemKind", "ItemTrace", "PlainNumbers", "Record", "WorkItems"]
+__all__ = ["NOTHING", "PLAIN", "ClimbPlan", "InputSpan", "ItemKind", "ItemTrace", "PlainNumbers", "Record", "WorkItems"]
 
 PLAIN = (0.0, 1.0, -1.0)
 """Numbers that make a multiplication or an addition disappear: knowing them is worth a kind of its own."""
@@ -59,6 +59,10 @@ ItemTrace: TypeAlias = Callable[[ItemInputs], Sequence[StepRecord]]
 """Returns the records that an item leaves."""
 
 
+NOTHING: Iterator[ca.SX] = iter(())
+"""No numbers."""
+
+
 class PlainNumbers:
     """Constants of an item: plain ones are part of its kind, the others are read; expressions are read as a record.
 
@@ -83,7 +87,7 @@ class PlainNumbers:
                 self.values.append(float(x))
         self.key: tuple[float | str | None, ...] = tuple(known)
 
-    def symbols(self, read: Iterator[ca.SX], expressions: Iterator[ca.SX] = iter(())) -> list[Scalar]:
+    def symbols(self, read: Iterator[ca.SX], expressions: Iterator[ca.SX] = NOTHING) -> list[Scalar]:
         """Return the numbers, with symbols for those that are read."""
         return [
             next(read) if known is None else next(expressions) if isinstance(known, str) else known
@@ -119,7 +123,7 @@ class ItemKind:
     number: int
     symbols: list[ca.SX]
     origins: list[SymbolOrigin]
-    spans: tuple[InputSpan, ...]
+    spans: Sequence[InputSpan]  # of one item
     parts: list[RecordForm]
     sent: dict[tuple[int, int], tuple[int, int, bool]] = field(default_factory=dict)
 
@@ -181,11 +185,11 @@ class WorkItems:
         readers are of one kind, whoever left them.
         """
         forms = [self.form(record) for record in records]
-        spans = tuple(InputSpan(-1 if s.by_row else s.argument, 0, s.size, s.by_row) for s in inputs)
-        whole_key = (key, tuple(form.key for form in forms), spans, len(constants))
+        spans = tuple([(-1 if by_row else argument, size) for argument, _, size, by_row in inputs])
+        whole_key = (key, tuple([form.key for form in forms]), spans, len(constants))
         kind = self.kinds.get(whole_key)
         if kind is None:
-            kind = self.kinds[whole_key] = self._kind(trace, forms, spans, len(constants), whole)
+            kind = self.kinds[whole_key] = self._kind(trace, forms, inputs, len(constants), whole)
         if not self.loops:
             self.begin_loop()
         item = len(self.items)
@@ -207,7 +211,7 @@ class WorkItems:
         self,
         trace: ItemTrace,
         forms: Sequence[RecordForm],
-        spans: tuple[InputSpan, ...],
+        spans: Sequence[InputSpan],
         n_constants: int,
         whole: Sequence[int],
     ) -> ItemKind:
