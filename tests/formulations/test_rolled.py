@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -9,6 +13,8 @@ import whippletree as wt
 from support import measures
 from support.random_trees import KINDS, random_mechanism, random_states
 from support.sampling import deep
+from whippletree.elements.joints import Joint
+from whippletree.spatial import Shift, Translation, Turn
 from whippletree.system import equations
 
 TOLERANCE = 1e-11
@@ -135,6 +141,55 @@ def test_kinds_are_few_and_constants_folded(monkeypatch: pytest.MonkeyPatch) -> 
     variants = sum(len(step.variants) for step in program.steps if hasattr(step, "variants"))
     assert variants <= 8
     assert len(program.constants) == 0  # all links are alike, and only the first one's place differs
+
+
+@dataclass(frozen=True)
+class Spiral(Joint):
+    """A turn about z that advances along it, with the child at a radius: a joint type with constants of its own."""
+
+    advance: float
+    radius: float
+
+    kind: ClassVar[str] = "spiral"
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    n_configuration: ClassVar[int] = 3
+    position_labels: ClassVar[tuple[str, ...]] = ("angle",)
+    velocity_labels: ClassVar[tuple[str, ...]] = ("angular velocity",)
+
+    def configuration(self, q: ca.SX) -> ca.SX:
+        return ca.vertcat(ca.cos(q), ca.sin(q), self.advance * q)
+
+    def shift(self, x: ca.SX) -> Shift:
+        out = Translation(ca.vertcat(self.radius, 0, 0))
+        return Shift((Translation(ca.vertcat(0, 0, x[2])), Turn(x[0], x[1]), out))
+
+    def joint_map(self, x: ca.SX) -> ca.SX:
+        return ca.SX(ca.vertcat(0, 0, 1, 0, self.radius, self.advance))
+
+    def joint_bias(self, x: ca.SX, v: ca.SX) -> ca.SX:
+        return ca.SX(ca.vertcat(0, 0, 0, -self.radius * v * v, 0, 0))
+
+
+@pytest.mark.parametrize("parameter", [False, True])
+def test_a_joint_type_hands_over_its_own_constants(parameter: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    m = wt.Mechanism("chain")
+    body, scale = m.ground, m.parameter("scale", 0.02) if parameter else 0.02
+    for i in range(60):
+        link = m.body(f"link{i}", wt.box((0.3, 0.05, 0.04), 1.0))
+        backward = i % 5 == 4
+        m.revolute(f"j{i}", *((link, body) if backward else (body, link)), at=(0.3, 0, 0), axis="xyz"[i % 3])
+        m._joints[f"j{i}"] = replace(m._joints[f"j{i}"], joint=Spiral(scale * (1 + i % 7), 0.01 * (1 + i)))
+        body = link
+    rng = np.random.default_rng(5)
+    q, v, tau = rng.uniform(-0.5, 0.5, (3, 60))
+
+    def compute(s: wt.System) -> dict[str, np.ndarray]:
+        return {"a": s.forward_dynamics(q, v, tau), "mass": s.mass_matrix(q), "energy": np.array(s.energy(q, v))}
+
+    rolled, straight = both(m, monkeypatch, compute)
+    for name, expected in straight.items():
+        assert relative(rolled[name], expected) < 1e-9, name
 
 
 def test_operations_grow_linearly(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -280,15 +280,15 @@ class _KindFunction:
     def _folds(self, origin: SymbolOrigin) -> bool:
         return origin.memory == "constant" and self._common[origin.entry] is not None
 
-    def _folded(self, values: Sequence[ca.SX]) -> ca.SX:
+    def _folded(self, results: Sequence[ca.SX]) -> ca.SX:
         """Return results as a column, with the constants that all items share put in."""
-        column = ca.densify(ca.SX(ca.vertcat(ca.SX(0, 1), *values)))
-        origins = self._kind.origins
-        folded = [s for s, origin in enumerate(origins) if self._folds(origin)]
+        column = ca.densify(ca.SX(ca.vertcat(ca.SX(0, 1), *results)))
+        given = zip(self._kind.symbols, self._kind.origins, strict=True)
+        folded = [(symbol, self._common[origin.entry]) for symbol, origin in given if self._folds(origin)]
         if not folded:
             return column
-        given = ca.SX(ca.DM([self._common[origins[s].entry] for s in folded]))
-        return ca.densify(ca.substitute(column, ca.vertcat(*(self._kind.symbols[s] for s in folded)), given))
+        symbols, values = (ca.SX(ca.vertcat(*part)) for part in zip(*folded, strict=True))
+        return ca.densify(ca.substitute(column, symbols, values))
 
     def _column(self, memory: str, number: int = 0) -> int:
         return self._columns.setdefault((memory, number), len(self._columns) + 1)
