@@ -261,11 +261,41 @@ def test_composite_bodies_of_a_large_tree_keep_the_zeros_between_branches() -> N
     assert many < 2.05 * few  # with a full matrix it would be some seven times as much
 
 
+def loaded_crown() -> wt.Mechanism:
+    """Branches with springs and dampers between bodies, to the ground, and at joints."""
+    m = crown(3, 2)
+    for b in range(3):
+        m.spring(f"tie{b}", f"link{b}_1", f"link{(b + 1) % 3}_1", stiffness=30.0 + b, free_length=0.5, damping=0.3)
+        m.torsion_spring(f"twist{b}", f"j{b}_1", stiffness=2.0 + b, rest=0.2, damping=0.1)
+    m.spring("anchor", m.ground, "hub", stiffness=50.0, free_length=0.1, at=(0.1, 0.2, 1.0))
+    m.friction("friction", "j1_0", viscous=0.2)
+    return m
+
+
+def test_forces_are_walked_in_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = loaded_crown()
+    s = mechanism.build()
+    q, (v, tau) = s.random(2), np.random.default_rng(8).uniform(-1, 1, (2, s.nv))
+    wrench = {"link2_0": np.arange(1.0, 7.0)}
+
+    def compute(s: wt.System) -> dict[str, np.ndarray]:
+        request = s._engine.resolved(equations.Request("forward_dynamics"))
+        results = {"rolls": s._engine.equations.rolls(request)}
+        for formulation in ("articulated", "composite"):
+            results[formulation] = s.forward_dynamics(q, v, tau, formulation=formulation, wrenches=wrench)
+        return results
+
+    rolled, straight = both(mechanism, monkeypatch, compute)
+    assert rolled.pop("rolls") and not straight.pop("rolls")
+    for name, expected in straight.items():
+        assert relative(rolled[name], expected) < TOLERANCE, name
+
+
 def test_composite_bodies_of_a_large_tree_with_forces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forces are not walked in loops, so that the mass matrix, the bias and the solve are separate."""
+    """What is written as a formula is not walked in loops: the mass matrix, the bias and the solve are separate."""
     monkeypatch.setattr(equations, "ROLL_FROM", 1)
     m = crown(3, 2)
-    m.spring("tie", "link0_1", "link2_1", stiffness=30.0, free_length=0.5)
+    m.spring("tie", "link0_1", "link2_1", law=lambda x, rate: 30.0 * (x - 0.5))
     m.friction("friction", "j1_0", viscous=0.2)
     s = m.build()
     rng = np.random.default_rng(6)

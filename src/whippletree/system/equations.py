@@ -35,8 +35,8 @@ from whippletree.formulations.nodes.node_tree import NodeTree, StateSymbols, col
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated, composite, kinematics
 from whippletree.formulations.rolled import rolled_reduction
+from whippletree.formulations.rolled.load_items import GivenLoads, built_in
 from whippletree.formulations.rolled.memory_layout import unrolled
-from whippletree.formulations.rolled.rolled_state import GivenLoads
 from whippletree.formulations.rolled.rolled_walk import RolledWalk
 from whippletree.kernels.signature import Signature
 from whippletree.model.description import Description
@@ -393,13 +393,23 @@ class Equations:
         """Tell whether a request is answered by loops: it is for large models, where there is such a form."""
         if self.closed and (request.function in _SOLVED or request.function in _OF_LOOPS):
             return self.reduces_by_items(request) and self._items(request)[1] > STRAIGHT
-        if request.function in _OF_ELEMENTS or (request.function in _LOADED and self.description.forces):
+        if request.function in _OF_ELEMENTS or (request.function in _LOADED and not self._forces_roll(request)):
             return False
         if request.function in _ONLY_UNROLLED or (request.function in _SOLVED and not self._rolling(request)):
             return False
         if self.large and request.frame and self.node_tree().where[request.frame][0] < 0:
             return False  # on the ground: there is nothing to walk
         return self.large
+
+    def _forces_roll(self, request: Request) -> bool:
+        """Tell whether what acts can be walked in loops: in forward dynamics, if its laws and numbers are plain."""
+        if not self.description.forces:
+            return True
+        return self.large and request.function == "forward_dynamics" and self._plain_forces
+
+    @functools.cached_property
+    def _plain_forces(self) -> bool:
+        return not self.description.parameters and built_in(self.acting())
 
     @staticmethod
     def _rolling(request: Request) -> bool:
@@ -614,8 +624,11 @@ class Rolling:
         return self.walked
 
     def loaded(self, symbols: dict[str, ca.SX], *, weld: bool = True) -> LoadedWalk:
-        """Return the rolled walk; what has forces in it is not rolled."""
-        return without_applied_forces(self.walk(symbols, weld=weld), None)
+        """Return the rolled walk, under the described forces."""
+        walk = self.walk(symbols, weld=weld)
+        if self.description.forces:
+            walk.apply_forces(self._equations.acting(weld=weld))
+        return without_applied_forces(walk, None)
 
 
 Trace = Callable[[Any, Request, dict[str, ca.SX]], Any]

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.forces import Force, Formula
 from whippletree.formulations.closures.closure_frames import ClosureAttachments
 from whippletree.formulations.methods.coordinate_reduction import (
     EliminatedVariables,
@@ -33,8 +32,9 @@ from whippletree.formulations.methods.coordinate_reduction import (
 )
 from whippletree.formulations.nodes.applied_forces import ForcePlacements
 from whippletree.formulations.nodes.node_tree import NodeTree
+from whippletree.formulations.rolled.load_items import GivenLoads, built_in, with_efforts
 from whippletree.formulations.rolled.memory_layout import make_program
-from whippletree.formulations.rolled.rolled_state import GivenLoads, RolledState, span_of, with_efforts
+from whippletree.formulations.rolled.rolled_state import RolledState, span_of
 from whippletree.formulations.rolled.step_records import StepRecord
 from whippletree.formulations.rolled.work_items import InputSpan, ItemInputs, Record
 from whippletree.programs.loop_program import LoopProgram
@@ -53,29 +53,19 @@ class Limits(NamedTuple):
 
 
 def can_roll(attachments: ClosureAttachments, node_tree: NodeTree, acting: ForcePlacements) -> bool:
-    """Tell whether all closures are cut joints, nothing is prescribed, and all numbers are plain ones.
-
-    Elements may act whose laws are built in; those that are written as formulas may look something up in tables.
-    """
+    """Tell whether all closures are cut joints, nothing is prescribed, and all numbers and laws are plain ones."""
     plain = all(
         isinstance(x, float)
         for constants in node_tree.node_constants
         for x in (*constants.placement.point, *constants.inertia)
     )
-    built_in = not any(_written(force) for force, _ in acting.forces)
     return (
         plain
-        and built_in
+        and built_in(acting)
         and len(attachments.all) == len(attachments.cuts)
         and not any(constants.use.prescribed for constants in node_tree.node_constants)
         and all(cut.turn is None for cut in attachments.cuts)
     )
-
-
-def _written(force: Force) -> bool:
-    """Tell whether an element has a formula in it, or numbers that are expressions."""
-    formula = any(isinstance(part, Formula) for part in vars(force).values())
-    return formula or not all(isinstance(x, float) for x in force.entries())
 
 
 def forward_dynamics(

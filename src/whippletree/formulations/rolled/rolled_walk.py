@@ -9,14 +9,17 @@ share their code; tips, where nothing arrives, are kinds of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import casadi as ca
 
+from whippletree.formulations.nodes.applied_forces import ForcePlacements
+from whippletree.formulations.nodes.frame_states import NodeState, advance
 from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.node_tree import NodeConstants, NodeTree, column
 from whippletree.formulations.nodes.sweeps import add_records
+from whippletree.formulations.rolled.load_items import LoadItems, with_efforts
 from whippletree.formulations.rolled.memory_layout import make_program
 from whippletree.formulations.rolled.node_kinds import NodeKinds
 from whippletree.formulations.rolled.step_records import StepRecord, flatten, rebuild
@@ -59,6 +62,8 @@ class RolledWalk:
         self._constants = [self._kinds.constants(k) for k in range(len(self.node_constants))]
         self._inputs = [self._spans(k) for k in range(len(self.node_constants))]
         self._expressions = self._work_out_expressions()
+        self._pushes: Mapping[int, list[Record]] = {}  # wrenches of elements on nodes
+        self._efforts: dict[int, tuple[list[Record], tuple[int, ...]]] = {}  # efforts of elements, and where they act
         self._sweeps = 0
         self._after: list[tuple[list[ca.SX], Record]] = []  # symbols of records that are read after the sweeps
         slices = [constants.v for constants in self.node_constants]
@@ -101,7 +106,15 @@ class RolledWalk:
         names = [name for name in _STATE if name in self._argument]
         state, wrenches = dict(zip(names, given.inputs, strict=False)), given.inputs[len(names) :]
         expressions = iter(flatten(records.pop()) if k in self._expressions else ())
-        return self._kinds.node(k, state, given.constants, expressions, wrenches)
+        node = self._kinds.node(k, state, given.constants, expressions, wrenches)
+        _, at = self._efforts.get(k, ([], ()))
+        if at:
+            efforts = [records.pop() for _ in at]
+            node = replace(node, tau=with_efforts(node.tau, efforts[::-1], at))
+        for _ in self._pushes.get(k, ()):
+            push = records.pop()
+            node = replace(node, push=push if node.push is None else node.push + push)
+        return node
 
     def _add(
         self,
@@ -113,7 +126,9 @@ class RolledWalk:
         **form: Any,
     ) -> list[Record]:
         """Add the item of one node; `step` is given the node, what arrives, and what was kept for it."""
-        own = [self._expressions[k]] if k in self._expressions else []
+        efforts, at = self._efforts.get(k, ([], ()))
+        pushes = self._pushes.get(k, [])
+        own = [*pushes, *efforts, *([self._expressions[k]] if k in self._expressions else [])]
 
         def trace(given: ItemInputs) -> Sequence[StepRecord]:
             records = list(given.records)
@@ -121,7 +136,9 @@ class RolledWalk:
             return step(node, records[: len(arriving)], *records[len(arriving) :])
 
         records = [*arriving, *(field.records[k] for field in kept), *own]
-        return self.items.add((key, self._keys[k]), trace, records, self._inputs[k], self._constants[k], **form)
+        return self.items.add(
+            (key, self._keys[k], len(pushes), at), trace, records, self._inputs[k], self._constants[k], **form
+        )
 
     # ------------------------------------------------------------------ sweeps
 
@@ -178,6 +195,21 @@ class RolledWalk:
 
         self.items.begin_loop()
         return self.items.add(("ground", self._sweeps), trace, (), span, whole=(0,))[0]
+
+    def apply_forces(self, acting: ForcePlacements) -> None:
+        """Let elements act on the nodes as they are at the state: later sweeps find their wrenches and efforts."""
+
+        def follow(node: Node, parent: NodeState) -> tuple[NodeState, NodeState]:
+            state = advance(node, parent)
+            return state, state
+
+        states = self.outward(follow, NodeState.rest()).records
+        self.items.begin_loop()
+        loads = LoadItems(self.items, self._argument, lambda k: states[k])
+        for force, placed in acting.forces:
+            loads.apply(force, placed)
+        self._pushes = loads.on_node
+        self._efforts = {k: loads.efforts_at(constants.v) for k, constants in enumerate(self.node_constants)}
 
     # ------------------------------------------------------------------ climbs
 
