@@ -223,7 +223,7 @@ class _RolledReduction:
             )
             for one in self.items.form(gains).like
         ]
-        variables = tuple(back[variable] for variable in self.items.form(front).like.ports)
+        variables = tuple(back[variable] for variable in self.items.form(front).like.variables)
         return _Reduced(None if root and not variables else _FrontRecord(variables, front), eliminations, gains)
 
     def _end_loops(

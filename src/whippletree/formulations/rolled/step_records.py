@@ -36,7 +36,7 @@ def flatten(record: StepRecord) -> list[ca.SX]:
         inertia = [] if record.P is None else flatten(record.P)
         return [*inertia, *flatten(record.F), *flatten(record.z), *_lower(record.S), *flatten(record.e)]
     if isinstance(record, EliminatedVariables):
-        return [scalar for part in (record.nu, record.on_node, record.on_ports) for scalar in flatten(part)]
+        return [scalar for part in (record.nu, record.on_node, record.on_variables) for scalar in flatten(part)]
     return [scalar for part in record for scalar in flatten(part)]
 
 
@@ -57,10 +57,10 @@ def rebuild(like: StepRecord, scalars: Iterator[ca.SX]) -> StepRecord:
     if isinstance(like, Front):
         P = None if like.P is None else rebuild(like.P, scalars)
         F, z = rebuild(like.F, scalars), rebuild(like.z, scalars)
-        return Front(like.ports, P, F, z, _symmetric(len(like.ports), scalars), rebuild(like.e, scalars))
+        return Front(like.variables, P, F, z, _symmetric(len(like.variables), scalars), rebuild(like.e, scalars))
     if isinstance(like, EliminatedVariables):
-        nu, on_node, on_ports = (rebuild(part, scalars) for part in (like.nu, like.on_node, like.on_ports))
-        return EliminatedVariables(like.gone, nu, on_node, like.left, on_ports)
+        nu, on_node, on_variables = (rebuild(part, scalars) for part in (like.nu, like.on_node, like.on_variables))
+        return EliminatedVariables(like.gone, nu, on_node, like.left, on_variables)
     parts = [rebuild(part, scalars) for part in like]
     return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
 
@@ -74,9 +74,9 @@ def form_of(record: StepRecord) -> Hashable:
     if isinstance(record, ca.SX):
         return record.shape
     if isinstance(record, Front):
-        return Front, record.P is None, len(record.ports)
+        return Front, record.P is None, len(record.variables)
     if isinstance(record, EliminatedVariables):
-        return EliminatedVariables, record.on_node.shape, record.on_ports.shape
+        return EliminatedVariables, record.on_node.shape, record.on_variables.shape
     if isinstance(record, tuple):
         return type(record), *(form_of(part) for part in record)
     return type(record).__name__
