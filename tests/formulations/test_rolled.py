@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -9,10 +13,18 @@ import whippletree as wt
 from support import measures
 from support.random_trees import KINDS, random_mechanism, random_states
 from support.sampling import deep
+from whippletree.elements.joints import Joint
+from whippletree.spatial import Shift, Translation, Turn
 from whippletree.system import size_policy
 from whippletree.system.equations import Request
 
 TOLERANCE = 1e-11
+
+
+@pytest.fixture(autouse=True)
+def uncached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile every time: the cache does not tell a loop from a straight line, so that one would stand for both."""
+    monkeypatch.setenv("WHIPPLETREE_CACHE", "off")
 
 
 def relative(ours: np.ndarray, expected: np.ndarray) -> float:
@@ -138,6 +150,55 @@ def test_kinds_are_few_and_constants_folded(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(program.constants) == 0  # all links are alike, and only the first one's place differs
 
 
+@dataclass(frozen=True)
+class Spiral(Joint):
+    """A turn about z that advances along it, with the child at a radius: a joint type with constants of its own."""
+
+    advance: float
+    radius: float
+
+    kind: ClassVar[str] = "spiral"
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    n_configuration: ClassVar[int] = 3
+    position_labels: ClassVar[tuple[str, ...]] = ("angle",)
+    velocity_labels: ClassVar[tuple[str, ...]] = ("angular velocity",)
+
+    def configuration(self, q: ca.SX) -> ca.SX:
+        return ca.vertcat(ca.cos(q), ca.sin(q), self.advance * q)
+
+    def shift(self, x: ca.SX) -> Shift:
+        out = Translation(ca.vertcat(self.radius, 0, 0))
+        return Shift((Translation(ca.vertcat(0, 0, x[2])), Turn(x[0], x[1]), out))
+
+    def joint_map(self, x: ca.SX) -> ca.SX:
+        return ca.SX(ca.vertcat(0, 0, 1, 0, self.radius, self.advance))
+
+    def joint_bias(self, x: ca.SX, v: ca.SX) -> ca.SX:
+        return ca.SX(ca.vertcat(0, 0, 0, -self.radius * v * v, 0, 0))
+
+
+@pytest.mark.parametrize("parameter", [False, True])
+def test_a_joint_type_hands_over_its_own_constants(parameter: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    m = wt.Mechanism("chain")
+    body, scale = m.ground, m.parameter("scale", 0.02) if parameter else 0.02
+    for i in range(60):
+        link = m.body(f"link{i}", wt.box((0.3, 0.05, 0.04), 1.0))
+        backward = i % 5 == 4
+        m.revolute(f"j{i}", *((link, body) if backward else (body, link)), at=(0.3, 0, 0), axis="xyz"[i % 3])
+        m._joints[f"j{i}"] = replace(m._joints[f"j{i}"], joint=Spiral(scale * (1 + i % 7), 0.01 * (1 + i)))
+        body = link
+    rng = np.random.default_rng(5)
+    q, v, tau = rng.uniform(-0.5, 0.5, (3, 60))
+
+    def compute(s: wt.System) -> dict[str, np.ndarray]:
+        return {"a": s.forward_dynamics(q, v, tau), "mass": s.mass_matrix(q), "energy": np.array(s.energy(q, v))}
+
+    rolled, straight = both(m, monkeypatch, compute)
+    for name, expected in straight.items():
+        assert relative(rolled[name], expected) < 1e-9, name
+
+
 def test_operations_grow_linearly(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = []
     for n in (60, 120, 240):
@@ -201,11 +262,41 @@ def test_composite_bodies_of_a_large_tree_keep_the_zeros_between_branches() -> N
     assert many < 2.05 * few  # with a full matrix it would be some seven times as much
 
 
+def loaded_crown() -> wt.Mechanism:
+    """Branches with springs and dampers between bodies, to the ground, and at joints."""
+    m = crown(3, 2)
+    for b in range(3):
+        m.spring(f"tie{b}", f"link{b}_1", f"link{(b + 1) % 3}_1", stiffness=30.0 + b, free_length=0.5, damping=0.3)
+        m.torsion_spring(f"twist{b}", f"j{b}_1", stiffness=2.0 + b, rest=0.2, damping=0.1)
+    m.spring("anchor", m.ground, "hub", stiffness=50.0, free_length=0.1, at=(0.1, 0.2, 1.0))
+    m.friction("friction", "j1_0", viscous=0.2)
+    return m
+
+
+def test_forces_are_walked_in_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = loaded_crown()
+    s = mechanism.build()
+    q, (v, tau) = s.random(2), np.random.default_rng(8).uniform(-1, 1, (2, s.nv))
+    wrench = {"link2_0": np.arange(1.0, 7.0)}
+
+    def compute(s: wt.System) -> dict[str, np.ndarray]:
+        request = s._engine.resolved(Request("forward_dynamics"))
+        results = {"rolls": s._engine.equations.rolls(request)}
+        for formulation in ("articulated", "composite"):
+            results[formulation] = s.forward_dynamics(q, v, tau, formulation=formulation, wrenches=wrench)
+        return results
+
+    rolled, straight = both(mechanism, monkeypatch, compute)
+    assert rolled.pop("rolls") and not straight.pop("rolls")
+    for name, expected in straight.items():
+        assert relative(rolled[name], expected) < TOLERANCE, name
+
+
 def test_composite_bodies_of_a_large_tree_with_forces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forces are not walked in loops, so that the mass matrix, the bias and the solve are separate."""
+    """What is written as a formula is not walked in loops: the mass matrix, the bias and the solve are separate."""
     monkeypatch.setattr(size_policy, "ROLL_FROM", 1)
     m = crown(3, 2)
-    m.spring("tie", "link0_1", "link2_1", stiffness=30.0, free_length=0.5)
+    m.spring("tie", "link0_1", "link2_1", law=lambda x, rate: 30.0 * (x - 0.5))
     m.friction("friction", "j1_0", viscous=0.2)
     s = m.build()
     rng = np.random.default_rng(6)

@@ -7,9 +7,9 @@ import pytest
 
 from support.systems import run_many, run_one, same_bits
 from whippletree.kernels.kernel import Kernel, NotFiniteError
-from whippletree.kernels.rolled import RolledLoops
+from whippletree.kernels.loop_lowering import RolledLoops
 from whippletree.kernels.signature import Signature
-from whippletree.loops import LoopProgram, Solve
+from whippletree.programs.loop_program import ForestSolve, LoopProgram
 
 
 def forest(n: int, shape: str, rng: np.random.Generator) -> list[int]:
@@ -37,7 +37,7 @@ def solver(above: list[int], places: list[int], order: int, gap: int = 0) -> Ker
     for i, way in enumerate(ways(above)):
         rows.append((places[i], above[i], len(way) - 1, begin))
         begin += len(way) + gap
-    program = LoopProgram((Solve(tuple(rows), given=(0, 1), order=order),), begin, (), ((0, order),))
+    program = LoopProgram((ForestSolve(tuple(rows), given=(0, 1), order=order),), begin, (), ((0, order),))
     signature = Signature((("matrix", order**2), ("right", order)), (("solution", order),), (order,))
     return Kernel("test", signature, lambda: RolledLoops(program), None)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from whippletree.kernels.tape import OperationCount
 from whippletree.kernels.trig import number, vector_type
-from whippletree.loops import Solve
+from whippletree.programs.loop_program import ForestSolve
 
 __all__ = ["count_solve", "solve_ir"]
 
@@ -18,10 +18,10 @@ _COLUMNS = ("place", "above", "depth", "start")
 _AT_ONCE = 4  # entries in a round of the innermost loop, if each is a vector of lanes
 
 
-def count_solve(step: Solve) -> OperationCount:
+def count_solve(step: ForestSolve) -> OperationCount:
     """Count the operations: for each unknown, those that subtract its row from the rows above, and substitute.
 
-    >>> count_solve(Solve(((0, -1, 0, 0), (1, 0, 1, 1))))
+    >>> count_solve(ForestSolve(((0, -1, 0, 0), (1, 0, 1, 1))))
     OperationCount(multiplications=6, additions=3, divisions=2, square_roots=0, trigonometric=0, other=0)
     """
     pairs = sum(depth for _, _, depth, _ in step.table)
@@ -30,7 +30,7 @@ def count_solve(step: Solve) -> OperationCount:
     return OperationCount(updates + 3 * pairs + unknowns, updates + 2 * pairs, unknowns)
 
 
-def solve_ir(step: Solve, table: int, prefix: str, *, width: int, pack: int, fused: bool) -> list[str]:
+def solve_ir(step: ForestSolve, table: int, prefix: str, *, width: int, pack: int, fused: bool) -> list[str]:
     """Return the lines that solve a system for `width` states; the step's table begins at an entry of %tables."""
     writer = _Lines(prefix, table, width, fused)
     if step.given is not None:
@@ -73,7 +73,7 @@ class _Lines:
         else:
             self.write(f"  {name}m = fmul {kind} {a}, {b}", f"  {name} = fadd {kind} {name}m, {c}")
 
-    def copy(self, step: Solve) -> None:
+    def copy(self, step: ForestSolve) -> None:
         """Bring the given matrix and right-hand side to where they are worked on."""
         assert step.given is not None
         matrix, right = step.given
@@ -107,7 +107,7 @@ class _Lines:
             "$copy_done:",
         )
 
-    def factor(self, step: Solve, lanes: int) -> None:
+    def factor(self, step: ForestSolve, lanes: int) -> None:
         """Eliminate from the tips; the right-hand side goes along, and is divided by the pivots."""
         last = len(step.table) - 1
         self.write("  br label %$before", "$before:", "  br label %$down", "$down:")
@@ -206,7 +206,7 @@ class _Lines:
             "  br i1 %$r_more, label %$one, label %$subtracted",
         )
 
-    def substitute(self, step: Solve) -> None:
+    def substitute(self, step: ForestSolve) -> None:
         """Go outward: each unknown less its multiples of those above."""
         last = len(step.table) - 1
         self.write("  br label %$out", "$out:", "  %$m = phi i64 [0, %$factored], [%$m_next, %$out_done]")

@@ -19,8 +19,8 @@ from whippletree.formulations.methods.formulation import Formulation
 from whippletree.formulations.methods.registry import formulation_name, tree_formulations
 from whippletree.kernels.cache import DiskCache, open_cache
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError, Program
+from whippletree.kernels.loop_lowering import RolledLoops
 from whippletree.kernels.repeat import Repeated, least_seconds
-from whippletree.kernels.rolled import RolledLoops
 from whippletree.kernels.tape import read_tape
 from whippletree.kernels.unrolled import StraightLine
 from whippletree.model.description import Description
@@ -216,7 +216,7 @@ class Engine:
         """Tell whether the composite formulation is too large to be traced whole."""
         tree = request.method.tree
         asked = tree is not None and tree.in_pieces and FUNCTIONS[request.function].dynamic
-        return asked and self.equations.large and not self.equations.rolls(request)
+        return asked and self.equations.large and not self.plan.own_slices and not self.equations.rolls(request)
 
     def _pieces(self, request: Request) -> Pieces:
         """Return what answers instead of one kernel."""

@@ -29,10 +29,10 @@ from whippletree.formulations.nodes.applied_forces import (
 )
 from whippletree.formulations.nodes.node_tree import StateSymbols
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.formulations.rolled.work_items import unrolled
+from whippletree.formulations.rolled.memory_layout import unrolled
 from whippletree.kernels.signature import Signature
-from whippletree.loops import LoopProgram
 from whippletree.model.description import Description
+from whippletree.programs.loop_program import LoopProgram
 from whippletree.system import rolled_equations, size_policy
 from whippletree.system.element_equations import faulty_element
 from whippletree.system.functions import FUNCTIONS

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from whippletree.formulations.nodes.node_tree import NodeConstants
-from whippletree.formulations.rolled.memory_layout import unknowns
+from whippletree.formulations.rolled.rolled_walk import unknowns
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
-from whippletree.kernels.rolled import RolledLoops
+from whippletree.kernels.loop_lowering import RolledLoops
 from whippletree.kernels.signature import Signature
-from whippletree.loops import LoopProgram, Solve
+from whippletree.programs.loop_program import ForestSolve, LoopProgram
 from whippletree.system.equations import Request
 from whippletree.system.source import source_key
 
@@ -30,7 +30,9 @@ def branch_solver(node_constants: Sequence[NodeConstants], nv: int, cache: DiskC
     if not rows:
         return None
     signature = Signature((("matrix", nv * nv), ("right", nv)), (("solution", nv),), (nv,))
-    program = LoopProgram((Solve(tuple(rows), given=(0, 1), order=nv),), unknowns(node_constants).size, (), ((0, nv),))
+    program = LoopProgram(
+        (ForestSolve(tuple(rows), given=(0, 1), order=nv),), unknowns(node_constants).size, (), ((0, nv),)
+    )
     return Kernel(f"{source_key()}|branches|{rows}", signature, lambda: RolledLoops(program), cache)
 
 

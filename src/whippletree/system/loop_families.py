@@ -21,7 +21,7 @@ from whippletree.formulations.nodes.frame_states import NodeFrame
 from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.node_tree import NodeTree
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.formulations.rolled.rolled_walk import joint_kind
+from whippletree.formulations.rolled.node_kinds import joint_kind
 from whippletree.kernels.kernel import Array
 from whippletree.spatial import RigidInertia
 from whippletree.system import tolerances

@@ -9,9 +9,9 @@ import casadi as ca
 from whippletree.errors import StateError
 from whippletree.formulations.nodes.applied_forces import LoadedWalk, without_applied_forces
 from whippletree.formulations.rolled import rolled_reduction
-from whippletree.formulations.rolled.rolled_state import Loads
-from whippletree.formulations.rolled.rolled_walk import Rolled
-from whippletree.loops import LoopProgram
+from whippletree.formulations.rolled.load_items import GivenLoads
+from whippletree.formulations.rolled.rolled_walk import RolledWalk
+from whippletree.programs.loop_program import LoopProgram
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.request import Request, Symbols
 from whippletree.system.tolerances import CONSISTENT, WATCHED
@@ -29,24 +29,27 @@ class RolledEquations:
         self.plan, self.description, self.prescribed = equations.plan, equations.description, equations.prescribed
         self.nodes = equations.nodes
         self._equations, self._inputs = equations, inputs
-        self.walked: Rolled | None = None
+        self.walked: RolledWalk | None = None
 
     @staticmethod
     def prescribed_only(symbols: Symbols) -> Symbols:
         """Return the symbols as they are: the steps look at what is prescribed."""
         return symbols
 
-    def walk(self, symbols: Symbols, *, weld: bool = True, toward: str = "") -> Rolled:
+    def walk(self, symbols: Symbols, *, weld: bool = True, toward: str = "") -> RolledWalk:
         """Return the rolled walk."""
         node_tree = self._equations.node_tree(weld=weld)
         parameters = ca.SX(ca.vertcat(*(p.symbol for p in self.description.parameters)))
         node_tree = node_tree.toward(toward) if toward else node_tree
-        self.walked = Rolled(node_tree, self._inputs, parameters, node_tree.positions)
+        self.walked = RolledWalk(node_tree, self._inputs, parameters, node_tree.positions)
         return self.walked
 
     def loaded(self, symbols: Symbols, *, weld: bool = True) -> LoadedWalk:
-        """Return the rolled walk; what has forces in it is not rolled."""
-        return without_applied_forces(self.walk(symbols, weld=weld), None)
+        """Return the rolled walk, under the described forces."""
+        walk = self.walk(symbols, weld=weld)
+        if self.description.forces:
+            walk.apply_forces(self.nodes.acting(weld=weld))
+        return without_applied_forces(walk, None)
 
 
 def roll(equations: Equations, request: Request) -> LoopProgram:
@@ -56,7 +59,7 @@ def roll(equations: Equations, request: Request) -> LoopProgram:
     output = FUNCTIONS[request.function].trace(rolling, request, {})
     if rolling.walked is None:
         raise StateError(f"{request.function} has no rolled form")
-    return rolling.walked.program(output, signature.output_sizes)
+    return rolling.walked.program(output)
 
 
 def reduction_program(equations: Equations, request: Request) -> tuple[LoopProgram, int]:
@@ -64,7 +67,7 @@ def reduction_program(equations: Equations, request: Request) -> tuple[LoopProgr
     plan = equations.loop_plan
     limits = rolled_reduction.Limits(WATCHED, CONSISTENT, plan.length, request.check)
     place = {name: i for i, (name, _) in enumerate(equations.signature(request).inputs)}
-    loads = Loads(equations.nodes.acting(), {name: place[f"wrench on {name}"] for name in request.wrenches}, place)
+    loads = GivenLoads(equations.nodes.acting(), {name: place[f"wrench on {name}"] for name in request.wrenches}, place)
     program = rolled_reduction.forward_dynamics(
         equations.node_tree(), equations.attachments(), plan.keep, loads, limits
     )

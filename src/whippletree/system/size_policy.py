@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from whippletree.errors import StateError
 from whippletree.formulations.rolled import rolled_reduction
+from whippletree.formulations.rolled.load_items import built_in
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.request import Request
 
@@ -50,13 +51,23 @@ def rolls(eq: Equations, request: Request) -> bool:
     function = FUNCTIONS[request.function]
     if eq.closed and (function.solved or function.of_loops):
         return eq.reduces_by_items(request) and eq.reduction_items(request)[1] > STRAIGHT
-    if function.of_elements or (function.loaded and eq.description.forces):
+    if function.of_elements or (function.loaded and not _forces_roll(eq, request)):
         return False
     if not function.rolled or (function.solved and not _formulation_rolls(request)):
         return False
+    if eq.plan.own_slices and (request.function == "mass_matrix" or request.method.name == "composite"):
+        return False  # climbs do not add up what nodes bring to freedoms that they share
     if eq.large and request.frame and eq.node_tree().where[request.frame][0] < 0:
         return False  # on the ground: there is nothing to walk
     return eq.large
+
+
+def _forces_roll(eq: Equations, request: Request) -> bool:
+    """Tell whether what acts can be walked in loops: in forward dynamics, if its laws and numbers are plain."""
+    if not eq.description.forces:
+        return True
+    plain = eq.large and request.function == "forward_dynamics" and not eq.description.parameters
+    return plain and built_in(eq.nodes.acting())
 
 
 def _formulation_rolls(request: Request) -> bool:
@@ -68,7 +79,7 @@ def reduces_by_items(eq: Equations, request: Request) -> bool:
     """Tell whether loops are solved item by item: forward dynamics by a formulation that can, all rows carried."""
     if not eq.large or request.function != "forward_dynamics" or not request.method.loops_roll:
         return False
-    if eq.prescribed or eq.description.parameters:
+    if eq.prescribed or eq.description.parameters or eq.plan.own_slices:
         return False
     return rolled_reduction.can_roll(eq.attachments(), eq.node_tree(), eq.nodes.acting()) and not eq.reduction_pairs(
         request

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from whippletree.formulations.closures.partition import Choice
 from whippletree.formulations.nodes.node_tree import NodeTree
-from whippletree.formulations.rolled.rolled_walk import joint_kind
+from whippletree.formulations.rolled.node_kinds import joint_kind
 from whippletree.kernels.kernel import Array
 from whippletree.system.closure_numbers import ClosureNumbers
 from whippletree.system.elimination import Elimination, eliminate

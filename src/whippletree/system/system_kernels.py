@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 
 from whippletree.kernels.kernel import Kernel
-from whippletree.kernels.rolled import RolledLoops
+from whippletree.kernels.loop_lowering import RolledLoops
 from whippletree.kernels.tape import OperationCount, read_tape
 from whippletree.system.equations import Equations, Request
 from whippletree.system.evaluator import Evaluator

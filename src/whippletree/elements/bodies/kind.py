@@ -27,7 +27,7 @@ accelerations of frames are the exact derivatives of their poses.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -198,6 +198,11 @@ class _OfBody(Joint):
         """What the velocities are."""
         return self.body.rate_labels
 
+    @property
+    def variant(self) -> Hashable:
+        """The kind of body."""
+        return type(self.body), self.body.text
+
     def constants(self) -> tuple[Scalar, ...]:
         """Return the body's numbers."""
         return self.body.entries()
@@ -253,6 +258,11 @@ class MovingFrame(_OfBody):
     def body(self) -> BodyKind:
         """The kind of body."""
         return self.of
+
+    @property
+    def variant(self) -> Hashable:
+        """The kind of body, and the frame."""
+        return type(self.of), self.of.text, self.frame
 
     def with_constants(self, values: Sequence[Scalar]) -> MovingFrame:
         """Return the frame of a body with other numbers."""

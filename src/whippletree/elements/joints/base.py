@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import fields, replace
 from typing import ClassVar, Self
 
@@ -60,6 +60,11 @@ class Joint(ABC):
     along_child: ClassVar[bool] = False  # velocities are the child's, each along one of its axes
     n_axes: ClassVar[int] = 1
     holds: ClassVar[tuple[str, ...] | None] = None
+
+    @property
+    def variant(self) -> Hashable:
+        """What tells joints of one type apart beside their constants; nothing for most types."""
+        return ()
 
     def constants(self) -> tuple[Scalar, ...]:
         """Return the joint's own numbers, which may be expressions in parameters.

@@ -3,21 +3,21 @@
 Solves M a + C = tau + G^T lambda, G a + gamma = 0 in one inward and one outward sweep, at a cost that is linear in
 bodies and closures. Accelerations are split as in (1)-(4) of the paper into what the state gives and the rest,
 A = A_t + A^, and A^ is zero at the ground. Inward, every node hands its parent a *front*: what the whole subtree
-asks of the node's A^ and of its *ports*, the closures' rows that reach out of the subtree,
+asks of the node's A^ and of its *front variables*, for closures' rows that reach out of the subtree,
 
     f   = P A^ + F w + z                                                                                    (1)
-    0   = F^T A^ + S w + e      for each port, with the terms of the other fronts that share it
+    0   = F^T A^ + S w + e      for each variable, with the terms of the other fronts that share it
 
-P is the reduced inertia, z the reduced force, F the reduced closure map. A port is the multiplier of a row (the row is
-*carried*) or, once a dependent speed was eliminated with the row, what the rest of the loop adds to it (the row is
-*reduced*; the paper carries the whole acceleration of the loop's base instead, 47-57). With A^ = phi* A^+ + H u the
-joint's speeds enter, and leave again by a pivot:
+P is the reduced inertia, z the reduced force, F the reduced closure map. A front variable is the multiplier of a row
+(the row is *carried*) or, once a dependent speed was eliminated with the row, what the rest of the loop adds to it (the
+row is *reduced*; the paper carries the whole acceleration of the loop's base instead, 47-57). With
+A^ = phi* A^+ + H u the joint's speeds enter, and leave again by a pivot:
 
     independent      u alone, pivot H^T P H:                 the tree's recursion (12-22), (59-64)
     dependent        u and the row that it closes, pivot h:  Q, R, W, X, Y, Z of (27-45) and (53-55), (65-81)
     base of a loop   the rows that are complete, with what their fronts have gathered
 
-The last is where fronts of loops with one base or with different bases meet (103-111): a front has as many ports as
+The last is where fronts of loops with one base or with different bases meet (103-111): a front has as many variables as
 rows cross the edge, so the two and three terms of (52) and (111) need no case of their own, and an independent speed
 between dependent ones (65-102) costs what any other costs. A phantom body is a closure's side on the base.
 """
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -52,13 +52,16 @@ __all__ = [
     "ClosureExtent",
     "EliminatedVariables",
     "Front",
-    "annihilated",
+    "body_front",
     "closure_extents",
-    "eliminated",
+    "complete_front",
+    "eliminate_joint",
+    "end_loop",
+    "force_front",
     "merged",
     "recover",
+    "recover_node",
     "solve",
-    "with_speeds",
 ]
 
 FrontVariable: TypeAlias = tuple[str, int]
@@ -118,9 +121,9 @@ def _reach(
 
 @dataclass(frozen=True)
 class Front:
-    """What a subtree asks of a node and of its ports, as in (1); `P` is None where nothing moves with the node."""
+    """What a subtree asks of a node and of its variables, as in (1); `P` is None where nothing moves with the node."""
 
-    ports: tuple[FrontVariable, ...]
+    variables: tuple[FrontVariable, ...]
     P: ArticulatedInertia | None
     F: ca.SX
     z: ca.SX
@@ -131,18 +134,26 @@ class Front:
         """Return the front at the parent."""
         shift = node.shift(x)
         P = None if self.P is None else shift.inertia(self.P)
-        F = shift.force(self.F) if self.ports else self.F
-        return Front(self.ports, P, F, shift.force(self.z), self.S, self.e)
+        F = shift.force(self.F) if self.variables else self.F
+        return Front(self.variables, P, F, shift.force(self.z), self.S, self.e)
+
+    def grounded(self) -> Front:
+        """Return the front on the ground, where only its variables are left."""
+        return Front(self.variables, None, ca.SX.zeros(6, len(self.variables)), ca.SX.zeros(6), self.S, self.e)
+
+    def renamed(self, variables: tuple[FrontVariable, ...]) -> Front:
+        """Return the front with other names for its variables."""
+        return Front(variables, self.P, self.F, self.z, self.S, self.e)
 
 
 class EliminatedVariables(NamedTuple):
-    """Ports that were eliminated, x = nu - G^T [A^; w]: gains on the node and on the ports that are left."""
+    """Ports that were eliminated, x = nu - G^T [A^; w]: gains on the node and on the variables that are left."""
 
     gone: tuple[FrontVariable, ...]
     nu: ca.SX
     on_node: ca.SX  # (6, k)
     left: tuple[FrontVariable, ...]
-    on_ports: ca.SX  # (n, k)
+    on_variables: ca.SX  # (n, k)
 
 
 @dataclass(frozen=True)
@@ -218,7 +229,6 @@ class _Passed(NamedTuple):
 
     loops: list[EliminatedVariables]
     joint: list[EliminatedVariables]
-    H: ca.SX
     x: ca.SX
 
 
@@ -233,28 +243,31 @@ def _inward(reduction: _Reduction, forces: Sequence[composite.BodyForce]) -> lis
     for k in reversed(range(len(walk.nodes))):
         node, x = walk.nodes[k], forces[k].x
         fronts, loops = _close(reduction, k, arriving[k], on_node=True)
-        own = Front((), node.inertia.articulated(), ca.SX(6, 0), forces[k].f, ca.SX(0, 0), ca.SX(0, 1))
-        H = node.joint_map(x)
-        inside = [_of_body(node, walk.v_slices[k], forces[k].own)] if node.body is not None else []
-        front, joint = _release(reduction, k, merged([own, *inside, *fronts]), H)
-        passed.append(_Passed(loops, joint, H, x))
-        p = walk.parents[k]
+        p, where = walk.parents[k], walk.v_slices[k]
+        speeds = [("speed", i) for i in range(where.start, where.stop)]
+        inside = [own_front(node, speeds, forces[k].own)] if node.body is not None else []
+        merged_front = merged([body_front(node, forces[k].f), *inside, *fronts])
+        own = [("speed", i) for i in range(walk.homes[k].start, walk.homes[k].stop)] if k in walk.homes else []
+        front, joint, pivots = eliminate_joint(
+            merged_front, node, x, speeds, reduction.pairs, reduction.reduced, own, grounded=p < 0
+        )
+        reduction.pivots.extend(pivots)
+        passed.append(_Passed(loops, joint, x))
         if p >= 0:
             arriving[p].append(front.shifted(node, x))
-        elif front.ports:
+        elif front.variables:
             arriving[-1].append(front)
         arriving[k] = []
     _, loops = _close(reduction, -1, arriving[-1], on_node=False)
     passed.reverse()
-    return [*passed, _Passed(loops, [], ca.SX(6, 0), ca.SX(0, 1))]
+    return [*passed, _Passed(loops, [], ca.SX(0, 1))]
 
 
-def _of_body(node: Node, where: slice, effort: ca.SX) -> Front:
+def own_front(node: Node, speeds: Sequence[FrontVariable], effort: ca.SX) -> Front:
     """Return what a body with own coordinates asks of their speeds: coupling, own inertia, and own efforts."""
     own = node.own_inertia()
     assert own is not None
-    speeds = tuple(("speed", i) for i in range(where.start, where.stop))
-    return Front(speeds, None, own.coupling, ca.SX.zeros(6), own.own, effort)
+    return Front(tuple(speeds), None, own.coupling, ca.SX.zeros(6), own.own, effort)
 
 
 def _of_closure(reduction: _Reduction, c: int, closure_states: ClosureState) -> Iterable[tuple[int, Front]]:
@@ -262,59 +275,76 @@ def _of_closure(reduction: _Reduction, c: int, closure_states: ClosureState) -> 
     rows = reduction.rows[c]
     if not rows:
         return
-    ports = tuple(("row", r) for r in rows)
-    m, none = len(ports), ca.SX.zeros(6)
+    variables = tuple(("row", r) for r in rows)
+    m, none = len(variables), ca.SX.zeros(6)
     at = reduction.where.complete[c]
-    yield at, Front(ports, None, ca.SX.zeros(6, m), none, ca.SX.zeros(m, m), -closure_states.second)
+    yield at, complete_front(variables, closure_states.second)
     for r in sorted(
         reduction.reduced.intersection(rows)
     ):  # a row that is reduced before it is complete: 0 = own part + rest
         S = ca.SX([[0, -1], [-1, 0]])
         yield at, Front((("row", r), ("rest", r)), None, ca.SX.zeros(6, 2), none, S, ca.SX.zeros(2))
     for on_node in closure_states.node_forces:
-        yield on_node.node, Front(ports, None, -on_node.F, none, ca.SX.zeros(m, m), ca.SX.zeros(m))
+        yield on_node.node, force_front(variables, on_node.F)
     for hinge in closure_states.joint_forces:
         i = reduction.walk.v_slices[hinge.node].start + hinge.component
         S = ca.SX.zeros(m + 1, m + 1)
         S[m, :m] = -hinge.e.T
         S[:m, m] = -hinge.e
-        yield hinge.node, Front((*ports, ("speed", i)), None, ca.SX.zeros(6, m + 1), none, S, ca.SX.zeros(m + 1))
+        yield hinge.node, Front((*variables, ("speed", i)), None, ca.SX.zeros(6, m + 1), none, S, ca.SX.zeros(m + 1))
+
+
+def body_front(node: Node, f: ca.SX) -> Front:
+    """Return what a node's own body asks of it: its inertia, and the force f that it needs without A^."""
+    return Front((), node.inertia.articulated(), ca.SX(6, 0), f, ca.SX(0, 0), ca.SX(0, 1))
+
+
+def complete_front(variables: tuple[FrontVariable, ...], second: ca.SX) -> Front:
+    """Return what a closure asks where it is complete: that its second derivative vanishes."""
+    n = len(variables)
+    return Front(variables, None, ca.SX.zeros(6, n), ca.SX.zeros(6), ca.SX.zeros(n, n), -second)
+
+
+def force_front(variables: tuple[FrontVariable, ...], F: ca.SX) -> Front:
+    """Return what a closure asks of a node that it holds on to by force columns F (6, m)."""
+    n = len(variables)
+    return Front(variables, None, -F, ca.SX.zeros(6), ca.SX.zeros(n, n), ca.SX.zeros(n))
 
 
 def merged(fronts: Sequence[Front]) -> Front:
     """Return the sum of fronts on one node."""
     if len(fronts) == 1:
         return fronts[0]
-    ports = tuple(dict.fromkeys(port for front in fronts for port in front.ports))
-    place = {port: i for i, port in enumerate(ports)}
-    n = len(ports)
+    variables = tuple(dict.fromkeys(variable for front in fronts for variable in front.variables))
+    place = {variable: i for i, variable in enumerate(variables)}
+    n = len(variables)
     P: ArticulatedInertia | None = None
     F, S, e, z = ca.SX.zeros(6, n), ca.SX.zeros(n, n), ca.SX.zeros(n), ca.SX.zeros(6)
     for front in fronts:
         if front.P is not None:
             P = front.P if P is None else P + front.P
         z = z + front.z
-        at = [place[port] for port in front.ports]
+        at = [place[variable] for variable in front.variables]
         if at:
             F[:, at] = F[:, at] + front.F
             S[at, at] = S[at, at] + front.S
             e[at, :] = e[at, :] + front.e
-    return Front(ports, P, F, z, S, e)
+    return Front(variables, P, F, z, S, e)
 
 
 def eliminated(
     front: Front, gone: Sequence[FrontVariable], *, on_node: bool = True
 ) -> tuple[Front, EliminatedVariables, ca.SX]:
-    """Eliminate one port, or two together; return what is left, the way back, and the pivot."""
-    i = [front.ports.index(port) for port in gone]
-    rest = [j for j in range(len(front.ports)) if j not in i]
+    """Eliminate one variable, or two together; return what is left, the way back, and the pivot."""
+    i = [front.variables.index(variable) for variable in gone]
+    rest = [j for j in range(len(front.variables)) if j not in i]
     inverse, pivot = _inverse(front.S[i, i])
     K_w = front.S[i, rest]
     G_w = (inverse @ K_w).T
     nu = -(inverse @ front.e[i, :])
     e = front.e[rest, :] + K_w.T @ nu
     S = mirror(front.S[rest, rest] - G_w @ K_w) if rest else ca.SX(0, 0)
-    left = tuple(front.ports[j] for j in rest)
+    left = tuple(front.variables[j] for j in rest)
     P, F, z = front.P, front.F[:, rest], front.z
     G_a = ca.SX(6, len(i))
     if on_node:
@@ -349,88 +379,115 @@ def _close(
     found: list[EliminatedVariables] = []
     closures = reduction.ending.get(k, [])
     closure_of = {r: c for c in closures for r in reduction.rows[c]}
-    near = [{closure_of[r] for kind, r in front.ports if kind != "speed" and r in closure_of} for front in fronts]
+    near = [{closure_of[r] for kind, r in front.variables if kind != "speed" and r in closure_of} for front in fronts]
     edges = [(a, b) for group in near for a in group for b in group if a < b]
     for c in minimum_degree(edges, closures):
-        rows = reduction.rows[c]
-        own = [f for f in fronts if any(kind != "speed" and r in rows for kind, r in f.ports)]
-        if not own:
-            continue
-        front = merged(own)
-        for gone in _going(reduction, k, c, front):
-            front, released, pivot = eliminated(front, gone, on_node=on_node)
-            found.append(released)
-            reduction.pivots.append(pivot)
-        fronts = [f for f in fronts if not any(f is o for o in own)]
-        fronts.append(front)
+        own = {(kind, r) for kind in ("row", "rest") for r in reduction.rows[c]}
+        fronts, gone, pivots = end_loop(fronts, own, functools.partial(_going, reduction, k, c), on_node=on_node)
+        found += gone
+        reduction.pivots.extend(pivot for pivot, _ in pivots)
     return fronts, found
+
+
+def end_loop(
+    fronts: list[Front],
+    own: Collection[FrontVariable],
+    going: Callable[[Front], Sequence[tuple[FrontVariable, ...]]],
+    *,
+    on_node: bool,
+) -> tuple[list[Front], list[EliminatedVariables], list[tuple[ca.SX, ca.SX]]]:
+    """Merge the fronts that have variables of a loop, and eliminate those that `going` finds in the merged one.
+
+    Return also each pivot, with what it was before the loop ended.
+    """
+    sharing = [front for front in fronts if any(variable in own for variable in front.variables)]
+    if not sharing:
+        return fronts, [], []
+    front = merged(sharing)
+    before = {variable: front.S[i, i] for i, variable in enumerate(front.variables)}
+    found: list[EliminatedVariables] = []
+    pivots: list[tuple[ca.SX, ca.SX]] = []
+    for gone in going(front):
+        front, released, pivot = eliminated(front, gone, on_node=on_node)
+        found.append(released)
+        pivots.append((pivot, before[gone[0]]))
+    return [*(f for f in fronts if not any(f is o for o in sharing)), front], found, pivots
 
 
 def _going(reduction: _Reduction, k: int, c: int, front: Front) -> list[tuple[FrontVariable, ...]]:
     """Return what leaves a front when closure c is complete or ends at node k: rows with their rest, then others."""
-    rows = [r for r in reduction.rows[c] if ("row", r) in front.ports]
+    rows = [r for r in reduction.rows[c] if ("row", r) in front.variables]
     going: list[tuple[FrontVariable, ...]] = []
     if reduction.where.complete[c] == k:
-        going += [(("rest", r), ("row", r)) for r in rows if ("rest", r) in front.ports]
+        going += [(("rest", r), ("row", r)) for r in rows if ("rest", r) in front.variables]
     if reduction.where.end[c] == k:
-        going += [(("row", r),) for r in rows if ("rest", r) not in front.ports]
+        going += [(("row", r),) for r in rows if ("rest", r) not in front.variables]
     return going
 
 
-def _release(reduction: _Reduction, k: int, front: Front, H: ca.SX) -> tuple[Front, list[EliminatedVariables]]:
-    """Let the joint's speeds in and eliminate them, the dependent ones each with its row.
+def eliminate_joint(
+    front: Front,
+    node: Node,
+    x: ca.SX,
+    speeds: Sequence[FrontVariable],
+    pairs: Pairs = MappingProxyType({}),
+    reduced: Collection[int] = (),
+    own: Sequence[FrontVariable] = (),
+    *,
+    grounded: bool,
+) -> tuple[Front, list[EliminatedVariables], list[ca.SX]]:
+    """Let the joint's speeds in and eliminate them, the dependent ones each with its row; return these ones' pivots.
 
-    Speeds that are shared with other nodes stay in the front until their home eliminates them.
+    Speeds that are shared with other nodes stay in the front until their home eliminates them; there they are `own`.
     """
-    walk = reduction.walk
-    node, first, n = walk.nodes[k], walk.v_slices[k].start, H.shape[1]
-    speeds = [("speed", first + j) for j in range(n)]
+    H = node.joint_map(x)
     if node.shared:
-        return with_speeds(front, H, node.tau, speeds), []
-    own = [("speed", i) for i in range(walk.homes[k].start, walk.homes[k].stop)] if k in walk.homes else []
-    grounded = walk.parents[k] < 0
-    if node.prescribed or n == 0:
-        keep = [i for i, port in enumerate(front.ports) if port not in speeds]
-        ports = tuple(front.ports[i] for i in keep)
-        front = Front(ports, front.P, front.F[:, keep], front.z, front.S[keep, keep], front.e[keep, :])
-        return _eliminate_speeds(reduction, front, own, on_node=not grounded)
-    on_hinge = any(port in speeds for port in front.ports)  # closures act along the hinge, too
+        return with_speeds(front, H, node.tau, speeds), [], []
+    if node.prescribed or H.shape[1] == 0:
+        keep = [i for i, variable in enumerate(front.variables) if variable not in speeds]
+        variables = tuple(front.variables[i] for i in keep)
+        front = Front(variables, front.P, front.F[:, keep], front.z, front.S[keep, keep], front.e[keep, :])
+        return _eliminate_speeds(front, own, pairs, reduced, on_node=not grounded)
+    along_hinge = any(variable in speeds for variable in front.variables)  # closures act along the hinge, too
     front = with_speeds(front, H, node.tau, speeds)
-    front, found = _eliminate_speeds(reduction, front, [*own, *speeds], on_node=not grounded)
-    return (front if grounded or on_hinge else annihilated(front, H, node.tau)), found
+    front, found, pivots = _eliminate_speeds(front, [*own, *speeds], pairs, reduced, on_node=not grounded)
+    return (front if grounded or along_hinge else annihilated(front, H, node.tau)), found, pivots
 
 
 def _eliminate_speeds(
-    reduction: _Reduction, front: Front, speeds: Sequence[FrontVariable], *, on_node: bool
-) -> tuple[Front, list[EliminatedVariables]]:
+    front: Front, speeds: Sequence[FrontVariable], pairs: Pairs, reduced: Collection[int], *, on_node: bool
+) -> tuple[Front, list[EliminatedVariables], list[ca.SX]]:
     """Eliminate speeds one after the other, the dependent ones each with its row."""
     found: list[EliminatedVariables] = []
+    pivots: list[ca.SX] = []
     for speed in speeds:
         gone: tuple[FrontVariable, ...] = (speed,)
-        r = reduction.pairs.get(speed[1])
+        r = pairs.get(speed[1])
         if r is not None:
             gone = (speed, ("row", r))
-            if r in reduction.reduced:
+            if r in reduced:
                 front = _with_rest(front, r)
         front, released, pivot = eliminated(front, gone, on_node=on_node)
         found.append(released)
         if r is not None:
-            reduction.pivots.append(pivot)
-    return front, found
+            pivots.append(pivot)
+    return front, found, pivots
 
 
 def with_speeds(front: Front, H: ca.SX, tau: ca.SX, speeds: Sequence[FrontVariable]) -> Front:
-    """Return the front with the joint's speeds as ports: A^ becomes that of the parent, carried to the node."""
+    """Return the front with the joint's speeds as variables: A^ becomes that of the parent, carried to the node."""
     assert front.P is not None
     PH, e = front.P.times(H), H.T @ front.z - tau
-    known = [i for i, port in enumerate(front.ports) if port in speeds]  # closures that hold this joint's speeds
-    other = [i for i in range(len(front.ports)) if i not in known]
-    ports = (*speeds, *(front.ports[i] for i in other))
+    known = [
+        i for i, variable in enumerate(front.variables) if variable in speeds
+    ]  # closures that hold this joint's speeds
+    other = [i for i in range(len(front.variables)) if i not in known]
+    variables = (*speeds, *(front.variables[i] for i in other))
     D, h = H.T @ PH, H.T @ front.F[:, other]
-    if known:  # the port is the speed itself: w_k = E u
+    if known:  # the variable is the speed itself: w_k = E u
         E = ca.SX.zeros(len(known), len(speeds))
         for n, i in enumerate(known):
-            E[n, list(speeds).index(front.ports[i])] = 1
+            E[n, list(speeds).index(front.variables[i])] = 1
         felt = front.F[:, known] @ E
         D = D + H.T @ felt + felt.T @ H + E.T @ front.S[known, known] @ E
         PH, e = PH + felt, e + E.T @ front.e[known, :]
@@ -438,18 +495,18 @@ def with_speeds(front: Front, H: ca.SX, tau: ca.SX, speeds: Sequence[FrontVariab
     D = mirror(D)
     S = ca.densify(ca.blockcat([[D, h], [h.T, front.S[other, other]]])) if other else D
     F = ca.SX(ca.horzcat(PH, front.F[:, other]))
-    return Front(ports, front.P, F, front.z, S, ca.SX(ca.vertcat(e, front.e[other, :])))
+    return Front(variables, front.P, F, front.z, S, ca.SX(ca.vertcat(e, front.e[other, :])))
 
 
 def _with_rest(front: Front, r: int) -> Front:
-    """Return the front with one more port: what the rest of a loop adds to row r."""
-    n = len(front.ports)
+    """Return the front with one more variable: what the rest of a loop adds to row r."""
+    n = len(front.variables)
     S = ca.SX.zeros(n + 1, n + 1)
     S[:n, :n] = front.S
-    i = front.ports.index(("row", r))
+    i = front.variables.index(("row", r))
     S[i, n] = S[n, i] = 1
     F = ca.SX(ca.horzcat(front.F, ca.SX.zeros(6)))
-    return Front((*front.ports, ("rest", r)), front.P, F, front.z, S, ca.SX(ca.vertcat(front.e, 0)))
+    return Front((*front.variables, ("rest", r)), front.P, F, front.z, S, ca.SX(ca.vertcat(front.e, 0)))
 
 
 def annihilated(front: Front, H: ca.SX, tau: ca.SX) -> Front:
@@ -461,7 +518,7 @@ def annihilated(front: Front, H: ca.SX, tau: ca.SX) -> Front:
         P[:, row] = 0
         column = next(j for j in range(H.shape[1]) if not H[row, j].is_zero())
         z[row] = H[row, column] * tau[column]
-    return Front(front.ports, ArticulatedInertia.of_matrix(P), front.F, z, front.S, front.e)
+    return Front(front.variables, ArticulatedInertia.of_matrix(P), front.F, z, front.S, front.e)
 
 
 def _outward(reduction: _Reduction, inward: Sequence[_Passed]) -> tuple[dict[int, ca.SX], dict[int, ca.SX]]:
@@ -473,17 +530,31 @@ def _outward(reduction: _Reduction, inward: Sequence[_Passed]) -> tuple[dict[int
     for k, node in enumerate(walk.nodes):
         passed = inward[k]
         parent = moved[walk.parents[k]] if walk.parents[k] >= 0 else None
-        alpha = None if parent is None else node.shift(passed.x).motion(parent)
-        recover(passed.joint, alpha, values)
-        if (passed.joint or node.shared) and passed.H.shape[1] and not node.prescribed:
-            where = walk.v_slices[k]
-            u = ca.SX(ca.vertcat(*(values["speed", i] for i in range(where.start, where.stop))))
-            own = passed.H @ u
-            alpha = own if alpha is None else alpha + own
-        moved.append(alpha)
-        recover(passed.loops, alpha, values)
+        where = walk.v_slices[k]
+        of_joint = [("speed", i) for i in range(where.start, where.stop)]
+        moved.append(recover_node(node, passed.x, parent, of_joint, passed.joint, passed.loops, values))
     speeds = {i: value for (kind, i), value in values.items() if kind == "speed"}
     return speeds, {r: value for (kind, r), value in values.items() if kind == "row"}
+
+
+def recover_node(
+    node: Node,
+    x: ca.SX,
+    parent: ca.SX | None,
+    speeds: Sequence[FrontVariable],
+    joint: Sequence[EliminatedVariables],
+    loops: Sequence[EliminatedVariables],
+    values: dict[FrontVariable, ca.SX],
+) -> ca.SX | None:
+    """Find the speeds' derivatives of a joint, its node's A^, and then the multipliers of the loops that end there."""
+    alpha = None if parent is None else node.shift(x).motion(parent)
+    recover(joint, alpha, values)
+    if speeds and not node.prescribed:
+        u = ca.SX(ca.vertcat(*(values[speed] for speed in speeds)))
+        own = node.joint_map(x) @ u
+        alpha = own if alpha is None else alpha + own
+    recover(loops, alpha, values)
+    return alpha
 
 
 def recover(released: Sequence[EliminatedVariables], alpha: ca.SX | None, values: dict[FrontVariable, ca.SX]) -> None:
@@ -493,9 +564,9 @@ def recover(released: Sequence[EliminatedVariables], alpha: ca.SX | None, values
         if alpha is not None:
             x = x - one.on_node.T @ alpha
         if one.left:
-            x = x - one.on_ports.T @ ca.SX(ca.vertcat(*(values[port] for port in one.left)))
-        for i, port in enumerate(one.gone):
-            values[port] = x[i]
+            x = x - one.on_variables.T @ ca.SX(ca.vertcat(*(values[variable] for variable in one.left)))
+        for i, variable in enumerate(one.gone):
+            values[variable] = x[i]
 
 
 def _solve(problem: LoopProblem) -> Solution:

@@ -1,414 +1,370 @@
-"""From traced sweeps to a loop program: what is stored, where, and in which order.
+"""From work items to a loop program: what is needed, where it is stored, and the tables.
 
-Only numbers that somebody needs are kept: outputs, what later sweeps read, and what neighbours hand to each other,
-followed back until nothing new turns up.
+An entry of a record is *live* if an output needs it, or a live entry of an item that reads it. Records that are read by
+items of one kind are stored alike, so that these find their numbers at the same offsets. Then memory is given out in
+the order in which the items run, and taken back when a record has been read for the last time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
 
 import casadi as ca
 
-from whippletree.formulations.nodes.node_tree import NodeConstants
-from whippletree.formulations.rolled.step_records import flatten
-from whippletree.formulations.rolled.traced_steps import (
-    ARRIVING,
-    CONSTANT,
-    LEAVING,
-    LOADS,
-    ROW,
-    Draft,
-    Kind,
-    Origin,
-    Q,
-    Sweep,
-    V,
+from whippletree.formulations.rolled.work_items import ClimbPlan, ItemKind, Record, SymbolOrigin, WorkItems
+from whippletree.programs.loop_program import (
+    Climb,
+    ForestSolve,
+    ItemLoop,
+    LoopProgram,
+    MemoryRef,
+    ProgramStep,
+    Segment,
+    StepFunction,
 )
-from whippletree.loops import Climb, Loop, LoopProgram, Place, Segment, Solve, Step, Variant
-from whippletree.spatial.scalars import Scalar
 
-__all__ = ["Layout", "Unknowns", "unknowns"]
+__all__ = ["make_program", "unrolled"]
 
 
-class Traced(Protocol):
-    """What the layout needs of a rolled walk."""
-
-    node_constants: tuple[NodeConstants, ...]
-    nv: int
-    kinds: list[Kind]
-    kind_of: list[int]
-    sweeps: list[Sweep]
-    climbs: list[tuple[dict[int, Draft], Any, int]]
-    solves: bool
-    after: list[tuple[ca.SX, Origin]]
-    inputs: dict[str, int]
-    parameters: ca.SX
-    positions: list[int | None]
-    loads: dict[int, list[tuple[int, tuple[Scalar, ...]]]]
-
-    def numbers(self, k: int) -> list[Scalar]:
-        """Return all constants of a node."""
-        ...
+def make_program(items: WorkItems) -> LoopProgram:
+    """Return the program of some items: what is needed is stored, and no more."""
+    return _Layout(items).program()
 
 
-class Layout:
-    """Decides what is stored and where, and writes the program."""
+class _LiveEntries:
+    """Which entries of records are needed; records that one kind reads in the same place share their layout."""
 
-    def __init__(self, walk: Traced) -> None:
-        self.walk, self.sweeps = walk, walk.sweeps
+    def __init__(self, items: WorkItems) -> None:
+        self.kinds = list(items.kinds.values())
+        self._leader: dict[tuple[int, int], tuple[int, int]] = {}
+        self._read_by: dict[tuple[int, int], tuple[int, int]] = {}  # layout of a kind's n-th record
+        self.entries: dict[tuple[int, int], set[int]] = {}
+        links = {
+            (item.kind.number, n, items.items[record.item].kind.number, record.part)
+            for item in items.items
+            for n, record in enumerate(item.records)
+        }
+        for reader, n, kind, part in links:
+            other = self._read_by.setdefault((reader, n), (kind, part))
+            self._leader[self._find((kind, part))] = self._find(other)
+        self._pinned = {(items.items[record.item].kind.number, record.part) for record in items.pinned}
+        self._depends = [_dependencies(kind) for kind in self.kinds]
+        self._follow()
+
+    def left(self, kind: int, part: int) -> tuple[int, int]:
+        """Return the layout of a record that a kind leaves."""
+        return self._find((kind, part))
+
+    def arriving(self, kind: int, n: int) -> tuple[int, int]:
+        """Return the layout of the n-th record that a kind reads."""
+        return self._find(self._read_by[kind, n])
+
+    def _find(self, layout: tuple[int, int]) -> tuple[int, int]:
+        way = []
+        while (above := self._leader.setdefault(layout, layout)) != layout:
+            way.append(layout)
+            layout = above
+        for one in way:
+            self._leader[one] = layout
+        return layout
+
+    def of(self, kind: ItemKind, part: int) -> set[int]:
+        """Return the entries of a record that are needed."""
+        return self.entries.setdefault(self.left(kind.number, part), set())
+
+    def reads(self, kind: ItemKind) -> set[int]:
+        """Return the symbols that a kind needs."""
+        depends, wanted = self._depends[kind.number], set(kind.sent)
+        wanted |= {(part, entry) for part in range(len(kind.parts)) for entry in self.of(kind, part)}
+        return {symbol for entry in wanted for symbol in depends[entry]}
+
+    def _follow(self) -> None:
+        """Follow back what is needed until nothing new turns up."""
+        for number, part in self._pinned:
+            self.of(self.kinds[number], part).update(range(len(self.kinds[number].parts[part].scalars)))
+        users: dict[tuple[int, int], set[int]] = defaultdict(set)  # kinds that leave what a layout stores
+        for kind in self.kinds:
+            for part in range(len(kind.parts)):
+                users[self.left(kind.number, part)].add(kind.number)
+        waiting = {kind.number: None for kind in reversed(self.kinds)}
+        while waiting:
+            number = next(iter(waiting))
+            del waiting[number]
+            for symbol in self.reads(self.kinds[number]):
+                origin = self.kinds[number].origins[symbol]
+                if origin.memory == "record":
+                    layout = self.arriving(number, origin.number)
+                    found = self.entries.setdefault(layout, set())
+                    if origin.entry not in found:
+                        found.add(origin.entry)
+                        waiting.update(dict.fromkeys(users[layout]))
+
+
+def _dependencies(kind: ItemKind) -> dict[tuple[int, int], list[int]]:
+    """Return for each entry of what a kind leaves the symbols it depends on."""
+    places = [(part, entry) for part, form in enumerate(kind.parts) for entry in range(len(form.scalars))]
+    found: dict[tuple[int, int], list[int]] = {place: [] for place in places}
+    if places and kind.symbols:
+        values = ca.SX(ca.vertcat(*(kind.parts[part].scalars[entry] for part, entry in places)))
+        pattern = ca.jacobian_sparsity(ca.densify(values), ca.vertcat(*kind.symbols))
+        for row, column in zip(*pattern.get_triplet(), strict=True):
+            found[places[row]].append(column)
+    return found
+
+
+class _Layout:
+    """Gives records their places, and writes the program."""
+
+    def __init__(self, items: WorkItems) -> None:
+        self.items, self.live = items, _LiveEntries(items)
+        self.kinds = self.live.kinds
         self.constants: list[float] = []
-        self.constant_start: list[int] = []
-        self.row_start: list[int] = []
-        self.row_place: list[dict[Origin, int]] = []
-        self.slots_start = 0
-        self.work_size = 0
+        self.offsets = {
+            layout: {entry: i for i, entry in enumerate(sorted(entries))}
+            for layout, entries in self.live.entries.items()
+        }
+        self.read = [sorted(self.live.reads(kind)) for kind in self.kinds]
+        self.common = self._common_constants()
+        self._sizes = [[len(self.stored(kind, part)) for part in range(len(kind.parts))] for kind in self.kinds]
+        self.starts: list[list[int]] = []  # where the records of each item start
+        self.size = 0
+        self._give_memory()
 
-    # ---- liveness
+    def stored(self, kind: ItemKind, part: int) -> dict[int, int]:
+        """Return where the entries of a record are that are stored."""
+        return self.offsets[self.live.left(kind.number, part)]
 
-    def find_live(self, epilogue: ca.SX | None) -> None:
-        """Mark what is needed: by outputs, by later sweeps, and by neighbours, until nothing new turns up."""
-        if epilogue is not None:
-            self._need(_dependencies([epilogue], self.walk.after), range(epilogue.numel()), -1)
-        for drafts, start, _ in self.walk.climbs:
-            for draft in drafts.values():
-                outputs = [*draft.leaving, *draft.keep]
-                self._need(_dependencies(outputs, draft.symbols), range(len(outputs)), draft.kind)
-            for number, record in enumerate(start.records):
-                self.sweeps[start.sweep].kept[number].update(dict.fromkeys(range(len(flatten(record)))))
-        for sweep in reversed(self.sweeps):
-            needs = {
-                key: _dependencies([*draft.leaving, *draft.keep], draft.symbols) for key, draft in sweep.drafts.items()
-            }
-            before = -1
-            while before != len(sweep.live):
-                before = len(sweep.live)
-                for key, draft in sweep.drafts.items():
-                    wanted = sorted(sweep.live)
-                    shown = {entry for kind, entry, _, _ in sweep.outputs if kind == draft.kind}
-                    rows = set(sweep.kept[draft.kind]) | shown
-                    wanted += [len(draft.leaving) + entry for entry in sorted(rows)]
-                    self._need(needs[key], wanted, draft.kind, sweep)
+    def _idle(self, kind: ItemKind) -> bool:
+        """Tell whether nothing that a kind leaves is needed."""
+        return not kind.sent and not any(self._sizes[kind.number])
 
-    def _need(
-        self, dependencies: list[list[Origin]], outputs: Iterable[int], kind: int, sweep: Sweep | None = None
-    ) -> None:
-        for output in outputs:
-            for origin in dependencies[output]:
-                if origin[0] == "arriving" and sweep is not None:
-                    sweep.live.add(origin[1])
-                elif origin[0] == "total":
-                    self.sweeps[origin[1]].live.add(origin[2])
-                elif origin[0] == "kept":
-                    self.sweeps[origin[1]].kept[kind][origin[2]] = None
-                elif origin[0] == "row":
-                    self.sweeps[origin[1]].kept[origin[2]][origin[3]] = None
+    def _common_constants(self) -> list[list[float | None]]:
+        """Return for each kind the constants that all its items share, None for those that differ."""
+        found: dict[int, list[float | None]] = {}
+        for item in self.items.items:
+            common = found.setdefault(item.kind.number, list(item.constants))
+            for i, x in enumerate(item.constants):
+                if common[i] != x:
+                    common[i] = None
+        return [found[kind.number] for kind in self.kinds]
 
-    # ---- memory
+    # ------------------------------------------------------------------ memory
 
-    def _lay_out(self) -> None:
-        """Give every row, and every number in it, a place."""
-        walk = self.walk
-        for number, kind in enumerate(walk.kinds):
-            places: dict[Origin, int] = {("dynamic", i): i for i in range(len(kind.dynamic))}
-            for index, sweep in enumerate(self.sweeps):
-                for entry in sorted(sweep.kept[number]):
-                    places[("kept", index, entry)] = len(places)
-            self.row_place.append(places)
-        position = 0
-        for k in range(len(walk.node_constants)):
-            kind = walk.kinds[walk.kind_of[k]]
-            self.row_start.append(position)
-            position += len(self.row_place[walk.kind_of[k]])
-            self.constant_start.append(len(self.constants))
-            numbers = walk.numbers(k)
-            self.constants.extend(float(numbers[i]) for i in kind.varying)
-        self.slots_start = position
+    def _give_memory(self) -> None:
+        """Place every record; memory that has been read for the last time is used again."""
+        last = self._last_readers()
+        climbing = {i for begin, end, climb in self._loops() if climb is not None for i in range(begin, end)}
+        free: dict[int, list[int]] = defaultdict(list)
+        returned: dict[int, list[tuple[int, int]]] = defaultdict(list)  # what is free from an item on
+        for i, item in enumerate(self.items.items):
+            for size, start in returned.pop(i, ()):
+                free[size].append(start)
+            starts = []
+            for part, size in enumerate(() if i in climbing else self._sizes[item.kind.number]):
+                if free[size]:
+                    start = free[size].pop()
+                else:
+                    start, self.size = self.size, self.size + size
+                starts.append(start)
+                # an item reads before it writes, so that its last reader may write over a record
+                returned[last.get(Record(i, part), i + 1)].append((size, start))
+            self.starts.append(starts)
 
-    def program(self, epilogue: ca.SX | None, sizes: Sequence[int]) -> LoopProgram:
+    def _last_readers(self) -> dict[Record, int]:
+        """Return which item reads each record last."""
+        last: dict[Record, int] = {}
+        used = []
+        for kind, symbols in zip(self.kinds, self.read, strict=True):
+            origins = (kind.origins[symbol] for symbol in symbols)
+            used.append({origin.number for origin in origins if origin.memory == "record"})
+        for begin, end, climb in self._loops():
+            for i, item in enumerate(self.items.items[begin:end], begin):
+                for n in used[item.kind.number]:
+                    last[item.records[n]] = i if climb is None else end
+            if climb is not None:  # its items run many times
+                last.update(dict.fromkeys((climb.carried, *(record for _, record, _, _ in climb.starts)), end))
+        return last
+
+    def _loops(self) -> list[tuple[int, int, ClimbPlan | None]]:
+        """Return the first item of each loop, the one after its last, and whether it is a climb."""
+        ends = [*(begin for begin, _ in self.items.loops[1:]), len(self.items.items)]
+        return [(begin, end, climb) for (begin, climb), end in zip(self.items.loops, ends, strict=True)]
+
+    def start(self, record: Record) -> int:
+        """Return where a record starts."""
+        return self.starts[record.item][record.part]
+
+    # ------------------------------------------------------------------ the program
+
+    def program(self) -> LoopProgram:
         """Write all steps."""
-        self._lay_out()
-        steps: list[Step] = []
-        self._add_dynamic(steps)
-        totals: dict[tuple[int, int], int] = {}
-        slots = self.slots_start
-        for index, sweep in enumerate(self.sweeps):
-            slots = self._add_sweep(steps, index, sweep, slots, totals)
-        zeroed: tuple[tuple[int, int], ...] = ()
-        for climb in self.walk.climbs:
-            if self.walk.solves:
-                slots = self._add_solve(steps, *climb[:2], slots)
+        steps: list[ProgramStep] = []
+        for begin, end, climb in self._loops():
+            functions, table = self._table(begin, end, climb)
+            if not table:
+                continue
+            if climb is not None:
+                steps += self._climb(climb, functions, table)
+            elif len(table) == 1:
+                steps.append(Segment(_fixed(functions[0], table[0])))
             else:
-                slots = self._add_climb(steps, *climb[:2], slots)
-                zeroed = ((0, sizes[0]),)
-        if epilogue is not None:
-            self._add_epilogue(steps, epilogue, totals)
-        self.work_size = max(slots, self.work_size)
-        return LoopProgram(tuple(steps), self.work_size, tuple(self.constants), zeroed)
+                steps.append(ItemLoop(functions, table))
+        return LoopProgram(tuple(steps), self.size, tuple(self.constants), tuple(self.items.zeroed.items()))
 
-    def _add_dynamic(self, steps: list[Step]) -> None:
-        """Evaluate the constants that depend on parameters into the rows."""
-        values, targets = [], []
-        for k in range(len(self.walk.node_constants)):
-            kind = self.walk.kinds[self.walk.kind_of[k]]
-            if kind.dynamic:
-                numbers = self.walk.numbers(k)
-                for place, i in enumerate(kind.dynamic):
-                    values.append(ca.SX(numbers[i]))
-                    targets.append(Place("work", self.row_start[k] + place))
-        if values:
-            steps.append(self._segment(values, targets))
-
-    def _segment(
-        self, values: list[ca.SX], targets: list[Place], symbols: Sequence[tuple[ca.SX, Place]] = ()
-    ) -> Segment:
-        """Return a function evaluated once, of parameters and given symbols."""
-        parameters = self.walk.parameters
-        sources = [place for _, place in symbols]
-        arguments = [ca.vertcat(*(s for s, _ in symbols)) if symbols else ca.SX(0, 1)]
-        places: list[tuple[Place, ...]] = [tuple(sources)]
-        if parameters.numel():
-            arguments.append(parameters)
-            number = self.walk.inputs["parameters"]
-            places.append(tuple(Place("input", i, -1, number) for i in range(parameters.numel())))
-        function = ca.Function("segment", arguments, [ca.vertcat(*values)])
-        return Segment(Variant(function, tuple(places), (tuple(targets),)))
-
-    def _add_sweep(
-        self, steps: list[Step], index: int, sweep: Sweep, slots: int, totals: dict[tuple[int, int], int]
-    ) -> int:
-        """Write a sweep; return the first free place after what it leaves for the ground."""
-        live = {entry: i for i, entry in enumerate(sorted(sweep.live))}
-        size = len(live)
-        arriving, leaving, count = self._slots(sweep)
-        if sweep.outward and size:
-            values = [sweep.base[entry] for entry in live]
-            steps.append(self._segment(values, [Place("work", slots + i) for i in range(size)]))
-        variants: list[Variant] = []
-        number: dict[Any, int] = {}
-        for key, draft in sweep.drafts.items():
-            number[key] = len(variants)
-            variants.append(self._variant(sweep, index, draft, live))
-        order = (
-            range(len(self.walk.node_constants)) if sweep.outward else reversed(range(len(self.walk.node_constants)))
-        )
-        table = []
-        for k in order:
-            table.append(
-                self._table_row(k, number[sweep.variant_of[k]], slots + size * arriving[k], slots + size * leaving[k])
-            )
-        steps.append(Loop(tuple(variants), tuple(table)))
-        self.work_size = max(self.work_size, slots + size * count)
-        needed = [entry for _, origin in self.walk.after if origin[:2] == ("total", index) for entry in (origin[2],)]
-        if not any(entry in live for entry in needed) or not sweep.total:
-            return slots
-        for entry in needed:
-            if entry in live:
-                totals[index, entry] = slots + live[entry]
-        return slots + size  # the ground's slot comes first and stays
-
-    def _table_row(self, k: int, variant: int, arriving: int, leaving: int) -> tuple[int, ...]:
-        constants = self.walk.node_constants[k]
-        loads = [number for number, _ in self.walk.loads.get(k, ())]
-        width = max((len(v) for v in self.walk.loads.values()), default=0)
-        return (
-            variant,
-            self.row_start[k],
-            self.constant_start[k],
-            constants.q.start,
-            constants.v.start,
-            arriving,
-            leaving,
-            self.walk.positions[k] or 0,
-            *loads,
-            *[0] * (width - len(loads)),
-        )
-
-    def _slots(self, sweep: Sweep) -> tuple[list[int], list[int], int]:
-        """Share slots: the ground has number 0, a tip that leaves nothing to anybody has the last one."""
-        node_constants = self.walk.node_constants
-        children = [0] * len(node_constants)
-        for constants in node_constants:
-            if constants.parent >= 0:
-                children[constants.parent] += 1
-        free: list[int] = []
-        count = 1
-        own = [0] * len(node_constants)  # the slot between a node and its children
-        waiting = list(children)
-
-        def take() -> int:
-            nonlocal count
-            if free:
-                return free.pop()
-            count += 1
-            return count - 1
-
-        arriving, leaving = [0] * len(node_constants), [0] * len(node_constants)
-        if sweep.outward:
-            for k, constants in enumerate(node_constants):
-                arriving[k] = 0 if constants.parent < 0 else own[constants.parent]
-                own[k] = leaving[k] = take() if children[k] else -1
-                if constants.parent >= 0:
-                    waiting[constants.parent] -= 1
-                    if not waiting[constants.parent]:
-                        free.append(own[constants.parent])
-            leaving = [count if slot < 0 else slot for slot in leaving]
-            return arriving, leaving, count + 1
-        started = [False] * len(node_constants)
-        for k in reversed(range(len(node_constants))):
-            parent = node_constants[k].parent
-            arriving[k] = own[k]
-            if parent >= 0 and not started[parent]:
-                started[parent] = True
-                own[parent] = take()
-            leaving[k] = 0 if parent < 0 else own[parent]
-            if children[k]:
-                free.append(own[k])
-        return arriving, leaving, count
-
-    def _variant(self, sweep: Sweep, index: int, draft: Draft, live: dict[int, int]) -> Variant:
-        values: list[ca.SX] = []
-        targets: list[Place] = []
-        for entry, i in live.items():
-            values.append(draft.leaving[entry])
-            targets.append(Place("work", i, LEAVING, add=draft.adds))
-        for entry in sorted(sweep.kept[draft.kind]):
-            values.append(draft.keep[entry])
-            targets.append(Place("work", self.row_place[draft.kind]["kept", index, entry], ROW))
-        for kind, entry, _, place in sweep.outputs:
-            if kind == draft.kind:
-                values.append(draft.keep[entry])
-                targets.append(place)
-        return self._function(draft, values, targets, live)
-
-    def _function(self, draft: Draft, values: list[ca.SX], targets: list[Place], live: dict[int, int]) -> Variant:
-        used = [(s, o) for s, o in draft.symbols if o[0] != "arriving" or o[1] in live]
-        sources = tuple(self._source(origin, draft.kind, live) for _, origin in used)
-        argument = ca.vertcat(*(s for s, _ in used)) if used else ca.SX(0, 1)
-        result = ca.densify(ca.SX(ca.vertcat(*values))) if values else ca.SX(0, 1)
-        # what no output needs may still hold symbols of arriving entries that are not live: they are not in `values`
-        return Variant(ca.Function("step", [argument], [result]), (sources,), (tuple(targets),))
-
-    def _source(self, origin: Origin, kind: int, live: dict[int, int]) -> Place:
-        if origin[0] == "constant":
-            return Place("constant", origin[1], CONSTANT)
-        if origin[0] == "input":
-            column_ = Q if origin[1] == "q" else V
-            return Place("input", origin[2], column_, self.walk.inputs[origin[1]])
-        if origin[0] == "load":
-            return Place("pointer", origin[2], -1, LOADS + origin[1])
-        if origin[0] == "arriving":
-            return Place("work", live[origin[1]], ARRIVING)
-        if origin not in self.row_place[kind]:
-            return Place("work", 0, ROW)  # a number nobody needs: never read
-        return Place("work", self.row_place[kind][origin], ROW)
-
-    def _add_climb(self, steps: list[Step], drafts: dict[int, Draft], start: Any, slots: int) -> int:
-        """Write a climb; its carried numbers are beside the slots."""
-        columns = {v: v for constants in self.walk.node_constants for v in range(constants.v.start, constants.v.stop)}
-        table = [
-            (*self._table_row(k, self.walk.kind_of[k], 0, 0), constants.parent)
-            for k, constants in enumerate(self.walk.node_constants)
-        ]
-        steps.append(self._climb(drafts, start, slots, table, columns, packed=False))
-        return slots + 6
-
-    def _add_solve(self, steps: list[Step], drafts: dict[int, Draft], start: Any, slots: int) -> int:
-        """Write a climb that fills rows by depth, and the solve with them; prescribed freedoms are no unknowns."""
-        found = unknowns(self.walk.node_constants, slots + 6)
-        if not found.rows:
-            return slots
-        table = []
-        for k, constants in enumerate(self.walk.node_constants):
-            row = [*self._table_row(k, self.walk.kind_of[k], 0, 0), constants.parent]
-            row[V] = found.above[k]
-            table.append(tuple(row))
-        begins = {place: begin for place, _, _, begin in found.rows}
-        steps += [self._climb(drafts, start, slots, table, begins, packed=True), Solve(tuple(found.rows))]
-        return found.size
+    def _table(
+        self, begin: int, end: int, climb: ClimbPlan | None
+    ) -> tuple[tuple[StepFunction, ...], tuple[tuple[int, ...], ...]]:
+        """Return the functions of a loop, and a row for each of its items."""
+        found: dict[int, _KindFunction] = {}
+        rows: list[list[int]] = []
+        for i in range(begin, end):
+            kind = self.items.items[i].kind
+            if kind.number not in found:
+                if self._idle(kind):
+                    continue
+                found[kind.number] = _KindFunction(self, kind, len(found), climb)
+            rows.append(found[kind.number].row(i))
+        width = max((len(row) for row in rows), default=0)
+        table = [(*row, *(0,) * (width - len(row))) for row in rows]
+        if climb is not None:
+            table = [(*row, above) for row, above in zip(table, climb.above, strict=True)]
+        return tuple(one.function for one in found.values()), tuple(table)
 
     def _climb(
-        self,
-        drafts: dict[int, Draft],
-        start: Any,
-        slots: int,
-        table: Sequence[tuple[int, ...]],
-        columns: Mapping[int, int],
-        *,
-        packed: bool,
-    ) -> Climb:
-        """Return a climb from the freedoms that have a column, or a row; six numbers are carried beside the slots."""
-        live = {i: i for i in range(6)}
-        variants = []
-        for draft in drafts.values():
-            shown = [] if packed and self.walk.kinds[draft.kind].node.prescribed else draft.keep
-            values = [*draft.leaving, *shown]
-            targets = [Place("work", slots + i) for i in range(6)]
-            targets += [Place("output", i, V) for i in range(len(shown))]
-            used = self._function(draft, values, targets, live)
-            sources = tuple(Place("work", slots + p.offset) if p.column == ARRIVING else p for p in used.sources[0])
-            variants.append(Variant(used.function, (sources,), used.targets))
-        starts = []
-        for k, constants in enumerate(self.walk.node_constants):
-            places = self.row_place[self.walk.kind_of[k]]
-            for c in range(constants.joint.nv):
-                if constants.v.start + c in columns:
-                    first = self.row_start[k] + places["kept", start.sweep, 6 * c]
-                    starts.append((k, first, columns[constants.v.start + c]))
-        return Climb(tuple(variants), tuple(table), tuple(starts), slots, 6, self.walk.nv, packed)
-
-    def _add_epilogue(self, steps: list[Step], epilogue: ca.SX, totals: dict[tuple[int, int], int]) -> None:
-        symbols: list[tuple[ca.SX, Place]] = []
-        for symbol, origin in self.walk.after:
-            if origin[0] == "total":
-                place = totals.get((origin[1], origin[2]))
-                if place is not None:
-                    symbols.append((symbol, Place("work", place)))
-                continue
-            _, sweep, kind, entry, index = origin
-            if ("kept", sweep, entry) in self.row_place[kind]:
-                offset = self.row_start[index] + self.row_place[kind]["kept", sweep, entry]
-                symbols.append((symbol, Place("work", offset)))
-        targets = [Place("output", i, -1, 0) for i in range(epilogue.numel())]
-        steps.append(self._segment(ca.vertsplit(epilogue), targets, symbols))
+        self, climb: ClimbPlan, functions: tuple[StepFunction, ...], table: tuple[tuple[int, ...], ...]
+    ) -> list[ProgramStep]:
+        """Return a climb, and the solve with its matrix if that is what it is for."""
+        carried = self.start(climb.carried)
+        unknowns = climb.unknowns
+        columns = [column for _, _, _, column in climb.starts]
+        solve: list[ProgramStep] = []
+        if unknowns is not None:
+            rows = tuple((place, above, depth, self.size + begin) for place, above, depth, begin in unknowns)
+            columns = [rows[column][3] for column in columns]
+            solve = [ForestSolve(rows)]
+            self.size += climb.size
+        starts = [
+            (item, self.start(record) + entry, column)
+            for (item, record, entry, _), column in zip(climb.starts, columns, strict=True)
+        ]
+        packed = unknowns is not None
+        size = len(self.items.form(climb.carried).scalars)
+        return [Climb(functions, table, tuple(starts), carried, size, climb.order, packed), *solve]
 
 
-class Unknowns(NamedTuple):
-    """The freedoms that are not prescribed, as a forest: the table of a `Solve`, and the memory up to its end.
+class _KindFunction:
+    """The function of a kind of items within a loop, and what the columns of their rows hold."""
 
-    `above` tells for each node how many unknowns are above it.
-    """
+    def __init__(self, layout: _Layout, kind: ItemKind, number: int, climb: ClimbPlan | None) -> None:
+        self._layout, self._kind, self._number, self._climb = layout, kind, number, climb
+        self._columns: dict[tuple[str, int], int] = {}
+        self._common = layout.common[kind.number]
+        self._varying = [i for i, x in enumerate(self._common) if x is None]
+        read = [s for s in layout.read[kind.number] if not self._folds(kind.origins[s])]
+        sources = tuple(self._source(kind.origins[s]) for s in read)
+        scalars = [
+            (form.scalars[entry], part, entry)
+            for part, form in enumerate(kind.parts)
+            for entry in layout.stored(kind, part)
+        ]
+        targets = [self._target(part, entry) for _, part, entry in scalars]
+        values = [scalar for scalar, _, _ in scalars]
+        for (part, entry), (argument, element, add) in kind.sent.items():
+            values.append(kind.parts[part].scalars[entry])
+            targets.append(MemoryRef("output", element, self._column("output"), argument, add))
+        symbols = ca.SX(ca.vertcat(ca.SX(0, 1), *(kind.symbols[s] for s in read)))
+        self.function = StepFunction(ca.Function("step", [symbols], [self._folded(values)]), sources, tuple(targets))
 
-    rows: list[tuple[int, int, int, int]]
-    above: list[int]
-    size: int
+    def _folds(self, origin: SymbolOrigin) -> bool:
+        return origin.memory == "constant" and self._common[origin.entry] is not None
+
+    def _folded(self, results: Sequence[ca.SX]) -> ca.SX:
+        """Return results as a column, with the constants that all items share put in."""
+        column = ca.densify(ca.SX(ca.vertcat(ca.SX(0, 1), *results)))
+        given = zip(self._kind.symbols, self._kind.origins, strict=True)
+        folded = [(symbol, self._common[origin.entry]) for symbol, origin in given if self._folds(origin)]
+        if not folded:
+            return column
+        symbols, values = (ca.SX(ca.vertcat(*part)) for part in zip(*folded, strict=True))
+        return ca.densify(ca.substitute(column, symbols, values))
+
+    def _column(self, memory: str, number: int = 0) -> int:
+        return self._columns.setdefault((memory, number), len(self._columns) + 1)
+
+    def _source(self, origin: SymbolOrigin) -> MemoryRef:
+        memory, number, entry = origin
+        if memory == "constant":
+            return MemoryRef("constant", self._varying.index(entry), self._column("constant"))
+        if memory == "input":
+            span = self._kind.spans[number]
+            if span.by_row:
+                return MemoryRef("pointer", entry, -1, self._column("input", number))
+            return MemoryRef("input", entry, self._column("input", number), span.argument)
+        offset = self._layout.offsets[self._layout.live.arriving(self._kind.number, number)][entry]
+        if self._climb is not None and number == 0:
+            return MemoryRef("work", self._layout.start(self._climb.carried) + offset)
+        return MemoryRef("work", offset, self._column("record", number))
+
+    def _target(self, part: int, entry: int) -> MemoryRef:
+        offset = self._layout.stored(self._kind, part)[entry]
+        if self._climb is not None:
+            return MemoryRef("work", self._layout.start(self._climb.carried) + offset)
+        return MemoryRef("work", offset, self._column("part", part))
+
+    def row(self, i: int) -> list[int]:
+        """Return the row of an item, whose constants are written down."""
+        layout = self._layout
+        item, row = layout.items.items[i], [self._number]
+        for memory, number in self._columns:
+            if memory == "record":
+                row.append(layout.start(item.records[number]))
+            elif memory == "part":
+                row.append(layout.start(Record(i, number)))
+            elif memory == "input":
+                row.append(item.inputs[number].argument if item.inputs[number].by_row else item.inputs[number].start)
+            elif memory == "output":
+                row.append(layout.items.output_start[i])
+            else:
+                row.append(len(layout.constants))
+                layout.constants.extend(item.constants[k] for k in self._varying)
+        return row
 
 
-def unknowns(node_constants: Sequence[NodeConstants], begin: int = 0) -> Unknowns:
-    """Return the unknowns of a tree, their entries in memory from `begin` on."""
-    rows: list[tuple[int, int, int, int]] = []
-    last: list[int] = []  # the unknown that a node's children hang on
-    above: list[int] = []
-    for constants in node_constants:
-        nearest = last[constants.parent] if constants.parent >= 0 else -1
-        depth = rows[nearest][2] + 1 if nearest >= 0 else 0
-        above.append(depth)
-        for c in range(0 if constants.use.prescribed else constants.joint.nv):
-            rows.append((constants.v.start + c, nearest, depth + c, begin))
-            begin += depth + constants.joint.nv  # a climb fills in the whole block of a node's own freedoms
-            nearest = len(rows) - 1
-        last.append(nearest)
-    return Unknowns(rows, above, begin)
+def _fixed(step: StepFunction, row: Sequence[int]) -> StepFunction:
+    """Return a function that runs once, with the item's row put into its places."""
+
+    def place(ref: MemoryRef) -> MemoryRef:
+        if ref.memory == "pointer":
+            return MemoryRef("input", ref.offset, -1, row[ref.argument])
+        return replace(ref, offset=ref.offset + row[ref.column], column=-1) if ref.column >= 0 else ref
+
+    return StepFunction(step.function, tuple(map(place, step.sources)), tuple(map(place, step.targets)))
 
 
-def _dependencies(outputs: Sequence[ca.SX], symbols: Sequence[tuple[ca.SX, Origin]]) -> list[list[Origin]]:
-    """Return for each output scalar the origins it depends on."""
-    vector = ca.densify(ca.SX(ca.vertcat(*outputs))) if outputs else ca.SX(0, 1)
-    result: list[list[Origin]] = [[] for _ in range(vector.numel())]
-    if not symbols or not vector.numel():
-        return result
-    rows, columns = ca.jacobian_sparsity(vector, ca.vertcat(*(s for s, _ in symbols))).get_triplet()
-    for row, column_ in zip(rows, columns, strict=True):
-        result[row].append(symbols[column_][1])
-    return result
+def unrolled(program: LoopProgram, inputs: Sequence[ca.SX], size: int) -> ca.SX:
+    """Return a program's result (size) as one straight line: every item's function called on expressions."""
+    given = [ca.vertsplit(x) if x.numel() else [] for x in inputs]
+    work = [ca.SX(0)] * program.work_size
+    out = [ca.SX(0)] * size
+    for step in program.steps:
+        assert isinstance(step, Segment | ItemLoop), "a climb has no straight line"
+        variants, table = ((step.variant,), ((0,),)) if isinstance(step, Segment) else (step.variants, step.table)
+        for row in table:
+            variant = variants[row[0]]
+            values = []
+            for ref in variant.sources:
+                at = ref.offset + (row[ref.column] if ref.column >= 0 else 0)
+                if ref.memory == "work":
+                    values.append(work[at])
+                elif ref.memory == "constant":
+                    values.append(ca.SX(program.constants[at]))
+                else:
+                    values.append(given[row[ref.argument] if ref.memory == "pointer" else ref.argument][at])
+            results = ca.vertsplit(variant.function(ca.vertcat(ca.SX(0, 1), *values)))
+            for ref, value in zip(variant.targets, results, strict=True):
+                memory = work if ref.memory == "work" else out
+                at = ref.offset + (row[ref.column] if ref.column >= 0 else 0)
+                memory[at] = memory[at] + value if ref.add else value
+    return ca.SX(ca.vertcat(*out))

@@ -1,49 +1,43 @@
-"""The coordinate reduction of large mechanisms as a loop over items: each kind of step is traced once.
+"""The coordinate reduction of large mechanisms as work items: each kind of step is traced once.
 
 The equations are those of `coordinate_reduction`, with all rows carried to the base of their loop. Items, in order:
-nodes are placed outward, elements act, closures take hold (`rolled_state`); nodes are reduced inward, loops end at
-their base; multipliers and accelerations come back outward; cut joints follow. What they hand on is in
-`item_records`.
+nodes are placed outward, elements act, closures are evaluated (`rolled_state`); nodes are reduced inward, loops end at
+their base; multipliers and accelerations come back outward; cut joints follow.
+
+Within an item, front variables have names of its own, numbered as they come, so that items of different loops are of
+one kind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.forces import Force, Formula
 from whippletree.formulations.closures.closure_frames import ClosureAttachments
 from whippletree.formulations.methods.coordinate_reduction import (
-    ClosureExtent,
     EliminatedVariables,
     Front,
     FrontVariable,
-    annihilated,
+    body_front,
     closure_extents,
-    eliminated,
+    complete_front,
+    eliminate_joint,
+    end_loop,
+    force_front,
     merged,
     recover,
-    with_speeds,
+    recover_node,
 )
 from whippletree.formulations.nodes.applied_forces import ForcePlacements
 from whippletree.formulations.nodes.node_tree import NodeTree
-from whippletree.formulations.rolled.item_records import (
-    born_front,
-    each,
-    front_in,
-    front_numbers,
-    front_on_ground,
-    front_size,
-    pull_front,
-    pulled_in,
-    scalars,
-    span_of,
-)
-from whippletree.formulations.rolled.rolled_state import Loads, RolledState, with_efforts
-from whippletree.formulations.rolled.work_items import Record, Span
-from whippletree.loops import LoopProgram
+from whippletree.formulations.rolled.load_items import GivenLoads, built_in, with_efforts
+from whippletree.formulations.rolled.memory_layout import make_program
+from whippletree.formulations.rolled.rolled_state import RolledState, span_of
+from whippletree.formulations.rolled.step_records import StepRecord
+from whippletree.formulations.rolled.work_items import InputSpan, ItemInputs, Record
+from whippletree.programs.loop_program import LoopProgram
 from whippletree.symbolic.sparse_factors import minimum_degree
 from whippletree.topology import Tree
 
@@ -60,426 +54,347 @@ class Limits(NamedTuple):
 
 
 def can_roll(attachments: ClosureAttachments, node_tree: NodeTree, acting: ForcePlacements) -> bool:
-    """Tell whether all closures are cut joints, nothing is prescribed, and all numbers are plain ones.
-
-    Elements may act whose laws are built in; those that are written as formulas may look something up in tables.
-    """
+    """Tell whether all closures are cut joints, nothing is prescribed, and all numbers and laws are plain ones."""
     plain = all(
         isinstance(x, float)
         for constants in node_tree.node_constants
         for x in (*constants.placement.point, *constants.inertia)
     )
-    built_in = not any(_written(force) for force, _ in acting.forces)
     return (
         plain
-        and built_in
+        and built_in(acting)
         and len(attachments.all) == len(attachments.cuts)
         and not any(constants.use.prescribed for constants in node_tree.node_constants)
         and all(cut.turn is None for cut in attachments.cuts)
     )
 
 
-def _written(force: Force) -> bool:
-    """Tell whether an element has a formula in it, or numbers that are expressions."""
-    formula = any(isinstance(part, Formula) for part in vars(force).values())
-    return formula or not all(isinstance(x, float) for x in force.entries())
-
-
 def forward_dynamics(
-    node_tree: NodeTree, attachments: ClosureAttachments, keep: Sequence[tuple[int, ...]], loads: Loads, limits: Limits
+    node_tree: NodeTree,
+    attachments: ClosureAttachments,
+    keep: Sequence[tuple[int, ...]],
+    loads: GivenLoads,
+    limits: Limits,
 ) -> LoopProgram:
     """Return the accelerations of all joints as a program with inputs q, v, tau, and those of the loads."""
     length = limits.length if limits.check else None
-    return _Roll(RolledState(node_tree, attachments, keep, loads, length), limits).program()
+    return _RolledReduction(RolledState(node_tree, attachments, keep, loads, length), limits).program()
 
 
-class _Reduced(NamedTuple):
-    """What a reduction leaves: the front's ports and record, and how the way back goes."""
+Names = dict[FrontVariable, FrontVariable]
+"""The name within an item of each front variable."""
 
-    ports: tuple[FrontVariable, ...]
-    front: Record | None
-    released: list[
-        tuple[tuple[FrontVariable, ...], tuple[FrontVariable, ...], bool]
-    ]  # gone, left, whether of the joint
+
+class _FrontRecord(NamedTuple):
+    """A front in memory, and its variables."""
+
+    variables: tuple[FrontVariable, ...]
     record: Record
 
 
-class _Roll:
+class _Elimination(NamedTuple):
+    """What was eliminated together, what was left then, and whether it was a joint's speed."""
+
+    gone: tuple[FrontVariable, ...]
+    left: tuple[FrontVariable, ...]
+    of_joint: bool
+
+
+class _Reduced(NamedTuple):
+    """What a reduction leaves: a front for the parent, if any, and what the way back needs."""
+
+    front: _FrontRecord | None
+    eliminations: list[_Elimination]
+    gains: Record
+
+
+class _RolledReduction:
     """A mechanism that is being reduced."""
 
     def __init__(self, state: RolledState, limits: Limits) -> None:
-        self.state, self.limits, self.items = state, limits, state.items
+        self.state, self.limits, self.items, self.kinds = state, limits, state.items, state.kinds
         self.node_constants, self.parents, self.attachments = state.node_constants, state.parents, state.attachments
-        self.where: ClosureExtent = closure_extents(self.attachments, Tree(self.parents))
-        self.rows: list[list[FrontVariable]] = []
+        self.rows: list[tuple[FrontVariable, ...]] = []
         start = 0
         for rows in state.keep:
-            self.rows.append([("row", start + i) for i in range(len(rows))])
+            self.rows.append(tuple(("row", start + i) for i in range(len(rows))))
             start += len(rows)
+        self.values: dict[FrontVariable, tuple[Record, int]] = {}  # where what was eliminated is found again
+        self.accelerations: list[Record] = []
+        (self.margin,) = self.items.add("margin", lambda given: [ca.SX(1)], whole=(0,))
 
     def program(self) -> LoopProgram:
         """Write all items."""
-        self.watched = self.items.add("watch", _unwatched, store=True)
-        self.margin = Record(self.watched.start, self.watched.entries[:1])
-        self.forms: dict[int, Any] = {}
-        self._outward(*self._inward())
+        nodes, ground = self._inward()
+        for one in reversed(ground):
+            self._return(one, None)
+        for k, one in enumerate(nodes):
+            self.accelerations.append(self._return(one, k))
         self._cut_joints()
         self._guard()
-        return self.items.program()
+        return make_program(self.items)
 
     # ------------------------------------------------------------------ inward
 
     def _inward(self) -> tuple[list[_Reduced], list[_Reduced]]:
         """Reduce the nodes, then the loops that end on the ground."""
         n = len(self.node_constants)
+        where = closure_extents(self.attachments, Tree(self.parents))
         node_forces: list[list[tuple[int, int]]] = [[] for _ in range(n)]  # (closure, side)
         ends: list[list[int]] = [[] for _ in range(n + 1)]
-        born: list[list[int]] = [[] for _ in range(n + 1)]  # closures that are complete
+        complete: list[list[int]] = [[] for _ in range(n + 1)]
         for c, cut in enumerate(self.attachments.cuts):
             for s, frame in enumerate(cut.frames):
                 if frame.node >= 0:
                     node_forces[frame.node].append((c, s))
             if self.rows[c]:
-                ends[self.where.end[c]].append(c)
-                born[self.where.complete[c]].append(c)
-        arriving: list[list[tuple[tuple[FrontVariable, ...], Record]]] = [[] for _ in range(n + 1)]
-        reduced: list[Any] = [None] * n
+                ends[where.end[c]].append(c)
+                complete[where.complete[c]].append(c)
+        arriving: list[list[_FrontRecord]] = [[] for _ in range(n + 1)]
+        reduced: dict[int, _Reduced] = {}
         for k in reversed(range(n)):
-            reduced[k] = self._reduce(k, arriving[k], node_forces[k], born[k], ends[k])
-            if reduced[k].front is not None:
-                arriving[self.parents[k]].append((reduced[k].ports, reduced[k].front))
-        return reduced, self._reduce_ground(arriving[-1], born[-1], ends[-1])
+            reduced[k] = self._reduce(k, arriving[k], node_forces[k], complete[k], ends[k])
+            front = reduced[k].front
+            if front is not None:
+                arriving[self.parents[k]].append(front)
+        return [reduced[k] for k in range(n)], self._reduce_ground(arriving[-1], complete[-1], ends[-1])
 
     def _order(self, fronts: Sequence[Sequence[FrontVariable]], ends: Sequence[int]) -> list[int]:
         """Return the order in which loops end."""
-        closure_of = {port: c for c in ends for port in self.rows[c]}
-        near = [{closure_of[port] for port in ports if port in closure_of} for ports in fronts]
+        closure_of = {variable: c for c in ends for variable in self.rows[c]}
+        near = [{closure_of[variable] for variable in front if variable in closure_of} for front in fronts]
         return minimum_degree([(a, b) for group in near for a in group for b in group if a < b], list(ends))
 
     def _reduce(
         self,
         k: int,
-        arriving: Sequence[tuple[tuple[FrontVariable, ...], Record]],
+        arriving: Sequence[_FrontRecord],
         node_forces: Sequence[tuple[int, int]],
-        born: Sequence[int],
+        complete: Sequence[int],
         ends: Sequence[int],
     ) -> _Reduced:
-        """Reduce one node."""
-        constants = self.node_constants[k]
-        first = constants.v.start
-        closures = list(dict.fromkeys([*born, *(c for c, _ in node_forces)]))
-        names: dict[FrontVariable, FrontVariable] = {}
-        for ports, _ in arriving:
-            for port in ports:
-                names.setdefault(port, ("row", len(names)))
-        for c in closures:
-            for port in self.rows[c]:
-                names.setdefault(port, ("row", len(names)))
-        back = {local: port for port, local in names.items()}
-        local_ports = [tuple(names[p] for p in ports) for ports, _ in arriving]
-        shapes = {c: tuple(names[p] for p in self.rows[c]) for c in closures}
-        fronts_of = [
-            *(ports for ports, _ in arriving),
-            *(self.rows[c] for c in born),
-            *(self.rows[c] for c, _ in node_forces),
-        ]
-        order = self._order(fronts_of, ends)
-        leaves = [tuple(names[p] for p in self.rows[c]) for c in order]
-        root = constants.parent < 0
-        sides = [(closures.index(c), s) for c, s in node_forces]
-        fresh = [closures.index(c) for c in born]
-        released: list[tuple[tuple[FrontVariable, ...], tuple[FrontVariable, ...], bool]] = []
-        n_freedoms = [self.attachments.cuts[c].joint.nv for c in closures]
-        state, pushes = self.state, self.state.pushes[k]
-        more, at = state.efforts_at(constants.v)
-        n_before = 1 + len(arriving) + len(closures)
-        out_ports: list[tuple[FrontVariable, ...]] = []
+        """Reduce one node: loops end, and the joint's speeds are eliminated."""
+        state, constants, placed = self.state, self.node_constants[k], self.state.placed[k]
+        asked = [*(front.variables for front in arriving), *(self.rows[c] for c in complete)]
+        asked += [self.rows[c] for c, _ in node_forces]
+        names = _named(asked)
+        local = [tuple(names[variable] for variable in variables) for variables in asked]
+        ending = [tuple(names[variable] for variable in self.rows[c]) for c in self._order(asked, ends)]
+        speeds: list[FrontVariable] = [("speed", j) for j in range(constants.joint.nv)]
+        root, pushes = constants.parent < 0, state.loads.on_node.get(k, [])
+        efforts, at = state.loads.efforts_at(constants.v)
+        groups = [[front.record for front in arriving], [state.closures[c].second for c in complete]]
+        groups += [[state.closures[c].forces[s] for c, s in node_forces], pushes, efforts]
 
-        def trace(records: Any, inputs: Any, constants: ca.SX) -> Any:
-            beyond = records[n_before:]
-            tau = with_efforts(inputs[1], beyond[len(pushes) : len(pushes) + len(more)], at)
-            node = state.node(k, records[0][0 : state.n_x(k)], inputs[0], tau, each(constants), mass=True)
-            f = records[0][-6:]
-            for push in beyond[: len(pushes)]:
-                f = f - push
-            fronts = [
-                front_in(ports, rec) for ports, rec in zip(local_ports, records[1 : 1 + len(arriving)], strict=True)
-            ]
-            evaluated = records[1 + len(arriving) : 1 + len(arriving) + len(closures)]
-            for i in fresh:
-                fronts.append(born_front(shapes[closures[i]], evaluated[i]))
-            for i, s in sides:
-                ports = shapes[closures[i]]
-                F, push = pulled_in(evaluated[i], len(ports), n_freedoms[i], s)
-                f = f - push
-                if ports:
-                    fronts.append(pull_front(ports, F))
-            fronts, gone, margins = _closed(fronts, leaves, on_node=True)
-            x = node.q
-            own = Front((), node.inertia.articulated(), ca.SX(6, 0), f, ca.SX(0, 0), ca.SX(0, 1))
-            H = node.joint_map(x)
-            front = with_speeds(merged([own, *fronts]), H, node.tau, [("speed", j) for j in range(H.shape[1])])
-            joint: list[EliminatedVariables] = []
-            for j in range(H.shape[1]):
-                front, one, _ = eliminated(front, (("speed", j),), on_node=not root)
-                joint.append(one)
-            if not root:
-                front = annihilated(front, H, node.tau).shifted(node, x)
-            released[:] = [(r.gone, r.left, False) for r in gone] + [(r.gone, r.left, True) for r in joint]
-            out_ports[:] = [front.ports]
-            margin = self._least(records[-1][0], margins) if leaves else ca.SX(0)
-            parts = [margin, *(p for r in (*gone, *joint) for p in (r.nu, r.on_node, r.on_ports))]
-            kept = scalars(*parts)
-            return [*kept, *front_numbers(front, root)], ()
+        def trace(given: ItemInputs) -> list[StepRecord]:
+            x, f, *rest = given.records
+            margin = rest.pop()
+            fronts, seconds, sides, pushed, at_joint = _split(rest, [len(group) for group in groups])
+            tau = with_efforts(given.inputs[1], at_joint, at)
+            node = self.kinds.node(k, {"x": x, "v": given.inputs[0], "tau": tau}, given.constants)
+            for wrench in (*pushed, *(wrench for _, wrench in sides)):
+                f = f - wrench
+            asking = iter(local)
+            found = [front.renamed(next(asking)) for front in fronts]
+            found += [complete_front(next(asking), second) for second in seconds]
+            found += [force_front(rows, F) for (F, _), rows in zip(sides, asking, strict=True) if rows]
+            found, loops, margin = self._end_loops(found, ending, margin, on_node=True)
+            front = merged([body_front(node, f), *found])
+            front, joint, _ = eliminate_joint(front, node, x, speeds, grounded=root)
+            return [front.grounded() if root else front.shifted(node, x), (*loops, *joint), margin]
 
-        key: Hashable = (
-            "reduce",
-            self.state.names[k],
-            self.state.dims[k].key,
-            self.state.masses[k].key,
-            tuple(local_ports),
-            tuple(shapes[c] for c in closures),
-            tuple(fresh),
-            tuple(sides),
-            tuple(leaves),
-            root,
-            len(pushes),
-            at,
-        )
-        before = len(self.items.kinds)
-        records = [self.state.placed[k], *(rec for _, rec in arriving), *(self.state.closures[c] for c in closures)]
-        records += [*pushes, *more, *([self.margin] if leaves else [])]
+        key = ("reduce", self.kinds.key(k), tuple(local), tuple(ending), *(len(group) for group in groups), root, at)
+        records = [placed.x, placed.f, *(record for group in groups for record in group), self.margin]
         spans = [span_of(1, constants.v), span_of(2, constants.v)]
-        numbers = [*self.state.dims[k].values, *self.state.masses[k].values]
-        record = self.items.add(key, trace, records, spans, numbers)
-        memory = self.forms
-        if len(self.items.kinds) > before:
-            memory[self.items.table[-1][0]] = (list(released), out_ports[0])
-        forms, left = memory[self.items.table[-1][0]]
+        left = self.items.add(key, trace, records, spans, self.kinds.constants(k), whole=(2,))
+        back = {own: variable for variable, own in names.items()}
+        back |= {("speed", j): ("speed", constants.v.start + j) for j in range(constants.joint.nv)}
+        return self._reduced(left, back, root, updates_margin=bool(ending))
 
-        def named(port: FrontVariable) -> FrontVariable:
-            return ("speed", first + port[1]) if port[0] == "speed" else back[port]
+    def _reduced(self, left: Sequence[Record], back: Names, root: bool, *, updates_margin: bool) -> _Reduced:
+        """Return what a reduction left, with the names that its variables have outside."""
+        front, gains, margin = left
+        if updates_margin:
+            self.margin = margin
+        eliminations = [
+            _Elimination(
+                tuple(back[variable] for variable in one.gone),
+                tuple(back[variable] for variable in one.left),
+                one.gone[0][0] == "speed",
+            )
+            for one in self.items.form(gains).like
+        ]
+        variables = tuple(back[variable] for variable in self.items.form(front).like.variables)
+        return _Reduced(None if root and not variables else _FrontRecord(variables, front), eliminations, gains)
 
-        outer = tuple(back[p] for p in left)
-        ways = [(tuple(map(named, gone)), tuple(map(named, rest)), of_joint) for gone, rest, of_joint in forms]
-        if leaves:
-            self.margin = Record(record.start, record.entries[:1])
-        size = front_size(len(left), root)
-        front = Record(record.start, record.entries[-size:]) if size else None
-        if root and not left:
-            front = None
-        return _Reduced(outer, front, ways, record)
+    def _end_loops(
+        self, fronts: list[Front], ending: Sequence[tuple[FrontVariable, ...]], margin: ca.SX, *, on_node: bool
+    ) -> tuple[list[Front], list[EliminatedVariables], ca.SX]:
+        """End loops one after the other; the margin is the least share of a pivot that is left, above its limit."""
+        found: list[EliminatedVariables] = []
+        for rows in ending:
+            each = [(row,) for row in rows]
+            fronts, gone, pivots = end_loop(fronts, rows, lambda _, each=each: each, on_node=on_node)  # type: ignore[misc]
+            found += gone
+            for pivot, before in pivots:
+                margin = ca.fmin(margin, pivot / before - self.limits.pivot)
+        return fronts, found, margin
 
     def _reduce_ground(
-        self, arriving: Sequence[tuple[tuple[FrontVariable, ...], Record]], born: Sequence[int], ends: Sequence[int]
+        self, arriving: Sequence[_FrontRecord], complete: Sequence[int], ends: Sequence[int]
     ) -> list[_Reduced]:
         """End the loops on the ground, one after the other."""
-        waiting: dict[int, tuple[tuple[FrontVariable, ...], Record]] = dict(enumerate(arriving))
+        waiting: dict[int, _FrontRecord] = dict(enumerate(arriving))
         users: dict[FrontVariable, set[int]] = {}
-        for i, (ports, _) in waiting.items():
-            for port in ports:
-                users.setdefault(port, set()).add(i)
-        fresh = set(born)
+        for i, front in waiting.items():
+            for variable in front.variables:
+                users.setdefault(variable, set()).add(i)
         found: list[_Reduced] = []
-        for c in self._order([ports for ports, _ in arriving], ends):
-            own = sorted(set().union(*(users.get(port, set()) for port in self.rows[c])))
+        for c in self._order([front.variables for front in arriving], ends):
+            own = sorted(set().union(*(users.get(variable, set()) for variable in self.rows[c])))
             fronts = [waiting.pop(i) for i in own]
-            for (ports, _), i in zip(fronts, own, strict=True):
-                for port in ports:
-                    users[port].discard(i)
-            one = self._end(c, fronts, c in fresh)
+            for front, i in zip(fronts, own, strict=True):
+                for variable in front.variables:
+                    users[variable].discard(i)
+            one = self._end_on_ground(c, fronts, c in complete)
             found.append(one)
-            if one.front is not None and one.ports:
+            if one.front is not None:
                 number = len(arriving) + len(found)
-                waiting[number] = (one.ports, one.front)
-                for port in one.ports:
-                    users[port].add(number)
+                waiting[number] = one.front
+                for variable in one.front.variables:
+                    users[variable].add(number)
         return found
 
-    def _end(self, c: int, arriving: Sequence[tuple[tuple[FrontVariable, ...], Record]], fresh: bool) -> _Reduced:
+    def _end_on_ground(self, c: int, arriving: Sequence[_FrontRecord], complete: bool) -> _Reduced:
         """End one loop on the ground."""
-        names: dict[FrontVariable, FrontVariable] = {}
-        for ports in (*(ports for ports, _ in arriving), self.rows[c]):
-            for port in ports:
-                names.setdefault(port, ("row", len(names)))
-        back = {local: port for port, local in names.items()}
-        local_ports = [tuple(names[p] for p in ports) for ports, _ in arriving]
-        own = tuple(names[p] for p in self.rows[c])
-        result: list[Any] = []
+        asked = [*(front.variables for front in arriving), self.rows[c]]
+        names = _named(asked)
+        *local, own = (tuple(names[variable] for variable in variables) for variables in asked)
 
-        def trace(records: Any, inputs: Any, constants: ca.SX) -> Any:
-            fronts = [front_on_ground(ports, rec) for ports, rec in zip(local_ports, records, strict=False)]
-            if fresh:
-                fronts.append(born_front(own, records[-2]))
-            fronts, gone, margins = _closed(fronts, [own], on_node=False)
-            margin = self._least(records[-1][0], margins)
-            result[:] = [[(r.gone, r.left, False) for r in gone], fronts[0].ports]
-            parts = [margin, *(p for r in gone for p in (r.nu, r.on_node, r.on_ports))]
-            return [*scalars(*parts), *front_numbers(fronts[0], True)], ()
+        def trace(given: ItemInputs) -> list[StepRecord]:
+            fronts = [front.renamed(variables) for front, variables in zip(given.records, local, strict=False)]
+            if complete:
+                fronts.append(complete_front(own, given.records[-2]))
+            fronts, loops, margin = self._end_loops(fronts, [own], given.records[-1], on_node=False)
+            return [fronts[0].grounded(), tuple(loops), margin]
 
-        key = ("end", tuple(local_ports), own, fresh)
-        before = len(self.items.kinds)
-        records = [*(rec for _, rec in arriving), *([self.state.closures[c]] if fresh else []), self.margin]
-        record = self.items.add(key, trace, records)
-        number = self.items.table[-1][0]
-        if len(self.items.kinds) > before:
-            self.forms[number] = tuple(result)
-        forms, left = self.forms[number]
-        self.margin = Record(record.start, record.entries[:1])
-        size = front_size(len(left), True)
-        ways = [(tuple(back[p] for p in gone), tuple(back[p] for p in rest), False) for gone, rest, _ in forms]
-        front = Record(record.start, record.entries[-size:]) if size else None
-        return _Reduced(tuple(back[p] for p in left), front, ways, record)
-
-    def _least(self, before: ca.SX, margins: Sequence[ca.SX]) -> ca.SX:
-        """Return the smallest margin so far."""
-        for margin in margins:
-            before = ca.fmin(before, margin - self.limits.pivot)
-        return before
+        records = [*(front.record for front in arriving)]
+        records += [*([self.state.closures[c].second] if complete else []), self.margin]
+        left = self.items.add(("end", tuple(local), own, complete), trace, records, whole=(2,))
+        back = {own: variable for variable, own in names.items()}
+        return self._reduced(left, back, True, updates_margin=True)
 
     # ------------------------------------------------------------------ outward
 
-    def _outward(self, nodes: list[_Reduced], ground: list[_Reduced]) -> None:
-        """Find multipliers and accelerations."""
-        self.values: dict[FrontVariable, tuple[Record, int]] = {}
-        for one in reversed(ground):
-            self._return(one, None, self.values)
-        self.moved: list[Record] = []
-        for k, one in enumerate(nodes):
-            self.moved.append(self._return(one, k, self.values))
-
-    def _return(self, one: _Reduced, k: int | None, values: dict[FrontVariable, tuple[Record, int]]) -> Record:
-        """Find what was eliminated by an item, and a node's acceleration."""
-        needed = [port for port in dict.fromkeys(p for _, left, _ in one.released for p in left) if port in values]
-        blocks = list(dict.fromkeys(values[port][0] for port in needed))
-        names: dict[FrontVariable, FrontVariable] = {port: ("row", i) for i, port in enumerate(needed)}
-        for gone, left, _ in one.released:
-            for port in (*gone, *left):
-                names.setdefault(port, (port[0], len(names)))
-        forms = [(tuple(names[p] for p in gone), tuple(names[p] for p in left), j) for gone, left, j in one.released]
-        where = [(blocks.index(values[port][0]), values[port][1]) for port in needed]
-        gone_ports = [p for gone, _, _ in one.released for p in gone]
+    def _return(self, one: _Reduced, k: int | None) -> Record:
+        """Find what was eliminated by an item; return the record of the node's acceleration A^."""
+        left = dict.fromkeys(variable for elimination in one.eliminations for variable in elimination.left)
+        needed = [variable for variable in left if variable in self.values]
+        blocks = list(dict.fromkeys(self.values[variable][0] for variable in needed))
+        where = [(blocks.index(self.values[variable][0]), self.values[variable][1]) for variable in needed]
+        gone = [variable for elimination in one.eliminations for variable in elimination.gone]
+        names = _named([needed, gone])
+        forms = [
+            _Elimination(tuple(names[v] for v in each.gone), tuple(names[v] for v in each.left), each.of_joint)
+            for each in one.eliminations
+        ]
         root = k is None or self.parents[k] < 0
-        constants = None if k is None else self.node_constants[k]
+        above = [] if k is None or root else [self.accelerations[self.parents[k]]]
 
-        def trace(records: Any, inputs: Any, constants: ca.SX) -> Any:
-            own, at = records[0], 1
-            loops: list[EliminatedVariables] = []
-            joint: list[EliminatedVariables] = []
-            for gone, left, of_joint in forms:
-                n, m = len(gone), len(left)
-                nu, at = own[at : at + n], at + n
-                on_node, at = ca.reshape(own[at : at + 6 * n], 6, n), at + 6 * n
-                on_ports, at = ca.reshape(own[at : at + m * n], m, n), at + m * n
-                (joint if of_joint else loops).append(EliminatedVariables(gone, nu, on_node, left, on_ports))
-            known: dict[FrontVariable, ca.SX] = {("row", i): records[1 + b][e] for i, (b, e) in enumerate(where)}
-            rest = records[1 + len(blocks) :]
+        def trace(given: ItemInputs) -> list[StepRecord]:
+            gains, *rest = given.records
+            known: dict[FrontVariable, ca.SX] = {
+                names[variable]: rest[b][e] for variable, (b, e) in zip(needed, where, strict=True)
+            }
+            own = [gain._replace(gone=form.gone, left=form.left) for gain, form in zip(gains, forms, strict=True)]
+            loops = [gain for gain, form in zip(own, forms, strict=True) if not form.of_joint]
+            joint = [gain for gain, form in zip(own, forms, strict=True) if form.of_joint]
+            speeds = [one.gone[0] for one in joint]
             alpha: ca.SX | None = None
-            sent: list[ca.SX] = []
-            if k is not None:
-                x, none = rest[0][0 : self.state.n_x(k)], ca.SX(0, 1)
-                node = self.state.node(k, x, none, none, each(constants), mass=False)
-                if not root:
-                    alpha = node.shift(node.q).motion(rest[1][0:6])
-                recover(joint, alpha, known)
-                u = ca.SX(ca.vertcat(*(known[gone[0]] for gone, _, of_joint in forms if of_joint)))
-                own_part = node.joint_map(node.q) @ u
-                alpha = own_part if alpha is None else alpha + own_part
-                sent = ca.vertsplit(u)
-            recover(loops, alpha, known)
-            kept = [ca.SX.zeros(6) if alpha is None else alpha, *(known[names[p]] for p in gone_ports)]
-            return scalars(*kept), sent
+            if k is None:
+                recover(loops, None, known)
+            else:
+                x, *parent = rest[len(blocks) :]
+                node = self.kinds.node(k, {"x": x}, given.constants, mass=False)
+                alpha = recover_node(node, x, parent[0] if parent else None, speeds, joint, loops, known)
+            found = ca.SX(ca.vertcat(ca.SX(0, 1), *(known[names[variable]] for variable in gone)))
+            return [ca.SX.zeros(6) if alpha is None else alpha, found]
 
-        key: Hashable = ("return", tuple(forms), tuple(where), root)
-        records = [one.record, *blocks]
-        numbers: list[float] = []
-        output = None
-        if constants is not None and k is not None:
-            key = (*key, self.state.names[k], self.state.dims[k].key)  # type: ignore[misc]
-            records.append(self.state.placed[k])
-            if not root:
-                records.append(self.moved[constants.parent])
-            numbers = self.state.dims[k].values
-            output = span_of(0, constants.v)
-        record = self.items.add(key, trace, records, (), numbers, output)
-        for i, port in enumerate(gone_ports):
-            values[port] = (record, 6 + i)
-        return record
+        key = ("return", tuple(forms), tuple(where), root, None if k is None else self.kinds.place_key(k))
+        place = [] if k is None else [self.state.placed[k].x]
+        constants = [] if k is None else self.kinds.dims[k].values
+        alpha, found = self.items.add(key, trace, [one.gains, *blocks, *place, *above], (), constants)
+        self.values.update({variable: (found, i) for i, variable in enumerate(gone)})
+        if k is not None:
+            span = span_of(0, self.node_constants[k].v)
+            self.items.send(found, span, len(gone) - span.size)
+        return alpha
 
     def _cut_joints(self) -> None:
         """Find the accelerations of the cut joints from those of the nodes they join."""
-        for c, cut in enumerate(self.attachments.cuts):
-            n, m = cut.joint.nv, len(self.rows[c])
-            if not n:
+        for closure, cut in zip(self.state.closures, self.attachments.cuts, strict=True):
+            if not cut.joint.nv:
                 continue
-            on = [frame.node >= 0 for frame in cut.frames]
+            on = [s for s, frame in enumerate(cut.frames) if frame.node >= 0]
 
-            def trace(records: Any, inputs: Any, constants: ca.SX, n: int = n, m: int = m, on: Any = on) -> Any:
-                closures, moved = records[0], iter(records[1:])
-                total = closures[m : m + n]
-                for s in range(2):
-                    if on[s]:
-                        start = m + n + s * (6 * m + 6 * n + 6) + 6 * m
-                        total = total + ca.reshape(closures[start : start + 6 * n], 6, n).T @ next(moved)[0:6]
-                return (), ca.vertsplit(total)
+            def trace(given: ItemInputs, n: int = len(on)) -> list[StepRecord]:
+                total, *rest = given.records
+                for F, alpha in zip(rest[:n], rest[n:], strict=True):
+                    total = total + F.T @ alpha
+                return [total]
 
-            records = [self.state.closures[c], *(self.moved[frame.node] for frame in cut.frames if frame.node >= 0)]
-            self.items.add(("cut", n, m, tuple(on)), trace, records, output=span_of(0, cut.v))
+            records = [closure.acceleration, *(closure.freedoms[s] for s in on)]
+            records += [self.accelerations[cut.frames[s].node] for s in on]
+            (found,) = self.items.add(("cut joint", len(on)), trace, records)
+            self.items.send(found, span_of(0, cut.v))
 
     def _guard(self) -> None:
         """Divide the first number by zero where the result cannot be trusted."""
-        if self.limits.check:
-            for c in range(len(self.attachments.cuts)):
-                own = Record(self.state.closures[c].start, self.state.closures[c].entries[-2:])
-
-                def trace(records: Any, inputs: Any, constants: ca.SX) -> Any:
-                    seen, new = records
-                    return scalars(seen[0], seen[1] + new[0], seen[2] + new[1], seen[3]), ()
-
-                self.items.add("gap", trace, [self.watched, own], into=self.watched)
-            for where in (
-                *(constants.v for constants in self.node_constants),
-                *(cut.v for cut in self.attachments.cuts),
-            ):
-                if where.stop > where.start:
-                    self.items.add("speed", _faster, [self.watched], [span_of(1, where)], into=self.watched)
-        limit = self.limits.gap**2
-
-        def divided(records: Any, inputs: Any, constants: ca.SX) -> Any:
-            _, gap, slip, speed = (records[0][i] for i in range(4))
-            fine = records[2][0] > 0
-            if self.limits.check:
-                fine = ca.logic_and(fine, ca.logic_and(gap <= limit, slip <= limit * speed))
-            return (), [records[1][at] + (1 / fine - 1)]
-
         first = min(i for kind, i in self.values if kind == "speed")
         record, at = self.values["speed", first]
-        self.items.add(("guard", at), divided, [self.watched, record, self.margin], output=Span(0, first, 1))
+        check, limit = self.limits.check, self.limits.gap**2
+        seen = self._misfit() if check else []
+
+        def trace(given: ItemInputs) -> list[StepRecord]:
+            result, margin, *rest = given.records
+            fine = margin > 0
+            if check:
+                (gap, slip), speed = rest
+                fine = ca.logic_and(fine, ca.logic_and(gap <= limit, slip <= limit * speed))
+            return [result[at] + (1 / fine - 1)]
+
+        (guarded,) = self.items.add(("guard", at), trace, [record, self.margin, *seen])
+        self.items.send(guarded, InputSpan(0, first, 1))
+
+    def _misfit(self) -> list[Record]:
+        """Return the records of how far all closures together are open, and of the speeds' square."""
+        zero = ca.SX(0)
+        (misfit,) = self.items.add("no misfit", lambda given: [(zero, zero)], whole=(0,))
+        (speed,) = self.items.add("no speed", lambda given: [ca.SX(1)], whole=(0,))
+
+        def add_misfit(given: ItemInputs) -> list[StepRecord]:
+            (gap, slip), (more_gap, more_slip) = given.records
+            return [(gap + more_gap, slip + more_slip)]
+
+        def add_speed(given: ItemInputs) -> list[StepRecord]:
+            return [given.records[0] + ca.sumsqr(given.inputs[0])]
+
+        for closure in self.state.closures:
+            (misfit,) = self.items.add("misfit", add_misfit, [misfit, closure.misfit], whole=(0,))
+        joints = [constants.v for constants in self.node_constants] + [cut.v for cut in self.attachments.cuts]
+        for v in joints:
+            if v.stop > v.start:
+                (speed,) = self.items.add("speed", add_speed, [speed], [span_of(1, v)], whole=(0,))
+        return [misfit, speed]
 
 
-def _closed(
-    fronts: list[Front], leaves: Sequence[tuple[FrontVariable, ...]], *, on_node: bool
-) -> tuple[list[Front], list[EliminatedVariables], list[ca.SX]]:
-    """End loops one after the other; return also each pivot as a share of what it was before its loop ended."""
-    gone: list[EliminatedVariables] = []
-    margins: list[ca.SX] = []
-    for rows in leaves:
-        own = [front for front in fronts if any(port in rows for port in front.ports)]
-        front = merged(own)
-        before = {port: front.S[i, i] for i, port in enumerate(front.ports)}
-        for port in rows:
-            front, released, pivot = eliminated(front, (port,), on_node=on_node)
-            gone.append(released)
-            margins.append(pivot / before[port])
-        fronts = [f for f in fronts if not any(f is o for o in own)]
-        fronts.append(front)
-    return fronts, gone, margins
+def _named(variables: Sequence[Sequence[FrontVariable]]) -> Names:
+    """Return names for front variables within an item, numbered as they come."""
+    found = dict.fromkeys(variable for group in variables for variable in group)
+    return {variable: (variable[0], i) for i, variable in enumerate(found)}
 
 
-def _unwatched(records: Any, inputs: Any, constants: ca.SX) -> Any:
-    return scalars(ca.SX(1), ca.SX(0), ca.SX(0), ca.SX(1)), ()
-
-
-def _faster(records: Any, inputs: Any, constants: ca.SX) -> Any:
-    seen = records[0]
-    return scalars(seen[0:3], seen[3] + ca.sumsqr(inputs[0])), ()
+def _split(records: Sequence[StepRecord], sizes: Sequence[int]) -> list[list[StepRecord]]:
+    """Return records in groups of these sizes."""
+    rest = iter(records)
+    return [[next(rest) for _ in range(size)] for size in sizes]

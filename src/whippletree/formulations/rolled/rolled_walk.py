@@ -1,49 +1,50 @@
-"""The rolled walk: each distinct kind of step is traced once, and a loop walks the nodes.
+"""The rolled walk: the sweeps of a tree as work items, one for each node.
 
-The formulations are the same text as for the unrolled walk. Here a step is called once per kind of node, with symbols
-for the node's constants and state, for what arrives, and for what earlier sweeps kept. Constants that all nodes of a
-kind share are folded. Afterwards it is found out which numbers anybody needs, and only those are stored.
+The formulations are the same text as for the unrolled walk. A node's step is an item. Outward it reads the record that
+its parent's item left, inward what its children's items left, summed up from one sibling to the next; and it reads what
+earlier sweeps kept for the node. What travels from node to node is taken as unknown, so that all inner nodes of a kind
+share their code; tips, where nothing arrives, are kinds of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.joints import Joint, Reversed
-from whippletree.formulations.nodes.node import Node, NodeLoad
-from whippletree.formulations.nodes.node_tree import NodeConstants, NodeTree, column, rigid_inertia
-from whippletree.formulations.rolled.memory_layout import Layout
-from whippletree.formulations.rolled.step_records import flatten, rebuild
-from whippletree.formulations.rolled.traced_steps import STACK, Draft, Kind, Origin, Sweep, V
-from whippletree.loops import LoopProgram, Place
-from whippletree.spatial.scalars import Scalar, same_key
+from whippletree.formulations.nodes.applied_forces import ForcePlacements
+from whippletree.formulations.nodes.frame_states import NodeState, advance
+from whippletree.formulations.nodes.node import Node
+from whippletree.formulations.nodes.node_tree import NodeConstants, NodeTree, column
+from whippletree.formulations.nodes.sweeps import add_records
+from whippletree.formulations.rolled.load_items import LoadItems, with_efforts
+from whippletree.formulations.rolled.memory_layout import make_program
+from whippletree.formulations.rolled.node_kinds import NodeKinds
+from whippletree.formulations.rolled.step_records import StepRecord, flatten, rebuild
+from whippletree.formulations.rolled.work_items import ClimbPlan, InputSpan, ItemInputs, Record, WorkItems
+from whippletree.programs.loop_program import LoopProgram
 
-__all__ = ["Rolled"]
+__all__ = ["RolledWalk", "unknowns"]
 
-FEW = 16
-"""Up to this many kinds, what nodes have in common is folded into the code."""
+NodeStep = Callable[..., tuple[StepRecord, StepRecord]]
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A handle to what a sweep kept: a record of symbols for each kind, and where they come from."""
+class KeptRecords:
+    """What a sweep kept: a record for each node."""
 
-    walk: Rolled
-    sweep: int
-    records: tuple[Any, ...]
-    symbols: tuple[tuple[tuple[ca.SX, Origin], ...], ...]
+    walk: RolledWalk
+    records: Sequence[Record]
 
-    def at(self, index: int) -> Any:
-        """Return the record of one node, for use after the sweeps."""
-        return self.walk.record_at(self, index)
+    def at(self, index: int) -> StepRecord:
+        """Return symbols for the record of one node, for use after the sweeps."""
+        return self.walk.read_at_end(self.records[index])
 
 
-class Rolled:
-    """A walk that traces each kind of step once."""
+class RolledWalk:
+    """A walk that traces each kind of step once; `inputs` are the names of the function's inputs."""
 
     def __init__(
         self,
@@ -54,297 +55,330 @@ class Rolled:
     ) -> None:
         self.node_constants, self.nv = node_tree.node_constants, node_tree.nv
         self.gravity = column(node_tree.gravity)
-        self.inputs = {name: i for i, name in enumerate(inputs)}
-        self.parameters = parameters
-        self.positions: list[int | None] = (
-            list(positions) if positions is not None else list(range(len(self.node_constants)))
-        )
-        self.loads = self._find_loads(node_tree, inputs)
-        self.kinds = self._find_kinds()
-        self.kind_of = [0] * len(self.node_constants)
-        for k, kind in enumerate(self.kinds):
-            for constants in kind.node_constants:
-                self.kind_of[constants] = k
-        self.sweeps: list[Sweep] = []
-        self.climbs: list[tuple[dict[int, Draft], Kept, int]] = []
-        self.solves = False  # whether what the climb collects is solved with
-        self.after: list[tuple[ca.SX, Origin]] = []  # symbols that the last segment reads
+        self.positions = positions if positions is not None else range(len(self.node_constants))
+        self.items = WorkItems()
+        self._argument = {name: i for i, name in enumerate(inputs)}
+        self._parameters = parameters
+        self._wrenches = _wrenches(node_tree, self._argument)
+        points = {k: [point for _, point in found] for k, found in self._wrenches.items()}
+        self._kinds = NodeKinds(self.node_constants, points, few=True)
+        self._keys = _numbered([self._kinds.key(k) for k in range(len(self.node_constants))])
+        self._constants = [self._kinds.constants(k) for k in range(len(self.node_constants))]
+        self._inputs = [self._spans(k) for k in range(len(self.node_constants))]
+        self._expressions = self._work_out_expressions()
+        self._pushes: Mapping[int, list[Record]] = {}  # wrenches of elements on nodes
+        self._efforts: dict[int, tuple[list[Record], tuple[int, ...]]] = {}  # efforts of elements, and where they act
+        self._sweeps = 0
+        self._after: list[tuple[list[ca.SX], Record]] = []  # symbols of records that are read after the sweeps
+        slices = [constants.v for constants in self.node_constants]
+        self._shared = sum(s.stop - s.start for s in slices) > len({i for s in slices for i in range(s.start, s.stop)})
 
-    # ------------------------------------------------------------------ kinds
+    # ------------------------------------------------------------------ nodes
 
-    @staticmethod
-    def _find_loads(node_tree: NodeTree, inputs: Sequence[str]) -> dict[int, list[tuple[int, tuple[Scalar, ...]]]]:
-        """Return for each loaded node the numbers of its wrench inputs and the points they act at."""
-        loads: dict[int, list[tuple[int, tuple[Scalar, ...]]]] = {}
-        for number, name in enumerate(inputs):
-            if name.startswith("wrench on "):
-                index, placement = node_tree.where[name.removeprefix("wrench on ")]
-                if index >= 0:
-                    loads.setdefault(index, []).append((number, placement.point))
-        return loads
-
-    def _find_kinds(self) -> list[Kind]:
-        """Group nodes that take the same steps; while kinds stay few, common zeros and rotations are folded."""
-        groups: dict[Hashable, list[int]] = {}
-        for fold in (_folded_zeros, _folded_rotation, _folded_nothing):
-            groups = {}
-            for k, constants in enumerate(self.node_constants):
-                inner = constants.joint.joint if isinstance(constants.joint, Reversed) else constants.joint
-                key = (
-                    type(inner),
-                    constants.reverse,
-                    constants.use.prescribed,
-                    len(self.loads.get(k, ())),
-                    fold(constants),
-                )
-                groups.setdefault(key, []).append(k)
-            if len(groups) <= FEW:
-                break
-        return [self._make_kind(number, node_constants) for number, node_constants in enumerate(groups.values())]
-
-    def numbers(self, k: int) -> list[Scalar]:
-        """Return all constants of a node: point, rotation, inertia, the joint's own, points of loads."""
+    def _spans(self, k: int) -> list[InputSpan]:
+        """Return a node's share of the inputs: of the state, then the wrenches on it."""
         constants = self.node_constants[k]
-        rows = constants.placement.rotation
-        own = constants.joint.constants()
-        loads = [x for _, point in self.loads.get(k, ()) for x in point]
-        return [*constants.placement.point, *(x for row in rows for x in row), *constants.inertia, *own, *loads]
+        found = [
+            _span(self._argument[name], constants.q if name == "q" else constants.v)
+            for name in _STATE
+            if name in self._argument
+        ]
+        return [*found, *(InputSpan(argument, 0, 6, by_row=True) for argument, _ in self._wrenches.get(k, ()))]
 
-    def _make_kind(self, number: int, node_constants: list[int]) -> Kind:
-        rows = [self.numbers(k) for k in node_constants]
-        symbols: list[tuple[ca.SX, Origin]] = []
-        values: list[Any] = []
-        varying: list[int] = []
-        dynamic: list[int] = []
-        for i, column_ in enumerate(zip(*rows, strict=True)):
-            if all(isinstance(x, float) for x in column_) and len(set(column_)) == 1:
-                values.append(column_[0])
-                continue
-            symbol = ca.SX.sym(f"c{number}_{i}")
-            if all(isinstance(x, float) for x in column_):
-                symbols.append((symbol, ("constant", len(varying))))
-                varying.append(i)
-            else:
-                symbols.append((symbol, ("dynamic", len(dynamic))))
-                dynamic.append(i)
-            values.append(symbol)
-        node = self._make_node(node_constants[0], values, symbols)
-        return Kind(node_constants, node, symbols, varying, dynamic)
+    def _work_out_expressions(self) -> dict[int, Record]:
+        """Work out the numbers that depend on parameters; each node that has some finds them in a record."""
+        having = [k for k in range(len(self.node_constants)) if self._kinds.expressions(k)]
+        if not having:
+            return {}
 
-    def _make_node(self, example: int, values: list[Any], symbols: list[tuple[ca.SX, Origin]]) -> Node:
-        """Return a node over symbols, like the example."""
-        constants, rest = self.node_constants[example], values[22:]
-        count = len(constants.joint.constants())
-        joint, rest = constants.joint.with_constants(rest[:count]), rest[count:]
+        def trace(given: ItemInputs) -> list[StepRecord]:
+            return [self._at_parameters(ca.vertcat(*self._kinds.expressions(k)), given.inputs[0]) for k in having]
 
-        def state(name: str, size: int) -> ca.SX:
-            if name not in self.inputs:
-                return ca.SX.zeros(size)
-            symbol = ca.SX.sym(name, size)
-            symbols.extend((symbol[i], ("input", name, i)) for i in range(size))
-            return symbol
+        whole = range(len(having))
+        records = self.items.add("expressions", trace, (), self._parameter_span(), whole=whole)
+        return dict(zip(having, records, strict=True))
 
-        loads = []
-        for number in range(len(self.loads.get(example, ()))):
-            wrench = ca.SX.sym(f"w{number}", 6)
-            symbols.extend((wrench[i], ("load", number, i)) for i in range(6))
-            loads.append(NodeLoad(column(rest[3 * number : 3 * number + 3]), wrench))
-        rotation = [values[3 + 3 * r : 6 + 3 * r] for r in range(3)]
-        return Node(
-            joint=joint,
-            rotation=ca.densify(ca.SX(ca.blockcat(rotation))),
-            point=column(values[0:3]),
-            inertia=rigid_inertia(values[12:22]),
-            q=state("q", joint.nq),
-            v=state("v", joint.nv),
-            tau=state("tau", joint.nv),
-            acceleration=state("a", joint.nv),
-            prescribed=constants.use.prescribed,
-            loads=tuple(loads),
+    def _parameter_span(self) -> list[InputSpan]:
+        n = self._parameters.numel()
+        return [InputSpan(self._argument["parameters"], 0, n)] if n else []
+
+    def _at_parameters(self, value: ca.SX, given: ca.SX) -> ca.SX:
+        return ca.SX(ca.substitute(ca.SX(value), self._parameters, given))
+
+    def _node(self, k: int, given: ItemInputs, records: list[StepRecord]) -> Node:
+        """Return the node over symbols; its expressions are the last of the records, if it has any."""
+        names = [name for name in _STATE if name in self._argument]
+        state, wrenches = dict(zip(names, given.inputs, strict=False)), given.inputs[len(names) :]
+        expressions = iter(flatten(records.pop()) if k in self._expressions else ())
+        node = self._kinds.node(k, state, given.constants, expressions, wrenches)
+        _, at = self._efforts.get(k, ([], ()))
+        if at:
+            efforts = [records.pop() for _ in at]
+            node = replace(node, tau=with_efforts(node.tau, efforts[::-1], at))
+        for _ in self._pushes.get(k, ()):
+            push = records.pop()
+            node = replace(node, push=push if node.push is None else node.push + push)
+        return node
+
+    def _add(
+        self,
+        k: int,
+        key: Hashable,
+        step: NodeStep,
+        arriving: Sequence[Record],
+        kept: Sequence[KeptRecords],
+        **form: Any,
+    ) -> list[Record]:
+        """Add the item of one node; `step` is given the node, what arrives, and what was kept for it."""
+        efforts, at = self._efforts.get(k, ([], ()))
+        pushes = self._pushes.get(k, [])
+        own = [*pushes, *efforts, *([self._expressions[k]] if k in self._expressions else [])]
+
+        def trace(given: ItemInputs) -> Sequence[StepRecord]:
+            records = list(given.records)
+            node = self._node(k, given, records)
+            return step(node, records[: len(arriving)], *records[len(arriving) :])
+
+        records = [*arriving, *(field.records[k] for field in kept), *own]
+        return self.items.add(
+            (key, self._keys[k], len(pushes), at), trace, records, self._inputs[k], self._constants[k], **form
         )
 
-    # ------------------------------------------------------------------ the walk
+    # ------------------------------------------------------------------ sweeps
 
-    def outward(self, step: Callable[..., Any], base: Any, *kept: Kept) -> Kept:
-        """Trace an outward sweep."""
-        sweep = Sweep(outward=True, base=flatten(base))
-        for number, kind in enumerate(self.kinds):
-            arriving, symbols = self._symbols_like(base, "arriving")
-            sweep.drafts[number] = self._draft(step, number, kind, arriving, symbols, kept)
-        sweep.variant_of = list(self.kind_of)
-        return self._finish_sweep(sweep)
+    def outward(self, step: NodeStep, base: StepRecord, *kept: KeptRecords) -> KeptRecords:
+        """Walk from the ground to the tips."""
+        key = self._begin()
+        ground = self._ground_record(base)
+        self.items.begin_loop()
 
-    def inward(self, step: Callable[..., Any], empty: Any, *kept: Kept) -> tuple[Any, Kept]:
-        """Trace an inward sweep; tips, and nodes that are not the first child to report, are variants of their own."""
-        sweep = Sweep(outward=False, base=flatten(empty))
-        sweep.variant_of = self._inward_variants()
-        for key in dict.fromkeys(sweep.variant_of):
-            number, tip, adds = key
-            arriving, symbols = (empty, []) if tip else self._symbols_like(empty, "arriving")
-            draft = self._draft(step, number, self.kinds[number], arriving, symbols, kept)
-            draft.adds = adds
-            sweep.drafts[key] = draft
-        handle = self._finish_sweep(sweep)
-        total = []
-        for entry, _ in enumerate(sweep.base):
-            symbol = ca.SX.sym(f"total{entry}")
-            sweep.total[entry] = symbol
-            self.after.append((symbol, ("total", handle.sweep, entry)))
-            total.append(symbol)
-        return rebuild(empty, iter(total)), handle
+        def outward_step(node: Node, arriving: list[StepRecord], *own: StepRecord) -> tuple[StepRecord, StepRecord]:
+            return step(node, arriving[0], *own)
 
-    def climb(self, step: Callable[..., Any], start: Kept, *kept: Kept) -> Any:
-        """Trace the step of a climb, for one column at a time."""
-        drafts = {}
-        for number, kind in enumerate(self.kinds):
-            carried, symbols = self._symbols_like(type(start.records[number])(ca.SX.zeros(6)), "arriving")
-            drafts[number] = self._draft(step, number, kind, carried, symbols, kept)
-        self.sweeps[start.sweep].forced = True
-        self.climbs.append((drafts, start, len(self.sweeps)))
-        return None
+        left: list[Record] = []
+        records: list[Record] = []
+        for k, constants in enumerate(self.node_constants):
+            arriving = ground if constants.parent < 0 else left[constants.parent]
+            leaving, keep = self._add(k, key, outward_step, [arriving], kept, whole=(0,))
+            left.append(leaving)
+            records.append(keep)
+        return KeptRecords(self, records)
 
-    def solve(self, step: Callable[..., Any], start: Kept, right: tuple[Kept, str], *kept: Kept) -> Any:
-        """Trace the step of a climb whose matrix is solved with, for freedoms that are not prescribed."""
-        self.solves = True
-        self.gather(*right)
-        return self.climb(step, start, *kept)
-
-    def gather(self, kept: Kept, part: str) -> None:
-        """Send one part of the kept records to the output, by velocity."""
-        self._send(kept, part, V, 1)
-
-    def stacked(self, kept: Kept, part: str, size: int) -> None:
-        """Send one part of the kept records to the output, by position."""
-        self._send(kept, part, STACK, size)
-
-    def _send(self, kept: Kept, part: str, where: int, scale: int) -> None:
-        sweep = self.sweeps[kept.sweep]
-        for number, record in enumerate(kept.records):
-            first, size = _span(record, part)
-            for i in range(size):
-                place = Place("output", i, where, 0, scale)
-                sweep.outputs.append((number, first + i, i, place))
-
-    def record_at(self, kept: Kept, index: int) -> Any:
-        """Return symbols for one node's record, read when all sweeps are done."""
-        number = self.kind_of[index]
-        fresh = []
-        for entry, scalar in enumerate(flatten(kept.records[number])):
-            if scalar.is_constant():
-                fresh.append(scalar)
-                continue
-            symbol = ca.SX.sym(f"at{index}_{entry}")
-            self.after.append((symbol, ("row", kept.sweep, number, entry, index)))
-            fresh.append(symbol)
-        return rebuild(kept.records[number], iter(fresh))
-
-    @staticmethod
-    def _symbols_like(record: Any, name: str) -> tuple[Any, list[tuple[ca.SX, Origin]]]:
-        symbols = [(ca.SX.sym(f"{name}{i}"), (name, i)) for i in range(len(flatten(record)))]
-        return rebuild(record, iter([s for s, _ in symbols])), symbols
-
-    def _draft(
-        self,
-        step: Callable[..., Any],
-        number: int,
-        kind: Kind,
-        arriving: Any,
-        symbols: list[tuple[ca.SX, Origin]],
-        kept: Sequence[Kept],
-    ) -> Draft:
-        leaving, keep = step(kind.node, arriving, *(handle.records[number] for handle in kept))
-        known = [*kind.symbols, *symbols]
-        for handle in kept:
-            known.extend(handle.symbols[number])
-        return Draft(number, known, flatten(leaving), flatten(keep), keep)
-
-    def _finish_sweep(self, sweep: Sweep) -> Kept:
-        """Give the kept entries symbols, constants staying what they are."""
-        index = len(self.sweeps)
-        self.sweeps.append(sweep)
-        sweep.kept = [{} for _ in self.kinds]
-        records: list[Any] = [None] * len(self.kinds)
-        symbols: list[tuple[tuple[ca.SX, Origin], ...]] = [()] * len(self.kinds)
-        for draft in sweep.drafts.values():
-            if records[draft.kind] is not None:
-                continue
-            same = [d for d in sweep.drafts.values() if d.kind == draft.kind]
-            scalars, own = [], []
-            for entry, scalar in enumerate(draft.keep):
-                if all(_same_constant(d.keep[entry], scalar) for d in same):
-                    scalars.append(scalar)
-                    continue
-                symbol = ca.SX.sym(f"k{index}_{entry}")
-                own.append((symbol, ("kept", index, entry)))
-                scalars.append(symbol)
-            records[draft.kind] = rebuild(draft.record, iter(scalars))
-            symbols[draft.kind] = tuple(own)
-        return Kept(self, index, tuple(records), tuple(symbols))
-
-    def _inward_variants(self) -> list[tuple[int, bool, bool]]:
-        """Return each node's kind, whether it is a tip, and whether it adds to what a sibling has left."""
-        has_child = [False] * len(self.node_constants)
-        for constants in self.node_constants:
-            if constants.parent >= 0:
-                has_child[constants.parent] = True
-        reported: set[int] = set()
-        variants: list[tuple[int, bool, bool]] = []
+    def inward(self, step: NodeStep, empty: StepRecord, *kept: KeptRecords) -> tuple[StepRecord, KeptRecords]:
+        """Walk from the tips to the ground; siblings add to each other's records."""
+        key = self._begin()
+        self.items.begin_loop()
+        waiting: dict[int, Record] = {}  # what the children of a node have left so far
+        records: dict[int, Record] = {}
         for k in reversed(range(len(self.node_constants))):
             parent = self.node_constants[k].parent
-            variants.append((self.kind_of[k], not has_child[k], parent in reported))
-            reported.add(parent)
-        return variants[::-1]
+            beyond, beside = k in waiting, parent in waiting
 
-    # ------------------------------------------------------------------ the program
+            def inward_step(
+                node: Node, found: list[StepRecord], *own: StepRecord, beyond: bool = beyond, beside: bool = beside
+            ) -> tuple[StepRecord, StepRecord]:
+                leaving, keep = step(node, found[0] if beyond else empty, *own)
+                return (add_records(found[-1], leaving) if beside else leaving), keep
 
-    def program(self, output: Any, sizes: Sequence[int]) -> LoopProgram:
+            found = [waiting[i] for i in (k, parent) if i in waiting]
+            waiting[parent], records[k] = self._add(k, (*key, beyond, beside), inward_step, found, kept, whole=(0,))
+        total = self.read_at_end(waiting[-1]) if -1 in waiting else empty
+        return total, KeptRecords(self, [records[k] for k in range(len(self.node_constants))])
+
+    def _begin(self) -> tuple[str, int]:
+        self._sweeps += 1
+        return "sweep", self._sweeps
+
+    def _ground_record(self, base: StepRecord) -> Record:
+        """Return the record that the ground leaves outward, which may depend on parameters."""
+        span = self._parameter_span()
+
+        def trace(given: ItemInputs) -> list[StepRecord]:
+            scalars = [self._at_parameters(x, given.inputs[0]) if span else x for x in flatten(base)]
+            return [rebuild(base, iter(scalars))]
+
+        self.items.begin_loop()
+        return self.items.add(("ground", self._sweeps), trace, (), span, whole=(0,))[0]
+
+    def apply_forces(self, acting: ForcePlacements) -> None:
+        """Let elements act on the nodes as they are at the state: later sweeps find their wrenches and efforts."""
+
+        def follow(node: Node, parent: NodeState) -> tuple[NodeState, NodeState]:
+            state = advance(node, parent)
+            return state, state
+
+        states = self.outward(follow, NodeState.rest()).records
+        self.items.begin_loop()
+        loads = LoadItems(self.items, self._argument, lambda k: states[k])
+        for force, placed in acting.forces:
+            loads.apply(force, placed)
+        self._pushes = loads.on_node
+        speaking = [(k, constants) for k, constants in enumerate(self.node_constants) if not constants.on_frame]
+        self._efforts = {k: loads.efforts_at(constants.v) for k, constants in speaking}
+
+    # ------------------------------------------------------------------ climbs
+
+    def climb(self, step: Callable[..., Any], start: KeptRecords, *kept: KeptRecords) -> None:
+        """From every node climb to the ground, and fill the matrix (nv, nv) of the output, one column at a time."""
+        plan = self._climb(step, start, kept, [constants.v.start for constants in self.node_constants], solved=False)
+        plan.starts = [
+            (k, start.records[k], 6 * c, constants.v.start + c)
+            for k, constants in enumerate(self.node_constants)
+            for c in range(constants.joint.nv)
+        ]
+        self.items.zeroed[0] = self.nv**2
+
+    def solve(
+        self, step: Callable[..., Any], start: KeptRecords, right: tuple[KeptRecords, str], *kept: KeptRecords
+    ) -> None:
+        """Climb as for a matrix, and solve with it for the freedoms that are not prescribed."""
+        self.gather(*right)
+        found = unknowns(self.node_constants)
+        if not found.rows:
+            return
+        plan = self._climb(step, start, kept, found.above, solved=True)
+        number = {place: i for i, (place, _, _, _) in enumerate(found.rows)}
+        plan.starts = [
+            (k, start.records[k], 6 * c, number[constants.v.start + c])
+            for k, constants in enumerate(self.node_constants)
+            for c in range(constants.joint.nv)
+            if constants.v.start + c in number
+        ]
+        plan.unknowns, plan.size = found.rows, found.size
+
+    def _climb(
+        self,
+        step: Callable[..., Any],
+        start: KeptRecords,
+        kept: Sequence[KeptRecords],
+        places: Sequence[int],
+        *,
+        solved: bool,
+    ) -> ClimbPlan:
+        """Add the items of a climb; the blocks of a node go to its place."""
+        key = self._begin()
+        carried = self._ground_record((ca.SX.zeros(6),))
+        plan = ClimbPlan(carried, self.nv, [constants.parent for constants in self.node_constants])
+        self.items.begin_loop(plan)
+
+        def climb_step(node: Node, arriving: list[StepRecord], *own: StepRecord) -> tuple[StepRecord, StepRecord]:
+            return step(node, arriving[0], *own)  # type: ignore[no-any-return]
+
+        for k, constants in enumerate(self.node_constants):
+            leaving, block = self._add(k, key, climb_step, [carried], kept, whole=(0, 1))
+            self.items.pinned += [leaving, start.records[k]]
+            if not (solved and constants.use.prescribed):
+                self.items.send(block, InputSpan(0, places[k], constants.joint.nv))
+        self.items.pinned.append(carried)
+        return plan
+
+    # ------------------------------------------------------------------ results
+
+    def gather(self, kept: KeptRecords, part: str) -> None:
+        """Send one part of the kept records to the output, by velocity; nodes that share velocities add up."""
+        if self._shared:
+            self.items.zeroed[0] = self.nv
+        entries = self._entries(kept, part)
+        for record, constants, (first, size) in zip(kept.records, self.node_constants, entries, strict=True):
+            self.items.send(record, InputSpan(0, constants.v.start, size), first, add=self._shared)
+
+    def stacked(self, kept: KeptRecords, part: str, size: int) -> None:
+        """Send one part of the kept records to the output, by position."""
+        for record, position, (first, _) in zip(kept.records, self.positions, self._entries(kept, part), strict=True):
+            if position is not None:
+                self.items.send(record, InputSpan(0, position * size, size), first)
+
+    def _entries(self, kept: KeptRecords, part: str) -> list[tuple[int, int]]:
+        """Return for each kept record where a named part starts among its scalars, and its size."""
+        found: dict[Hashable, tuple[int, int]] = {}
+        forms = [self.items.form(record) for record in kept.records]
+        for form in forms:
+            if form.key not in found:
+                before = form.like._fields.index(part)
+                sizes = [len(flatten(one)) for one in form.like[: before + 1]]
+                found[form.key] = sum(sizes[:-1]), sizes[-1]
+        return [found[form.key] for form in forms]
+
+    def read_at_end(self, record: Record) -> StepRecord:
+        """Return symbols for a record that is read when all sweeps are done."""
+        form = self.items.form(record)
+        symbols = [ca.SX.sym("end") if x is None else ca.SX(x) for x in form.known]
+        self._after.append((symbols, record))
+        return rebuild(form.like, iter(symbols))
+
+    def program(self, output: ca.SX | None) -> LoopProgram:
         """Return the loops; `output` is an expression in what is left after the sweeps, or None."""
-        layout = Layout(self)
-        epilogue = None if output is None else ca.vec(ca.densify(ca.SX(output)))
-        layout.find_live(epilogue)
-        return layout.program(epilogue, sizes)
+        if output is not None:
+            self._send_expression(ca.vec(ca.densify(ca.SX(output))))
+        return make_program(self.items)
+
+    def _send_expression(self, output: ca.SX) -> None:
+        span = self._parameter_span()
+
+        def trace(given: ItemInputs) -> list[StepRecord]:
+            pairs = [
+                (symbol, value)
+                for (symbols, _), record in zip(self._after, given.records, strict=True)
+                for symbol, value in zip(symbols, flatten(record), strict=True)
+                if not symbol.is_constant()
+            ]
+            before = ca.vertcat(ca.SX(0, 1), *(symbol for symbol, _ in pairs), *([self._parameters] if span else ()))
+            after = ca.vertcat(ca.SX(0, 1), *(value for _, value in pairs), *given.inputs)
+            return [ca.SX(ca.substitute(output, before, after))]
+
+        self.items.begin_loop()
+        (record,) = self.items.add("output", trace, [record for _, record in self._after], span)
+        self.items.send(record, InputSpan(0, 0, output.numel()))
 
 
-def _folded_zeros(constants: NodeConstants) -> Hashable:
-    """Nodes of a kind share their rotation and the zeros of their placement and first moment."""
-    return (constants.placement.rotation, _zeros(constants.placement.point), _zeros(constants.inertia[1:4]))
+_STATE = ("q", "v", "tau", "a")
 
 
-def _folded_rotation(constants: NodeConstants) -> Hashable:
-    """Nodes of a kind share their rotation."""
-    return constants.placement.rotation
+class Unknowns(NamedTuple):
+    """The freedoms that are not prescribed, as a forest: the table of a `ForestSolve`, and the memory up to its end.
 
-
-def _folded_nothing(constants: NodeConstants) -> Hashable:
-    """Nodes of a kind need share nothing."""
-    return None
-
-
-def _zeros(values: Sequence[Scalar]) -> tuple[bool, ...]:
-    return tuple(isinstance(x, float) and x == 0.0 for x in values)
-
-
-def _same_constant(a: ca.SX, b: ca.SX) -> bool:
-    return bool(a.is_constant() and b.is_constant() and float(a) == float(b))
-
-
-def _span(record: Any, part: str) -> tuple[int, int]:
-    """Return where a named part starts among a record's scalars, and its size."""
-    start = 0
-    for name in record._fields:
-        size = len(flatten(getattr(record, name)))
-        if name == part:
-            return start, size
-        start += size
-    raise KeyError(part)
-
-
-def joint_kind(joint: Joint) -> Hashable:
-    """Return what joints whose functions are the same have in common.
-
-    >>> from whippletree.elements.joints import Screw
-    >>> joint_kind(Screw(0.5)) == joint_kind(Screw(0.6))
-    False
+    `above` tells for each node how many unknowns are above it.
     """
-    inner = joint.joint if isinstance(joint, Reversed) else joint
-    return type(inner), isinstance(joint, Reversed), same_key(joint.constants())
+
+    rows: list[tuple[int, int, int, int]]
+    above: list[int]
+    size: int
+
+
+def unknowns(node_constants: Sequence[NodeConstants]) -> Unknowns:
+    """Return the unknowns of a tree."""
+    rows: list[tuple[int, int, int, int]] = []
+    last: list[int] = []  # the unknown that a node's children hang on
+    above: list[int] = []
+    begin = 0
+    for constants in node_constants:
+        nearest = last[constants.parent] if constants.parent >= 0 else -1
+        depth = rows[nearest][2] + 1 if nearest >= 0 else 0
+        above.append(depth)
+        for c in range(0 if constants.use.prescribed else constants.joint.nv):
+            rows.append((constants.v.start + c, nearest, depth + c, begin))
+            begin += depth + constants.joint.nv  # a climb fills in the whole block of a node's own freedoms
+            nearest = len(rows) - 1
+        last.append(nearest)
+    return Unknowns(rows, above, begin)
+
+
+def _wrenches(node_tree: NodeTree, argument: Mapping[str, int]) -> dict[int, list[tuple[int, Sequence[Any]]]]:
+    """Return for each loaded node the numbers of its wrench inputs and the points they act at."""
+    found: dict[int, list[tuple[int, Sequence[Any]]]] = {}
+    for name, number in argument.items():
+        if name.startswith("wrench on "):
+            index, placement = node_tree.where[name.removeprefix("wrench on ")]
+            if index >= 0:
+                found.setdefault(index, []).append((number, placement.point))
+    return found
+
+
+def _span(argument: int, where: slice) -> InputSpan:
+    return InputSpan(argument, where.start, where.stop - where.start)
+
+
+def _numbered(keys: Sequence[Hashable]) -> list[int]:
+    """Return equal numbers for equal keys."""
+    numbers: dict[Hashable, int] = {}
+    return [numbers.setdefault(key, len(numbers)) for key in keys]

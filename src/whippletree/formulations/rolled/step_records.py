@@ -1,23 +1,26 @@
 """Records as columns: what steps hand on or keep, flattened and put together again.
 
-A record is a CasADi matrix, an inertia, or a tuple of records. Symmetric parts are stored once.
+A record is a CasADi matrix, an inertia, a front or what was eliminated from it, or a tuple of records. Symmetric parts
+are stored once; names of front variables are not in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Hashable, Iterator
+from typing import Any, TypeAlias
 
 import casadi as ca
 
+from whippletree.formulations.methods.coordinate_reduction import EliminatedVariables, Front
 from whippletree.spatial import ArticulatedInertia, RigidInertia
 
-__all__ = ["flatten", "rebuild", "size_of"]
+__all__ = ["StepRecord", "flatten", "form_of", "rebuild"]
 
-_LOWER = ((0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2))
+StepRecord: TypeAlias = Any
+"""A matrix, an inertia, a front, or a tuple of records: whatever `flatten` takes."""
 
 
-def flatten(record: Any) -> list[ca.SX]:
+def flatten(record: StepRecord) -> list[ca.SX]:
     """Return the scalars of a record, symmetric parts once.
 
     >>> len(flatten((ca.SX.zeros(3), RigidInertia.zero())))
@@ -29,10 +32,15 @@ def flatten(record: Any) -> list[ca.SX]:
         return [record.m, *flatten(record.h), *_lower(record.J)]
     if isinstance(record, ArticulatedInertia):
         return [*_lower(record.J), *flatten(record.B), *_lower(record.M)]
+    if isinstance(record, Front):
+        inertia = [] if record.P is None else flatten(record.P)
+        return [*inertia, *flatten(record.F), *flatten(record.z), *_lower(record.S), *flatten(record.e)]
+    if isinstance(record, EliminatedVariables):
+        return [scalar for part in (record.nu, record.on_node, record.on_variables) for scalar in flatten(part)]
     return [scalar for part in record for scalar in flatten(part)]
 
 
-def rebuild(like: Any, scalars: Iterator[ca.SX]) -> Any:
+def rebuild(like: StepRecord, scalars: Iterator[ca.SX]) -> StepRecord:
     """Return a record of the same form as `like` with these scalars.
 
     >>> rebuild((ca.SX.zeros(2),), iter([ca.SX(1), ca.SX(2)]))
@@ -43,26 +51,44 @@ def rebuild(like: Any, scalars: Iterator[ca.SX]) -> Any:
             return like
         return ca.reshape(ca.vertcat(*(next(scalars) for _ in range(like.numel()))), *like.shape)
     if isinstance(like, RigidInertia):
-        return RigidInertia(next(scalars), rebuild(like.h, scalars), _symmetric(scalars))
+        return RigidInertia(next(scalars), rebuild(like.h, scalars), _symmetric(3, scalars))
     if isinstance(like, ArticulatedInertia):
-        return ArticulatedInertia(_symmetric(scalars), rebuild(like.B, scalars), _symmetric(scalars))
+        return ArticulatedInertia(_symmetric(3, scalars), rebuild(like.B, scalars), _symmetric(3, scalars))
+    if isinstance(like, Front):
+        P = None if like.P is None else rebuild(like.P, scalars)
+        F, z = rebuild(like.F, scalars), rebuild(like.z, scalars)
+        return Front(like.variables, P, F, z, _symmetric(len(like.variables), scalars), rebuild(like.e, scalars))
+    if isinstance(like, EliminatedVariables):
+        nu, on_node, on_variables = (rebuild(part, scalars) for part in (like.nu, like.on_node, like.on_variables))
+        return EliminatedVariables(like.gone, nu, on_node, like.left, on_variables)
     parts = [rebuild(part, scalars) for part in like]
     return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
 
 
-def size_of(record: Any) -> int:
-    """Return the number of scalars of a record.
+def form_of(record: StepRecord) -> Hashable:
+    """Return what records that can be read in the same way have in common.
 
-    >>> size_of(ArticulatedInertia.zero())
-    21
+    >>> form_of((ca.SX.zeros(3),)) == form_of((ca.SX.sym("x", 3),))
+    True
     """
-    return len(flatten(record))
+    if isinstance(record, ca.SX):
+        return record.shape
+    if isinstance(record, Front):
+        return Front, record.P is None, len(record.variables)
+    if isinstance(record, EliminatedVariables):
+        return EliminatedVariables, record.on_node.shape, record.on_variables.shape
+    if isinstance(record, tuple):
+        return type(record), *(form_of(part) for part in record)
+    return type(record).__name__
 
 
 def _lower(A: ca.SX) -> list[ca.SX]:
-    return [A[i, j] for i, j in _LOWER]
+    return [A[i, j] for i in range(A.shape[0]) for j in range(i + 1)]
 
 
-def _symmetric(scalars: Iterator[ca.SX]) -> ca.SX:
-    xx, xy, yy, xz, yz, zz = (next(scalars) for _ in range(6))
-    return ca.blockcat([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+def _symmetric(n: int, scalars: Iterator[ca.SX]) -> ca.SX:
+    A = ca.SX.zeros(n, n)
+    for i in range(n):
+        for j in range(i + 1):
+            A[i, j] = A[j, i] = next(scalars)
+    return A

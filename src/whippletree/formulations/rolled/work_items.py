@@ -1,212 +1,251 @@
-"""Loop programs from items: functions of records that other items left in memory, each kind traced once.
+"""Work items: small functions over records that other items left, each kind traced once.
 
-A record is a list of numbers. What of it is known to be zero while tracing is part of the item's kind, and is never
-stored, and neither is what nobody needs. So a planar mechanism stays planar, and kinds are few where a mechanism
-repeats itself.
+A large model is evaluated item by item: a node is placed, a hinge is eliminated, an element acts, a loop ends. An item
+reads *records* that earlier items left, parts of the inputs, and *constants* of its own; it leaves records, and sends
+some of them to an output. Items run in the order in which they are added, loop after loop.
+
+What is a kind: items with the same key whose records have the same form, and in which the same numbers are known. Their
+function is traced once, over symbols; so compile time grows with the number of kinds, not with that of items.
+
+What is folded: numbers that are 0, 1 or -1 are part of the kind, in constants (`PlainNumbers`) and in records alike, so
+that a planar mechanism stays planar. Other constants are folded where all items of a kind have the same.
+
+What is stored: of each record what some later item needs, and no more. A record's memory is used again when its last
+reader has run. `memory_layout` works out both, and writes the program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
 
 import casadi as ca
 
-from whippletree.loops import Loop, LoopProgram, Place, Variant
+from whippletree.formulations.rolled.step_records import StepRecord, flatten, form_of, rebuild
+from whippletree.spatial.scalars import Scalar
 
-__all__ = ["Items", "Record", "Span", "unrolled"]
+__all__ = ["NOTHING", "PLAIN", "ClimbPlan", "InputSpan", "ItemKind", "ItemTrace", "PlainNumbers", "Record", "WorkItems"]
 
-
-@dataclass(frozen=True)
-class Record:
-    """Numbers in memory: where they start, and for each its place there, or its value if that is known."""
-
-    start: int
-    entries: tuple[int | float, ...]  # a place is an int, a known value a float
+PLAIN = (0.0, 1.0, -1.0)
+"""Numbers that make a multiplication or an addition disappear: knowing them is worth a kind of its own."""
 
 
-@dataclass(frozen=True)
-class Span:
-    """A part of an input or of an output."""
+class Record(NamedTuple):
+    """One of the records that an item leaves."""
+
+    item: int
+    part: int
+
+
+class InputSpan(NamedTuple):
+    """A part of an input or of an output; `by_row` lets items of one kind read different inputs."""
 
     argument: int
     start: int
     size: int
+    by_row: bool = False
+
+
+class ItemInputs(NamedTuple):
+    """What an item's function is traced over: records in their own form, parts of inputs, and constants."""
+
+    records: list[StepRecord]
+    inputs: list[ca.SX]
+    constants: Iterator[ca.SX]
+
+
+ItemTrace: TypeAlias = Callable[[ItemInputs], Sequence[StepRecord]]
+"""Returns the records that an item leaves."""
+
+
+NOTHING: Iterator[ca.SX] = iter(())
+"""No numbers."""
+
+
+class PlainNumbers:
+    """Constants of an item: plain ones are part of its kind, the others are read; expressions are read as a record.
+
+    `folds` tells which plain numbers are known, all if it is not given.
+
+    >>> PlainNumbers([0.0, 0.3, 1.0]).values
+    [0.3]
+    """
+
+    def __init__(self, values: Sequence[Scalar], folds: Sequence[bool] | None = None) -> None:
+        known: list[float | str | None] = []
+        self.values: list[float] = []
+        self.expressions: list[ca.SX] = []
+        for i, x in enumerate(values):
+            if not isinstance(x, float | int):
+                known.append("expression")
+                self.expressions.append(ca.SX(x))
+            elif x in PLAIN and (folds is None or folds[i]):
+                known.append(float(x))
+            else:
+                known.append(None)
+                self.values.append(float(x))
+        self.key: tuple[float | str | None, ...] = tuple(known)
+
+    def symbols(self, read: Iterator[ca.SX], expressions: Iterator[ca.SX] = NOTHING) -> list[Scalar]:
+        """Return the numbers, with symbols for those that are read."""
+        return [
+            next(read) if known is None else next(expressions) if isinstance(known, str) else known
+            for known in self.key
+        ]
+
+
+class SymbolOrigin(NamedTuple):
+    """Where a symbol of a kind comes from: entry of the n-th "record" or "input", or of the "constant" ones."""
+
+    memory: str
+    number: int
+    entry: int
 
 
 @dataclass(frozen=True)
-class _Kind:
-    """A kind of item: its symbols and where they come from, its results and where they go, the stored ones first."""
+class RecordForm:
+    """What is known of a record that a kind leaves: its scalars, and the values of those that are plain numbers."""
+
+    like: StepRecord
+    scalars: list[ca.SX]
+    known: tuple[float | None, ...]
+    key: Hashable
+
+
+@dataclass
+class ItemKind:
+    """Items whose function is the same: its symbols and where they come from, and the records it leaves.
+
+    `sent` are entries of records (part, entry) that go to an output (argument, element), added to what is there or not.
+    """
 
     number: int
-    entries: tuple[int | float, ...]
-    stored: int
     symbols: list[ca.SX]
-    sources: list[Place]
-    values: list[ca.SX]
-    targets: list[Place]
-
-    def depends(self) -> list[set[int]]:
-        """Return which symbols each result depends on."""
-        found: list[set[int]] = [set() for _ in self.values]
-        if self.values and self.symbols:
-            pattern = ca.jacobian_sparsity(ca.densify(ca.SX(ca.vertcat(*self.values))), ca.vertcat(*self.symbols))
-            for row, column in zip(*pattern.get_triplet(), strict=True):
-                found[row].add(column)
-        return found
-
-    def variant(self, live: set[int]) -> Variant:
-        """Return the function of the results that somebody needs."""
-        chosen = sorted(live)
-        values = [self.values[i] for i in chosen]
-        variables = ca.vertcat(*self.symbols) if self.symbols else ca.SX(0, 1)
-        result = ca.densify(ca.SX(ca.vertcat(*values))) if values else ca.SX(0, 1)
-        function = ca.Function("step", [variables], [result])
-        return Variant(function, (tuple(self.sources),), (tuple(self.targets[i] for i in chosen),))
+    origins: list[SymbolOrigin]
+    spans: Sequence[InputSpan]  # of one item
+    parts: list[RecordForm]
+    sent: dict[tuple[int, int], tuple[int, int, bool]] = field(default_factory=dict)
 
 
-class Items:
+class WorkItem(NamedTuple):
+    """An item: its kind, the records it reads, where its inputs start, and its constants."""
+
+    kind: ItemKind
+    records: Sequence[Record]
+    inputs: Sequence[InputSpan]
+    constants: Sequence[float]
+
+
+@dataclass
+class ClimbPlan:
+    """A loop whose items are climbed from many starts, filling a symmetric matrix (see `Climb`).
+
+    `starts` are (item of the climb, record and entry to start with, column), `above` the next item of each, -1 at the
+    end. If the matrix is solved with, `unknowns` is the table of the solve, and a column is the number of an unknown.
+    """
+
+    carried: Record
+    order: int
+    above: list[int]
+    starts: list[tuple[int, Record, int, int]] = field(default_factory=list)
+    unknowns: list[tuple[int, int, int, int]] | None = None
+    size: int = 0
+
+
+class WorkItems:
     """A program that is being written, item by item."""
 
     def __init__(self) -> None:
-        self.kinds: dict[Hashable, _Kind] = {}
-        self.links: set[tuple[int, int, int]] = set()  # a kind takes as its n-th record what another one left
-        self.makers: dict[int, int] = {}  # kinds by where their records start
-        self.pinned: set[int] = set()  # kinds whose results are needed in any case
-        self.table: list[list[int]] = []
-        self.constants: list[float] = []
-        self.size = 0
+        self.kinds: dict[Hashable, ItemKind] = {}
+        self.items: list[WorkItem] = []
+        self.loops: list[tuple[int, ClimbPlan | None]] = []  # the first item of each loop
+        self.pinned: list[Record] = []  # records that are stored as a whole
+        self.output_start: dict[int, int] = {}
+        self.zeroed: dict[int, int] = {}  # outputs that start from zero, with their sizes
+        self._forms: dict[Hashable, int] = {}
+
+    def begin_loop(self, climb: ClimbPlan | None = None) -> None:
+        """Let the items that follow be a loop of their own."""
+        self.loops.append((len(self.items), climb))
 
     def add(
         self,
         key: Hashable,
-        trace: Callable[..., tuple[Sequence[ca.SX], Sequence[ca.SX]]],
+        trace: ItemTrace,
         records: Sequence[Record] = (),
-        inputs: Sequence[Span] = (),
+        inputs: Sequence[InputSpan] = (),
         constants: Sequence[float] = (),
-        output: Span | None = None,
         *,
-        into: Record | None = None,
-        store: bool = False,
-    ) -> Record:
-        """Add an item; return the record that it leaves.
+        whole: Sequence[int] = (),
+    ) -> list[Record]:
+        """Add an item; return the records that it leaves.
 
-        `trace(records, inputs, constants)` is called once for each kind, with columns of symbols, and returns the
-        numbers to be kept and those that go to the output. `into` says where to leave them, if not in new memory;
-        `store` keeps also those that are known.
+        `trace` is called once for each kind. Of the records numbered in `whole` nothing is taken as known: their
+        readers are of one kind, whoever left them.
         """
-        patterns = tuple(record.entries for record in records)
-        spans = tuple((span.argument, span.size) for span in inputs)
-        whole = (key, patterns, spans, len(constants), output is not None)
-        kind = self.kinds.get(whole)
+        forms = [self.form(record) for record in records]
+        spans = tuple([(-1 if by_row else argument, size) for argument, _, size, by_row in inputs])
+        whole_key = (key, tuple([form.key for form in forms]), spans, len(constants))
+        kind = self.kinds.get(whole_key)
         if kind is None:
-            kind = self.kinds[whole] = self._kind(trace, patterns, spans, len(constants), output, store)
-        start = self.size if into is None else into.start
-        if into is None:
-            self.size += kind.stored
-        for n, record in enumerate(records):
-            self.links.add((kind.number, n, self.makers[record.start]))
-        if into is not None or store:
-            self.pinned.add(kind.number)
-        self.makers.setdefault(start, kind.number)
-        row = [kind.number, *(record.start for record in records), *(span.start for span in inputs)]
-        row += [len(self.constants), start, 0 if output is None else output.start]
-        self.table.append(row)
-        self.constants.extend(constants)
-        return Record(start, kind.entries)
+            kind = self.kinds[whole_key] = self._kind(trace, forms, inputs, len(constants), whole)
+        if not self.loops:
+            self.begin_loop()
+        item = len(self.items)
+        self.items.append(WorkItem(kind, records, inputs, constants))
+        return [Record(item, part) for part in range(len(kind.parts))]
+
+    def form(self, record: Record) -> RecordForm:
+        """Return what is known of a record."""
+        return self.items[record.item].kind.parts[record.part]
+
+    def send(self, record: Record, span: InputSpan, first: int = 0, *, add: bool = False) -> None:
+        """Send entries of a record from `first` on to a part of an output."""
+        sent = self.items[record.item].kind.sent
+        for i in range(span.size):
+            sent[record.part, first + i] = (span.argument, i, add)
+        self.output_start[record.item] = span.start
 
     def _kind(
         self,
-        trace: Callable[..., tuple[Sequence[ca.SX], Sequence[ca.SX]]],
-        patterns: Sequence[tuple[int | float, ...]],
-        spans: Sequence[tuple[int, int]],
+        trace: ItemTrace,
+        forms: Sequence[RecordForm],
+        spans: Sequence[InputSpan],
         n_constants: int,
-        output: Span | None,
-        store: bool,
-    ) -> _Kind:
+        whole: Sequence[int],
+    ) -> ItemKind:
         symbols: list[ca.SX] = []
-        sources: list[Place] = []
-        column = 0
+        origins: list[SymbolOrigin] = []
 
-        def fresh(place: Place) -> ca.SX:
+        def fresh(memory: str, number: int, entry: int) -> ca.SX:
             symbols.append(ca.SX.sym(f"x{len(symbols)}"))
-            sources.append(place)
+            origins.append(SymbolOrigin(memory, number, entry))
             return symbols[-1]
 
         records = []
-        for pattern in patterns:
-            column += 1
-            numbers = [ca.SX(e) if isinstance(e, float) else fresh(Place("work", e, column)) for e in pattern]
-            records.append(ca.SX(ca.vertcat(*numbers)))
-        inputs = []
-        for argument, size in spans:
-            column += 1
-            inputs.append(ca.SX(ca.vertcat(*(fresh(Place("input", i, column, argument)) for i in range(size)))))
-        column += 1
-        constants = ca.SX(ca.vertcat(*(fresh(Place("constant", i, column)) for i in range(n_constants))))
-        kept, sent = trace(records, inputs, constants)
-        entries: list[int | float] = []
-        values: list[ca.SX] = []
-        targets: list[Place] = []
-        for scalar in kept:
-            if scalar.is_zero() and not store:  # other constants may be sums that differ from item to item
-                entries.append(0.0)
-                continue
-            entries.append(len(values))
-            targets.append(Place("work", len(values), column + 1))
-            values.append(scalar)
-        stored = len(values)
-        for i, scalar in enumerate(sent):
-            assert output is not None
-            targets.append(Place("output", i, column + 2, output.argument))
-            values.append(scalar)
-        return _Kind(len(self.kinds), tuple(entries), stored, symbols, sources, values, targets)
+        for n, form in enumerate(forms):
+            scalars = [fresh("record", n, i) if x is None else ca.SX(x) for i, x in enumerate(form.known)]
+            records.append(rebuild(form.like, iter(scalars)))
+        inputs = [
+            ca.SX(ca.vertcat(ca.SX(0, 1), *(fresh("input", n, i) for i in range(span.size))))
+            for n, span in enumerate(spans)
+        ]
+        constants = [fresh("constant", 0, i) for i in range(n_constants)]
+        left = trace(ItemInputs(records, inputs, iter(constants)))
+        parts = [self._form(record, part in whole) for part, record in enumerate(left)]
+        return ItemKind(len(self.kinds), symbols, origins, spans, parts)
 
-    def _live(self, kinds: Sequence[_Kind]) -> list[set[int]]:
-        """Return which results of each kind are needed: those that go out, and what these are made from."""
-        live = [set(range(0 if kind.number in self.pinned else kind.stored, len(kind.values))) for kind in kinds]
-        depends = [kind.depends() for kind in kinds]
-        changed = True
-        while changed:
-            changed = False
-            for user, n, maker in self.links:
-                sources = kinds[user].sources
-                read = {i for value in live[user] for i in depends[user][value]}
-                new = {sources[i].offset for i in read if sources[i].kind == "work" and sources[i].column == n + 1}
-                if not new <= live[maker]:
-                    live[maker] |= new
-                    changed = True
-        return live
-
-    def program(self) -> LoopProgram:
-        """Return the program: one loop over all items."""
-        kinds = list(self.kinds.values())
-        variants = tuple(kind.variant(live) for kind, live in zip(kinds, self._live(kinds), strict=True))
-        width = max(len(row) for row in self.table)
-        table = tuple((*row, *(0,) * (width - len(row))) for row in self.table)
-        return LoopProgram((Loop(variants, table),), self.size, tuple(self.constants))
+    def _form(self, record: StepRecord, whole: bool) -> RecordForm:
+        scalars = flatten(record)
+        known = tuple(None if whole else _plain(scalar) for scalar in scalars)
+        key = self._forms.setdefault((form_of(record), known), len(self._forms))
+        return RecordForm(record, scalars, known, key)
 
 
-def unrolled(program: LoopProgram, inputs: Sequence[ca.SX], size: int) -> ca.SX:
-    """Return a program's result (size) as one straight line: every item's function called on expressions."""
-    (loop,) = program.steps
-    assert isinstance(loop, Loop)
-    given = [ca.vertsplit(x) if x.numel() else [] for x in inputs]
-    work: list[Any] = [ca.SX(0)] * program.work_size
-    out: list[Any] = [ca.SX(0)] * size
-    for row in loop.table:
-        variant = loop.variants[row[0]]
-        if not variant.targets[0]:
-            continue
-        values = []
-        for place in variant.sources[0]:
-            at = row[place.column] + place.offset
-            if place.kind == "work":
-                values.append(work[at])
-            else:
-                values.append(program.constants[at] if place.kind == "constant" else given[place.argument][at])
-        results = ca.vertsplit(variant.function(ca.vertcat(*values) if values else ca.SX(0, 1)))
-        for place, value in zip(variant.targets[0], results, strict=True):
-            (work if place.kind == "work" else out)[row[place.column] + place.offset] = value
-    return ca.SX(ca.vertcat(*out))
+def _plain(scalar: ca.SX) -> float | None:
+    """Return the value of a scalar that is known to be a plain number."""
+    if not scalar.is_constant():
+        return None
+    value = float(scalar)
+    return value if value in PLAIN else None

@@ -1,14 +1,13 @@
 """The language between formulations and kernels for models that are walked in a loop.
 
-A loop program evaluates small functions over many items without writing the same code once for each. It knows
-three kinds of memory beside inputs and outputs:
+A loop program evaluates small functions over many work items without writing the same code once for each. Beside inputs
+and outputs it knows two kinds of memory:
 
-- each item has a *row* of numbers that one loop writes and later loops read;
-- *slots* hold what an item hands on to its neighbours within a loop, and are used again when they are free;
-- *constants* are numbers of the item's own that differ between items of a kind.
+- *work* holds the records that items leave for each other, and is used again where a record has been read;
+- *constants* are numbers of an item's own that differ between items of a kind.
 
-A `Variant` is a function together with where its arguments come from and where its results go. An item's
-entry in a loop's table says which variant it takes, and where its own numbers start.
+A `StepFunction` is a function together with where its arguments come from and where its results go. An item's row in a
+loop's table says which function it takes, and where its own numbers start.
 """
 
 from __future__ import annotations
@@ -18,50 +17,46 @@ from typing import TypeAlias
 
 import casadi as ca
 
-__all__ = ["Climb", "Loop", "LoopProgram", "Place", "Segment", "Solve", "Variant"]
+__all__ = ["Climb", "ForestSolve", "ItemLoop", "LoopProgram", "MemoryRef", "ProgramStep", "Segment", "StepFunction"]
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a number is: in a kind of memory, at a fixed offset, plus an offset from the item's table entry.
+class MemoryRef:
+    """Where a number is: in a kind of memory, at a fixed offset, plus an offset from the item's row.
 
-    `kind` is "input" or "output" (of argument `argument`), "pointer" (of the input whose number is in column
-    `argument` of the table), "constant" or "work". `column` is the table's column with the item's offset, or
-    -1. `scale` multiplies that offset. `add` lets a result be added to what is there.
+    `memory` is "input" or "output" (of argument `argument`), "pointer" (of the input whose number is in column
+    `argument` of the table), "constant" or "work". `column` is the table's column with the item's offset, or -1.
+    `add` lets a result be added to what is there.
     """
 
-    kind: str
+    memory: str
     offset: int
     column: int = -1
     argument: int = 0
-    scale: int = 1
     add: bool = False
 
 
-Places: TypeAlias = tuple[tuple[Place, ...], ...]
-
-
 @dataclass(frozen=True)
-class Variant:
-    """A function of one item: `sources` of the arguments' elements, `targets` of the results'."""
+class StepFunction:
+    """A function of one item: `sources` of its argument's elements, `targets` of its result's."""
 
     function: ca.Function
-    sources: Places
-    targets: Places
+    sources: tuple[MemoryRef, ...]
+    targets: tuple[MemoryRef, ...]
 
 
 @dataclass(frozen=True)
 class Segment:
     """A function evaluated once, with fixed places."""
 
-    variant: Variant
+    variant: StepFunction
 
 
 @dataclass(frozen=True)
-class Loop:
-    """One variant per item, in the table's order; column 0 of the table is the variant's number."""
+class ItemLoop:
+    """One function per item, in the table's order; column 0 of the table is the function's number."""
 
-    variants: tuple[Variant, ...]
+    variants: tuple[StepFunction, ...]
     table: tuple[tuple[int, ...], ...]
 
 
@@ -72,11 +67,11 @@ class Climb:
     A row of `starts` is (first item, where the numbers to carry start in work, column of the matrix). The items'
     `table` is as in a loop, its last column being the next item or -1. The carried numbers, `size` of them, are at
     `carried` in work. A result at an "output" place goes to the row that its place says, in the start's column, and
-    to the mirror image of that entry. If the matrix is `packed` for a `Solve`, a start's third number is where its
-    unknown's row begins in work, and the place says how deep the results are.
+    to the mirror image of that entry. If the matrix is `packed` for a `ForestSolve`, a start's third number is where
+    its unknown's row begins in work, and the place says how deep the results are.
     """
 
-    variants: tuple[Variant, ...]
+    variants: tuple[StepFunction, ...]
     table: tuple[tuple[int, ...], ...]
     starts: tuple[tuple[int, ...], ...]
     carried: int
@@ -86,7 +81,7 @@ class Climb:
 
 
 @dataclass(frozen=True)
-class Solve:
+class ForestSolve:
     """Solve a symmetric system whose zeros follow a forest, in place: the right-hand side becomes the solution.
 
     A row of the table is (the unknown's place in the vector, the row of the unknown above it or -1, how many are above
@@ -101,14 +96,14 @@ class Solve:
     order: int = 0
 
 
-Step: TypeAlias = Segment | Loop | Climb | Solve
+ProgramStep: TypeAlias = Segment | ItemLoop | Climb | ForestSolve
 
 
 @dataclass(frozen=True)
 class LoopProgram:
     """Steps in order, the memory they need, and the items' constants."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ProgramStep, ...]
     work_size: int
     constants: tuple[float, ...]
     zeroed: tuple[tuple[int, int], ...] = ()  # outputs (argument, size) to be cleared first

@@ -13,7 +13,15 @@ from whippletree.kernels.lowering import Body, Pool, declarations
 from whippletree.kernels.tape import OperationCount, Tape, arrange, fuse, read_tape
 from whippletree.kernels.trig import vector_type
 from whippletree.kernels.unrolled import ARGUMENTS
-from whippletree.loops import Climb, Loop, LoopProgram, Place, Segment, Solve, Variant
+from whippletree.programs.loop_program import (
+    Climb,
+    ForestSolve,
+    ItemLoop,
+    LoopProgram,
+    MemoryRef,
+    Segment,
+    StepFunction,
+)
 
 __all__ = ["RolledLoops"]
 
@@ -26,17 +34,17 @@ class RolledLoops:
         self.work_size = program.work_size
         self.pool = Pool(1, len(program.constants))
         rows: list[int] = []
-        self._starts: list[tuple[int, ...]] = []
+        self.starts: list[tuple[int, ...]] = []
         for step in program.steps:
             if isinstance(step, Segment):
-                self._starts.append(())
+                self.starts.append(())
                 continue
             begin = len(rows)
             rows.extend(x for row in step.table for x in row)
             second = len(rows)
             if isinstance(step, Climb):
                 rows.extend(x for row in step.starts for x in row)
-            self._starts.append((begin, second))
+            self.starts.append((begin, second))
         self.tables = np.array(rows, dtype=np.int32)
         self._tapes: dict[int, Tape] = {}
 
@@ -52,7 +60,7 @@ class RolledLoops:
         for step in self.program.steps:
             if isinstance(step, Segment):
                 total = total + self.tape(step.variant).count()
-            elif isinstance(step, Solve):
+            elif isinstance(step, ForestSolve):
                 total = total + count_solve(step)
             else:
                 times = Counter(row[0] for row in _visits(step))
@@ -60,7 +68,7 @@ class RolledLoops:
                     total = total + n * self.tape(step.variants[k]).count()
         return total
 
-    def tape(self, variant: Variant) -> Tape:
+    def tape(self, variant: StepFunction) -> Tape:
         """Return the operations of a step, read once."""
         key = id(variant)
         if key not in self._tapes:
@@ -76,9 +84,9 @@ class RolledLoops:
         return writer.module(name)
 
 
-def _visits(step: Loop | Climb) -> Iterator[tuple[int, ...]]:
+def _visits(step: ItemLoop | Climb) -> Iterator[tuple[int, ...]]:
     """Yield the table's rows as often as a step visits them."""
-    if isinstance(step, Loop):
+    if isinstance(step, ItemLoop):
         yield from step.table
         return
     for start in step.starts:
@@ -104,12 +112,12 @@ class _Writer:
         for argument, size in program.zeroed:
             count = 8 * self.width * size
             self.lines.append(f"  call void @llvm.memset.p0.i64(ptr align 8 %o{argument}, i8 0, i64 {count}, i1 false)")
-        for i, (step, start) in enumerate(zip(program.steps, self.loops._starts, strict=True)):
+        for i, (step, start) in enumerate(zip(program.steps, self.loops.starts, strict=True)):
             if isinstance(step, Segment):
                 self._variant(step.variant, f"s{i}_", None)
-            elif isinstance(step, Loop):
+            elif isinstance(step, ItemLoop):
                 self._loop(step, start[0], f"s{i}_")
-            elif isinstance(step, Solve):
+            elif isinstance(step, ForestSolve):
                 options: Any = {"width": self.width, "pack": self.pack, "fused": self.fused}
                 self.lines += solve_ir(step, start[0], f"s{i}_", **options)
             else:
@@ -122,14 +130,14 @@ class _Writer:
         """Load the addresses of inputs and outputs that are used."""
         used: set[tuple[str, int]] = set()
         for step in program.steps:
-            if isinstance(step, Solve):
+            if isinstance(step, ForestSolve):
                 used.update([("o", step.vector), *(("i", argument) for argument in step.given or ())])
                 continue
             variants = [step.variant] if isinstance(step, Segment) else step.variants
             for variant in variants:
-                for place in (p for group in (*variant.sources, *variant.targets) for p in group):
-                    if place.kind in ("input", "output"):
-                        used.add((place.kind[0], place.argument))
+                for place in (*variant.sources, *variant.targets):
+                    if place.memory in ("input", "output"):
+                        used.add((place.memory[0], place.argument))
         used.update(("o", argument) for argument, _ in program.zeroed)
         for letter, argument in sorted(used):
             array = "%in" if letter == "i" else "%out"
@@ -138,7 +146,7 @@ class _Writer:
                 f"  %{letter}{argument} = load ptr, ptr %p{letter}{argument}, align 8, !invariant.load !0",
             ]
 
-    def _loop(self, loop: Loop, start: int, prefix: str) -> None:
+    def _loop(self, loop: ItemLoop, start: int, prefix: str) -> None:
         """Write a loop over a table."""
         columns, count = len(loop.table[0]), len(loop.table)
         before, head, after = (f"{prefix}{word}" for word in ("before", "head", "after"))
@@ -161,7 +169,7 @@ class _Writer:
             f"{after}:",
         ]
 
-    def _switch(self, variants: Sequence[Variant], prefix: str, row: str, climb: _Filled | None) -> None:
+    def _switch(self, variants: Sequence[StepFunction], prefix: str, row: str, climb: _Filled | None) -> None:
         """Write the choice between variants, each ending at the latch."""
         if len(variants) == 1:
             self.lines.append(f"  br label %{prefix}v0")
@@ -176,21 +184,22 @@ class _Writer:
             self._variant(variant, f"{prefix}v{k}_", row, climb)
             self.lines.append(f"  br label %{prefix}latch")
 
-    def _variant(self, variant: Variant, prefix: str, row: str | None, climb: _Filled | None = None) -> None:
+    def _variant(self, variant: StepFunction, prefix: str, row: str | None, climb: _Filled | None = None) -> None:
         """Write one step."""
         address = _Addresses(self, prefix, row)
 
         def load(lines: list[str], argument: int, element: int) -> str:
-            return address.load(lines, variant.sources[argument][element])
+            return address.load(lines, variant.sources[element])
 
         body = Body(self.loops.tape(variant), self.width, self.pack, load, prefix, self.fused, self.loops.pool)
         body.write()
-        for argument, element, value in body.tape.outputs:
-            place = variant.targets[argument][element]
-            if climb is not None and place.kind == "output":
-                climb.store(body.lines, self, address, place, body.result(value))
+        # everything is read before anything is written: a record may take the place of one that was read
+        results = [(variant.targets[element], body.result(value)) for _, element, value in body.tape.outputs]
+        for place, result in results:
+            if climb is not None and place.memory == "output":
+                climb.store(body.lines, self, address, place, result)
             else:
-                address.store(body.lines, place, body.result(value))
+                address.store(body.lines, place, result)
         self.lines += body.lines
 
     def _climb(self, climb: Climb, start: tuple[int, ...], prefix: str) -> None:
@@ -251,7 +260,7 @@ class _Writer:
 class _Filled(Protocol):
     """Where a climb's results go."""
 
-    def store(self, lines: list[str], writer: _Writer, address: _Addresses, place: Place, value: str) -> None:
+    def store(self, lines: list[str], writer: _Writer, address: _Addresses, place: MemoryRef, value: str) -> None:
         """Write the store of a result."""
         ...
 
@@ -262,7 +271,7 @@ class _ClimbRow:
     def __init__(self, begin: str) -> None:
         self.begin = begin
 
-    def store(self, lines: list[str], writer: _Writer, address: _Addresses, place: Place, value: str) -> None:
+    def store(self, lines: list[str], writer: _Writer, address: _Addresses, place: MemoryRef, value: str) -> None:
         a, b, p = (address.name() for _ in range(3))
         lines += [
             f"  {a} = add i64 {address.column(lines, place.column)}, {place.offset}",
@@ -278,7 +287,7 @@ class _ClimbColumn:
     def __init__(self, column: str, order: int) -> None:
         self.column, self.order = column, order
 
-    def store(self, lines: list[str], writer: _Writer, address: _Addresses, place: Place, value: str) -> None:
+    def store(self, lines: list[str], writer: _Writer, address: _Addresses, place: MemoryRef, value: str) -> None:
         T, align = writer.T, writer.align
         row, a, b, c, d, p, r = (address.name() for _ in range(7))
         lines += [
@@ -300,7 +309,7 @@ class _Addresses:
     def __init__(self, writer: _Writer, prefix: str, row: str | None) -> None:
         self._writer, self._prefix, self._row = writer, prefix, row
         self._columns: dict[int, str] = {}
-        self._bases: dict[tuple[str, int, int, int], str] = {}
+        self._bases: dict[tuple[str, int, int], str] = {}
         self._count = 0
 
     def name(self) -> str:
@@ -320,46 +329,42 @@ class _Addresses:
             self._columns[column] = value
         return self._columns[column]
 
-    def _base(self, lines: list[str], place: Place) -> str:
+    def _base(self, lines: list[str], place: MemoryRef) -> str:
         """Return the pointer that a place's fixed offset starts from."""
-        key = (place.kind, place.argument, place.column, place.scale)
+        key = (place.memory, place.argument, place.column)
         if key in self._bases:
             return self._bases[key]
-        T = self._writer.T if place.kind != "constant" else "double"
+        T = self._writer.T if place.memory != "constant" else "double"
         base = {
             "input": f"%i{place.argument}",
             "output": f"%o{place.argument}",
             "constant": "%constants",
             "work": "%work",
-        }.get(place.kind, "")
-        if place.kind == "pointer":
+        }.get(place.memory, "")
+        if place.memory == "pointer":
             entry, base = self.name(), self.name()
             lines.append(f"  {entry} = getelementptr ptr, ptr %in, i64 {self.column(lines, place.argument)}")
             lines.append(f"  {base} = load ptr, ptr {entry}, align 8, !invariant.load !0")
         elif place.column >= 0:
             offset = self.column(lines, place.column)
-            if place.scale != 1:
-                scaled = self.name()
-                lines.append(f"  {scaled} = mul i64 {offset}, {place.scale}")
-                offset = scaled
             moved = self.name()
             lines.append(f"  {moved} = getelementptr {T}, ptr {base}, i64 {offset}")
             base = moved
         self._bases[key] = base
         return base
 
-    def _pointer(self, lines: list[str], place: Place) -> str:
-        T = self._writer.T if place.kind != "constant" else "double"
+    def _pointer(self, lines: list[str], place: MemoryRef) -> str:
+        T = self._writer.T if place.memory != "constant" else "double"
         base, pointer = self._base(lines, place), self.name()
         lines.append(f"  {pointer} = getelementptr {T}, ptr {base}, i64 {place.offset}")
         return pointer
 
-    def load(self, lines: list[str], place: Place) -> str:
+    def load(self, lines: list[str], place: MemoryRef) -> str:
         """Write the load of a number; constants are spread over the lanes."""
         writer, pointer, value = self._writer, self._pointer(lines, place), self.name()
         T, width = writer.T, writer.width
-        fixed = ", !invariant.load !0" if place.kind in ("input", "pointer", "constant") else ""
-        if place.kind != "constant" or width == 1:
+        fixed = ", !invariant.load !0" if place.memory in ("input", "pointer", "constant") else ""
+        if place.memory != "constant" or width == 1:
             lines.append(f"  {value} = load {T}, ptr {pointer}, align {writer.align}{fixed}")
             return value
         one, spread = self.name(), self.name()
@@ -371,7 +376,7 @@ class _Addresses:
         ]
         return value
 
-    def store(self, lines: list[str], place: Place, value: str) -> None:
+    def store(self, lines: list[str], place: MemoryRef, value: str) -> None:
         """Write the store of a result, or its addition to what is there."""
         T, align = self._writer.T, self._writer.align
         pointer = self._pointer(lines, place)

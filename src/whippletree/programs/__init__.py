@@ -1,0 +1,1 @@
+"""The language between formulations and kernels: programs that evaluate small functions over many work items."""
