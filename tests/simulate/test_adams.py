@@ -10,7 +10,7 @@ import pytest
 import whippletree as wt
 from support.systems import UPRIGHT, upright_four_bar
 from whippletree.simulate import Simulation, adams
-from whippletree.simulate.course import Course
+from whippletree.simulate.run_state import RunState
 
 Array = np.ndarray
 
@@ -39,10 +39,10 @@ def at_fixed_order(system: wt.System, start: dict[str, object], k: int, h: float
     """Let the method take equal steps at one order, with points to begin from that another method found."""
     points = Simulation(system, method="dop853", tolerance=1e-14, **start).run(h * np.arange(k + 1))
     sim = Simulation(system, method="adams", tolerance=1e3, step=h, **start)
-    machine = sim._wired()
-    wire, sizes = adams.wired(machine)
-    rates = machine.arrays["coordinate rates"]
-    past = np.zeros(adams.past_size(machine))
+    bindings = sim.bind()
+    kernel, sizes = adams.bind(bindings)
+    rates = bindings.arrays["coordinate rates"]
+    past = np.zeros(adams.past_size(bindings))
     nq, nv = system.nq, system.nv
     f = []
     for i, row in enumerate(points):
@@ -57,16 +57,16 @@ def at_fixed_order(system: wt.System, start: dict[str, object], k: int, h: float
     sim._q[:] = points[-1, :nq]
     sim._course_y[nv : 2 * nv] = points[-1, nq : nq + nv]
     sim._times[0] = k * h
-    sim._options[0], sim._options[1] = machine.closed, machine.powers
-    buffers = machine.buffers
+    sim._options[0], sim._options[1] = bindings.closed, bindings.powers
+    buffers = bindings.buffers
     buffers.q[:] = sim._q
-    course = Course(sim._course_y, sim._times, sim._counts, sim._scale, sim._options, np.zeros((64, 1 + nq)), sim._kept)
+    run = RunState(sim._course_y, sim._times, sim._counts, sim._scale, sim._options, np.zeros((64, 1 + nq)), sim._kept)
     until, rows = np.array([end]), np.zeros((1, sim.row_size))
     for _ in range(round((end - k * h) / h)):
         past[:4] = 1.0, k, 0.0, 0.0
         sim._times[1] = h
-        watched = sim.events.watched(machine)
-        adams.advance(buffers, wire, rates, sizes, course, watched, past, 1e3, 1e-12, until, rows, 1)
+        watched = sim.events.watched(bindings)
+        adams.advance(buffers, kernel, rates, sizes, run, watched, past, 1e3, 1e-12, until, rows, 1)
     assert sim._counts[0] == 1
     return rows[0, : nq + nv]
 

@@ -20,27 +20,36 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.simulate.course import (
-    CLOSING,
+from whippletree.simulate.kernel_bindings import KernelBindings
+from whippletree.simulate.kernel_calls import (
+    SMALLEST,
+    ZERO,
+    call,
+    close_loops,
+    copy,
+    longest_step,
+    normalize,
+    not_inlined,
+)
+from whippletree.simulate.native_functions import entry, inner
+from whippletree.simulate.run_state import (
+    CLOSE_STAGES,
     EVALUATIONS,
-    GIVEN,
+    KEEP_PLAN,
     LOOPS,
     NEXT_STEP,
     OUTPUTS,
+    RATES_GIVEN,
     REFUSED,
-    STAY,
     STEPS,
     TIME,
     Status,
 )
-from whippletree.simulate.machine import Machine
-from whippletree.simulate.moves import LEAST, ZERO, apart, call, close, copy, longest, normalize
-from whippletree.simulate.noting import locate, note_passage, seen, stepped_over
-from whippletree.simulate.rates import CLOSE_ENOUGH, UNTRUSTED_SHARE, evaluate
-from whippletree.simulate.routines import entry, inner
-from whippletree.simulate.stretch import asked_within, deliver, full, write_present
+from whippletree.simulate.singularity_log import keep_pivot_signs, locate_singular, log_passage, pivots_changed_sign
+from whippletree.simulate.state_rates import CLOSE_ENOUGH, UNTRUSTED_SHARE, evaluate
+from whippletree.simulate.step_output import asked_within, deliver, full, write_present
 
-__all__ = ["ADAMS", "advance", "past_size", "wired"]
+__all__ = ["ADAMS", "advance", "bind", "past_size"]
 
 ADAMS = "adams"
 _DONE, _PAUSED, _UNTRUSTED, _POOR = Status.DONE, Status.PAUSED, Status.UNTRUSTED, Status.POOR
@@ -70,19 +79,19 @@ _GAMMA = np.array(
 )
 
 
-def past_size(machine: Machine) -> int:
+def past_size(bindings: KernelBindings) -> int:
     """Return how many numbers a run keeps from step to step."""
-    return _PHI + _POINTS * (machine.system.nq + machine.system.nv + machine.system.nz + 2)
+    return _PHI + _POINTS * (bindings.system.nq + bindings.system.nv + bindings.system.nz + 2)
 
 
-def wired(machine: Machine) -> tuple[Any, Any]:
+def bind(bindings: KernelBindings) -> tuple[Any, Any]:
     """Return the kernel of the coordinates' rates, and what each entry of Y is measured by."""
-    system = machine.system
+    system = bindings.system
     rates = np.zeros(6, dtype=np.int64)
-    machine.arrays["coordinate rates"] = np.zeros(system.nq)
-    if machine.quaternions.size:
+    bindings.arrays["coordinate rates"] = np.zeros(system.nq)
+    if bindings.quaternions.size:
         kernel = system._engine.kernel_of("coordinate_rates")
-        rates[:] = machine._wired(kernel, {"q": "here"}, "coordinate rates")
+        rates[:] = bindings.bind(kernel, {"q": "here"}, "coordinate rates")
     scale = system._engine.loops.numbers.column_scale
     sizes = np.concatenate([np.empty(system.nq), scale])
     for use in system.description.joints:
@@ -94,9 +103,9 @@ def wired(machine: Machine) -> tuple[Any, Any]:
 
 
 @inner
-def _derivatives(b: Any, rate_wire: Any, rates: Any, t: float, Y: Any, F: Any, y: Any, k: Any, options: Any) -> int:
+def _derivatives(b: Any, rates_kernel: Any, rates: Any, t: float, Y: Any, F: Any, y: Any, k: Any, options: Any) -> int:
     """Evaluate the derivatives F of Y; say whether they are to be trusted."""
-    apart()
+    not_inlined()
     nq, nv = b.q.size, b.v.size
     normalize(b, Y, ZERO)
     copy(b.q, ZERO, Y, ZERO, nq)
@@ -105,7 +114,7 @@ def _derivatives(b: Any, rate_wire: Any, rates: Any, t: float, Y: Any, F: Any, y
     copy(y, nv, Y, nq, Y.size - nq)
     status = int(evaluate(b, t, y, k, options, UNTRUSTED_SHARE))
     if b.quaternions.size:
-        call(rate_wire)
+        call(rates_kernel)
         copy(F, ZERO, rates, ZERO, nq)
     else:
         copy(F, ZERO, k, ZERO, nq)
@@ -116,7 +125,7 @@ def _derivatives(b: Any, rate_wire: Any, rates: Any, t: float, Y: Any, F: Any, y
 @inner
 def _coefficients(h: float, t: float, times: Any, k: int, g: Any, beta: Any) -> None:
     """Put g_j (5.10) and beta_j (5.9) for a step from t, the times of the points before it being known."""
-    apart()
+    not_inlined()
     c = np.empty(k + 3)
     for m in range(k + 2):
         c[m] = 1.0 / (m + 1)
@@ -136,7 +145,7 @@ def _coefficients(h: float, t: float, times: Any, k: int, g: Any, beta: Any) -> 
 @inner
 def _size(x: Any, Y: Any, new: Any, sizes: Any, nq: int, factor: float, tolerance: float) -> float:
     """Return the size of an error as a share of the tolerance."""
-    apart()
+    not_inlined()
     total = 0.0
     for n in range(x.size):
         size = sizes[n] if n < sizes.size else 1.0
@@ -149,7 +158,7 @@ def _size(x: Any, Y: Any, new: Any, sizes: Any, nq: int, factor: float, toleranc
 @inner
 def _polynomial(h: float, t: float, times: Any, k: int, Y: Any, star: Any, last: Any) -> Any:
     """Return the corrector within the step, as a polynomial in the share of it: it meets both ends."""
-    apart()
+    not_inlined()
     P = np.zeros((k + 2, Y.size))
     factor = np.zeros(k + 2)
     factor[0] = 1.0
@@ -180,10 +189,10 @@ def _begin(past: Any, times: Any, Phi: Any, F: Any, t: float) -> None:
 @entry
 def advance(
     b: Any,
-    rate_wire: Any,
+    rates_kernel: Any,
     rates: Any,
     sizes: Any,
-    course: Any,
+    run: Any,
     w: Any,
     past: Any,
     tolerance: float,
@@ -192,8 +201,8 @@ def advance(
     rows: Any,
     most: int,
 ) -> int:
-    """Go on with a run, as `native.advance` does."""
-    y, clock, counts, options = course.y, course.times, course.counts, course.options
+    """Go on with a run, as `runge_kutta.advance` does."""
+    y, clock, counts, options = run.y, run.times, run.counts, run.options
     nq, nv = b.q.size, b.v.size
     N = nq + y.size - nv
     Y, new, F, predicted = np.empty(N), np.empty(N), np.empty(N), np.empty(N)
@@ -205,26 +214,26 @@ def advance(
     copy(Y, ZERO, b.q, ZERO, nq)
     copy(Y, nq, y, nv, N - nq)
     status, taken = _DONE, 0
-    options[CLOSING] = 0
-    write_present(course, Y, until, rows)
+    options[CLOSE_STAGES] = 0
+    write_present(run, Y, until, rows)
     while counts[OUTPUTS] < until.size:
-        if taken >= most or full(course, w):
+        if taken >= most or full(run, w):
             status = _PAUSED
             break
         t, h, end_of_all = clock[TIME], clock[NEXT_STEP], until[until.size - 1]
         if past[_KNOWN] == 0.0:
-            b.least[LEAST] = np.inf
+            b.pivots[SMALLEST] = np.inf
             counts[EVALUATIONS] += 1
-            first = _derivatives(b, rate_wire, rates, t, Y, F, z, k_, options)
+            first = _derivatives(b, rates_kernel, rates, t, Y, F, z, k_, options)
             if first != _DONE:
                 status = first
                 break
             if options[LOOPS]:
-                seen(b, course)
+                keep_pivot_signs(b, run)
             _begin(past, times, Phi, F, t)
             h = max(min(h, 0.25 / np.sqrt(max(_size(F, Y, Y, sizes, nq, 1.0, tolerance), 1e-200))), smallest)
         if options[LOOPS]:
-            h = min(h, longest(Y, nq, course.scale))
+            h = min(h, longest_step(Y, nq, run.scale))
         fails, k = 0, int(past[_ORDER])
         err, erk, lower, lowest = 0.0, 0.0, 0.0, 0.0
         whole = h
@@ -240,9 +249,9 @@ def advance(
                     if j < k:
                         total += g[j] * star[j, n]
                 predicted[n] = Y[n] + h * total
-            good = _derivatives(b, rate_wire, rates, t + h, predicted, F, z, k_, options)
+            good = _derivatives(b, rates_kernel, rates, t + h, predicted, F, z, k_, options)
             counts[EVALUATIONS] += 1
-            if options[LOOPS] and (good != _DONE or stepped_over(b, course)):
+            if options[LOOPS] and (good != _DONE or pivots_changed_sign(b, run)):
                 status = _POOR  # others go across singular positions
                 past[_KNOWN] = 0.0
                 break
@@ -279,10 +288,10 @@ def advance(
         if status != _DONE:
             break
         P = np.empty((0, N))
-        if asked_within(course, w, t, h, until):
+        if asked_within(run, w, t, h, until):
             P = _polynomial(h, t, times, k, Y, star, last)
         normalize(b, new, ZERO)
-        if options[LOOPS] and not close(b, t + h, new, ZERO, new, nq, CLOSE_ENOUGH):
+        if options[LOOPS] and not close_loops(b, t + h, new, ZERO, new, nq, CLOSE_ENOUGH):
             counts[REFUSED] += 1
             taken += 1
             past[_KNOWN] = 0.0
@@ -291,21 +300,21 @@ def advance(
                 status = _OPEN
                 break
             continue
-        status, end = deliver(b, course, w, P, t, h, nowhere, new, until, rows)
+        status, end = deliver(b, run, w, P, t, h, nowhere, new, until, rows)
         if status != _DONE:
             break
         counts[STEPS] += 1
         taken += 1
         clock[TIME] = end
-        options[GIVEN] = 0
-        b.least[LEAST] = np.inf
-        good = _derivatives(b, rate_wire, rates, end, new, F, z, k_, options)
+        options[RATES_GIVEN] = 0
+        b.pivots[SMALLEST] = np.inf
+        good = _derivatives(b, rates_kernel, rates, end, new, F, z, k_, options)
         counts[EVALUATIONS] += 1
         if options[LOOPS] and good != _UNTRUSTED:
-            if stepped_over(b, course):
-                locate(b, course, _polynomial(h, t, times, k, Y, star, last), t, h, nowhere, np.inf)
-            note_passage(b, course)
-            seen(b, course)
+            if pivots_changed_sign(b, run):
+                locate_singular(b, run, _polynomial(h, t, times, k, Y, star, last), t, h, nowhere, np.inf)
+            log_passage(b, run)
+            keep_pivot_signs(b, run)
         if w.counts[1]:
             copy(Y, ZERO, new, ZERO, N)
             past[_KNOWN] = 0.0
@@ -321,7 +330,7 @@ def advance(
         copy(Y, ZERO, new, ZERO, N)
         if good != _DONE:
             past[_KNOWN] = 0.0
-            if good == _UNTRUSTED or not options[STAY]:
+            if good == _UNTRUSTED or not options[KEEP_PLAN]:
                 status = good
                 break
     copy(b.q, ZERO, Y, ZERO, nq)
@@ -350,7 +359,7 @@ def _renewed(
     g: Any,
 ) -> float:
     """Take the new point into the history, choose the next order, and return the next step."""
-    apart()
+    not_inlined()
     N = F.size
     same = past[_SAME] if abs(h - (times[0] - times[1])) <= 1e-9 * h else 0.0
     past[_SAME] = same + 1.0

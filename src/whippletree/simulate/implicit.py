@@ -1,4 +1,4 @@
-"""Time loops of the implicit methods, in machine code (see `alpha` for the methods).
+"""Time loops of the implicit methods, in machine code (see `generalized_alpha` for the methods).
 
 The unknowns of a step are the accelerations a at its end, the closures' multipliers and the rates of the elements'
 states; Newton's method solves the equations of motion (inverse dynamics: no mass matrix is inverted) together with the
@@ -17,25 +17,49 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.simulate.bundles import Bundle, Numbers, NumberTable, Words, WordTable
-from whippletree.simulate.course import (
-    CLOSING,
+from whippletree.simulate.kernel_bindings import KernelBindings
+from whippletree.simulate.kernel_calls import (
+    SMALLEST,
+    ZERO,
+    call,
+    close_loops,
+    copy,
+    displace,
+    longest_step,
+    normalize,
+    not_inlined,
+)
+from whippletree.simulate.native_functions import entry, inner
+from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words, WordTable
+from whippletree.simulate.run_state import (
+    CLOSE_STAGES,
     EVALUATIONS,
-    GIVEN,
     LOOPS,
     NEXT_STEP,
     OUTPUTS,
+    RATES_GIVEN,
     REFUSED,
     STEPS,
     TIME,
     Status,
 )
-from whippletree.simulate.machine import Machine
-from whippletree.simulate.moves import LEAST, ZERO, apart, call, close, copy, longest, normalize, place
-from whippletree.simulate.noting import locate, note_passage, recall, remember, seen, stepped_over
-from whippletree.simulate.rates import CLOSE_ENOUGH, TIGHT, UNTRUSTED_SHARE, evaluate, evaluate_end, evaluate_first
-from whippletree.simulate.routines import entry, inner
-from whippletree.simulate.stretch import deliver, full, write_present
+from whippletree.simulate.singularity_log import (
+    keep_pivot_signs,
+    keep_step,
+    locate_singular,
+    log_passage,
+    pivots_changed_sign,
+    recall_step,
+)
+from whippletree.simulate.state_rates import (
+    CLOSE_ENOUGH,
+    TIGHT,
+    UNTRUSTED_SHARE,
+    evaluate,
+    evaluate_end,
+    evaluate_first,
+)
+from whippletree.simulate.step_output import deliver, full, write_present
 
 __all__ = ["WORST", "Newton", "advance", "newton", "past_size"]
 
@@ -64,12 +88,12 @@ WORST = _WORST
 """Where `past` says which freedom is farthest off when Newton's method does not converge."""
 
 
-class Newton(Bundle):
+class Newton(NativeStruct):
     """What Newton's method works on: two kernels, their arrays, and what each row is."""
 
-    wires: WordTable  # (2, 6) residual, matrix
+    kernels: WordTable  # (2, 6) residual, matrix
     a: Numbers
-    lean: Numbers  # (nv) the displacement at which the matrix is made
+    displacement: Numbers  # (nv) the displacement at which the matrix is made
     step: Numbers
     multipliers: Numbers
     residual: Numbers
@@ -79,21 +103,21 @@ class Newton(Bundle):
     factors: NumberTable  # (n, n)
 
 
-def past_size(machine: Machine) -> int:
+def past_size(bindings: KernelBindings) -> int:
     """Return how many numbers a run keeps from step to step."""
-    system = machine.system
+    system = bindings.system
     rates = system.nv + system.nz
-    return _BEGIN + 3 * rates + _n_multipliers(machine)
+    return _BEGIN + 3 * rates + _n_multipliers(bindings)
 
 
-def _n_multipliers(machine: Machine) -> int:
-    return machine.system._engine.equations.loop_plan.n_rows if machine.closed else 0
+def _n_multipliers(bindings: KernelBindings) -> int:
+    return bindings.system._engine.equations.loop_plan.n_rows if bindings.closed else 0
 
 
-def newton(machine: Machine) -> Newton:
+def newton(bindings: KernelBindings) -> Newton:
     """Wire the kernels of Newton's method."""
-    system, engine = machine.system, machine.system._engine
-    nv, nm, nz = system.nv, _n_multipliers(machine), system.nz
+    system, engine = bindings.system, bindings.system._engine
+    nv, nm, nz = system.nv, _n_multipliers(bindings), system.nz
     n = nv + nm + nz
     own = {
         "unknown": np.zeros(nv),
@@ -103,15 +127,15 @@ def newton(machine: Machine) -> Newton:
         "residual": np.zeros(n + nv + nm),
         "matrix": np.zeros(n * n),
     }
-    machine.arrays.update(own)
+    bindings.arrays.update(own)
     renamed = {"q": "here", "a": "unknown", "u": "lean"}
-    wires = np.zeros((2, 6), dtype=np.int64)
+    kernels = np.zeros((2, 6), dtype=np.int64)
     for k, name in enumerate(("newton_residual", "newton_matrix")):
-        wires[k] = machine._wired(engine.kernel_of(name), renamed, name.removeprefix("newton_"))
-    kinds = _kinds(machine, nm)
+        kernels[k] = bindings.bind(engine.kernel_of(name), renamed, name.removeprefix("newton_"))
+    kinds = _kinds(bindings, nm)
     order = np.zeros(n, dtype=np.int64)
     return Newton(
-        wires,
+        kernels,
         own["unknown"],
         own["lean"],
         own["step"],
@@ -124,12 +148,12 @@ def newton(machine: Machine) -> Newton:
     )
 
 
-def _kinds(machine: Machine, nm: int) -> Any:
+def _kinds(bindings: KernelBindings, nm: int) -> Any:
     """Return what each row is."""
-    system, equations = machine.system, machine.system._engine.equations
+    system, equations = bindings.system, bindings.system._engine.equations
     kinds = np.full(system.nv + nm + system.nz, _STATE, dtype=np.int64)
     kinds[: system.nv] = np.where(equations.prescribed_mask, _GIVEN, _MOTION)
-    if machine.closed:
+    if bindings.closed:
         held = equations.fastenings()
         for cut in held.cuts:
             if not cut.use.prescribed:
@@ -145,7 +169,7 @@ def _kinds(machine: Machine, nm: int) -> Any:
 @inner
 def _factor(n: Any) -> bool:
     """Factor the matrix with row pivots, rows scaled to one; tell whether it is regular."""
-    apart()
+    not_inlined()
     size = n.kinds.size
     A = n.factors
     for i in range(size):
@@ -180,7 +204,7 @@ def _factor(n: Any) -> bool:
 @inner
 def _solve(n: Any, right: Any, x: Any) -> None:
     """Solve with the factors."""
-    apart()
+    not_inlined()
     size, A = n.kinds.size, n.factors
     for i in range(size):
         row = n.rows[i]
@@ -206,7 +230,7 @@ def _average(method: Any, a1: float, a0: float, A0: float) -> float:
 @inner
 def _forecast(b: Any, method: Any, h: float, y: Any, rates: Any, start: Any, mean: Any, new: Any) -> None:
     """Put the displacements, velocities and states that these rates at the end of a step lead to into `new`."""
-    apart()
+    not_inlined()
     nv, nz = b.v.size, b.z.size
     bb, g = method[2], method[3]
     for i in range(nv + nz):
@@ -223,7 +247,7 @@ def _move(b: Any, n: Any, cu: float, cv: float, none: Any, new: Any, rates: Any)
     `none` is where the step leads if the rates at its end are zero. Displacements are what is solved for: where springs
     are very stiff, accelerations that are good to rounding would not give them to rounding.
     """
-    apart()
+    not_inlined()
     nv, nz = b.v.size, b.z.size
     for i in range(nv):
         rates[i] = (new[i] - none[i]) / cu
@@ -231,7 +255,7 @@ def _move(b: Any, n: Any, cu: float, cv: float, none: Any, new: Any, rates: Any)
     for i in range(nv, nv + nz):
         rates[i] = (new[nv + i] - none[nv + i]) / cv
     unused = np.empty(nv)
-    place(b, new, nv, unused)
+    displace(b, new, nv, unused)
     copy(n.a, ZERO, rates, ZERO, nv)
     for i in range(nz):
         b.z[i] = new[2 * nv + i]
@@ -240,7 +264,7 @@ def _move(b: Any, n: Any, cu: float, cv: float, none: Any, new: Any, rates: Any)
 @inner
 def _apply(b: Any, n: Any, cu: float, cv: float, part: float, x: Any, new: Any) -> None:
     """Make a part of a correction."""
-    apart()
+    not_inlined()
     nv, nm = b.v.size, n.multipliers.size
     for i in range(n.kinds.size):
         if i < nv:
@@ -262,7 +286,7 @@ def _newton(
     mean: Any,
     rates: Any,
     new: Any,
-    course: Any,
+    run: Any,
     go_on: bool,
     damped: bool,
 ) -> int:
@@ -271,8 +295,8 @@ def _newton(
     The first guess is that the accelerations stay as they are, or (`go_on`) the velocities. If it is `damped`, only so
     much of a correction is made that the next one, by the same matrix, is smaller.
     """
-    apart()
-    y = course.y
+    not_inlined()
+    y = run.y
     nv, nz, nm = b.v.size, b.z.size, n.multipliers.size
     size = n.kinds.size
     share = (1.0 - method[1]) / (1.0 - method[0])
@@ -290,12 +314,12 @@ def _newton(
         copy(new, 2 * nv, y, 2 * nv, nz)
     for iteration in range(_MANY if damped else _ITERATIONS):
         _move(b, n, cu, cv, none, new, rates)
-        call(n.wires[0])
-        course.counts[EVALUATIONS] += 1
+        call(n.kernels[0])
+        run.counts[EVALUATIONS] += 1
         if make:
-            copy(n.lean, ZERO, new, ZERO, nv)
+            copy(n.displacement, ZERO, new, ZERO, nv)
             n.step[0], n.step[1] = cv, cu
-            call(n.wires[1])
+            call(n.kernels[1])
             if not _factor(n):
                 return -1 - worst
         for i in range(size):
@@ -313,7 +337,7 @@ def _newton(
         for i in range(size):
             moved = 0.0
             if i < nv:
-                moved = cu * abs(x[i]) / course.scale[i]
+                moved = cu * abs(x[i]) / run.scale[i]
             elif i >= nv + nm:
                 moved = cv * abs(x[i]) / (1.0 + abs(b.z[i - nv - nm]))
             if not np.isfinite(x[i]):
@@ -347,20 +371,20 @@ def _newton(
 
 
 @inner
-def _glide(b: Any, n: Any, t: float, q: Any, v: Any, at: int) -> bool:
+def _project_velocities_implicit(b: Any, n: Any, t: float, q: Any, v: Any, at: int) -> bool:
     """Put velocities on the closures at a configuration, with least kinetic energy of the change."""
-    apart()
+    not_inlined()
     nq, nv, nm = b.q.size, b.v.size, n.multipliers.size
     size = n.kinds.size
     right, x = np.zeros(size), np.empty(size)
     b.t[0] = t
     copy(b.here, ZERO, q, ZERO, nq)
     copy(b.v, ZERO, v, at, nv)
-    call(n.wires[0])
+    call(n.kernels[0])
     for i in range(nv):
-        n.lean[i] = 0.0
+        n.displacement[i] = 0.0
     n.step[0], n.step[1] = 0.0, 0.0
-    call(n.wires[1])
+    call(n.kernels[1])
     if not _factor(n):
         return False
     after = size
@@ -382,7 +406,7 @@ def _estimate(
     method: Any, h: float, last: float, y: Any, new: Any, k0: Any, k1: Any, older: Any, scale: Any, tolerance: float
 ) -> float:
     """Return the error of a step as a share of the tolerance, from accelerations at its ends and a step before."""
-    apart()
+    not_inlined()
     nv = scale.size
     count = y.size - 2 - nv
     total = 0.0
@@ -403,7 +427,7 @@ def _estimate(
 @inner
 def _parabola(h: float, y: Any, new: Any, nv: int) -> Any:
     """Return the states within a step as a polynomial: displacements by a parabola, the rest straight on."""
-    apart()
+    not_inlined()
     P = np.zeros((3, y.size))
     for i in range(y.size):
         P[0, i] = y[i] if i >= nv else 0.0
@@ -414,11 +438,11 @@ def _parabola(h: float, y: Any, new: Any, nv: int) -> Any:
 
 @inner
 def _step(
-    b: Any, n: Any, method: Any, course: Any, past: Any, t: float, h: float, q: Any, k0: Any, moved: Any, new: Any
+    b: Any, n: Any, method: Any, run: Any, past: Any, t: float, h: float, q: Any, k0: Any, moved: Any, new: Any
 ) -> int:
     """Take one step from q; leave its end in `moved` and `new`, and the rates in `past`'s place for them."""
-    apart()
-    options = course.options
+    not_inlined()
+    options = run.options
     nq, nv, nz = b.q.size, b.v.size, b.z.size
     m = nv + nz
     start, mean, rates = np.empty(m), np.empty(m), np.empty(m)
@@ -432,11 +456,11 @@ def _step(
     kept = past[_BEGIN + 3 * m :]
     found, fast = -1, False
     for i in range(nv):
-        fast = fast or h * h * abs(start[i]) > _FAST * course.scale[i]
+        fast = fast or h * h * abs(start[i]) > _FAST * run.scale[i]
     for attempt in range(3):
         copy(n.multipliers, ZERO, kept, ZERO, n.multipliers.size)
         copy(b.q, ZERO, q, ZERO, nq)
-        found = _newton(b, n, method, t, h, start, mean, rates, new, course, fast == (attempt != 1), attempt == 2)
+        found = _newton(b, n, method, t, h, start, mean, rates, new, run, fast == (attempt != 1), attempt == 2)
         if found > 0:
             break
     if found <= 0:
@@ -445,9 +469,9 @@ def _step(
     copy(moved, ZERO, b.here, ZERO, nq)
     normalize(b, moved, ZERO)
     if options[LOOPS]:
-        if not _glide(b, n, t + h, moved, new, nv):
+        if not _project_velocities_implicit(b, n, t + h, moved, new, nv):
             return _OPEN
-        if not close(b, t + h, moved, ZERO, new, nv, TIGHT if options[CLOSING] else CLOSE_ENOUGH):
+        if not close_loops(b, t + h, moved, ZERO, new, nv, TIGHT if options[CLOSE_STAGES] else CLOSE_ENOUGH):
             return _OPEN
     for i in range(nv, 2 * nv + nz):
         if not np.isfinite(new[i]):
@@ -462,7 +486,7 @@ def _step(
 @inner
 def _finish(b: Any, t: float, q: Any, new: Any, k: Any, options: Any) -> int:
     """Evaluate the rates at a state that was reached; say whether they are to be trusted."""
-    apart()
+    not_inlined()
     copy(b.q, ZERO, q, ZERO, b.q.size)
     copy(b.base, ZERO, q, ZERO, b.q.size)
     here = np.empty(new.size)
@@ -473,17 +497,17 @@ def _finish(b: Any, t: float, q: Any, new: Any, k: Any, options: Any) -> int:
 
 
 @inner
-def _look_back(b: Any, course: Any) -> None:
+def _look_back(b: Any, run: Any) -> None:
     """Note a singular position that the last step went over; the present state is just evaluated."""
-    apart()
-    if stepped_over(b, course):
+    not_inlined()
+    if pivots_changed_sign(b, run):
         now, q = b.q.copy(), np.empty(b.q.size)
-        y, new = np.empty(course.y.size), np.empty(course.y.size)
-        recall(b, course, q, y, new)
-        t, h = course.kept[0], course.kept[1]
-        locate(b, course, _parabola(h, y, new, b.v.size), t, h, q, np.inf)
+        y, new = np.empty(run.y.size), np.empty(run.y.size)
+        recall_step(b, run, q, y, new)
+        t, h = run.kept[0], run.kept[1]
+        locate_singular(b, run, _parabola(h, y, new, b.v.size), t, h, q, np.inf)
         copy(b.q, ZERO, now, ZERO, q.size)
-    seen(b, course)
+    keep_pivot_signs(b, run)
 
 
 @entry
@@ -491,7 +515,7 @@ def advance(
     b: Any,
     n: Any,
     method: Any,
-    course: Any,
+    run: Any,
     w: Any,
     past: Any,
     tolerance: float,
@@ -500,9 +524,9 @@ def advance(
     rows: Any,
     most: int,
 ) -> int:
-    """Go on with a run, as `native.advance` does; a tolerance of zero takes steps of a fixed size."""
-    apart()
-    y, times, counts, options = course.y, course.times, course.counts, course.options
+    """Go on with a run, as `runge_kutta.advance` does; a tolerance of zero takes steps of a fixed size."""
+    not_inlined()
+    y, times, counts, options = run.y, run.times, run.counts, run.options
     nv, nq = b.v.size, b.q.size
     q, moved, reached = np.empty(nq), np.empty(nq), np.empty(nq + y.size - nv)
     copy(q, ZERO, b.q, ZERO, nq)
@@ -513,9 +537,9 @@ def advance(
     status, taken = _DONE, 0
     copy(reached, ZERO, q, ZERO, nq)
     copy(reached, nq, y, nv, y.size - nv)
-    write_present(course, reached, until, rows)
+    write_present(run, reached, until, rows)
     while counts[OUTPUTS] < until.size:
-        if taken >= most or full(course, w):
+        if taken >= most or full(run, w):
             status = _PAUSED
             break
         t, h = times[TIME], times[NEXT_STEP]
@@ -525,32 +549,32 @@ def advance(
             h = last - t
         copy(b.q, ZERO, q, ZERO, nq)
         copy(b.base, ZERO, q, ZERO, nq)
-        b.least[LEAST] = np.inf
-        options[CLOSING] = 0
+        b.pivots[SMALLEST] = np.inf
+        options[CLOSE_STAGES] = 0
         first = evaluate_first(b, t, y, k0, options, new)
         counts[EVALUATIONS] += 1
-        if options[LOOPS] and first != _UNTRUSTED and not options[GIVEN]:
-            _look_back(b, course)
+        if options[LOOPS] and first != _UNTRUSTED and not options[RATES_GIVEN]:
+            _look_back(b, run)
         if first != _DONE:
             status = first
             break
         if options[LOOPS] and adaptive:
-            h = min(h, longest(y, nv, course.scale))
+            h = min(h, longest_step(y, nv, run.scale))
         copy(before, ZERO, past, ZERO, past.size)
         error, shrunk = 0.0, 0
         while True:
-            status = _step(b, n, method, course, past, t, h, q, k0, moved, new)
+            status = _step(b, n, method, run, past, t, h, q, k0, moved, new)
             share = 0.25
             if status == _DONE:
                 good = _finish(b, t + h, moved, new, k1, options)
-                if options[LOOPS] and (good != _DONE or stepped_over(b, course)):
+                if options[LOOPS] and (good != _DONE or pivots_changed_sign(b, run)):
                     status = _POOR  # others go across singular positions
                     break
                 if not adaptive:
                     break
                 back = past[_LAST] if past[_DEPTH] > 0.0 else 0.0
                 older = before[_BEGIN + 2 * m : _BEGIN + 3 * m]
-                error = _estimate(method, h, back, y, new, k0, k1, older, course.scale, tolerance)
+                error = _estimate(method, h, back, y, new, k0, k1, older, run.scale, tolerance)
                 if error <= 1.0:
                     break
                 share = max(0.2, 0.9 * error ** (-1.0 / 3.0)) if np.isfinite(error) else 0.2
@@ -572,12 +596,12 @@ def advance(
             new[i] = y[i] + 0.5 * h * (k0[i] + k1[i])
         copy(reached, ZERO, moved, ZERO, nq)
         copy(reached, nq, new, nv, y.size - nv)
-        status, end = deliver(b, course, w, _parabola(h, y, new, nv), t, h, q, reached, until, rows)
+        status, end = deliver(b, run, w, _parabola(h, y, new, nv), t, h, q, reached, until, rows)
         if status != _DONE:
             copy(past, _BEGIN, before, _BEGIN, past.size - _BEGIN)
             break
         if options[LOOPS]:
-            remember(b, course, t, h, q, new)
+            keep_step(b, run, t, h, q, new)
         copy(q, ZERO, reached, ZERO, nq)
         copy(y, nv, reached, nq, y.size - nv)
         for i in range(m):
@@ -590,14 +614,14 @@ def advance(
             size = h * grow if grow < 0.95 or (grow > 1.2 and not shrunk) else h
             times[NEXT_STEP] = max(size, whole) if h < whole and not shrunk else size
         counts[STEPS] += 1
-        options[GIVEN] = 0
+        options[RATES_GIVEN] = 0
         taken += 1
         copy(b.q, ZERO, q, ZERO, nq)
-        note_passage(b, course)
+        log_passage(b, run)
         if w.counts[1]:
             status = _EVENT
             break
-    if options[LOOPS] and status in (_DONE, _PAUSED, _EVENT) and evaluate_end(b, course, q):
-        _look_back(b, course)
+    if options[LOOPS] and status in (_DONE, _PAUSED, _EVENT) and evaluate_end(b, run, q):
+        _look_back(b, run)
     copy(b.q, ZERO, q, ZERO, nq)
     return status

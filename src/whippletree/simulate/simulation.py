@@ -25,35 +25,35 @@ from whippletree.errors import (
 )
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import quoted, suggestion
-from whippletree.simulate.alpha import IMPLICIT, Alpha, implicit_method
-from whippletree.simulate.course import (
-    BEFORE,
+from whippletree.simulate.event_handling import Events
+from whippletree.simulate.generalized_alpha import IMPLICIT, Alpha, implicit_method
+from whippletree.simulate.kernel_bindings import KernelBindings
+from whippletree.simulate.run_plans import RunPlans
+from whippletree.simulate.run_state import (
     CROSS_BELOW,
     EVALUATIONS,
-    GIVEN,
+    KEEP_PLAN,
+    LAST_PIVOT,
     LOOPS,
+    NEGATIVE_PIVOTS,
     NEXT_STEP,
     OUTPUTS,
-    PASSED,
     PENDING,
     PLAIN,
     POWERS,
+    RATES_GIVEN,
     REFUSED,
-    SIGNS,
-    STAY,
+    SINGULAR_FOUND,
     STEPS,
     TIME,
-    Course,
+    RunState,
     Status,
 )
-from whippletree.simulate.events import Events
-from whippletree.simulate.machine import Machine
-from whippletree.simulate.native import advance
-from whippletree.simulate.noting import kept_size
-from whippletree.simulate.pace import Pace
-from whippletree.simulate.plans import Plans
-from whippletree.simulate.singular import CROSSING_SHARE
-from whippletree.simulate.stages import Method
+from whippletree.simulate.runge_kutta import advance
+from whippletree.simulate.runge_kutta_stages import Method
+from whippletree.simulate.singular_positions import CROSSING_SHARE
+from whippletree.simulate.singularity_log import last_step_size
+from whippletree.simulate.step_budget import StepBudget
 from whippletree.simulate.tableaus import METHODS, Tableau
 from whippletree.spatial.scalars import masked, number, shown
 from whippletree.system import System
@@ -69,7 +69,7 @@ METHOD_NAMES = (*METHODS, ADAMS, EULER, *IMPLICIT)
 _PASSAGES = 64
 """Singular positions that machine code notes before Python takes them over."""
 
-"""The place among the times that tells how many pivots were below zero; see `noting`."""
+"""The place among the times that tells how many pivots were below zero; see `singularity_log`."""
 
 _KINDS = ("velocity", "effort", "state", "parameter")
 """What can be put."""
@@ -161,7 +161,7 @@ class Simulation:
         nv = system.nv
         self._course_y = np.zeros(2 * nv + system.z0.size + 2)
         self._times = np.array([system._time(t), first, first, np.inf, 0.0, 0.0, 0.0, CROSSING_SHARE, -1.0])
-        self._kept = np.zeros(kept_size(system.nq, self._course_y.size))
+        self._kept = np.zeros(last_step_size(system.nq, self._course_y.size))
         self._counts = np.zeros(5, dtype=np.int64)
         self._options = np.zeros(6, dtype=np.int64)
         self.tau = np.zeros(nv) if tau is None else np.array(system._efforts(tau))
@@ -169,15 +169,15 @@ class Simulation:
         self._singular: list[float] = []
         self._passed: list[tuple[Array, Array | None]] = []  # what may have been singular, and with what parameters
         self._passing = np.zeros((_PASSAGES, 1 + system.nq))  # the same of a stretch, as machine code writes it
-        self._course: Course | None = None
-        self._machine: Machine | None = None
+        self._course: RunState | None = None
+        self._machine: KernelBindings | None = None
         self._past = np.zeros(0)  # what an implicit method keeps from step to step, and the efforts it is for
         self._past_tau = self.tau.copy()
         self._q = self._start_configuration(q)
         self._course_y[nv : 2 * nv] = self._start_velocities(v)
         self._course_y[2 * nv : 2 * nv + system.z0.size] = _start(system, z)
         self._given = np.zeros(0)  # accelerations and rates to begin the next step with
-        self._plans = Plans(system)
+        self._plans = RunPlans(system)
         self._held: tuple[float, tuple[str, ...]] = (0.0, ())  # joints whose velocities were put, and when
         self._limits = (0.0, 0.0)  # the smallest step of `run`, and its time in all
         if checked:
@@ -221,14 +221,14 @@ class Simulation:
         self._forget_pivots()
         self.events.started = False
 
-    def put(self, kind: str, name: str, index: int, value: float) -> None:
+    def set_value(self, kind: str, name: str, index: int, value: float) -> None:
         """Set a velocity or an effort of a joint, a state of an element, or a parameter.
 
         Where there are loops, velocities that were put at the present time stay, and the others follow.
 
         >>> from whippletree.simulate.simulation import _example
         >>> sim = _example()
-        >>> sim.put("velocity", "hinge", 0, 2.0)
+        >>> sim.set_value("velocity", "hinge", 0, 2.0)
         >>> sim.state.v
         array([2.])
         """
@@ -242,7 +242,7 @@ class Simulation:
         if not self.system._closed or kind not in ("velocity", "parameter"):
             return
         try:
-            self._let_others_follow(always=kind == "velocity")
+            self._project_others(always=kind == "velocity")
         except (AssemblyError, StateError) as error:
             self._course_y[:], self.parameters, self._held = before
             raise StateError(f"the {kind} of {quoted(called)} cannot be {given:g}: {error}") from None
@@ -297,7 +297,7 @@ class Simulation:
         """
         return self._held[1] if self._held[0] == self._times[TIME] else ()
 
-    def _let_others_follow(self, *, always: bool) -> None:
+    def _project_others(self, *, always: bool) -> None:
         """Make velocities consistent with the closures, those that were put aside; refuse what cannot be closed."""
         now, system = self.state, self.system
         loops = system._engine.loops
@@ -307,31 +307,31 @@ class Simulation:
                 return
         v = system.consistent_velocities(now.q, now.v, hold=self.held, t=now.t, parameters=self.parameters)
         loops.check(now.q, v, now.t, self.parameters)
-        self.put_velocities(v)
+        self.set_velocities(v)
 
     def _forget_pivots(self) -> None:
         """Forget how near the last steps were to singular positions: what comes next has nothing to do with them."""
-        self._times[[PENDING, BEFORE, CROSS_BELOW, SIGNS]] = np.inf, 0.0, CROSSING_SHARE, -1.0
+        self._times[[PENDING, LAST_PIVOT, CROSS_BELOW, NEGATIVE_PIVOTS]] = np.inf, 0.0, CROSSING_SHARE, -1.0
 
     def _begin_anew(self) -> None:
         """Forget what methods keep from step to step."""
-        self._options[GIVEN] = 0
+        self._options[RATES_GIVEN] = 0
         self._past = np.zeros(0)
 
-    def put_velocities(self, v: Array) -> None:
+    def set_velocities(self, v: Array) -> None:
         """Set all velocities."""
         given = _vector(self.system, v, "v", self.system.nv)
         self._begin_anew()
         self._course_y[self.system.nv : 2 * self.system.nv] = given
 
-    def book(self, energy: float) -> None:
+    def record_work(self, energy: float) -> None:
         """Book energy that came at an instant as work put in, and what went as work dissipated."""
         self._course_y[-2 if energy > 0 else -1] += abs(energy)
 
-    def limit_step(self, longest: float) -> None:
+    def limit_step(self, longest_step: float) -> None:
         """Let the next step be a small one, and no longer than that, if the method chooses its steps."""
-        if self.adaptive and longest > 0:
-            self._times[NEXT_STEP] = min(self._times[NEXT_STEP] / 64, longest)
+        if self.adaptive and longest_step > 0:
+            self._times[NEXT_STEP] = min(self._times[NEXT_STEP] / 64, longest_step)
 
     def row(self) -> Array:
         """Return the present state as a row of `run`.
@@ -463,46 +463,50 @@ class Simulation:
         span = self._limits[1]
         self.events.ended = ""
         self._check_step(float(until[-1]))
-        pace = Pace()
+        budget = StepBudget()
         while True:
             if pause is not None:
                 pause()
-            machine = self._wired()
+            bindings = self.bind()
             begun, before = float(self._times[TIME]), self.steps
             smallest = max(self._limits[0], _ROUNDING * abs(begun))
-            self._options[LOOPS] = machine.closed
-            self._options[POWERS] = machine.powers
-            self._options[PLAIN] = machine.plain
-            buffers = machine.buffers
+            self._options[LOOPS] = bindings.closed
+            self._options[POWERS] = bindings.powers
+            self._options[PLAIN] = bindings.plain
+            buffers = bindings.buffers
             buffers.q[:] = self._q
             buffers.tau[:] = self.tau
             if self.parameters is not None:
-                machine.arrays["parameters"][:] = self.parameters
-            self.events.start(self, machine)
-            if self._options[GIVEN]:
+                bindings.arrays["parameters"][:] = self.parameters
+            self.events.start(self, bindings)
+            if self._options[RATES_GIVEN]:
                 buffers.rates[: self._given.size] = self._given
-            self._counts[PASSED] = 0
+            self._counts[SINGULAR_FOUND] = 0
             arrays = (self._course_y, self._times, self._counts, self._scale, self._options, self._passing, self._kept)
-            course = self._course = Course.of(self._course, *arrays)
-            watched = self.events.watched(machine)
-            steps = pace.begin()
-            settings = (buffers, course, watched, smallest, until, rows)
-            if self._options[STAY] or self._options[GIVEN] or not (self.name == ADAMS or isinstance(tableau, Alpha)):
+            run = self._course = RunState.of(self._course, *arrays)
+            watched = self.events.watched(bindings)
+            steps = budget.begin()
+            settings = (buffers, run, watched, smallest, until, rows)
+            if (
+                self._options[KEEP_PLAN]
+                or self._options[RATES_GIVEN]
+                or not (self.name == ADAMS or isinstance(tableau, Alpha))
+            ):
                 status = self._advance_by_stages(method, *settings, steps)
             elif isinstance(tableau, Alpha):
-                status = self._advance_implicitly(tableau, machine, *settings, steps)
+                status = self._advance_implicitly(tableau, bindings, *settings, steps)
             else:
-                status = self._advance_by_history(machine, *settings, steps)
-            pace.end()
+                status = self._advance_by_history(bindings, *settings, steps)
+            budget.end()
             if status == Status.PAUSED and self._times[TIME] == begun and self.steps > before:
                 status = Status.TOO_SMALL  # steps add nothing to the time any more
             self._q[:] = buffers.q
-            self._passed += [(p.copy(), self.parameters) for p in self._passing[: self._counts[PASSED]]]
+            self._passed += [(p.copy(), self.parameters) for p in self._passing[: self._counts[SINGULAR_FOUND]]]
             if len(self._passed) > _PASSAGES:
                 _ = self.singular  # before they become too many
             self.events.collect(self)
             if status == Status.EVENT:
-                self._act(machine, span, rows)
+                self._act(bindings, span, rows)
             if status == Status.DONE or self.events.ended or (watch is not None and watch(float(self._times[TIME]))):
                 return rows[: self._counts[OUTPUTS]]
             if status not in (Status.PAUSED, Status.EVENT):
@@ -513,18 +517,18 @@ class Simulation:
                     raise
 
     def _advance_by_stages(
-        self, method: Any, buffers: Any, course: Any, watched: Any, smallest: float, until: Array, rows: Array, n: int
+        self, method: Any, buffers: Any, run: Any, watched: Any, smallest: float, until: Array, rows: Array, n: int
     ) -> int:
         """Let a Runge-Kutta method take so many steps; for other methods it goes across singular positions.
 
         It takes one step for them, which they then forget.
         """
-        room = self._wired().attempt(method)
+        room = self.bind().attempt(method)
         own = isinstance(self.method, Tableau) and self.name != ADAMS
         if own or self.name == EULER:
-            return int(advance(buffers, method, course, watched, room, self.tolerance, smallest, until, rows, n))
+            return int(advance(buffers, method, run, watched, room, self.tolerance, smallest, until, rows, n))
         step, tolerance = float(self._times[NEXT_STEP]), min(self.tolerance, _ACROSS)
-        status = int(advance(buffers, method, course, watched, room, tolerance, smallest, until, rows, 1))
+        status = int(advance(buffers, method, run, watched, room, tolerance, smallest, until, rows, 1))
         self._past = np.zeros(0)
         if isinstance(self.method, Alpha):
             self._times[NEXT_STEP] = step
@@ -537,9 +541,9 @@ class Simulation:
 
     def _advance_by_history(
         self,
-        machine: Machine,
+        bindings: KernelBindings,
         buffers: Any,
-        course: Any,
+        run: Any,
         watched: Any,
         smallest: float,
         until: Array,
@@ -549,20 +553,20 @@ class Simulation:
         """Let the Adams method take so many steps."""
         from whippletree.simulate import adams
 
-        if machine.adams is None:
-            machine.adams = adams.wired(machine)
-        self._keep_past(adams.past_size(machine))
-        wire, sizes = machine.adams
-        rates = machine.arrays["coordinate rates"]
+        if bindings.adams is None:
+            bindings.adams = adams.bind(bindings)
+        self._keep_past(adams.past_size(bindings))
+        kernel, sizes = bindings.adams
+        rates = bindings.arrays["coordinate rates"]
         settings = (self.tolerance, smallest, until, rows, n)
-        return int(adams.advance(buffers, wire, rates, sizes, course, watched, self._past, *settings))
+        return int(adams.advance(buffers, kernel, rates, sizes, run, watched, self._past, *settings))
 
     def _advance_implicitly(
         self,
         method: Alpha,
-        machine: Machine,
+        bindings: KernelBindings,
         buffers: Any,
-        course: Any,
+        run: Any,
         watched: Any,
         smallest: float,
         until: Array,
@@ -572,16 +576,16 @@ class Simulation:
         """Let an implicit method take so many steps."""
         from whippletree.simulate import implicit
 
-        if machine.newton is None:
-            machine.newton = implicit.newton(machine)
-        self._keep_past(implicit.past_size(machine))
+        if bindings.newton is None:
+            bindings.newton = implicit.newton(bindings)
+        self._keep_past(implicit.past_size(bindings))
         tolerance = self.tolerance if self.adaptive else 0.0
         return int(
             implicit.advance(
                 buffers,
-                machine.newton,
+                bindings.newton,
                 method.numbers(),
-                course,
+                run,
                 watched,
                 self._past,
                 tolerance,
@@ -592,10 +596,10 @@ class Simulation:
             )
         )
 
-    def _act(self, machine: Machine, span: float, rows: Array) -> None:
+    def _act(self, bindings: KernelBindings, span: float, rows: Array) -> None:
         """Do what an event does; an error carries the rows made so far."""
         try:
-            self.events.act(self, machine, span)
+            self.events.act(self, bindings, span)
         except SimulationError as error:
             error.rows = rows[: self._counts[OUTPUTS]]
             raise
@@ -605,9 +609,9 @@ class Simulation:
         """What displacements are measured by: a radian, or the characteristic length."""
         return self.system._engine.loops.numbers.column_scale
 
-    def _wired(self) -> Machine:
+    def bind(self) -> KernelBindings:
         if self._machine is None:
-            self._machine = Machine(self._plans.now, self.formulation, self.tau, self.parameters)
+            self._machine = KernelBindings(self._plans.now, self.formulation, self.tau, self.parameters)
         return self._machine
 
     def _decide(self, status: int, kinds: Any) -> None:
@@ -616,7 +620,7 @@ class Simulation:
         if status == kinds.POOR:
             self._plan_again(t)
         elif status == kinds.UNTRUSTED:
-            self._across(t) if self._options[STAY] else self._plan_again(t)
+            self._across(t) if self._options[KEEP_PLAN] else self._plan_again(t)
         elif status == kinds.OPEN:
             raise SimulationError(self._in_words("the loops could not be closed again after a step", t))
         elif status == kinds.STUCK:
@@ -635,7 +639,7 @@ class Simulation:
     def _plan_again(self, t: float) -> None:
         """Choose rows and independent coordinates anew at the present state; if that is no better, go on as it is."""
         if not self._plans.again(self._q, self._plans.loops.conditions(t, self.parameters)):
-            self._options[STAY] = 1
+            self._options[KEEP_PLAN] = 1
             return
         self._machine = None
         self._past = np.zeros(0)
@@ -644,7 +648,7 @@ class Simulation:
 
     def _across(self, t: float) -> None:
         """Take the accelerations at a singular position from the branch that the motion is on."""
-        if self._options[GIVEN]:
+        if self._options[RATES_GIVEN]:
             raise SimulationError(self._in_words("the mechanism is locked up in a singular position", t))
         state = self.state
         inputs = {"q": state.q, "v": state.v, "tau": self.tau, "t": np.array([t]), "parameters": self.parameters}
@@ -653,7 +657,7 @@ class Simulation:
         except DynamicsError as error:
             raise SimulationError(self._in_words(str(error), t)) from None
         self._given = np.concatenate([a, np.zeros(self.system.z0.size)])
-        self._options[GIVEN] = 1
+        self._options[RATES_GIVEN] = 1
 
     def _beside_singular(self, t: float) -> bool:
         """Tell whether the mechanism is at a singular position, or as good as."""

@@ -437,14 +437,14 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         "semi_implicit_euler", and for stiff springs "trapezoidal" and "generalized_alpha" with its `spectral_radius`),
         `tolerance`, `formulation`, `parameters`, `progress`; `controller`, a function of (t, q, v, z) that returns
         efforts, and its `period`; `on_event`, a function that is called at events; `checkpoint`, a file from which
-        `whippletree.resume` goes on, and `checkpoint_every` so many seconds. See `whippletree.runs.simulate`.
+        `whippletree.resume` goes on, and `checkpoint_every` so many seconds. See `whippletree.studies.simulate`.
 
         >>> s = _pendulum()
         >>> run = s.simulate(1.0, every=0.25)
         >>> len(run), run.certificate.ok
         (5, True)
         """
-        from whippletree.runs import simulate
+        from whippletree.studies import simulate
 
         return simulate(self, duration, **options)
 

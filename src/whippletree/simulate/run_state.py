@@ -5,30 +5,30 @@ Arrays, so that machine code can write them and a checkpoint can keep them; thei
 
 from __future__ import annotations
 
-from whippletree.simulate.bundles import Bundle, Numbers, NumberTable, Words
+from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words
 
 __all__ = [
-    "BEFORE",
-    "BEFORE_AT",
-    "CLOSING",
+    "CLOSE_STAGES",
     "CROSS_BELOW",
     "EVALUATIONS",
-    "GIVEN",
     "GOOD_STEP",
+    "KEEP_PLAN",
+    "LAST_PIVOT",
+    "LAST_PIVOT_AT",
     "LOOPS",
+    "NEGATIVE_PIVOTS",
     "NEXT_STEP",
     "OUTPUTS",
-    "PASSED",
     "PENDING",
     "PENDING_AT",
     "PLAIN",
     "POWERS",
+    "RATES_GIVEN",
     "REFUSED",
-    "SIGNS",
-    "STAY",
+    "SINGULAR_FOUND",
     "STEPS",
     "TIME",
-    "Course",
+    "RunState",
     "Status",
 ]
 
@@ -47,7 +47,7 @@ class Status:
     STUCK = 20  # Newton's method does not converge
 
 
-class Course(Bundle):
+class RunState(NativeStruct):
     """Where a run is, and what was counted."""
 
     y: Numbers  # [u = 0, v, z, work in, work dissipated]
@@ -55,8 +55,8 @@ class Course(Bundle):
     counts: Words
     scale: Numbers  # (nv,) what displacements are measured by
     options: Words
-    passed: NumberTable  # (n, 1 + nq) times and configurations of the singular positions passed
-    kept: Numbers  # the last step (see `noting`)
+    singular_found: NumberTable  # (n, 1 + nq) times and configurations of the singular positions passed
+    kept: Numbers  # the last step (see `singularity_log`)
 
 
 # in `times`
@@ -65,22 +65,22 @@ NEXT_STEP = 1
 GOOD_STEP = 2  # the last one that was no trouble
 PENDING = 3  # the smallest share of a pivot just now
 PENDING_AT = 4  # and when that was
-BEFORE = 5  # share of a pivot where the last step began; zero if that tells nothing
-BEFORE_AT = 6  # and when that was
+LAST_PIVOT = 5  # share of a pivot where the last step began; zero if that tells nothing
+LAST_PIVOT_AT = 6  # and when that was
 CROSS_BELOW = 7  # the share from which on a singular position is crossed in one step
-SIGNS = 8  # how many pivots were below zero where the last step began, or -1 if that tells nothing
+NEGATIVE_PIVOTS = 8  # how many pivots were below zero where the last step began, or -1 if that tells nothing
 
 # in `counts`
 OUTPUTS = 0
 STEPS = 1
 REFUSED = 2
 EVALUATIONS = 3
-PASSED = 4
+SINGULAR_FOUND = 4
 
 # in `options`
 LOOPS = 0  # there are closures
 POWERS = 1  # the kernel computes powers
-STAY = 2  # stay with a poor choice of coordinates: there is no better one
-GIVEN = 3  # the first rates are given
-CLOSING = 4  # stages are put on the closures: 1 to the last digit, 2 nearly
+KEEP_PLAN = 2  # stay with a poor choice of coordinates: there is no better one
+RATES_GIVEN = 3  # the first rates are given
+CLOSE_STAGES = 4  # stages are put on the closures: 1 to the last digit, 2 nearly
 PLAIN = 5  # there is nothing but a tree and its joints' efforts

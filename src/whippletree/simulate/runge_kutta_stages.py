@@ -6,29 +6,29 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.simulate.bundles import Bundle, Number, Numbers, NumberTable, Words
-from whippletree.simulate.course import CLOSING, LOOPS, PLAIN, Status
-from whippletree.simulate.moves import (
+from whippletree.simulate.kernel_calls import (
     RATES,
     ZERO,
-    Buffers,
-    apart,
+    KernelBuffers,
     call,
-    close,
+    close_loops,
     copy,
-    near_enough,
+    displace,
+    nearly_closed,
     normalize,
-    place,
+    not_inlined,
 )
-from whippletree.simulate.rates import TIGHT, evaluate
-from whippletree.simulate.routines import bare, inner, routine
+from whippletree.simulate.native_functions import bare, by_address, inner
+from whippletree.simulate.native_structs import NativeStruct, Number, Numbers, NumberTable, Words
+from whippletree.simulate.run_state import CLOSE_STAGES, LOOPS, PLAIN, Status
+from whippletree.simulate.state_rates import TIGHT, evaluate
 
 __all__ = ["Method", "dense", "error", "euler", "stages", "step", "write"]
 
 _DONE, _UNTRUSTED, _POOR = Status.DONE, Status.UNTRUSTED, Status.POOR
 
 
-class Method(Bundle):
+class Method(NativeStruct):
     """A tableau; `order` is what the step control goes by. A method without stages is semi-implicit Euler."""
 
     A: NumberTable
@@ -69,7 +69,7 @@ def _plain_stages(b: Any, method: Any, begin: int, end: int, t: float, h: float,
             here[i] = q[i] + u
             v[i] = w
         b.t[0] = t + method.c[s] * h
-        call(b.wires[RATES])
+        call(b.kernels[RATES])
         power = 0.0
         for i in range(nv):
             own[i] = v[i]
@@ -79,9 +79,9 @@ def _plain_stages(b: Any, method: Any, begin: int, end: int, t: float, h: float,
         own[2 * nv + 1] = 0.0
 
 
-@routine
+@by_address
 def stages(
-    b: Buffers,
+    b: KernelBuffers,
     method: Method,
     begin: int,
     end: int,
@@ -100,7 +100,7 @@ def stages(
     for i in range(begin, end):
         _combine(y, h, method.A[i], i, k, stage)
         status = evaluate(b, t + method.c[i] * h, stage, k[i], options, near)
-        if status == _UNTRUSTED or (status == _POOR and not options[CLOSING]):
+        if status == _UNTRUSTED or (status == _POOR and not options[CLOSE_STAGES]):
             return int(status)
     return _DONE
 
@@ -134,7 +134,7 @@ def error(method: Any, h: float, y: Any, new: Any, k: Any, scale: Any, tolerance
 
     Work is among what is watched: where drives give the whole motion, nothing else would be.
     """
-    apart()
+    not_inlined()
     nv = scale.size
     total, lower = 0.0, 0.0
     for n in range(y.size):
@@ -160,7 +160,7 @@ def error(method: Any, h: float, y: Any, new: Any, k: Any, scale: Any, tolerance
 @bare
 def dense(method: Any, h: float, share: float, y: Any, new: Any, k: Any, here: Any) -> None:
     """Interpolate within a step; straight on if the method has no dense output."""
-    apart()
+    not_inlined()
     copy(here, ZERO, y, ZERO, y.size)
     if method.dense.shape[0] == 0:
         for n in range(y.size):
@@ -179,10 +179,10 @@ def write(b: Any, t: float, q: Any, here: Any, options: Any, row: Any) -> bool:
     nq, nv = q.size, b.v.size
     copy(b.q, ZERO, q, ZERO, nq)
     unused = np.empty(nv)
-    place(b, here, nv, unused)
+    displace(b, here, nv, unused)
     copy(row, ZERO, b.here, ZERO, nq)
     normalize(b, row, ZERO)
     copy(row, nq, here, nv, here.size - nv)
-    if options[LOOPS] and not (options[CLOSING] and near_enough(b, t, row)):
-        return bool(close(b, t, row, ZERO, row, nq, TIGHT))
+    if options[LOOPS] and not (options[CLOSE_STAGES] and nearly_closed(b, t, row)):
+        return bool(close_loops(b, t, row, ZERO, row, nq, TIGHT))
     return True

@@ -24,14 +24,14 @@ from whippletree.kernels.kernel import Array
 from whippletree.model.io import read_text, write_text
 from whippletree.model.mechanism import Mechanism
 from whippletree.results.files import as_path, write_whole
-from whippletree.simulate.control import checked_period
-from whippletree.simulate.plans import Plans
-from whippletree.simulate.run import Run
+from whippletree.simulate.controllers import checked_period
+from whippletree.simulate.run_plans import RunPlans
+from whippletree.simulate.sampled_run import SampledRun
 from whippletree.simulate.simulation import Simulation
 from whippletree.system import System
 from whippletree.system.source import source_key
 
-__all__ = ["Checkpoint", "Keeper", "read_checkpoint"]
+__all__ = ["Checkpoint", "CheckpointWriter", "read_checkpoint"]
 
 FORMAT = 3
 _SLOW = 10.0
@@ -42,16 +42,16 @@ _SLOW = 10.0
 class Checkpoint:
     """A run in the middle, the time it has taken, and how often it was to be written."""
 
-    run: Run
+    run: SampledRun
     wall: float
     every: float
 
 
 @dataclass
-class Keeper:
+class CheckpointWriter:
     """Writes checkpoints of a run now and then.
 
-    >>> Keeper(Path("run.ckpt"), 60.0).due
+    >>> CheckpointWriter(Path("run.ckpt"), 60.0).due
     False
     """
 
@@ -67,12 +67,12 @@ class Keeper:
         """Whether it is time to write one."""
         return time.perf_counter() - self._last >= max(self.every, _SLOW * self._took)
 
-    def look(self, run: Run) -> None:
+    def look(self, run: SampledRun) -> None:
         """Write a checkpoint if it is time to."""
         if self.due:
             self.write(run)
 
-    def write(self, run: Run) -> None:
+    def write(self, run: SampledRun) -> None:
         """Write a checkpoint of a run that has come so far."""
         now = time.perf_counter()
         header, arrays = _packed(run.simulation)
@@ -118,8 +118,8 @@ def read_checkpoint(
         raise ResultError(f"{named} is not a checkpoint, or is damaged: {error}") from None
     try:
         sim = _restored(header, arrays, system, on_event, check)
-        run = Run(sim, arrays["until"], controller, _period(header, controller, period), float(header["start"]))
-        run.back_at(header, arrays)
+        run = SampledRun(sim, arrays["until"], controller, _period(header, controller, period), float(header["start"]))
+        run.restore(header, arrays)
         return Checkpoint(run, float(header["wall"]), float(header["every"]))
     except WhippletreeError as error:
         raise ResultError(f"{named}: {error}") from None
@@ -235,7 +235,7 @@ def _restored(header: dict[str, Any], arrays: dict[str, Array], system: Any, on_
     sim._given = arrays["given"]
     sim.replans, sim._singular = list(header["replans"]), list(header["singular"])
     _restore_events(sim, header, arrays)
-    sim._plans = Plans.unpacked(built, header["plan"])
+    sim._plans = RunPlans.unpacked(built, header["plan"])
     smallest, span = header["limits"]
     sim._limits = (float(smallest), float(span))
     return sim
@@ -262,15 +262,15 @@ def _system(header: dict[str, Any], arrays: dict[str, Array]) -> System:
 
 
 def _restore_events(sim: Simulation, header: dict[str, Any], arrays: dict[str, Array]) -> None:
-    from whippletree.simulate.events import Change, Happened
+    from whippletree.simulate.event_handling import EventRecord, SettingChange
 
     events = sim.events
     events.side[:], events.fresh[:] = arrays["side"], arrays["fresh"]
     parts = (arrays["event_q"], arrays["event_v"], arrays["event_z"])
     events.happened = [
-        Happened(str(n), float(t), *(p[k] for p in parts)) for k, (n, t) in enumerate(header["happened"])
+        EventRecord(str(n), float(t), *(p[k] for p in parts)) for k, (n, t) in enumerate(header["happened"])
     ]
     both = (arrays["change_tau"], arrays["change_parameters"])
-    events.changes = [Change(float(t), *(p[k] for p in both)) for k, t in enumerate(header["changes"])]
+    events.changes = [SettingChange(float(t), *(p[k] for p in both)) for k, t in enumerate(header["changes"])]
     events.acted = {str(name): float(t) for name, t in header["acted"].items()}
     events.started, events.ended = bool(header["started"]), str(header["ended"])

@@ -9,14 +9,21 @@ import numpy as np
 
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
-from whippletree.simulate.control import Controller, asked, checked_period, remembered, samples, take_back
-from whippletree.simulate.course import OUTPUTS
+from whippletree.simulate.controllers import (
+    Controller,
+    checked_period,
+    controller_efforts,
+    controller_state,
+    restore_controller,
+    samples,
+)
+from whippletree.simulate.run_state import OUTPUTS
 from whippletree.simulate.simulation import Simulation
 
-__all__ = ["Run"]
+__all__ = ["SampledRun"]
 
 
-class Run:
+class SampledRun:
     """A simulation on its way through its outputs, in stretches from sample to sample of its controller.
 
     Steps end exactly at the samples. At a sample, the efforts are those that begin there; at the end of the run, those
@@ -28,7 +35,7 @@ class Run:
     there is a keeper.
 
     >>> from whippletree.simulate.simulation import _example
-    >>> run = Run(_example(), np.array([0.0, 0.1, 0.6]), lambda t, q, v, z: [2 * t], 0.25)
+    >>> run = SampledRun(_example(), np.array([0.0, 0.1, 0.6]), lambda t, q, v, z: [2 * t], 0.25)
     >>> run.go()
     >>> run.efforts.ravel().tolist(), run.finished
     ([0.0, 0.0, 1.0], True)
@@ -71,22 +78,22 @@ class Run:
             held[np.searchsorted(self.until, change.t, "right") : np.searchsorted(self.until, ends)] = change.tau
         return held
 
-    def go(self, watch: Callable[[float], bool] | None = None, keeper: Any = None) -> None:
+    def go(self, watch: Callable[[float], bool] | None = None, writer: Any = None) -> None:
         """Move on to the last output, unless an event ends the run, `watch` wants it, or a call is interrupted.
 
         `keeper.look(run)` is called some ten times a second, and `keeper.write(run)` at the end.
         """
         if self.finished:
             return
-        if keeper is not None:
-            self.memory = remembered(self.controller)
+        if writer is not None:
+            self.memory = controller_state(self.controller)
         while not self.finished:
             resumed = self.begun
-            if not (resumed or self._begin(watch, remember=keeper is not None)):
+            if not (resumed or self._begin(watch, remember=writer is not None)):
                 break
             times = self._times()
             rows = self.rows[self.first : self.first + len(times)]
-            pause = None if keeper is None else lambda: keeper.look(self)
+            pause = None if writer is None else lambda: writer.look(self)
             done = self.simulation.run(times, watch, pause, rows, resumed=resumed)
             whole = len(done) == len(times)
             self.finished = bool(self.simulation.events.ended) or (whole and self._last)
@@ -94,10 +101,10 @@ class Run:
                 break
             if not self.finished:
                 self.sample, self.first, self.begun = self.sample + 1, self._next, False
-        if keeper is not None:
-            keeper.write(self)
+        if writer is not None:
+            writer.write(self)
 
-    def back_at(self, kept: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    def restore(self, kept: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
         """Be where another run with the same settings was, and let the controller be as it was then."""
         rows, efforts = arrays["rows"], arrays["efforts"]
         self.sample, self.first = int(kept["sample"]), int(kept["first"])
@@ -108,7 +115,7 @@ class Run:
         if self.controller is not None:
             self._held[: len(efforts)] = efforts
             self._held[len(efforts) : self._next] = self.simulation.tau
-        take_back(self.controller, arrays.get("memory"))
+        restore_controller(self.controller, arrays.get("memory"))
 
     def _begin(self, watch: Callable[[float], bool] | None, *, remember: bool) -> bool:
         """Ask the controller at a sample; tell whether the run goes on from there."""
@@ -116,7 +123,7 @@ class Run:
             return False
         if self.controller is not None:
             try:
-                tau, memory = asked(self.simulation, self.controller, self.base, remember=remember)
+                tau, memory = controller_efforts(self.simulation, self.controller, self.base, remember=remember)
             except KeyboardInterrupt:
                 return False
             self.simulation.tau[:], self.memory = tau, memory

@@ -16,13 +16,13 @@ from whippletree.system.decisions import Decision
 from whippletree.system.loop_equations import LoopPlan
 from whippletree.system.loops import Loops
 
-__all__ = ["Plans"]
+__all__ = ["RunPlans"]
 
 _MOST = 16
 """How many plans a simulation remembers; those that it has left longest ago are forgotten."""
 
 
-class Plans:
+class RunPlans:
     """The plan that a simulation works with, `now`, and those that it has worked with before, the built one first.
 
     A plan that has been left is taken up again where its pivots are about as large as where it was made: then nothing
@@ -30,7 +30,7 @@ class Plans:
 
     >>> from whippletree.system.examples import four_bar
     >>> s = four_bar()
-    >>> plans = Plans(s)
+    >>> plans = RunPlans(s)
     >>> plans.now is s, plans.again(s.q0, s._engine.loops.conditions())
     (True, False)
     """
@@ -64,9 +64,9 @@ class Plans:
         self._known = [first, *others[-(_MOST - 2) :], self.now]
         return True
 
-    def copy(self) -> Plans:
+    def copy(self) -> RunPlans:
         """Return plans that go their own way; what belongs to each plan is shared."""
-        twin = object.__new__(Plans)
+        twin = object.__new__(RunPlans)
         twin.now, twin._known = self.now, list(self._known)
         return twin
 
@@ -80,9 +80,9 @@ class Plans:
         return {"plans": plans, "now": self._known.index(self.now), "auto": _chosen(self._known[0])}
 
     @staticmethod
-    def unpacked(system: System, kept: Any) -> Plans:
+    def unpacked(system: System, kept: Any) -> RunPlans:
         """Return the plans of a simulation of a system again."""
-        plans = Plans(system)
+        plans = RunPlans(system)
         if kept is None:
             return plans
         found = [_unpacked(system, plan) for plan in kept["plans"]]
@@ -105,7 +105,7 @@ class Plans:
         return self._known[0], self.packed()
 
     def __setstate__(self, kept: tuple[System, Any]) -> None:
-        self.__dict__.update(Plans.unpacked(*kept).__dict__)
+        self.__dict__.update(RunPlans.unpacked(*kept).__dict__)
 
 
 def _plan(system: System) -> LoopPlan:

@@ -16,7 +16,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.simulate.simulation import Simulation, positive
 from whippletree.spatial.scalars import shown
 
-__all__ = ["Controller", "asked", "checked_period", "remembered", "samples", "take_back"]
+__all__ = ["Controller", "checked_period", "controller_efforts", "controller_state", "restore_controller", "samples"]
 
 Controller = Callable[[float, Array, Array, Array], Any]
 """A function of time, coordinates, velocities and elements' states that returns joint efforts, all or by joint."""
@@ -61,13 +61,13 @@ def samples(start: float, period: float, until: Array) -> Array:
     return np.asarray(found, dtype=np.float64)
 
 
-def asked(
+def controller_efforts(
     simulation: Simulation, controller: Controller, base: Array, *, remember: bool = False
 ) -> tuple[Array, Array | None]:
     """Return the efforts that the controller wants at the present state, and what it remembers then, if wanted.
 
     >>> from whippletree.simulate.simulation import _example
-    >>> asked(_example(), lambda t, q, v, z: [t + 1.0], np.zeros(1))
+    >>> controller_efforts(_example(), lambda t, q, v, z: [t + 1.0], np.zeros(1))
     (array([1.]), None)
     """
     state = simulation.state
@@ -89,15 +89,15 @@ def asked(
             if simulation.system._states.joint_of(i) not in {getattr(name, "name", name) for name in answer}:
                 efforts[i] = base[i]
     try:
-        return efforts, remembered(controller) if remember else None
+        return efforts, controller_state(controller) if remember else None
     except StateError as error:
         raise SimulationError(f"after its call at t = {state.t:.9g} s, {error}") from error
 
 
-def remembered(controller: Controller | None) -> Array | None:
+def controller_state(controller: Controller | None) -> Array | None:
     """Return what a controller remembers, as an array of its own; None if it has no methods for that.
 
-    >>> remembered(lambda t, q, v, z: [0.0]) is None
+    >>> controller_state(lambda t, q, v, z: [0.0]) is None
     True
     """
     get_state, _ = _methods(controller)
@@ -115,7 +115,7 @@ def remembered(controller: Controller | None) -> Array | None:
     return kept
 
 
-def take_back(controller: Controller | None, memory: Array | None) -> None:
+def restore_controller(controller: Controller | None, memory: Array | None) -> None:
     """Let a controller have what it remembered."""
     _, set_state = _methods(controller)
     if memory is None:
@@ -128,7 +128,7 @@ def take_back(controller: Controller | None, memory: Array | None) -> None:
         set_state(memory.copy())
     except Exception as error:
         raise StateError(f"the controller's set_state failed: {type(error).__name__}: {error}") from error
-    if not np.array_equal(np.asarray(remembered(controller)), memory):
+    if not np.array_equal(np.asarray(controller_state(controller)), memory):
         raise StateError(
             "after the controller's set_state, its get_state returns something else: set_state must bring back all "
             "that get_state returned"

@@ -6,25 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.simulate.bundles import Numbers, Words
-from whippletree.simulate.course import CLOSING, GIVEN, LOOPS, POWERS, TIME, Course, Status
-from whippletree.simulate.moves import (
+from whippletree.simulate.kernel_calls import (
     CHANGES,
-    LEAST,
-    LEAST_AT,
     NEGATIVE,
     NEGATIVE_FIRST,
     PIVOT,
     RATES,
+    SMALLEST,
+    SMALLEST_AT,
     ZERO,
-    Buffers,
-    apart,
+    KernelBuffers,
     call,
-    close,
+    close_loops,
     copy,
-    place,
+    displace,
+    not_inlined,
 )
-from whippletree.simulate.routines import bare, routine
+from whippletree.simulate.native_functions import bare, by_address
+from whippletree.simulate.native_structs import Numbers, Words
+from whippletree.simulate.run_state import CLOSE_STAGES, LOOPS, POWERS, RATES_GIVEN, TIME, RunState, Status
 
 __all__ = ["CLOSE_ENOUGH", "POOR_SHARE", "TIGHT", "UNTRUSTED_SHARE", "evaluate", "evaluate_end", "evaluate_first"]
 
@@ -45,17 +45,17 @@ UNTRUSTED_SHARE = 5e-4
 _DONE, _UNTRUSTED, _POOR = Status.DONE, Status.UNTRUSTED, Status.POOR
 
 
-@routine
-def evaluate(b: Buffers, t: float, y: Numbers, k: Numbers, options: Words, near: float) -> int:
+@by_address
+def evaluate(b: KernelBuffers, t: float, y: Numbers, k: Numbers, options: Words, near: float) -> int:
     """Evaluate the derivatives of y into k; say whether they are to be trusted, by the share `near` of the pivots."""
     nv, nz = b.v.size, b.z.size
-    place(b, y, nv, k)
-    if options[CLOSING]:
+    displace(b, y, nv, k)
+    if options[CLOSE_STAGES]:
         # near a singular position what is off the closures by little is far off in its acceleration
         copy(b.spare_q, ZERO, b.here, ZERO, b.q.size)
         copy(b.spare_v, ZERO, b.v, ZERO, nv)
-        enough = TIGHT if options[CLOSING] == 1 else CLOSE_ENOUGH
-        closed = close(b, t, b.spare_q, ZERO, b.spare_v, ZERO, enough)
+        enough = TIGHT if options[CLOSE_STAGES] == 1 else CLOSE_ENOUGH
+        closed = close_loops(b, t, b.spare_q, ZERO, b.spare_v, ZERO, enough)
         copy(b.q, ZERO, b.base, ZERO, b.q.size)
         if not closed:
             return _UNTRUSTED
@@ -64,7 +64,7 @@ def evaluate(b: Buffers, t: float, y: Numbers, k: Numbers, options: Words, near:
     b.t[0] = t
     for i in range(nz):
         b.z[i] = y[2 * nv + i]
-    call(b.wires[RATES])
+    call(b.kernels[RATES])
     at = nv + nz
     for i in range(at):
         k[nv + i] = b.rates[i]
@@ -87,11 +87,11 @@ def evaluate(b: Buffers, t: float, y: Numbers, k: Numbers, options: Words, near:
 @bare
 def _trust(b: Any, t: float, at: int, near: float) -> int:
     """Say how far rates just evaluated are to be trusted, and keep where pivots were smallest."""
-    b.least[PIVOT], b.least[NEGATIVE] = b.rates[at], b.rates[at + 1]
-    b.least[CHANGES] += abs(b.least[NEGATIVE] - b.least[NEGATIVE_FIRST])
+    b.pivots[PIVOT], b.pivots[NEGATIVE] = b.rates[at], b.rates[at + 1]
+    b.pivots[CHANGES] += abs(b.pivots[NEGATIVE] - b.pivots[NEGATIVE_FIRST])
     share = abs(b.rates[at])
-    if share < b.least[LEAST]:
-        b.least[LEAST], b.least[LEAST_AT] = share, t
+    if share < b.pivots[SMALLEST]:
+        b.pivots[SMALLEST], b.pivots[SMALLEST_AT] = share, t
         if share < POOR_SHARE:
             copy(b.nearest, ZERO, b.here, ZERO, b.q.size)
     if not share > near:
@@ -101,8 +101,8 @@ def _trust(b: Any, t: float, at: int, near: float) -> int:
 
 @bare
 def evaluate_first(b: Any, t: float, y: Any, k: Any, options: Any, kept: Any) -> int:
-    """Evaluate at the beginning of a step; the accelerations may have been given in `rates`."""
-    if options[GIVEN]:
+    """Evaluate at the beginning of a step; the accelerations may have been given in `state_rates`."""
+    if options[RATES_GIVEN]:
         nv, nz = b.v.size, b.z.size
         copy(kept, ZERO, b.rates, ZERO, nv + nz)
         evaluate(b, t, y, k, options, UNTRUSTED_SHARE)
@@ -111,13 +111,13 @@ def evaluate_first(b: Any, t: float, y: Any, k: Any, options: Any, kept: Any) ->
     return int(evaluate(b, t, y, k, options, UNTRUSTED_SHARE))
 
 
-@routine
-def evaluate_end(b: Buffers, course: Course, q: Numbers) -> bool:
+@by_address
+def evaluate_end(b: KernelBuffers, run: RunState, q: Numbers) -> bool:
     """Evaluate the end of the last step, if no other step will; tell whether that is to be trusted."""
-    apart()
-    unused, closing = np.empty(course.y.size), course.options[CLOSING]
+    not_inlined()
+    unused, closing = np.empty(run.y.size), run.options[CLOSE_STAGES]
     copy(b.q, ZERO, q, ZERO, b.q.size)
-    course.options[CLOSING] = 0
-    good = evaluate(b, course.times[TIME], course.y, unused, course.options, UNTRUSTED_SHARE) != _UNTRUSTED
-    course.options[CLOSING] = closing
+    run.options[CLOSE_STAGES] = 0
+    good = evaluate(b, run.times[TIME], run.y, unused, run.options, UNTRUSTED_SHARE) != _UNTRUSTED
+    run.options[CLOSE_STAGES] = closing
     return bool(good)

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from whippletree.kernels.kernel import Array, Kernel
-from whippletree.simulate.moves import Buffers
-from whippletree.simulate.native import addresses
-from whippletree.simulate.passage import RULE
-from whippletree.simulate.singular import Attempt
-from whippletree.simulate.stages import Method
+from whippletree.simulate.collocation_crossing import RULE
+from whippletree.simulate.kernel_calls import KernelBuffers
+from whippletree.simulate.runge_kutta import addresses
+from whippletree.simulate.runge_kutta_stages import Method
+from whippletree.simulate.singular_positions import StepWork
 from whippletree.system import System
 
-__all__ = ["Machine"]
+__all__ = ["KernelBindings"]
 
 
-class Machine:
+class KernelBindings:
     """The kernels of a run; made anew when the numeric plan changes.
 
     `keep` holds what the addresses point to.
@@ -54,20 +54,20 @@ class Machine:
         self.keep: list[Any] = []
         self.newton: Any = None  # what implicit methods need, wired when one comes
         self.adams: Any = None  # the same for the Adams method
-        self._attempt: Attempt | None = None
-        wires = np.zeros((3, 6), dtype=np.int64)
+        self._attempt: StepWork | None = None
+        kernels = np.zeros((3, 6), dtype=np.int64)
         self.quaternions = np.array([w.start for w in system._states.quaternions], dtype=np.int64)
         self.plain = plain and not self.quaternions.size
         if self.quaternions.size:
-            wires[0] = self._wired(engine.kernel_of("displace"), {}, "displaced")
-        wires[1] = self._wired(rates, {"q": "here"}, "rates")
+            kernels[0] = self.bind(engine.kernel_of("displace"), {}, "displaced")
+        kernels[1] = self.bind(rates, {"q": "here"}, "rates")
         if self.closed:
-            wires[2] = self._wired(engine.kernel_of("project"), {"q": "here"}, "projected")
-        self.wires = wires
+            kernels[2] = self.bind(engine.kernel_of("project"), {"q": "here"}, "projected")
+        self.kernels = kernels
         self.watched = np.zeros(6, dtype=np.int64)
         self.arrays["events"] = np.zeros(len(system.description.events))
         if system.description.events:
-            self.watched[:] = self._wired(engine.kernel_of("events"), {"q": "here"}, "events")
+            self.watched[:] = self.bind(engine.kernel_of("events"), {"q": "here"}, "events")
 
     def of_events(self, function: str, q: Array, v: Array, z: Array, t: float) -> Array:
         """Return what events watch, or the values that they set, at a state."""
@@ -77,7 +77,7 @@ class Machine:
         kernel.one([np.ascontiguousarray(given[name]) for name in kernel.input_names], [result])
         return result
 
-    def _wired(self, kernel: Kernel, renamed: dict[str, str], output: str) -> list[int]:
+    def bind(self, kernel: Kernel, renamed: dict[str, str], output: str) -> list[int]:
         """Return the six addresses of a kernel that reads and writes these arrays."""
         inputs = np.array(
             [self.arrays[renamed.get(name, name)].ctypes.data for name in kernel.input_names] or [0], dtype=np.int64
@@ -95,13 +95,13 @@ class Machine:
             kernel.tables_address,
         ]
 
-    def attempt(self, method: Method) -> Attempt:
+    def attempt(self, method: Method) -> StepWork:
         """Return what one step of a Runge-Kutta method works with."""
         nq, nv, size = self.system.nq, self.system.nv, 2 * self.system.nv + self.system.nz + 2
         shape = (max(method.b.size, method.dense.shape[0], 1), size)
         if self._attempt is None or self._attempt.k.shape != shape:
             across = (RULE.c.size, size)
-            self._attempt = Attempt(
+            self._attempt = StepWork(
                 np.zeros(nq),
                 np.zeros(size),
                 np.zeros(nq + size - nv),
@@ -114,11 +114,11 @@ class Machine:
         return self._attempt
 
     @functools.cached_property
-    def buffers(self) -> Buffers:
+    def buffers(self) -> KernelBuffers:
         """What the time loops need."""
         a = self.arrays
-        return Buffers(
-            self.wires,
+        return KernelBuffers(
+            self.kernels,
             a["q"],
             a["u"],
             a["v"],
