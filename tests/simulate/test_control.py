@@ -11,6 +11,7 @@ import pytest
 
 import whippletree as wt
 from support.references import rk4
+from whippletree.simulate.run_state import SMALLEST_STEP, SPAN
 from whippletree.studies import checkpoint_files
 from whippletree.system.examples import four_bar
 
@@ -253,7 +254,8 @@ def test_short_periods_do_not_starve_checkpoints(tmp_path: Path, monkeypatch: py
         reference(controller=Crashed(), checkpoint=path, checkpoint_every=1e-9)
     found = checkpoint_files.read_checkpoint(path, controller=Integral()).run
     assert (found.sample, found.simulation.state.t, found.made) == (50, 0.5, 17)
-    assert found.simulation._limits == pytest.approx((1e-14, 0.01))  # of the stretch, not of what is left
+    times = found.simulation.run_state.times
+    assert (times[SMALLEST_STEP], times[SPAN]) == pytest.approx((1e-14, 0.01))  # of the stretch, not of what is left
     same(wt.resume(path, controller=Integral(), period=0.01), reference())
 
 

@@ -141,8 +141,8 @@ def test_a_copy_has_the_plan(system: wt.System, again: str) -> None:
     sim.step(1.0)
     assert sim.replans
     twin = sim.clone() if again == "clone" else pickle.loads(pickle.dumps(sim))
-    assert twin._plans.packed() == sim._plans.packed()
-    assert twin._plans.packed()["now"] > 0
+    assert twin.plans.packed() == sim.plans.packed()
+    assert twin.plans.packed()["now"] > 0
     sim.step(2.0)
     twin.step(2.0)
     assert np.array_equal(numbers(sim), numbers(twin))

@@ -16,8 +16,11 @@ from whippletree.errors import AssemblyError, SimulationError, StateError, Whipp
 from whippletree.kernels.kernel import Array, NotFiniteError
 from whippletree.model.description import EventUse
 from whippletree.model.names import suggestion
+from whippletree.simulate import system_interface
 from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.run_state import TIME
+from whippletree.simulate.settable_values import value_index
+from whippletree.simulate.tolerances import RAPID_EVENTS
 from whippletree.simulate.zero_crossings import EventWatch
 from whippletree.spatial.scalars import shown
 
@@ -26,9 +29,6 @@ if TYPE_CHECKING:
     from whippletree.system import System
 
 __all__ = ["EventRecord", "Events", "SettingChange"]
-
-_RAPID = 1e-9
-"""An event that acts again within this share of the run will do so for ever."""
 
 
 class EventRecord(NamedTuple):
@@ -90,11 +90,42 @@ class Events:
             setattr(twin, name, getattr(self, name).copy())
         return twin
 
+    def pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return what has happened so far, and on which side of zero everything is, as plain values and arrays."""
+        header = {
+            "calls": sorted(self.calls),
+            "happened": [[one.name, one.t] for one in self.happened],
+            "changes": [change.t for change in self.changes],
+            "acted": self.acted,
+            "started": self.started,
+            "ended": self.ended,
+        }
+        arrays: dict[str, Any] = {"side": self.side.copy(), "fresh": self.fresh.copy()}
+        for name in ("q", "v", "z"):
+            arrays[f"event_{name}"] = np.array([getattr(one, name) for one in self.happened])
+        arrays["change_tau"] = np.array([change.tau for change in self.changes])
+        arrays["change_parameters"] = np.array([change.parameters for change in self.changes])
+        return header, arrays
+
+    def unpack(self, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+        """Take over what `pack` returned."""
+        missing = [name for name in header["calls"] if name not in self.calls]
+        if missing:
+            raise StateError(f'event "{missing[0]}" has a function, which a file does not hold: give on_event= again')
+        self.side[:], self.fresh[:] = arrays["side"], arrays["fresh"]
+        parts = (arrays["event_q"], arrays["event_v"], arrays["event_z"])
+        self.happened = [
+            EventRecord(str(n), float(t), *(p[k] for p in parts)) for k, (n, t) in enumerate(header["happened"])
+        ]
+        both = (arrays["change_tau"], arrays["change_parameters"])
+        self.changes = [SettingChange(float(t), *(p[k] for p in both)) for k, t in enumerate(header["changes"])]
+        self.acted = {str(name): float(t) for name, t in header["acted"].items()}
+        self.started, self.ended = bool(header["started"]), str(header["ended"])
+
     def watched(self, bindings: KernelBindings) -> EventWatch:
         """Return what the time loops need."""
-        values = bindings.arrays["events"]
         arrays = (self.side, self.fresh, self._wanted, self._acts, self._counts, self._found)
-        self._watched = EventWatch.of(self._watched, bindings.watched, values, *arrays)
+        self._watched = EventWatch.of(self._watched, bindings.event_kernel, bindings.event_values, *arrays)
         return self._watched
 
     def start(self, sim: Simulation, bindings: KernelBindings) -> None:
@@ -120,13 +151,13 @@ class Events:
         t = sim.state.t
         which = sorted(i for i in self._last if self._acts[i])
         if not self.changes:
-            self.changes.append(SettingChange(-np.inf, sim.tau.copy(), _parameters(sim)))
+            self.changes.append(SettingChange(-np.inf, sim.tau.copy(), sim.parameter_values))
         energy = _energy(sim)
         for i in which:
             self._one(sim, bindings, self.uses[i])
         _project_velocities(sim)
         sim.record_work(_energy(sim) - energy)
-        self.changes.append(SettingChange(t, sim.tau.copy(), _parameters(sim)))
+        self.changes.append(SettingChange(t, sim.tau.copy(), sim.parameter_values))
         self._sides(sim, bindings)
         self.side[which], self.fresh[which], self.started = 0, 1, True
         self._restart_small(sim, t, span, [self.uses[i].name for i in which])
@@ -137,7 +168,7 @@ class Events:
             self.ended = use.name
         values = iter(self._new_values(sim, bindings, use))
         for kind, name, index in use.sets:
-            sim.set_unchecked(kind, sim._place(kind, name, index), float(next(values)))
+            sim.set_unchecked(kind, value_index(sim.system, kind, name, index), float(next(values)))
             if kind == "velocity":
                 sim.hold(name)
         call = self.calls.get(use.name)
@@ -151,7 +182,7 @@ class Events:
                 raise SimulationError(f'at t = {t:.9g} s the function of event "{use.name}" failed: {why}') from error
             _check_after(sim, use.name, before)
             if sim.state.t != t:
-                sim._times[TIME] = t
+                sim.run_state.times[TIME] = t
                 raise SimulationError(f'the function of event "{use.name}" has moved the run in time: it must not')
             if stop is True:
                 self.ended = use.name
@@ -184,7 +215,7 @@ class Events:
     def _restart_small(self, sim: Simulation, t: float, span: float, names: list[str]) -> None:
         """Begin again with a small step, no longer than the time since the last acting event; refuse a pile-up."""
         for name in names:
-            if t - self.acted.get(name, -np.inf) < _RAPID * span and not self.ended:
+            if t - self.acted.get(name, -np.inf) < RAPID_EVENTS * span and not self.ended:
                 raise SimulationError(
                     f'at t = {t:.9g} s event "{name}" happens again and again, in ever shorter times; stop the run '
                     f"there, or let it set a state in which it does not happen again"
@@ -219,11 +250,6 @@ def _check_parameters(system: System, uses: tuple[EventUse, ...]) -> None:
                 )
 
 
-def _parameters(sim: Simulation) -> Array:
-    given = sim.parameters
-    return np.array(sim.system.description.parameter_values if given is None else given, dtype=np.float64)
-
-
 def _energy(sim: Simulation) -> float:
     state = sim.state
     return float(sim.system.energy(state.q, state.v, t=state.t, parameters=sim.parameters).total)
@@ -232,8 +258,8 @@ def _energy(sim: Simulation) -> float:
 def _check_after(sim: Simulation, name: str, before: tuple[Array, Array | None]) -> None:
     """Refuse efforts and parameters that a function has set past `set_value` and that will not do."""
     try:
-        tau = np.array(sim.system._efforts(sim.tau))
-        parameters = sim.system._given_parameters(sim.parameters)
+        tau = system_interface.checked_efforts(sim.system, sim.tau)
+        parameters = system_interface.checked_parameters(sim.system, sim.parameters)
         if parameters is not None and not np.isfinite(parameters).all():
             raise StateError("a parameter is not a finite number")
     except WhippletreeError as error:
@@ -246,13 +272,13 @@ def _check_after(sim: Simulation, name: str, before: tuple[Array, Array | None])
 def _project_velocities(sim: Simulation) -> None:
     """Make velocities consistent with the closures; those that were set stay as they are."""
     system = sim.system
-    if not system._closed:
+    if not system_interface.is_closed(system):
         return
     state = sim.state
     options: dict[str, Any] = {"t": state.t, "parameters": sim.parameters}
     try:
         v = system.consistent_velocities(state.q, state.v, hold=sim.held, **options)
         sim.set_velocities(v)
-        system._engine.loops.check(state.q, v, state.t, sim.parameters)
+        system_interface.check_closures(system, state.q, v, state.t, sim.parameters)
     except (AssemblyError, StateError) as error:
         raise SimulationError(f"at t = {state.t:.9g} s, after an event, {error}") from None

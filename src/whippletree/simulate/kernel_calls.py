@@ -11,6 +11,15 @@ from numba.extending import intrinsic
 
 from whippletree.simulate.native_functions import bare, by_address
 from whippletree.simulate.native_structs import Address, NativeStruct, Numbers, Words, WordTable
+from whippletree.simulate.tolerances import (
+    CLOSING_ITERATIONS,
+    GAP_BESIDE_SINGULAR,
+    GAP_CLOSED,
+    GAP_ROUNDING,
+    GAP_SETTLED,
+    LONGEST_TURN,
+    NOT_CLOSED_SHARE,
+)
 
 __all__ = [
     "CHANGES",
@@ -42,13 +51,6 @@ ZERO: Any = np.int64(0)
 """Zero as any other number: for a plain one, functions would be compiled apart."""
 
 _NUMBERS = 6
-_CLOSED = 1e-20  # square of a gap that counts as closed if it cannot be made smaller
-_ROUNDING = 1e-32  # square of a gap that is nothing but rounding
-_SETTLED = 1e-26  # square of a gap that Newton's method has made as small as it can, if it stays
-_ITERATIONS = 12
-_FAR = 2.5  # radians: flat positions of a parallelogram are half a turn apart
-_NEAR_SHARE = 2e-2  # of a pivot: nearer to a singular position states are not improved by closing them
-_AS_GOOD = 1e-21  # square of a gap that they may have
 
 
 class KernelBuffers(NativeStruct):
@@ -82,7 +84,6 @@ class KernelBuffers(NativeStruct):
     cross_singular: Address
     leave_singular: Address
     approach_singular: Address
-    look_back: Address
     attempt_step: Address
     deliver: Address
 
@@ -164,7 +165,7 @@ def largest_velocity(v: Any, at: int, scale: Any) -> float:
 @bare
 def longest_step(v: Any, at: int, scale: Any) -> float:
     """Return the longest step of a mechanism with loops: in a longer one signs of pivots might change twice."""
-    return float(_FAR / max(largest_velocity(v, at, scale), 1e-300))
+    return float(LONGEST_TURN / max(largest_velocity(v, at, scale), 1e-300))
 
 
 @bare
@@ -199,14 +200,14 @@ def close_loops(b: KernelBuffers, t: float, q: Numbers, at_q: int, v: Numbers, a
     nq, nv = b.q.size, b.v.size
     b.t[0] = t
     before = np.inf
-    for _ in range(_ITERATIONS):
+    for _ in range(CLOSING_ITERATIONS):
         copy(b.here, ZERO, q, at_q, nq)
         copy(b.v, ZERO, v, at_v, nv)
         call(b.kernels[PROJECT])
         gap, slip = b.projected[2 * nv], b.projected[2 * nv + 1]
         if not np.isfinite(gap + slip):
             return False
-        if enough < _CLOSED and gap <= _ROUNDING and slip <= _ROUNDING * _speed(v, at_v, nv):
+        if enough < GAP_CLOSED and gap <= GAP_ROUNDING and slip <= GAP_ROUNDING * _speed(v, at_v, nv):
             return True
         copy(v, at_v, b.projected, nv, nv)
         if b.quaternions.size:
@@ -220,12 +221,12 @@ def close_loops(b: KernelBuffers, t: float, q: Numbers, at_q: int, v: Numbers, a
                 q[at_q + i] += b.projected[i]
         if gap <= enough and slip <= enough * _speed(v, at_v, nv):
             return True
-        if gap <= _SETTLED and gap > 0.1 * before:
+        if gap <= GAP_SETTLED and gap > 0.1 * before:
             return True
         if gap > 16 * before:
-            return bool(before < _CLOSED)
+            return bool(before < GAP_CLOSED)
         before = gap
-    return bool(before < _CLOSED)
+    return bool(before < GAP_CLOSED)
 
 
 @bare
@@ -236,10 +237,10 @@ def nearly_closed(b: Any, t: float, row: Any) -> bool:
     copy(b.here, ZERO, row, ZERO, nq)
     copy(b.v, ZERO, row, nq, nv)
     call(b.kernels[RATES])
-    if abs(b.rates[nv + b.z.size]) > _NEAR_SHARE:
+    if abs(b.rates[nv + b.z.size]) > NOT_CLOSED_SHARE:
         return False
     call(b.kernels[PROJECT])
     speed = 1.0
     for i in range(nv):
         speed += b.v[i] * b.v[i]
-    return bool(b.projected[2 * nv] <= _AS_GOOD and b.projected[2 * nv + 1] <= _AS_GOOD * speed)
+    return bool(b.projected[2 * nv] <= GAP_BESIDE_SINGULAR and b.projected[2 * nv + 1] <= GAP_BESIDE_SINGULAR * speed)

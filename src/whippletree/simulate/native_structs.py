@@ -28,6 +28,7 @@ __all__ = [
     "Numbers",
     "WordTable",
     "Words",
+    "cast_to",
     "field",
     "native_type",
 ]
@@ -175,6 +176,18 @@ def _read(context: Any, builder: Any, kind: NativeStructType, value: Any, name: 
         meminfo=None,
     )
     return array._getvalue()
+
+
+def cast_to(struct: type[NativeStruct]) -> Any:
+    """Return a function of machine code that reads an address as that of such a struct."""
+
+    def typed(context: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+            return builder.inttoptr(values[0], context.get_value_type(sig.return_type))
+
+        return struct._numba_type_(types.int64), generate
+
+    return _numba.intrinsic(typed)
 
 
 _numba.unbox(NativeStructType)(_unboxed)

@@ -9,9 +9,10 @@ import numpy as np
 from whippletree.errors import StateError, WhippletreeError
 from whippletree.formulations.independent_coordinates import Choice
 from whippletree.kernels.kernel import Array
+from whippletree.simulate import system_interface
+from whippletree.simulate.system_interface import chosen_formulation, loop_plan
 from whippletree.system import System
 from whippletree.system.assembly import Conditions
-from whippletree.system.choosing import Weighed
 from whippletree.system.decisions import Decision
 from whippletree.system.loop_equations import LoopPlan
 from whippletree.system.loops import Loops
@@ -31,7 +32,7 @@ class RunPlans:
     >>> from whippletree.system.examples import four_bar
     >>> s = four_bar()
     >>> plans = RunPlans(s)
-    >>> plans.now is s, plans.again(s.q0, s._engine.loops.conditions())
+    >>> plans.now is s, plans.again(s.q0, system_interface.loops(s).conditions())
     (True, False)
     """
 
@@ -42,11 +43,11 @@ class RunPlans:
     @property
     def loops(self) -> Loops:
         """The loops under the present plan."""
-        return self.now._engine.loops
+        return system_interface.loops(self.now)
 
     def again(self, q: Array, where: Conditions) -> bool:
         """Go on with a plan that is clearly better at a configuration, if there is one; say whether there is."""
-        known = [_plan(system) for system in self._known]
+        known = [loop_plan(system) for system in self._known]
         try:
             plan = None if self.loops.singular(q, where) else self.loops.better(q, where, known)
         except (WhippletreeError, np.linalg.LinAlgError):  # there is no plan at all
@@ -54,13 +55,13 @@ class RunPlans:
         if plan is None:
             return False
         plan = self.loops.known(plan, known, q, where)
-        found = [system for system in self._known if _plan(system) is plan]
+        found = [system for system in self._known if loop_plan(system) is plan]
         if found:
             self.now = found[0]
             return True
         first, *others = self._known
-        self.now = first._with_plan(plan)
-        others = [system for system in others if not _plan(system).same(plan)]
+        self.now = system_interface.with_plan(first, plan)
+        others = [system for system in others if not loop_plan(system).same(plan)]
         self._known = [first, *others[-(_MOST - 2) :], self.now]
         return True
 
@@ -74,10 +75,10 @@ class RunPlans:
 
     def packed(self) -> dict[str, Any] | None:
         """Return all plans in plain numbers, which of them is the present one, and what `auto` means, if known."""
-        if not self.now._closed:
+        if not system_interface.is_closed(self.now):
             return None
-        plans = [_packed(_plan(system)) for system in self._known]
-        return {"plans": plans, "now": self._known.index(self.now), "auto": _chosen(self._known[0])}
+        plans = [_packed(loop_plan(system)) for system in self._known]
+        return {"plans": plans, "now": self._known.index(self.now), "auto": chosen_formulation(self._known[0])}
 
     @staticmethod
     def unpacked(system: System, kept: Any) -> RunPlans:
@@ -86,18 +87,18 @@ class RunPlans:
         if kept is None:
             return plans
         found = [_unpacked(system, plan) for plan in kept["plans"]]
-        built = _plan(system)
+        built = loop_plan(system)
         if not found[0].same(built):
             raise StateError(
                 "the loops are planned otherwise than in the run, so that it cannot go on to the same bits: build the "
                 "system as it was, with the same guess"
             )
         first = system
-        if not np.array_equal(found[0].q, built.q) or kept["auto"] not in (None, _chosen(system)):
-            first = system._with_plan(found[0])
+        if not np.array_equal(found[0].q, built.q) or kept["auto"] not in (None, chosen_formulation(system)):
+            first = system_interface.with_plan(system, found[0])
         if kept["auto"] is not None and first is not system:  # it may come out otherwise another time
-            first._engine.loops.chosen = Weighed.unpacked(kept["auto"].encode())
-        plans._known = [first, *(first._with_plan(plan) for plan in found[1:])]
+            system_interface.set_chosen_formulation(first, kept["auto"])
+        plans._known = [first, *(system_interface.with_plan(first, plan) for plan in found[1:])]
         plans.now = plans._known[kept["now"]]
         return plans
 
@@ -106,16 +107,6 @@ class RunPlans:
 
     def __setstate__(self, kept: tuple[System, Any]) -> None:
         self.__dict__.update(RunPlans.unpacked(*kept).__dict__)
-
-
-def _plan(system: System) -> LoopPlan:
-    return system._engine.equations.loop_plan
-
-
-def _chosen(system: System) -> str | None:
-    """Return what `auto` means, if that has been asked for."""
-    chosen: Weighed | None = system._engine.loops.__dict__.get("chosen")
-    return None if chosen is None else chosen.packed().decode()
 
 
 def _packed(plan: LoopPlan) -> dict[str, Any]:
@@ -134,4 +125,4 @@ def _unpacked(system: System, kept: dict[str, Any]) -> LoopPlan:
     pivots = tuple((int(row), int(column)) for row, column in kept["pivots"])
     choice = Choice(tuple(int(i) for i in kept["independent"]), pivots)
     where = Conditions(float(kept["t"]), np.array(kept["parameters"], dtype=np.float64))
-    return system._engine.loops.plan_of(Decision(keep, choice, np.array(kept["q"], dtype=np.float64)), where)
+    return system_interface.loops(system).plan_of(Decision(keep, choice, np.array(kept["q"], dtype=np.float64)), where)

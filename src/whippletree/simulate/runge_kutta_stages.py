@@ -21,7 +21,8 @@ from whippletree.simulate.kernel_calls import (
 from whippletree.simulate.native_functions import bare, by_address, inner
 from whippletree.simulate.native_structs import NativeStruct, Number, Numbers, NumberTable, Words
 from whippletree.simulate.run_state import CLOSE_STAGES, LOOPS, PLAIN, Status
-from whippletree.simulate.state_rates import TIGHT, evaluate
+from whippletree.simulate.state_rates import evaluate
+from whippletree.simulate.tolerances import TIGHT
 
 __all__ = ["Method", "dense", "error", "euler", "stages", "step", "write"]
 
@@ -90,30 +91,28 @@ def stages(
     y: Numbers,
     k: NumberTable,
     stage: Numbers,
-    options: Words,
+    flags: Words,
     near: float,
 ) -> int:
     """Evaluate some stages after the first."""
-    if options[PLAIN]:
+    if flags[PLAIN]:
         _plain_stages(b, method, begin, end, t, h, y, k)
         return _DONE
     for i in range(begin, end):
         _combine(y, h, method.A[i], i, k, stage)
-        status = evaluate(b, t + method.c[i] * h, stage, k[i], options, near)
-        if status == _UNTRUSTED or (status == _POOR and not options[CLOSE_STAGES]):
+        status = evaluate(b, t + method.c[i] * h, stage, k[i], flags, near)
+        if status == _UNTRUSTED or (status == _POOR and not flags[CLOSE_STAGES]):
             return int(status)
     return _DONE
 
 
 @bare
-def step(
-    b: Any, method: Any, t: float, h: float, y: Any, k: Any, stage: Any, options: Any, near: float, new: Any
-) -> int:
+def step(b: Any, method: Any, t: float, h: float, y: Any, k: Any, stage: Any, flags: Any, near: float, new: Any) -> int:
     """Take a step of size h into `new`; say whether its stages are to be trusted."""
     if method.b.size == 0:
         euler(b, h, y, new, k)
         return _DONE
-    good = stages(b, method, ZERO + 1, method.b.size, t, h, y, k, stage, options, near)
+    good = stages(b, method, ZERO + 1, method.b.size, t, h, y, k, stage, flags, near)
     _combine(y, h, method.b, method.b.size, k, new)
     return int(good)
 
@@ -174,7 +173,7 @@ def dense(method: Any, h: float, share: float, y: Any, new: Any, k: Any, here: A
 
 
 @inner
-def write(b: Any, t: float, q: Any, here: Any, options: Any, row: Any) -> bool:
+def write(b: Any, t: float, q: Any, here: Any, flags: Any, row: Any) -> bool:
     """Write a state that is `here` from q into a row [q, v, z, work], on the closures."""
     nq, nv = q.size, b.v.size
     copy(b.q, ZERO, q, ZERO, nq)
@@ -183,6 +182,6 @@ def write(b: Any, t: float, q: Any, here: Any, options: Any, row: Any) -> bool:
     copy(row, ZERO, b.here, ZERO, nq)
     normalize(b, row, ZERO)
     copy(row, nq, here, nv, here.size - nv)
-    if options[LOOPS] and not (options[CLOSE_STAGES] and nearly_closed(b, t, row)):
+    if flags[LOOPS] and not (flags[CLOSE_STAGES] and nearly_closed(b, t, row)):
         return bool(close_loops(b, t, row, ZERO, row, nq, TIGHT))
     return True

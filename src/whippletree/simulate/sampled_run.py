@@ -17,7 +17,6 @@ from whippletree.simulate.controllers import (
     restore_controller,
     samples,
 )
-from whippletree.simulate.run_state import OUTPUTS
 from whippletree.simulate.simulation import Simulation
 
 __all__ = ["SampledRun"]
@@ -64,7 +63,7 @@ class SampledRun:
     @property
     def made(self) -> int:
         """How many outputs are made; the last number of a stretch is that of the next sample."""
-        since = int(self.simulation._counts[OUTPUTS]) if self.begun else 0
+        since = self.simulation.outputs if self.begun else 0
         return min(self.first + since, self._next)
 
     @property
@@ -104,8 +103,17 @@ class SampledRun:
         if writer is not None:
             writer.write(self)
 
-    def restore(self, kept: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-        """Be where another run with the same settings was, and let the controller be as it was then."""
+    def pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return how far the run is, beside its simulation, as plain values and arrays by name."""
+        header = {name: getattr(self, name) for name in ("start", "period", "sample", "first", "begun", "finished")}
+        arrays = {"until": self.until, "rows": self.rows[: self.made], "efforts": self.efforts, "base": self.base}
+        arrays["origin"] = self.origin
+        if self.memory is not None:
+            arrays["controller_state"] = self.memory
+        return header, arrays
+
+    def unpack(self, kept: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+        """Take over how far another run with the same settings was, and the state of its controller."""
         rows, efforts = arrays["rows"], arrays["efforts"]
         self.sample, self.first = int(kept["sample"]), int(kept["first"])
         self.begun, self.finished = bool(kept["begun"]), bool(kept["finished"])
@@ -115,7 +123,7 @@ class SampledRun:
         if self.controller is not None:
             self._held[: len(efforts)] = efforts
             self._held[len(efforts) : self._next] = self.simulation.tau
-        restore_controller(self.controller, arrays.get("memory"))
+        restore_controller(self.controller, arrays.get("controller_state"))
 
     def _begin(self, watch: Callable[[float], bool] | None, *, remember: bool) -> bool:
         """Ask the controller at a sample; tell whether the run goes on from there."""

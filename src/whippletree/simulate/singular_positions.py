@@ -36,22 +36,22 @@ from whippletree.simulate.run_state import (
     Status,
 )
 from whippletree.simulate.state_rates import evaluate
+from whippletree.simulate.tolerances import (
+    AVERAGED_ITERATIONS,
+    COARSE_CHANGE,
+    CROSSING_ITERATIONS,
+    CROSSING_NOISE,
+    CROSSING_SHARE,
+    LEAST_NODE_SHARE,
+    MOST_CROSSING_NOISE,
+    NODE_SHARE,
+    SLOPE_NUDGE,
+    TOLERANCE_WITHIN_CROSSING,
+)
 from whippletree.simulate.zero_crossings import EventWatch
 
 __all__ = ["CROSSING_SHARE", "StepWork", "approach_singular", "leave_singular"]
 
-CROSSING_SHARE = 0.6
-"""Below it, on the way to zero: crossed in one step."""
-
-_ITERATIONS = 80
-_NOISE = 1e-11  # at first; next to a position that a slow motion stays near it may be more
-_MOST_NOISE = 1e-6
-_COARSE = 1e-9  # as long as an iteration moves states by more than that, they are not closed to the last digit
-_MEAN = 8  # iterations more that are averaged if the tolerance is smaller than the noise
-_PASSING_SHARE = 0.3  # of the nodes of a step that begins next to the position; less if that is too far
-_LEAST_SHARE = 1e-4  # less than that is not tried
-_NUDGE = 1e-5  # radians or characteristic lengths, by which slopes are found
-_WITHIN = 1e-12  # the tolerance of a crossing within which states are asked for: near the position none is closed
 
 _DONE, _UNTRUSTED, _POOR = Status.DONE, Status.UNTRUSTED, Status.POOR
 
@@ -59,11 +59,10 @@ _DONE, _UNTRUSTED, _POOR = Status.DONE, Status.UNTRUSTED, Status.POOR
 class StepWork(NativeStruct):
     """What one step works with."""
 
-    q: Numbers  # where it begins
     new: Numbers  # y where it ends
     reached: Numbers  # the state there as a row [q, v, z, work]
     stage: Numbers
-    pivots: Numbers  # `Buffers.least` where it begins
+    pivots: Numbers  # `KernelBuffers.pivots` where it begins
     k: NumberTable  # rates at its stages
     across: NumberTable  # states at the nodes of a step across a singular position
     k_across: NumberTable  # and rates there
@@ -81,7 +80,7 @@ def _expected(b: Any, times: Any) -> float:
 @bare
 def _found(b: Any, run: Any, ahead: float, k: Any, stage: Any, unused: Any) -> float:
     """Return how far ahead a singular position is, by secants, with accelerations that stay as they are."""
-    y, nv, options = run.y, b.v.size, run.options
+    y, nv, flags = run.y, b.v.size, run.flags
     kept = (b.pivots[SMALLEST], b.pivots[SMALLEST_AT], b.pivots[PIVOT])
     left, here, at = 0.0, kept[2], ahead
     for _ in range(4):
@@ -89,7 +88,7 @@ def _found(b: Any, run: Any, ahead: float, k: Any, stage: Any, unused: Any) -> f
             stage[n] = y[n] + at * k[n]
         for i in range(nv):
             stage[i] += 0.5 * at * at * k[nv + i]
-        evaluate(b, run.times[TIME] + at, stage, unused, options, 0.0)
+        evaluate(b, run.times[TIME] + at, stage, unused, flags, 0.0)
         there = b.pivots[PIVOT]
         if not np.isfinite(there):  # just there
             break
@@ -114,21 +113,21 @@ def _slope(b: Any, run: Any, stage: Any, unused: Any) -> tuple[float, float]:
         return 0.0, 0.0
     ends = (0.0, 0.0)
     for side in range(2):
-        dt = (2 * side - 1) * _NUDGE / speed
+        dt = (2 * side - 1) * SLOPE_NUDGE / speed
         copy(stage, ZERO, y, ZERO, y.size)
         for i in range(nv):
             stage[i] = dt * y[nv + i]
-        evaluate(b, run.times[TIME] + dt, stage, unused, run.options, 0.0)
+        evaluate(b, run.times[TIME] + dt, stage, unused, run.flags, 0.0)
         ends = (ends[1], b.pivots[PIVOT])
     run.counts[EVALUATIONS] += 2
-    return 0.5 * (ends[0] + ends[1]), (ends[1] - ends[0]) * speed / (2 * _NUDGE)
+    return 0.5 * (ends[0] + ends[1]), (ends[1] - ends[0]) * speed / (2 * SLOPE_NUDGE)
 
 
 @bare
 def _straight_on(b: Any, run: Any, stage: Any, unused: Any) -> float:
     """Return how far ahead a singular position is along the velocities."""
     kept = (b.pivots[SMALLEST], b.pivots[SMALLEST_AT], b.pivots[PIVOT], b.pivots[NEGATIVE])
-    run.options[CLOSE_STAGES] = 0
+    run.flags[CLOSE_STAGES] = 0
     _, slope = _slope(b, run, stage, unused)
     b.pivots[SMALLEST], b.pivots[SMALLEST_AT], b.pivots[PIVOT], b.pivots[NEGATIVE] = kept
     return -kept[2] / slope if kept[2] * slope < 0.0 else np.inf
@@ -142,7 +141,7 @@ def _sweep(b: Any, run: Any, h: float, c0: float, start: float, first: bool, k: 
         if first and c0 == 0.0:
             first_guess(RULE, h, k, b.v.size, j, Y)
         t = run.times[TIME] + (RULE.c[j] - c0) * h
-        status = evaluate(b, t, Y[j], k[j], run.options, 0.1 * abs(start))
+        status = evaluate(b, t, Y[j], k[j], run.flags, 0.1 * abs(start))
         run.counts[EVALUATIONS] += 1
         if status == _UNTRUSTED or (b.pivots[PIVOT] * start > 0) != (2 * j < nodes):
             return False
@@ -167,7 +166,7 @@ def cross_singular(
     beginning, `k[0]` holds the rates there. The states at the nodes are left in Y. Noise is what rounding may move
     states by from one iteration to the next.
     """
-    y, nv, options = run.y, b.v.size, run.options
+    y, nv, flags = run.y, b.v.size, run.flags
     size = np.ones(y.size)
     for i in range(nv):
         size[i] = run.scale[i]
@@ -181,9 +180,9 @@ def cross_singular(
             copy(Y[j], ZERO, y, ZERO, y.size)
             for i in range(nv):
                 Y[j, i] = (RULE.c[j] - c0) * h * y[nv + i]
-    for iteration in range(_ITERATIONS):
+    for iteration in range(CROSSING_ITERATIONS):
         # closed to the last digit at the end: before, that would be good for nothing
-        options[CLOSE_STAGES] = 1 if before < _COARSE else 2
+        flags[CLOSE_STAGES] = 1 if before < COARSE_CHANGE else 2
         if not _sweep(b, run, h, c0, start, iteration == 0, k, Y):
             return False
         change = iterate(RULE, h, y, k, size, integrals, Y)
@@ -191,16 +190,16 @@ def cross_singular(
         if settled or not change < 4 * before:
             break
         before = change
-    options[CLOSE_STAGES] = 1
+    flags[CLOSE_STAGES] = 1
     if settled and tolerance < noise:
         # what still changes is rounding, another one each time: take the mean
         mean = np.zeros(k.shape)
-        for _ in range(_MEAN):
+        for _ in range(AVERAGED_ITERATIONS):
             if not _sweep(b, run, h, c0, start, False, k, Y):
                 return False
             for j in range(nodes):
                 for n in range(y.size):
-                    mean[j, n] += k[j, n] / _MEAN
+                    mean[j, n] += k[j, n] / AVERAGED_ITERATIONS
             iterate(RULE, h, y, k, size, integrals, Y)
         for j in range(nodes):
             copy(k[j], ZERO, mean[j], ZERO, y.size)
@@ -219,25 +218,25 @@ def leave_singular(b: KernelBuffers, run: RunState, a: StepWork, last: float, to
     """Leave a singular position that the state is next to: by a step that reaches back from it and on across it.
 
     Return the size of the step, or zero if that does not go. Its end is left in `a.new`, the states within it in
-    `a.across`; `a.least` is what is known of the present state.
+    `a.across`; `a.pivots` is what is known of the present state.
     """
     not_inlined()
     t, k, Y = run.times[TIME], a.k_across, a.across
-    asked = min(tolerance, _WITHIN)
-    run.options[CLOSE_STAGES] = 0
+    asked = min(tolerance, TOLERANCE_WITHIN_CROSSING)
+    run.flags[CLOSE_STAGES] = 0
     pivot, slope = _slope(b, run, a.stage, k[0])
-    share, h, noise = _PASSING_SHARE, 0.0, _NOISE
-    while h == 0.0 and slope != 0.0 and np.isfinite(slope) and noise < _MOST_NOISE:
+    share, h, noise = NODE_SHARE, 0.0, CROSSING_NOISE
+    while h == 0.0 and slope != 0.0 and np.isfinite(slope) and noise < MOST_CROSSING_NOISE:
         half, ahead = share / abs(slope), -pivot / slope
         c0, start = 0.5 * (1.0 - ahead / half), -share * np.sign(slope)
-        run.options[CLOSE_STAGES] = 1
+        run.flags[CLOSE_STAGES] = 1
         if 0.0 < c0 < 1.0 and cross_singular(b, run, 2 * half, c0, start, asked, noise, k, Y):
             h = min((1.0 - c0) * 2 * half, last - t)
             resample(RULE, c0, h / (2 * half), Y, a.stage)
             copy(a.new, ZERO, Y[Y.shape[0] - 1], ZERO, a.new.size)
         share *= 0.5
-        if not 0.0 < c0 < 1.0 or share < _LEAST_SHARE:  # again, content with less
-            share, noise = _PASSING_SHARE, 30 * noise
+        if not 0.0 < c0 < 1.0 or share < LEAST_NODE_SHARE:  # again, content with less
+            share, noise = NODE_SHARE, 30 * noise
     copy(b.pivots, ZERO, a.pivots, ZERO, b.pivots.size)
     return h
 
@@ -256,7 +255,7 @@ def approach_singular(
     """Look out for a singular position ahead: end before it, or cross it in one step if it is next.
 
     Return a status, the size of the step to take, and whether it has been taken: then its end is in `a.new` and the
-    states within it in `a.across`. The rates at the present state are in `a.k[0]`, its pivot in `a.least`.
+    states within it in `a.across`. The rates at the present state are in `a.k[0]`, its pivot in `a.pivots`.
     """
     not_inlined()
     times, t, last, pivot = run.times, run.times[TIME], until[until.size - 1], abs(a.pivots[PIVOT])
@@ -277,7 +276,7 @@ def approach_singular(
         return _DONE, h, False
     if _crossed(b, run, w, a, 2 * ahead, tolerance, until):
         return _DONE, min(2 * ahead, last - t), True
-    run.options[CLOSE_STAGES] = 0
+    run.flags[CLOSE_STAGES] = 0
     once, times[CROSS_BELOW] = times[CROSS_BELOW] > 0.99 * CROSSING_SHARE, 0.5 * pivot
     # perhaps it is nothing but the choice of coordinates: ask for another one, once
     return _POOR if once else _DONE, h, False
@@ -288,11 +287,11 @@ def _crossed(b: Any, run: Any, w: Any, a: Any, h: float, tolerance: float, until
     """Cross a singular position in the middle of a step of size h, or of what is left of the run; tell whether."""
     t, last = run.times[TIME], until[until.size - 1]
     inside = w.side.size > 0 or until[run.counts[OUTPUTS]] < t + h or last < t + h
-    good = min(tolerance, _WITHIN) if inside else tolerance
+    good = min(tolerance, TOLERANCE_WITHIN_CROSSING) if inside else tolerance
     copy(a.k_across[0], ZERO, a.k[0], ZERO, a.new.size)
-    crossed = cross_singular(b, run, h, 0.0, a.pivots[PIVOT], good, _NOISE, a.k_across, a.across)
+    crossed = cross_singular(b, run, h, 0.0, a.pivots[PIVOT], good, CROSSING_NOISE, a.k_across, a.across)
     if inside and not crossed:
-        crossed = cross_singular(b, run, h, 0.0, a.pivots[PIVOT], good, 30 * _NOISE, a.k_across, a.across)
+        crossed = cross_singular(b, run, h, 0.0, a.pivots[PIVOT], good, 30 * CROSSING_NOISE, a.k_across, a.across)
     if not crossed:
         return False
     if last - t < h:

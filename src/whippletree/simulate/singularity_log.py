@@ -24,34 +24,23 @@ from whippletree.simulate.kernel_calls import (
     copy,
     not_inlined,
 )
-from whippletree.simulate.native_functions import bare, by_address
+from whippletree.simulate.native_functions import bare, by_address, inner
 from whippletree.simulate.native_structs import Numbers, NumberTable
 from whippletree.simulate.run_state import EVALUATIONS, NEGATIVE_PIVOTS, PENDING, PENDING_AT, SINGULAR_FOUND, RunState
-from whippletree.simulate.state_rates import POOR_SHARE
+from whippletree.simulate.tolerances import LOCATING_HALVINGS, POOR_SHARE, TURNED_AT_SHARE
 from whippletree.simulate.zero_crossings import state_within
 
 __all__ = [
     "keep_pivot_signs",
     "keep_step",
-    "last_step_size",
     "locate_singular",
     "log_passage",
     "log_singular",
+    "look_back_along",
+    "parabola",
     "pivots_changed_sign",
     "recall_step",
 ]
-
-_AT_SHARE = 1e-5  # so near, and no change of signs: it was there and turned
-_HALVINGS = 24  # to find where a step went over a singular position
-
-
-def last_step_size(nq: int, size: int) -> int:
-    """Return how many numbers are kept of a step in which y has this size, and of where it was nearest.
-
-    >>> last_step_size(1, 4)
-    12
-    """
-    return 2 + 2 * nq + 2 * size
 
 
 @bare
@@ -68,35 +57,36 @@ def log_singular(b: Any, run: Any, t: float, q: Any, at: int) -> None:
 @bare
 def log_passage(b: Any, run: Any) -> None:
     """Note a singular position that stages of a step were near, when the motion has left it, unless it is noted."""
-    times, kept = run.times, run.kept
+    times, kept = run.times, run.last_step
     at = kept.size - b.q.size
     if b.pivots[SMALLEST] < POOR_SHARE:
         if b.pivots[SMALLEST] < times[PENDING]:
             times[PENDING], times[PENDING_AT] = b.pivots[SMALLEST], b.pivots[SMALLEST_AT]
             copy(kept, at, b.nearest, ZERO, b.q.size)
     else:
-        if 0.0 <= times[PENDING] < _AT_SHARE:
+        if 0.0 <= times[PENDING] < TURNED_AT_SHARE:
             log_singular(b, run, times[PENDING_AT], kept, at)
         times[PENDING] = np.inf
 
 
 @bare
-def keep_step(b: Any, run: Any, t: float, h: float, q: Any, new: Any) -> None:
-    """Keep a step [t, h, q, y, y at its end], to look back at it from the next one."""
-    nq, y, kept = b.q.size, run.y, run.kept
+def keep_step(run: Any, t: float, h: float, new: Any) -> None:
+    """Keep a step from `run.q` and `run.y` to `new`, to look back at it from the next one."""
+    nq, y, kept = run.q.size, run.y, run.last_step
     kept[0], kept[1] = t, h
-    copy(kept, ZERO + 2, q, ZERO, nq)
+    copy(kept, ZERO + 2, run.q, ZERO, nq)
     copy(kept, 2 + nq, y, ZERO, y.size)
     copy(kept, 2 + nq + y.size, new, ZERO, y.size)
 
 
 @bare
-def recall_step(b: Any, run: Any, q: Any, y: Any, new: Any) -> None:
-    """Put what is kept of the last step into q, y and new."""
-    nq, kept = b.q.size, run.kept
+def recall_step(run: Any, q: Any, y: Any, new: Any) -> tuple[float, float]:
+    """Put the last step into q, y and new; return its time and its size."""
+    nq, kept = run.q.size, run.last_step
     copy(q, ZERO, kept, ZERO + 2, nq)
     copy(y, ZERO, kept, 2 + nq, y.size)
     copy(new, ZERO, kept, 2 + nq + y.size, y.size)
+    return kept[0], kept[1]
 
 
 @bare
@@ -123,7 +113,7 @@ def locate_singular(
     nq, nv, nz, before = b.q.size, b.v.size, b.z.size, -1.0
     row = np.empty(nq + run.y.size - nv)
     low, high = 0.0, 1.0
-    for i in range(_HALVINGS + 2):
+    for i in range(LOCATING_HALVINGS + 2):
         s = float(i) if i < 2 else 0.5 * (low + high)
         state_within(b, P, t, h, s, q, ZERO, row)
         copy(b.here, ZERO, row, ZERO, nq)
@@ -139,7 +129,32 @@ def locate_singular(
             return
         else:
             low = s
-    run.counts[EVALUATIONS] += _HALVINGS
+    run.counts[EVALUATIONS] += LOCATING_HALVINGS
     when = t + 0.5 * (low + high) * h
     if when <= end:
         log_singular(b, run, when, row, ZERO)
+
+
+@inner
+def parabola(h: float, y: Any, new: Any, nv: int) -> Any:
+    """Return the states within a step as a polynomial: displacements by a parabola, the rest straight on."""
+    not_inlined()
+    P = np.zeros((3, y.size))
+    for i in range(y.size):
+        P[0, i] = y[i] if i >= nv else 0.0
+        P[1, i] = h * y[nv + i] if i < nv else new[i] - y[i]
+        P[2, i] = new[i] - P[1, i] if i < nv else 0.0
+    return P
+
+
+@inner
+def look_back_along(b: Any, run: Any) -> None:
+    """Log a singular position that the last step went over, by its parabola; the present state is just evaluated."""
+    not_inlined()
+    if pivots_changed_sign(b, run):
+        now, q = b.q.copy(), np.empty(b.q.size)
+        y, new = np.empty(run.y.size), np.empty(run.y.size)
+        t, h = recall_step(run, q, y, new)
+        locate_singular(b, run, parabola(h, y, new, b.v.size), t, h, q, np.inf)
+        copy(b.q, ZERO, now, ZERO, q.size)
+    keep_pivot_signs(b, run)

@@ -24,37 +24,24 @@ from whippletree.simulate.kernel_calls import (
 )
 from whippletree.simulate.native_functions import bare, by_address
 from whippletree.simulate.native_structs import Numbers, Words
-from whippletree.simulate.run_state import CLOSE_STAGES, LOOPS, POWERS, RATES_GIVEN, TIME, RunState, Status
+from whippletree.simulate.run_state import CLOSE_STAGES, EVALUATIONS, LOOPS, POWERS, RATES_GIVEN, TIME, RunState, Status
+from whippletree.simulate.tolerances import CLOSE_ENOUGH, POOR_SHARE, TIGHT, UNTRUSTED_SHARE
 
-__all__ = ["CLOSE_ENOUGH", "POOR_SHARE", "TIGHT", "UNTRUSTED_SHARE", "evaluate", "evaluate_end", "evaluate_first"]
-
-CLOSE_ENOUGH = 1e-14
-"""The square of a gap that one more Newton step takes to rounding."""
-
-TIGHT = 1e-30
-"""The same near a singular position, where it takes more steps."""
-
-# Shares of a pivot's size where the plan was made. Accelerations lose about the cube of the share in digits.
-
-POOR_SHARE = 3e-2
-"""Below it the choice of coordinates is poor."""
-
-UNTRUSTED_SHARE = 5e-4
-"""Below it accelerations are never used."""
+__all__ = ["evaluate", "evaluate_end", "evaluate_first"]
 
 _DONE, _UNTRUSTED, _POOR = Status.DONE, Status.UNTRUSTED, Status.POOR
 
 
 @by_address
-def evaluate(b: KernelBuffers, t: float, y: Numbers, k: Numbers, options: Words, near: float) -> int:
+def evaluate(b: KernelBuffers, t: float, y: Numbers, k: Numbers, flags: Words, near: float) -> int:
     """Evaluate the derivatives of y into k; say whether they are to be trusted, by the share `near` of the pivots."""
     nv, nz = b.v.size, b.z.size
     displace(b, y, nv, k)
-    if options[CLOSE_STAGES]:
+    if flags[CLOSE_STAGES]:
         # near a singular position what is off the closures by little is far off in its acceleration
         copy(b.spare_q, ZERO, b.here, ZERO, b.q.size)
         copy(b.spare_v, ZERO, b.v, ZERO, nv)
-        enough = TIGHT if options[CLOSE_STAGES] == 1 else CLOSE_ENOUGH
+        enough = TIGHT if flags[CLOSE_STAGES] == 1 else CLOSE_ENOUGH
         closed = close_loops(b, t, b.spare_q, ZERO, b.spare_v, ZERO, enough)
         copy(b.q, ZERO, b.base, ZERO, b.q.size)
         if not closed:
@@ -69,13 +56,13 @@ def evaluate(b: KernelBuffers, t: float, y: Numbers, k: Numbers, options: Words,
     for i in range(at):
         k[nv + i] = b.rates[i]
     status = _DONE
-    if options[LOOPS]:
+    if flags[LOOPS]:
         status = _trust(b, t, at, near)
         at += 2
     power = 0.0
     for i in range(nv):
         power += b.tau[i] * y[nv + i]
-    if options[POWERS]:
+    if flags[POWERS]:
         k[2 * nv + nz] = power + b.rates[at + 1]
         k[2 * nv + nz + 1] = b.rates[at]
     else:
@@ -100,24 +87,26 @@ def _trust(b: Any, t: float, at: int, near: float) -> int:
 
 
 @bare
-def evaluate_first(b: Any, t: float, y: Any, k: Any, options: Any, kept: Any) -> int:
-    """Evaluate at the beginning of a step; the accelerations may have been given in `state_rates`."""
-    if options[RATES_GIVEN]:
-        nv, nz = b.v.size, b.z.size
-        copy(kept, ZERO, b.rates, ZERO, nv + nz)
-        evaluate(b, t, y, k, options, UNTRUSTED_SHARE)
-        copy(k, nv, kept, ZERO, nv + nz)
+def evaluate_first(b: Any, run: Any, k: Any) -> int:
+    """Evaluate at the beginning of a step, from `run.q`; the accelerations may be given (`run.given`)."""
+    copy(b.q, ZERO, run.q, ZERO, b.q.size)
+    copy(b.base, ZERO, run.q, ZERO, b.q.size)
+    b.pivots[SMALLEST] = np.inf
+    run.counts[EVALUATIONS] += 1
+    status = evaluate(b, run.times[TIME], run.y, k, run.flags, UNTRUSTED_SHARE)
+    if run.flags[RATES_GIVEN]:
+        copy(k, b.v.size, run.given, ZERO, run.given.size)
         return _DONE
-    return int(evaluate(b, t, y, k, options, UNTRUSTED_SHARE))
+    return int(status)
 
 
 @by_address
-def evaluate_end(b: KernelBuffers, run: RunState, q: Numbers) -> bool:
+def evaluate_end(b: KernelBuffers, run: RunState) -> bool:
     """Evaluate the end of the last step, if no other step will; tell whether that is to be trusted."""
     not_inlined()
-    unused, closing = np.empty(run.y.size), run.options[CLOSE_STAGES]
-    copy(b.q, ZERO, q, ZERO, b.q.size)
-    run.options[CLOSE_STAGES] = 0
-    good = evaluate(b, run.times[TIME], run.y, unused, run.options, UNTRUSTED_SHARE) != _UNTRUSTED
-    run.options[CLOSE_STAGES] = closing
+    unused, closing = np.empty(run.y.size), run.flags[CLOSE_STAGES]
+    copy(b.q, ZERO, run.q, ZERO, b.q.size)
+    run.flags[CLOSE_STAGES] = 0
+    good = evaluate(b, run.times[TIME], run.y, unused, run.flags, UNTRUSTED_SHARE) != _UNTRUSTED
+    run.flags[CLOSE_STAGES] = closing
     return bool(good)

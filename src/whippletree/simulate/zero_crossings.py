@@ -32,6 +32,7 @@ from whippletree.simulate.kernel_calls import (
 )
 from whippletree.simulate.native_functions import by_address, inner
 from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words
+from whippletree.simulate.tolerances import CLOSED_WITHIN_STEP, DIP_LOOKS, DIP_SHARE, SAMPLE_AT_ENDS, SIMULTANEOUS
 
 __all__ = ["CLOSED", "CLOSED_IF_NEEDED", "EventWatch", "find_crossings", "polynomial", "state_within"]
 
@@ -41,12 +42,7 @@ CLOSED = 1
 CLOSED_IF_NEEDED = 2
 """The same, but those that are as good as on them, next to a singular position, stay as they are."""
 
-_NEXT = 1.0 / 1024.0  # how near to the ends of a step samples are taken
-_SAMPLES = np.array([0.0, _NEXT, 0.25, 0.5, 0.75, 1.0 - _NEXT, 1.0])
-_WORTH = 0.5  # a parabola that comes nearer to zero than this share of the sample is worth a look
-_LOOKS = 10
-_TIGHT = 1e-28
-_AT_ONCE = 1e-12  # crossings that are so near, as a share of the step, are one event
+_SAMPLES = np.array([0.0, SAMPLE_AT_ENDS, 0.25, 0.5, 0.75, 1.0 - SAMPLE_AT_ENDS, 1.0])
 
 
 class EventWatch(NativeStruct):
@@ -111,7 +107,7 @@ def state_within(
         copy(row, ZERO, y, ZERO, size)
     normalize(b, row, ZERO)
     if closed == CLOSED or (closed == CLOSED_IF_NEEDED and not nearly_closed(b, t + s * h, row)):
-        return bool(close_loops(b, t + s * h, row, ZERO, row, nq, _TIGHT))
+        return bool(close_loops(b, t + s * h, row, ZERO, row, nq, CLOSED_WITHIN_STEP))
     return True
 
 
@@ -143,7 +139,7 @@ def _dip(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, x
     a, m, c = x[0], x[1], x[2]
     sign = 1.0 if g[1] > 0 else -1.0
     ga, gm, gc = sign * g[0], sign * g[1], sign * g[2]
-    for _ in range(_LOOKS):
+    for _ in range(DIP_LOOKS):
         # the vertex of the parabola through three points
         left, right = (gm - ga) / (m - a), (gc - gm) / (c - m)
         bend = (right - left) / (c - a)
@@ -151,7 +147,7 @@ def _dip(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, x
             return -1.0
         s = 0.5 * (a + m) - 0.5 * left / bend
         low = gm + (s - m) * (left + bend * (s - a)) if s != m else gm
-        if not (a < s < c) or low > _WORTH * gm or abs(s - m) < 1e-9 * (c - a):
+        if not (a < s < c) or low > DIP_SHARE * gm or abs(s - m) < 1e-9 * (c - a):
             return -1.0
         _sample(b, w, P, t, h, s, q, ZERO, row)
         gs = sign * w.values[i]
@@ -299,7 +295,7 @@ def _record(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, where:
             stop = min(stop, where[i])
     first = stop
     for i in range(where.size):
-        if where[i] <= first + _AT_ONCE:  # what happens at once happens when the last of it does
+        if where[i] <= first + SIMULTANEOUS:  # what happens at once happens when the last of it does
             stop = max(stop, where[i])
     while True:
         earliest = 0
@@ -310,7 +306,7 @@ def _record(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, where:
         if s == np.inf or s > stop:
             break
         where[earliest] = np.inf
-        if s >= stop - _AT_ONCE:
+        if s >= stop - SIMULTANEOUS:
             s = stop
         if not state_within(b, P, t, h, s, q, closed, row):
             return -1.0

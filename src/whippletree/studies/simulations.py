@@ -18,10 +18,11 @@ from whippletree.results.files import new_file
 from whippletree.results.measure import measured
 from whippletree.results.replay import Replay
 from whippletree.results.trajectory import Trajectory
+from whippletree.simulate.arguments import finite, increasing, positive
 from whippletree.simulate.controllers import Controller
 from whippletree.simulate.progress import ProgressMonitor
 from whippletree.simulate.sampled_run import SampledRun
-from whippletree.simulate.simulation import Simulation, finite, increasing, positive
+from whippletree.simulate.simulation import Simulation
 from whippletree.studies.checkpoint_files import CheckpointWriter, read_checkpoint
 from whippletree.system import System
 
@@ -173,7 +174,7 @@ def _trajectory(run: SampledRun, t: Array, rows: Array, efforts: Array, stopped:
     efforts, parameters = _settings(simulation, t, efforts)
     certificate = Certificate(**_measured(run, t, rows), **counted)
     q, v, z, work = _parts(system, rows)
-    info = {"method": simulation.name, "tolerance": simulation.tolerance, "formulation": simulation.formulation}
+    info = {"method": simulation.method, "tolerance": simulation.tolerance, "formulation": simulation.formulation}
     if simulation.events.ended:
         info["ended_by"] = simulation.events.ended
     events = simulation.events.happened
