@@ -33,7 +33,7 @@ from whippletree.simulate.kernel_calls import (
     normalize,
     not_inlined,
 )
-from whippletree.simulate.native_functions import by_address, inner
+from whippletree.simulate.native_functions import bare, by_address, inner
 from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words, cast_to
 from whippletree.simulate.run_state import (
     CLOSE_STAGES,
@@ -108,6 +108,7 @@ class AdamsWork(NativeStruct):
     last: Numbers
     g: Numbers
     beta: Numbers
+    c: Numbers
     errors: Numbers  # of the step, and those that lower orders would have
     no_q: Numbers  # empty: the dense output is of coordinates themselves
 
@@ -115,7 +116,7 @@ class AdamsWork(NativeStruct):
 work_at = cast_to(AdamsWork)
 
 
-@inner
+@bare
 def _derivatives(b: Any, run: Any, a: Any, t: float, Y: Any) -> int:
     """Evaluate the derivatives F of Y; say whether they are to be trusted."""
     not_inlined()
@@ -136,43 +137,43 @@ def _derivatives(b: Any, run: Any, a: Any, t: float, Y: Any) -> int:
     return status
 
 
-@inner
-def _coefficients(h: float, t: float, times: Any, k: int, g: Any, beta: Any) -> None:
+@bare
+def _coefficients(h: float, t: float, past: Any, k: int, g: Any, beta: Any, c: Any) -> None:
     """Put g_j (5.10) and beta_j (5.9) for a step from t, the times of the points before it being known."""
     not_inlined()
-    c = np.empty(k + 3)
     for m in range(k + 2):
         c[m] = 1.0 / (m + 1)
     g[0], beta[0] = 1.0, 1.0
     for j in range(1, k + 2):
-        ahead = t + h - times[j - 1]
+        ahead = t + h - past[_TIMES + j - 1]
         for m in range(k + 2 - j):
             if j == 1:
                 c[m] = 1.0 / ((m + 1) * (m + 2))
             else:
                 c[m] -= c[m + 1] * h / ahead
         g[j] = c[0]
-        back = t - times[j]
+        back = t - past[_TIMES + j]
         beta[j] = beta[j - 1] * ahead / back if j <= k and back > 0.0 else 0.0
 
 
-@inner
-def _size(x: Any, Y: Any, new: Any, sizes: Any, nq: int, factor: float, tolerance: float) -> float:
+@bare
+def _size(x: Any, at: int, Y: Any, new: Any, sizes: Any, nq: int, factor: float, tolerance: float) -> float:
     """Return the size of an error as a share of the tolerance."""
     not_inlined()
     total = 0.0
-    for n in range(x.size):
+    for n in range(Y.size):
         size = sizes[n] if n < sizes.size else 1.0
         if n >= nq:
             size += max(abs(Y[n]), abs(new[n]))
-        total += (factor * x[n] / (tolerance * size)) ** 2
-    return float(np.sqrt(total / x.size))
+        total += (factor * x[at + n] / (tolerance * size)) ** 2
+    return float(np.sqrt(total / Y.size))
 
 
 @inner
-def _polynomial(h: float, t: float, times: Any, k: int, Y: Any, star: Any, last: Any) -> Any:
+def _polynomial(a: Any, t: float, h: float) -> Any:
     """Return the corrector within the step, as a polynomial in the share of it: it meets both ends."""
     not_inlined()
+    past, k, Y = a.memory, int(a.memory[_ORDER]), a.Y
     P = np.zeros((k + 2, Y.size))
     factor = np.zeros(k + 2)
     factor[0] = 1.0
@@ -181,15 +182,15 @@ def _polynomial(h: float, t: float, times: Any, k: int, Y: Any, star: Any, last:
     for j in range(k + 1):
         for p in range(j + 1):
             for n in range(Y.size):
-                P[p + 1, n] += h * factor[p] / (p + 1) * (star[j, n] if j < k else last[n])
-        # times (s + a) / (1 + a)
-        a = (t - times[j]) / h
+                P[p + 1, n] += h * factor[p] / (p + 1) * (a.star[j, n] if j < k else a.last[n])
+        # times (s + back) / (1 + back)
+        back = (t - past[_TIMES + j]) / h
         for p in range(j + 1, -1, -1):
-            factor[p] = (factor[p] * a + (factor[p - 1] if p > 0 else 0.0)) / (1.0 + a)
+            factor[p] = (factor[p] * back + (factor[p - 1] if p > 0 else 0.0)) / (1.0 + back)
     return P
 
 
-@inner
+@bare
 def _begin(b: Any, run: Any, a: Any, t: float, tolerance: float, smallest: float) -> tuple[int, float]:
     """Begin with order one; say whether the start is to be trusted, and return a step that is small enough for it."""
     not_inlined()
@@ -202,33 +203,30 @@ def _begin(b: Any, run: Any, a: Any, t: float, tolerance: float, smallest: float
     if run.flags[LOOPS]:
         keep_pivot_signs(b, run)
     past[_KNOWN], past[_ORDER], past[_SAME], past[_RAISING] = 1.0, 1.0, 0.0, 1.0
-    Phi = past[_PHI:].reshape((_POINTS, N))
     for j in range(_POINTS):
         past[_TIMES + j] = t
-        for n in range(N):
-            Phi[j, n] = 0.0
-    copy(Phi[0], ZERO, a.F, ZERO, N)
-    fast = _size(a.F, a.Y, a.Y, a.sizes, b.q.size, 1.0, tolerance)
+    for n in range(_POINTS * N):
+        past[_PHI + n] = a.F[n] if n < N else 0.0
+    fast = _size(a.F, ZERO, a.Y, a.Y, a.sizes, b.q.size, 1.0, tolerance)
     return _DONE, max(min(h, 0.25 / np.sqrt(max(fast, 1e-200))), smallest)
 
 
-@inner
+@bare
 def _predict(a: Any, t: float, h: float) -> None:
     """Predict Y at the end of a step, and keep the factors of that."""
     not_inlined()
     past, N, k = a.memory, a.F.size, int(a.memory[_ORDER])
-    Phi = past[_PHI:].reshape((_POINTS, N))
-    _coefficients(h, t, past[_TIMES:_PHI], k, a.g, a.beta)
+    _coefficients(h, t, past, k, a.g, a.beta, a.c)
     for n in range(N):
         total = 0.0
         for j in range(k + 1):
-            a.star[j, n] = a.beta[j] * Phi[j, n]
+            a.star[j, n] = a.beta[j] * past[_PHI + j * N + n]
             if j < k:
                 total += a.g[j] * a.star[j, n]
         a.predicted[n] = a.Y[n] + h * total
 
 
-@inner
+@bare
 def _correct(a: Any, h: float, nq: int, tolerance: float) -> None:
     """Correct Y by the derivatives at the predicted one, and find the errors of this order and of those below."""
     not_inlined()
@@ -239,15 +237,15 @@ def _correct(a: Any, h: float, nq: int, tolerance: float) -> None:
         for n in range(N):
             last[n] -= a.star[j, n]
         if j == k - 3:
-            errors[_LOWEST] = _size(last, a.Y, a.predicted, a.sizes, nq, h * (g[k - 2] - g[k - 3]), tolerance)
+            errors[_LOWEST] = _size(last, ZERO, a.Y, a.predicted, a.sizes, nq, h * (g[k - 2] - g[k - 3]), tolerance)
         if j == k - 2:
-            errors[_LOWER] = _size(last, a.Y, a.predicted, a.sizes, nq, h * (g[k - 1] - g[k - 2]), tolerance)
+            errors[_LOWER] = _size(last, ZERO, a.Y, a.predicted, a.sizes, nq, h * (g[k - 1] - g[k - 2]), tolerance)
     for n in range(N):
         a.new[n] = a.predicted[n] + h * g[k] * last[n]
-    errors[_OWN] = _size(last, a.Y, a.new, a.sizes, nq, h * (g[k] - g[k - 1]), tolerance)
+    errors[_OWN] = _size(last, ZERO, a.Y, a.new, a.sizes, nq, h * (g[k] - g[k - 1]), tolerance)
 
 
-@inner
+@bare
 def _attempt(
     b: Any, run: Any, a: Any, t: float, h: float, tolerance: float, smallest: float, last: float
 ) -> tuple[int, float, int]:
@@ -300,7 +298,7 @@ def adams_step(
         h = min(h, longest_step(a.Y, nq, run.scale))
     whole = h
     if status == _DONE:
-        a.errors[:] = 0.0
+        a.errors[0] = a.errors[1] = a.errors[2] = 0.0
         status, h, fails = _attempt(b, run, a, t, h, tolerance, smallest, until[until.size - 1])
     if status == _DONE:
         status = _arrive(b, run, w, a, t, h, smallest, until, rows)
@@ -317,7 +315,7 @@ def _arrive(b: Any, run: Any, w: Any, a: Any, t: float, h: float, smallest: floa
     not_inlined()
     past, new, P = a.memory, a.new, np.empty((0, a.new.size))
     if asked_within(run, w, t, h, until):
-        P = _polynomial(h, t, past[_TIMES:_PHI], int(past[_ORDER]), a.Y, a.star, a.last)
+        P = _polynomial(a, t, h)
     normalize(b, new, ZERO)
     if run.flags[LOOPS] and not close_loops(b, t + h, new, ZERO, new, b.q.size, CLOSE_ENOUGH):
         run.counts[REFUSED] += 1
@@ -342,7 +340,7 @@ def _renew(b: Any, run: Any, w: Any, a: Any, t: float, h: float, whole: float, t
     good = _derivatives(b, run, a, end, a.new)
     if run.flags[LOOPS] and good != _UNTRUSTED:
         if pivots_changed_sign(b, run):
-            P = _polynomial(h, t, past[_TIMES:_PHI], int(past[_ORDER]), a.Y, a.star, a.last)
+            P = _polynomial(a, t, h)
             locate_singular(b, run, P, t, h, a.no_q, np.inf)
         log_passage(b, run)
         keep_pivot_signs(b, run)
@@ -366,23 +364,23 @@ def adams_look_back(s: StepperCode, b: KernelBuffers, run: RunState) -> None:
     """Do nothing: a step has looked at its end already."""
 
 
-@inner
+@bare
 def _next_step(a: Any, h: float, end: float, nq: int, tolerance: float) -> float:
     """Take the new point into the history, choose the next order, and return the next step."""
     not_inlined()
     past, N, k = a.memory, a.F.size, int(a.memory[_ORDER])
-    times, Phi = past[_TIMES:_PHI], past[_PHI:].reshape((_POINTS, N))
     erk, lower, lowest = a.errors[_OWN], a.errors[_LOWER], a.errors[_LOWEST]
-    same = past[_SAME] if abs(h - (times[0] - times[1])) <= 1e-9 * h else 0.0
+    same = past[_SAME] if abs(h - (past[_TIMES] - past[_TIMES + 1])) <= 1e-9 * h else 0.0
     past[_SAME] = same + 1.0
     # (5.7): differences of the new point
-    copy(Phi[0], ZERO, a.F, ZERO, N)
+    copy(past, _PHI, a.F, ZERO, N)
     for j in range(min(k + 1, _POINTS - 1)):
         for n in range(N):
-            Phi[j + 1, n] = Phi[j, n] - a.star[j, n]
+            at = _PHI + j * N + n
+            past[at + N] = past[at] - a.star[j, n]
     for j in range(_POINTS - 1, 0, -1):
-        times[j] = times[j - 1]
-    times[0] = end
+        past[_TIMES + j] = past[_TIMES + j - 1]
+    past[_TIMES] = end
     order = k
     if k > 1 and max(lower, lowest if k > 2 else 0.0) <= erk:
         past[_RAISING] = 0.0
@@ -392,7 +390,7 @@ def _next_step(a: Any, h: float, end: float, nq: int, tolerance: float) -> float
         past[_ORDER] = k + 1.0
         return 2.0 * h
     elif k < HIGHEST and past[_SAME] >= k + 1:
-        higher = _size(Phi[k + 1], a.Y, a.new, a.sizes, nq, h * _GAMMA[k + 1], tolerance)
+        higher = _size(past, _PHI + (k + 1) * N, a.Y, a.new, a.sizes, nq, h * _GAMMA[k + 1], tolerance)
         if (k == 1 and higher < 0.5 * erk) or (k > 1 and lower > min(erk, higher) and higher < erk):
             order, erk = k + 1, higher
         elif k > 1 and lower <= min(erk, higher):
@@ -436,7 +434,7 @@ class Adams(CompiledStepper):
             *(np.zeros(ny) for _ in range(2)),
             np.zeros((_POINTS, N)),
             np.zeros(N),
-            *(np.zeros(_POINTS + 1) for _ in range(2)),
+            *(np.zeros(_POINTS + 1) for _ in range(3)),
             np.zeros(3),
             np.zeros(0),
         )

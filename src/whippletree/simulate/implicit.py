@@ -26,7 +26,7 @@ from whippletree.simulate.kernel_calls import (
     normalize,
     not_inlined,
 )
-from whippletree.simulate.native_functions import by_address, inner
+from whippletree.simulate.native_functions import bare, by_address, inner
 from whippletree.simulate.native_structs import NativeStruct, Number, Numbers, NumberTable, Words, cast_to
 from whippletree.simulate.newton_iteration import (
     CUT,
@@ -85,7 +85,7 @@ newton_at = cast_to(Newton)
 work_at = cast_to(ImplicitWork)
 
 
-@inner
+@bare
 def _estimate(
     method: Any, h: float, last: float, y: Any, new: Any, k0: Any, k1: Any, older: Any, scale: Any, tolerance: float
 ) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from whippletree.simulate.kernel_calls import ZERO, call, copy, displace, not_inlined
-from whippletree.simulate.native_functions import inner
+from whippletree.simulate.native_functions import bare, inner
 from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words, WordTable
 from whippletree.simulate.run_state import EVALUATIONS
 from whippletree.simulate.tolerances import (
@@ -58,7 +58,7 @@ class Newton(NativeStruct):
     factors: NumberTable  # (n, n)
 
 
-@inner
+@bare
 def _factor(n: Any) -> bool:
     """Factor the matrix with row pivots, rows scaled to one; tell whether it is regular."""
     not_inlined()
@@ -93,7 +93,7 @@ def _factor(n: Any) -> bool:
     return True
 
 
-@inner
+@bare
 def _solve(n: Any, right: Any, x: Any) -> None:
     """Solve with the factors."""
     not_inlined()
@@ -112,14 +112,14 @@ def _solve(n: Any, right: Any, x: Any) -> None:
         x[i] = total / A[row, i]
 
 
-@inner
+@bare
 def average(method: Any, a1: float, a0: float, A0: float) -> float:
     """Return A1."""
     am, af = method[0], method[1]
     return float(((1.0 - af) * a1 + af * a0 - am * A0) / (1.0 - am))
 
 
-@inner
+@bare
 def _forecast(b: Any, method: Any, h: float, y: Any, rates: Any, start: Any, mean: Any, new: Any) -> None:
     """Put the displacements, velocities and states that these rates at the end of a step lead to into `new`."""
     not_inlined()
@@ -153,7 +153,7 @@ def _move(b: Any, n: Any, cu: float, cv: float, none: Any, new: Any, rates: Any)
         b.z[i] = new[2 * nv + i]
 
 
-@inner
+@bare
 def _apply(b: Any, n: Any, cu: float, cv: float, part: float, x: Any, new: Any) -> None:
     """Make a part of a correction."""
     not_inlined()
@@ -167,7 +167,7 @@ def _apply(b: Any, n: Any, cu: float, cv: float, part: float, x: Any, new: Any) 
             new[nv + i - nm] += part * cv * x[i]
 
 
-@inner
+@bare
 def _right_side(n: Any, cu: float, cv: float, rates: Any, right: Any) -> None:
     """Put the residual, each row in the units of its unknowns, into `right`."""
     not_inlined()
@@ -184,7 +184,7 @@ def _right_side(n: Any, cu: float, cv: float, rates: Any, right: Any) -> None:
         right[i] = value
 
 
-@inner
+@bare
 def _largest_move(b: Any, n: Any, cu: float, cv: float, scale: Any, x: Any) -> tuple[float, int]:
     """Return by how much a correction moves the mechanism, and which freedom most; minus one if it is zero."""
     not_inlined()

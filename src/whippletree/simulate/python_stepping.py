@@ -19,7 +19,7 @@ import numpy as np
 
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.kernel_bindings import KernelBindings
-from whippletree.simulate.kernel_calls import SMALLEST, ZERO, copy
+from whippletree.simulate.kernel_calls import SMALLEST, ZERO, close_loops, copy
 from whippletree.simulate.native_functions import entry
 from whippletree.simulate.run_state import (
     CLOSE_STAGES,
@@ -37,11 +37,11 @@ from whippletree.simulate.singularity_log import log_passage, look_back_along, p
 from whippletree.simulate.state_rates import evaluate, evaluate_end, evaluate_first
 from whippletree.simulate.step_output import close_end, complete_step, write_present
 from whippletree.simulate.steppers import Stepper, Stretch
-from whippletree.simulate.tolerances import AT_END_OF_STEP, LAST_STEP_SLACK, UNTRUSTED_SHARE
+from whippletree.simulate.tolerances import AT_END_OF_STEP, CLOSE_ENOUGH, LAST_STEP_SLACK, UNTRUSTED_SHARE
 
 __all__ = ["MotionRates", "PythonStepper"]
 
-_DONE, _UNTRUSTED, _POOR = Status.DONE, Status.UNTRUSTED, Status.POOR
+_DONE, _UNTRUSTED, _POOR, _OPEN = Status.DONE, Status.UNTRUSTED, Status.POOR, Status.OPEN
 
 
 @entry
@@ -68,6 +68,11 @@ def _close(b: Any, run: Any, new: Any, reached: Any, k: Any, end: float) -> int:
     """Put the end of a step on the closures; say whether it is past a singular position, which others go across."""
     status = close_end(b, run, new, reached, k, end, False)
     if status == _DONE and run.flags[LOOPS]:
+        # once more: velocities that were projected where the step had led to are not yet those of the closed position
+        nq, nv = b.q.size, b.v.size
+        if not close_loops(b, end, reached, ZERO, reached, nq, CLOSE_ENOUGH):
+            return _OPEN
+        copy(new, nv, reached, nq, nv)
         copy(b.q, ZERO, run.q, ZERO, b.q.size)
         copy(b.base, ZERO, run.q, ZERO, b.q.size)
         run.counts[EVALUATIONS] += 1
