@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
+from whippletree.conveniences import convenience
 from whippletree.elements.bodies import MassProperties
 from whippletree.elements.closures import Coupling, Distance
 from whippletree.elements.joints import (
@@ -557,10 +558,10 @@ class Mechanism(DriveCalls, EventCalls):
         loops are closed, `hold` which joints stay there; `cut` names joints at which loops must be cut, and
         `dependent` those whose motion shall follow from the others', as far as the loops allow it. See `System`.
         """
-        from whippletree.system import System
-
         choices = {"guess": guess, "hold": hold, "cut": cut, "dependent": dependent}
-        return System(self.describe(), fold=fold, **{key: value for key, value in choices.items() if value is not None})
+        given = {key: value for key, value in choices.items() if value is not None}
+        built: System = convenience("build")(self.describe(), fold=fold, **given)
+        return built
 
     def _join(
         self,

@@ -104,9 +104,11 @@ class KernelBindings:
     def buffers(self) -> KernelBuffers:
         """What machine code is handed: the arrays, the kernels, and the functions that it calls by address."""
         own = {"kernels": self._kernels, "quaternions": self.quaternions}
-        return KernelBuffers(
+        made = KernelBuffers(
             *(
                 address(name) if kind == "Address" else own.get(name, self._arrays.get(name))
                 for name, kind in KernelBuffers.fields.items()
             )
         )
+        made.owner = self
+        return made

@@ -81,10 +81,6 @@ class KernelBuffers(NativeStruct):
     state_within: Address
     find_crossings: Address
     locate_singular: Address
-    cross_singular: Address
-    leave_singular: Address
-    approach_singular: Address
-    attempt_step: Address
     deliver: Address
 
 

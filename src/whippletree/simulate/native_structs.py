@@ -89,6 +89,7 @@ class NativeStruct:
 
     fields: ClassVar[dict[str, str]] = {}
     _numba_type_: ClassVar[NativeStructType]  # by which Numba knows its type at once
+    owner: object = None  # what else has to live as long as the struct: addresses in it point there
 
     def __init_subclass__(cls) -> None:
         cls.fields = {name: str(kind) for name, kind in cls.__annotations__.items()}

@@ -34,7 +34,7 @@ from whippletree.simulate.kernel_calls import (
     longest_step,
     not_inlined,
 )
-from whippletree.simulate.native_functions import bare, by_address, inner
+from whippletree.simulate.native_functions import address, bare, by_address, inner
 from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, cast_to
 from whippletree.simulate.run_state import (
     CLOSE_STAGES,
@@ -100,7 +100,7 @@ def runge_kutta_step(
     status, h, crossed = _choose_size(b, run, w, a, first, size_to_end(run, until), tolerance, adaptive, until)
     shrunk = 0
     if status == _DONE and not crossed:
-        status, h, shrunk = attempt_step(b, method, run, w, a, first, h, tolerance, smallest, until)
+        status, h, shrunk = attempt_step(a, b, method, run, w, first, h, tolerance, smallest, until)
     if status != _DONE:
         return int(status)
     grow = 1.0
@@ -151,7 +151,7 @@ def _choose_size(
     if first != _DONE and not flags[KEEP_PLAN]:
         return _POOR, h, False
     if first != _DONE:
-        part = leave_singular(b, run, a, last, asked)
+        part = leave_singular(a, b, run, last, asked)
         flags[CLOSE_STAGES] = 1
         if part > 0.0:
             return _DONE, part, True
@@ -167,18 +167,18 @@ def _choose_size(
         # near a singular position accelerations are less exact: go across it without crawling
         return _DONE, min(max(h, times[GOOD_STEP]), last - t), False
     if flags[LOOPS] and not flags[RATES_GIVEN] and first == _DONE:
-        status, h, taken = approach_singular(b, run, w, a, h, asked, adaptive, until)
+        status, h, taken = approach_singular(a, b, run, w, h, asked, adaptive, until)
         return status, h, taken
     return _DONE, h, False
 
 
 @by_address
 def attempt_step(
+    a: StepWork,
     b: KernelBuffers,
     method: Method,
     run: RunState,
     w: EventWatch,
-    a: StepWork,
     first: int,
     h: float,
     tolerance: float,
@@ -302,7 +302,9 @@ class RungeKutta(CompiledStepper):
         stages = max(method.b.size, method.dense.shape[0], 1)
         vectors = (size, bindings.row_size, size, bindings.buffers.pivots.size)
         tables = ((stages, size), (nodes, size), (nodes, size))
-        return method, StepWork(*(np.zeros(n) for n in vectors), *(np.zeros(shape) for shape in tables))
+        functions = (address(name) for name, kind in StepWork.fields.items() if kind == "Address")
+        arrays = (*(np.zeros(n) for n in vectors), *(np.zeros(shape) for shape in tables))
+        return method, StepWork(*arrays, *functions)
 
 
 @functools.cache

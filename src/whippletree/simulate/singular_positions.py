@@ -23,7 +23,7 @@ from whippletree.simulate.kernel_calls import (
     not_inlined,
 )
 from whippletree.simulate.native_functions import bare, by_address, inner
-from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable
+from whippletree.simulate.native_structs import Address, NativeStruct, Numbers, NumberTable
 from whippletree.simulate.run_state import (
     CLOSE_STAGES,
     CROSS_BELOW,
@@ -66,6 +66,11 @@ class StepWork(NativeStruct):
     k: NumberTable  # rates at its stages
     across: NumberTable  # states at the nodes of a step across a singular position
     k_across: NumberTable  # and rates there
+    # what machine code calls by its address (see `native_functions`)
+    cross_singular: Address
+    leave_singular: Address
+    approach_singular: Address
+    attempt_step: Address
 
 
 @bare
@@ -150,6 +155,7 @@ def _sweep(b: Any, run: Any, h: float, c0: float, start: float, first: bool, k: 
 
 @by_address
 def cross_singular(
+    a: StepWork,
     b: KernelBuffers,
     run: RunState,
     h: float,
@@ -214,7 +220,7 @@ def cross_singular(
 
 
 @by_address
-def leave_singular(b: KernelBuffers, run: RunState, a: StepWork, last: float, tolerance: float) -> float:
+def leave_singular(a: StepWork, b: KernelBuffers, run: RunState, last: float, tolerance: float) -> float:
     """Leave a singular position that the state is next to: by a step that reaches back from it and on across it.
 
     Return the size of the step, or zero if that does not go. Its end is left in `a.new`, the states within it in
@@ -230,7 +236,7 @@ def leave_singular(b: KernelBuffers, run: RunState, a: StepWork, last: float, to
         half, ahead = share / abs(slope), -pivot / slope
         c0, start = 0.5 * (1.0 - ahead / half), -share * np.sign(slope)
         run.flags[CLOSE_STAGES] = 1
-        if 0.0 < c0 < 1.0 and cross_singular(b, run, 2 * half, c0, start, asked, noise, k, Y):
+        if 0.0 < c0 < 1.0 and cross_singular(a, b, run, 2 * half, c0, start, asked, noise, k, Y):
             h = min((1.0 - c0) * 2 * half, last - t)
             resample(RULE, c0, h / (2 * half), Y, a.stage)
             copy(a.new, ZERO, Y[Y.shape[0] - 1], ZERO, a.new.size)
@@ -243,10 +249,10 @@ def leave_singular(b: KernelBuffers, run: RunState, a: StepWork, last: float, to
 
 @by_address
 def approach_singular(
+    a: StepWork,
     b: KernelBuffers,
     run: RunState,
     w: EventWatch,
-    a: StepWork,
     h: float,
     tolerance: float,
     adaptive: bool,
@@ -289,9 +295,9 @@ def _crossed(b: Any, run: Any, w: Any, a: Any, h: float, tolerance: float, until
     inside = w.side.size > 0 or until[run.counts[OUTPUTS]] < t + h or last < t + h
     good = min(tolerance, TOLERANCE_WITHIN_CROSSING) if inside else tolerance
     copy(a.k_across[0], ZERO, a.k[0], ZERO, a.new.size)
-    crossed = cross_singular(b, run, h, 0.0, a.pivots[PIVOT], good, CROSSING_NOISE, a.k_across, a.across)
+    crossed = cross_singular(a, b, run, h, 0.0, a.pivots[PIVOT], good, CROSSING_NOISE, a.k_across, a.across)
     if inside and not crossed:
-        crossed = cross_singular(b, run, h, 0.0, a.pivots[PIVOT], good, 30 * CROSSING_NOISE, a.k_across, a.across)
+        crossed = cross_singular(a, b, run, h, 0.0, a.pivots[PIVOT], good, 30 * CROSSING_NOISE, a.k_across, a.across)
     if not crossed:
         return False
     if last - t < h:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from whippletree.conveniences import convenience
 from whippletree.elements.bodies import rod
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array, Kernel
@@ -437,16 +438,14 @@ class System(ClosedCalls, LoadedCalls, DerivativeCalls):
         "semi_implicit_euler", and for stiff springs "trapezoidal" and "generalized_alpha" with its `spectral_radius`),
         `tolerance`, `formulation`, `parameters`, `progress`; `controller`, a function of (t, q, v, z) that returns
         efforts, and its `period`; `on_event`, a function that is called at events; `checkpoint`, a file from which
-        `whippletree.resume` goes on, and `checkpoint_every` so many seconds. See `whippletree.studies.simulate`.
+        `whippletree.resume` goes on, and `checkpoint_every` so many seconds. See `whippletree.studies`.
 
         >>> s = _pendulum()
         >>> run = s.simulate(1.0, every=0.25)
         >>> len(run), run.certificate.ok
         (5, True)
         """
-        from whippletree.studies import simulate
-
-        return simulate(self, duration, **options)
+        return convenience("simulate")(self, duration, **options)
 
     # ------------------------------------------------------------------ kinematics
 
