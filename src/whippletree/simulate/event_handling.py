@@ -1,7 +1,7 @@
 """The events of a run: what machine code watches, what it found, and what is done about it.
 
 An event that only records does not touch the steps. One that acts ends its step: the run goes on from the state at the
-event, with what the event sets. What that adds to the energy is booked as work put in, and what it takes as work
+event, with what the event sets. What that adds to the energy is recorded as work put in, and what it takes as work
 dissipated, so that the balance of the run stays whole.
 """
 
@@ -129,7 +129,7 @@ class Events:
         return self._watched
 
     def start(self, sim: Simulation, bindings: KernelBindings) -> None:
-        """Find out on which side of zero everything is, if nobody knows."""
+        """Find out on which side of zero everything is, if that is not known."""
         if self.uses and not self.started:
             self.fresh[:] = 1
             self._sides(sim, bindings)

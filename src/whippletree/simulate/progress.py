@@ -41,7 +41,7 @@ class ProgressMonitor:
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             self._before = signal.getsignal(signal.SIGINT)
-            if self._before is not None:  # else it belongs to somebody outside of Python
+            if self._before is not None:  # else a handler outside of Python has it
                 signal.signal(signal.SIGINT, self._note)
         return self
 

@@ -26,12 +26,12 @@ class SampledRun:
     """A simulation on its way through its outputs, in stretches from sample to sample of its controller.
 
     Steps end exactly at the samples. At a sample, the efforts are those that begin there; at the end of the run, those
-    that were held until then. Without a controller the start is the only sample, and nobody is asked there.
+    that were held until then. Without a controller the start is the only sample, and no controller is called there.
 
     Where the run is: past sample number `sample`, before which it had made `first` outputs; `begun` tells whether the
     controller was asked there already. `origin` is the state at the start, as a row. `base` are the efforts of joints
     that a controller does not name, and `memory` is what it remembered after its last call, which is looked at only if
-    there is a keeper.
+    checkpoints are written.
 
     >>> from whippletree.simulate.simulation import _example
     >>> run = SampledRun(_example(), np.array([0.0, 0.1, 0.6]), lambda t, q, v, z: [2 * t], 0.25)
@@ -80,7 +80,7 @@ class SampledRun:
     def go(self, watch: Callable[[float], bool] | None = None, writer: Any = None) -> None:
         """Move on to the last output, unless an event ends the run, `watch` wants it, or a call is interrupted.
 
-        `keeper.look(run)` is called some ten times a second, and `keeper.write(run)` at the end.
+        `writer.look(run)` is called some ten times a second, and `writer.write(run)` at the end.
         """
         if self.finished:
             return

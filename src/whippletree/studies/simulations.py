@@ -29,7 +29,7 @@ from whippletree.system import System
 __all__ = ["resume", "simulate"]
 
 _OUTPUTS = 500
-"""How many outputs there are if nobody says."""
+"""How many outputs there are unless the user says."""
 
 _MOST = 50_000_000
 
