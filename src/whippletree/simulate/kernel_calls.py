@@ -84,7 +84,7 @@ class KernelBuffers(NativeStruct):
     deliver: Address
 
 
-# in `Buffers.least`
+# in `KernelBuffers.pivots`
 SMALLEST = 0  # the smallest share of a pivot in the present step
 SMALLEST_AT = 1  # and when that was
 PIVOT = 2  # the last one, with its sign

@@ -1,12 +1,12 @@
 """How functions of the time loops become machine code.
 
 A function is `inner` if only machine code calls it, `bare` if it does not allocate either, an `entry` if Python calls
-it, and a `by_address` if it is called by its address.
+it, and `by_address` if machine code calls it by its address.
 
 Numba puts all that a function calls into it, machine code and all, and optimises it there again. For functions that
-call each other as those of the time loops do, that takes most of a minute. A routine is compiled once, and who calls it
-reads its address from a bundle: the first argument has to be one that has a field of the routine's name, of the kind
-`Address`. The types of its arguments and of its result are those of its annotations.
+call each other as those of the time loops do, that takes most of a minute. A function by address is compiled once,
+and its callers read its address from a struct: the first argument has to be one that has a field of the function's
+name, of the kind `Address`. The types of its arguments and of its result are those of its annotations.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def by_address(function: Callable[..., Any]) -> Any:
 
 
 def address(name: str) -> int:
-    """Return the address of a routine, which is compiled if nobody has asked for it yet."""
+    """Return the address of a function, which is compiled when it is first asked for."""
     return _BY_ADDRESS[name].address
 
 

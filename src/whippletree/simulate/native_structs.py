@@ -1,10 +1,10 @@
-"""Bundles of arrays that machine code is handed as one address.
+"""Structs of arrays that machine code is handed as one address.
 
 Numba passes a tuple of arrays as seven numbers for each of them, to every function and from there to the next, and
-takes long to compile that. A bundle is a table in memory instead: an address and two sizes for each array. Machine code
+takes long to compile that. A struct is a table in memory instead: an address and two sizes for each array. Machine code
 reads from it what it needs, and sees arrays that it does not own, so that no references are counted.
 
-A bundle is a class with annotations, and its fields are read in Python and in machine code alike.
+A struct is a class with annotations, and its fields are read in Python and in machine code alike.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _WORDS = 3  # of the table for each field: an address and two sizes, or the numb
 
 
 class NativeStructType(types.Type):
-    """The type of a bundle in machine code: it is its fields."""
+    """The type of a struct in machine code: it is its fields."""
 
     def __init__(self, name: str, fields: tuple[tuple[str, str], ...]) -> None:
         self.fields = dict(fields)
@@ -66,7 +66,7 @@ class NativeStructType(types.Type):
 def native_type(annotation: str) -> Any:
     """Return what the annotation of a field is in machine code; None if it is no such annotation.
 
-    >>> kind_of("Numbers")
+    >>> native_type("Numbers")
     Array(float64, 1, 'C', False, aligned=True)
     """
     if annotation not in _KINDS:
@@ -97,7 +97,7 @@ class NativeStruct:
 
     @classmethod
     def of(cls, last: Self | None, *values: Any) -> Self:
-        """Return a bundle of these arrays: the last one, if it is.
+        """Return a struct of these arrays: the last one, if it is of them.
 
         >>> class One(NativeStruct):
         ...     values: Numbers
@@ -161,7 +161,7 @@ def field(builder: Any, kind: NativeStructType, value: Any, name: str, offset: i
 
 
 def _read(context: Any, builder: Any, kind: NativeStructType, value: Any, name: str) -> Any:
-    """Return the code that reads a field: a number, or an array that nobody owns."""
+    """Return the code that reads a field: a number, or an array without an owner."""
     word, array_kind = ir.IntType(64), kind.of(name)
     if not isinstance(array_kind, types.Array):
         return field(builder, kind, value, name)
