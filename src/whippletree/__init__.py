@@ -86,14 +86,14 @@ _LATE = {
     "Event": "whippletree.results",
     "Simulation": "whippletree.simulate",
     "Trajectory": "whippletree.results",
-    "resume": "whippletree.runs",
+    "resume": "whippletree.studies",
 }
 """Names that are imported when they are first used: who only computes does not wait for them."""
 
 provide(
     {
         "Mechanism.build": ("whippletree.system", "System"),
-        "System.simulate": ("whippletree.runs", "simulate"),
+        "System.simulate": ("whippletree.studies", "simulate"),
     }
 )
 

@@ -9,8 +9,9 @@ import pytest
 
 import whippletree as wt
 from support.systems import UPRIGHT, upright_four_bar
-from whippletree.simulate import Simulation, adams
-from whippletree.simulate.course import Course
+from whippletree.simulate import Simulation, State, adams
+from whippletree.simulate.run_state import LOOPS, NEXT_STEP, POWERS
+from whippletree.simulate.steppers import Stretch
 
 Array = np.ndarray
 
@@ -38,11 +39,6 @@ SYSTEMS = {"pendulum": pendulum, "tumbler": tumbler, "four-bar": four_bar}
 def at_fixed_order(system: wt.System, start: dict[str, object], k: int, h: float, end: float) -> Array:
     """Let the method take equal steps at one order, with points to begin from that another method found."""
     points = Simulation(system, method="dop853", tolerance=1e-14, **start).run(h * np.arange(k + 1))
-    sim = Simulation(system, method="adams", tolerance=1e3, step=h, **start)
-    machine = sim._wired()
-    wire, sizes = adams.wired(machine)
-    rates = machine.arrays["coordinate rates"]
-    past = np.zeros(adams.past_size(machine))
     nq, nv = system.nq, system.nv
     f = []
     for i, row in enumerate(points):
@@ -50,24 +46,23 @@ def at_fixed_order(system: wt.System, start: dict[str, object], k: int, h: float
         a = system.forward_dynamics(q, v, check=False)
         f.append(np.concatenate([system.coordinate_rates(q, v), a, [0.0, 0.0]]))
         assert i <= k
-    differences = [sum((-1) ** m * comb(j, m) * f[k - m] for m in range(j + 1)) for j in range(k + 1)]
+    sim = Simulation(system, method="adams", tolerance=1e3, step=h, **start)
+    sim.state = State(k * h, points[-1, :nq], points[-1, nq : nq + nv], np.zeros(0), *points[-1, -2:])
+    sim.stepper.memory = past = np.zeros(adams._PHI + adams._POINTS * sim.row_size)
+    sim.stepper.use_efforts(sim.tau)
     phi = past[adams._PHI :].reshape(-1, len(f[0]))
-    phi[: k + 1] = differences
+    phi[: k + 1] = [sum((-1) ** m * comb(j, m) * f[k - m] for m in range(j + 1)) for j in range(k + 1)]
     past[adams._TIMES : adams._TIMES + k + 1] = h * np.arange(k, -1, -1)
-    sim._q[:] = points[-1, :nq]
-    sim._course_y[nv : 2 * nv] = points[-1, nq : nq + nv]
-    sim._times[0] = k * h
-    sim._options[0], sim._options[1] = machine.closed, machine.powers
-    buffers = machine.buffers
-    buffers.q[:] = sim._q
-    course = Course(sim._course_y, sim._times, sim._counts, sim._scale, sim._options, np.zeros((64, 1 + nq)), sim._kept)
     until, rows = np.array([end]), np.zeros((1, sim.row_size))
+    bindings = sim._driver.bindings
+    bindings.buffers.tau[:] = sim.tau
+    sim.run_state.flags[LOOPS], sim.run_state.flags[POWERS] = bindings.closed, bindings.powers
+    stretch = Stretch(bindings, sim.run_state, sim.events.watched(bindings), until, rows, 1e-12, 1)
     for _ in range(round((end - k * h) / h)):
         past[:4] = 1.0, k, 0.0, 0.0
-        sim._times[1] = h
-        watched = sim.events.watched(machine)
-        adams.advance(buffers, wire, rates, sizes, course, watched, past, 1e3, 1e-12, until, rows, 1)
-    assert sim._counts[0] == 1
+        sim.run_state.times[NEXT_STEP] = h
+        sim.stepper.advance(stretch)
+    assert sim.outputs == 1
     return rows[0, : nq + nv]
 
 

@@ -13,7 +13,7 @@ import pytest
 import whippletree as wt
 from whippletree.errors import SimulationError
 from whippletree.simulate import Simulation
-from whippletree.simulate.pace import Pace
+from whippletree.simulate.step_budget import StepBudget
 
 W = 3.0
 SPEEDS = np.array([W, -W, W, W])
@@ -153,8 +153,8 @@ def test_results_do_not_depend_on_pauses(options: dict[str, Any], monkeypatch: p
     system, start = built(parallelogram((0, 0, -9.81)), -1.0)
     found = []
     for steps in (10**8, 1, 7):
-        monkeypatch.setattr(Pace, "begin", lambda self, steps=steps: steps)
-        monkeypatch.setattr(Pace, "end", lambda self: None)
+        monkeypatch.setattr(StepBudget, "begin", lambda self, steps=steps: steps)
+        monkeypatch.setattr(StepBudget, "end", lambda self: None)
         sim = Simulation(system, formulation="constraint_embedding", **start, **options)
         found.append((sim.run(np.linspace(0.1, 2.0, 20)), sim.singular, sim.steps, sim.refused, sim.evaluations))
     for other in found[1:]:

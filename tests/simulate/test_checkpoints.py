@@ -18,9 +18,9 @@ import pytest
 
 import whippletree as wt
 from support.sampling import deep
-from whippletree import checkpoints
 from whippletree.simulate import Simulation
-from whippletree.simulate.run import Run
+from whippletree.simulate.sampled_run import SampledRun
+from whippletree.studies import checkpoint_files
 
 MODEL = """
 name: four-bar with a ball
@@ -76,15 +76,15 @@ from typing import Any
 import signal, sys, whippletree as wt
 model, path, method, duration, delay, period = sys.argv[1:7]
 from pathlib import Path
-from whippletree import checkpoints
-from whippletree.simulate import pace
-pace._WISH, checkpoints._SLOW = 0.005, 1.0
-write = checkpoints.Keeper.write
+from whippletree.studies import checkpoint_files
+from whippletree.simulate import step_budget
+step_budget._WISH, checkpoint_files._SLOW = 0.005, 1.0
+write = checkpoint_files.CheckpointWriter.write
 def armed(*given, **more):
     write(*given, **more)
     if signal.getitimer(signal.ITIMER_PROF)[0] == 0.0:
         signal.setitimer(signal.ITIMER_PROF, float(delay))
-checkpoints.Keeper.write = armed
+checkpoint_files.CheckpointWriter.write = armed
 options = {"rk4": {"step": 1e-3}, "trapezoidal": {"step": 2e-3}}.get(method, {"tolerance": 1e-9})
 controlled = {"controller": Speed(), "period": float(period)} if period != "none" else {}
 if Path(path).exists():
@@ -139,7 +139,7 @@ def test_a_run_goes_on_to_the_same_bits(
     looks, plugged = [0], []
     gap = reference.certificate.steps // (7 * 5)
 
-    def look(self: checkpoints.Keeper, run: Run) -> None:
+    def look(self: checkpoint_files.CheckpointWriter, run: SampledRun) -> None:
         looks[0] += 1
         place = (run.sample, run.simulation.state.t > run.samples[run.sample])
         if looks[0] % gap == 0 or (place == (5, False) and place not in plugged):
@@ -147,9 +147,9 @@ def test_a_run_goes_on_to_the_same_bits(
             self.write(run)
             raise PlugError
 
-    monkeypatch.setattr(checkpoints.Keeper, "look", look)
-    monkeypatch.setattr("whippletree.simulate.pace._FIRST", 7)
-    monkeypatch.setattr("whippletree.simulate.pace._MOST", 7)
+    monkeypatch.setattr(checkpoint_files.CheckpointWriter, "look", look)
+    monkeypatch.setattr("whippletree.simulate.step_budget._FIRST", 7)
+    monkeypatch.setattr("whippletree.simulate.step_budget._MOST", 7)
     run = None
     while run is None:
         try:
@@ -194,7 +194,7 @@ def test_killed_at_random_moments(
             check=False,
         )
         assert child.returncode == -signal.SIGPROF
-        found = checkpoints.read_checkpoint(path, **again(period))  # whole, whenever it was killed
+        found = checkpoint_files.read_checkpoint(path, **again(period))  # whole, whenever it was killed
         assert not found.run.finished
         assert found.run.simulation.state.t >= reached  # nothing before the last checkpoint is lost
         reached = found.run.simulation.state.t
@@ -323,7 +323,7 @@ def test_functions_are_given_again(tmp_path: Path) -> None:
     m.event("floor", m.coordinate("height"), direction="falling")
 
     def turn(sim: Simulation, event: wt.Event) -> None:
-        sim.put("velocity", "height", 0, -event.v[0])
+        sim.set_value("velocity", "height", 0, -event.v[0])
 
     m.build().simulate(2.0, q=[1.0], checkpoint=path, on_event=turn)
     with pytest.raises(wt.ResultError, match="give on_event= again"):

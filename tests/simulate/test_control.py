@@ -11,7 +11,8 @@ import pytest
 
 import whippletree as wt
 from support.references import rk4
-from whippletree import checkpoints
+from whippletree.simulate.run_state import SMALLEST_STEP, SPAN
+from whippletree.studies import checkpoint_files
 from whippletree.system.example_systems import four_bar
 
 Array = np.ndarray
@@ -247,18 +248,19 @@ def test_short_periods_do_not_starve_checkpoints(tmp_path: Path, monkeypatch: py
                 raise SystemExit
             return self.law(t, *state)
 
-    monkeypatch.setattr(checkpoints, "_SLOW", 0.0)
+    monkeypatch.setattr(checkpoint_files, "_SLOW", 0.0)
     path = tmp_path / "run.ckpt"
     with pytest.raises(SystemExit):
         reference(controller=Crashed(), checkpoint=path, checkpoint_every=1e-9)
-    found = checkpoints.read_checkpoint(path, controller=Integral()).run
+    found = checkpoint_files.read_checkpoint(path, controller=Integral()).run
     assert (found.sample, found.simulation.state.t, found.made) == (50, 0.5, 17)
-    assert found.simulation._limits == pytest.approx((1e-14, 0.01))  # of the stretch, not of what is left
+    times = found.simulation.run_state.times
+    assert (times[SMALLEST_STEP], times[SPAN]) == pytest.approx((1e-14, 0.01))  # of the stretch, not of what is left
     same(wt.resume(path, controller=Integral(), period=0.01), reference())
 
 
 def test_ctrl_c_and_progress_between_short_periods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("whippletree.watch._BETWEEN", 0.0)
+    monkeypatch.setattr("whippletree.simulate.progress._BETWEEN", 0.0)
     path = tmp_path / "run.ckpt"
     shares: list[float] = []
 
@@ -364,11 +366,11 @@ def test_methods_that_do_not_fit_together(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_that_cannot_be_written_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: checkpoints.Keeper, run: Any) -> None:
+    def full(self: checkpoint_files.CheckpointWriter, run: Any) -> None:
         if run.simulation.state.t > 0.6:
             raise wt.ResultError("no room")
 
-    monkeypatch.setattr(checkpoints.Keeper, "look", full)
+    monkeypatch.setattr(checkpoint_files.CheckpointWriter, "look", full)
     with pytest.raises(wt.ResultError, match="no room") as caught:
         reference(checkpoint=tmp_path / "run.ckpt")
     kept = caught.value.trajectory

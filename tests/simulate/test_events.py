@@ -218,7 +218,7 @@ def test_functions_are_called_at_events() -> None:
 
     def turn(sim: Simulation, event: wt.Event) -> bool:
         seen.append(event.t)
-        sim.put("velocity", "height", 0, -event.v[0])
+        sim.set_value("velocity", "height", 0, -event.v[0])
         return len(seen) == 3
 
     m = wt.Mechanism("ball")

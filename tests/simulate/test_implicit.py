@@ -14,7 +14,7 @@ import whippletree as wt
 from support.systems import four_bar
 from whippletree.cli import main
 from whippletree.simulate import Simulation
-from whippletree.simulate.alpha import implicit_method
+from whippletree.simulate.generalized_alpha import implicit_method
 
 Array = np.ndarray
 ALL = [("trapezoidal", {}), ("generalized_alpha", {"spectral_radius": 0.6}), ("generalized_alpha", {})]

@@ -12,10 +12,10 @@ import pytest
 
 import whippletree as wt
 from support.systems import crank_and_rocker
-from whippletree import checkpoints
 from whippletree.errors import ResultError
 from whippletree.simulate import Simulation
-from whippletree.simulate.run import Run
+from whippletree.simulate.sampled_run import SampledRun
+from whippletree.studies import checkpoint_files
 
 
 def crank_rocker(*, later: bool = False, dependent: Any = ("A", "B")) -> wt.System:
@@ -141,8 +141,8 @@ def test_a_copy_has_the_plan(system: wt.System, again: str) -> None:
     sim.step(1.0)
     assert sim.replans
     twin = sim.clone() if again == "clone" else pickle.loads(pickle.dumps(sim))
-    assert twin._plans.packed() == sim._plans.packed()
-    assert twin._plans.packed()["now"] > 0
+    assert twin.plans.packed() == sim.plans.packed()
+    assert twin.plans.packed()["now"] > 0
     sim.step(2.0)
     twin.step(2.0)
     assert np.array_equal(numbers(sim), numbers(twin))
@@ -155,15 +155,15 @@ def test_a_resumed_run_has_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     v = system.consistent_velocities(system.q0, {"A": 6.0})
     path, kept = tmp_path / "run.ckpt", tmp_path / "kept.ckpt"
 
-    def look(self: checkpoints.Keeper, run: Run) -> None:
+    def look(self: checkpoint_files.CheckpointWriter, run: SampledRun) -> None:
         self.write(run)
         if run.simulation.events.happened and not kept.exists():
             kept.write_bytes(path.read_bytes())
 
-    monkeypatch.setattr(checkpoints.Keeper, "look", look)
+    monkeypatch.setattr(checkpoint_files.CheckpointWriter, "look", look)
     whole = system.simulate(2.0, every=0.1, v=v, formulation="penalty", tolerance=1e-6, checkpoint=path)
     assert 0 < whole.certificate.replans[0] < whole.events[0].t
-    assert checkpoints.read_checkpoint(kept).run.simulation.state.t < 1.5
+    assert checkpoint_files.read_checkpoint(kept).run.simulation.state.t < 1.5
     run = wt.resume(kept, system if given else None)
     assert np.array_equal(run.q, whole.q)
     assert run.certificate.replans == whole.certificate.replans

@@ -107,27 +107,27 @@ def test_states_that_open_a_loop_are_refused_as_at_the_start() -> None:
 )
 def test_what_cannot_be_put_is_refused(given: Any, words: str) -> None:
     sim = Simulation(tank(), q=[1.0])
-    unchanged(sim, lambda: sim.put(*given), words)
+    unchanged(sim, lambda: sim.set_value(*given), words)
 
 
 def test_what_is_put_is_there() -> None:
     sim = Simulation(tank(), q=[1.0])
-    sim.put("velocity", "A", 0, 2.0)
-    sim.put("effort", "A", 0, 3)
-    sim.put("state", "level", 0, 4.0)
-    sim.put("parameter", "mass", 0, 5.0)
+    sim.set_value("velocity", "A", 0, 2.0)
+    sim.set_value("effort", "A", 0, 3)
+    sim.set_value("state", "level", 0, 4.0)
+    sim.set_value("parameter", "mass", 0, 5.0)
     assert (sim.state.v, sim.tau, sim.state.z, sim.parameters) == ([2.0], [3.0], [4.0], [5.0])
 
 
 def test_velocities_of_a_loop_follow_what_is_put() -> None:
     sim = four_bar()
-    sim.put("velocity", "A", 0, 2.0)
+    sim.set_value("velocity", "A", 0, 2.0)
     assert sim.state.v == pytest.approx(sim.system.consistent_velocities(sim.state.q, {"A": 2.0}, hold=["A"]))
     other = sim.state.v[sim.system.v_slice("D")][0]
-    unchanged(sim, lambda: sim.put("velocity", "D", 0, other + 1.0), r'the velocity of "D" cannot be')
-    sim.put("velocity", "D", 0, other)
+    unchanged(sim, lambda: sim.set_value("velocity", "D", 0, other + 1.0), r'the velocity of "D" cannot be')
+    sim.set_value("velocity", "D", 0, other)
     sim.step(0.1)
-    sim.put("velocity", "D", 0, 0.5)  # at another time, A is free again
+    sim.set_value("velocity", "D", 0, 0.5)  # at another time, A is free again
     assert sim.state.v[sim.system.v_slice("D")] == pytest.approx(0.5)
 
 
@@ -153,9 +153,9 @@ def wrong_time(sim: Simulation, _: Any) -> None:
 @pytest.mark.parametrize(
     "function",
     [
-        lambda sim, _: sim.put("velocity", "A", 0, np.nan),
-        lambda sim, _: sim.put("velocity", "A", 4, 7.0),
-        lambda sim, _: sim.put("speed", "A", 0, 7.0),
+        lambda sim, _: sim.set_value("velocity", "A", 0, np.nan),
+        lambda sim, _: sim.set_value("velocity", "A", 4, 7.0),
+        lambda sim, _: sim.set_value("speed", "A", 0, 7.0),
         lambda sim, _: setattr(sim, "state", None),
         lambda sim, _: setattr(sim, "state", replace(sim.state, v=[np.nan])),
         wrong_effort,

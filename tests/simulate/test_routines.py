@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from whippletree.simulate.bundles import Address, Bundle, Numbers, NumberTable
-from whippletree.simulate.routines import address, entry, routine
+from whippletree.simulate.native_functions import address, by_address, entry
+from whippletree.simulate.native_structs import Address, NativeStruct, Numbers, NumberTable
 
 
-class Ledger(Bundle):
+class Ledger(NativeStruct):
     values: Numbers
     sums: NumberTable
     scaled: Address
     split: Address
 
 
-@routine
+@by_address
 def scaled(b: Ledger, row: Numbers, factor: float, times: int) -> float:
     total = 0.0
     for _ in range(times):
@@ -27,7 +27,7 @@ def scaled(b: Ledger, row: Numbers, factor: float, times: int) -> float:
     return total
 
 
-@routine
+@by_address
 def split(b: Ledger, place: int) -> tuple[float, float, bool]:
     low, high = 0.0, 0.0
     for i in range(b.values.size):
@@ -64,14 +64,14 @@ def test_the_table_says_which_function_is_called() -> None:
     assert account(other, 1) == (1.5, 0.5, 1.0, True)
 
 
-@routine
+@by_address
 def halved(b: Ledger, row: Numbers, factor: float, times: int) -> float:
     for i in range(row.size):
         row[i] *= 0.5
     return row[0] + row[1]
 
 
-@routine
+@by_address
 def mistaken(b: Ledger) -> int:
     return b.values[0]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from whippletree.simulate.course import STAY, Status
 
 import whippletree as wt
 from whippletree.errors import SimulationError
 from whippletree.simulate import Simulation
-from whippletree.simulate.course import STAY, Status
 
 
 def four_bar() -> wt.System:

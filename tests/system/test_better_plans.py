@@ -10,7 +10,7 @@ import pytest
 
 import whippletree as wt
 from whippletree.simulate import Simulation
-from whippletree.simulate.plans import Plans
+from whippletree.simulate.run_plans import RunPlans
 from whippletree.system.loop_plan import LoopPlan
 
 SLIDERS = [(0.3, 1.0), (0.5, 1.5), (0.3, 1.5), (0.5, 1.0)]
@@ -104,7 +104,7 @@ def test_a_slider_crank_leaves_the_slider_at_its_dead_positions(r: float, l: flo
 def test_coupled_wheels_are_held_by_the_rod_that_is_not_at_its_dead_position(side: float) -> None:
     """Four equations for three freedoms: the rod at its dead position has to give up one of its two."""
     system = coupled_wheels()
-    plans = Plans(system)
+    plans = RunPlans(system)
     for share in (0.5, 0.2, 0.03, 1e-3, 1e-6, 0.0):
         q = system.coordinates(turned(side + 0.3 * share))
         check(system, q)
@@ -122,7 +122,7 @@ def test_coupled_wheels_are_held_by_the_rod_that_is_not_at_its_dead_position(sid
 def test_plans_that_were_left_are_taken_up_again() -> None:
     """However often a run changes between them: nothing is compiled for the second time."""
     system = coupled_wheels()
-    plans, where = Plans(system), system._engine.loops.conditions()
+    plans, where = RunPlans(system), system._engine.loops.conditions()
     seen = []
     for k in range(1, 9):
         assert plans.again(system.coordinates(turned(k * np.pi / 2 + 1e-3 * k)), where) == (k > 1)

@@ -82,7 +82,7 @@ def _resumed(model: Model, chosen: argparse.Namespace) -> Any:
     more = _kept(chosen)
     if not chosen.resume or not Path(more["checkpoint"]).expanduser().exists():
         return None
-    from whippletree.runs import resume
+    from whippletree.studies import resume
 
     path = more.pop("checkpoint")
     return resume(path, model.build(), progress=sys.stderr.isatty(), **more)

@@ -10,7 +10,7 @@ step. Quaternions are brought to unit length after each step and before each eva
 state is put on the closures: both change it by less than the step's error, and the derivatives that are kept are those
 at the state so improved. Where the numeric plan is not to be trusted, `simulation` lets a Runge-Kutta method go across.
 
-`past` is what a run keeps from step to step: whether there is anything, the order, how many steps had this size,
+`memory` is what a run keeps from step to step: whether there is anything, the order, how many steps had this size,
 whether the order is still being raised, the times of the last points, and Phi.
 """
 
@@ -20,32 +20,53 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.simulate.course import (
-    CLOSING,
+from whippletree.kernels.kernel import Array
+from whippletree.simulate.kernel_bindings import KernelBindings
+from whippletree.simulate.kernel_calls import (
+    SMALLEST,
+    ZERO,
+    KernelBuffers,
+    call,
+    close_loops,
+    copy,
+    longest_step,
+    normalize,
+    not_inlined,
+)
+from whippletree.simulate.native_functions import bare, by_address, inner
+from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words, cast_to
+from whippletree.simulate.run_state import (
+    CLOSE_STAGES,
     EVALUATIONS,
-    GIVEN,
+    KEEP_PLAN,
     LOOPS,
     NEXT_STEP,
-    OUTPUTS,
+    RATES_GIVEN,
     REFUSED,
-    STAY,
     STEPS,
     TIME,
+    RunState,
     Status,
 )
-from whippletree.simulate.machine import Machine
-from whippletree.simulate.moves import LEAST, ZERO, apart, call, close, copy, longest, normalize
-from whippletree.simulate.noting import locate, note_passage, seen, stepped_over
-from whippletree.simulate.rates import CLOSE_ENOUGH, UNTRUSTED_SHARE, evaluate
-from whippletree.simulate.routines import entry, inner
-from whippletree.simulate.stretch import asked_within, deliver, full, write_present
+from whippletree.simulate.singularity_log import keep_pivot_signs, locate_singular, log_passage, pivots_changed_sign
+from whippletree.simulate.state_rates import evaluate
+from whippletree.simulate.step_output import asked_within, deliver
+from whippletree.simulate.steppers import CompiledStepper
+from whippletree.simulate.time_loop import SMALLEST_ALLOWED, TOLERANCE, StepperCode
+from whippletree.simulate.tolerances import CLOSE_ENOUGH, LAST_STEP_SLACK, OPEN_STEP_FACTOR, UNTRUSTED_SHARE
+from whippletree.simulate.zero_crossings import EventWatch
 
-__all__ = ["ADAMS", "advance", "past_size", "wired"]
+__all__ = ["HIGHEST", "Adams"]
 
-ADAMS = "adams"
-_DONE, _PAUSED, _UNTRUSTED, _POOR = Status.DONE, Status.PAUSED, Status.UNTRUSTED, Status.POOR
-_OPEN, _TOO_SMALL, _NOT_FINITE, _EVENT = Status.OPEN, Status.TOO_SMALL, Status.NOT_FINITE, Status.EVENT
+_DONE, _UNTRUSTED, _POOR = Status.DONE, Status.UNTRUSTED, Status.POOR
+_OPEN, _TOO_SMALL, _NOT_FINITE = Status.OPEN, Status.TOO_SMALL, Status.NOT_FINITE
+_ARRIVED = -1  # a step is delivered, and not yet in the history
+_OWN, _LOWER, _LOWEST = 0, 1, 2  # in `AdamsWork.errors`: of the order of the step, one less, two less
+
 HIGHEST = 12
+"""The highest order."""
+
+# in `memory`
 _POINTS = HIGHEST + 2
 _KNOWN, _ORDER, _SAME, _RAISING, _TIMES = 0, 1, 2, 3, 4
 _PHI = _TIMES + _POINTS
@@ -70,86 +91,89 @@ _GAMMA = np.array(
 )
 
 
-def past_size(machine: Machine) -> int:
-    """Return how many numbers a run keeps from step to step."""
-    return _PHI + _POINTS * (machine.system.nq + machine.system.nv + machine.system.nz + 2)
+class AdamsWork(NativeStruct):
+    """What a step works with."""
+
+    kernel: Words  # (6,) of the coordinates' rates
+    rates: Numbers  # (nq,) what it writes
+    sizes: Numbers  # what each entry of Y is measured by
+    memory: Numbers
+    Y: Numbers
+    new: Numbers
+    F: Numbers
+    predicted: Numbers
+    stage: Numbers
+    k: Numbers
+    star: NumberTable
+    last: Numbers
+    g: Numbers
+    beta: Numbers
+    c: Numbers
+    errors: Numbers  # of the step, and those that lower orders would have
+    no_q: Numbers  # empty: the dense output is of coordinates themselves
 
 
-def wired(machine: Machine) -> tuple[Any, Any]:
-    """Return the kernel of the coordinates' rates, and what each entry of Y is measured by."""
-    system = machine.system
-    rates = np.zeros(6, dtype=np.int64)
-    machine.arrays["coordinate rates"] = np.zeros(system.nq)
-    if machine.quaternions.size:
-        kernel = system._engine.kernel_of("coordinate_rates")
-        rates[:] = machine._wired(kernel, {"q": "here"}, "coordinate rates")
-    scale = system._engine.loops.numbers.column_scale
-    sizes = np.concatenate([np.empty(system.nq), scale])
-    for use in system.description.joints:
-        q, v = system.q_slice(use.name), system.v_slice(use.name)
-        turned = 4 if use.joint.quaternion else 0
-        sizes[q.start : q.start + turned] = 0.5
-        sizes[q.start + turned : q.stop] = scale[v.start + (3 if turned else 0) : v.stop]
-    return rates, sizes
+work_at = cast_to(AdamsWork)
 
 
-@inner
-def _derivatives(b: Any, rate_wire: Any, rates: Any, t: float, Y: Any, F: Any, y: Any, k: Any, options: Any) -> int:
+@bare
+def _derivatives(b: Any, run: Any, a: Any, t: float, Y: Any) -> int:
     """Evaluate the derivatives F of Y; say whether they are to be trusted."""
-    apart()
-    nq, nv = b.q.size, b.v.size
+    not_inlined()
+    nq, nv, F, y, k = b.q.size, b.v.size, a.F, a.stage, a.k
+    run.counts[EVALUATIONS] += 1
     normalize(b, Y, ZERO)
     copy(b.q, ZERO, Y, ZERO, nq)
     for i in range(nv):
         y[i] = 0.0
     copy(y, nv, Y, nq, Y.size - nq)
-    status = int(evaluate(b, t, y, k, options, UNTRUSTED_SHARE))
+    status = int(evaluate(b, t, y, k, run.flags, UNTRUSTED_SHARE))
     if b.quaternions.size:
-        call(rate_wire)
-        copy(F, ZERO, rates, ZERO, nq)
+        call(a.kernel)
+        copy(F, ZERO, a.rates, ZERO, nq)
     else:
         copy(F, ZERO, k, ZERO, nq)
     copy(F, nq, k, nv, Y.size - nq)
     return status
 
 
-@inner
-def _coefficients(h: float, t: float, times: Any, k: int, g: Any, beta: Any) -> None:
+@bare
+def _coefficients(h: float, t: float, past: Any, k: int, g: Any, beta: Any, c: Any) -> None:
     """Put g_j (5.10) and beta_j (5.9) for a step from t, the times of the points before it being known."""
-    apart()
-    c = np.empty(k + 3)
+    not_inlined()
     for m in range(k + 2):
         c[m] = 1.0 / (m + 1)
     g[0], beta[0] = 1.0, 1.0
     for j in range(1, k + 2):
-        ahead = t + h - times[j - 1]
+        ahead = t + h - past[_TIMES + j - 1]
         for m in range(k + 2 - j):
             if j == 1:
                 c[m] = 1.0 / ((m + 1) * (m + 2))
             else:
                 c[m] -= c[m + 1] * h / ahead
         g[j] = c[0]
-        back = t - times[j]
+        back = t - past[_TIMES + j]
         beta[j] = beta[j - 1] * ahead / back if j <= k and back > 0.0 else 0.0
 
 
-@inner
-def _size(x: Any, Y: Any, new: Any, sizes: Any, nq: int, factor: float, tolerance: float) -> float:
+@bare
+def _size(x: Any, at: int, Y: Any, new: Any, sizes: Any, nq: int, factor: float, tolerance: float) -> float:
     """Return the size of an error as a share of the tolerance."""
-    apart()
+    not_inlined()
     total = 0.0
-    for n in range(x.size):
+    for n in range(Y.size):
         size = sizes[n] if n < sizes.size else 1.0
         if n >= nq:
             size += max(abs(Y[n]), abs(new[n]))
-        total += (factor * x[n] / (tolerance * size)) ** 2
-    return float(np.sqrt(total / x.size))
+        total += (factor * x[at + n] / (tolerance * size)) ** 2
+    return float(np.sqrt(total / Y.size))
 
 
 @inner
-def _polynomial(h: float, t: float, times: Any, k: int, Y: Any, star: Any, last: Any) -> Any:
+def _polynomial(a: Any, t: float, h: float) -> Any:
     """Return the corrector within the step, as a polynomial in the share of it: it meets both ends."""
-    apart()
+    not_inlined()
+    past, k, Y = a.memory, int(a.memory[_ORDER]), a.Y
     P = np.zeros((k + 2, Y.size))
     factor = np.zeros(k + 2)
     factor[0] = 1.0
@@ -158,210 +182,205 @@ def _polynomial(h: float, t: float, times: Any, k: int, Y: Any, star: Any, last:
     for j in range(k + 1):
         for p in range(j + 1):
             for n in range(Y.size):
-                P[p + 1, n] += h * factor[p] / (p + 1) * (star[j, n] if j < k else last[n])
-        # times (s + a) / (1 + a)
-        a = (t - times[j]) / h
+                P[p + 1, n] += h * factor[p] / (p + 1) * (a.star[j, n] if j < k else a.last[n])
+        # times (s + back) / (1 + back)
+        back = (t - past[_TIMES + j]) / h
         for p in range(j + 1, -1, -1):
-            factor[p] = (factor[p] * a + (factor[p - 1] if p > 0 else 0.0)) / (1.0 + a)
+            factor[p] = (factor[p] * back + (factor[p - 1] if p > 0 else 0.0)) / (1.0 + back)
     return P
 
 
-@inner
-def _begin(past: Any, times: Any, Phi: Any, F: Any, t: float) -> None:
-    """Begin with order one."""
+@bare
+def _begin(b: Any, run: Any, a: Any, t: float, tolerance: float, smallest: float) -> tuple[int, float]:
+    """Begin with order one; say whether the start is to be trusted, and return a step that is small enough for it."""
+    not_inlined()
+    past, N = a.memory, a.F.size
+    b.pivots[SMALLEST] = np.inf
+    first = int(_derivatives(b, run, a, t, a.Y))
+    h = run.times[NEXT_STEP]
+    if first != _DONE:
+        return first, h
+    if run.flags[LOOPS]:
+        keep_pivot_signs(b, run)
     past[_KNOWN], past[_ORDER], past[_SAME], past[_RAISING] = 1.0, 1.0, 0.0, 1.0
     for j in range(_POINTS):
-        times[j] = t
-        for n in range(F.size):
-            Phi[j, n] = 0.0
-    copy(Phi[0], ZERO, F, ZERO, F.size)
+        past[_TIMES + j] = t
+    for n in range(_POINTS * N):
+        past[_PHI + n] = a.F[n] if n < N else 0.0
+    fast = _size(a.F, ZERO, a.Y, a.Y, a.sizes, b.q.size, 1.0, tolerance)
+    return _DONE, max(min(h, 0.25 / np.sqrt(max(fast, 1e-200))), smallest)
 
 
-@entry
-def advance(
-    b: Any,
-    rate_wire: Any,
-    rates: Any,
-    sizes: Any,
-    course: Any,
-    w: Any,
-    past: Any,
-    tolerance: float,
-    smallest: float,
-    until: Any,
-    rows: Any,
-    most: int,
+@bare
+def _predict(a: Any, t: float, h: float) -> None:
+    """Predict Y at the end of a step, and keep the factors of that."""
+    not_inlined()
+    past, N, k = a.memory, a.F.size, int(a.memory[_ORDER])
+    _coefficients(h, t, past, k, a.g, a.beta, a.c)
+    for n in range(N):
+        total = 0.0
+        for j in range(k + 1):
+            a.star[j, n] = a.beta[j] * past[_PHI + j * N + n]
+            if j < k:
+                total += a.g[j] * a.star[j, n]
+        a.predicted[n] = a.Y[n] + h * total
+
+
+@bare
+def _correct(a: Any, h: float, nq: int, tolerance: float) -> None:
+    """Correct Y by the derivatives at the predicted one, and find the errors of this order and of those below."""
+    not_inlined()
+    N, k, g, last, errors = a.F.size, int(a.memory[_ORDER]), a.g, a.last, a.errors
+    copy(last, ZERO, a.F, ZERO, N)
+    errors[_LOWER], errors[_LOWEST] = np.inf, np.inf
+    for j in range(k):
+        for n in range(N):
+            last[n] -= a.star[j, n]
+        if j == k - 3:
+            errors[_LOWEST] = _size(last, ZERO, a.Y, a.predicted, a.sizes, nq, h * (g[k - 2] - g[k - 3]), tolerance)
+        if j == k - 2:
+            errors[_LOWER] = _size(last, ZERO, a.Y, a.predicted, a.sizes, nq, h * (g[k - 1] - g[k - 2]), tolerance)
+    for n in range(N):
+        a.new[n] = a.predicted[n] + h * g[k] * last[n]
+    errors[_OWN] = _size(last, ZERO, a.Y, a.new, a.sizes, nq, h * (g[k] - g[k - 1]), tolerance)
+
+
+@bare
+def _attempt(
+    b: Any, run: Any, a: Any, t: float, h: float, tolerance: float, smallest: float, last: float
+) -> tuple[int, float, int]:
+    """Predict and correct, smaller and of lower order until it is good; return a status, the size, and the refusals."""
+    not_inlined()
+    past, errors, fails = a.memory, a.errors, 0
+    while True:
+        if t + h > last - LAST_STEP_SLACK * h:
+            h = last - t
+        k = int(past[_ORDER])
+        _predict(a, t, h)
+        good = _derivatives(b, run, a, t + h, a.predicted)
+        if run.flags[LOOPS] and (good != _DONE or pivots_changed_sign(b, run)):
+            past[_KNOWN] = 0.0
+            return _POOR, h, fails  # others go across singular positions
+        error = np.inf
+        if good != _UNTRUSTED:
+            _correct(a, h, b.q.size, tolerance)
+            error = errors[_OWN]
+            if error <= 1.0:
+                return _DONE, h, fails
+        run.counts[REFUSED] += 1
+        fails += 1
+        past[_RAISING] = 0.0
+        past[_SAME] = 0.0
+        if k > 1 and min(errors[_LOWER], 1e300) <= errors[_OWN] and np.isfinite(error):
+            past[_ORDER] = k - 1.0
+        if fails > 3:
+            past[_ORDER] = 1.0
+        h *= 0.5 if fails <= 3 else 0.2
+        if h < smallest:
+            return _UNTRUSTED if good == _UNTRUSTED else (_TOO_SMALL if np.isfinite(error) else _NOT_FINITE), h, fails
+
+
+@by_address
+def adams_step(
+    s: StepperCode, b: KernelBuffers, run: RunState, w: EventWatch, until: Numbers, rows: NumberTable
 ) -> int:
-    """Go on with a run, as `native.advance` does."""
-    y, clock, counts, options = course.y, course.times, course.counts, course.options
-    nq, nv = b.q.size, b.v.size
-    N = nq + y.size - nv
-    Y, new, F, predicted = np.empty(N), np.empty(N), np.empty(N), np.empty(N)
-    z, k_ = np.empty(y.size), np.empty(y.size)
-    star, last, row, nowhere = np.empty((_POINTS, N)), np.empty(N), np.empty(N), np.empty(0)
-    g, beta = np.empty(_POINTS + 1), np.empty(_POINTS + 1)
-    times = past[_TIMES:_PHI]
-    Phi = past[_PHI:].reshape((_POINTS, N))
-    copy(Y, ZERO, b.q, ZERO, nq)
-    copy(Y, nq, y, nv, N - nq)
-    status, taken = _DONE, 0
-    options[CLOSING] = 0
-    write_present(course, Y, until, rows)
-    while counts[OUTPUTS] < until.size:
-        if taken >= most or full(course, w):
-            status = _PAUSED
-            break
-        t, h, end_of_all = clock[TIME], clock[NEXT_STEP], until[until.size - 1]
-        if past[_KNOWN] == 0.0:
-            b.least[LEAST] = np.inf
-            counts[EVALUATIONS] += 1
-            first = _derivatives(b, rate_wire, rates, t, Y, F, z, k_, options)
-            if first != _DONE:
-                status = first
-                break
-            if options[LOOPS]:
-                seen(b, course)
-            _begin(past, times, Phi, F, t)
-            h = max(min(h, 0.25 / np.sqrt(max(_size(F, Y, Y, sizes, nq, 1.0, tolerance), 1e-200))), smallest)
-        if options[LOOPS]:
-            h = min(h, longest(Y, nq, course.scale))
-        fails, k = 0, int(past[_ORDER])
-        err, erk, lower, lowest = 0.0, 0.0, 0.0, 0.0
-        whole = h
-        while True:
-            if t + h > end_of_all - 1e-6 * h:
-                h = end_of_all - t
-            k = int(past[_ORDER])
-            _coefficients(h, t, times, k, g, beta)
-            for n in range(N):
-                total = 0.0
-                for j in range(k + 1):
-                    star[j, n] = beta[j] * Phi[j, n]
-                    if j < k:
-                        total += g[j] * star[j, n]
-                predicted[n] = Y[n] + h * total
-            good = _derivatives(b, rate_wire, rates, t + h, predicted, F, z, k_, options)
-            counts[EVALUATIONS] += 1
-            if options[LOOPS] and (good != _DONE or stepped_over(b, course)):
-                status = _POOR  # others go across singular positions
-                past[_KNOWN] = 0.0
-                break
-            # Phi_k, and those of orders k - 1 and k - 2, from the predicted derivatives
-            err = np.inf
-            if good != _UNTRUSTED:
-                copy(last, ZERO, F, ZERO, N)
-                lower, lowest = np.inf, np.inf
-                for j in range(k):
-                    for n in range(N):
-                        last[n] -= star[j, n]
-                    if j == k - 3:
-                        lowest = _size(last, Y, predicted, sizes, nq, h * (g[k - 2] - g[k - 3]), tolerance)
-                    if j == k - 2:
-                        lower = _size(last, Y, predicted, sizes, nq, h * (g[k - 1] - g[k - 2]), tolerance)
-                for n in range(N):
-                    new[n] = predicted[n] + h * g[k] * last[n]
-                err = _size(last, Y, new, sizes, nq, h * (g[k] - g[k - 1]), tolerance)
-                erk = err
-                if err <= 1.0:
-                    break
-            counts[REFUSED] += 1
-            fails += 1
-            past[_RAISING] = 0.0
-            past[_SAME] = 0.0
-            if k > 1 and min(lower, 1e300) <= erk and np.isfinite(err):
-                past[_ORDER] = k - 1.0
-            if fails > 3:
-                past[_ORDER] = 1.0
-            h *= 0.5 if fails <= 3 else 0.2
-            if h < smallest:
-                status = _UNTRUSTED if good == _UNTRUSTED else (_TOO_SMALL if np.isfinite(err) else _NOT_FINITE)
-                break
-        if status != _DONE:
-            break
-        P = np.empty((0, N))
-        if asked_within(course, w, t, h, until):
-            P = _polynomial(h, t, times, k, Y, star, last)
-        normalize(b, new, ZERO)
-        if options[LOOPS] and not close(b, t + h, new, ZERO, new, nq, CLOSE_ENOUGH):
-            counts[REFUSED] += 1
-            taken += 1
-            past[_KNOWN] = 0.0
-            clock[NEXT_STEP] = 0.25 * h
-            if h < 100 * smallest:
-                status = _OPEN
-                break
-            continue
-        status, end = deliver(b, course, w, P, t, h, nowhere, new, until, rows)
-        if status != _DONE:
-            break
-        counts[STEPS] += 1
-        taken += 1
-        clock[TIME] = end
-        options[GIVEN] = 0
-        b.least[LEAST] = np.inf
-        good = _derivatives(b, rate_wire, rates, end, new, F, z, k_, options)
-        counts[EVALUATIONS] += 1
-        if options[LOOPS] and good != _UNTRUSTED:
-            if stepped_over(b, course):
-                locate(b, course, _polynomial(h, t, times, k, Y, star, last), t, h, nowhere, np.inf)
-            note_passage(b, course)
-            seen(b, course)
-        if w.counts[1]:
-            copy(Y, ZERO, new, ZERO, N)
-            past[_KNOWN] = 0.0
-            clock[NEXT_STEP] = h
-            status = _EVENT
-            break
-        copy(row, ZERO, new, ZERO, N)
-        clock[NEXT_STEP] = _renewed(
-            past, times, Phi, star, F, Y, row, sizes, nq, k, h, end, erk, lower, lowest, tolerance, g
-        )
-        if h < whole and fails == 0:  # the last step was cut short
-            clock[NEXT_STEP] = max(clock[NEXT_STEP], whole)
-        copy(Y, ZERO, new, ZERO, N)
-        if good != _DONE:
-            past[_KNOWN] = 0.0
-            if good == _UNTRUSTED or not options[STAY]:
-                status = good
-                break
-    copy(b.q, ZERO, Y, ZERO, nq)
-    copy(y, nv, Y, nq, N - nq)
-    return status
+    """Take a step of the Adams method."""
+    a, nq, nv, past = work_at(s.work), b.q.size, b.v.size, work_at(s.work).memory
+    t, tolerance, smallest = run.times[TIME], s.limits[TOLERANCE], s.limits[SMALLEST_ALLOWED]
+    rest = a.Y.size - nq
+    copy(a.Y, ZERO, run.q, ZERO, nq)
+    copy(a.Y, nq, run.y, nv, rest)
+    run.flags[CLOSE_STAGES] = 0
+    status, h, fails = _DONE, run.times[NEXT_STEP], 0
+    if past[_KNOWN] == 0.0:
+        status, h = _begin(b, run, a, t, tolerance, smallest)
+    if run.flags[LOOPS]:
+        h = min(h, longest_step(a.Y, nq, run.scale))
+    whole = h
+    if status == _DONE:
+        a.errors[0] = a.errors[1] = a.errors[2] = 0.0
+        status, h, fails = _attempt(b, run, a, t, h, tolerance, smallest, until[until.size - 1])
+    if status == _DONE:
+        status = _arrive(b, run, w, a, t, h, smallest, until, rows)
+    if status == _ARRIVED:
+        status = _renew(b, run, w, a, t, h, whole if fails == 0 else h, tolerance)
+    copy(run.q, ZERO, a.Y, ZERO, nq)
+    copy(run.y, nv, a.Y, nq, rest)
+    return int(status)
 
 
 @inner
-def _renewed(
-    past: Any,
-    times: Any,
-    Phi: Any,
-    star: Any,
-    F: Any,
-    Y: Any,
-    new: Any,
-    sizes: Any,
-    nq: int,
-    k: int,
-    h: float,
-    end: float,
-    erk: float,
-    lower: float,
-    lowest: float,
-    tolerance: float,
-    g: Any,
-) -> float:
+def _arrive(b: Any, run: Any, w: Any, a: Any, t: float, h: float, smallest: float, until: Any, rows: Any) -> int:
+    """Close the end of a step and deliver it; a step whose end cannot be closed is tried again, smaller."""
+    not_inlined()
+    past, new, P = a.memory, a.new, np.empty((0, a.new.size))
+    if asked_within(run, w, t, h, until):
+        P = _polynomial(a, t, h)
+    normalize(b, new, ZERO)
+    if run.flags[LOOPS] and not close_loops(b, t + h, new, ZERO, new, b.q.size, CLOSE_ENOUGH):
+        run.counts[REFUSED] += 1
+        past[_KNOWN] = 0.0
+        run.times[NEXT_STEP] = 0.25 * h
+        return _OPEN if h < OPEN_STEP_FACTOR * smallest else _DONE
+    status, end = deliver(b, run, w, P, t, h, a.no_q, new, until, rows)
+    if status != _DONE:
+        return int(status)
+    run.counts[STEPS] += 1
+    run.times[TIME] = end
+    run.flags[RATES_GIVEN] = 0
+    return _ARRIVED
+
+
+@inner
+def _renew(b: Any, run: Any, w: Any, a: Any, t: float, h: float, whole: float, tolerance: float) -> int:
+    """Evaluate the end of a step, log a singular position that it went over, and take it into the history."""
+    not_inlined()
+    past, end = a.memory, run.times[TIME]
+    b.pivots[SMALLEST] = np.inf
+    good = _derivatives(b, run, a, end, a.new)
+    if run.flags[LOOPS] and good != _UNTRUSTED:
+        if pivots_changed_sign(b, run):
+            P = _polynomial(a, t, h)
+            locate_singular(b, run, P, t, h, a.no_q, np.inf)
+        log_passage(b, run)
+        keep_pivot_signs(b, run)
+    if w.counts[1]:  # an event has ended the step: the run begins anew there
+        past[_KNOWN] = 0.0
+        run.times[NEXT_STEP] = h
+        copy(a.Y, ZERO, a.new, ZERO, a.Y.size)
+        return _DONE
+    following = _next_step(a, h, end, b.q.size, tolerance)
+    run.times[NEXT_STEP] = max(following, whole) if h < whole else following  # the last step was cut short
+    copy(a.Y, ZERO, a.new, ZERO, a.Y.size)
+    if good != _DONE:
+        past[_KNOWN] = 0.0
+        if good == _UNTRUSTED or not run.flags[KEEP_PLAN]:
+            return int(good)
+    return _DONE
+
+
+@by_address
+def adams_look_back(s: StepperCode, b: KernelBuffers, run: RunState) -> None:
+    """Do nothing: a step has looked at its end already."""
+
+
+@bare
+def _next_step(a: Any, h: float, end: float, nq: int, tolerance: float) -> float:
     """Take the new point into the history, choose the next order, and return the next step."""
-    apart()
-    N = F.size
-    same = past[_SAME] if abs(h - (times[0] - times[1])) <= 1e-9 * h else 0.0
+    not_inlined()
+    past, N, k = a.memory, a.F.size, int(a.memory[_ORDER])
+    erk, lower, lowest = a.errors[_OWN], a.errors[_LOWER], a.errors[_LOWEST]
+    same = past[_SAME] if abs(h - (past[_TIMES] - past[_TIMES + 1])) <= 1e-9 * h else 0.0
     past[_SAME] = same + 1.0
     # (5.7): differences of the new point
-    copy(Phi[0], ZERO, F, ZERO, N)
+    copy(past, _PHI, a.F, ZERO, N)
     for j in range(min(k + 1, _POINTS - 1)):
         for n in range(N):
-            Phi[j + 1, n] = Phi[j, n] - star[j, n]
+            at = _PHI + j * N + n
+            past[at + N] = past[at] - a.star[j, n]
     for j in range(_POINTS - 1, 0, -1):
-        times[j] = times[j - 1]
-    times[0] = end
+        past[_TIMES + j] = past[_TIMES + j - 1]
+    past[_TIMES] = end
     order = k
     if k > 1 and max(lower, lowest if k > 2 else 0.0) <= erk:
         past[_RAISING] = 0.0
@@ -371,7 +390,7 @@ def _renewed(
         past[_ORDER] = k + 1.0
         return 2.0 * h
     elif k < HIGHEST and past[_SAME] >= k + 1:
-        higher = _size(Phi[k + 1], Y, new, sizes, nq, h * _GAMMA[k + 1], tolerance)
+        higher = _size(past, _PHI + (k + 1) * N, a.Y, a.new, a.sizes, nq, h * _GAMMA[k + 1], tolerance)
         if (k == 1 and higher < 0.5 * erk) or (k > 1 and lower > min(erk, higher) and higher < erk):
             order, erk = k + 1, higher
         elif k > 1 and lower <= min(erk, higher):
@@ -383,3 +402,52 @@ def _renewed(
     if erk <= 0.5:
         return h
     return float(h * min(max((0.5 / erk) ** (1.0 / (order + 1)), 0.5), 0.9))
+
+
+class Adams(CompiledStepper):
+    """The Adams method of orders one to twelve."""
+
+    estimates_error = True
+    takes_fixed_steps = False
+    adaptive_by_default = True
+    resumes_own_step = False
+    step_function = "adams_step"
+    look_back_function = "adams_look_back"
+    evaluates_end = True
+
+    def memory_size(self, bindings: KernelBindings) -> int:
+        """Return how many numbers the method keeps: times and differences of the last points."""
+        return _PHI + _POINTS * bindings.row_size
+
+    def structs(self, bindings: KernelBindings) -> tuple[NativeStruct, NativeStruct]:
+        """Bind the kernel of the coordinates' rates, and make room for a step."""
+        N, nq, ny = bindings.row_size, bindings.system.nq, bindings.y_size
+        kernel, rates = np.zeros(6, dtype=np.int64), bindings.array("coordinate rates", nq)
+        if bindings.quaternions.size:
+            kernel[:] = bindings.bind("coordinate_rates", {"q": "here"}, "coordinate rates")
+        work = AdamsWork(
+            kernel,
+            rates,
+            _sizes(bindings),
+            self.memory,
+            *(np.zeros(N) for _ in range(4)),
+            *(np.zeros(ny) for _ in range(2)),
+            np.zeros((_POINTS, N)),
+            np.zeros(N),
+            *(np.zeros(_POINTS + 1) for _ in range(3)),
+            np.zeros(3),
+            np.zeros(0),
+        )
+        return work, work
+
+
+def _sizes(bindings: KernelBindings) -> Array:
+    """Return what each coordinate and velocity is measured by: quaternions by a half, the others as displacements."""
+    system, scale = bindings.system, bindings.scale
+    sizes = np.concatenate([np.empty(system.nq), scale])
+    for use in system.description.joints:
+        q, v = system.q_slice(use.name), system.v_slice(use.name)
+        turned = 4 if use.joint.quaternion else 0
+        sizes[q.start : q.start + turned] = 0.5
+        sizes[q.start + turned : q.stop] = scale[v.start + (3 if turned else 0) : v.stop]
+    return sizes

@@ -1,12 +1,9 @@
-"""Time loops of the implicit methods, in machine code (see `alpha` for the methods).
+"""Steps of the implicit methods, in machine code (see `generalized_alpha` for the methods).
 
-The unknowns of a step are the accelerations a at its end, the closures' multipliers and the rates of the elements'
-states; Newton's method solves the equations of motion (inverse dynamics: no mass matrix is inverted) together with the
-closures on positions, by the kernels `newton_residual` and `newton_matrix` (see `system.newton_equations`). The matrix
-is the exact derivative. It is made at the beginning of a step, and again whenever convergence is slow. Then the
-velocities are put on the closures, with least kinetic energy of the change, so that neither method loses its order.
+A step is solved by `newton_iteration`. Then the velocities are put on the closures, with least kinetic energy of the
+change, so that neither method loses its order.
 
-`past` is what a run keeps from step to step: the rates (accelerations and states' rates) of the last step's end and
+`memory` is what a run keeps from step to step: the rates (accelerations and states' rates) of the last step's end and
 their averages A, those computed from the state a step ago, and the multipliers to begin with. So a run that is cloned
 or resumed goes on with the same bits.
 """
@@ -17,372 +14,83 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.simulate.bundles import Bundle, Numbers, NumberTable, Words, WordTable
-from whippletree.simulate.course import (
-    CLOSING,
-    EVALUATIONS,
-    GIVEN,
+from whippletree.simulate import system_interface
+from whippletree.simulate.generalized_alpha import implicit_method
+from whippletree.simulate.kernel_bindings import KernelBindings
+from whippletree.simulate.kernel_calls import (
+    ZERO,
+    KernelBuffers,
+    close_loops,
+    copy,
+    longest_step,
+    normalize,
+    not_inlined,
+)
+from whippletree.simulate.native_functions import bare, by_address, inner
+from whippletree.simulate.native_structs import NativeStruct, Number, Numbers, NumberTable, Words, cast_to
+from whippletree.simulate.newton_iteration import (
+    CUT,
+    DRIVEN,
+    MOTION,
+    POSITION,
+    STATE,
+    VELOCITY,
+    Newton,
+    average,
+    iterate_newton,
+    put_on_closures,
+)
+from whippletree.simulate.run_state import (
+    CLOSE_STAGES,
     LOOPS,
     NEXT_STEP,
-    OUTPUTS,
+    RATES_GIVEN,
     REFUSED,
-    STEPS,
     TIME,
+    RunState,
     Status,
 )
-from whippletree.simulate.machine import Machine
-from whippletree.simulate.moves import LEAST, ZERO, apart, call, close, copy, longest, normalize, place
-from whippletree.simulate.noting import locate, note_passage, recall, remember, seen, stepped_over
-from whippletree.simulate.rates import CLOSE_ENOUGH, TIGHT, UNTRUSTED_SHARE, evaluate, evaluate_end, evaluate_first
-from whippletree.simulate.routines import entry, inner
-from whippletree.simulate.stretch import deliver, full, write_present
+from whippletree.simulate.singularity_log import log_passage, look_back_along, parabola, pivots_changed_sign
+from whippletree.simulate.state_rates import evaluate, evaluate_first
+from whippletree.simulate.step_output import complete_step, size_to_end
+from whippletree.simulate.steppers import CompiledStepper, MethodOptions
+from whippletree.simulate.time_loop import SMALLEST_ALLOWED, TOLERANCE, StepperCode, look_back
+from whippletree.simulate.tolerances import CLOSE_ENOUGH, MOST_TRIES, POOR_FIRST_GUESS, TIGHT, UNTRUSTED_SHARE
+from whippletree.simulate.zero_crossings import EventWatch
 
-__all__ = ["WORST", "Newton", "advance", "newton", "past_size"]
+__all__ = ["Implicit"]
 
-_DONE, _PAUSED, _UNTRUSTED, _POOR = Status.DONE, Status.PAUSED, Status.UNTRUSTED, Status.POOR
-_OPEN, _TOO_SMALL, _NOT_FINITE, _EVENT, _STUCK = (
-    Status.OPEN,
-    Status.TOO_SMALL,
-    Status.NOT_FINITE,
-    Status.EVENT,
-    Status.STUCK,
-)
-_CONVERGED = 1e-12  # radians or characteristic lengths, by which Newton's last correction moves the mechanism
-_ROUNDING = 1e-10  # as good as it gets if corrections become no smaller
-_ITERATIONS = 30
-_FAST = 0.1  # the displacement by accelerations above which they are not a good first guess
-_MANY = 200  # iterations of the damped method
-_SHORTEST = 1e-4  # the smallest part of a correction that it tries
-_SLOW = 0.1  # a matrix is made again if a correction is more than this share of the one before
+_DONE, _UNTRUSTED, _POOR = Status.DONE, Status.UNTRUSTED, Status.POOR
+_OPEN, _TOO_SMALL, _NOT_FINITE, _STUCK = Status.OPEN, Status.TOO_SMALL, Status.NOT_FINITE, Status.STUCK
 
-# rows of the equations
-_MOTION, _CUT, _GIVEN, _PLACE, _SPEED, _STATE = range(6)
-
-# places in `past`: how many steps back it reaches, and the size of the last one
+# in `memory`: how many steps back it reaches, the size of the last one, and the freedom in which Newton's method was
+# farthest off when it did not converge
 _DEPTH, _LAST, _WORST, _BEGIN = 0, 1, 2, 3
-WORST = _WORST
-"""Where `past` says which freedom is farthest off when Newton's method does not converge."""
 
 
-class Newton(Bundle):
-    """What Newton's method works on: two kernels, their arrays, and what each row is."""
+class ImplicitWork(NativeStruct):
+    """What a step works with."""
 
-    wires: WordTable  # (2, 6) residual, matrix
-    a: Numbers
-    lean: Numbers  # (nv) the displacement at which the matrix is made
-    step: Numbers
-    multipliers: Numbers
-    residual: Numbers
-    matrix: Numbers
-    kinds: Words  # (n,)
-    rows: Words  # (n,) the order of rows in the factors
-    factors: NumberTable  # (n, n)
+    memory: Numbers
+    before: Numbers  # the memory before the step
+    moved: Numbers  # the configuration at its end
+    reached: Numbers  # the state there as a row [q, v, z, work]
+    new: Numbers  # y there
+    k0: Numbers  # rates at its beginning
+    k1: Numbers  # and at its end
+    adaptive: Number
 
 
-def past_size(machine: Machine) -> int:
-    """Return how many numbers a run keeps from step to step."""
-    system = machine.system
-    rates = system.nv + system.nz
-    return _BEGIN + 3 * rates + _n_multipliers(machine)
+newton_at = cast_to(Newton)
+work_at = cast_to(ImplicitWork)
 
 
-def _n_multipliers(machine: Machine) -> int:
-    return machine.system._engine.equations.loop_plan.n_rows if machine.closed else 0
-
-
-def newton(machine: Machine) -> Newton:
-    """Wire the kernels of Newton's method."""
-    system, engine = machine.system, machine.system._engine
-    nv, nm, nz = system.nv, _n_multipliers(machine), system.nz
-    n = nv + nm + nz
-    own = {
-        "unknown": np.zeros(nv),
-        "lean": np.zeros(nv),
-        "step": np.zeros(2),
-        "multipliers": np.zeros(nm),
-        "residual": np.zeros(n + nv + nm),
-        "matrix": np.zeros(n * n),
-    }
-    machine.arrays.update(own)
-    renamed = {"q": "here", "a": "unknown", "u": "lean"}
-    wires = np.zeros((2, 6), dtype=np.int64)
-    for k, name in enumerate(("newton_residual", "newton_matrix")):
-        wires[k] = machine._wired(engine.kernel_of(name), renamed, name.removeprefix("newton_"))
-    kinds = _kinds(machine, nm)
-    order = np.zeros(n, dtype=np.int64)
-    return Newton(
-        wires,
-        own["unknown"],
-        own["lean"],
-        own["step"],
-        own["multipliers"],
-        own["residual"],
-        own["matrix"],
-        kinds,
-        order,
-        np.zeros((n, n)),
-    )
-
-
-def _kinds(machine: Machine, nm: int) -> Any:
-    """Return what each row is."""
-    system, equations = machine.system, machine.system._engine.equations
-    kinds = np.full(system.nv + nm + system.nz, _STATE, dtype=np.int64)
-    kinds[: system.nv] = np.where(equations.prescribed_mask, _GIVEN, _MOTION)
-    if machine.closed:
-        held = equations.attachments()
-        for cut in held.cuts:
-            if not cut.use.prescribed:
-                kinds[cut.v] = _CUT
-        at = system.nv
-        for attachment, keep in zip(held.all, equations.loop_plan.keep, strict=True):
-            speed = not attachment.closure.holonomic and attachment.driven is None
-            kinds[at : at + len(keep)] = _SPEED if speed else _PLACE
-            at += len(keep)
-    return kinds
-
-
-@inner
-def _factor(n: Any) -> bool:
-    """Factor the matrix with row pivots, rows scaled to one; tell whether it is regular."""
-    apart()
-    size = n.kinds.size
-    A = n.factors
-    for i in range(size):
-        n.rows[i] = i
-        largest = 0.0
-        for j in range(size):
-            A[i, j] = n.matrix[i * size + j]
-            largest = max(largest, abs(A[i, j]))
-        if not (largest > 0.0 and np.isfinite(largest)):
-            return False
-        n.matrix[i * size] = 1.0 / largest  # the scale: the matrix itself is not needed any more
-    for k in range(size):
-        best, pivot = k, -1.0
-        for i in range(k, size):
-            value = abs(A[n.rows[i], k]) * n.matrix[n.rows[i] * size]
-            if value > pivot:
-                best, pivot = i, value
-        if not pivot > 1e-300:
-            return False
-        n.rows[k], n.rows[best] = n.rows[best], n.rows[k]
-        top = n.rows[k]
-        for i in range(k + 1, size):
-            row = n.rows[i]
-            if A[row, k] != 0.0:
-                gain = A[row, k] / A[top, k]
-                A[row, k] = gain
-                for j in range(k + 1, size):
-                    A[row, j] -= gain * A[top, j]
-    return True
-
-
-@inner
-def _solve(n: Any, right: Any, x: Any) -> None:
-    """Solve with the factors."""
-    apart()
-    size, A = n.kinds.size, n.factors
-    for i in range(size):
-        row = n.rows[i]
-        total = right[row]
-        for j in range(i):
-            total -= A[row, j] * x[j]
-        x[i] = total
-    for i in range(size - 1, -1, -1):
-        row = n.rows[i]
-        total = x[i]
-        for j in range(i + 1, size):
-            total -= A[row, j] * x[j]
-        x[i] = total / A[row, i]
-
-
-@inner
-def _average(method: Any, a1: float, a0: float, A0: float) -> float:
-    """Return A1."""
-    am, af = method[0], method[1]
-    return float(((1.0 - af) * a1 + af * a0 - am * A0) / (1.0 - am))
-
-
-@inner
-def _forecast(b: Any, method: Any, h: float, y: Any, rates: Any, start: Any, mean: Any, new: Any) -> None:
-    """Put the displacements, velocities and states that these rates at the end of a step lead to into `new`."""
-    apart()
-    nv, nz = b.v.size, b.z.size
-    bb, g = method[2], method[3]
-    for i in range(nv + nz):
-        A1 = _average(method, rates[i], start[i], mean[i])
-        if i < nv:
-            new[i] = h * y[nv + i] + h * h * ((0.5 - bb) * mean[i] + bb * A1)
-        new[nv + i] = y[nv + i] + h * ((1.0 - g) * mean[i] + g * A1)
-
-
-@inner
-def _move(b: Any, n: Any, cu: float, cv: float, none: Any, new: Any, rates: Any) -> None:
-    """Follow from displacements and states to velocities and rates, and put all into the kernels' arrays.
-
-    `none` is where the step leads if the rates at its end are zero. Displacements are what is solved for: where springs
-    are very stiff, accelerations that are good to rounding would not give them to rounding.
-    """
-    apart()
-    nv, nz = b.v.size, b.z.size
-    for i in range(nv):
-        rates[i] = (new[i] - none[i]) / cu
-        new[nv + i] = none[nv + i] + cv * rates[i]
-    for i in range(nv, nv + nz):
-        rates[i] = (new[nv + i] - none[nv + i]) / cv
-    unused = np.empty(nv)
-    place(b, new, nv, unused)
-    copy(n.a, ZERO, rates, ZERO, nv)
-    for i in range(nz):
-        b.z[i] = new[2 * nv + i]
-
-
-@inner
-def _apply(b: Any, n: Any, cu: float, cv: float, part: float, x: Any, new: Any) -> None:
-    """Make a part of a correction."""
-    apart()
-    nv, nm = b.v.size, n.multipliers.size
-    for i in range(n.kinds.size):
-        if i < nv:
-            new[i] += part * cu * x[i]
-        elif i < nv + nm:
-            n.multipliers[i - nv] += part * x[i]
-        else:
-            new[nv + i - nm] += part * cv * x[i]
-
-
-@inner
-def _newton(
-    b: Any,
-    n: Any,
-    method: Any,
-    t: float,
-    h: float,
-    start: Any,
-    mean: Any,
-    rates: Any,
-    new: Any,
-    course: Any,
-    go_on: bool,
-    damped: bool,
-) -> int:
-    """Solve a step that begins at b.q; return the number of iterations, or minus one more than the worst row.
-
-    The first guess is that the accelerations stay as they are, or (`go_on`) the velocities. If it is `damped`, only so
-    much of a correction is made that the next one, by the same matrix, is smaller.
-    """
-    apart()
-    y = course.y
-    nv, nz, nm = b.v.size, b.z.size, n.multipliers.size
-    size = n.kinds.size
-    share = (1.0 - method[1]) / (1.0 - method[0])
-    cu, cv = h * h * method[2] * share, h * method[3] * share
-    right, x, way = np.empty(size), np.empty(size), np.empty(size)
-    before, make = np.inf, True
-    trying, part, worst = False, 1.0, 0
-    b.t[0] = t + h
-    none, zero = np.empty(new.size), np.zeros(nv + nz)
-    _forecast(b, method, h, y, zero, start, mean, none)
-    _forecast(b, method, h, y, start, start, mean, new)
-    if go_on:
-        for i in range(nv):
-            new[i] = h * y[nv + i]
-        copy(new, 2 * nv, y, 2 * nv, nz)
-    for iteration in range(_MANY if damped else _ITERATIONS):
-        _move(b, n, cu, cv, none, new, rates)
-        call(n.wires[0])
-        course.counts[EVALUATIONS] += 1
-        if make:
-            copy(n.lean, ZERO, new, ZERO, nv)
-            n.step[0], n.step[1] = cv, cu
-            call(n.wires[1])
-            if not _factor(n):
-                return -1 - worst
-        for i in range(size):
-            kind = n.kinds[i]
-            value = -n.residual[i]
-            if kind in (_CUT, _PLACE):
-                value /= cu
-            elif kind == _SPEED:
-                value /= cv
-            elif kind == _STATE:
-                value = n.residual[i] - rates[i - nm]
-            right[i] = value
-        _solve(n, right, x)
-        size_of = 0.0
-        for i in range(size):
-            moved = 0.0
-            if i < nv:
-                moved = cu * abs(x[i]) / course.scale[i]
-            elif i >= nv + nm:
-                moved = cv * abs(x[i]) / (1.0 + abs(b.z[i - nv - nm]))
-            if not np.isfinite(x[i]):
-                moved = np.inf
-            if moved > size_of:
-                size_of, worst = moved, min(i, nv - 1)
-        if trying:  # half as far, until the matrix of the beginning says that it is nearer to the solution there
-            if size_of <= (1.0 - 0.5 * part) * before:
-                trying, make, part = False, True, min(1.0, 2.0 * part)
-                continue
-            _apply(b, n, cu, cv, -0.5 * part, way, new)
-            part *= 0.5
-            if part < _SHORTEST:
-                break
-            continue
-        if not np.isfinite(size_of):
-            break
-        ratio = size_of / before if iteration > 0 else 1.0
-        done = size_of <= _CONVERGED or (ratio < 0.5 and ratio / (1.0 - ratio) * size_of <= 0.1 * _CONVERGED)
-        if done or (iteration > 3 and ratio > 0.5 and size_of <= _ROUNDING):
-            _apply(b, n, cu, cv, 1.0, x, new)
-            _move(b, n, cu, cv, none, new, rates)
-            return iteration + 1
-        make = ratio > _SLOW and iteration > 0
-        if damped:
-            copy(way, ZERO, x, ZERO, size)
-            trying, make = True, False
-        _apply(b, n, cu, cv, part, x, new)
-        before = size_of
-    return -1 - worst
-
-
-@inner
-def _glide(b: Any, n: Any, t: float, q: Any, v: Any, at: int) -> bool:
-    """Put velocities on the closures at a configuration, with least kinetic energy of the change."""
-    apart()
-    nq, nv, nm = b.q.size, b.v.size, n.multipliers.size
-    size = n.kinds.size
-    right, x = np.zeros(size), np.empty(size)
-    b.t[0] = t
-    copy(b.here, ZERO, q, ZERO, nq)
-    copy(b.v, ZERO, v, at, nv)
-    call(n.wires[0])
-    for i in range(nv):
-        n.lean[i] = 0.0
-    n.step[0], n.step[1] = 0.0, 0.0
-    call(n.wires[1])
-    if not _factor(n):
-        return False
-    after = size
-    for i in range(nv):
-        if n.kinds[i] == _CUT:
-            right[i] = -n.residual[after + i]
-    for i in range(nm):
-        right[nv + i] = -n.residual[after + nv + i]
-    _solve(n, right, x)
-    for i in range(nv):
-        if not np.isfinite(x[i]):
-            return False
-        v[at + i] += x[i]
-    return True
-
-
-@inner
+@bare
 def _estimate(
     method: Any, h: float, last: float, y: Any, new: Any, k0: Any, k1: Any, older: Any, scale: Any, tolerance: float
 ) -> float:
     """Return the error of a step as a share of the tolerance, from accelerations at its ends and a step before."""
-    apart()
+    not_inlined()
     nv = scale.size
     count = y.size - 2 - nv
     total = 0.0
@@ -401,24 +109,10 @@ def _estimate(
 
 
 @inner
-def _parabola(h: float, y: Any, new: Any, nv: int) -> Any:
-    """Return the states within a step as a polynomial: displacements by a parabola, the rest straight on."""
-    apart()
-    P = np.zeros((3, y.size))
-    for i in range(y.size):
-        P[0, i] = y[i] if i >= nv else 0.0
-        P[1, i] = h * y[nv + i] if i < nv else new[i] - y[i]
-        P[2, i] = new[i] - P[1, i] if i < nv else 0.0
-    return P
-
-
-@inner
-def _step(
-    b: Any, n: Any, method: Any, course: Any, past: Any, t: float, h: float, q: Any, k0: Any, moved: Any, new: Any
-) -> int:
-    """Take one step from q; leave its end in `moved` and `new`, and the rates in `past`'s place for them."""
-    apart()
-    options = course.options
+def _step(b: Any, n: Any, run: Any, past: Any, t: float, h: float, k0: Any, moved: Any, new: Any) -> int:
+    """Take one step; leave its end in `moved` and `new`, and the rates in `past`'s place for them."""
+    not_inlined()
+    flags, method = run.flags, n.coefficients
     nq, nv, nz = b.q.size, b.v.size, b.z.size
     m = nv + nz
     start, mean, rates = np.empty(m), np.empty(m), np.empty(m)
@@ -432,11 +126,11 @@ def _step(
     kept = past[_BEGIN + 3 * m :]
     found, fast = -1, False
     for i in range(nv):
-        fast = fast or h * h * abs(start[i]) > _FAST * course.scale[i]
+        fast = fast or h * h * abs(start[i]) > POOR_FIRST_GUESS * run.scale[i]
     for attempt in range(3):
         copy(n.multipliers, ZERO, kept, ZERO, n.multipliers.size)
-        copy(b.q, ZERO, q, ZERO, nq)
-        found = _newton(b, n, method, t, h, start, mean, rates, new, course, fast == (attempt != 1), attempt == 2)
+        copy(b.q, ZERO, run.q, ZERO, nq)
+        found = iterate_newton(b, n, h, t, start, mean, rates, new, run, fast == (attempt != 1), attempt == 2)
         if found > 0:
             break
     if found <= 0:
@@ -444,160 +138,177 @@ def _step(
         return _STUCK
     copy(moved, ZERO, b.here, ZERO, nq)
     normalize(b, moved, ZERO)
-    if options[LOOPS]:
-        if not _glide(b, n, t + h, moved, new, nv):
+    if flags[LOOPS]:
+        if not put_on_closures(b, n, t + h, moved, new, nv):
             return _OPEN
-        if not close(b, t + h, moved, ZERO, new, nv, TIGHT if options[CLOSING] else CLOSE_ENOUGH):
+        if not close_loops(b, t + h, moved, ZERO, new, nv, TIGHT if flags[CLOSE_STAGES] else CLOSE_ENOUGH):
             return _OPEN
     for i in range(nv, 2 * nv + nz):
         if not np.isfinite(new[i]):
             return _NOT_FINITE
     for i in range(m):
-        past[_BEGIN + m + i] = _average(method, rates[i], start[i], mean[i])
+        past[_BEGIN + m + i] = average(method, rates[i], start[i], mean[i])
         past[_BEGIN + i] = rates[i]
     copy(kept, ZERO, n.multipliers, ZERO, n.multipliers.size)
     return _DONE
 
 
 @inner
-def _finish(b: Any, t: float, q: Any, new: Any, k: Any, options: Any) -> int:
+def _finish(b: Any, t: float, q: Any, new: Any, k: Any, flags: Any) -> int:
     """Evaluate the rates at a state that was reached; say whether they are to be trusted."""
-    apart()
+    not_inlined()
     copy(b.q, ZERO, q, ZERO, b.q.size)
     copy(b.base, ZERO, q, ZERO, b.q.size)
     here = np.empty(new.size)
     copy(here, ZERO, new, ZERO, new.size)
     for i in range(b.v.size):
         here[i] = 0.0
-    return int(evaluate(b, t, here, k, options, UNTRUSTED_SHARE))
+    return int(evaluate(b, t, here, k, flags, UNTRUSTED_SHARE))
 
 
 @inner
-def _look_back(b: Any, course: Any) -> None:
-    """Note a singular position that the last step went over; the present state is just evaluated."""
-    apart()
-    if stepped_over(b, course):
-        now, q = b.q.copy(), np.empty(b.q.size)
-        y, new = np.empty(course.y.size), np.empty(course.y.size)
-        recall(b, course, q, y, new)
-        t, h = course.kept[0], course.kept[1]
-        locate(b, course, _parabola(h, y, new, b.v.size), t, h, q, np.inf)
-        copy(b.q, ZERO, now, ZERO, q.size)
-    seen(b, course)
+def _attempt(
+    b: Any, n: Any, run: Any, a: Any, t: float, h: float, tolerance: float, smallest: float
+) -> tuple[int, float, float, int]:
+    """Take a step, again and smaller until it is good; return a status, the size, the error, and the refusals."""
+    not_inlined()
+    past, before, m = a.memory, a.before, b.v.size + b.z.size
+    error, shrunk = 0.0, 0
+    while True:
+        status = _step(b, n, run, past, t, h, a.k0, a.moved, a.new)
+        share = 0.25
+        if status == _DONE:
+            good = _finish(b, t + h, a.moved, a.new, a.k1, run.flags)
+            if run.flags[LOOPS] and (good != _DONE or pivots_changed_sign(b, run)):
+                return _POOR, h, error, shrunk  # others go across singular positions
+            if not a.adaptive:
+                return _DONE, h, error, shrunk
+            back = past[_LAST] if past[_DEPTH] > 0.0 else 0.0
+            older = before[_BEGIN + 2 * m : _BEGIN + 3 * m]
+            error = _estimate(n.coefficients, h, back, run.y, a.new, a.k0, a.k1, older, run.scale, tolerance)
+            if error <= 1.0:
+                return _DONE, h, error, shrunk
+            share = max(0.2, 0.9 * error ** (-1.0 / 3.0)) if np.isfinite(error) else 0.2
+        elif not a.adaptive:
+            return status, h, error, shrunk
+        worst = past[_WORST]
+        copy(past, ZERO, before, ZERO, past.size)
+        past[_WORST] = worst
+        run.counts[REFUSED] += 1
+        shrunk += 1
+        h *= share
+        if h < smallest or shrunk > MOST_TRIES:
+            return _STUCK if status == _STUCK else _TOO_SMALL, h, error, shrunk
 
 
-@entry
-def advance(
-    b: Any,
-    n: Any,
-    method: Any,
-    course: Any,
-    w: Any,
-    past: Any,
-    tolerance: float,
-    smallest: float,
-    until: Any,
-    rows: Any,
-    most: int,
+@by_address
+def implicit_step(
+    s: StepperCode, b: KernelBuffers, run: RunState, w: EventWatch, until: Numbers, rows: NumberTable
 ) -> int:
-    """Go on with a run, as `native.advance` does; a tolerance of zero takes steps of a fixed size."""
-    apart()
-    y, times, counts, options = course.y, course.times, course.counts, course.options
-    nv, nq = b.v.size, b.q.size
-    q, moved, reached = np.empty(nq), np.empty(nq), np.empty(nq + y.size - nv)
-    copy(q, ZERO, b.q, ZERO, nq)
-    new, k0, k1 = np.empty(y.size), np.empty(y.size), np.empty(y.size)
-    before = np.empty(past.size)
-    m = nv + b.z.size
-    adaptive = tolerance > 0.0
-    status, taken = _DONE, 0
-    copy(reached, ZERO, q, ZERO, nq)
-    copy(reached, nq, y, nv, y.size - nv)
-    write_present(course, reached, until, rows)
-    while counts[OUTPUTS] < until.size:
-        if taken >= most or full(course, w):
-            status = _PAUSED
-            break
-        t, h = times[TIME], times[NEXT_STEP]
-        whole = h
-        last = until[until.size - 1]
-        if t + h > last - 1e-6 * h:
-            h = last - t
-        copy(b.q, ZERO, q, ZERO, nq)
-        copy(b.base, ZERO, q, ZERO, nq)
-        b.least[LEAST] = np.inf
-        options[CLOSING] = 0
-        first = evaluate_first(b, t, y, k0, options, new)
-        counts[EVALUATIONS] += 1
-        if options[LOOPS] and first != _UNTRUSTED and not options[GIVEN]:
-            _look_back(b, course)
-        if first != _DONE:
-            status = first
-            break
-        if options[LOOPS] and adaptive:
-            h = min(h, longest(y, nv, course.scale))
-        copy(before, ZERO, past, ZERO, past.size)
-        error, shrunk = 0.0, 0
-        while True:
-            status = _step(b, n, method, course, past, t, h, q, k0, moved, new)
-            share = 0.25
-            if status == _DONE:
-                good = _finish(b, t + h, moved, new, k1, options)
-                if options[LOOPS] and (good != _DONE or stepped_over(b, course)):
-                    status = _POOR  # others go across singular positions
-                    break
-                if not adaptive:
-                    break
-                back = past[_LAST] if past[_DEPTH] > 0.0 else 0.0
-                older = before[_BEGIN + 2 * m : _BEGIN + 3 * m]
-                error = _estimate(method, h, back, y, new, k0, k1, older, course.scale, tolerance)
-                if error <= 1.0:
-                    break
-                share = max(0.2, 0.9 * error ** (-1.0 / 3.0)) if np.isfinite(error) else 0.2
-            elif not adaptive:
-                break
-            worst = past[_WORST]
-            copy(past, ZERO, before, ZERO, past.size)
-            past[_WORST] = worst
-            counts[REFUSED] += 1
-            shrunk += 1
-            h *= share
-            if h < smallest or shrunk > 60:
-                status = _STUCK if status == _STUCK else _TOO_SMALL
-                break
-        if status != _DONE:
-            copy(past, _BEGIN, before, _BEGIN, past.size - _BEGIN)
-            break
+    """Take a step of an implicit method."""
+    n, a, y, nq, nv = newton_at(s.method), work_at(s.work), run.y, b.q.size, b.v.size
+    past, new, t, whole = a.memory, a.new, run.times[TIME], run.times[NEXT_STEP]
+    h = size_to_end(run, until)
+    run.flags[CLOSE_STAGES] = 0
+    first = evaluate_first(b, run, a.k0)
+    if run.flags[LOOPS] and first != _UNTRUSTED and not run.flags[RATES_GIVEN]:
+        look_back(s, b, run)
+    if first != _DONE:
+        return int(first)
+    if run.flags[LOOPS] and a.adaptive:
+        h = min(h, longest_step(y, nv, run.scale))
+    copy(a.before, ZERO, past, ZERO, past.size)
+    status, h, error, shrunk = _attempt(b, n, run, a, t, h, s.limits[TOLERANCE], s.limits[SMALLEST_ALLOWED])
+    if status == _DONE:
         for i in range(y.size - 2, y.size):
-            new[i] = y[i] + 0.5 * h * (k0[i] + k1[i])
-        copy(reached, ZERO, moved, ZERO, nq)
-        copy(reached, nq, new, nv, y.size - nv)
-        status, end = deliver(b, course, w, _parabola(h, y, new, nv), t, h, q, reached, until, rows)
-        if status != _DONE:
-            copy(past, _BEGIN, before, _BEGIN, past.size - _BEGIN)
-            break
-        if options[LOOPS]:
-            remember(b, course, t, h, q, new)
-        copy(q, ZERO, reached, ZERO, nq)
-        copy(y, nv, reached, nq, y.size - nv)
-        for i in range(m):
-            past[_BEGIN + 2 * m + i] = k0[nv + i]
-        past[_DEPTH], past[_LAST] = 0.0 if w.counts[1] else 1.0, h
-        times[TIME] = end
-        times[NEXT_STEP] = whole
-        if adaptive:
-            grow = min(2.0, max(0.2, 0.9 * max(error, 1e-10) ** (-1.0 / 3.0)))
-            size = h * grow if grow < 0.95 or (grow > 1.2 and not shrunk) else h
-            times[NEXT_STEP] = max(size, whole) if h < whole and not shrunk else size
-        counts[STEPS] += 1
-        options[GIVEN] = 0
-        taken += 1
-        copy(b.q, ZERO, q, ZERO, nq)
-        note_passage(b, course)
-        if w.counts[1]:
-            status = _EVENT
-            break
-    if options[LOOPS] and status in (_DONE, _PAUSED, _EVENT) and evaluate_end(b, course, q):
-        _look_back(b, course)
-    copy(b.q, ZERO, q, ZERO, nq)
-    return status
+            new[i] = y[i] + 0.5 * h * (a.k0[i] + a.k1[i])
+        copy(a.reached, ZERO, a.moved, ZERO, nq)
+        copy(a.reached, nq, new, nv, y.size - nv)
+        status = complete_step(b, run, w, parabola(h, y, new, nv), t, h, new, a.reached, until, rows)
+    if status != _DONE:
+        copy(past, _BEGIN, a.before, _BEGIN, past.size - _BEGIN)
+        return int(status)
+    m = nv + b.z.size
+    copy(past, _BEGIN + 2 * m, a.k0, nv, m)
+    past[_DEPTH], past[_LAST] = 0.0 if w.counts[1] else 1.0, h
+    run.times[NEXT_STEP] = whole
+    if a.adaptive:
+        grow = min(2.0, max(0.2, 0.9 * max(error, 1e-10) ** (-1.0 / 3.0)))
+        size = h * grow if grow < 0.95 or (grow > 1.2 and not shrunk) else h
+        run.times[NEXT_STEP] = max(size, whole) if h < whole and not shrunk else size
+    copy(b.q, ZERO, run.q, ZERO, nq)
+    log_passage(b, run)
+    return _DONE
+
+
+@by_address
+def implicit_look_back(s: StepperCode, b: KernelBuffers, run: RunState) -> None:
+    """Log a singular position that the last step went over; the present state is just evaluated."""
+    look_back_along(b, run)
+
+
+class Implicit(CompiledStepper):
+    """The trapezoidal rule and the generalised-alpha method."""
+
+    estimates_error = True
+    takes_spectral_radius = True
+    step_function = "implicit_step"
+    look_back_function = "implicit_look_back"
+
+    def __init__(self, options: MethodOptions) -> None:
+        self._method = implicit_method(options.method, options.spectral_radius)
+        super().__init__(options)
+
+    def stuck(self) -> int:
+        """Return the velocity in which Newton's method was farthest off."""
+        return int(self.memory[_WORST])
+
+    def memory_size(self, bindings: KernelBindings) -> int:
+        """Return how many numbers the method keeps: rates of the last steps, and multipliers."""
+        rates = bindings.system.nv + bindings.system.nz
+        return _BEGIN + 3 * rates + system_interface.multiplier_count(bindings.system)
+
+    def structs(self, bindings: KernelBindings) -> tuple[NativeStruct, NativeStruct]:
+        """Bind the kernels of Newton's method, and make room for a step."""
+        system, y_size = bindings.system, bindings.y_size
+        nv, nm = system.nv, system_interface.multiplier_count(system)
+        n = nv + nm + system.nz
+        own = [
+            bindings.array(name, size)
+            for name, size in (
+                ("unknown", nv),
+                ("displacement", nv),
+                ("step", 2),
+                ("multipliers", nm),
+                ("residual", n + nv + nm),
+                ("matrix", n * n),
+            )
+        ]
+        renamed = {"q": "here", "a": "unknown", "u": "displacement"}
+        kernels = np.zeros((2, 6), dtype=np.int64)
+        for row, name in zip(kernels, ("residual", "matrix"), strict=True):
+            row[:] = bindings.bind(f"newton_{name}", renamed, name)
+        newton = Newton(
+            self._method.numbers(),
+            kernels,
+            *own,
+            _row_kinds(bindings, nm),
+            np.zeros(n, dtype=np.int64),
+            np.zeros((n, n)),
+        )
+        sizes = (self.memory.size, system.nq, bindings.row_size, y_size, y_size, y_size)
+        return newton, ImplicitWork(self.memory, *(np.zeros(size) for size in sizes), int(self.adaptive))
+
+
+def _row_kinds(bindings: KernelBindings, nm: int) -> Words:
+    """Return what each row of the equations is."""
+    system = bindings.system
+    kinds = np.full(system.nv + nm + system.nz, STATE, dtype=np.int64)
+    kinds[: system.nv] = np.where(system_interface.driven_freedoms(system), DRIVEN, MOTION)
+    for freedoms in system_interface.cut_freedoms(system):
+        kinds[freedoms] = CUT
+    at = system.nv
+    for count, on_velocities in system_interface.closure_rows(system):
+        kinds[at : at + count] = VELOCITY if on_velocities else POSITION
+        at += count
+    return kinds

@@ -1,93 +1,46 @@
 """A simulation: a system, a state, and a method that moves it on.
 
-The time loop is machine code. It comes back to Python when its outputs are made, and when something has to be decided:
-a choice of coordinates has become poor (the numeric plan is made again), the mechanism is at a singular position (its
-accelerations there are the limit along the branch), or it cannot go on.
+What is here is for users: the state to read and write, and runs to begin. How a run goes on is the business of
+`driver`, and what a step is, that of the method (`steppers`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from whippletree.errors import (
-    AssemblyError,
-    DynamicsError,
-    ModelError,
-    SimulationError,
-    StateError,
-    WhippletreeError,
-)
+from whippletree.errors import AssemblyError, StateError
 from whippletree.kernels.kernel import Array
-from whippletree.model.names import quoted, suggestion
-from whippletree.simulate.alpha import IMPLICIT, Alpha, implicit_method
-from whippletree.simulate.course import (
-    BEFORE,
-    CROSS_BELOW,
+from whippletree.model.names import quoted
+from whippletree.simulate import system_interface
+from whippletree.simulate.arguments import finite, increasing, positive
+from whippletree.simulate.driver import Driver
+from whippletree.simulate.event_handling import Events
+from whippletree.simulate.run_plans import RunPlans
+from whippletree.simulate.run_state import (
     EVALUATIONS,
-    GIVEN,
-    LOOPS,
     NEXT_STEP,
     OUTPUTS,
-    PASSED,
-    PENDING,
-    PLAIN,
-    POWERS,
+    RATES_GIVEN,
     REFUSED,
-    SIGNS,
-    STAY,
+    SMALLEST_STEP,
+    SPAN,
     STEPS,
     TIME,
-    Course,
-    Status,
+    RunState,
 )
-from whippletree.simulate.events import Events
-from whippletree.simulate.machine import Machine
-from whippletree.simulate.native import advance
-from whippletree.simulate.noting import kept_size
-from whippletree.simulate.pace import Pace
-from whippletree.simulate.plans import Plans
-from whippletree.simulate.singular import CROSSING_SHARE
-from whippletree.simulate.stages import Method
-from whippletree.simulate.tableaus import METHODS, Tableau
-from whippletree.spatial.scalars import masked, number, shown
+from whippletree.simulate.settable_values import value_index
+from whippletree.simulate.singular_times import SingularTimes
+from whippletree.simulate.steppers import MethodOptions, make_stepper
+from whippletree.simulate.tolerances import LONG_SPAN, SMALLEST_STEP_SHARE, TIGHTEST_TOLERANCE
+from whippletree.spatial.scalars import shown
 from whippletree.system import System
-from whippletree.system.arguments import as_array
 
-__all__ = ["METHOD_NAMES", "Simulation", "State", "finite", "increasing", "positive"]
-
-EULER = "semi_implicit_euler"
-ADAMS = "adams"
-METHOD_NAMES = (*METHODS, ADAMS, EULER, *IMPLICIT)
-"""The methods by name."""
-
-_PASSAGES = 64
-"""Singular positions that machine code notes before Python takes them over."""
-
-"""The place among the times that tells how many pivots were below zero; see `noting`."""
-
-_KINDS = ("velocity", "effort", "state", "parameter")
-"""What can be put."""
-
-_SMALLEST = 1e-12
-"""The smallest step, as a share of the time to be simulated."""
-
-_LONG = 1e4
-"""Seconds beyond which a run counts as no longer where the smallest step is a share of it."""
-
-_ROUNDING = 4 * float(np.finfo(np.float64).eps)
-"""The smallest step as a share of the present time, to which a smaller one adds nothing but rounding."""
-
-_ACROSS = 1e-8
-"""The tolerance, at most, to go across a singular position for a method that does not do so itself."""
-
-_TIGHTEST = 1e-14
-"""The smallest tolerance that rounding leaves within reach."""
+__all__ = ["Simulation", "State"]
 
 
 @dataclass(frozen=True)
@@ -141,48 +94,51 @@ class Simulation:
             raise StateError(f"a simulation is of a system, as mechanism.build() returns it, not of {shown(system)}")
         self.system = system
         self.formulation = formulation
-        self.method = _method(method, spectral_radius)
-        self.name = method
-        self.spectral_radius = spectral_radius
-        self.tolerance = _tolerance(tolerance)
-        implicit = isinstance(self.method, Alpha)
-        if not isinstance(adaptive, bool | np.bool_ | None):
-            raise StateError(f"adaptive= must be True, False or None, not {shown(adaptive)}")
-        able = implicit or (isinstance(self.method, Tableau) and self.method.adaptive)
-        if adaptive and not able:
-            raise StateError(f'method "{method}" does not estimate its error: it cannot choose its steps')
-        if method == ADAMS and adaptive is False:
-            raise StateError('method "adams" chooses its steps: leave adaptive= out')
-        self.adaptive = able and not implicit if adaptive is None else bool(adaptive)
-        if step is None and not self.adaptive:
-            raise StateError(f'method "{method}" takes steps of a fixed size: give step= in seconds')
-        first = 1e-3 if step is None else positive(step, "step")
-        self.parameters = system._given_parameters(parameters)
-        nv = system.nv
-        self._course_y = np.zeros(2 * nv + system.z0.size + 2)
-        self._times = np.array([system._time(t), first, first, np.inf, 0.0, 0.0, 0.0, CROSSING_SHARE, -1.0])
-        self._kept = np.zeros(kept_size(system.nq, self._course_y.size))
-        self._counts = np.zeros(5, dtype=np.int64)
-        self._options = np.zeros(6, dtype=np.int64)
-        self.tau = np.zeros(nv) if tau is None else np.array(system._efforts(tau))
-        self.replans: list[float] = []
-        self._singular: list[float] = []
-        self._passed: list[tuple[Array, Array | None]] = []  # what may have been singular, and with what parameters
-        self._passing = np.zeros((_PASSAGES, 1 + system.nq))  # the same of a stretch, as machine code writes it
-        self._course: Course | None = None
-        self._machine: Machine | None = None
-        self._past = np.zeros(0)  # what an implicit method keeps from step to step, and the efforts it is for
-        self._past_tau = self.tau.copy()
-        self._q = self._start_configuration(q)
-        self._course_y[nv : 2 * nv] = self._start_velocities(v)
-        self._course_y[2 * nv : 2 * nv + system.z0.size] = _start(system, z)
-        self._given = np.zeros(0)  # accelerations and rates to begin the next step with
-        self._plans = Plans(system)
-        self._held: tuple[float, tuple[str, ...]] = (0.0, ())  # joints whose velocities were put, and when
-        self._limits = (0.0, 0.0)  # the smallest step of `run`, and its time in all
+        self.stepper = make_stepper(MethodOptions(method, _tolerance(tolerance), step, adaptive, spectral_radius))
+        self.parameters = system_interface.checked_parameters(system, parameters)
+        self.run_state = run = RunState.begin(
+            nq=system.nq,
+            nv=system.nv,
+            nz=system.nz,
+            scale=system_interface.scale(system),
+            t=system_interface.checked_time(system, t),
+            step=1e-3 if step is None else positive(step, "step"),
+        )
+        if tau is not None:
+            run.tau[:] = system_interface.checked_efforts(system, tau)
+        run.q[:] = self._start_configuration(q)
+        run.v[:] = self._start_velocities(v)
+        run.z[:] = system.z0 if z is None else system_interface.checked_vector(system, z, "z", system.nz)
         if checked:
-            self._check_start()
-        self.events = Events(system, on_event, self.row_size)
+            system_interface.check_closures(system, run.q, run.v, run.t, self.parameters)
+        self.replans: list[float] = []
+        self.singular_times = SingularTimes(system)
+        self.plans = RunPlans(system)
+        self.events = Events(system, on_event, run.row_size)
+        self._held: tuple[float, tuple[str, ...]] = (0.0, ())  # joints whose velocities were set, and when
+        self._driver = Driver(self)
+
+    def _start_configuration(self, q: Any) -> Array:
+        """Return the configuration to start from: by default where the system was assembled, or drives have it now."""
+        if q is not None:
+            return system_interface.checked_configuration(self.system, q)
+        if not self._drives_moved:
+            return self.system.q0
+        return self.system.assemble(self.system.q0, t=self.run_state.t, parameters=self.parameters)
+
+    def _start_velocities(self, v: Any) -> Array:
+        if v is not None:
+            return system_interface.checked_velocities(self.system, v)
+        if not self._drives_moved:
+            return self.system.v0
+        now = self.run_state
+        return self.system.consistent_velocities(now.q, self.system.v0, t=now.t, parameters=self.parameters)
+
+    @property
+    def _drives_moved(self) -> bool:
+        """Whether drives have moved on from where the system was assembled."""
+        moved = self.run_state.t != 0.0 or self.parameters is not None
+        return bool(self.system.description.closures_moving and moved)
 
     # ------------------------------------------------------------------ the state
 
@@ -198,142 +154,125 @@ class Simulation:
         >>> sim.state.t
         0.0
         """
-        nv, nz = self.system.nv, self.system.z0.size
-        y = self._course_y
-        z = y[2 * nv : 2 * nv + nz].copy()
-        return State(float(self._times[TIME]), self._q.copy(), y[nv : 2 * nv].copy(), z, float(y[-2]), float(y[-1]))
+        run = self.run_state
+        return State(run.t, run.q.copy(), run.v.copy(), run.z.copy(), float(run.y[-2]), float(run.y[-1]))
 
     @state.setter
     def state(self, state: State) -> None:
         if not isinstance(state, State):
             raise StateError(f"a state is what simulation.state returns, or a State made like it, not {shown(state)}")
-        system, nv = self.system, self.system.nv
-        t, q = system._time(state.t), system._one_configuration(state.q)
-        v, z = _vector(system, state.v, "v", nv), _vector(system, state.z, "z", system.z0.size)
+        system, run = self.system, self.run_state
+        t = system_interface.checked_time(system, state.t)
+        q = system_interface.checked_configuration(system, state.q)
+        v = system_interface.checked_vector(system, state.v, "v", system.nv)
+        z = system_interface.checked_vector(system, state.z, "z", system.nz)
         work = [finite(state.work_in, "work_in"), finite(state.work_dissipated, "work_dissipated")]
-        if system._closed:
-            loops = system._engine.loops
-            loops.consistency.check(q, v, loops.conditions(t, self.parameters))
-        self._times[TIME] = t
-        self._q[:] = q
-        self._course_y[nv:] = np.concatenate([v, z, work])
+        system_interface.check_closures(system, q, v, t, self.parameters)
+        run.times[TIME] = t
+        run.q[:] = q
+        run.y[system.nv :] = np.concatenate([v, z, work])
         self._held = (t, ())
         self._begin_anew()
-        self._forget_pivots()
+        run.forget_pivots()
         self.events.started = False
 
-    def put(self, kind: str, name: str, index: int, value: float) -> None:
+    @property
+    def tau(self) -> Array:
+        """The efforts at the joints."""
+        return self.run_state.tau
+
+    @tau.setter
+    def tau(self, tau: Array) -> None:
+        self.run_state.tau[:] = tau
+
+    def set_value(self, kind: str, name: str, index: int, value: float) -> None:
         """Set a velocity or an effort of a joint, a state of an element, or a parameter.
 
-        Where there are loops, velocities that were put at the present time stay, and the others follow.
+        Where there are loops, velocities that were set at the present time stay, and the others follow.
 
         >>> from whippletree.simulate.simulation import _example
         >>> sim = _example()
-        >>> sim.put("velocity", "hinge", 0, 2.0)
+        >>> sim.set_value("velocity", "hinge", 0, 2.0)
         >>> sim.state.v
         array([2.])
         """
-        place = self._place(kind, name, index)
+        place = value_index(self.system, kind, name, index)
         called = getattr(name, "name", name)
         given = finite(value, f"the value for the {kind} of {quoted(called)}")
-        before = self._course_y.copy(), self.parameters, self._held
+        before = self.run_state.y.copy(), self.parameters, self._held
         self.set_unchecked(kind, place, given)
         if kind == "velocity":
             self.hold(called)
-        if not self.system._closed or kind not in ("velocity", "parameter"):
+        if not system_interface.is_closed(self.system) or kind not in ("velocity", "parameter"):
             return
         try:
-            self._let_others_follow(always=kind == "velocity")
+            self._project_others(always=kind == "velocity")
         except (AssemblyError, StateError) as error:
-            self._course_y[:], self.parameters, self._held = before
+            self.run_state.y[:], self.parameters, self._held = before
             raise StateError(f"the {kind} of {quoted(called)} cannot be {given:g}: {error}") from None
 
     def set_unchecked(self, kind: str, place: int, value: float) -> None:
-        """Set a number by its place among those of its kind."""
+        """Set a number by its place among those of its kind (see `value_index`)."""
+        run = self.run_state
         if kind == "parameter":
-            given = self.parameters
-            now = np.array(self.system.description.parameter_values if given is None else given, dtype=np.float64)
-            now[place] = value
-            self.parameters = now
-            self._forget_pivots()
-        elif kind == "effort":
-            self.tau[place] = value
+            self.parameters = self.parameter_values
+            self.parameters[place] = value
+            run.forget_pivots()
         else:
-            self._course_y[(1 if kind == "velocity" else 2) * self.system.nv + place] = value
+            {"velocity": run.v, "effort": run.tau, "state": run.z}[kind][place] = value
         self._begin_anew()
 
-    def _place(self, kind: Any, name: Any, index: Any) -> int:
-        """Return where something that can be put is among the numbers of its kind."""
-        if not isinstance(kind, str) or kind not in _KINDS:
-            raise StateError(f"nothing can be put by the kind {suggestion(kind, _KINDS)}")
-        d = self.system.description
-        owners: dict[str, tuple[Any, ...]] = {"parameter": d.parameters, "state": d.states}
-        known = owners.get(kind, d.joints)
-        names = [one.name for one in known]
-        called = getattr(name, "name", name)
-        if not isinstance(called, str) or called not in names:
-            what = kind if kind in ("parameter", "state") else "joint"
-            raise StateError(f"there is no {what} {suggestion(called, names)}")
-        where = slice(names.index(called), names.index(called) + 1)
-        if known is d.joints:
-            where = self.system.v_slice(called)
-        size = where.stop - where.start
-        if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < size:
-            own = f'joint "{called}" has {size} velocities' if known is d.joints else f'{kind} "{called}" is one number'
-            raise StateError(f"{own}, counted from 0: there is no {kind} {shown(index)}")
-        return where.start + int(index)
+    @property
+    def parameter_values(self) -> Array:
+        """The parameters as an array of their own, be they given or the default ones."""
+        given = self.parameters
+        return np.array(self.system.description.parameter_values if given is None else given, dtype=np.float64)
 
     def hold(self, joint: str) -> None:
         """Let the velocities of a joint stay when others follow at the present time."""
-        t = float(self._times[TIME])
-        self._held = (t, tuple(sorted({*self.held, joint})))
+        self._held = (self.run_state.t, tuple(sorted({*self.held, joint})))
 
     @property
     def held(self) -> tuple[str, ...]:
-        """The joints whose velocities were put at the present time.
+        """The joints whose velocities were set at the present time.
 
         >>> from whippletree.simulate.simulation import _example
         >>> _example().held
         ()
         """
-        return self._held[1] if self._held[0] == self._times[TIME] else ()
+        return self._held[1] if self._held[0] == self.run_state.t else ()
 
-    def _let_others_follow(self, *, always: bool) -> None:
-        """Make velocities consistent with the closures, those that were put aside; refuse what cannot be closed."""
+    def _project_others(self, *, always: bool) -> None:
+        """Make velocities consistent with the closures, those that were set aside; refuse what cannot be closed."""
         now, system = self.state, self.system
-        loops = system._engine.loops
-        where = loops.conditions(now.t, self.parameters)
         if not always:
             with contextlib.suppress(StateError):
-                loops.consistency.check(now.q, now.v, where)
+                system_interface.check_closures(system, now.q, now.v, now.t, self.parameters)
                 return
         v = system.consistent_velocities(now.q, now.v, hold=self.held, t=now.t, parameters=self.parameters)
-        loops.consistency.check(now.q, v, where)
-        self.put_velocities(v)
-
-    def _forget_pivots(self) -> None:
-        """Forget how near the last steps were to singular positions: what comes next has nothing to do with them."""
-        self._times[[PENDING, BEFORE, CROSS_BELOW, SIGNS]] = np.inf, 0.0, CROSSING_SHARE, -1.0
+        system_interface.check_closures(system, now.q, v, now.t, self.parameters)
+        self.set_velocities(v)
 
     def _begin_anew(self) -> None:
         """Forget what methods keep from step to step."""
-        self._options[GIVEN] = 0
-        self._past = np.zeros(0)
+        self.run_state.flags[RATES_GIVEN] = 0
+        self.stepper.forget()
 
-    def put_velocities(self, v: Array) -> None:
+    def set_velocities(self, v: Array) -> None:
         """Set all velocities."""
-        given = _vector(self.system, v, "v", self.system.nv)
+        given = system_interface.checked_vector(self.system, v, "v", self.system.nv)
         self._begin_anew()
-        self._course_y[self.system.nv : 2 * self.system.nv] = given
+        self.run_state.v[:] = given
 
-    def book(self, energy: float) -> None:
-        """Book energy that came at an instant as work put in, and what went as work dissipated."""
-        self._course_y[-2 if energy > 0 else -1] += abs(energy)
+    def record_work(self, energy: float) -> None:
+        """Record energy that came at an instant as work put in, and what went as work dissipated."""
+        self.run_state.y[-2 if energy > 0 else -1] += abs(energy)
 
     def limit_step(self, longest: float) -> None:
         """Let the next step be a small one, and no longer than that, if the method chooses its steps."""
         if self.adaptive and longest > 0:
-            self._times[NEXT_STEP] = min(self._times[NEXT_STEP] / 64, longest)
+            times = self.run_state.times
+            times[NEXT_STEP] = min(times[NEXT_STEP] / 64, longest)
 
     def row(self) -> Array:
         """Return the present state as a row of `run`.
@@ -342,27 +281,49 @@ class Simulation:
         >>> _example().row()
         array([0., 0., 0., 0.])
         """
-        return np.concatenate([self._q, self._course_y[self.system.nv :]])
+        return self.run_state.row()
 
     @property
     def row_size(self) -> int:
         """How many numbers a row of `run` has."""
-        return self.system.nq + self._course_y.size - self.system.nv
+        return self.run_state.row_size
+
+    # ------------------------------------------------------------------ what was chosen, and what was counted
+
+    @property
+    def method(self) -> str:
+        """The name of the method."""
+        return self.stepper.options.method
+
+    @property
+    def tolerance(self) -> float:
+        """The tolerance of the method."""
+        return self.stepper.tolerance
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the method chooses its steps."""
+        return self.stepper.adaptive
 
     @property
     def steps(self) -> int:
         """Steps taken."""
-        return int(self._counts[STEPS])
+        return int(self.run_state.counts[STEPS])
 
     @property
     def refused(self) -> int:
         """Steps refused."""
-        return int(self._counts[REFUSED])
+        return int(self.run_state.counts[REFUSED])
 
     @property
     def evaluations(self) -> int:
         """Evaluations of the accelerations."""
-        return int(self._counts[EVALUATIONS])
+        return int(self.run_state.counts[EVALUATIONS])
+
+    @property
+    def outputs(self) -> int:
+        """Outputs made since `run` was called."""
+        return int(self.run_state.counts[OUTPUTS])
 
     @property
     def singular(self) -> list[float]:
@@ -372,13 +333,9 @@ class Simulation:
         >>> _example().singular
         []
         """
-        loops = self.system._engine.loops
-        for p, parameters in self._passed:
-            t = float(p[0])
-            if loops.consistency.near_singular(p[1:], loops.conditions(t, parameters)):
-                self._singular.append(t)
-        self._passed = []
-        return self._singular
+        return self.singular_times.found()
+
+    # ------------------------------------------------------------------ copies
 
     def clone(self) -> Simulation:
         """Return a simulation in the same state that goes its own way.
@@ -395,23 +352,58 @@ class Simulation:
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = {k: v for k, v in self.__dict__.items() if k not in ("_machine", "_course", "_passing", "method")}
-        for name in ("_course_y", "_times", "_counts", "_options", "_past", "_kept", "_q", "tau"):
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("stepper", "_driver")}
+        for name in ("run_state", "replans", "singular_times", "events", "plans"):
             kept[name] = kept[name].copy()
-        return {
-            **kept,
-            "replans": list(self.replans),
-            "_singular": list(self._singular),
-            "_passed": list(self._passed),
-            "events": self.events.copy(),
-            "_plans": self._plans.copy(),
-        }
+        return {**kept, "method": (self.stepper.options, self.stepper.pack())}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
+        options, memory = kept.pop("method")
         self.__dict__.update(kept)
-        self.method = _method(self.name, self.spectral_radius)
-        self._passing = np.zeros((_PASSAGES, 1 + self.system.nq))
-        self._machine = self._course = None
+        self.stepper = make_stepper(options)
+        self.stepper.unpack(memory)
+        self._driver = Driver(self)
+
+    def pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return everything that the run needs to go on to the same bits, as plain values and arrays by name."""
+        options, (header, arrays) = self.stepper.options, self.events.pack()
+        header |= {
+            "method": options.method,
+            "spectral_radius": options.spectral_radius,
+            "tolerance": options.tolerance,
+            "adaptive": self.adaptive,
+            "formulation": self.formulation,
+            "plan": self.plans.packed(),
+            "replans": self.replans,
+            "singular": self.singular,
+        }
+        arrays |= {**self.run_state.pack(), **self.stepper.pack()}
+        if self.parameters is not None:
+            arrays["parameters"] = self.parameters
+        return header, arrays
+
+    @staticmethod
+    def unpacked(system: System, header: Mapping[str, Any], arrays: Mapping[str, Array], on_event: Any) -> Simulation:
+        """Return a simulation of a system from what `pack` returned; functions of events are to be given again."""
+        sim = Simulation(
+            system,
+            q=arrays["q"],
+            method=header["method"],
+            step=1.0,
+            tolerance=header["tolerance"],
+            adaptive=header["adaptive"],
+            spectral_radius=header["spectral_radius"],
+            formulation=header["formulation"],
+            parameters=arrays.get("parameters"),
+            on_event=on_event,
+            checked=False,
+        )
+        sim.run_state.unpack(arrays)
+        sim.stepper.unpack(arrays)
+        sim.events.unpack(header, arrays)
+        sim.plans = RunPlans.unpacked(system, header["plan"])
+        sim.replans, sim.singular_times = list(header["replans"]), SingularTimes(system, header["singular"])
+        return sim
 
     # ------------------------------------------------------------------ moving on
 
@@ -425,9 +417,9 @@ class Simulation:
         0.25
         """
         if tau is not None:
-            self.tau[:] = self.system._efforts(tau)
-        length = float(self._times[NEXT_STEP]) if duration is None else positive(duration, "duration")
-        now = float(self._times[TIME])
+            self.tau = system_interface.checked_efforts(self.system, tau)
+        length = float(self.run_state.times[NEXT_STEP]) if duration is None else positive(duration, "duration")
+        now = self.run_state.t
         if now + length == now:
             raise StateError(f"duration={length:g} s is lost in rounding at t = {now:g} s: take more")
         self.run(np.array([now + length]))
@@ -451,277 +443,21 @@ class Simulation:
         the start and as often, where all that the run needs to go on is in this object and in `rows`, if these are
         given; `resumed` goes on from there.
         """
-        until = self._asked(until, resumed=resumed)
+        run, until = self.run_state, self._asked(until, resumed=resumed)
         if not until.size:
             return np.zeros((0, self.row_size))
-        tableau = self.method
-        stages, implicit = (METHODS["dop853"], True) if isinstance(tableau, Alpha) else (tableau, False)
-        method = _in_numbers(stages, implicit or self.adaptive)
         rows = self._room(until, rows, resumed=resumed)
         if not resumed:
-            self._counts[OUTPUTS] = 0
-            span = min(float(until[-1] - self._times[TIME]), _LONG)
-            self._limits = (_SMALLEST * max(span, 1e-9), span)
-        span = self._limits[1]
+            run.counts[OUTPUTS] = 0
+            run.times[SPAN] = min(float(until[-1]) - run.t, LONG_SPAN)
+            run.times[SMALLEST_STEP] = SMALLEST_STEP_SHARE * max(run.times[SPAN], 1e-9)
         self.events.ended = ""
         self._check_step(float(until[-1]))
-        pace = Pace()
-        while True:
-            if pause is not None:
-                pause()
-            machine = self._wired()
-            begun, before = float(self._times[TIME]), self.steps
-            smallest = max(self._limits[0], _ROUNDING * abs(begun))
-            self._options[LOOPS] = machine.closed
-            self._options[POWERS] = machine.powers
-            self._options[PLAIN] = machine.plain
-            buffers = machine.buffers
-            buffers.q[:] = self._q
-            buffers.tau[:] = self.tau
-            if self.parameters is not None:
-                machine.arrays["parameters"][:] = self.parameters
-            self.events.start(self, machine)
-            if self._options[GIVEN]:
-                buffers.rates[: self._given.size] = self._given
-            self._counts[PASSED] = 0
-            arrays = (self._course_y, self._times, self._counts, self._scale, self._options, self._passing, self._kept)
-            course = self._course = Course.of(self._course, *arrays)
-            watched = self.events.watched(machine)
-            steps = pace.begin()
-            settings = (buffers, course, watched, smallest, until, rows)
-            if self._options[STAY] or self._options[GIVEN] or not (self.name == ADAMS or isinstance(tableau, Alpha)):
-                status = self._advance_by_stages(method, *settings, steps)
-            elif isinstance(tableau, Alpha):
-                status = self._advance_implicitly(tableau, machine, *settings, steps)
-            else:
-                status = self._advance_by_history(machine, *settings, steps)
-            pace.end()
-            if status == Status.PAUSED and self._times[TIME] == begun and self.steps > before:
-                status = Status.TOO_SMALL  # steps add nothing to the time any more
-            self._q[:] = buffers.q
-            self._passed += [(p.copy(), self.parameters) for p in self._passing[: self._counts[PASSED]]]
-            if len(self._passed) > _PASSAGES:
-                _ = self.singular  # before they become too many
-            self.events.collect(self)
-            if status == Status.EVENT:
-                self._act(machine, span, rows)
-            if status == Status.DONE or self.events.ended or (watch is not None and watch(float(self._times[TIME]))):
-                return rows[: self._counts[OUTPUTS]]
-            if status not in (Status.PAUSED, Status.EVENT):
-                try:
-                    self._decide(status)
-                except SimulationError as error:
-                    error.rows = rows[: self._counts[OUTPUTS]]
-                    raise
-
-    def _advance_by_stages(
-        self, method: Any, buffers: Any, course: Any, watched: Any, smallest: float, until: Array, rows: Array, n: int
-    ) -> int:
-        """Let a Runge-Kutta method take so many steps; for other methods it goes across singular positions.
-
-        It takes one step for them, which they then forget.
-        """
-        room = self._wired().attempt(method)
-        own = isinstance(self.method, Tableau) and self.name != ADAMS
-        if own or self.name == EULER:
-            return int(advance(buffers, method, course, watched, room, self.tolerance, smallest, until, rows, n))
-        step, tolerance = float(self._times[NEXT_STEP]), min(self.tolerance, _ACROSS)
-        status = int(advance(buffers, method, course, watched, room, tolerance, smallest, until, rows, 1))
-        self._past = np.zeros(0)
-        if isinstance(self.method, Alpha):
-            self._times[NEXT_STEP] = step
-        return status
-
-    def _keep_past(self, size: int) -> None:
-        """Keep what earlier steps left for the next, unless it is of another size or was left by other efforts."""
-        if self._past.size != size or not np.array_equal(self._past_tau, self.tau):
-            self._past, self._past_tau = np.zeros(size), self.tau.copy()
-
-    def _advance_by_history(
-        self,
-        machine: Machine,
-        buffers: Any,
-        course: Any,
-        watched: Any,
-        smallest: float,
-        until: Array,
-        rows: Array,
-        n: int,
-    ) -> int:
-        """Let the Adams method take so many steps."""
-        from whippletree.simulate import adams
-
-        if machine.adams is None:
-            machine.adams = adams.wired(machine)
-        self._keep_past(adams.past_size(machine))
-        wire, sizes = machine.adams
-        rates = machine.arrays["coordinate rates"]
-        settings = (self.tolerance, smallest, until, rows, n)
-        return int(adams.advance(buffers, wire, rates, sizes, course, watched, self._past, *settings))
-
-    def _advance_implicitly(
-        self,
-        method: Alpha,
-        machine: Machine,
-        buffers: Any,
-        course: Any,
-        watched: Any,
-        smallest: float,
-        until: Array,
-        rows: Array,
-        n: int,
-    ) -> int:
-        """Let an implicit method take so many steps."""
-        from whippletree.simulate import implicit
-
-        if machine.newton is None:
-            machine.newton = implicit.newton(machine)
-        self._keep_past(implicit.past_size(machine))
-        tolerance = self.tolerance if self.adaptive else 0.0
-        return int(
-            implicit.advance(
-                buffers,
-                machine.newton,
-                method.numbers(),
-                course,
-                watched,
-                self._past,
-                tolerance,
-                smallest,
-                until,
-                rows,
-                n,
-            )
-        )
-
-    def _act(self, machine: Machine, span: float, rows: Array) -> None:
-        """Do what an event does; an error carries the rows made so far."""
-        try:
-            self.events.act(self, machine, span)
-        except SimulationError as error:
-            error.rows = rows[: self._counts[OUTPUTS]]
-            raise
-
-    @property
-    def _scale(self) -> Array:
-        """What displacements are measured by: a radian, or the characteristic length."""
-        return self.system._engine.loops.numbers.column_scale
-
-    def _wired(self) -> Machine:
-        if self._machine is None:
-            self._machine = Machine(self._plans.now, self.formulation, self.tau, self.parameters)
-        return self._machine
-
-    def _decide(self, status: int) -> None:
-        """See what can be done about a run that has stopped."""
-        t = float(self._times[TIME])
-        if status == Status.POOR:
-            self._plan_again(t)
-        elif status == Status.UNTRUSTED:
-            self._across(t) if self._options[STAY] else self._plan_again(t)
-        elif status == Status.OPEN:
-            raise SimulationError(self._in_words("the loops could not be closed again after a step", t))
-        elif status == Status.STUCK:
-            raise SimulationError(self._stuck(t))
-        elif status == Status.TOO_SMALL:
-            what = "the step has become too small: the tolerance cannot be reached, or the motion blows up"
-            if max(self._times[NEXT_STEP], self._limits[0]) < _ROUNDING * abs(t):
-                size = self._times[NEXT_STEP]
-                what = f"a step of {size:.3g} s is lost in rounding: begin at a smaller t0, or end earlier"
-            if self._beside_singular(t):
-                what = "the motion stays next to a singular position, where accelerations are not exact enough to go on"
-            raise SimulationError(self._in_words(self._cause() or what, t))
-        else:
-            raise SimulationError(self._in_words(self._cause() or "a number is not finite: the motion blows up", t))
-
-    def _plan_again(self, t: float) -> None:
-        """Choose rows and independent coordinates anew at the present state; if that is no better, go on as it is."""
-        if not self._plans.again(self._q, self._plans.loops.conditions(t, self.parameters)):
-            self._options[STAY] = 1
-            return
-        self._machine = None
-        self._past = np.zeros(0)
-        self._forget_pivots()
-        self.replans.append(t)
-
-    def _across(self, t: float) -> None:
-        """Take the accelerations at a singular position from the branch that the motion is on."""
-        if self._options[GIVEN]:
-            raise SimulationError(self._in_words("the mechanism is locked up in a singular position", t))
-        state = self.state
-        inputs = {"q": state.q, "v": state.v, "tau": self.tau, "t": np.array([t]), "parameters": self.parameters}
-        try:
-            a = self._plans.loops.fallback.accelerations(inputs)
-        except DynamicsError as error:
-            raise SimulationError(self._in_words(str(error), t)) from None
-        self._given = np.concatenate([a, np.zeros(self.system.z0.size)])
-        self._options[GIVEN] = 1
-
-    def _beside_singular(self, t: float) -> bool:
-        """Tell whether the mechanism is at a singular position, or as good as."""
-        loops = self._plans.loops
-        return bool(
-            self._options[LOOPS] and loops.consistency.near_singular(self._q, loops.conditions(t, self.parameters))
-        )
-
-    def _stuck(self, t: float) -> str:
-        """Say where Newton's method does not converge."""
-        from whippletree.simulate.implicit import WORST
-
-        worst = self.system._states.velocity_label(int(self._past[WORST]))
-        remedy = "take another tolerance" if self.adaptive else f"take a smaller step than {self._times[NEXT_STEP]:g} s"
-        return (
-            f"at t = {t:.9g} s Newton's method does not converge to the end of the step; it is farthest off in the "
-            f"{worst}; {remedy}, or look for a force there that is not smooth"
-        )
-
-    def _cause(self) -> str:
-        """Say why there are no accelerations at the present state; nothing if there are."""
-        now = self.state
-        options: dict[str, Any] = {"t": now.t, "z": now.z if now.z.size else None, "parameters": self.parameters}
-        try:
-            self._plans.now.forward_dynamics(
-                now.q, now.v, self.tau, formulation=self.formulation, check=False, **options
-            )
-        except WhippletreeError as error:
-            return f"there are no accelerations: {error}"
-        return ""
-
-    def _in_words(self, what: str, t: float) -> str:
-        """Say what went wrong, when, and where it is worst."""
-        v = np.abs(self._course_y[self.system.nv : 2 * self.system.nv]) / self._scale
-        worst = self.system._states.velocity_label(int(v.argmax())) if v.size else "nothing"
-        fastest = f"; the fastest is the {worst}, at {v.max():.3g} /s" if v.size else ""
-        return f"at t = {t:.9g} s {what}{fastest}"
-
-    # ------------------------------------------------------------------ the start
-
-    def _start_configuration(self, q: Any) -> Array:
-        """Return the configuration to start from: by default where the system was assembled, or drives have it now."""
-        if q is not None:
-            return np.array(self.system._one_configuration(self.system._as_guess(q)))
-        if not self._elsewhere:
-            return np.array(self.system.q0)
-        return self.system.assemble(self.system.q0, t=float(self._times[TIME]), parameters=self.parameters)
-
-    def _start_velocities(self, v: Any) -> Array:
-        if v is not None:
-            return self.system._motion(v, "v")[0]
-        if not self._elsewhere:
-            return self.system.v0
-        t = float(self._times[TIME])
-        return self.system.consistent_velocities(self._q, self.system.v0, t=t, parameters=self.parameters)
-
-    @property
-    def _elsewhere(self) -> bool:
-        """Whether drives have moved on from where the system was assembled."""
-        moved = self._times[TIME] != 0.0 or self.parameters is not None
-        return bool(self.system.description.closures_moving and moved)
+        return self._driver.go(until, rows, watch, pause)
 
     def _asked(self, until: Any, *, resumed: bool) -> Array:
         """Return the times that outputs are asked for at."""
-        times = increasing(until, "until")
-        now = float(self._times[TIME])
+        times, now = increasing(until, "until"), self.run_state.t
         if times.size and not resumed and times[0] < now - 1e-12 * max(1.0, abs(now)):
             raise StateError(f"until[0] is {times[0]:g} s, but the simulation is at {now:g} s: time goes on only")
         return times
@@ -735,120 +471,26 @@ class Simulation:
             raise StateError(f"rows= must be a float64 array of shape ({until.size}, {self.row_size}), or larger")
         if not (rows.flags.c_contiguous and rows.flags.writeable):
             raise StateError("rows= must be an array that can be written to, its rows one after another")
-        made = int(self._counts[OUTPUTS])
-        if resumed and (made > until.size or (made < until.size and until[made] < self._times[TIME])):
+        made = self.outputs
+        if resumed and (made > until.size or (made < until.size and until[made] < self.run_state.t)):
             raise StateError("a run is resumed with the times and rows that it was begun with")
         return np.asarray(rows)
 
     def _check_step(self, end: float) -> None:
         """Refuse steps of a fixed size that rounding swallows."""
-        t, step = float(self._times[TIME]), float(self._times[NEXT_STEP])
-        if not self.adaptive and step < 1e-14 * max(abs(t), abs(end)):
-            raise StateError(
-                f"step={step:g} s is lost in rounding at t = {max(abs(t), abs(end)):g} s: take a larger one"
-            )
-
-    def _check_start(self) -> None:
-        """Refuse a start that does not satisfy the closures."""
-        if self.system._closed:
-            state = self.state
-            loops = self.system._engine.loops
-            loops.consistency.check(state.q, state.v, loops.conditions(state.t, self.parameters))
-
-
-@functools.cache
-def _in_numbers(tableau: Tableau | None, adaptive: bool) -> Method:
-    """Return a tableau as machine code takes it, without its errors unless it is adaptive; none is for Euler."""
-    empty = np.zeros(0)
-    if tableau is None:
-        return Method(np.zeros((0, 0)), empty, empty, empty, empty, np.zeros((0, 0)), 1)
-    errors = (tableau.e, tableau.e3) if adaptive else (empty, empty)
-    return Method(tableau.A, tableau.b, tableau.c, *errors, tableau.dense, tableau.order)
-
-
-def _start(system: System, z: Any) -> Array:
-    """Return the states of elements to start from."""
-    return system.z0 if z is None else _vector(system, z, "z", system.z0.size)
-
-
-def _method(name: Any, spectral_radius: Any) -> Tableau | Alpha | None:
-    """Return a tableau, an implicit method, or None for semi-implicit Euler."""
-    if isinstance(name, str) and name in IMPLICIT:
-        return implicit_method(name, spectral_radius)
-    if spectral_radius is not None:
-        raise StateError('spectral_radius= belongs to method "generalized_alpha"')
-    if name == EULER:
-        return None
-    if name == ADAMS:
-        return METHODS["dop853"]  # which goes across singular positions for it
-    if not isinstance(name, str) or name not in METHODS:
-        raise StateError(f"there is no method {name!r}; choose one of {', '.join(METHOD_NAMES)}")
-    return METHODS[name]
+        latest, step = max(abs(self.run_state.t), abs(end)), float(self.run_state.times[NEXT_STEP])
+        if not self.adaptive and step < 1e-14 * latest:
+            raise StateError(f"step={step:g} s is lost in rounding at t = {latest:g} s: take a larger one")
 
 
 def _tolerance(value: Any) -> float:
     """Return a tolerance that can be reached."""
     number = positive(value, "tolerance")
-    if number < _TIGHTEST:
+    if number < TIGHTEST_TOLERANCE:
         raise StateError(
-            f"tolerance={number:g} is below rounding, which no step size reaches: take {_TIGHTEST:g} or more"
+            f"tolerance={number:g} is below rounding, which no step size reaches: take {TIGHTEST_TOLERANCE:g} or more"
         )
     return number
-
-
-def _vector(system: System, value: Any, name: str, size: int) -> Array:
-    """Return one vector of finite numbers."""
-    argument = system.kernels.inputs.argument(name, size)
-    array = as_array(value, argument)
-    if array.ndim != 1:
-        raise StateError(f"{name} must be one vector of {size} numbers, but its shape is {array.shape}")
-    wrong = np.flatnonzero(~np.isfinite(array))
-    if wrong.size:
-        i = int(wrong[0])
-        raise StateError(f"{name}[{i}] is {array[i]}: {argument.label(i)} must be a finite number")
-    return array
-
-
-def finite(value: Any, what: str) -> float:
-    """Return a finite number.
-
-    >>> finite(2, "t0")
-    2.0
-    """
-    try:
-        return number(value, what)
-    except ModelError as error:
-        raise StateError(str(error)) from None
-
-
-def increasing(times: Any, what: str) -> Array:
-    """Return times that do not go back as an array.
-
-    >>> increasing([0, 1], "times")
-    array([0., 1.])
-    """
-    given = np.full(1, np.nan)
-    with contextlib.suppress(Exception):  # objects may do what they like when they are asked for numbers
-        read = np.array(times)
-        if not masked(times) and (read.dtype.kind in "fiu" or not read.size):  # neither dates nor truth values nor text
-            given = read.astype(np.float64)
-    if given.ndim != 1 or not np.isfinite(given).all() or (np.diff(given) < 0).any():
-        raise StateError(f"{what}= must be increasing finite numbers")
-    return given
-
-
-def positive(value: Any, what: str) -> float:
-    """Return a positive number.
-
-    >>> positive(2, "step")
-    2.0
-    """
-    given = np.nan
-    with contextlib.suppress(ModelError):
-        given = number(value, what)
-    if not (np.isfinite(given) and given > 0):
-        raise StateError(f"{what}= must be a positive number, not {shown(value)}")
-    return given
 
 
 def _example() -> Simulation:

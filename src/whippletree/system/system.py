@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,6 @@ from whippletree.system.engine import Engine
 from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues, Wrenches
 from whippletree.system.example_systems import four_bar, pendulum, quarter_car  # noqa: F401 (for the examples)
 from whippletree.system.fast_path import arguments_of, fast_path
-from whippletree.system.input_reader import InputReader
 from whippletree.system.kinematic_calls import KinematicCalls
 from whippletree.system.loop_calls import LoopCalls
 from whippletree.system.loop_plan import LoopPlan
@@ -281,7 +279,7 @@ class System:
         "semi_implicit_euler", and for stiff springs "trapezoidal" and "generalized_alpha" with its `spectral_radius`),
         `tolerance`, `formulation`, `parameters`, `progress`; `controller`, a function of (t, q, v, z) that returns
         efforts, and its `period`; `on_event`, a function that is called at events; `checkpoint`, a file from which
-        `whippletree.resume` goes on, and `checkpoint_every` so many seconds. See `whippletree.runs.simulate`.
+        `whippletree.resume` goes on, and `checkpoint_every` so many seconds. See `whippletree.studies`.
 
         >>> run = pendulum().simulate(1.0, every=0.25)
         >>> len(run), run.certificate.ok
@@ -411,18 +409,6 @@ class System:
     c_source = Delegated("kernels", SystemKernels.c_source)
     operations = Delegated("kernels", SystemKernels.operations)
     kernel = Delegated("kernels", SystemKernels.kernel)
-
-    # ------------------------------------------------------------------ what time loops still reach for
-
-    _with_plan = with_loop_plan
-    _given_parameters = Delegated("_inputs", InputReader.parameter_set)
-    _one_configuration = Delegated("_inputs", InputReader.configuration)
-    _efforts = Delegated("_inputs", InputReader.efforts)
-    _motion = Delegated("_inputs", InputReader.motion)
-    _time = Delegated("_inputs", InputReader.time)
-
-    def _as_guess(self, q: Any) -> Any:
-        return self.coordinates(q) if isinstance(q, Mapping) else q
 
 
 def _rebuild(description: Description, options: dict[str, Any]) -> System:

@@ -10,20 +10,20 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-__all__ = ["Watch"]
+__all__ = ["ProgressMonitor"]
 
 _WIDTH = 40
 _BETWEEN = 0.05  # seconds, half the time that machine code takes before it comes back
 
 
-class Watch:
+class ProgressMonitor:
     """Is told how far a run is, and says whether it shall end; within it, Ctrl-C is noted and nothing is lost.
 
     `progress` may be a function of the share of the time that is done; however often the watch is told, it is called
     some ten times a second at most. A second Ctrl-C is the usual one.
 
     >>> shares = []
-    >>> with Watch(0.0, 2.0, shares.append) as watch:
+    >>> with ProgressMonitor(0.0, 2.0, shares.append) as watch:
     ...     watch(0.5)
     False
     >>> shares
@@ -41,7 +41,7 @@ class Watch:
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             self._before = signal.getsignal(signal.SIGINT)
-            if self._before is not None:  # else it belongs to somebody outside of Python
+            if self._before is not None:  # else a handler outside of Python has it
                 signal.signal(signal.SIGINT, self._note)
         return self
 

@@ -21,15 +21,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from whippletree.kernels.kernel import Array
-from whippletree.simulate.routines import inner
+from whippletree.simulate.native_functions import inner
 
-__all__ = ["RULE", "Rule", "between", "guess", "iterate", "resampled", "upto"]
+__all__ = ["RULE", "CollocationRule", "first_guess", "integrals_to", "interpolate", "iterate", "resample"]
 
 _HALF = 9
 _WIDTH = 0.37
 
 
-class Rule(NamedTuple):
+class CollocationRule(NamedTuple):
     """Nodes, the integrals up to each of them, those of the error estimate, and weights for interpolation."""
 
     c: Array
@@ -38,16 +38,16 @@ class Rule(NamedTuple):
     barycentric: Array
 
 
-def _integrals(c: Array, upto: Array) -> Array:
+def _integrals(c: Array, integrals_to: Array) -> Array:
     """Return the integrals from zero of the polynomials that are one at one of the nodes and zero at the others."""
     n = c.size
     legendre = np.polynomial.legendre.legvander
-    P = legendre(2 * upto - 1, n)
-    below = np.hstack([upto[:, None], (P[:, 2:] - P[:, :-2]) / (2 * (2 * np.arange(1, n) + 1))])
+    P = legendre(2 * integrals_to - 1, n)
+    below = np.hstack([integrals_to[:, None], (P[:, 2:] - P[:, :-2]) / (2 * (2 * np.arange(1, n) + 1))])
     return np.asarray(np.linalg.solve(legendre(2 * c - 1, n - 1).T, below.T).T)
 
 
-def _rule() -> Rule:
+def _rule() -> CollocationRule:
     """Return the rule."""
     part = _WIDTH * (1 - np.cos(np.pi / 2 * np.arange(_HALF) / (_HALF - 1)))
     c = np.concatenate([part, 1 - part[::-1]])
@@ -55,8 +55,8 @@ def _rule() -> Rule:
     fewer = np.delete(np.arange(c.size), _HALF - 1)
     e = A[-1].copy()
     e[fewer] -= _integrals(c[fewer], np.ones(1))[0]
-    apart = c[:, None] - c[None, :] + np.eye(c.size)
-    return Rule(c, A, e, 1 / apart.prod(axis=1))
+    not_inlined = c[:, None] - c[None, :] + np.eye(c.size)
+    return CollocationRule(c, A, e, 1 / not_inlined.prod(axis=1))
 
 
 RULE = _rule()
@@ -64,7 +64,7 @@ _GAUSS = np.array(np.polynomial.legendre.leggauss(_HALF + 1)) / 2 + np.array([[0
 
 
 @inner
-def guess(rule: Any, h: float, k: Any, nv: int, j: int, Y: Any) -> None:
+def first_guess(rule: Any, h: float, k: Any, nv: int, j: int, Y: Any) -> None:
     """Begin with a state that goes on from the node before as straight as accelerations do."""
     span = (rule.c[j] - rule.c[j - 1]) * h
     back = (rule.c[j - 1] - rule.c[j - 2]) * h if j > 1 else np.inf
@@ -81,7 +81,7 @@ def guess(rule: Any, h: float, k: Any, nv: int, j: int, Y: Any) -> None:
 def iterate(rule: Any, h: float, y: Any, k: Any, size: Any, before: Any, Y: Any) -> float:
     """Take the states at the nodes from the rates there; return the largest change, in units of `size`.
 
-    `before` are the integrals up to where the state is y (see `upto`).
+    `before` are the integrals up to where the state is y (see `integrals_to`).
     """
     change = 0.0
     for n in range(y.size):
@@ -96,7 +96,7 @@ def iterate(rule: Any, h: float, y: Any, k: Any, size: Any, before: Any, Y: Any)
 
 
 @inner
-def upto(rule: Any, share: float, integrals: Any) -> None:
+def integrals_to(rule: Any, share: float, integrals: Any) -> None:
     """Put the integrals, up to a share of the step, of the polynomials that are one at one of the nodes."""
     count = rule.c.size
     values = np.empty(count)
@@ -113,11 +113,11 @@ def upto(rule: Any, share: float, integrals: Any) -> None:
 
 
 @inner
-def resampled(rule: Any, start: float, part: float, Y: Any, here: Any) -> None:
+def resample(rule: Any, start: float, part: float, Y: Any, here: Any) -> None:
     """Replace the states at the nodes by those at the same shares of a part of the step."""
     states = np.empty(Y.shape)
     for j in range(rule.c.size):
-        between(rule, start + part * rule.c[j], Y, here)
+        interpolate(rule, start + part * rule.c[j], Y, here)
         for n in range(here.size):
             states[j, n] = here[n]
     for j in range(rule.c.size):
@@ -126,7 +126,7 @@ def resampled(rule: Any, start: float, part: float, Y: Any, here: Any) -> None:
 
 
 @inner
-def between(rule: Any, share: float, Y: Any, here: Any) -> None:
+def interpolate(rule: Any, share: float, Y: Any, here: Any) -> None:
     """Interpolate the states at the nodes."""
     total = 0.0
     for n in range(here.size):

@@ -9,19 +9,20 @@ import numpy as np
 from whippletree.errors import StateError, WhippletreeError
 from whippletree.formulations.closures.partition import Choice
 from whippletree.kernels.kernel import Array
+from whippletree.simulate import system_interface
+from whippletree.simulate.system_interface import chosen_formulation, loop_plan
 from whippletree.system import System
-from whippletree.system.choosing import Weighed
 from whippletree.system.decisions import Decision
 from whippletree.system.loop_plan import Conditions, LoopPlan
 from whippletree.system.loop_services import LoopServices
 
-__all__ = ["Plans"]
+__all__ = ["RunPlans"]
 
 _MOST = 16
 """How many plans a simulation remembers; those that it has left longest ago are forgotten."""
 
 
-class Plans:
+class RunPlans:
     """The plan that a simulation works with, `now`, and those that it has worked with before, the built one first.
 
     A plan that has been left is taken up again where its pivots are about as large as where it was made: then nothing
@@ -29,8 +30,8 @@ class Plans:
 
     >>> from whippletree.system.example_systems import four_bar
     >>> s = four_bar()
-    >>> plans = Plans(s)
-    >>> plans.now is s, plans.again(s.q0, s._engine.loops.conditions())
+    >>> plans = RunPlans(s)
+    >>> plans.now is s, plans.again(s.q0, system_interface.loops(s).conditions())
     (True, False)
     """
 
@@ -40,12 +41,12 @@ class Plans:
 
     @property
     def loops(self) -> LoopServices:
-        """What looks after the loops under the present plan."""
-        return self.now._engine.loops
+        """The loops under the present plan."""
+        return system_interface.loops(self.now)
 
     def again(self, q: Array, where: Conditions) -> bool:
         """Go on with a plan that is clearly better at a configuration, if there is one; say whether there is."""
-        known, present = [_plan(system) for system in self._known], _plan(self.now)
+        known, present = [loop_plan(system) for system in self._known], loop_plan(self.now)
         planner, singular = self.loops.planner, self.loops.consistency.near_singular
         try:
             plan = None if singular(q, where) else planner.better(present, q, where, known)
@@ -54,19 +55,19 @@ class Plans:
         if plan is None:
             return False
         plan = planner.known(present, plan, known, q, where)
-        found = [system for system in self._known if _plan(system) is plan]
+        found = [system for system in self._known if loop_plan(system) is plan]
         if found:
             self.now = found[0]
             return True
         first, *others = self._known
-        self.now = first._with_plan(plan)
-        others = [system for system in others if not _plan(system).same(plan)]
+        self.now = system_interface.with_plan(first, plan)
+        others = [system for system in others if not loop_plan(system).same(plan)]
         self._known = [first, *others[-(_MOST - 2) :], self.now]
         return True
 
-    def copy(self) -> Plans:
+    def copy(self) -> RunPlans:
         """Return plans that go their own way; what belongs to each plan is shared."""
-        twin = object.__new__(Plans)
+        twin = object.__new__(RunPlans)
         twin.now, twin._known = self.now, list(self._known)
         return twin
 
@@ -74,30 +75,30 @@ class Plans:
 
     def packed(self) -> dict[str, Any] | None:
         """Return all plans in plain numbers, which of them is the present one, and what `auto` means, if known."""
-        if not self.now._closed:
+        if not system_interface.is_closed(self.now):
             return None
-        plans = [_packed(_plan(system)) for system in self._known]
-        return {"plans": plans, "now": self._known.index(self.now), "auto": _chosen(self._known[0])}
+        plans = [_packed(loop_plan(system)) for system in self._known]
+        return {"plans": plans, "now": self._known.index(self.now), "auto": chosen_formulation(self._known[0])}
 
     @staticmethod
-    def unpacked(system: System, kept: Any) -> Plans:
+    def unpacked(system: System, kept: Any) -> RunPlans:
         """Return the plans of a simulation of a system again."""
-        plans = Plans(system)
+        plans = RunPlans(system)
         if kept is None:
             return plans
         found = [_unpacked(system, plan) for plan in kept["plans"]]
-        built = _plan(system)
+        built = loop_plan(system)
         if not found[0].same(built):
             raise StateError(
                 "the loops are planned otherwise than in the run, so that it cannot go on to the same bits: build the "
                 "system as it was, with the same guess"
             )
         first = system
-        if not np.array_equal(found[0].q, built.q) or kept["auto"] not in (None, _chosen(system)):
-            first = system._with_plan(found[0])
+        if not np.array_equal(found[0].q, built.q) or kept["auto"] not in (None, chosen_formulation(system)):
+            first = system_interface.with_plan(system, found[0])
         if kept["auto"] is not None and first is not system:  # it may come out otherwise another time
-            first._engine.loops.auto.chosen = Weighed.unpacked(kept["auto"].encode())
-        plans._known = [first, *(first._with_plan(plan) for plan in found[1:])]
+            system_interface.set_chosen_formulation(first, kept["auto"])
+        plans._known = [first, *(system_interface.with_plan(first, plan) for plan in found[1:])]
         plans.now = plans._known[kept["now"]]
         return plans
 
@@ -105,17 +106,7 @@ class Plans:
         return self._known[0], self.packed()
 
     def __setstate__(self, kept: tuple[System, Any]) -> None:
-        self.__dict__.update(Plans.unpacked(*kept).__dict__)
-
-
-def _plan(system: System) -> LoopPlan:
-    return system._engine.equations.loop_plan
-
-
-def _chosen(system: System) -> str | None:
-    """Return what `auto` means, if that has been asked for."""
-    chosen = system._engine.loops.auto.known
-    return None if chosen is None else chosen.packed().decode()
+        self.__dict__.update(RunPlans.unpacked(*kept).__dict__)
 
 
 def _packed(plan: LoopPlan) -> dict[str, Any]:
@@ -134,5 +125,5 @@ def _unpacked(system: System, kept: dict[str, Any]) -> LoopPlan:
     pivots = tuple((int(row), int(column)) for row, column in kept["pivots"])
     choice = Choice(tuple(int(i) for i in kept["independent"]), pivots)
     where = Conditions(float(kept["t"]), np.array(kept["parameters"], dtype=np.float64))
-    decision, built = Decision(keep, choice, np.array(kept["q"], dtype=np.float64)), _plan(system)
-    return system._engine.loops.planner.plan_of(decision, where, built.rank, built.dependent)
+    decision, built = Decision(keep, choice, np.array(kept["q"], dtype=np.float64)), loop_plan(system)
+    return system_interface.loops(system).planner.plan_of(decision, where, built.rank, built.dependent)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 
-__all__ = ["Pace"]
+__all__ = ["StepBudget"]
 
 _WISH = 0.1  # seconds
 _FIRST, _MOST = 200, 100_000_000
 
 
-class Pace:
+class StepBudget:
     """The number of steps to take next; results do not depend on it.
 
-    >>> pace = Pace()
-    >>> pace.begin(), pace.end()
+    >>> budget = StepBudget()
+    >>> budget.begin(), budget.end()
     (200, None)
-    >>> 200 < pace.steps <= 1600
+    >>> 200 < budget.steps <= 1600
     True
     """
 

@@ -19,39 +19,51 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from whippletree._version import __version__
-from whippletree.errors import FileError, ResultError, StateError, WhippletreeError
+from whippletree.errors import ResultError, StateError, WhippletreeError
 from whippletree.kernels.kernel import Array
-from whippletree.model.io import read_text, write_text
-from whippletree.model.mechanism import Mechanism
+from whippletree.model.io import read_text
 from whippletree.results.output_files import as_path, write_whole
-from whippletree.simulate.control import checked_period
-from whippletree.simulate.plans import Plans
-from whippletree.simulate.run import Run
+from whippletree.simulate import system_interface
+from whippletree.simulate.controllers import checked_period
+from whippletree.simulate.sampled_run import SampledRun
 from whippletree.simulate.simulation import Simulation
 from whippletree.system import System
 from whippletree.system.source import source_key
 
-__all__ = ["Checkpoint", "Keeper", "read_checkpoint"]
+__all__ = ["Checkpoint", "CheckpointWriter", "read_checkpoint"]
 
-FORMAT = 3
+FORMAT = 4
 _SLOW = 10.0
 """Writing checkpoints takes no more than one part in this many of the time."""
+
+
+_DAMAGED = (
+    ValueError,
+    KeyError,
+    EOFError,
+    MemoryError,
+    zipfile.BadZipFile,
+    RuntimeError,  # an encryption or a compression that there is none of
+    TypeError,
+    AttributeError,
+)
+"""What reading an archive raises where its bytes are not those that were written."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
     """A run in the middle, the time it has taken, and how often it was to be written."""
 
-    run: Run
+    run: SampledRun
     wall: float
     every: float
 
 
 @dataclass
-class Keeper:
+class CheckpointWriter:
     """Writes checkpoints of a run now and then.
 
-    >>> Keeper(Path("run.ckpt"), 60.0).due
+    >>> CheckpointWriter(Path("run.ckpt"), 60.0).due
     False
     """
 
@@ -61,35 +73,47 @@ class Keeper:
     _began: float = field(default_factory=time.perf_counter)
     _last: float = field(default_factory=time.perf_counter)
     _took: float = 0.0
+    _model: str | None = None  # the mechanism as a model file, once it is written
 
     @property
     def due(self) -> bool:
         """Whether it is time to write one."""
         return time.perf_counter() - self._last >= max(self.every, _SLOW * self._took)
 
-    def look(self, run: Run) -> None:
+    def look(self, run: SampledRun) -> None:
         """Write a checkpoint if it is time to."""
         if self.due:
             self.write(run)
 
-    def write(self, run: Run) -> None:
+    def write(self, run: SampledRun) -> None:
         """Write a checkpoint of a run that has come so far."""
         now = time.perf_counter()
-        header, arrays = _packed(run.simulation)
-        header |= {name: getattr(run, name) for name in _PLACE}
+        (of_simulation, arrays), (of_run, more) = run.simulation.pack(), run.pack()
+        header = self._about(run.simulation.system) | of_simulation | of_run
         header |= {"wall": self.wall + now - self._began, "every": self.every}
-        arrays |= {"until": run.until, "rows": run.rows[: run.made], "efforts": run.efforts, "base": run.base}
-        arrays["origin"] = run.origin
-        if run.memory is not None:
-            arrays["memory"] = run.memory
-        arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+        text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+        kept: dict[str, Any] = {**arrays, **more, "q0": run.simulation.system.q0, "header": text}
 
         def write(file: BinaryIO) -> None:
-            np.savez(file, **arrays)
+            np.savez(file, **kept)
 
         write_whole(self.path, write, private=True)
         self._last = time.perf_counter()
         self._took = self._last - now
+
+    def _about(self, system: System) -> dict[str, Any]:
+        """Return what the file says about the package and the mechanism."""
+        if self._model is None:
+            self._model = system_interface.model_text(system)
+        options = system_interface.build_options(system)
+        return {
+            "whippletree_checkpoint": FORMAT,
+            "version": __version__,
+            "source": source_key(),
+            "model": self._model,
+            "fingerprint": system.description.fingerprint(),
+            "build": {name: _names(options.get(name)) for name in ("cut", "dependent")},
+        }
 
 
 def read_checkpoint(
@@ -114,73 +138,17 @@ def read_checkpoint(
         raise
     except OSError as error:
         raise ResultError(f"{named} cannot be read: {error.strerror or error}") from None
-    except (ValueError, KeyError, EOFError, MemoryError, zipfile.BadZipFile, TypeError, AttributeError) as error:
+    except _DAMAGED as error:
         raise ResultError(f"{named} is not a checkpoint, or is damaged: {error}") from None
     try:
         sim = _restored(header, arrays, system, on_event, check)
-        run = Run(sim, arrays["until"], controller, _period(header, controller, period), float(header["start"]))
-        run.back_at(header, arrays)
+        run = SampledRun(sim, arrays["until"], controller, _period(header, controller, period), float(header["start"]))
+        run.unpack(header, arrays)
         return Checkpoint(run, float(header["wall"]), float(header["every"]))
     except WhippletreeError as error:
         raise ResultError(f"{named}: {error}") from None
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise ResultError(f"{named} is damaged, or was not written as a checkpoint ({error!r})") from None
-
-
-# ---------------------------------------------------------------------- out
-
-_PLACE = ("start", "period", "sample", "first", "begun", "finished")
-_STATE = ("_course_y", "_times", "_counts", "_options", "_past", "_past_tau", "_kept", "_q", "tau")
-
-
-def _packed(sim: Simulation) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a simulation as plain text and arrays."""
-    system, events = sim.system, sim.events
-    arrays: dict[str, Any] = {name: getattr(sim, name) for name in _STATE}
-    arrays["given"] = sim._given
-    if sim.parameters is not None:
-        arrays["parameters"] = sim.parameters
-    arrays |= {"q0": system.q0, "side": events.side, "fresh": events.fresh}
-    for name in ("q", "v", "z"):
-        arrays[f"event_{name}"] = np.array([getattr(one, name) for one in events.happened])
-    arrays["change_tau"] = np.array([change.tau for change in events.changes])
-    arrays["change_parameters"] = np.array([change.parameters for change in events.changes])
-    header = {
-        "whippletree_checkpoint": FORMAT,
-        "version": __version__,
-        "source": source_key(),
-        "model": _written(system),
-        "fingerprint": system.description.fingerprint(),
-        "build": {name: _names(system.build_options.get(name)) for name in ("cut", "dependent")},
-        "method": sim.name,
-        "spectral_radius": sim.spectral_radius,
-        "tolerance": sim.tolerance,
-        "adaptive": sim.adaptive,
-        "formulation": sim.formulation,
-        "limits": sim._limits,
-        "plan": sim._plans.packed(),
-        "replans": sim.replans,
-        "singular": sim.singular,
-        "calls": sorted(events.calls),
-        "happened": [[one.name, one.t] for one in events.happened],
-        "changes": [change.t for change in events.changes],
-        "acted": events.acted,
-        "started": events.started,
-        "ended": events.ended,
-    }
-    return header, arrays
-
-
-def _written(system: System) -> str:
-    """Return the mechanism as a model file, or nothing if it cannot be one."""
-    kept: str | None = getattr(system, "_text", None)
-    if kept is None:
-        try:
-            kept = write_text(Mechanism.of(system.description))
-        except FileError:
-            kept = ""
-        system._text = kept  # type: ignore[attr-defined]
-    return kept
 
 
 def _names(given: Any) -> Any:
@@ -194,10 +162,9 @@ def _names(given: Any) -> Any:
     return None
 
 
-# ---------------------------------------------------------------------- in
-
-
-def _restored(header: dict[str, Any], arrays: dict[str, Array], system: Any, on_event: Any, check: bool) -> Simulation:
+def _restored(
+    header: dict[str, Any], arrays: dict[str, Array], system: System | None, on_event: Any, check: bool
+) -> Simulation:
     """Return a simulation again."""
     if check and header["source"] != source_key():
         raise StateError(
@@ -209,36 +176,7 @@ def _restored(header: dict[str, Any], arrays: dict[str, Array], system: Any, on_
         raise StateError("system= must be the system of the run")
     if built.description.fingerprint() != header["fingerprint"]:
         raise StateError("the run is of another mechanism than this system")
-    sim = Simulation(
-        built,
-        q=arrays["_q"],
-        method=header["method"],
-        step=1.0,
-        tolerance=header["tolerance"],
-        adaptive=header["adaptive"],
-        spectral_radius=header["spectral_radius"],
-        formulation=header["formulation"],
-        parameters=arrays.get("parameters"),
-        on_event=on_event,
-        checked=False,
-    )
-    missing = [name for name in header["calls"] if name not in sim.events.calls]
-    if missing:
-        raise StateError(f'event "{missing[0]}" has a function, which a file does not hold: give on_event= again')
-    for name in _STATE:
-        mine = getattr(sim, name)
-        if name != "_past" and (mine.shape != arrays[name].shape or mine.dtype != arrays[name].dtype):
-            raise StateError(f"its {name} does not fit the mechanism")
-        setattr(sim, name, arrays[name].copy())
-    if not np.isfinite(sim._course_y).all():
-        raise StateError("its state is not finite")
-    sim._given = arrays["given"]
-    sim.replans, sim._singular = list(header["replans"]), list(header["singular"])
-    _restore_events(sim, header, arrays)
-    sim._plans = Plans.unpacked(built, header["plan"])
-    smallest, span = header["limits"]
-    sim._limits = (float(smallest), float(span))
-    return sim
+    return Simulation.unpacked(built, header, arrays, on_event)
 
 
 def _period(header: dict[str, Any], controller: Any, given: Any) -> Any:
@@ -259,18 +197,3 @@ def _system(header: dict[str, Any], arrays: dict[str, Array]) -> System:
     build = {name: value for name, value in header["build"].items() if value is not None}
     built: System = read_text(header["model"]).mechanism.build(guess=arrays["q0"], **build)
     return built
-
-
-def _restore_events(sim: Simulation, header: dict[str, Any], arrays: dict[str, Array]) -> None:
-    from whippletree.simulate.events import Change, Happened
-
-    events = sim.events
-    events.side[:], events.fresh[:] = arrays["side"], arrays["fresh"]
-    parts = (arrays["event_q"], arrays["event_v"], arrays["event_z"])
-    events.happened = [
-        Happened(str(n), float(t), *(p[k] for p in parts)) for k, (n, t) in enumerate(header["happened"])
-    ]
-    both = (arrays["change_tau"], arrays["change_parameters"])
-    events.changes = [Change(float(t), *(p[k] for p in both)) for k, t in enumerate(header["changes"])]
-    events.acted = {str(name): float(t) for name, t in header["acted"].items()}
-    events.started, events.ended = bool(header["started"]), str(header["ended"])

@@ -1,8 +1,8 @@
 """Events within a step: zero crossings of the watched expressions, looked for and located in machine code.
 
 A step hands over its dense output as a polynomial P in the share s of the step: y(s) = sum_p P[p] s^p, from the
-configuration q at its beginning. If it is across a singular position, P has its values at the nodes (see `passage`),
-of which there are more than any other polynomial has coefficients.
+configuration q at its beginning. If it is across a singular position, P has its values at the nodes (see
+`collocation_crossing`), of which there are more than any other polynomial has coefficients.
 
 The expressions are sampled at seven places, both ends and next to them among these. Where a sample is nearer to zero
 than its neighbours, a parabola says whether a closer look is worth while: so two crossings in one step are found as
@@ -18,12 +18,23 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.simulate.bundles import Bundle, Numbers, NumberTable, Words
-from whippletree.simulate.moves import ZERO, Buffers, apart, call, close, copy, near_enough, normalize, place
-from whippletree.simulate.passage import RULE, between
-from whippletree.simulate.routines import inner, routine
+from whippletree.simulate.collocation_crossing import RULE, interpolate
+from whippletree.simulate.kernel_calls import (
+    ZERO,
+    KernelBuffers,
+    call,
+    close_loops,
+    copy,
+    displace,
+    nearly_closed,
+    normalize,
+    not_inlined,
+)
+from whippletree.simulate.native_functions import by_address, inner
+from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words
+from whippletree.simulate.tolerances import CLOSED_WITHIN_STEP, DIP_LOOKS, DIP_SHARE, SAMPLE_AT_ENDS, SIMULTANEOUS
 
-__all__ = ["CLOSED", "CLOSED_IF_NEEDED", "Crossings", "crossings", "polynomial", "state_within"]
+__all__ = ["CLOSED", "CLOSED_IF_NEEDED", "EventWatch", "find_crossings", "polynomial", "state_within"]
 
 CLOSED = 1
 """States within a step are put on the closures."""
@@ -31,21 +42,16 @@ CLOSED = 1
 CLOSED_IF_NEEDED = 2
 """The same, but those that are as good as on them, next to a singular position, stay as they are."""
 
-_NEXT = 1.0 / 1024.0  # how near to the ends of a step samples are taken
-_SAMPLES = np.array([0.0, _NEXT, 0.25, 0.5, 0.75, 1.0 - _NEXT, 1.0])
-_WORTH = 0.5  # a parabola that comes nearer to zero than this share of the sample is worth a look
-_LOOKS = 10
-_TIGHT = 1e-28
-_AT_ONCE = 1e-12  # crossings that are so near, as a share of the step, are one event
+_SAMPLES = np.array([0.0, SAMPLE_AT_ENDS, 0.25, 0.5, 0.75, 1.0 - SAMPLE_AT_ENDS, 1.0])
 
 
-class Crossings(Bundle):
+class EventWatch(NativeStruct):
     """What is watched, and what was found.
 
     A row of `found` is [which, t, q, v, z, work]. `counts`: rows filled, and whether an acting event ended the step.
     """
 
-    wire: Words  # (6,) the kernel that evaluates the expressions at `here`, v, z, t
+    kernel: Words  # (6,) the kernel that evaluates the expressions at `here`, v, z, t
     values: Numbers  # (n,) what it writes
     side: Words  # (n,) 1 above zero, -1 below, 0 not known yet
     fresh: Words  # (n,) 1 in the first step after the start or after an event of its own
@@ -58,7 +64,7 @@ class Crossings(Bundle):
 @inner
 def polynomial(method: Any, h: float, y: Any, new: Any, k: Any) -> Any:
     """Return the dense output of a Runge-Kutta step as a polynomial; without one, the straight line."""
-    apart()
+    not_inlined()
     stages, powers = method.dense.shape
     P = np.zeros((max(powers, 1) + 1, y.size))
     for n in range(y.size):
@@ -73,19 +79,19 @@ def polynomial(method: Any, h: float, y: Any, new: Any, k: Any) -> Any:
     return P
 
 
-@routine
+@by_address
 def state_within(
-    b: Buffers, P: NumberTable, t: float, h: float, s: float, q: Numbers, closed: int, row: Numbers
+    b: KernelBuffers, P: NumberTable, t: float, h: float, s: float, q: Numbers, closed: int, row: Numbers
 ) -> bool:
     """Write the state at a share of the step into a row [q, v, z, work], and tell whether its loops could be closed.
 
     Without q, P is of coordinates themselves; `closed` says what is done about the loops, zero is nothing.
     """
-    apart()
+    not_inlined()
     nq, nv, size = b.q.size, b.v.size, P.shape[1]
     y, unused = np.empty(size), np.empty(nv)
     if P.shape[0] == RULE.c.size:
-        between(RULE, s, P, y)
+        interpolate(RULE, s, P, y)
     else:
         for n in range(size):
             total = 0.0
@@ -94,33 +100,33 @@ def state_within(
             y[n] = total
     if q.size:
         copy(b.q, ZERO, q, ZERO, nq)
-        place(b, y, nv, unused)
+        displace(b, y, nv, unused)
         copy(row, ZERO, b.here, ZERO, nq)
         copy(row, nq, y, nv, size - nv)
     else:
         copy(row, ZERO, y, ZERO, size)
     normalize(b, row, ZERO)
-    if closed == CLOSED or (closed == CLOSED_IF_NEEDED and not near_enough(b, t + s * h, row)):
-        return bool(close(b, t + s * h, row, ZERO, row, nq, _TIGHT))
+    if closed == CLOSED or (closed == CLOSED_IF_NEEDED and not nearly_closed(b, t + s * h, row)):
+        return bool(close_loops(b, t + s * h, row, ZERO, row, nq, CLOSED_WITHIN_STEP))
     return True
 
 
 @inner
 def _values(b: Any, w: Any, t: float, row: Any) -> None:
     """Evaluate the expressions at a row."""
-    apart()
+    not_inlined()
     nq, nv = b.q.size, b.v.size
     copy(b.here, ZERO, row, ZERO, nq)
     copy(b.v, ZERO, row, nq, nv)
     copy(b.z, ZERO, row, nq + nv, b.z.size)
     b.t[0] = t
-    call(w.wire)
+    call(w.kernel)
 
 
 @inner
-def _sampled(b: Any, w: Any, P: Any, t: float, h: float, s: float, q: Any, closed: int, row: Any) -> bool:
+def _sample(b: Any, w: Any, P: Any, t: float, h: float, s: float, q: Any, closed: int, row: Any) -> bool:
     """Evaluate the expressions at a share of the step."""
-    apart()
+    not_inlined()
     good = bool(state_within(b, P, t, h, s, q, closed, row))
     _values(b, w, t + s * h, row)
     return good
@@ -129,11 +135,11 @@ def _sampled(b: Any, w: Any, P: Any, t: float, h: float, s: float, q: Any, close
 @inner
 def _dip(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, x: Any, g: Any) -> float:
     """Return a share between x[0] and x[2] at which expression i is beyond zero, or -1; it is nearest to it at x[1]."""
-    apart()
+    not_inlined()
     a, m, c = x[0], x[1], x[2]
     sign = 1.0 if g[1] > 0 else -1.0
     ga, gm, gc = sign * g[0], sign * g[1], sign * g[2]
-    for _ in range(_LOOKS):
+    for _ in range(DIP_LOOKS):
         # the vertex of the parabola through three points
         left, right = (gm - ga) / (m - a), (gc - gm) / (c - m)
         bend = (right - left) / (c - a)
@@ -141,9 +147,9 @@ def _dip(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, x
             return -1.0
         s = 0.5 * (a + m) - 0.5 * left / bend
         low = gm + (s - m) * (left + bend * (s - a)) if s != m else gm
-        if not (a < s < c) or low > _WORTH * gm or abs(s - m) < 1e-9 * (c - a):
+        if not (a < s < c) or low > DIP_SHARE * gm or abs(s - m) < 1e-9 * (c - a):
             return -1.0
-        _sampled(b, w, P, t, h, s, q, ZERO, row)
+        _sample(b, w, P, t, h, s, q, ZERO, row)
         gs = sign * w.values[i]
         if gs < 0:
             return float(s)
@@ -160,16 +166,16 @@ def _dip(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, x
 
 
 @inner
-def _located(
+def _locate_zero(
     b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, low: float, high: float, closed: int
 ) -> float:
     """Return the share at which expression i has just passed zero between two shares, or -1 if it does not."""
-    apart()
+    not_inlined()
     shortest = 4.0 * max(1.1e-16, 1.1e-16 * abs(t) / h)
     at_low, at_high, kept, s = 0.0, 0.0, 0, low
     for count in range(200):
         # one call for both ends and everything between them
-        if not _sampled(b, w, P, t, h, s, q, closed, row):
+        if not _sample(b, w, P, t, h, s, q, closed, row):
             return -2.0
         value = w.values[i]
         if count == 0:
@@ -198,15 +204,15 @@ def _located(
     return high
 
 
-@routine
-def crossings(
-    b: Buffers, w: Crossings, P: NumberTable, t: float, h: float, q: Numbers, end: Numbers, closed: int
+@by_address
+def find_crossings(
+    b: KernelBuffers, w: EventWatch, P: NumberTable, t: float, h: float, q: Numbers, end: Numbers, closed: int
 ) -> float:
     """Record what happens within a step that ends at the row `end`; return the share of it that counts.
 
     That is one, unless an acting event ends the step before; minus one if the loops could not be closed.
     """
-    apart()
+    not_inlined()
     count = w.side.size
     row = np.empty(end.size)
     most = _SAMPLES.size + 2 * count * _SAMPLES.size
@@ -214,11 +220,11 @@ def crossings(
     n = _SAMPLES.size
     for k in range(n):
         x[k] = _SAMPLES[k]
-        _sampled(b, w, P, t, h, x[k], q, ZERO, row)
+        _sample(b, w, P, t, h, x[k], q, ZERO, row)
         if k == n - 1:
             _values(b, w, t + h, end)
         copy(G[k], ZERO, w.values, ZERO, count)
-    n = _looked_closer(b, w, P, t, h, q, row, x, G, n)
+    n = _insert_dips(b, w, P, t, h, q, row, x, G, n)
     where = np.empty(count)
     for k in range(1, n):
         where[:] = np.inf
@@ -231,7 +237,7 @@ def crossings(
             if side == 0 or side == w.side[i]:
                 continue
             if w.side[i] != 0:
-                s = _located(b, w, P, t, h, q, row, i, x[k - 1], x[k], closed)
+                s = _locate_zero(b, w, P, t, h, q, row, i, x[k - 1], x[k], closed)
                 if s < -1.5:
                     return -1.0
                 if s < 0.0 and k < n - 1:
@@ -242,7 +248,7 @@ def crossings(
                     where[i] = s
                     continue
             w.side[i] = side
-        share = _recorded(b, w, P, t, h, q, row, where, closed)
+        share = _record(b, w, P, t, h, q, row, where, closed)
         if share != 1.0:
             return float(share)
     for i in range(count):
@@ -251,9 +257,9 @@ def crossings(
 
 
 @inner
-def _looked_closer(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, x: Any, G: Any, n: int) -> int:
+def _insert_dips(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, x: Any, G: Any, n: int) -> int:
     """Insert samples where an expression goes beyond zero and comes back between two others."""
-    apart()
+    not_inlined()
     count = G.shape[1]
     near, values = np.empty(3), np.empty(3)
     for i in range(count):
@@ -270,7 +276,7 @@ def _looked_closer(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any,
                     for j in range(n, at, -1):
                         x[j] = x[j - 1]
                         copy(G[j], ZERO, G[j - 1], ZERO, count)
-                    _sampled(b, w, P, t, h, s, q, ZERO, row)
+                    _sample(b, w, P, t, h, s, q, ZERO, row)
                     x[at] = s
                     copy(G[at], ZERO, w.values, ZERO, count)
                     n += 1
@@ -280,16 +286,16 @@ def _looked_closer(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any,
 
 
 @inner
-def _recorded(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, where: Any, closed: int) -> float:
+def _record(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, where: Any, closed: int) -> float:
     """Record the crossings at these shares in order, up to the first that acts; return the share that counts."""
-    apart()
+    not_inlined()
     stop = np.inf
     for i in range(where.size):
         if w.acts[i]:
             stop = min(stop, where[i])
     first = stop
     for i in range(where.size):
-        if where[i] <= first + _AT_ONCE:  # what happens at once happens when the last of it does
+        if where[i] <= first + SIMULTANEOUS:  # what happens at once happens when the last of it does
             stop = max(stop, where[i])
     while True:
         earliest = 0
@@ -300,7 +306,7 @@ def _recorded(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, wher
         if s == np.inf or s > stop:
             break
         where[earliest] = np.inf
-        if s >= stop - _AT_ONCE:
+        if s >= stop - SIMULTANEOUS:
             s = stop
         if not state_within(b, P, t, h, s, q, closed, row):
             return -1.0

@@ -9,52 +9,54 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from whippletree.simulate.bundles import Address, Bundle, Numbers, Words, WordTable
-from whippletree.simulate.routines import bare, routine
+from whippletree.simulate.native_functions import bare, by_address
+from whippletree.simulate.native_structs import Address, NativeStruct, Numbers, Words, WordTable
+from whippletree.simulate.tolerances import (
+    CLOSING_ITERATIONS,
+    GAP_BESIDE_SINGULAR,
+    GAP_CLOSED,
+    GAP_ROUNDING,
+    GAP_SETTLED,
+    LONGEST_TURN,
+    NOT_CLOSED_SHARE,
+)
 
 __all__ = [
     "CHANGES",
     "DISPLACE",
-    "LEAST",
-    "LEAST_AT",
     "NEGATIVE",
     "NEGATIVE_FIRST",
     "PIVOT",
     "PROJECT",
     "RATES",
+    "SMALLEST",
+    "SMALLEST_AT",
     "ZERO",
-    "Buffers",
-    "apart",
+    "KernelBuffers",
     "call",
-    "close",
+    "close_loops",
     "copy",
-    "fastest",
-    "longest",
-    "near_enough",
+    "displace",
+    "largest_velocity",
+    "longest_step",
+    "nearly_closed",
     "normalize",
-    "place",
+    "not_inlined",
 ]
 
 DISPLACE, RATES, PROJECT = 0, 1, 2
-"""The kernels in `Buffers.wires`."""
+"""The kernels in `KernelBuffers.kernels`."""
 
 ZERO: Any = np.int64(0)
 """Zero as any other number: for a plain one, functions would be compiled apart."""
 
 _NUMBERS = 6
-_CLOSED = 1e-20  # square of a gap that counts as closed if it cannot be made smaller
-_ROUNDING = 1e-32  # square of a gap that is nothing but rounding
-_SETTLED = 1e-26  # square of a gap that Newton's method has made as small as it can, if it stays
-_ITERATIONS = 12
-_FAR = 2.5  # radians: flat positions of a parallelogram are half a turn apart
-_NEAR_SHARE = 2e-2  # of a pivot: nearer to a singular position states are not improved by closing them
-_AS_GOOD = 1e-21  # square of a gap that they may have
 
 
-class Buffers(Bundle):
-    """What kernels read and write; `wires` has six addresses for each of the kernels displace, rates, project."""
+class KernelBuffers(NativeStruct):
+    """What kernels read and write; `kernels` has six addresses for each of the kernels displace, rates, project."""
 
-    wires: WordTable  # (3, 6)
+    kernels: WordTable  # (3, 6)
     q: Numbers
     u: Numbers
     v: Numbers
@@ -69,27 +71,22 @@ class Buffers(Bundle):
     spare_q: Numbers
     spare_v: Numbers
     quaternions: Words  # where unit quaternions begin in q
-    least: Numbers  # what is known of pivots
+    pivots: Numbers  # what is known of pivots
     nearest: Numbers  # the configuration of the smallest share, if it is poor
-    # what machine code calls by its address (see `routines`)
-    close: Address
+    # what machine code calls by its address (see `native_functions`)
+    close_loops: Address
     evaluate: Address
     evaluate_end: Address
     stages: Address
     state_within: Address
-    crossings: Address
-    locate: Address
-    cross: Address
-    leave: Address
-    approach: Address
-    look_back: Address
-    tried: Address
+    find_crossings: Address
+    locate_singular: Address
     deliver: Address
 
 
-# in `Buffers.least`
-LEAST = 0  # the smallest share of a pivot in the present step
-LEAST_AT = 1  # and when that was
+# in `KernelBuffers.pivots`
+SMALLEST = 0  # the smallest share of a pivot in the present step
+SMALLEST_AT = 1  # and when that was
 PIVOT = 2  # the last one, with its sign
 NEGATIVE = 3  # how many were below zero then
 NEGATIVE_FIRST = 4  # how many were at the beginning
@@ -126,7 +123,7 @@ def _kept_apart(typing_context: Any) -> Any:
     return types.void(), generate
 
 
-apart: Any = intrinsic(_kept_apart)
+not_inlined: Any = intrinsic(_kept_apart)
 
 
 @bare
@@ -137,12 +134,12 @@ def copy(target: Any, start: int, source: Any, begin: int, count: int) -> None:
 
 
 @bare
-def place(b: Any, y: Any, nv: int, du: Any) -> None:
+def displace(b: Any, y: Any, nv: int, du: Any) -> None:
     """Put the configuration q + u into `here`, and the rate of u into `du`."""
     if b.quaternions.size:
         copy(b.u, ZERO, y, ZERO, nv)
         copy(b.v, ZERO, y, nv, nv)
-        call(b.wires[DISPLACE])
+        call(b.kernels[DISPLACE])
         copy(b.here, ZERO, b.displaced, ZERO, b.q.size)
         copy(du, ZERO, b.displaced, b.q.size, nv)
     else:
@@ -153,7 +150,7 @@ def place(b: Any, y: Any, nv: int, du: Any) -> None:
 
 
 @bare
-def fastest(v: Any, at: int, scale: Any) -> float:
+def largest_velocity(v: Any, at: int, scale: Any) -> float:
     """Return the largest velocity, in radians or characteristic lengths."""
     largest = 0.0
     for i in range(scale.size):
@@ -162,9 +159,9 @@ def fastest(v: Any, at: int, scale: Any) -> float:
 
 
 @bare
-def longest(v: Any, at: int, scale: Any) -> float:
+def longest_step(v: Any, at: int, scale: Any) -> float:
     """Return the longest step of a mechanism with loops: in a longer one signs of pivots might change twice."""
-    return float(_FAR / max(fastest(v, at, scale), 1e-300))
+    return float(LONGEST_TURN / max(largest_velocity(v, at, scale), 1e-300))
 
 
 @bare
@@ -188,31 +185,31 @@ def _speed(v: Any, at: int, nv: int) -> float:
     return speed
 
 
-@routine
-def close(b: Buffers, t: float, q: Numbers, at_q: int, v: Numbers, at_v: int, enough: float) -> bool:
+@by_address
+def close_loops(b: KernelBuffers, t: float, q: Numbers, at_q: int, v: Numbers, at_v: int, enough: float) -> bool:
     """Bring a state back onto the closures, in place; tell whether that was possible.
 
     If the gap has to be very small, next to a singular position, a state that is closed up to rounding stays as it is:
     there a step of Newton's method would bring in more than it takes out.
     """
-    apart()
+    not_inlined()
     nq, nv = b.q.size, b.v.size
     b.t[0] = t
     before = np.inf
-    for _ in range(_ITERATIONS):
+    for _ in range(CLOSING_ITERATIONS):
         copy(b.here, ZERO, q, at_q, nq)
         copy(b.v, ZERO, v, at_v, nv)
-        call(b.wires[PROJECT])
+        call(b.kernels[PROJECT])
         gap, slip = b.projected[2 * nv], b.projected[2 * nv + 1]
         if not np.isfinite(gap + slip):
             return False
-        if enough < _CLOSED and gap <= _ROUNDING and slip <= _ROUNDING * _speed(v, at_v, nv):
+        if enough < GAP_CLOSED and gap <= GAP_ROUNDING and slip <= GAP_ROUNDING * _speed(v, at_v, nv):
             return True
         copy(v, at_v, b.projected, nv, nv)
         if b.quaternions.size:
             copy(b.q, ZERO, q, at_q, nq)
             copy(b.u, ZERO, b.projected, ZERO, nv)
-            call(b.wires[DISPLACE])
+            call(b.kernels[DISPLACE])
             copy(q, at_q, b.displaced, ZERO, nq)
             normalize(b, q, at_q)
         else:
@@ -220,26 +217,26 @@ def close(b: Buffers, t: float, q: Numbers, at_q: int, v: Numbers, at_v: int, en
                 q[at_q + i] += b.projected[i]
         if gap <= enough and slip <= enough * _speed(v, at_v, nv):
             return True
-        if gap <= _SETTLED and gap > 0.1 * before:
+        if gap <= GAP_SETTLED and gap > 0.1 * before:
             return True
         if gap > 16 * before:
-            return bool(before < _CLOSED)
+            return bool(before < GAP_CLOSED)
         before = gap
-    return bool(before < _CLOSED)
+    return bool(before < GAP_CLOSED)
 
 
 @bare
-def near_enough(b: Any, t: float, row: Any) -> bool:
+def nearly_closed(b: Any, t: float, row: Any) -> bool:
     """Tell whether a state is as good as on the closures: next to a singular position it is not improved by them."""
     nq, nv = b.q.size, b.v.size
     b.t[0] = t
     copy(b.here, ZERO, row, ZERO, nq)
     copy(b.v, ZERO, row, nq, nv)
-    call(b.wires[RATES])
-    if abs(b.rates[nv + b.z.size]) > _NEAR_SHARE:
+    call(b.kernels[RATES])
+    if abs(b.rates[nv + b.z.size]) > NOT_CLOSED_SHARE:
         return False
-    call(b.wires[PROJECT])
+    call(b.kernels[PROJECT])
     speed = 1.0
     for i in range(nv):
         speed += b.v[i] * b.v[i]
-    return bool(b.projected[2 * nv] <= _AS_GOOD and b.projected[2 * nv + 1] <= _AS_GOOD * speed)
+    return bool(b.projected[2 * nv] <= GAP_BESIDE_SINGULAR and b.projected[2 * nv + 1] <= GAP_BESIDE_SINGULAR * speed)

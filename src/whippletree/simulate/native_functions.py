@@ -1,12 +1,12 @@
 """How functions of the time loops become machine code.
 
 A function is `inner` if only machine code calls it, `bare` if it does not allocate either, an `entry` if Python calls
-it, and a `routine` if it is called by its address.
+it, and `by_address` if machine code calls it by its address.
 
 Numba puts all that a function calls into it, machine code and all, and optimises it there again. For functions that
-call each other as those of the time loops do, that takes most of a minute. A routine is compiled once, and who calls it
-reads its address from a bundle: the first argument has to be one that has a field of the routine's name, of the kind
-`Address`. The types of its arguments and of its result are those of its annotations.
+call each other as those of the time loops do, that takes most of a minute. A function by address is compiled once,
+and its callers read its address from a struct: the first argument has to be one that has a field of the function's
+name, of the kind `Address`. The types of its arguments and of its result are those of its annotations.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from numba import types as numba_types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from whippletree.simulate.bundles import Bundle, field, kind_of
+from whippletree.simulate.native_structs import NativeStruct, field, native_type
 
-__all__ = ["address", "bare", "entry", "inner", "routine"]
+__all__ = ["address", "bare", "by_address", "entry", "inner"]
 
 # Numba's own functions say nothing of their types
 types: Any = numba_types
@@ -49,22 +49,22 @@ def bare(function: Callable[..., Any]) -> Any:
     return njit(**_BARE)(function)
 
 
-_ROUTINES: dict[str, Routine] = {}
+_BY_ADDRESS: dict[str, FunctionByAddress] = {}
 
 
-def routine(function: Callable[..., Any]) -> Any:
+def by_address(function: Callable[..., Any]) -> Any:
     """Return a function that machine code calls by its address."""
-    made = Routine(function)
-    _ROUTINES[made.name] = made
+    made = FunctionByAddress(function)
+    _BY_ADDRESS[made.name] = made
     return made.call
 
 
 def address(name: str) -> int:
-    """Return the address of a routine, which is compiled if nobody has asked for it yet."""
-    return _ROUTINES[name].address
+    """Return the address of a function, which is compiled when it is first asked for."""
+    return _BY_ADDRESS[name].address
 
 
-class Routine:
+class FunctionByAddress:
     """A function, and how it is called."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -122,7 +122,7 @@ def _type(annotation: str) -> Any:
     if annotation.startswith("tuple["):
         parts = annotation.removeprefix("tuple[").removesuffix("]").split(", ")
         return types.Tuple([_type(part) for part in parts])
-    of_array = kind_of(annotation)
+    of_array = native_type(annotation)
     if of_array is not None:
         return of_array
-    return next(one for one in Bundle.__subclasses__() if one.__name__ == annotation)._numba_type_
+    return next(one for one in NativeStruct.__subclasses__() if one.__name__ == annotation)._numba_type_

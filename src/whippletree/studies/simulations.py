@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.checkpoints import Keeper, read_checkpoint
 from whippletree.errors import ResultError, SimulationError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import quoted
@@ -19,16 +18,18 @@ from whippletree.results.measure import measured
 from whippletree.results.output_files import new_file
 from whippletree.results.replay import Replay
 from whippletree.results.trajectory import Trajectory
-from whippletree.simulate.control import Controller
-from whippletree.simulate.run import Run
-from whippletree.simulate.simulation import Simulation, finite, increasing, positive
+from whippletree.simulate.arguments import finite, increasing, positive
+from whippletree.simulate.controllers import Controller
+from whippletree.simulate.progress import ProgressMonitor
+from whippletree.simulate.sampled_run import SampledRun
+from whippletree.simulate.simulation import Simulation
+from whippletree.studies.checkpoint_files import CheckpointWriter, read_checkpoint
 from whippletree.system import System
-from whippletree.watch import Watch
 
 __all__ = ["resume", "simulate"]
 
 _OUTPUTS = 500
-"""How many outputs there are if nobody says."""
+"""How many outputs there are unless the user says."""
 
 _MOST = 50_000_000
 
@@ -75,8 +76,8 @@ def simulate(
     _check_options(options)
     until = _outputs(duration, every, times, finite(t0, "t0"))
     simulation = Simulation(system, t=t0, **options)
-    run = Run(simulation, until, controller, period)
-    return _followed(run, progress, None if checkpoint is None else _keeper(checkpoint, checkpoint_every))
+    run = SampledRun(simulation, until, controller, period)
+    return _followed(run, progress, None if checkpoint is None else _writer(checkpoint, checkpoint_every))
 
 
 def resume(
@@ -106,26 +107,26 @@ def resume(
     True
     """
     found = read_checkpoint(path, system, on_event, check, controller, period)
-    keeper = _keeper(path, found.every if checkpoint_every is None else checkpoint_every, found.wall)
-    return _followed(found.run, progress, keeper)
+    writer = _writer(path, found.every if checkpoint_every is None else checkpoint_every, found.wall)
+    return _followed(found.run, progress, writer)
 
 
-def _keeper(path: Any, every: Any, wall: float = 0.0) -> Keeper:
+def _writer(path: Any, every: Any, wall: float = 0.0) -> CheckpointWriter:
     """Return what writes checkpoints, after a look at where they go."""
-    return Keeper(new_file(path), positive(every, "checkpoint_every"), wall)
+    return CheckpointWriter(new_file(path), positive(every, "checkpoint_every"), wall)
 
 
-def _followed(run: Run, progress: bool | Callable[[float], None], keeper: Keeper | None) -> Trajectory:
+def _followed(run: SampledRun, progress: bool | Callable[[float], None], writer: CheckpointWriter | None) -> Trajectory:
     """Let a run go, and return its trajectory, whatever becomes of it."""
     began = time.perf_counter()
     failure: SimulationError | ResultError | None = None
-    with Watch(run.start, float(run.until[-1]), progress) as watch:
+    with ProgressMonitor(run.start, float(run.until[-1]), progress) as watch:
         try:
-            run.go(watch, keeper)
+            run.go(watch, writer)
             stopped = "" if run.finished else "interrupted"
         except (SimulationError, ResultError) as error:
             stopped, failure = str(error), error
-        wall = time.perf_counter() - began + (0.0 if keeper is None else keeper.wall)
+        wall = time.perf_counter() - began + (0.0 if writer is None else writer.wall)
         trajectory = _trajectory(run, *_ended(run), stopped, wall)
     if failure is not None:
         failure.trajectory = trajectory
@@ -133,7 +134,7 @@ def _followed(run: Run, progress: bool | Callable[[float], None], keeper: Keeper
     return trajectory
 
 
-def _ended(run: Run) -> tuple[Array, Array, Array]:
+def _ended(run: SampledRun) -> tuple[Array, Array, Array]:
     """Return times, rows and efforts of the outputs made; a run that ended early has one more, where it ended."""
     t, rows, efforts = run.until[: run.made], run.rows[: run.made], run.efforts
     now = run.simulation.state.t
@@ -157,7 +158,7 @@ def _settings(simulation: Simulation, t: Array, efforts: Array) -> tuple[Array, 
     return efforts, np.array([changes[k].parameters for k in which]) if changes[0].parameters.size else None
 
 
-def _trajectory(run: Run, t: Array, rows: Array, efforts: Array, stopped: str, wall: float) -> Trajectory:
+def _trajectory(run: SampledRun, t: Array, rows: Array, efforts: Array, stopped: str, wall: float) -> Trajectory:
     """Return the rows of a run as a trajectory, certified."""
     simulation = run.simulation
     system = simulation.system
@@ -173,7 +174,7 @@ def _trajectory(run: Run, t: Array, rows: Array, efforts: Array, stopped: str, w
     efforts, parameters = _settings(simulation, t, efforts)
     certificate = Certificate(**_measured(run, t, rows), **counted)
     q, v, z, work = _parts(system, rows)
-    info = {"method": simulation.name, "tolerance": simulation.tolerance, "formulation": simulation.formulation}
+    info = {"method": simulation.method, "tolerance": simulation.tolerance, "formulation": simulation.formulation}
     if simulation.events.ended:
         info["ended_by"] = simulation.events.ended
     events = simulation.events.happened
@@ -182,7 +183,7 @@ def _trajectory(run: Run, t: Array, rows: Array, efforts: Array, stopped: str, w
     )
 
 
-def _measured(run: Run, t: Array, rows: Array) -> dict[str, Any]:
+def _measured(run: SampledRun, t: Array, rows: Array) -> dict[str, Any]:
     """Return what is measured about a run: at its outputs, and at its start, be that an output or not."""
     if t[0] > run.start:
         t, rows = np.append(run.start, t), np.vstack([run.origin, rows])

@@ -1,10 +1,10 @@
-"""Bundles of arrays that machine code is handed as one address.
+"""Structs of arrays that machine code is handed as one address.
 
 Numba passes a tuple of arrays as seven numbers for each of them, to every function and from there to the next, and
-takes long to compile that. A bundle is a table in memory instead: an address and two sizes for each array. Machine code
+takes long to compile that. A struct is a table in memory instead: an address and two sizes for each array. Machine code
 reads from it what it needs, and sees arrays that it does not own, so that no references are counted.
 
-A bundle is a class with annotations, and its fields are read in Python and in machine code alike.
+A struct is a class with annotations, and its fields are read in Python and in machine code alike.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from whippletree.kernels.kernel import Array
 
 __all__ = [
     "Address",
-    "Bundle",
+    "NativeStruct",
     "Number",
     "NumberTable",
     "Numbers",
     "WordTable",
     "Words",
+    "cast_to",
     "field",
-    "kind_of",
+    "native_type",
 ]
 
 Numbers: TypeAlias = Array
@@ -50,8 +51,8 @@ _KINDS: dict[str, tuple[Any, int]] = {
 _WORDS = 3  # of the table for each field: an address and two sizes, or the number itself
 
 
-class BundleType(types.Type):
-    """The type of a bundle in machine code: it is its fields."""
+class NativeStructType(types.Type):
+    """The type of a struct in machine code: it is its fields."""
 
     def __init__(self, name: str, fields: tuple[tuple[str, str], ...]) -> None:
         self.fields = dict(fields)
@@ -59,13 +60,13 @@ class BundleType(types.Type):
 
     def of(self, name: str) -> Any:
         """Return the type of a field."""
-        return kind_of(self.fields[name])
+        return native_type(self.fields[name])
 
 
-def kind_of(annotation: str) -> Any:
+def native_type(annotation: str) -> Any:
     """Return what the annotation of a field is in machine code; None if it is no such annotation.
 
-    >>> kind_of("Numbers")
+    >>> native_type("Numbers")
     Array(float64, 1, 'C', False, aligned=True)
     """
     if annotation not in _KINDS:
@@ -75,10 +76,10 @@ def kind_of(annotation: str) -> Any:
     return types.Array(kind, ndim, "C") if ndim else kind
 
 
-class Bundle:
+class NativeStruct:
     """Arrays by name. A subclass says what they are by annotations: see the names in this module.
 
-    >>> class Pair(Bundle):
+    >>> class Pair(NativeStruct):
     ...     values: Numbers
     ...     count: Number
     >>> pair = Pair(np.zeros(3), 2)
@@ -87,17 +88,18 @@ class Bundle:
     """
 
     fields: ClassVar[dict[str, str]] = {}
-    _numba_type_: ClassVar[BundleType]  # by which Numba knows its type at once
+    _numba_type_: ClassVar[NativeStructType]  # by which Numba knows its type at once
+    owner: object = None  # what else has to live as long as the struct: addresses in it point there
 
     def __init_subclass__(cls) -> None:
         cls.fields = {name: str(kind) for name, kind in cls.__annotations__.items()}
-        cls._numba_type_ = BundleType(cls.__name__, tuple(cls.fields.items()))
+        cls._numba_type_ = NativeStructType(cls.__name__, tuple(cls.fields.items()))
 
     @classmethod
     def of(cls, last: Self | None, *values: Any) -> Self:
-        """Return a bundle of these arrays: the last one, if it is.
+        """Return a struct of these arrays: the last one, if it is of them.
 
-        >>> class One(Bundle):
+        >>> class One(NativeStruct):
         ...     values: Numbers
         >>> x = np.zeros(3)
         >>> one = One.of(None, x)
@@ -132,24 +134,24 @@ _arrays: Any = arrayobj
 _helpers: Any = cgutils
 _Attributes: Any = templates.AttributeTemplate
 
-_numba.register_model(BundleType)(_numba.models.OpaqueModel)
+_numba.register_model(NativeStructType)(_numba.models.OpaqueModel)
 
 
-def _unboxed(kind: BundleType, value: Any, c: Any) -> Any:
+def _unboxed(kind: NativeStructType, value: Any, c: Any) -> Any:
     number = c.pyapi.object_getattr_string(value, "address")
     address = c.pyapi.long_as_voidptr(number)
     c.pyapi.decref(number)
     return _numba.NativeValue(address)
 
 
-class _BundleFields(_Attributes):  # type: ignore[misc]
-    key = BundleType
+class _StructFields(_Attributes):  # type: ignore[misc]
+    key = NativeStructType
 
-    def generic_resolve(self, kind: BundleType, field: str) -> Any:
+    def generic_resolve(self, kind: NativeStructType, field: str) -> Any:
         return kind.of(field) if field in kind.fields else None
 
 
-def field(builder: Any, kind: BundleType, value: Any, name: str, offset: int = 0) -> Any:
+def field(builder: Any, kind: NativeStructType, value: Any, name: str, offset: int = 0) -> Any:
     """Return the code that reads a number of a field from the table, which stays as it is while machine code runs."""
     word = ir.IntType(64)
     place = _WORDS * list(kind.fields).index(name) + offset
@@ -158,8 +160,8 @@ def field(builder: Any, kind: BundleType, value: Any, name: str, offset: int = 0
     return number
 
 
-def _read(context: Any, builder: Any, kind: BundleType, value: Any, name: str) -> Any:
-    """Return the code that reads a field: a number, or an array that nobody owns."""
+def _read(context: Any, builder: Any, kind: NativeStructType, value: Any, name: str) -> Any:
+    """Return the code that reads a field: a number, or an array without an owner."""
     word, array_kind = ir.IntType(64), kind.of(name)
     if not isinstance(array_kind, types.Array):
         return field(builder, kind, value, name)
@@ -177,6 +179,18 @@ def _read(context: Any, builder: Any, kind: BundleType, value: Any, name: str) -
     return array._getvalue()
 
 
-_numba.unbox(BundleType)(_unboxed)
-_numba.infer_getattr(_BundleFields)
-_numba.lower_getattr_generic(BundleType)(_read)
+def cast_to(struct: type[NativeStruct]) -> Any:
+    """Return a function of machine code that reads an address as that of such a struct."""
+
+    def typed(context: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+            return builder.inttoptr(values[0], context.get_value_type(sig.return_type))
+
+        return struct._numba_type_(types.int64), generate
+
+    return _numba.intrinsic(typed)
+
+
+_numba.unbox(NativeStructType)(_unboxed)
+_numba.infer_getattr(_StructFields)
+_numba.lower_getattr_generic(NativeStructType)(_read)

@@ -6,29 +6,30 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.simulate.bundles import Bundle, Number, Numbers, NumberTable, Words
-from whippletree.simulate.course import CLOSING, LOOPS, PLAIN, Status
-from whippletree.simulate.moves import (
+from whippletree.simulate.kernel_calls import (
     RATES,
     ZERO,
-    Buffers,
-    apart,
+    KernelBuffers,
     call,
-    close,
+    close_loops,
     copy,
-    near_enough,
+    displace,
+    nearly_closed,
     normalize,
-    place,
+    not_inlined,
 )
-from whippletree.simulate.rates import TIGHT, evaluate
-from whippletree.simulate.routines import bare, inner, routine
+from whippletree.simulate.native_functions import bare, by_address, inner
+from whippletree.simulate.native_structs import NativeStruct, Number, Numbers, NumberTable, Words
+from whippletree.simulate.run_state import CLOSE_STAGES, LOOPS, PLAIN, Status
+from whippletree.simulate.state_rates import evaluate
+from whippletree.simulate.tolerances import TIGHT
 
 __all__ = ["Method", "dense", "error", "euler", "stages", "step", "write"]
 
 _DONE, _UNTRUSTED, _POOR = Status.DONE, Status.UNTRUSTED, Status.POOR
 
 
-class Method(Bundle):
+class Method(NativeStruct):
     """A tableau; `order` is what the step control goes by. A method without stages is semi-implicit Euler."""
 
     A: NumberTable
@@ -69,7 +70,7 @@ def _plain_stages(b: Any, method: Any, begin: int, end: int, t: float, h: float,
             here[i] = q[i] + u
             v[i] = w
         b.t[0] = t + method.c[s] * h
-        call(b.wires[RATES])
+        call(b.kernels[RATES])
         power = 0.0
         for i in range(nv):
             own[i] = v[i]
@@ -79,9 +80,9 @@ def _plain_stages(b: Any, method: Any, begin: int, end: int, t: float, h: float,
         own[2 * nv + 1] = 0.0
 
 
-@routine
+@by_address
 def stages(
-    b: Buffers,
+    b: KernelBuffers,
     method: Method,
     begin: int,
     end: int,
@@ -90,30 +91,28 @@ def stages(
     y: Numbers,
     k: NumberTable,
     stage: Numbers,
-    options: Words,
+    flags: Words,
     near: float,
 ) -> int:
     """Evaluate some stages after the first."""
-    if options[PLAIN]:
+    if flags[PLAIN]:
         _plain_stages(b, method, begin, end, t, h, y, k)
         return _DONE
     for i in range(begin, end):
         _combine(y, h, method.A[i], i, k, stage)
-        status = evaluate(b, t + method.c[i] * h, stage, k[i], options, near)
-        if status == _UNTRUSTED or (status == _POOR and not options[CLOSING]):
+        status = evaluate(b, t + method.c[i] * h, stage, k[i], flags, near)
+        if status == _UNTRUSTED or (status == _POOR and not flags[CLOSE_STAGES]):
             return int(status)
     return _DONE
 
 
 @bare
-def step(
-    b: Any, method: Any, t: float, h: float, y: Any, k: Any, stage: Any, options: Any, near: float, new: Any
-) -> int:
+def step(b: Any, method: Any, t: float, h: float, y: Any, k: Any, stage: Any, flags: Any, near: float, new: Any) -> int:
     """Take a step of size h into `new`; say whether its stages are to be trusted."""
     if method.b.size == 0:
         euler(b, h, y, new, k)
         return _DONE
-    good = stages(b, method, ZERO + 1, method.b.size, t, h, y, k, stage, options, near)
+    good = stages(b, method, ZERO + 1, method.b.size, t, h, y, k, stage, flags, near)
     _combine(y, h, method.b, method.b.size, k, new)
     return int(good)
 
@@ -134,7 +133,7 @@ def error(method: Any, h: float, y: Any, new: Any, k: Any, scale: Any, tolerance
 
     Work is among what is watched: where drives give the whole motion, nothing else would be.
     """
-    apart()
+    not_inlined()
     nv = scale.size
     total, lower = 0.0, 0.0
     for n in range(y.size):
@@ -160,7 +159,7 @@ def error(method: Any, h: float, y: Any, new: Any, k: Any, scale: Any, tolerance
 @bare
 def dense(method: Any, h: float, share: float, y: Any, new: Any, k: Any, here: Any) -> None:
     """Interpolate within a step; straight on if the method has no dense output."""
-    apart()
+    not_inlined()
     copy(here, ZERO, y, ZERO, y.size)
     if method.dense.shape[0] == 0:
         for n in range(y.size):
@@ -174,15 +173,15 @@ def dense(method: Any, h: float, share: float, y: Any, new: Any, k: Any, here: A
 
 
 @inner
-def write(b: Any, t: float, q: Any, here: Any, options: Any, row: Any) -> bool:
+def write(b: Any, t: float, q: Any, here: Any, flags: Any, row: Any) -> bool:
     """Write a state that is `here` from q into a row [q, v, z, work], on the closures."""
     nq, nv = q.size, b.v.size
     copy(b.q, ZERO, q, ZERO, nq)
     unused = np.empty(nv)
-    place(b, here, nv, unused)
+    displace(b, here, nv, unused)
     copy(row, ZERO, b.here, ZERO, nq)
     normalize(b, row, ZERO)
     copy(row, nq, here, nv, here.size - nv)
-    if options[LOOPS] and not (options[CLOSING] and near_enough(b, t, row)):
-        return bool(close(b, t, row, ZERO, row, nq, TIGHT))
+    if flags[LOOPS] and not (flags[CLOSE_STAGES] and nearly_closed(b, t, row)):
+        return bool(close_loops(b, t, row, ZERO, row, nq, TIGHT))
     return True

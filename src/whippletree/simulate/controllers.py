@@ -13,18 +13,16 @@ import numpy as np
 
 from whippletree.errors import SimulationError, StateError, WhippletreeError
 from whippletree.kernels.kernel import Array
-from whippletree.simulate.simulation import Simulation, positive
+from whippletree.simulate import system_interface
+from whippletree.simulate.arguments import positive
+from whippletree.simulate.simulation import Simulation
+from whippletree.simulate.tolerances import MOST_SAMPLES, SAMPLE_MEETS_OUTPUT
 from whippletree.spatial.scalars import shown
 
-__all__ = ["Controller", "asked", "checked_period", "remembered", "samples", "take_back"]
+__all__ = ["Controller", "checked_period", "controller_efforts", "controller_state", "restore_controller", "samples"]
 
 Controller = Callable[[float, Array, Array, Array], Any]
 """A function of time, coordinates, velocities and elements' states that returns joint efforts, all or by joint."""
-
-_MEETS = 1e-9
-"""The share of a period by which an output may miss a sample and still be taken as at it."""
-
-_MOST = 50_000_000
 
 
 def checked_period(controller: Any, period: Any) -> float | None:
@@ -50,24 +48,26 @@ def samples(start: float, period: float, until: Array) -> Array:
     >>> samples(0.0, 0.25, np.array([0.0, 0.5 + 1e-12, 0.6])).tolist()
     [0.0, 0.25, 0.500000000001]
     """
-    count = np.ceil((until[-1] - start) / period * (1 - _MEETS))
-    if count > _MOST:
-        raise StateError(f"period={period!r} asks for {count:.3g} calls of the controller: take fewer than {_MOST}")
+    count = np.ceil((until[-1] - start) / period * (1 - SAMPLE_MEETS_OUTPUT))
+    if count > MOST_SAMPLES:
+        raise StateError(
+            f"period={period!r} asks for {count:.3g} calls of the controller: take fewer than {MOST_SAMPLES}"
+        )
     found = start + period * np.arange(max(int(count), 1))
     near = np.clip(np.searchsorted(until, found), 1, len(until)) - 1
     for beside in (near, np.minimum(near + 1, len(until) - 1)):
-        met = np.abs(until[beside] - found) <= _MEETS * period
+        met = np.abs(until[beside] - found) <= SAMPLE_MEETS_OUTPUT * period
         found[met] = until[beside][met]
     return np.asarray(found, dtype=np.float64)
 
 
-def asked(
+def controller_efforts(
     simulation: Simulation, controller: Controller, base: Array, *, remember: bool = False
 ) -> tuple[Array, Array | None]:
     """Return the efforts that the controller wants at the present state, and what it remembers then, if wanted.
 
     >>> from whippletree.simulate.simulation import _example
-    >>> asked(_example(), lambda t, q, v, z: [t + 1.0], np.zeros(1))
+    >>> controller_efforts(_example(), lambda t, q, v, z: [t + 1.0], np.zeros(1))
     (array([1.]), None)
     """
     state = simulation.state
@@ -81,23 +81,23 @@ def asked(
     if answer is None:
         raise SimulationError(f"{when} returned nothing: it must return {base.size} efforts, or efforts by joint")
     try:
-        efforts = simulation.system._efforts(answer)
+        efforts = system_interface.checked_efforts(simulation.system, answer)
     except WhippletreeError as error:
         raise SimulationError(f"{when} returned what is no effort: {_named(simulation, answer, error)}") from None
     if isinstance(answer, Mapping):
         for i in range(base.size):
-            if simulation.system._states.joint_of(i) not in {getattr(name, "name", name) for name in answer}:
+            if system_interface.joint_of(simulation.system, i) not in {getattr(name, "name", name) for name in answer}:
                 efforts[i] = base[i]
     try:
-        return efforts, remembered(controller) if remember else None
+        return efforts, controller_state(controller) if remember else None
     except StateError as error:
         raise SimulationError(f"after its call at t = {state.t:.9g} s, {error}") from error
 
 
-def remembered(controller: Controller | None) -> Array | None:
+def controller_state(controller: Controller | None) -> Array | None:
     """Return what a controller remembers, as an array of its own; None if it has no methods for that.
 
-    >>> remembered(lambda t, q, v, z: [0.0]) is None
+    >>> controller_state(lambda t, q, v, z: [0.0]) is None
     True
     """
     get_state, _ = _methods(controller)
@@ -115,7 +115,7 @@ def remembered(controller: Controller | None) -> Array | None:
     return kept
 
 
-def take_back(controller: Controller | None, memory: Array | None) -> None:
+def restore_controller(controller: Controller | None, memory: Array | None) -> None:
     """Let a controller have what it remembered."""
     _, set_state = _methods(controller)
     if memory is None:
@@ -128,7 +128,7 @@ def take_back(controller: Controller | None, memory: Array | None) -> None:
         set_state(memory.copy())
     except Exception as error:
         raise StateError(f"the controller's set_state failed: {type(error).__name__}: {error}") from error
-    if not np.array_equal(np.asarray(remembered(controller)), memory):
+    if not np.array_equal(np.asarray(controller_state(controller)), memory):
         raise StateError(
             "after the controller's set_state, its get_state returns something else: set_state must bring back all "
             "that get_state returned"
@@ -148,11 +148,11 @@ def _methods(controller: Any) -> tuple[Callable[[], Any] | None, Callable[[Array
 def _named(simulation: Simulation, answer: Any, error: WhippletreeError) -> str:
     """Say which joint's effort is not finite; if that is not it, what the error says."""
     try:
-        states = simulation.system._states
-        values = states.velocities(answer) if isinstance(answer, Mapping) else np.asarray(answer, dtype=np.float64)
+        system = simulation.system
+        values = system.velocities(answer) if isinstance(answer, Mapping) else np.asarray(answer, dtype=np.float64)
         wrong = np.flatnonzero(~np.isfinite(values))
     except (WhippletreeError, TypeError, ValueError):
         return str(error)
     if values.shape != (simulation.system.nv,) or not wrong.size:
         return str(error)
-    return f"the effort of {states.velocity_label(int(wrong[0]))} is {values[wrong[0]]}"
+    return f"the effort of {system_interface.velocity_label(system, int(wrong[0]))} is {values[wrong[0]]}"

@@ -1,4 +1,4 @@
-"""Singular positions ahead of a run: found, and crossed in one step (see `passage` for how).
+"""Singular positions ahead of a run: found, and crossed in one step (see `collocation_crossing` for how).
 
 What is followed is the share of a pivot's size where the plan was made, with its sign: it is zero at a singular
 position, and where only the choice of coordinates is singular.
@@ -10,77 +10,91 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.simulate.bundles import Bundle, Numbers, NumberTable
-from whippletree.simulate.course import (
-    BEFORE,
-    BEFORE_AT,
-    CLOSING,
+from whippletree.simulate.collocation_crossing import RULE, first_guess, integrals_to, iterate, resample
+from whippletree.simulate.kernel_calls import (
+    NEGATIVE,
+    PIVOT,
+    SMALLEST,
+    SMALLEST_AT,
+    ZERO,
+    KernelBuffers,
+    copy,
+    largest_velocity,
+    not_inlined,
+)
+from whippletree.simulate.native_functions import bare, by_address, inner
+from whippletree.simulate.native_structs import Address, NativeStruct, Numbers, NumberTable
+from whippletree.simulate.run_state import (
+    CLOSE_STAGES,
     CROSS_BELOW,
     EVALUATIONS,
+    LAST_PIVOT,
+    LAST_PIVOT_AT,
     OUTPUTS,
     TIME,
-    Course,
+    RunState,
     Status,
 )
-from whippletree.simulate.crossings import Crossings
-from whippletree.simulate.moves import LEAST, LEAST_AT, NEGATIVE, PIVOT, ZERO, Buffers, apart, copy, fastest
-from whippletree.simulate.passage import RULE, guess, iterate, resampled, upto
-from whippletree.simulate.rates import evaluate
-from whippletree.simulate.routines import bare, inner, routine
+from whippletree.simulate.state_rates import evaluate
+from whippletree.simulate.tolerances import (
+    AVERAGED_ITERATIONS,
+    COARSE_CHANGE,
+    CROSSING_ITERATIONS,
+    CROSSING_NOISE,
+    CROSSING_SHARE,
+    LEAST_NODE_SHARE,
+    MOST_CROSSING_NOISE,
+    NODE_SHARE,
+    SLOPE_NUDGE,
+    TOLERANCE_WITHIN_CROSSING,
+)
+from whippletree.simulate.zero_crossings import EventWatch
 
-__all__ = ["CROSSING_SHARE", "Attempt", "approach", "leave"]
+__all__ = ["CROSSING_SHARE", "StepWork", "approach_singular", "leave_singular"]
 
-CROSSING_SHARE = 0.6
-"""Below it, on the way to zero: crossed in one step."""
-
-_ITERATIONS = 80
-_NOISE = 1e-11  # at first; next to a position that a slow motion stays near it may be more
-_MOST_NOISE = 1e-6
-_COARSE = 1e-9  # as long as an iteration moves states by more than that, they are not closed to the last digit
-_MEAN = 8  # iterations more that are averaged if the tolerance is smaller than the noise
-_PASSING_SHARE = 0.3  # of the nodes of a step that begins next to the position; less if that is too far
-_LEAST_SHARE = 1e-4  # less than that is not tried
-_NUDGE = 1e-5  # radians or characteristic lengths, by which slopes are found
-_WITHIN = 1e-12  # the tolerance of a crossing within which states are asked for: near the position none is closed
 
 _DONE, _UNTRUSTED, _POOR = Status.DONE, Status.UNTRUSTED, Status.POOR
 
 
-class Attempt(Bundle):
+class StepWork(NativeStruct):
     """What one step works with."""
 
-    q: Numbers  # where it begins
     new: Numbers  # y where it ends
     reached: Numbers  # the state there as a row [q, v, z, work]
     stage: Numbers
-    least: Numbers  # `Buffers.least` where it begins
+    pivots: Numbers  # `KernelBuffers.pivots` where it begins
     k: NumberTable  # rates at its stages
     across: NumberTable  # states at the nodes of a step across a singular position
     k_across: NumberTable  # and rates there
+    # what machine code calls by its address (see `native_functions`)
+    cross_singular: Address
+    leave_singular: Address
+    approach_singular: Address
+    attempt_step: Address
 
 
 @bare
 def _expected(b: Any, times: Any) -> float:
     """Return how far ahead in time a singular position is expected, straight on from the last step."""
-    before, now = times[BEFORE], b.least[PIVOT]
+    before, now = times[LAST_PIVOT], b.pivots[PIVOT]
     if now * before > 0 and abs(now) < abs(before):
-        return float((times[TIME] - times[BEFORE_AT]) * now / (before - now))
+        return float((times[TIME] - times[LAST_PIVOT_AT]) * now / (before - now))
     return np.inf
 
 
 @bare
-def _found(b: Any, course: Any, ahead: float, k: Any, stage: Any, unused: Any) -> float:
+def _found(b: Any, run: Any, ahead: float, k: Any, stage: Any, unused: Any) -> float:
     """Return how far ahead a singular position is, by secants, with accelerations that stay as they are."""
-    y, nv, options = course.y, b.v.size, course.options
-    kept = (b.least[LEAST], b.least[LEAST_AT], b.least[PIVOT])
+    y, nv, flags = run.y, b.v.size, run.flags
+    kept = (b.pivots[SMALLEST], b.pivots[SMALLEST_AT], b.pivots[PIVOT])
     left, here, at = 0.0, kept[2], ahead
     for _ in range(4):
         for n in range(y.size):
             stage[n] = y[n] + at * k[n]
         for i in range(nv):
             stage[i] += 0.5 * at * at * k[nv + i]
-        evaluate(b, course.times[TIME] + at, stage, unused, options, 0.0)
-        there = b.least[PIVOT]
+        evaluate(b, run.times[TIME] + at, stage, unused, flags, 0.0)
+        there = b.pivots[PIVOT]
         if not np.isfinite(there):  # just there
             break
         if there == here:
@@ -90,59 +104,60 @@ def _found(b: Any, course: Any, ahead: float, k: Any, stage: Any, unused: Any) -
         if not 0 < at < 2 * ahead:
             at = np.inf
             break
-    b.least[LEAST], b.least[LEAST_AT], b.least[PIVOT] = kept
-    course.counts[EVALUATIONS] += 4
+    b.pivots[SMALLEST], b.pivots[SMALLEST_AT], b.pivots[PIVOT] = kept
+    run.counts[EVALUATIONS] += 4
     return at
 
 
 @bare
-def _slope(b: Any, course: Any, stage: Any, unused: Any) -> tuple[float, float]:
+def _slope(b: Any, run: Any, stage: Any, unused: Any) -> tuple[float, float]:
     """Return the pivot, which at a singular position is no number, and how fast it changes along the velocities."""
-    y, nv = course.y, b.v.size
-    speed = fastest(y, nv, course.scale)
+    y, nv = run.y, b.v.size
+    speed = largest_velocity(y, nv, run.scale)
     if speed == 0.0:
         return 0.0, 0.0
     ends = (0.0, 0.0)
     for side in range(2):
-        dt = (2 * side - 1) * _NUDGE / speed
+        dt = (2 * side - 1) * SLOPE_NUDGE / speed
         copy(stage, ZERO, y, ZERO, y.size)
         for i in range(nv):
             stage[i] = dt * y[nv + i]
-        evaluate(b, course.times[TIME] + dt, stage, unused, course.options, 0.0)
-        ends = (ends[1], b.least[PIVOT])
-    course.counts[EVALUATIONS] += 2
-    return 0.5 * (ends[0] + ends[1]), (ends[1] - ends[0]) * speed / (2 * _NUDGE)
+        evaluate(b, run.times[TIME] + dt, stage, unused, run.flags, 0.0)
+        ends = (ends[1], b.pivots[PIVOT])
+    run.counts[EVALUATIONS] += 2
+    return 0.5 * (ends[0] + ends[1]), (ends[1] - ends[0]) * speed / (2 * SLOPE_NUDGE)
 
 
 @bare
-def _straight_on(b: Any, course: Any, stage: Any, unused: Any) -> float:
+def _straight_on(b: Any, run: Any, stage: Any, unused: Any) -> float:
     """Return how far ahead a singular position is along the velocities."""
-    kept = (b.least[LEAST], b.least[LEAST_AT], b.least[PIVOT], b.least[NEGATIVE])
-    course.options[CLOSING] = 0
-    _, slope = _slope(b, course, stage, unused)
-    b.least[LEAST], b.least[LEAST_AT], b.least[PIVOT], b.least[NEGATIVE] = kept
+    kept = (b.pivots[SMALLEST], b.pivots[SMALLEST_AT], b.pivots[PIVOT], b.pivots[NEGATIVE])
+    run.flags[CLOSE_STAGES] = 0
+    _, slope = _slope(b, run, stage, unused)
+    b.pivots[SMALLEST], b.pivots[SMALLEST_AT], b.pivots[PIVOT], b.pivots[NEGATIVE] = kept
     return -kept[2] / slope if kept[2] * slope < 0.0 else np.inf
 
 
 @bare
-def _sweep(b: Any, course: Any, h: float, c0: float, start: float, first: bool, k: Any, Y: Any) -> bool:
+def _sweep(b: Any, run: Any, h: float, c0: float, start: float, first: bool, k: Any, Y: Any) -> bool:
     """Evaluate the rates at the nodes of a crossing; tell whether all are on the side where they should be."""
     nodes = RULE.c.size
     for j in range(1 if c0 == 0.0 else 0, nodes):
         if first and c0 == 0.0:
-            guess(RULE, h, k, b.v.size, j, Y)
-        t = course.times[TIME] + (RULE.c[j] - c0) * h
-        status = evaluate(b, t, Y[j], k[j], course.options, 0.1 * abs(start))
-        course.counts[EVALUATIONS] += 1
-        if status == _UNTRUSTED or (b.least[PIVOT] * start > 0) != (2 * j < nodes):
+            first_guess(RULE, h, k, b.v.size, j, Y)
+        t = run.times[TIME] + (RULE.c[j] - c0) * h
+        status = evaluate(b, t, Y[j], k[j], run.flags, 0.1 * abs(start))
+        run.counts[EVALUATIONS] += 1
+        if status == _UNTRUSTED or (b.pivots[PIVOT] * start > 0) != (2 * j < nodes):
             return False
     return True
 
 
-@routine
-def cross(
-    b: Buffers,
-    course: Course,
+@by_address
+def cross_singular(
+    a: StepWork,
+    b: KernelBuffers,
+    run: RunState,
     h: float,
     c0: float,
     start: float,
@@ -157,40 +172,40 @@ def cross(
     beginning, `k[0]` holds the rates there. The states at the nodes are left in Y. Noise is what rounding may move
     states by from one iteration to the next.
     """
-    y, nv, options = course.y, b.v.size, course.options
+    y, nv, flags = run.y, b.v.size, run.flags
     size = np.ones(y.size)
     for i in range(nv):
-        size[i] = course.scale[i]
-        size[nv + i] = course.scale[i] + abs(y[nv + i])
+        size[i] = run.scale[i]
+        size[nv + i] = run.scale[i] + abs(y[nv + i])
     nodes, before, settled = RULE.c.size, np.inf, False
     integrals = np.zeros(nodes)
     copy(Y[0], ZERO, y, ZERO, y.size)
     if c0 > 0.0:
-        upto(RULE, c0, integrals)
+        integrals_to(RULE, c0, integrals)
         for j in range(nodes):
             copy(Y[j], ZERO, y, ZERO, y.size)
             for i in range(nv):
                 Y[j, i] = (RULE.c[j] - c0) * h * y[nv + i]
-    for iteration in range(_ITERATIONS):
+    for iteration in range(CROSSING_ITERATIONS):
         # closed to the last digit at the end: before, that would be good for nothing
-        options[CLOSING] = 1 if before < _COARSE else 2
-        if not _sweep(b, course, h, c0, start, iteration == 0, k, Y):
+        flags[CLOSE_STAGES] = 1 if before < COARSE_CHANGE else 2
+        if not _sweep(b, run, h, c0, start, iteration == 0, k, Y):
             return False
         change = iterate(RULE, h, y, k, size, integrals, Y)
         settled = change < 0.01 * tolerance or (change < noise and change > 0.8 * before) or change < 1e-14
         if settled or not change < 4 * before:
             break
         before = change
-    options[CLOSING] = 1
+    flags[CLOSE_STAGES] = 1
     if settled and tolerance < noise:
         # what still changes is rounding, another one each time: take the mean
         mean = np.zeros(k.shape)
-        for _ in range(_MEAN):
-            if not _sweep(b, course, h, c0, start, False, k, Y):
+        for _ in range(AVERAGED_ITERATIONS):
+            if not _sweep(b, run, h, c0, start, False, k, Y):
                 return False
             for j in range(nodes):
                 for n in range(y.size):
-                    mean[j, n] += k[j, n] / _MEAN
+                    mean[j, n] += k[j, n] / AVERAGED_ITERATIONS
             iterate(RULE, h, y, k, size, integrals, Y)
         for j in range(nodes):
             copy(k[j], ZERO, mean[j], ZERO, y.size)
@@ -204,81 +219,88 @@ def cross(
     return settled and error <= max(tolerance, 10 * noise)
 
 
-@routine
-def leave(b: Buffers, course: Course, a: Attempt, last: float, tolerance: float) -> float:
+@by_address
+def leave_singular(a: StepWork, b: KernelBuffers, run: RunState, last: float, tolerance: float) -> float:
     """Leave a singular position that the state is next to: by a step that reaches back from it and on across it.
 
     Return the size of the step, or zero if that does not go. Its end is left in `a.new`, the states within it in
-    `a.across`; `a.least` is what is known of the present state.
+    `a.across`; `a.pivots` is what is known of the present state.
     """
-    apart()
-    t, k, Y = course.times[TIME], a.k_across, a.across
-    asked = min(tolerance, _WITHIN)
-    course.options[CLOSING] = 0
-    pivot, slope = _slope(b, course, a.stage, k[0])
-    share, h, noise = _PASSING_SHARE, 0.0, _NOISE
-    while h == 0.0 and slope != 0.0 and np.isfinite(slope) and noise < _MOST_NOISE:
+    not_inlined()
+    t, k, Y = run.times[TIME], a.k_across, a.across
+    asked = min(tolerance, TOLERANCE_WITHIN_CROSSING)
+    run.flags[CLOSE_STAGES] = 0
+    pivot, slope = _slope(b, run, a.stage, k[0])
+    share, h, noise = NODE_SHARE, 0.0, CROSSING_NOISE
+    while h == 0.0 and slope != 0.0 and np.isfinite(slope) and noise < MOST_CROSSING_NOISE:
         half, ahead = share / abs(slope), -pivot / slope
         c0, start = 0.5 * (1.0 - ahead / half), -share * np.sign(slope)
-        course.options[CLOSING] = 1
-        if 0.0 < c0 < 1.0 and cross(b, course, 2 * half, c0, start, asked, noise, k, Y):
+        run.flags[CLOSE_STAGES] = 1
+        if 0.0 < c0 < 1.0 and cross_singular(a, b, run, 2 * half, c0, start, asked, noise, k, Y):
             h = min((1.0 - c0) * 2 * half, last - t)
-            resampled(RULE, c0, h / (2 * half), Y, a.stage)
+            resample(RULE, c0, h / (2 * half), Y, a.stage)
             copy(a.new, ZERO, Y[Y.shape[0] - 1], ZERO, a.new.size)
         share *= 0.5
-        if not 0.0 < c0 < 1.0 or share < _LEAST_SHARE:  # again, content with less
-            share, noise = _PASSING_SHARE, 30 * noise
-    copy(b.least, ZERO, a.least, ZERO, b.least.size)
+        if not 0.0 < c0 < 1.0 or share < LEAST_NODE_SHARE:  # again, content with less
+            share, noise = NODE_SHARE, 30 * noise
+    copy(b.pivots, ZERO, a.pivots, ZERO, b.pivots.size)
     return h
 
 
-@routine
-def approach(
-    b: Buffers, course: Course, w: Crossings, a: Attempt, h: float, tolerance: float, adaptive: bool, until: Numbers
+@by_address
+def approach_singular(
+    a: StepWork,
+    b: KernelBuffers,
+    run: RunState,
+    w: EventWatch,
+    h: float,
+    tolerance: float,
+    adaptive: bool,
+    until: Numbers,
 ) -> tuple[int, float, bool]:
     """Look out for a singular position ahead: end before it, or cross it in one step if it is next.
 
     Return a status, the size of the step to take, and whether it has been taken: then its end is in `a.new` and the
-    states within it in `a.across`. The rates at the present state are in `a.k[0]`, its pivot in `a.least`.
+    states within it in `a.across`. The rates at the present state are in `a.k[0]`, its pivot in `a.pivots`.
     """
-    apart()
-    times, t, last, pivot = course.times, course.times[TIME], until[until.size - 1], abs(a.least[PIVOT])
+    not_inlined()
+    times, t, last, pivot = run.times, run.times[TIME], until[until.size - 1], abs(a.pivots[PIVOT])
     ahead = _expected(b, times)
-    if pivot <= times[CROSS_BELOW] and times[BEFORE] == 0.0:  # nothing is known of the step before
-        ahead = _straight_on(b, course, a.stage, a.new)
+    if pivot <= times[CROSS_BELOW] and times[LAST_PIVOT] == 0.0:  # nothing is known of the step before
+        ahead = _straight_on(b, run, a.stage, a.new)
     if pivot > 1.2 * CROSSING_SHARE:
         times[CROSS_BELOW] = CROSSING_SHARE
     if pivot > times[CROSS_BELOW]:
         if adaptive and h > 0.5 * ahead:  # end where the crossing is to begin
-            ahead = _found(b, course, ahead, a.k[0], a.stage, a.new)
+            ahead = _found(b, run, ahead, a.k[0], a.stage, a.new)
             h = min(h, ahead * (1 - 0.75 * times[CROSS_BELOW] / pivot))
         return _DONE, h, False
     if not ahead < last - t:
         return _DONE, h, False
-    ahead = _found(b, course, ahead, a.k[0], a.stage, a.new)
+    ahead = _found(b, run, ahead, a.k[0], a.stage, a.new)
     if not 0.9 * ahead < last - t:
         return _DONE, h, False
-    if _crossed(b, course, w, a, 2 * ahead, tolerance, until):
+    if _crossed(b, run, w, a, 2 * ahead, tolerance, until):
         return _DONE, min(2 * ahead, last - t), True
-    course.options[CLOSING] = 0
+    run.flags[CLOSE_STAGES] = 0
     once, times[CROSS_BELOW] = times[CROSS_BELOW] > 0.99 * CROSSING_SHARE, 0.5 * pivot
     # perhaps it is nothing but the choice of coordinates: ask for another one, once
     return _POOR if once else _DONE, h, False
 
 
 @inner
-def _crossed(b: Any, course: Any, w: Any, a: Any, h: float, tolerance: float, until: Any) -> bool:
+def _crossed(b: Any, run: Any, w: Any, a: Any, h: float, tolerance: float, until: Any) -> bool:
     """Cross a singular position in the middle of a step of size h, or of what is left of the run; tell whether."""
-    t, last = course.times[TIME], until[until.size - 1]
-    inside = w.side.size > 0 or until[course.counts[OUTPUTS]] < t + h or last < t + h
-    good = min(tolerance, _WITHIN) if inside else tolerance
+    t, last = run.times[TIME], until[until.size - 1]
+    inside = w.side.size > 0 or until[run.counts[OUTPUTS]] < t + h or last < t + h
+    good = min(tolerance, TOLERANCE_WITHIN_CROSSING) if inside else tolerance
     copy(a.k_across[0], ZERO, a.k[0], ZERO, a.new.size)
-    crossed = cross(b, course, h, 0.0, a.least[PIVOT], good, _NOISE, a.k_across, a.across)
+    crossed = cross_singular(a, b, run, h, 0.0, a.pivots[PIVOT], good, CROSSING_NOISE, a.k_across, a.across)
     if inside and not crossed:
-        crossed = cross(b, course, h, 0.0, a.least[PIVOT], good, 30 * _NOISE, a.k_across, a.across)
+        crossed = cross_singular(a, b, run, h, 0.0, a.pivots[PIVOT], good, 30 * CROSSING_NOISE, a.k_across, a.across)
     if not crossed:
         return False
     if last - t < h:
-        resampled(RULE, 0.0, (last - t) / h, a.across, a.stage)
+        resample(RULE, 0.0, (last - t) / h, a.across, a.stage)
     copy(a.new, ZERO, a.across[a.across.shape[0] - 1], ZERO, a.new.size)
     return True

@@ -9,26 +9,32 @@ import numpy as np
 
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
-from whippletree.simulate.control import Controller, asked, checked_period, remembered, samples, take_back
-from whippletree.simulate.course import OUTPUTS
+from whippletree.simulate.controllers import (
+    Controller,
+    checked_period,
+    controller_efforts,
+    controller_state,
+    restore_controller,
+    samples,
+)
 from whippletree.simulate.simulation import Simulation
 
-__all__ = ["Run"]
+__all__ = ["SampledRun"]
 
 
-class Run:
+class SampledRun:
     """A simulation on its way through its outputs, in stretches from sample to sample of its controller.
 
     Steps end exactly at the samples. At a sample, the efforts are those that begin there; at the end of the run, those
-    that were held until then. Without a controller the start is the only sample, and nobody is asked there.
+    that were held until then. Without a controller the start is the only sample, and no controller is called there.
 
     Where the run is: past sample number `sample`, before which it had made `first` outputs; `begun` tells whether the
     controller was asked there already. `origin` is the state at the start, as a row. `base` are the efforts of joints
     that a controller does not name, and `memory` is what it remembered after its last call, which is looked at only if
-    there is a keeper.
+    checkpoints are written.
 
     >>> from whippletree.simulate.simulation import _example
-    >>> run = Run(_example(), np.array([0.0, 0.1, 0.6]), lambda t, q, v, z: [2 * t], 0.25)
+    >>> run = SampledRun(_example(), np.array([0.0, 0.1, 0.6]), lambda t, q, v, z: [2 * t], 0.25)
     >>> run.go()
     >>> run.efforts.ravel().tolist(), run.finished
     ([0.0, 0.0, 1.0], True)
@@ -57,7 +63,7 @@ class Run:
     @property
     def made(self) -> int:
         """How many outputs are made; the last number of a stretch is that of the next sample."""
-        since = int(self.simulation._counts[OUTPUTS]) if self.begun else 0
+        since = self.simulation.outputs if self.begun else 0
         return min(self.first + since, self._next)
 
     @property
@@ -71,22 +77,22 @@ class Run:
             held[np.searchsorted(self.until, change.t, "right") : np.searchsorted(self.until, ends)] = change.tau
         return held
 
-    def go(self, watch: Callable[[float], bool] | None = None, keeper: Any = None) -> None:
+    def go(self, watch: Callable[[float], bool] | None = None, writer: Any = None) -> None:
         """Move on to the last output, unless an event ends the run, `watch` wants it, or a call is interrupted.
 
-        `keeper.look(run)` is called some ten times a second, and `keeper.write(run)` at the end.
+        `writer.look(run)` is called some ten times a second, and `writer.write(run)` at the end.
         """
         if self.finished:
             return
-        if keeper is not None:
-            self.memory = remembered(self.controller)
+        if writer is not None:
+            self.memory = controller_state(self.controller)
         while not self.finished:
             resumed = self.begun
-            if not (resumed or self._begin(watch, remember=keeper is not None)):
+            if not (resumed or self._begin(watch, remember=writer is not None)):
                 break
             times = self._times()
             rows = self.rows[self.first : self.first + len(times)]
-            pause = None if keeper is None else lambda: keeper.look(self)
+            pause = None if writer is None else lambda: writer.look(self)
             done = self.simulation.run(times, watch, pause, rows, resumed=resumed)
             whole = len(done) == len(times)
             self.finished = bool(self.simulation.events.ended) or (whole and self._last)
@@ -94,11 +100,20 @@ class Run:
                 break
             if not self.finished:
                 self.sample, self.first, self.begun = self.sample + 1, self._next, False
-        if keeper is not None:
-            keeper.write(self)
+        if writer is not None:
+            writer.write(self)
 
-    def back_at(self, kept: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-        """Be where another run with the same settings was, and let the controller be as it was then."""
+    def pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return how far the run is, beside its simulation, as plain values and arrays by name."""
+        header = {name: getattr(self, name) for name in ("start", "period", "sample", "first", "begun", "finished")}
+        arrays = {"until": self.until, "rows": self.rows[: self.made], "efforts": self.efforts, "base": self.base}
+        arrays["origin"] = self.origin
+        if self.memory is not None:
+            arrays["controller_state"] = self.memory
+        return header, arrays
+
+    def unpack(self, kept: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+        """Take over how far another run with the same settings was, and the state of its controller."""
         rows, efforts = arrays["rows"], arrays["efforts"]
         self.sample, self.first = int(kept["sample"]), int(kept["first"])
         self.begun, self.finished = bool(kept["begun"]), bool(kept["finished"])
@@ -108,7 +123,7 @@ class Run:
         if self.controller is not None:
             self._held[: len(efforts)] = efforts
             self._held[len(efforts) : self._next] = self.simulation.tau
-        take_back(self.controller, arrays.get("memory"))
+        restore_controller(self.controller, arrays.get("controller_state"))
 
     def _begin(self, watch: Callable[[float], bool] | None, *, remember: bool) -> bool:
         """Ask the controller at a sample; tell whether the run goes on from there."""
@@ -116,7 +131,7 @@ class Run:
             return False
         if self.controller is not None:
             try:
-                tau, memory = asked(self.simulation, self.controller, self.base, remember=remember)
+                tau, memory = controller_efforts(self.simulation, self.controller, self.base, remember=remember)
             except KeyboardInterrupt:
                 return False
             self.simulation.tau[:], self.memory = tau, memory

@@ -1,0 +1,211 @@
+"""The driver of a run: it lets a method take steps, and decides what to do when the method cannot.
+
+It talks to methods by their contract (`steppers`) and knows none of them. Between stretches it collects events and
+singular positions, lets events act, makes the numeric plan of the loops anew where the choice of coordinates has become
+poor, and finds the accelerations at a singular position as the limit along the branch that the motion is on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whippletree.errors import DynamicsError, SimulationError, WhippletreeError
+from whippletree.kernels.kernel import Array
+from whippletree.simulate import system_interface
+from whippletree.simulate.built_in_methods import crossing_stepper
+from whippletree.simulate.kernel_bindings import KernelBindings
+from whippletree.simulate.run_state import (
+    KEEP_PLAN,
+    LOOPS,
+    NEXT_STEP,
+    OUTPUTS,
+    PLAIN,
+    POWERS,
+    RATES_GIVEN,
+    SINGULAR_FOUND,
+    SMALLEST_STEP,
+    SPAN,
+    STEPS,
+    Status,
+)
+from whippletree.simulate.step_budget import StepBudget
+from whippletree.simulate.steppers import Stepper, Stretch
+from whippletree.simulate.tolerances import TIME_ROUNDING
+
+if TYPE_CHECKING:
+    from whippletree.simulate.simulation import Simulation
+
+__all__ = ["Driver"]
+
+
+class Driver:
+    """Moves a simulation on; what it keeps itself can be made again at any time."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._sim = simulation
+        self._bindings: KernelBindings | None = None
+        self._crossing: Stepper | None = None
+
+    @property
+    def bindings(self) -> KernelBindings:
+        """The kernels under the present plan."""
+        if self._bindings is None:
+            sim = self._sim
+            self._bindings = KernelBindings(sim.plans.now, sim.formulation, sim.parameters)
+            sim.stepper.prepare(self._bindings, sim.run_state)
+            self._crossing = None
+        return self._bindings
+
+    def go(
+        self, until: Array, rows: Array, watch: Callable[[float], bool] | None, pause: Callable[[], None] | None
+    ) -> Array:
+        """Go on until all outputs are made, an event ends the run, or `watch` wants it; return the rows made."""
+        sim, run, budget = self._sim, self._sim.run_state, StepBudget()
+        try:
+            while True:
+                if pause is not None:
+                    pause()
+                status = self._stretch(until, rows, budget)
+                sim.singular_times.collect(run, sim.parameters)
+                sim.events.collect(sim)
+                if status == Status.EVENT:
+                    sim.events.act(sim, self.bindings, float(run.times[SPAN]))
+                if status == Status.DONE or sim.events.ended or (watch is not None and watch(run.t)):
+                    return rows[: run.counts[OUTPUTS]]
+                if status not in (Status.PAUSED, Status.EVENT):
+                    self._decide(status)
+        except SimulationError as error:
+            error.rows = rows[: run.counts[OUTPUTS]]
+            raise
+
+    # ------------------------------------------------------------------ a stretch
+
+    def _stretch(self, until: Array, rows: Array, budget: StepBudget) -> int:
+        """Let the method take steps for a tenth of a second; return a status."""
+        sim, run, bindings = self._sim, self._sim.run_state, self.bindings
+        begun, steps = run.t, run.counts[STEPS]
+        run.flags[[LOOPS, POWERS, PLAIN]] = bindings.closed, bindings.powers, bindings.plain
+        run.counts[SINGULAR_FOUND] = 0
+        bindings.buffers.tau[:] = run.tau
+        if sim.parameters is not None:
+            bindings.parameters[:] = sim.parameters
+        sim.events.start(sim, bindings)
+        smallest = max(float(run.times[SMALLEST_STEP]), TIME_ROUNDING * abs(begun))
+        watched = sim.events.watched(bindings)
+        status = self._advance(Stretch(bindings, run, watched, until, rows, smallest, budget.begin()))
+        budget.end()
+        if status == Status.PAUSED and run.t == begun and run.counts[STEPS] > steps:
+            return Status.TOO_SMALL  # steps add nothing to the time any more
+        return status
+
+    def _advance(self, stretch: Stretch) -> int:
+        """Let the method go on; at a singular position, another that crosses it takes one step for it."""
+        run, stepper = stretch.run, self._sim.stepper
+        stepper.use_efforts(run.tau)
+        if stepper.crosses_singular or not (run.flags[KEEP_PLAN] or run.flags[RATES_GIVEN]):
+            return stepper.advance(stretch)
+        if self._crossing is None:
+            self._crossing = crossing_stepper(stepper.tolerance)
+            self._crossing.prepare(stretch.bindings, run)
+        step = float(run.times[NEXT_STEP])
+        status = self._crossing.advance(replace(stretch, steps=1))
+        stepper.forget()
+        if stepper.resumes_own_step:
+            run.times[NEXT_STEP] = step
+        return status
+
+    # ------------------------------------------------------------------ decisions
+
+    def _decide(self, status: int) -> None:
+        """See what can be done about a run that has stopped."""
+        run = self._sim.run_state
+        if status == Status.POOR or (status == Status.UNTRUSTED and not run.flags[KEEP_PLAN]):
+            self._plan_again()
+        elif status == Status.UNTRUSTED:
+            self._give_rates()
+        else:
+            raise SimulationError(self._failure(status))
+
+    def _plan_again(self) -> None:
+        """Choose rows and independent coordinates anew at the present state; if that is no better, go on as it is."""
+        sim, run = self._sim, self._sim.run_state
+        where = system_interface.loops(sim.plans.now).conditions(run.t, sim.parameters)
+        if not sim.plans.again(run.q, where):
+            run.flags[KEEP_PLAN] = 1
+            return
+        self._bindings = None
+        sim.stepper.forget()
+        run.forget_pivots()
+        sim.replans.append(run.t)
+
+    def _give_rates(self) -> None:
+        """Take the accelerations at a singular position from the branch that the motion is on."""
+        sim, run = self._sim, self._sim.run_state
+        if run.flags[RATES_GIVEN]:
+            raise SimulationError(self._in_words("the mechanism is locked up in a singular position"))
+        now = sim.state
+        inputs = {"q": now.q, "v": now.v, "tau": run.tau, "t": np.array([now.t]), "parameters": sim.parameters}
+        try:
+            a = system_interface.loops(sim.plans.now).fallback.accelerations(inputs)
+        except DynamicsError as error:
+            raise SimulationError(self._in_words(str(error))) from None
+        run.given[:] = 0.0
+        run.given[: a.size] = a
+        run.flags[RATES_GIVEN] = 1
+
+    # ------------------------------------------------------------------ failures in words
+
+    def _failure(self, status: int) -> str:
+        """Say why a run cannot go on."""
+        sim, run = self._sim, self._sim.run_state
+        if status == Status.OPEN:
+            return self._in_words("the loops could not be closed again after a step")
+        if status == Status.STUCK:
+            return self._stuck()
+        if status != Status.TOO_SMALL:
+            return self._in_words(self._cause() or "a number is not finite: the motion blows up")
+        what = "the step has become too small: the tolerance cannot be reached, or the motion blows up"
+        size = float(run.times[NEXT_STEP])
+        if max(size, run.times[SMALLEST_STEP]) < TIME_ROUNDING * abs(run.t):
+            what = f"a step of {size:.3g} s is lost in rounding: begin at a smaller t0, or end earlier"
+        loops = system_interface.loops(sim.plans.now)
+        if run.flags[LOOPS] and loops.consistency.near_singular(run.q, loops.conditions(run.t, sim.parameters)):
+            what = "the motion stays next to a singular position, where accelerations are not exact enough to go on"
+        return self._in_words(self._cause() or what)
+
+    def _stuck(self) -> str:
+        """Say where the iteration of a step does not converge."""
+        sim, run = self._sim, self._sim.run_state
+        worst = system_interface.velocity_label(sim.system, sim.stepper.stuck())
+        step = f"take a smaller step than {run.times[NEXT_STEP]:g} s"
+        remedy = "take another tolerance" if sim.adaptive else step
+        return (
+            f"at t = {run.t:.9g} s Newton's method does not converge to the end of the step; it is farthest off in the "
+            f"{worst}; {remedy}, or look for a force there that is not smooth"
+        )
+
+    def _cause(self) -> str:
+        """Say why there are no accelerations at the present state; nothing if there are."""
+        sim, now = self._sim, self._sim.state
+        z = now.z if now.z.size else None
+        try:
+            sim.plans.now.forward_dynamics(
+                now.q, now.v, sim.tau, formulation=sim.formulation, check=False, t=now.t, z=z, parameters=sim.parameters
+            )
+        except WhippletreeError as error:
+            return f"there are no accelerations: {error}"
+        return ""
+
+    def _in_words(self, what: str) -> str:
+        """Say what went wrong, when, and where it is worst."""
+        sim, run = self._sim, self._sim.run_state
+        v = np.abs(run.v) / run.scale
+        fastest = ""
+        if v.size:
+            worst = system_interface.velocity_label(sim.system, int(v.argmax()))
+            fastest = f"; the fastest is the {worst}, at {v.max():.3g} /s"
+        return f"at t = {run.t:.9g} s {what}{fastest}"

@@ -1,0 +1,185 @@
+"""The state of a run: what the time loops are handed, keep up to date and leave to the next stretch of it.
+
+Arrays, so that machine code can write them and a checkpoint can hold them; the entries of the shorter ones have names.
+The state packs itself: whoever writes a run to a file asks for `pack()` and knows none of the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Self
+
+import numpy as np
+
+from whippletree.errors import StateError
+from whippletree.kernels.kernel import Array
+from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words
+from whippletree.simulate.tolerances import CROSSING_SHARE, LOGGED_POSITIONS
+
+__all__ = [
+    "CLOSE_STAGES",
+    "CROSS_BELOW",
+    "EVALUATIONS",
+    "GOOD_STEP",
+    "KEEP_PLAN",
+    "LAST_PIVOT",
+    "LAST_PIVOT_AT",
+    "LOOPS",
+    "NEGATIVE_PIVOTS",
+    "NEXT_STEP",
+    "OUTPUTS",
+    "PENDING",
+    "PENDING_AT",
+    "PLAIN",
+    "POWERS",
+    "RATES_GIVEN",
+    "REFUSED",
+    "SINGULAR_FOUND",
+    "SMALLEST_STEP",
+    "SPAN",
+    "STEPS",
+    "TIME",
+    "RunState",
+    "Status",
+]
+
+# in `times`
+TIME = 0
+NEXT_STEP = 1
+GOOD_STEP = 2  # the last one that was no trouble
+PENDING = 3  # the smallest share of a pivot just now
+PENDING_AT = 4  # and when that was
+LAST_PIVOT = 5  # share of a pivot where the last step began; zero if that tells nothing
+LAST_PIVOT_AT = 6  # and when that was
+CROSS_BELOW = 7  # the share from which on a singular position is crossed in one step
+NEGATIVE_PIVOTS = 8  # how many pivots were below zero where the last step began, or -1 if that tells nothing
+SMALLEST_STEP = 9  # of the stretch that the run is in, and
+SPAN = 10  # its length
+
+# in `counts`
+OUTPUTS = 0
+STEPS = 1
+REFUSED = 2
+EVALUATIONS = 3
+SINGULAR_FOUND = 4
+
+# in `flags`
+LOOPS = 0  # there are closures
+POWERS = 1  # the kernel computes powers
+KEEP_PLAN = 2  # stay with a poor choice of coordinates: there is no better one
+RATES_GIVEN = 3  # the first rates of the next step are given
+CLOSE_STAGES = 4  # stages are put on the closures: 1 to the last digit, 2 nearly
+PLAIN = 5  # there is nothing but a tree and its joints' efforts
+
+_NOT_PACKED = ("scale", "singular_found")
+
+
+class Status:
+    """How a stretch of a run ended."""
+
+    DONE = 0  # all outputs are made
+    PAUSED = 1  # as many steps as were allowed are taken
+    UNTRUSTED = 2  # the solution at the present state is not to be trusted
+    POOR = 3  # the choice of coordinates has become poor
+    OPEN = 4  # the loops could not be closed again
+    TOO_SMALL = 5  # the step became too small for the tolerance
+    NOT_FINITE = 6  # a number is not finite
+    EVENT = 7  # an event has happened that stops or switches
+    STUCK = 20  # Newton's method does not converge
+
+
+class RunState(NativeStruct):
+    """Where a run is, and what was counted.
+
+    >>> run = RunState.begin(nq=1, nv=1, nz=0, scale=np.ones(1), t=0.0, step=1e-3)
+    >>> other = RunState.begin(nq=1, nv=1, nz=0, scale=np.ones(1), t=5.0, step=1e-3)
+    >>> other.unpack(run.pack())
+    >>> other.t
+    0.0
+    """
+
+    q: Numbers  # (nq,)
+    y: Numbers  # [u = 0, v, z, work in, work dissipated]
+    tau: Numbers  # (nv,) efforts at the joints
+    given: Numbers  # (nv + nz,) accelerations and rates to begin the next step with
+    times: Numbers
+    counts: Words
+    scale: Numbers  # (nv,) what displacements are measured by
+    flags: Words
+    singular_found: NumberTable  # (n, 1 + nq) times and configurations of the singular positions passed
+    last_step: Numbers  # [t, h, q, y, y at its end], and the configuration nearest to a singular position
+
+    @classmethod
+    def begin(cls, *, nq: int, nv: int, nz: int, scale: Array, t: float, step: float) -> Self:
+        """Return the state of a run that has taken no step yet: at rest in q = 0, without efforts."""
+        size = 2 * nv + nz + 2
+        return cls(
+            np.zeros(nq),
+            np.zeros(size),
+            np.zeros(nv),
+            np.zeros(nv + nz),
+            np.array([t, step, step, np.inf, 0.0, 0.0, 0.0, CROSSING_SHARE, -1.0, 0.0, 0.0]),
+            np.zeros(5, dtype=np.int64),
+            np.array(scale),
+            np.zeros(6, dtype=np.int64),
+            np.zeros((LOGGED_POSITIONS, 1 + nq)),
+            np.zeros(2 + 2 * nq + 2 * size),
+        )
+
+    # ------------------------------------------------------------------ parts
+
+    @property
+    def t(self) -> float:
+        """The time."""
+        return float(self.times[TIME])
+
+    @property
+    def v(self) -> Array:
+        """The velocities, as a view."""
+        nv = self.tau.size
+        return self.y[nv : 2 * nv]
+
+    @property
+    def z(self) -> Array:
+        """The states of elements, as a view."""
+        return self.y[2 * self.tau.size : -2]
+
+    @property
+    def row_size(self) -> int:
+        """How many numbers a row [q, v, z, work in, work dissipated] has."""
+        return int(self.q.size + self.y.size - self.tau.size)
+
+    def row(self) -> Array:
+        """Return the present state as a row."""
+        return np.concatenate([self.q, self.y[self.tau.size :]])
+
+    # ------------------------------------------------------------------ changes
+
+    def forget_pivots(self) -> None:
+        """Forget how near the last steps were to singular positions: what comes next has nothing to do with them."""
+        self.times[[PENDING, LAST_PIVOT, CROSS_BELOW, NEGATIVE_PIVOTS]] = np.inf, 0.0, CROSSING_SHARE, -1.0
+
+    # ------------------------------------------------------------------ packing
+
+    def pack(self) -> dict[str, Array]:
+        """Return everything that the run needs to go on to the same bits, by name."""
+        return {name: getattr(self, name).copy() for name in self.fields if name not in _NOT_PACKED}
+
+    def unpack(self, arrays: Mapping[str, Array]) -> None:
+        """Take over what `pack` returned; refuse arrays of another mechanism."""
+        for name in self.fields:
+            if name in _NOT_PACKED:
+                continue
+            own, given = getattr(self, name), arrays[name]
+            if own.shape != given.shape or own.dtype != given.dtype:
+                raise StateError(f"its {name} does not fit the mechanism")
+            own[:] = given
+        if not (np.isfinite(self.y).all() and np.isfinite(self.q).all()):
+            raise StateError("its state is not finite")
+
+    def copy(self) -> Self:
+        """Return a state that goes its own way."""
+        return type(self)(*(getattr(self, name).copy() for name in self.fields))
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Array, ...]]:
+        return type(self), tuple(getattr(self, name) for name in self.fields)

@@ -1,0 +1,153 @@
+"""What the steps of all methods share: outputs and events within them, and the run at their end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whippletree.simulate.kernel_calls import (
+    ZERO,
+    KernelBuffers,
+    close_loops,
+    copy,
+    displace,
+    nearly_closed,
+    normalize,
+    not_inlined,
+)
+from whippletree.simulate.native_functions import bare, by_address
+from whippletree.simulate.native_structs import Numbers, NumberTable
+from whippletree.simulate.run_state import (
+    CLOSE_STAGES,
+    LOOPS,
+    NEXT_STEP,
+    OUTPUTS,
+    RATES_GIVEN,
+    SINGULAR_FOUND,
+    STEPS,
+    TIME,
+    RunState,
+    Status,
+)
+from whippletree.simulate.singularity_log import keep_step
+from whippletree.simulate.tolerances import AT_END_OF_STEP, CLOSE_ENOUGH, LAST_STEP_SLACK, TIGHT
+from whippletree.simulate.zero_crossings import CLOSED, CLOSED_IF_NEEDED, EventWatch, find_crossings, state_within
+
+__all__ = ["asked_within", "close_end", "complete_step", "deliver", "full", "size_to_end", "write_present"]
+
+_DONE, _OPEN, _NOT_FINITE = Status.DONE, Status.OPEN, Status.NOT_FINITE
+
+
+@bare
+def write_present(run: Any, until: Any, rows: Any) -> None:
+    """Write the outputs that are asked for at the present time, or before it."""
+    nq, nv = run.q.size, run.tau.size
+    while run.counts[OUTPUTS] < until.size and until[run.counts[OUTPUTS]] <= run.times[TIME]:
+        row = rows[run.counts[OUTPUTS]]
+        copy(row, ZERO, run.q, ZERO, nq)
+        copy(row, nq, run.y, nv, run.y.size - nv)
+        run.counts[OUTPUTS] += 1
+
+
+@bare
+def size_to_end(run: Any, until: Any) -> float:
+    """Return the size of the next step, cut to what is left of the stretch."""
+    t, h, last = run.times[TIME], run.times[NEXT_STEP], until[until.size - 1]
+    return float(last - t if t + h > last - LAST_STEP_SLACK * h else h)
+
+
+@bare
+def asked_within(run: Any, w: Any, t: float, h: float, until: Any) -> bool:
+    """Tell whether an output or an event may lie within a step."""
+    return bool(w.side.size > 0 or _before_end(until[run.counts[OUTPUTS]], t, h))
+
+
+@bare
+def _before_end(when: float, t: float, h: float) -> bool:
+    """Tell whether a time is before the end of a step, and not only by rounding."""
+    return bool(when < t + h * AT_END_OF_STEP)
+
+
+@by_address
+def deliver(
+    b: KernelBuffers,
+    run: RunState,
+    w: EventWatch,
+    P: NumberTable,
+    t: float,
+    h: float,
+    q: Numbers,
+    reached: Numbers,
+    until: Numbers,
+    rows: NumberTable,
+) -> tuple[int, float]:
+    """Record the events of a step that ends at the row `reached`, and write its outputs.
+
+    P and q are the dense output of the step (see `zero_crossings`). Return a status, and when the step ends: an event
+    that acts may end it before, and then its state is `reached`.
+    """
+    not_inlined()
+    counts, flags, end = run.counts, run.flags, t + h
+    closed = 0 if not flags[LOOPS] else (CLOSED_IF_NEEDED if flags[CLOSE_STAGES] else CLOSED)
+    if w.side.size:
+        if find_crossings(b, w, P, t, h, q, reached, CLOSED_IF_NEEDED if flags[LOOPS] else 0) < 0.0:
+            return _OPEN, end
+        if w.counts[1]:
+            end = w.found[w.counts[0] - 1, 1]
+    while counts[OUTPUTS] < until.size and until[counts[OUTPUTS]] <= end:
+        row, when = rows[counts[OUTPUTS]], until[counts[OUTPUTS]]
+        if not _before_end(when, t, h):
+            copy(row, ZERO, reached, ZERO, reached.size)
+        elif not state_within(b, P, t, h, (when - t) / h, q, closed, row):
+            return _OPEN, end
+        counts[OUTPUTS] += 1
+    if w.counts[1]:
+        copy(reached, ZERO, w.found[w.counts[0] - 1], ZERO + 2, reached.size)
+    return _DONE, end
+
+
+@bare
+def close_end(b: Any, run: Any, new: Any, reached: Any, unused: Any, end: float, crossed: bool) -> int:
+    """Put the end of a step on the closures, as the row `reached`; after a crossing only if that improves it."""
+    nq, nv = b.q.size, b.v.size
+    for n in range(new.size):
+        if not np.isfinite(new[n]):
+            return _NOT_FINITE
+    copy(b.q, ZERO, run.q, ZERO, nq)
+    displace(b, new, nv, unused)
+    copy(reached, ZERO, b.here, ZERO, nq)
+    normalize(b, reached, ZERO)
+    copy(reached, nq, new, nv, new.size - nv)
+    if run.flags[LOOPS] and not (crossed and nearly_closed(b, end, reached)):
+        enough = TIGHT if run.flags[CLOSE_STAGES] else CLOSE_ENOUGH
+        if not close_loops(b, end, reached, ZERO, reached, nq, enough):
+            return _OPEN
+        copy(new, nv, reached, nq, nv)
+    return _DONE
+
+
+@bare
+def complete_step(
+    b: Any, run: Any, w: Any, P: Any, t: float, h: float, new: Any, reached: Any, until: Any, rows: Any
+) -> int:
+    """Deliver a step from `run.q` that ends at `new`, as a row `reached`, and let the run be at its end."""
+    nq, nv, y, end = run.q.size, run.tau.size, run.y, t + h
+    if w.side.size or until[run.counts[OUTPUTS]] <= end:
+        status, end = deliver(b, run, w, P, t, h, run.q, reached, until, rows)
+        if status != _DONE:
+            return int(status)
+    if run.flags[LOOPS]:
+        keep_step(run, t, h, new)
+    copy(run.q, ZERO, reached, ZERO, nq)
+    copy(y, nv, reached, nq, y.size - nv)
+    run.times[TIME] = end
+    run.counts[STEPS] += 1
+    run.flags[RATES_GIVEN] = 0
+    return _DONE
+
+
+@bare
+def full(run: Any, w: Any) -> bool:
+    """Tell whether there is no room for what the next step may find: two singular positions, and events."""
+    return bool(run.counts[SINGULAR_FOUND] >= run.singular_found.shape[0] - 1 or 2 * w.counts[0] > w.found.shape[0])

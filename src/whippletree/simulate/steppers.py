@@ -1,0 +1,215 @@
+"""The contract of integration methods, and the registry by which `method="..."` finds them.
+
+A run goes on in stretches. The driver prepares a method for the kernels of the run, lets it advance by some steps, and
+looks at the status that it returns: all outputs made, an event, a numeric plan to be made anew, or a failure. It knows
+nothing of what a step is. A method is one class: derive it from `PythonStepper` (see `python_stepping`) and write the
+step in plain Python, or from `CompiledStepper` and write it in machine code, and register it:
+
+    register_stepper("leapfrog", Leapfrog)
+
+Events, outputs, checkpoints, controllers, loops and the certificate then work with it. Singular positions too: a method
+that does not cross them itself leaves that to a Runge-Kutta method, for one step, and begins anew behind it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from whippletree.errors import StateError
+from whippletree.kernels.kernel import Array
+from whippletree.simulate.kernel_bindings import KernelBindings
+from whippletree.simulate.native_functions import address
+from whippletree.simulate.native_structs import NativeStruct
+from whippletree.simulate.run_state import RunState
+from whippletree.simulate.time_loop import SMALLEST_ALLOWED, TOLERANCE, StepperCode, run_stretch
+from whippletree.simulate.zero_crossings import EventWatch
+from whippletree.spatial.scalars import shown
+
+__all__ = [
+    "CompiledStepper",
+    "MethodOptions",
+    "Stepper",
+    "Stretch",
+    "make_stepper",
+    "method_names",
+    "register_stepper",
+]
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """What a run says about its method: `simulate(method=..., tolerance=..., ...)`."""
+
+    method: str
+    tolerance: float = 1e-8
+    step: float | None = None
+    adaptive: bool | None = None
+    spectral_radius: float | None = None
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """What a method is to do next: go on until all outputs are written, or so many steps are taken."""
+
+    bindings: KernelBindings
+    run: RunState
+    watch: EventWatch
+    until: Array  # times of the outputs
+    rows: Array  # where they are written
+    smallest: float  # a step that is smaller is a failure
+    steps: int
+
+
+class Stepper(ABC):
+    """An integration method in one run.
+
+    The driver calls `prepare` when kernels are bound, at the start and after every change of the numeric plan; then
+    `advance` again and again; and `forget` whenever the state, the efforts or the parameters are not those that the
+    last step left. `memory` is all that a method may keep from one step to the next: it is in every checkpoint and in
+    every clone, so that a run goes on to the same bits.
+    """
+
+    estimates_error: bool = False
+    """Whether the method can choose its steps by a tolerance."""
+
+    takes_fixed_steps: ClassVar[bool] = True
+    """Whether it can take steps of a fixed size."""
+
+    adaptive_by_default: bool = False
+    """Whether it chooses its steps unless the run says otherwise."""
+
+    crosses_singular: ClassVar[bool] = False
+    """Whether it goes across singular positions itself."""
+
+    resumes_own_step: ClassVar[bool] = True
+    """Whether it goes on with its own step size where another method has gone across, or with that of the other."""
+
+    takes_spectral_radius: ClassVar[bool] = False
+
+    def __init__(self, options: MethodOptions) -> None:
+        self.options, name = options, options.method
+        if options.spectral_radius is not None and not self.takes_spectral_radius:
+            raise StateError('spectral_radius= belongs to method "generalized_alpha"')
+        if not isinstance(options.adaptive, bool | np.bool_ | None):
+            raise StateError(f"adaptive= must be True, False or None, not {shown(options.adaptive)}")
+        if options.adaptive and not self.estimates_error:
+            raise StateError(f'method "{name}" does not estimate its error: it cannot choose its steps')
+        if options.adaptive is False and not self.takes_fixed_steps:
+            raise StateError(f'method "{name}" chooses its steps: leave adaptive= out')
+        self.adaptive = self.adaptive_by_default if options.adaptive is None else bool(options.adaptive)
+        if options.step is None and not self.adaptive:
+            raise StateError(f'method "{name}" takes steps of a fixed size: give step= in seconds')
+        self.memory = np.zeros(0)
+        self._efforts = np.zeros(0)  # those that the memory is for
+
+    @property
+    def tolerance(self) -> float:
+        """The tolerance of a step's error."""
+        return self.options.tolerance
+
+    @abstractmethod
+    def prepare(self, bindings: KernelBindings, run: RunState) -> None:
+        """Get ready for a run with these kernels; a memory that was left for them stays."""
+
+    @abstractmethod
+    def advance(self, stretch: Stretch) -> int:
+        """Go on with a run, always from the end of a good step to that of another; return a `Status`."""
+
+    def forget(self) -> None:
+        """Begin anew with the next step."""
+        self.memory = np.zeros(0)
+
+    def stuck(self) -> int:
+        """Return the velocity in which an iteration of the last step was farthest off (`Status.STUCK`)."""
+        return 0
+
+    # ------------------------------------------------------------------ what a step leaves to the next
+
+    def use_efforts(self, tau: Array) -> None:
+        """Be told the efforts of the next steps: a memory of others is forgotten."""
+        if not np.array_equal(self._efforts, tau):
+            self.forget()
+            self._efforts = tau.copy()
+
+    def pack(self) -> dict[str, Array]:
+        """Return what the method keeps from step to step."""
+        return {"memory": self.memory.copy(), "memory_efforts": self._efforts.copy()}
+
+    def unpack(self, arrays: Mapping[str, Array]) -> None:
+        """Take over what `pack` returned."""
+        self.memory, self._efforts = arrays["memory"].copy(), arrays["memory_efforts"].copy()
+
+
+class CompiledStepper(Stepper):
+    """A method in machine code: `time_loop` calls its step by address.
+
+    A subclass names its functions, `step_function` and `look_back_function`, and `structs` returns what they work with.
+    """
+
+    step_function: ClassVar[str]
+    look_back_function: ClassVar[str]
+    evaluates_end: ClassVar[bool] = False
+
+    def __init__(self, options: MethodOptions) -> None:
+        super().__init__(options)
+        self._limits = np.zeros(2)
+        self._code: StepperCode | None = None
+        self._structs: tuple[NativeStruct, NativeStruct] | None = None
+
+    @abstractmethod
+    def structs(self, bindings: KernelBindings) -> tuple[NativeStruct, NativeStruct]:
+        """Return the structs `method` and `work` of `StepperCode`; `memory` has its size then."""
+
+    def memory_size(self, bindings: KernelBindings) -> int:
+        """Return how many numbers the method keeps from step to step."""
+        return 0
+
+    def prepare(self, bindings: KernelBindings, run: RunState) -> None:
+        """Make the structs that machine code works with."""
+        size = self.memory_size(bindings)
+        if self.memory.size != size:
+            self.memory = np.zeros(size)
+        method, work = self._structs = self.structs(bindings)
+        functions = address(self.step_function), address(self.look_back_function)
+        self._code = StepperCode(method.address, work.address, self._limits, int(self.evaluates_end), *functions)
+
+    def forget(self) -> None:
+        """Begin anew with the next step; the memory stays where machine code knows it."""
+        self.memory[:] = 0.0
+
+    def advance(self, stretch: Stretch) -> int:
+        """Let machine code go on."""
+        self._limits[TOLERANCE] = self.tolerance if self.adaptive else 0.0
+        self._limits[SMALLEST_ALLOWED] = stretch.smallest
+        buffers = stretch.bindings.buffers
+        return int(
+            run_stretch(self._code, buffers, stretch.run, stretch.watch, stretch.until, stretch.rows, stretch.steps)
+        )
+
+
+# ---------------------------------------------------------------------- the registry
+
+_METHODS: dict[str, Callable[[MethodOptions], Stepper]] = {}
+
+
+def register_stepper(name: str, make: Callable[[MethodOptions], Stepper]) -> None:
+    """Let `method=name` mean a method: a class of steppers, or another function that makes one from its options."""
+    _METHODS[name] = make
+
+
+def method_names() -> tuple[str, ...]:
+    """Return the names of all methods."""
+    return tuple(_METHODS)
+
+
+def make_stepper(options: MethodOptions) -> Stepper:
+    """Return the method that is meant by a name, for one run."""
+    name = options.method
+    if not isinstance(name, str) or name not in _METHODS:
+        raise StateError(f"there is no method {name!r}; choose one of {', '.join(_METHODS)}")
+    return _METHODS[name](options)

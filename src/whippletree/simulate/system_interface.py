@@ -1,0 +1,209 @@
+"""What time loops need of a system: its kernels, its loops and their plan, and checks of what users give.
+
+The only module of the room that looks into a system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from whippletree.errors import FileError, StateError
+from whippletree.kernels.kernel import Array, Kernel
+from whippletree.model.io import write_text
+from whippletree.model.mechanism import Mechanism
+from whippletree.system import System
+from whippletree.system.arguments import as_array
+from whippletree.system.choosing import Weighed
+from whippletree.system.loop_plan import LoopPlan
+from whippletree.system.loop_services import LoopServices
+
+__all__ = [
+    "build_options",
+    "check_closures",
+    "checked_configuration",
+    "checked_efforts",
+    "checked_parameters",
+    "checked_time",
+    "checked_vector",
+    "checked_velocities",
+    "chosen_formulation",
+    "closure_rows",
+    "cut_freedoms",
+    "default_parameters",
+    "driven_freedoms",
+    "is_closed",
+    "joint_of",
+    "kernel",
+    "loop_plan",
+    "loops",
+    "model_text",
+    "multiplier_count",
+    "quaternion_starts",
+    "scale",
+    "set_chosen_formulation",
+    "velocity_label",
+    "with_plan",
+]
+
+# ---------------------------------------------------------------------- kernels and numbers
+
+
+def kernel(system: System, function: str, formulation: str = "auto") -> Kernel:
+    """Return the kernel of a function."""
+    return system.kernels.of(function, formulation)
+
+
+def is_closed(system: System) -> bool:
+    """Tell whether there are closures."""
+    return system.kernels.closed
+
+
+def scale(system: System) -> Array:
+    """Return what displacements are measured by: a radian, or the characteristic length."""
+    return system.kernels.loops.numbers.column_scale
+
+
+def quaternion_starts(system: System) -> Any:
+    """Return where unit quaternions begin in q."""
+    return np.array([where.start for where in system.kernels.states.quaternions], dtype=np.int64)
+
+
+def default_parameters(system: System) -> Array:
+    """Return the parameters that hold unless others are given."""
+    return system.kernels.loops.conditions().parameters
+
+
+# ---------------------------------------------------------------------- rows of Newton's method
+
+
+def multiplier_count(system: System) -> int:
+    """Return how many multipliers the closures have."""
+    return system.kernels.loop_plan.n_rows if system.kernels.closed else 0
+
+
+def driven_freedoms(system: System) -> Any:
+    """Return a mask (nv) of the freedoms whose motion is given."""
+    return system.kernels.equations.prescribed_mask
+
+
+def cut_freedoms(system: System) -> Iterator[Any]:
+    """Yield where in v the freedoms of each cut joint are, unless their motion is given."""
+    if system.kernels.closed:
+        for cut in system.kernels.equations.attachments().cuts:
+            if not cut.use.prescribed:
+                yield cut.v
+
+
+def closure_rows(system: System) -> Iterator[tuple[int, bool]]:
+    """Yield how many rows each closure keeps, and whether they are on velocities only."""
+    if system.kernels.closed:
+        equations = system.kernels.equations
+        for closure, keep in zip(equations.attachments().all, equations.loop_plan.keep, strict=True):
+            yield len(keep), not closure.closure.holonomic and closure.driven is None
+
+
+# ---------------------------------------------------------------------- loops and their numeric plan
+
+
+def loops(system: System) -> LoopServices:
+    """Return the loops under the system's plan."""
+    return system.kernels.loops
+
+
+def check_closures(system: System, q: Array, v: Array, t: float, parameters: Array | None) -> None:
+    """Refuse a state that does not satisfy the closures."""
+    if system.kernels.closed:
+        found = system.kernels.loops
+        found.consistency.check(q, v, found.conditions(t, parameters))
+
+
+def loop_plan(system: System) -> LoopPlan:
+    """Return the numeric plan of the loops."""
+    return system.kernels.loop_plan
+
+
+def with_plan(system: System, plan: LoopPlan) -> System:
+    """Return the system with another numeric plan; what was compiled is shared."""
+    return system.with_loop_plan(plan)
+
+
+def chosen_formulation(system: System) -> str | None:
+    """Return what `auto` means for the loops, if that has been asked for."""
+    chosen = system.kernels.loops.auto.known
+    return None if chosen is None else chosen.packed().decode()
+
+
+def set_chosen_formulation(system: System, chosen: str) -> None:
+    """Let `auto` mean what it meant in another run: it may come out otherwise another time."""
+    system.kernels.loops.auto.chosen = Weighed.unpacked(chosen.encode())
+
+
+# ---------------------------------------------------------------------- what users give
+
+
+def checked_time(system: System, t: Any) -> float:
+    """Return a finite time."""
+    return system.kernels.inputs.time(t)
+
+
+def checked_configuration(system: System, q: Any) -> Array:
+    """Return one configuration of finite numbers, given as a vector or by joint."""
+    given = system.coordinates(q) if isinstance(q, Mapping) else q
+    return np.array(system.kernels.inputs.configuration(given))
+
+
+def checked_velocities(system: System, v: Any) -> Array:
+    """Return velocities, given as a vector or by joint."""
+    return system.kernels.inputs.motion(v, "v")[0]
+
+
+def checked_efforts(system: System, tau: Any) -> Array:
+    """Return efforts, given as a vector or by joint."""
+    return np.array(system.kernels.inputs.efforts(tau))
+
+
+def checked_parameters(system: System, parameters: Any) -> Array | None:
+    """Return one set of parameters, or None for the default ones."""
+    return system.kernels.inputs.parameter_set(parameters)
+
+
+def checked_vector(system: System, value: Any, name: str, size: int) -> Array:
+    """Return one vector of finite numbers."""
+    argument = system.kernels.inputs.argument(name, size)
+    array = as_array(value, argument)
+    if array.ndim != 1:
+        raise StateError(f"{name} must be one vector of {size} numbers, but its shape is {array.shape}")
+    wrong = np.flatnonzero(~np.isfinite(array))
+    if wrong.size:
+        i = int(wrong[0])
+        raise StateError(f"{name}[{i}] is {array[i]}: {argument.label(i)} must be a finite number")
+    return array
+
+
+# ---------------------------------------------------------------------- names and descriptions
+
+
+def velocity_label(system: System, i: int) -> str:
+    """Return the name of a velocity for messages."""
+    return system.kernels.states.velocity_label(i)
+
+
+def joint_of(system: System, i: int) -> str:
+    """Return the joint that a velocity belongs to."""
+    return system.kernels.states.joint_of(i)
+
+
+def build_options(system: System) -> dict[str, Any]:
+    """Return what a system was built with, beside its description."""
+    return system.build_options
+
+
+def model_text(system: System) -> str:
+    """Return the mechanism as a model file, or nothing if it cannot be one."""
+    try:
+        return write_text(Mechanism.of(system.description))
+    except FileError:
+        return ""

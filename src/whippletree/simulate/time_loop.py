@@ -1,0 +1,70 @@
+"""The time loop in machine code: it calls the method's step by address, and Python is not entered in it.
+
+It runs until all outputs of a stretch are written, or something is to be decided; it leaves everything in the
+`RunState`, always at the end of a good step. A method is two functions: `take_step` goes on by one step, with all that
+belongs to it (see `step_output`), and `look_back` logs a singular position that the last step went over.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from whippletree.simulate.kernel_calls import KernelBuffers
+from whippletree.simulate.native_functions import by_address, entry
+from whippletree.simulate.native_structs import Address, NativeStruct, Number, Numbers, NumberTable
+from whippletree.simulate.run_state import LOOPS, OUTPUTS, RunState, Status
+from whippletree.simulate.state_rates import evaluate_end
+from whippletree.simulate.step_output import full, write_present
+from whippletree.simulate.zero_crossings import EventWatch
+
+__all__ = ["SMALLEST_ALLOWED", "TOLERANCE", "StepperCode", "look_back", "run_stretch", "take_step"]
+
+_DONE, _PAUSED, _EVENT = Status.DONE, Status.PAUSED, Status.EVENT
+
+# in `StepperCode.limits`
+TOLERANCE = 0
+SMALLEST_ALLOWED = 1  # step
+
+
+class StepperCode(NativeStruct):
+    """A method in machine code: its two functions, and the structs that they work with."""
+
+    method: Address  # what it is: coefficients, kernels
+    work: Address  # its arrays
+    limits: Numbers  # (2,)
+    evaluates_end: Number  # 1 if its steps leave the end evaluated
+    take_step: Address
+    look_back: Address
+
+
+@by_address
+def take_step(s: StepperCode, b: KernelBuffers, run: RunState, w: EventWatch, until: Numbers, rows: NumberTable) -> int:
+    """Take one step of a method; a step that is to be tried again with another size leaves the run where it is."""
+    raise NotImplementedError  # only methods have code
+
+
+@by_address
+def look_back(s: StepperCode, b: KernelBuffers, run: RunState) -> None:
+    """Log a singular position that the last step went over; the present state is just evaluated."""
+    raise NotImplementedError
+
+
+@entry
+def run_stretch(s: Any, b: Any, run: Any, w: Any, until: Any, rows: Any, most: int) -> int:
+    """Go on with a run until all outputs `until` (times) are written to `rows`, or something is to be decided.
+
+    Events that `w` watches are recorded in it; one that acts ends the step that it is in.
+    """
+    write_present(run, until, rows)
+    status, taken = _DONE, 0
+    while status == _DONE and run.counts[OUTPUTS] < until.size:
+        if taken >= most or full(run, w):
+            status = _PAUSED
+            break
+        taken += 1
+        status = take_step(s, b, run, w, until, rows)
+        if status == _DONE and w.counts[1]:
+            status = _EVENT
+    if run.flags[LOOPS] and not s.evaluates_end and status in (_DONE, _PAUSED, _EVENT) and evaluate_end(b, run):
+        look_back(s, b, run)
+    return status

@@ -1,0 +1,184 @@
+"""The numbers that the time loops decide by: what each means, and where it comes from.
+
+Lengths of displacements are radians or characteristic lengths of the mechanism. A *gap* is the sum of squares of the
+closures' position residuals in these units; a *slip* is the same of their velocity residuals. A *share* of a pivot is
+its size relative to where the numeric plan was made: it is zero at a singular position. Accelerations lose digits with
+about the cube of the share, so that 1e-2 leaves ten of sixteen, and 5e-4 six.
+
+Where it says "by trial", a number was found with the mechanisms of the tests (four-bars, Bricard's, parallelograms).
+
+Machine code holds these numbers: Numba does not see that this file has changed, and goes on with what it has compiled
+until the file that uses a number changes, or its cache (`__pycache__`) is removed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+# ---------------------------------------------------------------------- time
+
+SMALLEST_STEP_SHARE = 1e-12
+"""The smallest step, as a share of the time to be simulated: so many steps could never be taken."""
+
+LONG_SPAN = 1e4
+"""Seconds beyond which a run counts as no longer where the smallest step is a share of it."""
+
+TIME_ROUNDING = 4 * float(np.finfo(np.float64).eps)
+"""The smallest step as a share of the present time, to which a smaller one adds nothing but rounding."""
+
+TIGHTEST_TOLERANCE = 1e-14
+"""The smallest tolerance that rounding leaves within reach."""
+
+AT_END_OF_STEP = 1.0 - 1e-12
+"""From this share of a step on, an output is its end: less is rounding of the output's time."""
+
+LAST_STEP_SLACK = 1e-6
+"""A step that comes so near to the end of the stretch, as a share of it, ends there: the rest would be none."""
+
+OPEN_STEP_FACTOR = 100.0
+"""A step whose end cannot be closed is tried again, smaller, down to so many of the smallest steps."""
+
+MOST_TRIES = 60
+"""How often a step is made smaller: by a factor of five each, that is past every smallest step."""
+
+# ---------------------------------------------------------------------- loops: back onto the closures
+
+CLOSE_ENOUGH = 1e-14
+"""A gap that one more Newton step, which squares it, takes to rounding."""
+
+TIGHT = 1e-30
+"""The same near a singular position, where Newton's method converges slowly: nothing but rounding is left."""
+
+CLOSED_WITHIN_STEP = 1e-28
+"""The same for states within a step, which are written but not gone on from."""
+
+GAP_CLOSED = 1e-20
+"""A gap that counts as closed if it cannot be made smaller: residuals of 1e-10."""
+
+GAP_ROUNDING = 1e-32
+"""A gap that is nothing but rounding: residuals of 1e-16."""
+
+GAP_SETTLED = 1e-26
+"""A gap that Newton's method has made as small as it can, if it stays: residuals of 1e-13."""
+
+GAP_BESIDE_SINGULAR = 1e-21
+"""A gap that a state next to a singular position may have without being closed; by trial."""
+
+CLOSING_ITERATIONS = 12
+"""Newton steps to close a state; from a good step two are enough."""
+
+LONGEST_TURN = 2.5
+"""Radians that a step of a mechanism with loops may turn: flat positions of a parallelogram are half a turn apart."""
+
+# ---------------------------------------------------------------------- loops: singular positions
+
+POOR_SHARE = 3e-2
+"""Below this share of a pivot the choice of coordinates is poor, and another is looked for; by trial."""
+
+UNTRUSTED_SHARE = 5e-4
+"""Below this share accelerations are never used."""
+
+NOT_CLOSED_SHARE = 2e-2
+"""Nearer to a singular position states are not improved by closing them; by trial."""
+
+STAGE_SHARE_WISHED = 2e-2
+"""A step that can choose its size keeps its stages as far away as this share, if it can; by trial."""
+
+STAGE_SHARE_EXACT = 4e-3
+"""Below this share accelerations are not good to the tolerance; by trial."""
+
+TOLERANCE_BESIDE_SINGULAR = 1e-9
+"""The tolerance of a step whose stages are nearer than that, unless that of the run is larger."""
+
+TOLERANCE_ACROSS = 1e-8
+"""The tolerance, at most, to go across a singular position for a method that does not do so itself."""
+
+MOST_HALVINGS = 20
+"""How often a step is halved to end before a singular position."""
+
+CROSSING_SHARE = 0.6
+"""Below this share, on the way to zero, a singular position is crossed in one step; by trial."""
+
+CROSSING_ITERATIONS = 80
+"""Iterations of a crossing: one that needs more does not converge."""
+
+CROSSING_NOISE = 1e-11
+"""What rounding may move the states of a crossing by from one iteration to the next, at first."""
+
+MOST_CROSSING_NOISE = 1e-6
+"""The same next to a position that a slow motion stays near."""
+
+COARSE_CHANGE = 1e-9
+"""As long as an iteration moves states by more than this, they are not closed to the last digit."""
+
+AVERAGED_ITERATIONS = 8
+"""Iterations more that are averaged if the tolerance is smaller than the noise."""
+
+NODE_SHARE = 0.3
+"""The share at the nodes of a crossing that begins next to the position; less if that is too far."""
+
+LEAST_NODE_SHARE = 1e-4
+"""A smaller share at the nodes is not tried."""
+
+SLOPE_NUDGE = 1e-5
+"""The displacement by which slopes of a pivot are found: the cube root of rounding, nearly."""
+
+TOLERANCE_WITHIN_CROSSING = 1e-12
+"""The tolerance of a crossing within which states are asked for: near the position none is closed."""
+
+TURNED_AT_SHARE = 1e-5
+"""So near, and no change of signs: the motion was at the position and turned there."""
+
+LOCATING_HALVINGS = 24
+"""Halvings to find where a step went over a singular position: to 6e-8 of it."""
+
+LOGGED_POSITIONS = 64
+"""Singular positions that machine code logs before Python takes them over."""
+
+# ---------------------------------------------------------------------- events
+
+SAMPLE_AT_ENDS = 1.0 / 1024.0
+"""How near to the ends of a step, as a share of it, expressions are sampled."""
+
+DIP_SHARE = 0.5
+"""A parabola that comes nearer to zero than this share of the sample is worth a look."""
+
+DIP_LOOKS = 10
+"""Looks at one dip."""
+
+SIMULTANEOUS = 1e-12
+"""Crossings that are so near, as a share of the step, are one event."""
+
+RAPID_EVENTS = 1e-9
+"""An event that acts again within this share of the run will do so for ever."""
+
+# ---------------------------------------------------------------------- Newton's method of implicit steps
+
+NEWTON_CONVERGED = 1e-12
+"""The displacement by which the last correction may move the mechanism."""
+
+NEWTON_STALLED = 1e-10
+"""As good as it gets if corrections become no smaller: rounding, where springs are stiff."""
+
+NEWTON_ITERATIONS = 30
+"""Iterations of a step."""
+
+DAMPED_ITERATIONS = 200
+"""Iterations of the damped method, which is tried last."""
+
+SHORTEST_CORRECTION = 1e-4
+"""The smallest part of a correction that the damped method tries."""
+
+SLOW_CONVERGENCE = 0.1
+"""A matrix is made again if a correction is more than this share of the one before."""
+
+POOR_FIRST_GUESS = 0.1
+"""The displacement by accelerations above which they are not a good first guess."""
+
+# ---------------------------------------------------------------------- controllers
+
+SAMPLE_MEETS_OUTPUT = 1e-9
+"""The share of a period by which an output may miss a sample and still be taken as at it."""
+
+MOST_SAMPLES = 50_000_000
+"""More samples of a controller than that are refused: their times alone would fill the memory."""
