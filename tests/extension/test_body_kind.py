@@ -44,7 +44,7 @@ class SprungBody(BodyKind):
     damping: float
     turn: float
 
-    labels = ("slide along x", "slide along y")
+    labels = ("displacement along x", "displacement along y")
     frames = ("mass",)
 
     def pose(self, frame: str, eta: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -382,3 +382,32 @@ def test_what_is_wrong_is_said() -> None:
         m.revolute("A", "one", "one.mass")
     with pytest.raises(wt.ModelError):
         m.body("one.mass")
+
+
+# ------------------------------------------------------------------------------------------------- rolled form
+
+
+def long_chain(own: bool, *, n: int = 20) -> wt.Mechanism:
+    """A chain of bodies with internal masses, each hanging on the internal mass of the one before."""
+    m = wt.Mechanism("long chain", gravity=(0.1, -0.2, -9.81))
+    hand = "ground"
+    for k in range(n):
+        place = add_body(m, f"b{k}", own)
+        m.revolute(f"j{k}", hand, f"b{k}", at=(0.03, 0.02, 0.01), axis="xyz"[k % 3])
+        hand = place
+    return m
+
+
+@pytest.mark.parametrize("formulation", ["articulated", "fully_recursive"])
+def test_rolled_forward_dynamics(formulation: str) -> None:
+    pair = Pair(long_chain)
+    kernels = pair.own.kernels
+    assert kernels.equations.rolls(kernels.request("inverse_dynamics")) is False  # springs act inside
+    assert kernels.equations.rolls(kernels.request("forward_dynamics", formulation=formulation))
+    q, v, tau = pair.state(1)
+    a = pair.own.forward_dynamics(q, v, tau, formulation=formulation)
+    close(pair.v(a), pair.rigid.forward_dynamics(pair.q(q), pair.v(v), pair.v(tau), formulation="articulated"), 1e-9)
+    place = pair.own.pose(q, "b19.mass")
+    close(place, pair.rigid.pose(pair.q(q), "b19 inner"))
+    w = pair.own.momentum(q, v)
+    close(w, pair.rigid.momentum(pair.q(q), pair.v(v)))

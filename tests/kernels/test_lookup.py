@@ -12,14 +12,14 @@ from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.signature import Signature
 from whippletree.kernels.tape import read_tape
 from whippletree.kernels.unrolled import StraightLine
-from whippletree.lookup import Table, lookup, picked, table_of
+from whippletree.programs.lookup import LookupTable, lookup, picked, table_of
 
 Array = np.ndarray
 
 
-def table(n: int, m: int, seed: int) -> Table:
+def table(n: int, m: int, seed: int) -> LookupTable:
     rng = np.random.default_rng(seed)
-    return Table(np.cumsum(rng.uniform(0.1, 2.0, n)), rng.normal(size=(n + 1, m)))
+    return LookupTable(np.cumsum(rng.uniform(0.1, 2.0, n)), rng.normal(size=(n + 1, m)))
 
 
 def kernel(function: ca.Function) -> Callable[..., Array]:

@@ -7,7 +7,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from whippletree.analysis.timing import Evaluation
+from whippletree.analysis.evaluation_times import Evaluation
 from whippletree.formulations.methods import absolute
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.unrolled import StraightLine

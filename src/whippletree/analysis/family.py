@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from whippletree.analysis.cost import costs
+from whippletree.analysis.evaluation_times import Evaluation, seconds
 from whippletree.analysis.models import PaperModel
-from whippletree.analysis.timing import Evaluation, seconds
 
 __all__ = ["Curves", "compare"]
 

@@ -11,7 +11,7 @@ from typing import Any
 from whippletree.cli.said import in_one_line, in_the_name_of
 from whippletree.errors import FileError, ResultError, SimulationError, WhippletreeError
 from whippletree.model.io import Model, read_file
-from whippletree.places import same_place
+from whippletree.model.io.output_paths import same_place
 from whippletree.results.output_files import new_file
 
 __all__ = ["add", "run"]

@@ -155,7 +155,7 @@ class Kernel:
         if "entry" not in part.code.addresses:
             return None
         defaults = [self._defaults[n].ctypes.data if n in self._optional else 0 for n in self.input_names]
-        work = self._take(part.work_size)
+        work = self.take_buffer(part.work_size)
         keep = part, self._defaults
         return fast.Entry(part.code, defaults, part.constants_address, part.tables_address, work, keep)
 
@@ -167,7 +167,7 @@ class Kernel:
             raise NotFiniteError("input", 0)
         pointers = (ctypes.c_void_p * max(len(arrays), 1))(*(a.ctypes.data for a in arrays))
         results = (ctypes.c_void_p * len(outputs))(*(a.ctypes.data for a in outputs))
-        work = self._take(part.work_size)
+        work = self.take_buffer(part.work_size)
         try:
             part.call(pointers, results, work.ctypes.data, part.constants_address, part.tables_address)
         finally:
@@ -198,7 +198,11 @@ class Kernel:
         arrays = [(0, 0)] * (len(self.signature.inputs) + len(self.signature.outputs))
         return ctypes.c_int64 * len(batch_words(0, 0, 0, arrays, [])), size
 
-    def _take(self, size: int) -> Array:
+    def give_back(self, *buffers: Array) -> None:
+        """Keep work memory for the next call."""
+        self._buffers += buffers
+
+    def take_buffer(self, size: int) -> Array:
         """Return scratch memory of at least `size` doubles, on a cache line."""
         try:
             buffer = self._buffers.pop()
@@ -313,16 +317,16 @@ class _BatchCall:
         ready = min(helpers, listening()) if helpers else 0
         for _ in range(helpers - ready):
             help_with(self)
-        buffers = [self._kernel._take(self._size) for _ in range(1 + ready)]
+        buffers = [self._kernel.take_buffer(self._size) for _ in range(1 + ready)]
         if ready:
             batch = ctypes.addressof(self._words)
             lead(self._part.code.addresses["batch"], batch, [b.ctypes.data for b in buffers])
         else:
             self._part.call(self._words, buffers[0].ctypes.data, 1)
-        self._kernel._buffers += buffers
+        self._kernel.give_back(*buffers)
 
     def __call__(self) -> None:
         """Work on the states that nobody has claimed."""
-        buffer = self._kernel._take(self._size)
+        buffer = self._kernel.take_buffer(self._size)
         self._part.call(self._words, buffer.ctypes.data, 0)
-        self._kernel._buffers.append(buffer)
+        self._kernel.give_back(buffer)

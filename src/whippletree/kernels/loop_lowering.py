@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from whippletree.kernels.forest import count_solve, solve_ir
-from whippletree.kernels.lowering import Body, Pool, declarations
+from whippletree.kernels.lowering import LoweredBody, Pool, declarations
 from whippletree.kernels.tape import OperationCount, Tape, arrange, fuse, read_tape
 from whippletree.kernels.trig import vector_type
 from whippletree.kernels.unrolled import ARGUMENTS
@@ -191,7 +191,7 @@ class _Writer:
         def load(lines: list[str], argument: int, element: int) -> str:
             return address.load(lines, variant.sources[element])
 
-        body = Body(self.loops.tape(variant), self.width, self.pack, load, prefix, self.fused, self.loops.pool)
+        body = LoweredBody(self.loops.tape(variant), self.width, self.pack, load, prefix, self.fused, self.loops.pool)
         body.write()
         # everything is read before anything is written: a record may take the place of one that was read
         results = [(variant.targets[element], body.result(value)) for _, element, value in body.tape.outputs]

@@ -14,7 +14,7 @@ import numpy as np
 from whippletree.kernels.tape import Tape
 from whippletree.kernels.trig import number, sincos_ir, vector_type
 
-__all__ = ["SEARCH", "Body", "Pool", "declarations", "table_numbers"]
+__all__ = ["SEARCH", "LoweredBody", "Pool", "declarations", "table_numbers"]
 
 _LIBRARY_1 = (
     "tan asin acos atan sinh cosh tanh asinh acosh atanh exp log expm1 log1p erf".split()  # noqa: SIM905
@@ -122,7 +122,7 @@ def table_numbers(tape: Tape) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.concatenate([np.zeros(0), *(table.numbers for table in tape.tables)])
 
 
-class Body:
+class LoweredBody:
     """Writes the operations of one tape as IR lines.
 
     `width` is the number of states in the lanes; `pack` is how many angles of one state share lanes for their sines

@@ -17,7 +17,7 @@ from functools import cached_property
 
 import casadi as ca
 
-from whippletree.lookup import Table, called, table_of
+from whippletree.programs.lookup import LookupTable, called, table_of
 
 __all__ = ["Instruction", "OperationCount", "Tape", "arrange", "fuse", "read_labelled", "read_tape"]
 
@@ -128,10 +128,10 @@ class Tape:
     constants: dict[int, float] = field(default_factory=dict)
     inputs: dict[int, tuple[int, int]] = field(default_factory=dict)
     outputs: list[tuple[int, int, int]] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
+    tables: list[LookupTable] = field(default_factory=list)
     _known: dict[tuple[object, ...], int] = field(default_factory=dict, repr=False)
 
-    def _put(self, key: tuple[object, ...], name: str, operands: tuple[int, ...]) -> int:
+    def put(self, key: tuple[object, ...], name: str, operands: tuple[int, ...]) -> int:
         """Append an operation unless an equal one is there."""
         found = self._known.get(key)
         if found is not None:
@@ -143,13 +143,13 @@ class Tape:
 
     def constant(self, number: float) -> int:
         """Return the value of a constant."""
-        value = self._put(("const", number.hex()), "const", ())
+        value = self.put(("const", number.hex()), "const", ())
         self.constants[value] = number
         return value
 
     def input(self, argument: int, element: int) -> int:
         """Return the value of an element of an argument."""
-        value = self._put(("input", argument, element), "input", ())
+        value = self.put(("input", argument, element), "input", ())
         self.inputs[value] = (argument, element)
         return value
 
@@ -160,7 +160,7 @@ class Tape:
             return simple
         if name in _COMMUTATIVE and operands[0] > operands[1]:
             operands = (operands[1], operands[0])
-        return self._put((name, *operands), name, operands)
+        return self.put((name, *operands), name, operands)
 
     def _simplify(self, name: str, operands: tuple[int, ...]) -> int | None:
         """Fold signs: a + (-b), a - (-b), (-a) b, a (1/d)."""
@@ -403,7 +403,7 @@ def fuse(tape: Tape) -> Tape:
         elif name in ("add", "sub") and (operands[0] in product or operands[1] in product):
             new.append(_fused(result, tape, name, operands, product, new))
         else:
-            new.append(result._put((name, *(new[o] for o in operands)), name, tuple(new[o] for o in operands)))
+            new.append(result.put((name, *(new[o] for o in operands)), name, tuple(new[o] for o in operands)))
     result.outputs = [(a, e, new[v]) for a, e, v in tape.outputs]
     return result.pruned()
 
@@ -449,7 +449,7 @@ def _fused(
     else:
         x, y = product[b]
         fused, operands = ("fma" if name == "add" else "fnma"), (new[x], new[y], new[a])
-    return result._put((fused, *operands), fused, operands)
+    return result.put((fused, *operands), fused, operands)
 
 
 def arrange(tape: Tape) -> Tape:

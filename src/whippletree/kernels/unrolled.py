@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from whippletree.kernels.lowering import SEARCH, Body, Pool, declarations, table_numbers
+from whippletree.kernels.lowering import SEARCH, LoweredBody, Pool, declarations, table_numbers
 from whippletree.kernels.tape import Tape, arrange, fuse, read_tape
 from whippletree.kernels.trig import vector_type
 
@@ -71,7 +71,7 @@ class StraightLine:
             lines.append(f"  {at} = load {T}, ptr {at}p, align {align}, !invariant.load !0")
             return at
 
-        body = Body(tape, width, pack, load, fused=fused, pool=self._pool, block=BLOCK)
+        body = LoweredBody(tape, width, pack, load, fused=fused, pool=self._pool, block=BLOCK)
         body.write()
         for number, (argument, element, value) in enumerate(tape.outputs):
             if number % BLOCK == BLOCK - 1:

@@ -9,11 +9,11 @@ import casadi as ca
 
 from whippletree.elements.drivers import Motion, Spline
 from whippletree.errors import ModelError
+from whippletree.model.element_registry import JointLike, PlaceLike
 from whippletree.model.expression_symbols import parameters_in
 from whippletree.model.force_calls import ForceCalls
 from whippletree.model.handles import ClosureHandle
 from whippletree.model.names import called
-from whippletree.model.registry import JointLike, PlaceLike
 from whippletree.spatial.scalars import VectorLike, scalar, shown
 
 __all__ = ["DriveCalls"]

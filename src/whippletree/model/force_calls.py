@@ -23,13 +23,13 @@ from whippletree.elements.forces import (
 )
 from whippletree.errors import ModelError
 from whippletree.model.description import GROUND, ForceUse, StateUse
+from whippletree.model.element_registry import CoordinateLike, JointLike, PlaceLike, Registry, SideLike, SideUse
 from whippletree.model.fields import checked
 from whippletree.model.formulas import FormulaContext, Read, element_rates, read_formula
 from whippletree.model.handles import ForceHandle
 from whippletree.model.joint_frames import AlignedSides, PoseLike
 from whippletree.model.model_tolerances import ENERGY_SLOPE, SYMMETRIC
 from whippletree.model.names import called, new_name, suggestion
-from whippletree.model.registry import CoordinateLike, JointLike, PlaceLike, Registry, SideLike, SideUse
 from whippletree.spatial.orientation import AxisLike, direction
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import (

@@ -25,13 +25,13 @@ from whippletree.elements.joints import (
 from whippletree.errors import ModelError
 from whippletree.model.description import Body, Description, Frame, JointUse
 from whippletree.model.drive_calls import DriveCalls
+from whippletree.model.element_registry import BodyLike, CoordinateLike, JointLike, PlaceLike, SideLike
 from whippletree.model.event_calls import EventCalls
 from whippletree.model.expression_closure import read_closure
 from whippletree.model.fields import checked
 from whippletree.model.handles import BodyHandle, ClosureHandle, FrameHandle, JointHandle
 from whippletree.model.joint_frames import FRAMES, AlignedSides, AxisSides, PoseLike, Sides, UniversalSides
 from whippletree.model.names import called, new_name
-from whippletree.model.registry import BodyLike, CoordinateLike, JointLike, PlaceLike, SideLike
 from whippletree.spatial.orientation import IDENTITY, AxisLike, rotation_matrix
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import (

@@ -18,6 +18,8 @@ _UNITS = (
     ("angle", "rad"),
     ("displacement", "m"),
     ("position", "m"),
+    ("rate of modal coordinate", "1/s"),
+    ("modal coordinate", ""),
 )
 
 
@@ -92,11 +94,11 @@ class Labels:
     @classmethod
     def of(cls, system: System) -> Labels:
         """Return the labels of a system's states."""
-        uses = system.description.joints
+        uses = system.description.coordinate_owners
         return cls(
             system.description.name,
             system.description.fingerprint(),
-            system.joint_names,
+            (*system.joint_names, *system.plan.own_slices),
             tuple(Label(use.name, what, unit_of(what)) for use in uses for what in use.joint.position_labels),
             tuple(Label(use.name, what, unit_of(what)) for use in uses for what in use.joint.velocity_labels),
             system.element_states,

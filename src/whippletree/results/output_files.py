@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from whippletree.errors import ResultError, StateError
-from whippletree.places import obstacle
+from whippletree.model.io.output_paths import obstacle
 from whippletree.spatial.scalars import shown
 
 __all__ = ["as_path", "new_file", "write_whole"]

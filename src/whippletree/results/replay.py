@@ -54,31 +54,31 @@ class Replay:
 
     def pose(self, place: Any) -> Array:
         """Return a body's or frame's poses (n, 4, 4)."""
-        return self._one(lambda r: r.system.pose(r.q, place, **r._options()))
+        return self._one(lambda r: r.system.pose(r.q, place, **r.options()))
 
     def velocity(self, place: Any, frame: str = "ground") -> Array:
         """Return a body's or frame's velocities [angular; linear] (n, 6)."""
-        return self._one(lambda r: r.system.velocity(r.q, r.v, place, frame=frame, **r._options()))
+        return self._one(lambda r: r.system.velocity(r.q, r.v, place, frame=frame, **r.options()))
 
     def acceleration(self, place: Any, frame: str = "ground") -> Array:
         """Return a body's or frame's accelerations [angular; linear] (n, 6)."""
         return self._one(
-            lambda r: r.system.acceleration(r.q, r.v, r._accelerations(), place, frame=frame, **r._options())
+            lambda r: r.system.acceleration(r.q, r.v, r.found_accelerations(), place, frame=frame, **r.options())
         )
 
     def accelerations(self) -> Array:
         """Return all joints' accelerations (n, nv)."""
-        return self._one(lambda r: r._accelerations())
+        return self._one(lambda r: r.found_accelerations())
 
     def energy(self) -> Energy:
         """Return the energies, each (n,)."""
-        return Energy(*self._many(lambda r: tuple(r.system.energy(r.q, r.v, **r._loaded()))))
+        return Energy(*self._many(lambda r: tuple(r.system.energy(r.q, r.v, **r.element_options()))))
 
     def reactions(self, frame: Any = "ground") -> Reactions:
         """Return all joints' reactions."""
 
         def compute(r: Replay) -> Results:
-            found = r.system.reactions(r.q, r.v, r.efforts, check=False, frame=frame, **r._loaded())
+            found = r.system.reactions(r.q, r.v, r.efforts, check=False, frame=frame, **r.element_options())
             return found.wrenches, found.unique
 
         return Reactions(self.system.joint_names, *self._many(compute))
@@ -88,7 +88,7 @@ class Replay:
         names: list[str] = []
 
         def compute(r: Replay) -> Results:
-            found = r.system.closure_forces(r.q, r.v, r.efforts, check=False, **r._loaded())
+            found = r.system.closure_forces(r.q, r.v, r.efforts, check=False, **r.element_options())
             names[:] = found
             return tuple(found.values())
 
@@ -99,7 +99,7 @@ class Replay:
         """Return what every force element does, by name."""
 
         def compute(r: Replay) -> Results:
-            found = r.system.forces(r.q, r.v, **r._loaded())
+            found = r.system.forces(r.q, r.v, **r.element_options())
             return tuple(part for force in found.values() for part in (force.wrenches, force.efforts))
 
         uses = self.system.description.forces
@@ -109,7 +109,7 @@ class Replay:
 
     def state_rates(self) -> Array:
         """Return the rates of the elements' states (n, nz)."""
-        return self._one(lambda r: r.system.state_rates(r.q, r.v, r.efforts, **r._loaded()))
+        return self._one(lambda r: r.system.state_rates(r.q, r.v, r.efforts, **r.element_options()))
 
     def picked(self, rows: Any) -> Replay:
         """Return the same about some of the states."""
@@ -125,18 +125,19 @@ class Replay:
 
     # ------------------------------------------------------------------ inside
 
-    def _accelerations(self) -> Array:
+    def found_accelerations(self) -> Array:
+        """Return all joints' accelerations (n, nv), for states that fit into one call."""
         if not self.system.nv:
             return np.zeros_like(self.v)
-        return self.system.forward_dynamics(self.q, self.v, self.efforts, check=False, **self._loaded())
+        return self.system.forward_dynamics(self.q, self.v, self.efforts, check=False, **self.element_options())
 
-    def _options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
         """Return what every call takes."""
         return {"t": self.t[:, None], "parameters": self.parameters}
 
-    def _loaded(self) -> dict[str, Any]:
+    def element_options(self) -> dict[str, Any]:
         """Return what calls take that depend on force elements."""
-        return self._options() | {"z": self.z if self.system.nz else None}
+        return self.options() | {"z": self.z if self.system.nz else None}
 
     def _one(self, compute: Callable[[Replay], Array]) -> Array:
         return np.asarray(self._many(lambda r: (compute(r),))[0])

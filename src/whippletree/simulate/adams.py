@@ -48,12 +48,12 @@ from whippletree.simulate.run_state import (
     RunState,
     Status,
 )
+from whippletree.simulate.run_tolerances import CLOSE_ENOUGH, LAST_STEP_SLACK, OPEN_STEP_FACTOR, UNTRUSTED_SHARE
 from whippletree.simulate.singularity_log import keep_pivot_signs, locate_singular, log_passage, pivots_changed_sign
 from whippletree.simulate.state_rates import evaluate
 from whippletree.simulate.step_output import asked_within, deliver
 from whippletree.simulate.steppers import CompiledStepper
 from whippletree.simulate.time_loop import SMALLEST_ALLOWED, TOLERANCE, StepperCode
-from whippletree.simulate.tolerances import CLOSE_ENOUGH, LAST_STEP_SLACK, OPEN_STEP_FACTOR, UNTRUSTED_SHARE
 from whippletree.simulate.zero_crossings import EventWatch
 
 __all__ = ["HIGHEST", "Adams"]
@@ -445,7 +445,7 @@ def _sizes(bindings: KernelBindings) -> Array:
     """Return what each coordinate and velocity is measured by: quaternions by a half, the others as displacements."""
     system, scale = bindings.system, bindings.scale
     sizes = np.concatenate([np.empty(system.nq), scale])
-    for use in system.description.joints:
+    for use in system.description.coordinate_owners:
         q, v = system.q_slice(use.name), system.v_slice(use.name)
         turned = 4 if use.joint.quaternion else 0
         sizes[q.start : q.start + turned] = 0.5

@@ -7,10 +7,10 @@ from functools import partial
 from whippletree.simulate.adams import Adams
 from whippletree.simulate.generalized_alpha import IMPLICIT
 from whippletree.simulate.implicit import Implicit
+from whippletree.simulate.run_tolerances import TOLERANCE_ACROSS
 from whippletree.simulate.runge_kutta import RungeKutta
 from whippletree.simulate.steppers import MethodOptions, Stepper, register_stepper
 from whippletree.simulate.tableaus import METHODS
-from whippletree.simulate.tolerances import TOLERANCE_ACROSS
 
 __all__ = ["crossing_stepper"]
 

@@ -14,9 +14,9 @@ import numpy as np
 from whippletree.errors import SimulationError, StateError, WhippletreeError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate import system_interface
-from whippletree.simulate.arguments import positive
+from whippletree.simulate.run_arguments import positive
+from whippletree.simulate.run_tolerances import MOST_SAMPLES, SAMPLE_MEETS_OUTPUT
 from whippletree.simulate.simulation import Simulation
-from whippletree.simulate.tolerances import MOST_SAMPLES, SAMPLE_MEETS_OUTPUT
 from whippletree.spatial.scalars import shown
 
 __all__ = ["Controller", "checked_period", "controller_efforts", "controller_state", "restore_controller", "samples"]

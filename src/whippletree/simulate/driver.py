@@ -32,9 +32,9 @@ from whippletree.simulate.run_state import (
     STEPS,
     Status,
 )
+from whippletree.simulate.run_tolerances import TIME_ROUNDING
 from whippletree.simulate.step_budget import StepBudget
 from whippletree.simulate.steppers import Stepper, Stretch
-from whippletree.simulate.tolerances import TIME_ROUNDING
 
 if TYPE_CHECKING:
     from whippletree.simulate.simulation import Simulation

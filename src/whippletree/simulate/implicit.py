@@ -50,12 +50,12 @@ from whippletree.simulate.run_state import (
     RunState,
     Status,
 )
+from whippletree.simulate.run_tolerances import CLOSE_ENOUGH, MOST_TRIES, POOR_FIRST_GUESS, TIGHT, UNTRUSTED_SHARE
 from whippletree.simulate.singularity_log import log_passage, look_back_along, parabola, pivots_changed_sign
 from whippletree.simulate.state_rates import evaluate, evaluate_first
 from whippletree.simulate.step_output import complete_step, size_to_end
 from whippletree.simulate.steppers import CompiledStepper, MethodOptions
 from whippletree.simulate.time_loop import SMALLEST_ALLOWED, TOLERANCE, StepperCode, look_back
-from whippletree.simulate.tolerances import CLOSE_ENOUGH, MOST_TRIES, POOR_FIRST_GUESS, TIGHT, UNTRUSTED_SHARE
 from whippletree.simulate.zero_crossings import EventWatch
 
 __all__ = ["Implicit"]

@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 from whippletree.simulate.native_functions import bare, by_address
 from whippletree.simulate.native_structs import Address, NativeStruct, Numbers, Words, WordTable
-from whippletree.simulate.tolerances import (
+from whippletree.simulate.run_tolerances import (
     CLOSING_ITERATIONS,
     GAP_BESIDE_SINGULAR,
     GAP_CLOSED,

@@ -16,7 +16,7 @@ from whippletree.simulate.kernel_calls import ZERO, call, copy, displace, not_in
 from whippletree.simulate.native_functions import bare, inner
 from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words, WordTable
 from whippletree.simulate.run_state import EVALUATIONS
-from whippletree.simulate.tolerances import (
+from whippletree.simulate.run_tolerances import (
     DAMPED_ITERATIONS,
     NEWTON_CONVERGED,
     NEWTON_ITERATIONS,

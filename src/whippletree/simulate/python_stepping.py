@@ -33,11 +33,11 @@ from whippletree.simulate.run_state import (
     RunState,
     Status,
 )
+from whippletree.simulate.run_tolerances import AT_END_OF_STEP, CLOSE_ENOUGH, LAST_STEP_SLACK, UNTRUSTED_SHARE
 from whippletree.simulate.singularity_log import log_passage, look_back_along, pivots_changed_sign
 from whippletree.simulate.state_rates import evaluate, evaluate_end, evaluate_first
 from whippletree.simulate.step_output import close_end, complete_step, write_present
 from whippletree.simulate.steppers import Stepper, Stretch
-from whippletree.simulate.tolerances import AT_END_OF_STEP, CLOSE_ENOUGH, LAST_STEP_SLACK, UNTRUSTED_SHARE
 
 __all__ = ["MotionRates", "PythonStepper"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words
-from whippletree.simulate.tolerances import CROSSING_SHARE, LOGGED_POSITIONS
+from whippletree.simulate.run_tolerances import CROSSING_SHARE, LOGGED_POSITIONS
 
 __all__ = [
     "CLOSE_STAGES",

@@ -52,6 +52,16 @@ from whippletree.simulate.run_state import (
     RunState,
     Status,
 )
+from whippletree.simulate.run_tolerances import (
+    MOST_HALVINGS,
+    MOST_TRIES,
+    OPEN_STEP_FACTOR,
+    POOR_SHARE,
+    STAGE_SHARE_EXACT,
+    STAGE_SHARE_WISHED,
+    TOLERANCE_BESIDE_SINGULAR,
+    UNTRUSTED_SHARE,
+)
 from whippletree.simulate.runge_kutta_stages import Method, error, stages, step
 from whippletree.simulate.singular_positions import StepWork, approach_singular, leave_singular
 from whippletree.simulate.singularity_log import (
@@ -67,16 +77,6 @@ from whippletree.simulate.step_output import asked_within, close_end, complete_s
 from whippletree.simulate.steppers import CompiledStepper, MethodOptions
 from whippletree.simulate.tableaus import Tableau
 from whippletree.simulate.time_loop import SMALLEST_ALLOWED, TOLERANCE, StepperCode, look_back
-from whippletree.simulate.tolerances import (
-    MOST_HALVINGS,
-    MOST_TRIES,
-    OPEN_STEP_FACTOR,
-    POOR_SHARE,
-    STAGE_SHARE_EXACT,
-    STAGE_SHARE_WISHED,
-    TOLERANCE_BESIDE_SINGULAR,
-    UNTRUSTED_SHARE,
-)
 from whippletree.simulate.zero_crossings import EventWatch, polynomial
 
 __all__ = ["RungeKutta"]

@@ -21,8 +21,8 @@ from whippletree.simulate.kernel_calls import (
 from whippletree.simulate.native_functions import bare, by_address, inner
 from whippletree.simulate.native_structs import NativeStruct, Number, Numbers, NumberTable, Words
 from whippletree.simulate.run_state import CLOSE_STAGES, LOOPS, PLAIN, Status
+from whippletree.simulate.run_tolerances import TIGHT
 from whippletree.simulate.state_rates import evaluate
-from whippletree.simulate.tolerances import TIGHT
 
 __all__ = ["Method", "dense", "error", "euler", "stages", "step", "write"]
 

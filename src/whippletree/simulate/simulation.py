@@ -17,9 +17,9 @@ from whippletree.errors import AssemblyError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import quoted
 from whippletree.simulate import system_interface
-from whippletree.simulate.arguments import finite, increasing, positive
 from whippletree.simulate.driver import Driver
 from whippletree.simulate.event_handling import Events
+from whippletree.simulate.run_arguments import finite, increasing, positive
 from whippletree.simulate.run_plans import RunPlans
 from whippletree.simulate.run_state import (
     EVALUATIONS,
@@ -33,10 +33,10 @@ from whippletree.simulate.run_state import (
     TIME,
     RunState,
 )
+from whippletree.simulate.run_tolerances import LONG_SPAN, SMALLEST_STEP_SHARE, TIGHTEST_TOLERANCE
 from whippletree.simulate.settable_values import value_index
 from whippletree.simulate.singular_times import SingularTimes
 from whippletree.simulate.steppers import MethodOptions, make_stepper
-from whippletree.simulate.tolerances import LONG_SPAN, SMALLEST_STEP_SHARE, TIGHTEST_TOLERANCE
 from whippletree.spatial.scalars import shown
 from whippletree.system import System
 

@@ -35,8 +35,7 @@ from whippletree.simulate.run_state import (
     RunState,
     Status,
 )
-from whippletree.simulate.state_rates import evaluate
-from whippletree.simulate.tolerances import (
+from whippletree.simulate.run_tolerances import (
     AVERAGED_ITERATIONS,
     COARSE_CHANGE,
     CROSSING_ITERATIONS,
@@ -48,6 +47,7 @@ from whippletree.simulate.tolerances import (
     SLOPE_NUDGE,
     TOLERANCE_WITHIN_CROSSING,
 )
+from whippletree.simulate.state_rates import evaluate
 from whippletree.simulate.zero_crossings import EventWatch
 
 __all__ = ["CROSSING_SHARE", "StepWork", "approach_singular", "leave_singular"]

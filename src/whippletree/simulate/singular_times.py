@@ -7,7 +7,7 @@ import numpy as np
 from whippletree.kernels.kernel import Array
 from whippletree.simulate import system_interface
 from whippletree.simulate.run_state import SINGULAR_FOUND, RunState
-from whippletree.simulate.tolerances import LOGGED_POSITIONS
+from whippletree.simulate.run_tolerances import LOGGED_POSITIONS
 from whippletree.system import System
 
 __all__ = ["SingularTimes"]

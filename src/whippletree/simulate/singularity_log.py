@@ -27,7 +27,7 @@ from whippletree.simulate.kernel_calls import (
 from whippletree.simulate.native_functions import bare, by_address, inner
 from whippletree.simulate.native_structs import Numbers, NumberTable
 from whippletree.simulate.run_state import EVALUATIONS, NEGATIVE_PIVOTS, PENDING, PENDING_AT, SINGULAR_FOUND, RunState
-from whippletree.simulate.tolerances import LOCATING_HALVINGS, POOR_SHARE, TURNED_AT_SHARE
+from whippletree.simulate.run_tolerances import LOCATING_HALVINGS, POOR_SHARE, TURNED_AT_SHARE
 from whippletree.simulate.zero_crossings import state_within
 
 __all__ = [

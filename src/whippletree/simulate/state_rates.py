@@ -25,7 +25,7 @@ from whippletree.simulate.kernel_calls import (
 from whippletree.simulate.native_functions import bare, by_address
 from whippletree.simulate.native_structs import Numbers, Words
 from whippletree.simulate.run_state import CLOSE_STAGES, EVALUATIONS, LOOPS, POWERS, RATES_GIVEN, TIME, RunState, Status
-from whippletree.simulate.tolerances import CLOSE_ENOUGH, POOR_SHARE, TIGHT, UNTRUSTED_SHARE
+from whippletree.simulate.run_tolerances import CLOSE_ENOUGH, POOR_SHARE, TIGHT, UNTRUSTED_SHARE
 
 __all__ = ["evaluate", "evaluate_end", "evaluate_first"]
 

@@ -30,8 +30,8 @@ from whippletree.simulate.run_state import (
     RunState,
     Status,
 )
+from whippletree.simulate.run_tolerances import AT_END_OF_STEP, CLOSE_ENOUGH, LAST_STEP_SLACK, TIGHT
 from whippletree.simulate.singularity_log import keep_step
-from whippletree.simulate.tolerances import AT_END_OF_STEP, CLOSE_ENOUGH, LAST_STEP_SLACK, TIGHT
 from whippletree.simulate.zero_crossings import CLOSED, CLOSED_IF_NEEDED, EventWatch, find_crossings, state_within
 
 __all__ = ["asked_within", "close_end", "complete_step", "deliver", "full", "size_to_end", "write_present"]

@@ -32,7 +32,13 @@ from whippletree.simulate.kernel_calls import (
 )
 from whippletree.simulate.native_functions import by_address, inner
 from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words
-from whippletree.simulate.tolerances import CLOSED_WITHIN_STEP, DIP_LOOKS, DIP_SHARE, SAMPLE_AT_ENDS, SIMULTANEOUS
+from whippletree.simulate.run_tolerances import (
+    CLOSED_WITHIN_STEP,
+    DIP_LOOKS,
+    DIP_SHARE,
+    SAMPLE_AT_ENDS,
+    SIMULTANEOUS,
+)
 
 __all__ = ["CLOSED", "CLOSED_IF_NEEDED", "EventWatch", "find_crossings", "polynomial", "state_within"]
 

@@ -18,9 +18,9 @@ from whippletree.results.measure import measured
 from whippletree.results.output_files import new_file
 from whippletree.results.replay import Replay
 from whippletree.results.trajectory import Trajectory
-from whippletree.simulate.arguments import finite, increasing, positive
 from whippletree.simulate.controllers import Controller
 from whippletree.simulate.progress import ProgressMonitor
+from whippletree.simulate.run_arguments import finite, increasing, positive
 from whippletree.simulate.sampled_run import SampledRun
 from whippletree.simulate.simulation import Simulation
 from whippletree.studies.checkpoint_files import CheckpointWriter, read_checkpoint

@@ -70,7 +70,8 @@ class LoopCalls:
         """Return Gruebler's count, the true mobility and the redundant equations."""
         if not self.closed:
             labels = tuple(self._states.freedom_name(i) for i in range(self.nv))
-            return Mobility(self.nv, self.nv, (), labels, 1.0, self.nv)
+            own = self._engine.plan.n_own
+            return Mobility(self.nv, self.nv, (), labels, 1.0, self.nv, own)
         found = self._loops.mobility
         assert found is not None
         return found

@@ -47,7 +47,8 @@ class Mobility:
     `gruebler` is 6 times the bodies less what every joint and closure takes away; `mobility` is the true number of
     freedoms; `redundant` names equations that follow from the others; `independent` names coordinates that determine
     the motion; `smallest` is the smallest singular value of the closures at the configuration as a share of the
-    largest: near zero, the configuration is singular.
+    largest: near zero, the configuration is singular. `own_coordinates` tells how many of the freedoms are own
+    coordinates of bodies, whether the closures hold them or not.
     """
 
     gruebler: int
@@ -56,6 +57,7 @@ class Mobility:
     independent: tuple[str, ...]
     smallest: float
     local: int
+    own_coordinates: int = 0
 
     @property
     def singular(self) -> bool:
@@ -69,6 +71,8 @@ class Mobility:
             f"{count} redundant equation{'' if count == 1 else 's'}{':' if count else ''}"
         ]
         lines += [f"  {one}" for one in self.redundant]
+        if self.own_coordinates:
+            lines.append(f"own coordinates of bodies among the freedoms: {self.own_coordinates}")
         lines.append(f"independent coordinates: {', '.join(self.independent) or 'none'}")
         if self.singular:
             lines.append(
@@ -117,6 +121,7 @@ def analyse(
         independent=tuple(labels(i) for i in decision.partition.independent),
         smallest=_smallest(samples[0].G, rank),
         local=nv - samples[0].rank,
+        own_coordinates=numbers.plan.n_own,
     )
     return decision, mobility
 
@@ -151,6 +156,7 @@ def _analyse_sparsely(
         independent=tuple(labels(i) for i in partition.independent),
         smallest=here.smallest if here.rank == best.rank else 0.0,
         local=nv - here.rank,
+        own_coordinates=numbers.plan.n_own,
     )
     return Decision(kept_rows, partition, at), mobility
 

@@ -81,6 +81,11 @@ class Plan:
         return self.q_slices[k], self.v_slices[k]
 
     @property
+    def n_own(self) -> int:
+        """The number of own coordinates of bodies."""
+        return sum(v.stop - v.start for _, v in self.own_slices.values())
+
+    @property
     def coordinate_slices(self) -> tuple[tuple[slice, slice], ...]:
         """Where in q and v everything with coordinates is: all joints, then the bodies with own coordinates."""
         return (*zip(self.q_slices, self.v_slices, strict=True), *self.own_slices.values())

@@ -9,9 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from whippletree.analysis.models.common import PaperModel, body_joint_pairs
-from whippletree.analysis.models.garcia_de_jalon import bricard, five_bar_pendulum, human_body
-from whippletree.analysis.models.kang_yoon import quarter_car
-from whippletree.analysis.models.nikravesh import closed_chain, serial_chain, slider_four_bar, stanford_arm, star
+from whippletree.analysis.models.garcia_de_jalon_models import bricard, five_bar_pendulum, human_body
+from whippletree.analysis.models.kang_yoon_models import quarter_car
+from whippletree.analysis.models.nikravesh_models import (
+    closed_chain,
+    serial_chain,
+    slider_four_bar,
+    stanford_arm,
+    star,
+)
 from whippletree.analysis.models.vehicles import car, heavy_truck
 
 __all__ = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from whippletree.analysis.evaluation_times import Evaluation, seconds
 from whippletree.analysis.models import PaperModel
-from whippletree.analysis.timing import Evaluation, seconds
 from whippletree.kernels.tape import OperationCount
 from whippletree.system import System
 

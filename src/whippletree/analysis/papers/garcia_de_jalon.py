@@ -7,11 +7,11 @@ from typing import Any
 
 from whippletree.analysis.absolute_trees import tree_evaluation
 from whippletree.analysis.cost import costs
+from whippletree.analysis.evaluation_times import Batch, Evaluation, seconds
 from whippletree.analysis.models import PaperModel, bricard, car, five_bar_pendulum, heavy_truck, human_body
 from whippletree.analysis.papers.figures import duration, percent, quotient, work
 from whippletree.analysis.recounts import velocity_map_count
 from whippletree.analysis.reports import Table
-from whippletree.analysis.timing import Batch, Evaluation, seconds
 from whippletree.system import System
 
 __all__ = ["jalon_counts", "jalon_times"]

@@ -63,7 +63,8 @@ class OwnVelocityForces(NamedTuple):
 class BodyKind(Declared, ABC):
     """What a kind of body with own coordinates provides.
 
-    1. `labels`: a name for each own coordinate, which also counts them, and `rate_labels` for their rates;
+    1. `labels`: a name for each own coordinate, which also counts them and says what is measured ("displacement along
+       x", "angle about z", "modal coordinate 1"), and `rate_labels` for their rates;
     2. `frames`: the names of its moving frames, and `pose(frame, eta)`, their axes (3, 3) and origin (3) in the body
        frame;
     3. `mass_matrix(eta)` (6 + n, 6 + n), on [w; u; eta'] in body axes at the body frame's origin;
@@ -79,7 +80,7 @@ class BodyKind(Declared, ABC):
     @property
     def rate_labels(self) -> tuple[str, ...]:
         """What each own velocity is."""
-        return tuple(f"rate of {label}" for label in self.labels)
+        return tuple(_rate_label(label) for label in self.labels)
 
     @property
     def n_own(self) -> int:
@@ -134,6 +135,18 @@ class BodyKind(Declared, ABC):
         own = growing[6:, :] @ whole - ca.gradient(kinetic, at)
         found = ca.substitute([frame, own], [at, speed, turning], [ca.densify(eta), ca.densify(rate), ca.densify(w)])
         return OwnVelocityForces(ca.densify(found[0]), ca.densify(found[1]))
+
+
+def _rate_label(label: str) -> str:
+    """Return what the rate of a coordinate is called.
+
+    >>> _rate_label("displacement along x"), _rate_label("modal coordinate 1")
+    ('velocity along x', 'rate of modal coordinate 1')
+    """
+    for word, rate in (("displacement", "velocity"), ("angle", "angular velocity")):
+        if word in label:
+            return label.replace(word, rate)
+    return f"rate of {label}"
 
 
 def rigid_parts(kind: BodyKind, eta: ca.SX, parts: Sequence[tuple[str | None, MassProperties]]) -> ca.SX:

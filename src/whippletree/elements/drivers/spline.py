@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whippletree.errors import ModelError
-from whippletree.lookup import Table, lookup, picked
+from whippletree.programs.lookup import LookupTable, lookup, picked
 from whippletree.spatial.scalars import masked, shown
 
 __all__ = ["ENDS", "Spline", "spline_of"]
@@ -100,7 +100,7 @@ class Spline:
         return float(found) if found.ndim == 0 else found
 
     @cached_property
-    def table(self) -> Table:
+    def table(self) -> LookupTable:
         """The knots, and for each stretch its origin and the four coefficients of its cubic."""
         x, y = np.array(self.times), np.array(self.values)
         h = np.diff(x)
@@ -115,7 +115,7 @@ class Spline:
             above[0] += self._period
         else:
             below, above = np.array([x[0], y[0], s[0], 0, 0]), np.array([x[-1], y[-1], s[-1], 0, 0])
-        return Table(x, np.vstack([below, pieces, above]))
+        return LookupTable(x, np.vstack([below, pieces, above]))
 
     @property
     def _period(self) -> float:
@@ -148,7 +148,7 @@ class Spline:
         return lookup(self.table)
 
 
-def spline_of(table: Table) -> Spline | None:
+def spline_of(table: LookupTable) -> Spline | None:
     """Return the spline that a table belongs to, if there is one.
 
     >>> spline_of(Spline([0, 1, 3], [2, 0, 1]).table)

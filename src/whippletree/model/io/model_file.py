@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from whippletree.errors import FileError
+from whippletree.model.io.output_paths import same_place
 from whippletree.model.mechanism import Mechanism
-from whippletree.places import same_place
 
 if TYPE_CHECKING:
     from whippletree.system import System

@@ -13,7 +13,6 @@ from whippletree.elements.closures import Coupling, DeclaredClosure, Expression
 from whippletree.elements.drivers import Motion, Spline, spline_of
 from whippletree.elements.forces import Actuator, Bushing, Contact, Force, Formula, LawSpring, Load
 from whippletree.errors import FileError, ModelError
-from whippletree.lookup import table_of
 from whippletree.model.catalogue import registered
 from whippletree.model.description import Body, ClosureUse, Description, EventUse, ForceUse, Frame, JointUse, StateUse
 from whippletree.model.io.forms import BUILT_IN, JOINTS
@@ -21,6 +20,7 @@ from whippletree.model.io.model_file import Model
 from whippletree.model.io.reader import FORMAT
 from whippletree.model.io.texts import Definitions, parameter_text, quoted_text, texts
 from whippletree.model.joint_frames import FRAMES
+from whippletree.programs.lookup import table_of
 from whippletree.spatial.orientation import IDENTITY, direction
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import Scalar, expressions

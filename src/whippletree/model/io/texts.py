@@ -12,8 +12,8 @@ import casadi as ca
 
 from whippletree.elements.drivers import Spline, spline_of
 from whippletree.errors import FileError
-from whippletree.lookup import table_of
 from whippletree.model.io.scopes import RESERVED
+from whippletree.programs.lookup import table_of
 
 __all__ = ["Definitions", "parameter_text", "quoted_text", "texts"]
 

@@ -13,10 +13,10 @@ from typing import Any
 from whippletree.errors import FileError
 from whippletree.model.description import Description
 from whippletree.model.io.model_file import Model
+from whippletree.model.io.output_paths import obstacle
 from whippletree.model.io.reader import from_text
 from whippletree.model.io.sections import Sections
 from whippletree.model.mechanism import Mechanism
-from whippletree.places import obstacle
 from whippletree.spatial.scalars import shown
 
 __all__ = ["to_file", "to_text"]

@@ -36,16 +36,17 @@ class Evaluation:
         function: str = "forward_dynamics",
         **choice: Any,
     ) -> None:
-        self._repeat(system.kernel(function, formulation=formulation, **choice), q, v)
+        self.repeat(system.kernel(function, formulation=formulation, **choice), q, v)
 
     @classmethod
     def of(cls, kernel: Kernel, q: Any, v: Any) -> Evaluation:
         """Return the evaluation of a kernel; its other inputs are zero or at their defaults."""
         made = cls.__new__(cls)
-        made._repeat(kernel, q, v)
+        made.repeat(kernel, q, v)
         return made
 
-    def _repeat(self, kernel: Kernel, q: Any, v: Any) -> None:
+    def repeat(self, kernel: Kernel, q: Any, v: Any) -> None:
+        """Evaluate this kernel from now on."""
         self.kernel = kernel
         self._repeated = Repeated(kernel, {"q": q, "v": v})
         self.result = self._repeated.result

@@ -14,12 +14,12 @@ import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Table", "called", "lookup", "picked", "table_of"]
+__all__ = ["LookupTable", "called", "lookup", "picked", "table_of"]
 
 _NAME = "lookup"
 
 
-class Table(NamedTuple):
+class LookupTable(NamedTuple):
     """Knots (n, at least two) in increasing order, and a row of entries (n + 1, m) for each stretch between them."""
 
     knots: npt.NDArray[np.float64]
@@ -31,7 +31,7 @@ class Table(NamedTuple):
         return np.concatenate([self.knots, self.entries.ravel()])
 
 
-def lookup(table: Table) -> ca.Function:
+def lookup(table: LookupTable) -> ca.Function:
     """Return the function from a number to the row of its stretch; a knot belongs to the stretch above it.
 
     >>> steps = lookup(Table(np.array([0.0, 1.0]), np.array([[5.0], [6.0], [7.0]])))
@@ -73,7 +73,7 @@ def called(function: ca.Function) -> ca.Function | None:
     raise NotImplementedError(f'the trace calls the function "{name}", which native code does not know')
 
 
-def table_of(function: ca.Function) -> Table:
+def table_of(function: ca.Function) -> LookupTable:
     """Return the table that a lookup was made from.
 
     >>> table_of(lookup(Table(np.array([0.0, 2.0]), np.array([[5.0], [6.0], [7.0]])))).knots
@@ -88,4 +88,4 @@ def table_of(function: ca.Function) -> Table:
             knots = function.instruction_MX(k).dep(0).to_DM().full().ravel()
     if entries is None or knots is None:
         raise NotImplementedError("the trace calls a lookup that native code cannot read")
-    return Table(knots, entries.reshape(len(knots) + 1, -1))
+    return LookupTable(knots, entries.reshape(len(knots) + 1, -1))
