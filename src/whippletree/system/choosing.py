@@ -189,7 +189,7 @@ class Chooser:
     def _depths(self, some: Iterable[int]) -> list[int]:
         """Return for each of some freedoms of the tree how many of them are on its way to the ground, with itself."""
         left_out = frozenset(range(self.walk.nv)) - frozenset(some)
-        above = freedom_parents(self.walk.parents, self.walk.v_slices, self.walk.nv, left_out)
+        above = freedom_parents(self.walk.parents, self.walk.v_slices, self.walk.nv, left_out, self.walk.homes)
         depth: dict[int, int] = {}
         for where in self.walk.v_slices:
             for i in range(where.start, where.stop):

@@ -74,7 +74,7 @@ def newton_residual(eq: Equations, request: Request, x: Symbols) -> ca.SX:
         for j, value in row.items():
             needed[j] = needed[j] - value * x["multipliers"][i]
     for node, where in zip(acted.nodes, acted.v_slices, strict=True):
-        if where.stop > where.start:
+        if where.stop > where.start and not node.on_frame:
             rows[where] = x["a"][where] if node.prescribed else needed[where] - node.tau
     apart = ca.densify(ca.SX(nv, 1))
     phi, speed = stacked_rows(held, "phi"), stacked_rows(held, "rate")
