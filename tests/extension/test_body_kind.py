@@ -16,7 +16,7 @@ import pytest
 
 import whippletree as wt
 from whippletree.elements.bodies import BodyKind, MassProperties, rigid_parts
-from whippletree.elements.forces import Applied, Force, Situation
+from whippletree.elements.forces import ElementForces, ElementState, Force
 
 SHELL = wt.box(size=(0.6, 0.3, 0.2), mass=2.0).moved(at=(0.2, 0.05, -0.03))
 INNER = MassProperties(0.7, (0.02, -0.01, 0.03), np.diag([0.004, 0.006, 0.005]))
@@ -30,10 +30,10 @@ class SlideSprings(Force):
     stiffness: float
     damping: float
 
-    def act(self, seen: Situation) -> Applied:
+    def act(self, seen: ElementState) -> ElementForces:
         k, d = self.stiffness, self.damping
         efforts = -k * seen.q - d * seen.v
-        return Applied((), efforts, k * ca.sumsqr(seen.q) / 2, d * ca.sumsqr(seen.v), ca.SX(0))
+        return ElementForces((), efforts, k * ca.sumsqr(seen.q) / 2, d * ca.sumsqr(seen.v), ca.SX(0))
 
 
 @dataclass(frozen=True, eq=False)
