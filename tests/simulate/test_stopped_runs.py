@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from whippletree.simulate.course import STAY, Status
 
 import whippletree as wt
 from whippletree.errors import SimulationError
 from whippletree.simulate import Simulation
+from whippletree.simulate.run_state import KEEP_PLAN, Status
 
 
 def four_bar() -> wt.System:
@@ -30,11 +30,11 @@ def four_bar() -> wt.System:
 )
 def test_a_stop_is_refused_in_words(status: int, words: str) -> None:
     with pytest.raises(SimulationError, match=words):
-        Simulation(four_bar())._decide(status)
+        Simulation(four_bar())._driver._decide(status)
 
 
 def test_a_poor_plan_is_kept_where_there_is_no_better_one() -> None:
     sim = Simulation(four_bar())
-    sim._decide(Status.POOR)
-    assert sim._options[STAY] == 1
+    sim._driver._decide(Status.POOR)
+    assert sim.run_state.flags[KEEP_PLAN] == 1
     assert sim.replans == []

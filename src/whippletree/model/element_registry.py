@@ -252,6 +252,16 @@ class Registry:
         name = self._joint_name(joint)
         return name, _index(index, self._joints[name])
 
+    @property
+    def _place_names(self) -> list[str]:
+        """Bodies, frames and moving frames, in declared order."""
+        return [*self._bodies, *self._frames, *self._moving_frames]
+
+    @property
+    def _coordinate_names(self) -> list[str]:
+        """What has coordinates: joints, then bodies with own coordinates."""
+        return [*self._joints, *(name for name, body in self._bodies.items() if body.kind is not None)]
+
     def _own_coordinates(self, body: str) -> JointUse:
         """Return the own coordinates of a body, told like those of a joint."""
         here, kind = Placement.identity(), self._bodies[body].kind

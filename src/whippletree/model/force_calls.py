@@ -485,8 +485,7 @@ class ForceCalls(Registry):
                 )
 
     def _formula(self, expression: object, count: int, what: str, *, of_length: bool = False) -> Read:
-        places = [*self._bodies, *self._frames]
-        context = FormulaContext(self._symbols, self._parameters.all(), places, [*self._joints])
+        context = FormulaContext(self._symbols, self._parameters.all(), self._place_names, self._coordinate_names)
         return read_formula(expression, count, what, context, of_length=of_length)
 
     def _entries(self, value: object, count: int, what: str) -> Sequence[Scalar]:

@@ -534,8 +534,8 @@ class Mechanism(DriveCalls, EventCalls):
         'profile'
         """
         with called("closure", name):
-            places = [*self._bodies, *self._frames]
-            read = read_closure(expression, self._symbols, self._parameters.all(), places, [*self._joints])
+            known = self._parameters.all()
+            read = read_closure(expression, self._symbols, known, self._place_names, self._coordinate_names)
             sides = tuple(self._placed(place) for place in read.places)
             return self._close(name, read.closure, sides, read.coordinates)
 

@@ -18,8 +18,8 @@ __all__ = ["KernelBindings"]
 class KernelBindings:
     """The kernels of a run and their arrays; made anew when the numeric plan changes.
 
-    >>> from whippletree.system.system import _pendulum
-    >>> bindings = KernelBindings(_pendulum(), "auto", None)
+    >>> from whippletree.system.example_systems import pendulum
+    >>> bindings = KernelBindings(pendulum(), "auto", None)
     >>> bindings.y_size, bindings.row_size, bindings.closed
     (4, 4, False)
     """

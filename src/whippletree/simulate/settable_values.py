@@ -20,8 +20,8 @@ KINDS = ("velocity", "effort", "state", "parameter")
 def value_index(system: System, kind: Any, name: Any, index: Any) -> int:
     """Return where something that can be set is among the numbers of its kind.
 
-    >>> from whippletree.system.system import _pendulum
-    >>> value_index(_pendulum(), "velocity", "hinge", 0)
+    >>> from whippletree.system.example_systems import pendulum
+    >>> value_index(pendulum(), "velocity", "hinge", 0)
     0
     """
     if not isinstance(kind, str) or kind not in KINDS:

@@ -18,7 +18,7 @@ class SingularTimes:
 
     A position at which nothing but the choice of coordinates is singular drops out when it is looked at.
 
-    >>> from whippletree.system.examples import four_bar
+    >>> from whippletree.system.example_systems import four_bar
     >>> SingularTimes(four_bar()).found()
     []
     """

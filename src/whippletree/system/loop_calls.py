@@ -100,7 +100,8 @@ class LoopCalls:
         close to the cheapest are compiled and timed, which takes some seconds, and this system uses the fastest from
         now on; so results may differ in their last digits from those of another machine.
 
-        >>> s = four_bar()
+        >>> from whippletree.model import Mechanism
+        >>> s = Mechanism.of(four_bar().description).build()
         >>> s.tune().name == s.chosen.name
         True
         >>> s.chosen.times[s.chosen.name] > 0

@@ -257,7 +257,7 @@ class RolledWalk:
     ) -> ClimbPlan:
         """Add the items of a climb; the blocks of a node go to its place."""
         key = self._begin()
-        carried = self._ground_record((ca.SX.zeros(6),))
+        carried = self._ground_record(type(self.items.form(start.records[0]).like)(ca.SX.zeros(6)))
         plan = ClimbPlan(carried, self.nv, [constants.parent for constants in self.node_constants])
         self.items.begin_loop(plan)
 
