@@ -13,15 +13,15 @@ from support.random_trees import random_rotation
 from whippletree.elements.closures import Side
 from whippletree.elements.forces import (
     Actuator,
-    Applied,
     Bushing,
     Contact,
+    ElementForces,
+    ElementState,
     Formula,
     Friction,
     LawSpring,
     Limit,
     Load,
-    Situation,
     Spring,
     TorsionSpring,
 )
@@ -40,7 +40,7 @@ def symbols(n_sides, n_coordinates, n_states):
         Side(ca.SX.sym("R", 3, 3), ca.SX.sym("p", 3), ca.SX.sym("w", 3), ca.SX.sym("u", 3)) for _ in range(n_sides)
     )
     q, v, z = (ca.SX.sym(name, n) for name, n in (("q", n_coordinates), ("v", n_coordinates), ("z", n_states)))
-    return Situation(sides, q, v, z, ca.SX.sym("t"))
+    return ElementState(sides, q, v, z, ca.SX.sym("t"))
 
 
 def flat(seen):
@@ -54,7 +54,7 @@ class Tried:
         self.force, self.shape = force, (n_sides, n_coordinates, n_states)
         seen = symbols(*self.shape)
         done = force.act(seen)
-        assert isinstance(done, Applied) and len(done.wrenches) == n_sides
+        assert isinstance(done, ElementForces) and len(done.wrenches) == n_sides
         assert done.efforts.shape == (n_coordinates, 1) and done.stored.shape == (1, 1)
         turned = [ca.skew(side.w) @ side.R for side in seen.sides]
         positions = [ca.vec(part) for side in seen.sides for part in (side.R, side.p)]
@@ -79,7 +79,7 @@ class Tried:
             Side(random_rotation(rng), scale * rng.normal(size=3), rng.normal(size=3), rng.normal(size=3))
             for _ in range(n_sides)
         )
-        return Situation(sides, rng.normal(size=n), rng.normal(size=n), rng.normal(size=nz), rng.normal())
+        return ElementState(sides, rng.normal(size=n), rng.normal(size=n), rng.normal(size=nz), rng.normal())
 
 
 def formula(write, n_sides=0, n_coordinates=0, n_states=0, more=None, parameters=()):
@@ -186,13 +186,13 @@ def special(tried):
     n_sides, n, nz = tried.shape
     zero = np.zeros(3)
     rest = Side(np.eye(3), zero, zero, zero)
-    yield Situation((rest,) * n_sides, np.zeros(n), np.zeros(n), np.zeros(nz), 0.0)
+    yield ElementState((rest,) * n_sides, np.zeros(n), np.zeros(n), np.zeros(nz), 0.0)
     turned = Side(np.diag([1.0, -1.0, -1.0]), zero, np.ones(3), np.ones(3))
     for second in (turned, rest._replace(u=np.ones(3)), rest._replace(p=1e-200 * np.ones(3))):
         sides = (rest, second, rest)[:n_sides]
-        yield Situation(sides, np.zeros(n), np.ones(n), np.zeros(nz), 0.0)
+        yield ElementState(sides, np.zeros(n), np.ones(n), np.zeros(nz), 0.0)
     high = rest._replace(p=np.array([0.0, 0.0, 1e3]), u=np.array([1.0, 0.0, -1e3]))
-    yield Situation((high, rest, rest)[:n_sides], np.full(n, 1e3), np.full(n, -1e3), np.zeros(nz), 0.0)
+    yield ElementState((high, rest, rest)[:n_sides], np.full(n, 1e3), np.full(n, -1e3), np.zeros(nz), 0.0)
 
 
 @pytest.mark.parametrize("name", ELEMENTS)
@@ -231,7 +231,7 @@ def at(p, u=(0, 0, 0), R=None, w=(0, 0, 0)):
 
 
 def between(a, b):
-    return Situation((a, b), np.zeros(0), np.zeros(0), np.zeros(0), 0.0)
+    return ElementState((a, b), np.zeros(0), np.zeros(0), np.zeros(0), 0.0)
 
 
 def test_a_spring_pulls_along_the_line():
@@ -368,7 +368,7 @@ def test_at_half_a_turn_the_moment_changes_sign_and_stays_bounded():
 
 
 def turned(q, v):
-    return Situation((), np.array([q], float), np.array([v], float), np.zeros(0), 0.0)
+    return ElementState((), np.array([q], float), np.array([v], float), np.zeros(0), 0.0)
 
 
 def test_a_torsion_spring():
@@ -474,7 +474,7 @@ def test_stopped_is_continuously_differentiable():
 
 
 def touching(p, u=(0, 0, 0), w=(0, 0, 0)):
-    return Situation((at(p, u, w=w),), np.zeros(0), np.zeros(0), np.zeros(0), 0.0)
+    return ElementState((at(p, u, w=w),), np.zeros(0), np.zeros(0), np.zeros(0), 0.0)
 
 
 def contact(radius=0.0, friction=0.8, height=None, normal=(0.0, 0.0, 1.0)):
@@ -545,7 +545,7 @@ def test_ground_that_rises_does_work():
 def test_a_load_follows_its_side_or_not():
     R = rotation((0, 0, 1), math.pi / 2)
     given = formula(lambda s: [0, 0, 1, 2, 0, 0])
-    seen = Situation((at((1, 2, 3), (1, 1, 1), R, (0, 0, 3)),), np.zeros(0), np.zeros(0), np.zeros(0), 0.0)
+    seen = ElementState((at((1, 2, 3), (1, 1, 1), R, (0, 0, 3)),), np.zeros(0), np.zeros(0), np.zeros(0), 0.0)
     (fixed,), _, stored, dissipated, supplied, _ = Tried(Load(given, False), 1, 0).at(seen)
     assert fixed == pytest.approx([0, 0, 1, 2, 0, 0]) and stored == dissipated == 0.0
     assert supplied == pytest.approx(3 + 2)
@@ -587,4 +587,4 @@ def test_rates_of_formulas():
 
 def numbers(seen):
     sides = tuple(Side(*map(ca.SX, side)) for side in seen.sides)
-    return Situation(sides, *(ca.SX(ca.DM(x)) for x in seen[1:]))
+    return ElementState(sides, *(ca.SX(ca.DM(x)) for x in seen[1:]))

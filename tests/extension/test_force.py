@@ -17,7 +17,7 @@ import pytest
 
 import whippletree as wt
 from support.formulations import BASIC
-from whippletree.elements.forces import Applied, Force, Situation, pure_force, quantity, stretch
+from whippletree.elements.forces import ElementForces, ElementState, Force, pure_force, quantity, stretch
 from whippletree.spatial.scalars import Scalar
 
 Array = np.ndarray
@@ -36,18 +36,18 @@ class Maxwell(Force):
     damping: Scalar = quantity(unit="N s/m", sign="positive", why="without a damper it is a spring")
     free_length: Scalar = quantity(0.0, unit="m", sign="not negative")
 
-    def act(self, seen: Situation) -> Applied:
+    def act(self, seen: ElementState) -> ElementForces:
         """Return the pair of forces; the spring's energy is stored, the damper's power dissipated."""
         line = stretch(seen.sides, ca.SX(self.free_length))
         f = self._force(seen)
         pull = pure_force(f * line.direction)
-        return Applied((pull, -pull), ca.SX(0, 1), f * f / (2 * self.stiffness), f * f / self.damping, ca.SX(0))
+        return ElementForces((pull, -pull), ca.SX(0, 1), f * f / (2 * self.stiffness), f * f / self.damping, ca.SX(0))
 
-    def rates(self, seen: Situation) -> ca.SX:
+    def rates(self, seen: ElementState) -> ca.SX:
         """Return how fast the damper gives way."""
         return self._force(seen) / self.damping
 
-    def _force(self, seen: Situation) -> ca.SX:
+    def _force(self, seen: ElementState) -> ca.SX:
         return self.stiffness * (stretch(seen.sides, ca.SX(self.free_length)).elongation - seen.z[0])
 
 

@@ -25,7 +25,7 @@ _NOBODY_READS = 141
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 0; 1 if what was looked at will not do; 2 after an error of ours,
-    told in one line; 141 if nobody reads what is printed any more.
+    told in one line; 141 if what is printed is not read any more.
 
     >>> code = main([])  # doctest: +ELLIPSIS
     usage: whippletree ...

@@ -5,7 +5,7 @@ through the same instructions whatever its place. Numbers that are not finite ar
 out, quaternions that are not of unit length on the way in.
 
 Any number of threads may run the driver on one batch at once. Each claims a chunk of states, reports it when it is
-done, and claims the next, until none is left; so a thread that comes late, or is held up, holds up nobody.
+done, and claims the next, until none is left; so a thread that comes late, or is held up, holds up none of the others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The disk cache of machine code.
 
 An entry is a set of named byte strings in one file, whose name is the hash of everything the code depends on. Machine
-code is loaded only from a folder and from files that belong to the user and that nobody else can write. Files are
+code is loaded only from a folder and from files that belong to the user and that no one else can write. Files are
 written beside their place and moved into it, so that processes that work at the same time never see half a file, and
 each carries a checksum of what is in it and of what it was made for, so that one that is damaged, or that came to be in
 the place of another, is made again.
@@ -117,7 +117,7 @@ class DiskCache:
         import tempfile  # costs more than all else here, and is needed only where something is made
 
         path = self.path(key)
-        if not self._kernels.is_dir():  # somebody has cleared the cache by removing it
+        if not self._kernels.is_dir():  # the cache was cleared by removing its folder
             self._prepare()
         try:
             handle, temporary = tempfile.mkstemp(dir=self._kernels, suffix=".part")  # mode 0600

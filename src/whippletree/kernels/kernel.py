@@ -263,7 +263,7 @@ class Kernel:
 
 
 def aligned(size: int) -> Array:
-    """Return an array of doubles that starts on a cache line, with nobody else's memory near it.
+    """Return an array of doubles that starts on a cache line, with no other memory near it.
 
     Processors fetch neighbouring lines together, so that threads disturb each other even across a line's edge.
 
@@ -326,7 +326,7 @@ class _BatchCall:
         self._kernel.give_back(*buffers)
 
     def __call__(self) -> None:
-        """Work on the states that nobody has claimed."""
+        """Work on the states that have not been claimed."""
         buffer = self._kernel.take_buffer(self._size)
         self._part.call(self._words, buffer.ctypes.data, 0)
         self._kernel.give_back(buffer)

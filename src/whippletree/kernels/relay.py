@@ -4,7 +4,7 @@ To wake a sleeping thread takes some fifty microseconds, and it must then get th
 thousand states are done. So a thread that has just helped listens a moment for the next job, without the lock. Each
 listener has a slot, one word, which others change by compare-and-swap only:
 
-    ASLEEP     nobody listens
+    ASLEEP     no thread listens
     LISTENING  a job that is offered is taken at once
     BUSY       a job is being done
     otherwise  the address of a job that is offered
@@ -13,8 +13,8 @@ A job is five words: the address of the driver, of the batch, and of scratch mem
 to, and whether it is done. `driver(batch, scratch, wait)` works on a batch until nothing is left to claim and, if
 `wait` is not zero, until all of it is done.
 
-A job and all it needs belong to the thread that offers it. That thread takes back what nobody has taken, and waits for
-the end of what somebody has: a listener never touches what may be gone.
+A job and all it needs belong to the thread that offers it. That thread takes back what has not been taken, and
+waits for the end of what has: a listener never touches what may be gone.
 """
 
 from __future__ import annotations

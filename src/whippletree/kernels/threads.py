@@ -1,6 +1,6 @@
 """Threads that help with batches.
 
-A helper that comes late finds nothing left to do, so nobody ever waits for one to start. One that has just helped
+A helper that comes late finds nothing left to do, so no call ever waits for one to start. One that has just helped
 listens for a moment (see `relay`); one that sleeps is woken by a task in a queue.
 """
 

@@ -349,7 +349,7 @@ class ForceCalls(Registry):
         """Declare an auxiliary state and return its symbol; at the start it has this value.
 
         `rate` is an expression, or a function from the state's symbol to one. Without a rate the state keeps its
-        value, until `state_rate` gives it one, or somebody sets it from outside between steps.
+        value, until `state_rate` gives it one, or it is set from outside between steps.
 
         >>> from whippletree.model import Mechanism
         >>> m = Mechanism("m")

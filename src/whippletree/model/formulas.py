@@ -8,7 +8,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from whippletree.elements.closures import Side
-from whippletree.elements.forces import Formula, Situation
+from whippletree.elements.forces import ElementState, Formula
 from whippletree.errors import ModelError
 from whippletree.model.description import ForceUse, Parameter
 from whippletree.model.expression_symbols import check_constants, check_symbols, found_in, names_in, parameters_in
@@ -61,7 +61,7 @@ def read_formula(
     known = ca.vertcat(found.positions, found.speeds, found.z, own, symbols.time, *used)
     check_symbols(column, known, what, words)
     check_constants(column, what)
-    seen = Situation(found.sides, found.q, found.v, found.z, symbols.time)
+    seen = ElementState(found.sides, found.q, found.v, found.z, symbols.time)
     formula = Formula.written(column, seen, own, used)
     return Read(formula, found.places, found.coordinates, found.states)
 
@@ -77,7 +77,7 @@ def element_rates(use: ForceUse, parameters: Sequence[Parameter]) -> list[Formul
         return []
     sides = tuple(Side(ca.SX.sym("R", 3, 3), *(ca.SX.sym(letter, 3) for letter in "pwu")) for _ in use.sides)
     q, v = (ca.SX.sym(letter, len(use.coordinates)) for letter in "qv")
-    seen = Situation(sides, q, v, ca.SX.sym("z", len(use.states)), ca.SX.sym("t"))
+    seen = ElementState(sides, q, v, ca.SX.sym("z", len(use.states)), ca.SX.sym("t"))
     rates = ca.densify(ca.SX(use.force.rates(seen)))
     if rates.shape != (len(use.force.state_labels), 1):
         raise ModelError(f"{use.force.kind}.rates must return one entry for each of state_labels, got {rates.shape}")

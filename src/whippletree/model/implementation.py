@@ -14,7 +14,7 @@ import casadi as ca
 
 from whippletree.elements.bodies import BodyKind
 from whippletree.elements.closures import DeclaredClosure, Side
-from whippletree.elements.forces import Force, Situation
+from whippletree.elements.forces import ElementState, Force
 from whippletree.elements.joints import Joint
 
 __all__ = ["implementations"]
@@ -97,7 +97,7 @@ def _element(
     sides = tuple(Side(ca.SX.sym("R", 3, 3), *(ca.SX.sym(letter, 3) for letter in "pwu")) for _ in range(n_sides))
     q, v, z, t = (ca.SX.sym(name, n) for name, n in (("q", coordinates), ("v", coordinates), ("z", states), ("t", 1)))
     if isinstance(again, Force):
-        seen = Situation(sides, q, v, z, t)
+        seen = ElementState(sides, q, v, z, t)
         done = again.act(seen)
         wrenches = done.wrenches
         outputs = [*wrenches, done.efforts, done.stored, done.dissipated, done.supplied, again.rates(seen)]

@@ -522,7 +522,7 @@ def _rows(value: Any, what: str, n: int | None, more: tuple[int, ...]) -> Array:
 
 
 def _frozen(array: Any) -> Array:
-    """Return an array that nobody can write to; one that somebody could is copied."""
+    """Return an array that cannot be written to; one that could be is copied."""
     result = np.ascontiguousarray(array, dtype=np.float64)
     if result is array and result.flags.writeable:
         result = result.copy()

@@ -46,7 +46,7 @@ def _sort(group: Columns, by_unit: dict[str, list[tuple[str, Any]]]) -> None:
 def _figure(count: int, place: Path | None) -> Figure:
     """Return a figure with diagrams one below the other.
 
-    One that is written to a file is nobody else's; otherwise pyplot knows it, so that notebooks and `plt.show()` do.
+    One that is written to a file is not shared; otherwise pyplot knows it, so that notebooks and `plt.show()` do.
     """
     size = (8.0, 1.2 + 2.6 * count)
     try:

@@ -16,7 +16,7 @@ from whippletree.model.io import write_text
 from whippletree.model.mechanism import Mechanism
 from whippletree.system import System
 from whippletree.system.arguments import as_array
-from whippletree.system.choosing import Weighed
+from whippletree.system.choosing import FormulationChoice
 from whippletree.system.loop_plan import LoopPlan
 from whippletree.system.loop_services import LoopServices
 
@@ -138,7 +138,7 @@ def chosen_formulation(system: System) -> str | None:
 
 def set_chosen_formulation(system: System, chosen: str) -> None:
     """Let `auto` mean what it meant in another run: it may come out otherwise another time."""
-    system.kernels.loops.auto.chosen = Weighed.unpacked(chosen.encode())
+    system.kernels.loops.auto.chosen = FormulationChoice.unpacked(chosen.encode())
 
 
 # ---------------------------------------------------------------------- what users give

@@ -60,7 +60,7 @@ def shown(value: object) -> str:
 
 
 def masked(value: object) -> bool:
-    """Tell whether an array has masked entries: what lies behind the mask is no number that somebody gave.
+    """Tell whether an array has masked entries: what lies behind the mask is no number that was given.
 
     >>> masked(np.ma.array([1.0, 2.0], mask=[False, True])), masked(np.ma.array([1.0])), masked([1.0])
     (True, False, False)

@@ -10,7 +10,7 @@ from whippletree.formulations.methods.formulation import Formulation
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.repeat import Repeated, least_seconds
-from whippletree.system.choosing import Chooser, Weighed, admitted, candidates_key
+from whippletree.system.choosing import Chooser, FormulationChoice, admitted, candidates_key
 from whippletree.system.closure_numbers import ClosureNumbers
 from whippletree.system.equations import Equations
 from whippletree.system.formulation_decisions import tree_regular
@@ -49,13 +49,13 @@ class AutoFormulation:
         self.loop_plan = equations.loop_plan
 
     @property
-    def known(self) -> Weighed | None:
+    def known(self) -> FormulationChoice | None:
         """The choice, if it has been made."""
-        made: Weighed | None = self.__dict__.get("chosen")
+        made: FormulationChoice | None = self.__dict__.get("chosen")
         return made
 
     @functools.cached_property
-    def chosen(self) -> Weighed:
+    def chosen(self) -> FormulationChoice:
         """The formulation that `auto` uses, and why; the same under all plans, since it may have been timed."""
         if self._first is not None:
             return self._first.chosen
@@ -65,8 +65,8 @@ class AutoFormulation:
             count = len(self.numbers.closure_set.attachments.cuts)
             words = f"with {count} loops its straight line would take long to compile"
             others = {one.text: words for one in self.candidates if one.text != rolled.formulation}
-            return Weighed(rolled.formulation, {}, others, (), {})
-        return self._remembered("auto", lambda: self.chooser.choose().packed(), Weighed.unpacked)
+            return FormulationChoice(rolled.formulation, {}, others, (), {})
+        return self._remembered("auto", lambda: self.chooser.choose().packed(), FormulationChoice.unpacked)
 
     @functools.cached_property
     def group_methods(self) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ class AutoFormulation:
         """What weighs the candidates."""
         return Chooser(self.equations, self.candidates)
 
-    def tune(self) -> Weighed:
+    def tune(self) -> FormulationChoice:
         """Time the candidates that are close to the cheapest, and use the fastest of them from now on."""
         self.chosen = self.chooser.tune(self.chosen, self.evaluation_times)
         return self.chosen

@@ -27,7 +27,7 @@ from whippletree.system.group_choices import GroupChoice, LoopGroups, merged, op
 from whippletree.system.request import Request
 from whippletree.system.source import outside_source
 
-__all__ = ["Chooser", "Timer", "Weighed", "admitted", "candidates_key", "close_ones", "fastest"]
+__all__ = ["Chooser", "FormulationChoice", "Timer", "admitted", "candidates_key", "close_ones", "fastest"]
 
 _LARGE = 12
 """From this many nodes on, candidates are left out if what they have to solve is plainly the larger system."""
@@ -77,7 +77,7 @@ def _fits(one: Formulation, nodes: int) -> bool:
     return most is None or nodes <= most
 
 
-class Weighed(NamedTuple):
+class FormulationChoice(NamedTuple):
     """The formulation that `auto` uses: its name, the operations of the candidates, and what was left out, and why.
 
     `times` holds seconds per evaluation of those that were timed.
@@ -114,11 +114,11 @@ class Weighed(NamedTuple):
         return json.dumps({**self._asdict(), "groups": groups}).encode()
 
     @staticmethod
-    def unpacked(data: bytes) -> Weighed:
+    def unpacked(data: bytes) -> FormulationChoice:
         """Return what was packed."""
         found = json.loads(data)
         groups = tuple(GroupChoice(**{**g, "loops": tuple(g["loops"])}) for g in found.pop("groups"))
-        return Weighed(groups=groups, **found)
+        return FormulationChoice(groups=groups, **found)
 
 
 class Chooser:
@@ -139,7 +139,7 @@ class Chooser:
         """How each group of loops is solved by itself."""
         return self.groups.choices
 
-    def choose(self) -> Weighed:
+    def choose(self) -> FormulationChoice:
         """Count the operations of the candidates, and take the fewest."""
         groups = self.group_choices
         some, left_out = self._to_trace([group.method for group in groups])
@@ -151,9 +151,11 @@ class Chooser:
             else:
                 counts[one.text] = self._count(one)
         chosen = min(counts, key=lambda text: _weight(text) * counts[text])
-        return Weighed(chosen, counts, left_out, merged(groups) if registry.find(chosen).by_groups else (), {})
+        return FormulationChoice(
+            chosen, counts, left_out, merged(groups) if registry.find(chosen).by_groups else (), {}
+        )
 
-    def tune(self, chosen: Weighed, timer: Timer) -> Weighed:
+    def tune(self, chosen: FormulationChoice, timer: Timer) -> FormulationChoice:
         """Return the choice with those that are close to the cheapest timed, and the fastest taken."""
         times = timer(close_ones(chosen.counts)) if chosen.counts else {}
         name = fastest(chosen.counts, times) if times else chosen.name

@@ -26,7 +26,7 @@ from whippletree.kernels.unrolled import StraightLine
 from whippletree.model.description import Description
 from whippletree.model.names import suggestion
 from whippletree.system.calls import Call
-from whippletree.system.choosing import Weighed, close_ones, fastest
+from whippletree.system.choosing import FormulationChoice, close_ones, fastest
 from whippletree.system.equations import Equations
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.input_reader import InputReader
@@ -112,20 +112,20 @@ class Engine:
         return self.of_tree.name if FUNCTIONS[function].weighed else ARTICULATED.text
 
     @functools.cached_property
-    def of_tree(self) -> Weighed:
+    def of_tree(self) -> FormulationChoice:
         """The formulation of a tree's forward dynamics, and why."""
         if self.equations.large or not 0 < self.plan.nv <= SMALL_TREE:
-            return Weighed(ARTICULATED.text, {}, {}, (), {})
+            return FormulationChoice(ARTICULATED.text, {}, {}, (), {})
         key = f"tree|{[one.text for one in _weighed_trees()]}|{source_key()}|{self.description.fingerprint()}"
         kept = self._cache.load(key) if self._cache else None
         if kept and "tree" in kept:
-            return Weighed.unpacked(kept["tree"])
+            return FormulationChoice.unpacked(kept["tree"])
         weighed = self._weigh_tree()
         if self._cache:
             self._cache.store(key, {"tree": weighed.packed()})
         return weighed
 
-    def _weigh_tree(self) -> Weighed:
+    def _weigh_tree(self) -> FormulationChoice:
         """Count the operations of the candidates; a mass matrix is factorised only if it is well conditioned."""
         candidates, left_out = _weighed_trees(), {}
         stretch = self._stretch()
@@ -134,13 +134,13 @@ class Engine:
             left_out = {one.text: why for one in candidates if not one.linear}
         some = [one.text for one in candidates if one.text not in left_out]
         if len(some) < 2:
-            return Weighed(some[0], {}, left_out, (), {})
+            return FormulationChoice(some[0], {}, left_out, (), {})
         requests = {text: Request("forward_dynamics", text) for text in some}
         self._traced = {request: self.equations.trace(request) for request in requests.values()}
         counts = {text: read_tape(self._traced[request]).count().total for text, request in requests.items()}
-        return Weighed(min(counts, key=lambda text: counts[text]), counts, left_out, (), {})
+        return FormulationChoice(min(counts, key=lambda text: counts[text]), counts, left_out, (), {})
 
-    def tune(self) -> Weighed:
+    def tune(self) -> FormulationChoice:
         """Time the candidates that are close to the cheapest, and let `auto` mean the fastest of them."""
         if self.equations.closed:
             chosen = self.loops.auto.tune()

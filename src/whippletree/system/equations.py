@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import casadi as ca
 
-from whippletree.elements.forces import Situation
+from whippletree.elements.forces import ElementState
 from whippletree.errors import StateError
 from whippletree.formulations.closures.closure_frames import ClosureAttachments
 from whippletree.formulations.closures.closure_set import ClosureSet
@@ -293,14 +293,14 @@ class Equations:
         z = symbols.get("z", ca.SX.zeros(len(self.description.states)))
         q, v = (symbols.get(name, ca.SX.zeros(n)) for name, n in (("q", self.plan.nq), ("v", self.plan.nv)))
         return with_applied_forces(
-            walk, self.nodes.acting(weld=weld), Situation((), q, v, z, symbols.get("t", ca.SX(0))), given
+            walk, self.nodes.acting(weld=weld), ElementState((), q, v, z, symbols.get("t", ca.SX(0))), given
         )
 
     def events(self, symbols: dict[str, ca.SX]) -> list[ca.SX]:
         """Return the column of each event: what is watched, and the values that it sets."""
         none = {"z": len(self.description.states), "t": 1}
         q, v, z, t = (symbols.get(name, ca.SX.zeros(none.get(name, 0))) for name in ("q", "v", "z", "t"))
-        state = Situation((), q, v, z, t)
+        state = ElementState((), q, v, z, t)
         return events(self.walk(symbols), self.description, self.plan, self.node_tree(), state)
 
     def faulty_element(self, state: Mapping[str, Any]) -> str | None:

@@ -12,7 +12,7 @@ from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembled
 from whippletree.system.calls import checked_out
-from whippletree.system.choosing import Weighed
+from whippletree.system.choosing import FormulationChoice
 from whippletree.system.evaluator import AUTO, CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import Mask
@@ -89,11 +89,11 @@ class LoopCalls:
         dependent = self._engine.equations.loop_plan.dependent
         return self._loops.planner.analyse(where, self._loops.conditions(t), dependent)
 
-    def chosen(self) -> Weighed:
+    def chosen(self) -> FormulationChoice:
         """Return the formulation that `auto` uses for the dynamics, and why."""
         return self._loops.auto.chosen if self.closed else self._engine.of_tree
 
-    def tune(self) -> Weighed:
+    def tune(self) -> FormulationChoice:
         """Let `auto` mean the fastest formulation on this machine, and return what was found.
 
         What `auto` means otherwise follows from operations, and is the same everywhere. Here the candidates that are

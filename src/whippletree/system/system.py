@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from whippletree.formulations.methods.registry import formulation_name
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description
-from whippletree.system.choosing import Weighed
+from whippletree.system.choosing import FormulationChoice
 from whippletree.system.delegation import Delegated
 from whippletree.system.derivative_calls import DerivativeCalls
 from whippletree.system.element_calls import ElementCalls
@@ -320,7 +320,7 @@ class System:
         return self._loops.redundancy()
 
     @property
-    def chosen(self) -> Weighed:
+    def chosen(self) -> FormulationChoice:
         """The formulation that `auto` uses for the dynamics, and why: operations of the candidates, groups, in words.
 
         Candidates are traced when this is first asked for, or needed; the answer is kept in the disk cache.

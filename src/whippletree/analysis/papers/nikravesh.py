@@ -47,7 +47,7 @@ _WHY = {
     "for cut hinges, five equations; in body axes (tree_augmented against "
     "joint_multipliers) the break-even is at 13.",
     "star, revolute": "Every way has one joint: R^T M R is diagonal, and there is nothing for a recursion to save. "
-    "Traced, the two do the same operations but for the parent's share, which nobody needs and "
+    "Traced, the two do the same operations but for the parent's share, which is not needed and "
     "the trace drops.",
 }
 

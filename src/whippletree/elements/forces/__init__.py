@@ -2,7 +2,15 @@
 
 from whippletree.elements.declaration import quantity
 from whippletree.elements.forces.actuator import Actuator
-from whippletree.elements.forces.base import Applied, Force, Line, Situation, on_coordinate, pure_force, stretch
+from whippletree.elements.forces.base import (
+    ElementForces,
+    ElementState,
+    Force,
+    Line,
+    on_coordinate,
+    pure_force,
+    stretch,
+)
 from whippletree.elements.forces.bushing import Bushing
 from whippletree.elements.forces.contact import Contact
 from whippletree.elements.forces.formula import Formula
@@ -15,9 +23,10 @@ from whippletree.elements.forces.torsion_spring import TorsionSpring
 
 __all__ = [
     "Actuator",
-    "Applied",
     "Bushing",
     "Contact",
+    "ElementForces",
+    "ElementState",
     "Force",
     "Formula",
     "Friction",
@@ -25,7 +34,6 @@ __all__ = [
     "Limit",
     "Line",
     "Load",
-    "Situation",
     "Spring",
     "TorsionSpring",
     "on_coordinate",

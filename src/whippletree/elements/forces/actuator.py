@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from whippletree.elements.declaration import part
-from whippletree.elements.forces.base import Applied, Force, Situation
+from whippletree.elements.forces.base import ElementForces, ElementState, Force
 from whippletree.elements.forces.formula import Formula
 
 __all__ = ["Actuator"]
@@ -30,9 +30,11 @@ class Actuator(Force):
         """Whether time is in the effort."""
         return self.effort.timed
 
-    def act(self, seen: Situation) -> Applied:
+    def act(self, seen: ElementState) -> ElementForces:
         """Return the effort, whose power is input."""
         effort = self.effort.value(seen.beyond(0, 1))
         efforts = ca.vertcat(effort, ca.SX(seen.q.shape[0] - 1, 1))
         none = ca.SX.zeros(6)
-        return Applied(tuple(none for _ in seen.sides), ca.densify(efforts), ca.SX(0), ca.SX(0), effort * seen.v[0])
+        return ElementForces(
+            tuple(none for _ in seen.sides), ca.densify(efforts), ca.SX(0), ca.SX(0), effort * seen.v[0]
+        )

@@ -1,7 +1,7 @@
 """The contract of a force element: what acts between frames of bodies and on coordinates of joints.
 
-An element sees a `Situation`: its sides (frames, in the ground frame), the joint coordinates it names and their rates,
-the auxiliary states it names, and time. It returns what it `Applied`:
+An element sees an `ElementState`: its sides (frames, in the ground frame), the joint coordinates it names and their
+rates, the auxiliary states it names, and time. It returns `ElementForces`:
 
     wrench [moment; force] on each side, at the frame's origin, in ground axes
     effort on each of its joint coordinates
@@ -28,10 +28,10 @@ from whippletree.elements.element_tolerances import COINCIDENT, COINCIDENT_POINT
 from whippletree.spatial.scalars import Scalar
 from whippletree.spatial.vectors import stack
 
-__all__ = ["Applied", "Force", "Line", "Situation", "on_coordinate", "pure_force", "stretch"]
+__all__ = ["ElementForces", "ElementState", "Force", "Line", "on_coordinate", "pure_force", "stretch"]
 
 
-class Situation(NamedTuple):
+class ElementState(NamedTuple):
     """What an element sees: frames in the ground frame, joint coordinates and rates, auxiliary states, time."""
 
     sides: tuple[Side, ...]
@@ -40,7 +40,7 @@ class Situation(NamedTuple):
     z: ca.SX
     t: ca.SX
 
-    def beyond(self, sides: int, coordinates: int) -> Situation:
+    def beyond(self, sides: int, coordinates: int) -> ElementState:
         """Return what is left without the first few sides and coordinates: what an expression was written in.
 
         >>> seen = Situation((), ca.SX([1, 2]), ca.SX([3, 4]), ca.SX(0, 1), ca.SX(0))
@@ -50,7 +50,7 @@ class Situation(NamedTuple):
         return self._replace(sides=self.sides[sides:], q=self.q[coordinates:], v=self.v[coordinates:])
 
 
-class Applied(NamedTuple):
+class ElementForces(NamedTuple):
     """What an element does: wrenches on its sides, efforts on its coordinates, and where the energy goes."""
 
     wrenches: tuple[ca.SX, ...]  # (6,) each
@@ -90,10 +90,10 @@ class Force(Declared):
         return type(self).__name__
 
     @abstractmethod
-    def act(self, seen: Situation) -> Applied:
+    def act(self, seen: ElementState) -> ElementForces:
         """Return what the element does in a situation."""
 
-    def rates(self, seen: Situation) -> ca.SX:
+    def rates(self, seen: ElementState) -> ca.SX:
         """Return how fast the element's own states change, one entry for each of `state_labels`."""
         return ca.SX(0, 1)
 
@@ -134,10 +134,12 @@ def pure_force(f: ca.SX) -> ca.SX:
     return stack(ca.SX.zeros(3), f)
 
 
-def on_coordinate(effort: ca.SX, stored: Scalar = 0.0, dissipated: Scalar = 0.0, supplied: Scalar = 0.0) -> Applied:
+def on_coordinate(
+    effort: ca.SX, stored: Scalar = 0.0, dissipated: Scalar = 0.0, supplied: Scalar = 0.0
+) -> ElementForces:
     """Return what an element does that acts on one joint coordinate and nothing else.
 
     >>> on_coordinate(ca.SX(2)).efforts
     SX(2)
     """
-    return Applied((), ca.SX(effort), ca.SX(stored), ca.SX(dissipated), ca.SX(supplied))
+    return ElementForces((), ca.SX(effort), ca.SX(stored), ca.SX(dissipated), ca.SX(supplied))

@@ -9,7 +9,7 @@ import casadi as ca
 
 from whippletree.elements.declaration import quantity
 from whippletree.elements.element_tolerances import LEAST_SINE
-from whippletree.elements.forces.base import Applied, Force, Situation
+from whippletree.elements.forces.base import ElementForces, ElementState, Force
 from whippletree.spatial.scalars import Scalar
 from whippletree.spatial.vectors import cross, skew, stack
 
@@ -43,7 +43,7 @@ class Bushing(Force):
         matrices = [tuple(d[i] if i == j else 0.0 for i in range(6) for j in range(6)) for d in (stiffness, damping)]
         return cls(*matrices)
 
-    def act(self, seen: Situation) -> Applied:
+    def act(self, seen: ElementState) -> ElementForces:
         """Return the two wrenches, what is stored and what is dissipated."""
         near, far = seen.sides
         Rt, p = near.R.T, far.p - near.p
@@ -53,7 +53,7 @@ class Bushing(Force):
         elastic, lost = _matrix(self.stiffness) @ e, _matrix(self.damping) @ rate
         moment, force = near.R @ (J.T @ (elastic + lost)[0:3]), near.R @ (elastic + lost)[3:6]
         wrenches = (stack(moment + cross(p, force), force), -stack(moment, force))
-        return Applied(wrenches, ca.SX(0, 1), ca.dot(e, elastic) / 2, ca.dot(rate, lost), ca.SX(0))
+        return ElementForces(wrenches, ca.SX(0, 1), ca.dot(e, elastic) / 2, ca.dot(rate, lost), ca.SX(0))
 
 
 def rotation_vector(R: ca.SX) -> tuple[ca.SX, ca.SX]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from whippletree.elements.declaration import part, quantity
-from whippletree.elements.forces.base import Applied, Force, Situation
+from whippletree.elements.forces.base import ElementForces, ElementState, Force
 from whippletree.elements.forces.formula import Formula
 from whippletree.elements.forces.smooth import stopped
 from whippletree.spatial.scalars import Scalar, Vector3
@@ -47,7 +47,7 @@ class Contact(Force):
         """Whether the ground moves with time."""
         return self.height.timed
 
-    def act(self, seen: Situation) -> Applied:
+    def act(self, seen: ElementState) -> ElementForces:
         """Return the wrench on the body at the sphere's centre."""
         side, ground = seen.sides[0], seen.beyond(1, 0)
         n = ca.SX(ca.vertcat(*self.normal))
@@ -62,4 +62,4 @@ class Contact(Force):
         wrench = stack(cross(arm, along), stop.force * n + along)
         wrenches = (wrench, *(ca.SX.zeros(6) for _ in ground.sides))
         dissipated = stop.dissipated + drag * ca.sumsqr(slip)
-        return Applied(wrenches, ca.SX.zeros(seen.q.shape[0]), stop.stored, dissipated, stop.force * rise)
+        return ElementForces(wrenches, ca.SX.zeros(seen.q.shape[0]), stop.stored, dissipated, stop.force * rise)

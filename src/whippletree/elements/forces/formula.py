@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, Self
 
 import casadi as ca
 
-from whippletree.elements.forces.base import Situation
+from whippletree.elements.forces.base import ElementState
 from whippletree.elements.user_functions import UserFunction, flow, rewritten, side_arrays
 from whippletree.spatial.scalars import Scalar
 
@@ -52,7 +52,7 @@ class Formula(UserFunction):
     inputs: ClassVar[tuple[str, ...]] = Inputs._fields
 
     @classmethod
-    def written(cls, expression: ca.SX, seen: Situation, more: ca.SX, parameters: Sequence[ca.SX]) -> Self:
+    def written(cls, expression: ca.SX, seen: ElementState, more: ca.SX, parameters: Sequence[ca.SX]) -> Self:
         """Return the formula of an expression in these symbols, none of which is repeated."""
         symbols = _inputs(seen, more, parameters)
         return cls(rewritten("formula", cls.inputs, expression, symbols), tuple(parameters))
@@ -77,12 +77,12 @@ class Formula(UserFunction):
         """Whether it depends on nothing but the element's own arguments and parameters."""
         return self.used <= {"more", "parameters"}
 
-    def value(self, seen: Situation, more: ca.SX | None = None) -> ca.SX:
+    def value(self, seen: ElementState, more: ca.SX | None = None) -> ca.SX:
         """Return the column in a situation."""
         inputs = _inputs(seen, ca.SX(0, 1) if more is None else more, self.arguments)
         return ca.densify(ca.SX(self.function(*inputs)))
 
-    def rate(self, seen: Situation) -> ca.SX:
+    def rate(self, seen: ElementState) -> ca.SX:
         """Return how fast a positional column changes in a situation: R' = w x R, p' = u, q' = v, t' = 1."""
         return ca.densify(ca.SX(self._rate(*_inputs(seen, ca.SX(0, 1), self.arguments))))
 
@@ -93,7 +93,7 @@ class Formula(UserFunction):
         return ca.Function("rate", list(x), [ca.densify(ca.jtimes(self.function(*x), positions, rates))])
 
 
-def _inputs(seen: Situation, more: ca.SX, parameters: Sequence[Scalar]) -> Inputs:
+def _inputs(seen: ElementState, more: ca.SX, parameters: Sequence[Scalar]) -> Inputs:
     """Return a situation as a formula's inputs."""
     column = ca.vertcat(ca.SX(0, 1), *map(ca.SX, parameters))
     R, p, w, u = side_arrays(seen.sides)

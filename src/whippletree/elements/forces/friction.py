@@ -8,7 +8,7 @@ from typing import ClassVar
 import casadi as ca
 
 from whippletree.elements.declaration import quantity
-from whippletree.elements.forces.base import Applied, Force, Situation, on_coordinate
+from whippletree.elements.forces.base import ElementForces, ElementState, Force, on_coordinate
 from whippletree.spatial.scalars import Scalar
 
 __all__ = ["Friction"]
@@ -29,7 +29,7 @@ class Friction(Force):
     viscous: Scalar = quantity(0.0, sign="not negative")
     speed: Scalar = quantity(0.01, sign="positive")
 
-    def act(self, seen: Situation) -> Applied:
+    def act(self, seen: ElementState) -> ElementForces:
         """Return the effort, all of whose power is dissipated."""
         against = self.coulomb * ca.tanh(seen.v / self.speed) + self.viscous * seen.v
         return on_coordinate(-against, dissipated=against * seen.v)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from whippletree.elements.declaration import part, quantity
-from whippletree.elements.forces.base import Applied, Force, Situation, pure_force, stretch
+from whippletree.elements.forces.base import ElementForces, ElementState, Force, pure_force, stretch
 from whippletree.elements.forces.formula import Formula
 from whippletree.spatial.scalars import Scalar
 
@@ -37,7 +37,7 @@ class LawSpring(Force):
         """Whether time is in the law."""
         return self.law.timed
 
-    def act(self, seen: Situation) -> Applied:
+    def act(self, seen: ElementState) -> ElementForces:
         """Return the pair of forces, and the law's energy and power."""
         x, rate, n = stretch(seen.sides[:2], ca.SX(self.free_length))
         others = seen.beyond(2, 0)
@@ -52,4 +52,4 @@ class LawSpring(Force):
         else:
             supplied = supplied - elastic[0] * rate
         wrenches = (pull, -pull, *(none for _ in others.sides))
-        return Applied(wrenches, ca.SX.zeros(seen.q.shape[0]), stored, ca.fmax(lost, 0), supplied)
+        return ElementForces(wrenches, ca.SX.zeros(seen.q.shape[0]), stored, ca.fmax(lost, 0), supplied)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import casadi as ca
 
 from whippletree.elements.declaration import quantity
-from whippletree.elements.forces.base import Applied, Force, Situation, on_coordinate
+from whippletree.elements.forces.base import ElementForces, ElementState, Force, on_coordinate
 from whippletree.elements.forces.smooth import stopped
 from whippletree.spatial.scalars import Scalar
 
@@ -34,7 +34,7 @@ class Limit(Force):
     damping: Scalar = quantity(0.0, sign="not negative")
     width: Scalar = quantity(1e-3, sign="positive")
 
-    def act(self, seen: Situation) -> Applied:
+    def act(self, seen: ElementState) -> ElementForces:
         """Return the effort; what the stops store and dissipate."""
         effort, stored, dissipated = ca.SX(0), ca.SX(0), ca.SX(0)
         for bound, way in ((self.upper, 1.0), (self.lower, -1.0)):

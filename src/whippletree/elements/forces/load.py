@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from whippletree.elements.declaration import part
-from whippletree.elements.forces.base import Applied, Force, Situation
+from whippletree.elements.forces.base import ElementForces, ElementState, Force
 from whippletree.elements.forces.formula import Formula
 from whippletree.spatial.vectors import stack
 
@@ -34,7 +34,7 @@ class Load(Force):
         """Whether time is in the wrench."""
         return self.wrench.timed
 
-    def act(self, seen: Situation) -> Applied:
+    def act(self, seen: ElementState) -> ElementForces:
         """Return the wrench, whose power is input."""
         side, others = seen.sides[0], seen.beyond(1, 0)
         wrench = self.wrench.value(others)
@@ -42,4 +42,4 @@ class Load(Force):
             wrench = stack(side.R @ wrench[0:3], side.R @ wrench[3:6])
         power = ca.dot(wrench, stack(side.w, side.u))
         wrenches = (wrench, *(ca.SX.zeros(6) for _ in others.sides))
-        return Applied(wrenches, ca.SX.zeros(seen.q.shape[0]), ca.SX(0), ca.SX(0), power)
+        return ElementForces(wrenches, ca.SX.zeros(seen.q.shape[0]), ca.SX(0), ca.SX(0), power)

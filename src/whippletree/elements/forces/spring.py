@@ -8,7 +8,7 @@ from typing import ClassVar
 import casadi as ca
 
 from whippletree.elements.declaration import quantity
-from whippletree.elements.forces.base import Applied, Force, Situation, pure_force, stretch
+from whippletree.elements.forces.base import ElementForces, ElementState, Force, pure_force, stretch
 from whippletree.spatial.scalars import Scalar
 
 __all__ = ["Spring"]
@@ -31,9 +31,9 @@ class Spring(Force):
     free_length: Scalar = quantity(0.0, unit="m", sign="not negative")
     damping: Scalar = quantity(0.0, unit="N s/m", sign="not negative")
 
-    def act(self, seen: Situation) -> Applied:
+    def act(self, seen: ElementState) -> ElementForces:
         """Return the pair of forces; the spring's energy is stored, the damper's power dissipated."""
         x, rate, n = stretch(seen.sides, ca.SX(self.free_length))
         pull = pure_force((self.stiffness * x + self.damping * rate) * n)
         stored, dissipated = self.stiffness * x**2 / 2, self.damping * rate**2
-        return Applied((pull, -pull), ca.SX(0, 1), ca.SX(stored), ca.SX(dissipated), ca.SX(0))
+        return ElementForces((pull, -pull), ca.SX(0, 1), ca.SX(stored), ca.SX(dissipated), ca.SX(0))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from whippletree.elements.declaration import quantity
-from whippletree.elements.forces.base import Applied, Force, Situation, on_coordinate
+from whippletree.elements.forces.base import ElementForces, ElementState, Force, on_coordinate
 from whippletree.spatial.scalars import Scalar
 
 __all__ = ["TorsionSpring"]
@@ -27,7 +27,7 @@ class TorsionSpring(Force):
     rest: Scalar = quantity(0.0)
     damping: Scalar = quantity(0.0, sign="not negative")
 
-    def act(self, seen: Situation) -> Applied:
+    def act(self, seen: ElementState) -> ElementForces:
         """Return the effort; the spring's energy is stored, the damper's power dissipated."""
         x, rate = seen.q - self.rest, seen.v
         effort = -self.stiffness * x - self.damping * rate

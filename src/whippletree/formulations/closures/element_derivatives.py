@@ -12,7 +12,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from whippletree.elements.closures import Side, joint_rates
-from whippletree.elements.forces import Situation
+from whippletree.elements.forces import ElementState
 from whippletree.formulations.closures.closure_frames import ClosureAttachment, CutJoint
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.nodes.applied_forces import ForcePlacement, ForcePlacements
@@ -47,7 +47,7 @@ class _Seen(NamedTuple):
     turn: Turn
     frames: tuple[NodeFrame, ...]
     sides: tuple[Side, ...]
-    situation: Situation
+    situation: ElementState
     v: tuple[int, ...] = ()
     z: tuple[int, ...] = ()
     along: ca.SX | None = None  # the rates of the coordinates for displacements, if they are not one
@@ -61,7 +61,7 @@ def force_slopes(
     for force, placed in acting.forces if acting else ():
         seen = _element(walk, placed, state)
 
-        def results(here: Situation, act: Callable[[Situation], object] = force.act) -> ca.SX:
+        def results(here: ElementState, act: Callable[[ElementState], object] = force.act) -> ca.SX:
             done = act(here)
             return ca.SX(ca.vertcat(*done.wrenches, done.efforts))  # type: ignore[attr-defined]
 
@@ -97,10 +97,10 @@ def closure_slopes(
     at_cuts = ca.SX(tau)
     for attachment, keep, value in zip(closure_set.attachments.all, closure_set.keep, multipliers, strict=True):
         if keep:
-            seen = _fastened(walk, closure_set, attachment)
+            seen = _attached(walk, closure_set, attachment)
 
             def results(
-                here: Situation, f: ClosureAttachment = attachment, rows: Sequence[int] = keep, x: ca.SX = value
+                here: ElementState, f: ClosureAttachment = attachment, rows: Sequence[int] = keep, x: ca.SX = value
             ) -> ca.SX:
                 found = f.closure.rows(here.sides, here.q, here.v, here.t)
                 K = found.K[list(rows), :] if f.driven is None else ca.SX(len(rows), 0)
@@ -124,14 +124,14 @@ def speed_slopes(walk: Unrolled, closure_set: ClosureSet) -> dict[int, Matrix]:
     for attachment, keep in zip(closure_set.attachments.all, closure_set.keep, strict=True):
         if keep and not attachment.closure.holonomic and attachment.driven is None:
 
-            def results(here: Situation, f: ClosureAttachment = attachment, rows: Sequence[int] = keep) -> ca.SX:
+            def results(here: ElementState, f: ClosureAttachment = attachment, rows: Sequence[int] = keep) -> ca.SX:
                 got = f.closure.rows(here.sides, here.q, here.v, here.t)
                 speed = got.drift + got.K @ here.v
                 for D, side in zip(got.D, here.sides, strict=True):
                     speed = speed + D @ ca.vertcat(side.w, side.u)
                 return speed[list(rows), :]
 
-            law = _law(_fastened(walk, closure_set, attachment), ca.SX(0, 1), results)
+            law = _law(_attached(walk, closure_set, attachment), ca.SX(0, 1), results)
             for kind, j, change, _ in law.changes(walk):
                 if kind == "q":
                     for i in range(len(keep)):
@@ -143,17 +143,17 @@ def speed_slopes(walk: Unrolled, closure_set: ClosureSet) -> dict[int, Matrix]:
 def _element(walk: Unrolled, placed: ForcePlacement, state: MechanismState) -> _Seen:
     sides = tuple(frame_state(walk, -1, frame).side for frame in placed.frames)
     q, v, z = (_entries(x, at) for x, at in ((state.q, placed.q), (state.v, placed.v), (state.z, placed.z)))
-    return _Seen(-1, None, placed.frames, sides, Situation(sides, q, v, z, state.t), placed.v, placed.z)
+    return _Seen(-1, None, placed.frames, sides, ElementState(sides, q, v, z, state.t), placed.v, placed.z)
 
 
-def _fastened(walk: Unrolled, closure_set: ClosureSet, attachment: ClosureAttachment) -> _Seen:
+def _attached(walk: Unrolled, closure_set: ClosureSet, attachment: ClosureAttachment) -> _Seen:
     sides = tuple(state.side for state in closure_set.frame_states(walk, attachment))
     q, v, _ = closure_set.coordinates(attachment)
     places, along = tuple(c.v for c in attachment.coordinates), None
     if attachment.own is not None:
         cut = closure_set.attachments.cuts[attachment.own]
         places, along = tuple(range(cut.v.start, cut.v.stop)), cut.joint.rate_map(q)
-    situation = Situation(sides, q, v, ca.SX(0, 1), closure_set.t)
+    situation = ElementState(sides, q, v, ca.SX(0, 1), closure_set.t)
     return _Seen(attachment.base, attachment.turn, attachment.frames, sides, situation, places, along=along)
 
 
@@ -169,12 +169,12 @@ def _cut_acts(
     sides = tuple(state.side for state in closure_set.frame_states(walk, cut))
     q, v = closure_set.q[cut.q, :], closure_set.v[cut.v, :]
 
-    def results(here: Situation) -> ca.SX:
+    def results(here: ElementState) -> ca.SX:
         rows = joint_rates(cut.joint, cut.joint.configuration(here.q), here.v, here.sides)
         return ca.SX(ca.vertcat(*(D.T @ effort for D in rows.D)))
 
     places = tuple(range(cut.v.start, cut.v.stop))
-    here = Situation(sides, q, v, ca.SX(0, 1), closure_set.t)
+    here = ElementState(sides, q, v, ca.SX(0, 1), closure_set.t)
     seen = _Seen(cut.base, cut.turn, cut.frames, sides, here, places, along=cut.joint.rate_map(q))
     outside.add(_law(seen, results(seen.situation), results))
     rows = joint_rates(cut.joint, cut.joint.configuration(q), v, sides)
@@ -195,7 +195,7 @@ def _finish(outside: AppliedDerivatives, efforts: dict[int, list[Change]]) -> No
 def _act(
     outside: AppliedDerivatives,
     seen: _Seen,
-    results: Callable[[Situation], ca.SX],
+    results: Callable[[ElementState], ca.SX],
     places: Sequence[int],
     efforts: dict[int, list[Change]],
 ) -> ca.SX:
@@ -209,12 +209,12 @@ def _act(
     return value
 
 
-def _law(seen: _Seen, wrenches: ca.SX, results: Callable[[Situation], ca.SX]) -> AppliedLaw:
+def _law(seen: _Seen, wrenches: ca.SX, results: Callable[[ElementState], ca.SX]) -> AppliedLaw:
     """Differentiate the results."""
     s = seen.situation
     sides = tuple(Side(ca.SX.sym("R", 3, 3), *(ca.SX.sym(x, 3) for x in "pwu")) for _ in s.sides)
     q, v, z = (ca.SX.sym(name, x.shape[0]) for name, x in (("q", s.q), ("v", s.v), ("z", s.z)))
-    value = results(Situation(sides, q, v, z, s.t))
+    value = results(ElementState(sides, q, v, z, s.t))
     blocks: list[ca.SX] = []
     for side in sides:
         turned = ca.horzcat(*(ca.vec(skew(ca.SX.eye(3)[:, k]) @ side.R) for k in range(3)))

@@ -261,7 +261,9 @@ def full_rows(walk: Unrolled, closure_set: ClosureSet) -> tuple[list[dict[int, c
         motion = relative_motion(tuple(s.side for s in frame_states))
         H = cut.joint.joint_map(cut.joint.configuration(closure_set.q[cut.q, :]))
         six = ca.SX.zeros(6)
-        closure_states = ClosureState(six, six, six, _pulls(cut.frames, cut.base, frame_states, motion.D), ())
+        closure_states = ClosureState(
+            six, six, six, _node_force_columns(cut.frames, cut.base, frame_states, motion.D), ()
+        )
         for i, row in enumerate(jacobian_rows(walk, [closure_states])):
             own = {cut.v.start + j: -H[i, j] for j in range(cut.joint.nv) if not H[i, j].is_zero()}
             rows.append({**row, **own})
@@ -273,7 +275,7 @@ def full_rows(walk: Unrolled, closure_set: ClosureSet) -> tuple[list[dict[int, c
         n = attachment.closure.n_rows
         none = ca.SX.zeros(n)
         closure_states = ClosureState(
-            none, none, none, _pulls(attachment.frames, attachment.base, frame_states, side_rows.D), ()
+            none, none, none, _node_force_columns(attachment.frames, attachment.base, frame_states, side_rows.D), ()
         )
         for i, row in enumerate(jacobian_rows(walk, [closure_states])):
             for k, c in enumerate(attachment.coordinates):
@@ -308,7 +310,7 @@ def full_seconds(walk: Unrolled, closure_set: ClosureSet) -> ca.SX:
     return ca.SX(ca.vertcat(*parts))
 
 
-def _pulls(
+def _node_force_columns(
     frames: Sequence[NodeFrame], base: int, frame_states: Sequence[FrameState], D: Sequence[ca.SX]
 ) -> tuple[NodeForceColumns, ...]:
     return tuple(

@@ -35,7 +35,7 @@ from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.node_interface import Carried
 from whippletree.formulations.nodes.operation_stages import record_stage
-from whippletree.formulations.nodes.sweeps import Unrolled, Walk
+from whippletree.formulations.nodes.sweeps import Kept, Unrolled, Walk
 from whippletree.formulations.recursions.ground_axes import GroundBody, bodies, to_ground, to_own
 from whippletree.formulations.recursions.joint_wrenches import joint_wrenches
 from whippletree.spatial import ArticulatedInertia, Rotation, Translation
@@ -285,6 +285,8 @@ def reduced_matrix(
 
 def _mark_bodies(seen: Any) -> None:
     """Name what is known of the bodies by now, for those who count."""
+    if not isinstance(seen, Kept):
+        return  # stages are counted in straight lines only
     records = seen.records
     record_stage("position", [(b.A, b.r, b.p) for b in records])
     record_stage("velocity", [(b.axes, b.w, b.v) for b in records])
@@ -293,6 +295,8 @@ def _mark_bodies(seen: Any) -> None:
 
 
 def _mark_joints(joints: Any) -> None:
+    if not isinstance(joints, Kept):
+        return
     record_stage("elimination", [(j.M21, j.M22, j.G, j.Q2) for j in joints.records])
 
 

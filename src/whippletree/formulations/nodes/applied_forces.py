@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.forces import Applied, Force, Formula, Situation
+from whippletree.elements.forces import ElementForces, ElementState, Force, Formula
 from whippletree.formulations.nodes.frame_states import NodeFrame, force_columns, frame_on_node, frame_state
 from whippletree.formulations.nodes.node_tree import NodeTree
 from whippletree.formulations.nodes.sweeps import Unrolled
@@ -73,7 +73,7 @@ class LoadedWalk:
     efforts: ca.SX | None
     rates: ca.SX
     powers: ElementPowers
-    applied: tuple[Applied, ...]
+    applied: tuple[ElementForces, ...]
 
     def less_efforts(self, effort: Any) -> Any:
         """Return what is left of the joints' efforts (nv) for others, the elements having done their part."""
@@ -88,7 +88,7 @@ def place_forces(description: Description, plan: Plan, node_tree: NodeTree) -> F
     )
 
 
-def with_applied_forces(walk: Unrolled, acting: ForcePlacements, state: Situation, tau: ca.SX) -> LoadedWalk:
+def with_applied_forces(walk: Unrolled, acting: ForcePlacements, state: ElementState, tau: ca.SX) -> LoadedWalk:
     """Let everything act; `state` has the mechanism's q, v, z and t, and no sides. The walk is at that state."""
     applied = [force.act(_seen(walk, placed, state)) for force, placed in acting.forces]
     push: dict[int, ca.SX] = {}
@@ -117,7 +117,9 @@ def without_applied_forces(walk: Any, tau: Any) -> LoadedWalk:
     return LoadedWalk(walk, tau, None, ca.SX(0, 1), nothing, ())
 
 
-def events(walk: Unrolled, description: Description, plan: Plan, node_tree: NodeTree, state: Situation) -> list[ca.SX]:
+def events(
+    walk: Unrolled, description: Description, plan: Plan, node_tree: NodeTree, state: ElementState
+) -> list[ca.SX]:
     """Return the column of each event at a state: what is watched, and the values that it sets."""
     uses = description.events
     return [use.formula.value(_seen(walk, _placed(use, description, plan, node_tree), state)) for use in uses]
@@ -136,10 +138,10 @@ def _placed(
     )
 
 
-def _seen(walk: Unrolled, placed: ForcePlacement, state: Situation) -> Situation:
+def _seen(walk: Unrolled, placed: ForcePlacement, state: ElementState) -> ElementState:
     """Return what an element sees: its sides in the ground frame, and its share of the state."""
     sides = tuple(frame_state(walk, -1, frame).side for frame in placed.frames)
-    return Situation(
+    return ElementState(
         sides, _entries(state.q, placed.q), _entries(state.v, placed.v), _entries(state.z, placed.z), state.t
     )
 

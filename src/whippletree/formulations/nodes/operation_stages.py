@@ -1,7 +1,7 @@
 """Marks: formulations name what they have computed, for those who count operations by stage.
 
-A mark costs nothing unless somebody records: then every stage's name and expressions are written down in the order in
-which the formulation comes to them.
+Recording costs nothing unless it is switched on: then every stage's name and expressions are written down in the order
+in which the formulation comes to them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _stages: ContextVar[list[Stage] | None] = ContextVar("stages", default=None)
 
 
 def record_stage(name: str, values: Any) -> None:
-    """Note that a stage is done, if somebody records; `values` is what it computed, in any nesting.
+    """Note that a stage is done, if stages are recorded; `values` is what it computed, in any nesting.
 
     >>> with recording() as stages:
     ...     record_stage("square", [ca.SX.sym("x") ** 2])

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.forces import Force, Formula, Situation
+from whippletree.elements.forces import ElementState, Force, Formula
 from whippletree.formulations.nodes.applied_forces import ForcePlacement, ForcePlacements
 from whippletree.formulations.nodes.frame_states import NodeFrame, NodeState, force_columns, frame_state
 from whippletree.formulations.nodes.node_tree import column
@@ -78,7 +78,7 @@ class LoadItems:
             shares = (given.inputs[:n], given.inputs[n : 2 * n], given.inputs[2 * n : 2 * n + m])
             q, v, z = (ca.SX(ca.vertcat(ca.SX(0, 1), *part)) for part in shares)
             t = given.inputs[-1] if force.timed else ca.SX(0)
-            done = element.act(Situation(tuple(state.side for state in states), q, v, z, t))
+            done = element.act(ElementState(tuple(state.side for state in states), q, v, z, t))
             pushed = [
                 force_columns(frame, state, wrench.T)
                 for frame, state, wrench in zip(local, states, done.wrenches, strict=True)
