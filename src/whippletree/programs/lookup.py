@@ -34,7 +34,7 @@ class LookupTable(NamedTuple):
 def lookup(table: LookupTable) -> ca.Function:
     """Return the function from a number to the row of its stretch; a knot belongs to the stretch above it.
 
-    >>> steps = lookup(Table(np.array([0.0, 1.0]), np.array([[5.0], [6.0], [7.0]])))
+    >>> steps = lookup(LookupTable(np.array([0.0, 1.0]), np.array([[5.0], [6.0], [7.0]])))
     >>> [float(steps(x)) for x in (-1.0, 0.0, 0.5, 1.0)]
     [5.0, 6.0, 6.0, 7.0]
     """
@@ -50,7 +50,7 @@ def lookup(table: LookupTable) -> ca.Function:
 def picked(function: ca.Function, x: Any) -> ca.SX:
     """Return the row of a lookup for an expression, as a call that stands in the trace.
 
-    >>> steps = lookup(Table(np.array([0.0, 9.0]), np.array([[5.0, 1.0], [6.0, 2.0], [7.0, 3.0]])))
+    >>> steps = lookup(LookupTable(np.array([0.0, 9.0]), np.array([[5.0, 1.0], [6.0, 2.0], [7.0, 3.0]])))
     >>> t = ca.SX.sym("t")
     >>> row = picked(steps, t)
     >>> ca.Function("f", [t], [row[0] + row[1] * t])(3)
@@ -62,7 +62,7 @@ def picked(function: ca.Function, x: Any) -> ca.SX:
 def called(function: ca.Function) -> ca.Function | None:
     """Return the function if it is a lookup, None if it is a derivative of one, which is zero.
 
-    >>> called(lookup(Table(np.array([0.0, 1.0]), np.array([[5.0], [6.0], [7.0]])))).name()
+    >>> called(lookup(LookupTable(np.array([0.0, 1.0]), np.array([[5.0], [6.0], [7.0]])))).name()
     'lookup'
     """
     name = function.name()
@@ -76,7 +76,7 @@ def called(function: ca.Function) -> ca.Function | None:
 def table_of(function: ca.Function) -> LookupTable:
     """Return the table that a lookup was made from.
 
-    >>> table_of(lookup(Table(np.array([0.0, 2.0]), np.array([[5.0], [6.0], [7.0]])))).knots
+    >>> table_of(lookup(LookupTable(np.array([0.0, 2.0]), np.array([[5.0], [6.0], [7.0]])))).knots
     array([0., 2.])
     """
     knots = entries = None

@@ -18,7 +18,7 @@ class Actuator(Force):
     """Acts on its first joint coordinate with a written effort; the other coordinates and all sides are read.
 
     >>> none = ca.SX(0, 1)
-    >>> seen = Situation((), none, none, none, ca.SX.sym("t"))
+    >>> seen = ElementState((), none, none, none, ca.SX.sym("t"))
     >>> Actuator(Formula.written(ca.sin(seen.t), seen, none, ())).timed
     True
     """

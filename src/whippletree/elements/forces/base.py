@@ -43,7 +43,7 @@ class ElementState(NamedTuple):
     def beyond(self, sides: int, coordinates: int) -> ElementState:
         """Return what is left without the first few sides and coordinates: what an expression was written in.
 
-        >>> seen = Situation((), ca.SX([1, 2]), ca.SX([3, 4]), ca.SX(0, 1), ca.SX(0))
+        >>> seen = ElementState((), ca.SX([1, 2]), ca.SX([3, 4]), ca.SX(0, 1), ca.SX(0))
         >>> seen.beyond(0, 1).q
         SX(2)
         """
@@ -69,7 +69,7 @@ class Force(Declared):
     it sees them as the first of `z`.
 
     >>> from whippletree.elements.forces import TorsionSpring
-    >>> seen = Situation((), ca.SX(0.5), ca.SX(0), ca.SX(0, 1), ca.SX(0))
+    >>> seen = ElementState((), ca.SX(0.5), ca.SX(0), ca.SX(0, 1), ca.SX(0))
     >>> TorsionSpring(4.0, 0.0, 0.0).act(seen).efforts
     SX(-2)
     """

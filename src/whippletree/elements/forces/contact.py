@@ -28,7 +28,7 @@ class Contact(Force):
     keeps the direction of `normal`.
 
     >>> none = ca.SX(0, 1)
-    >>> flat = Formula.written(ca.SX(0), Situation((), none, none, none, ca.SX.sym("t")), none, ())
+    >>> flat = Formula.written(ca.SX(0), ElementState((), none, none, none, ca.SX.sym("t")), none, ())
     >>> Contact(flat, (0.0, 0.0, 1.0), 0.3, 1e5, 100.0, 0.8, 0.01, 1e-3).timed
     False
     """

@@ -44,8 +44,8 @@ class Formula(UserFunction):
 
     >>> q, v = ca.SX.sym("q"), ca.SX.sym("v")
     >>> none = ca.SX(0, 1)
-    >>> law = Formula.written(-3 * q, Situation((), q, v, none, ca.SX.sym("t")), none, ())
-    >>> law.value(Situation((), ca.SX(2), ca.SX(0), none, ca.SX(0)))
+    >>> law = Formula.written(-3 * q, ElementState((), q, v, none, ca.SX.sym("t")), none, ())
+    >>> law.value(ElementState((), ca.SX(2), ca.SX(0), none, ca.SX(0)))
     SX(-6)
     """
 

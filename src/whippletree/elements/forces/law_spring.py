@@ -23,7 +23,7 @@ class LawSpring(Force):
     is dissipated where it takes energy out, and input where it brings energy in.
 
     >>> x, none = ca.SX.sym("x", 2), ca.SX(0, 1)
-    >>> seen = Situation((), none, none, none, ca.SX.sym("t"))
+    >>> seen = ElementState((), none, none, none, ca.SX.sym("t"))
     >>> cubic = LawSpring(Formula.written(5 * x[0] ** 3, seen, x, ()), 1.0)
     >>> LawSpring.of(cubic.text, cubic.entries()) == cubic
     True

@@ -21,7 +21,7 @@ class Load(Force):
     The wrench is in ground axes, or, if it `follows`, in those of the side.
 
     >>> none = ca.SX(0, 1)
-    >>> seen = Situation((), none, none, none, ca.SX.sym("t"))
+    >>> seen = ElementState((), none, none, none, ca.SX.sym("t"))
     >>> Load(Formula.written(ca.SX([0, 0, 0, 0, 0, 5]), seen, none, ()), False).timed
     False
     """
