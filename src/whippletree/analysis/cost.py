@@ -1,6 +1,6 @@
 """What a formulation costs: multiplications and additions by stage, counted in the trace.
 
-A formulation marks what it has computed (`formulations.marks`). Here every scalar operation of the trace is put down to
+A formulation records what it has computed (`operation_stages`). Here every scalar operation of the trace is put down to
 the first stage that needs it, and only operations count that the result needs: the stages add up to the whole.
 """
 

@@ -101,7 +101,7 @@ class AutoFormulation:
 
     def _remembered(self, what: str, make: Callable[[], bytes], read: Callable[[bytes], Decided]) -> Decided:
         """Return a decision from the disk cache or that of this process, or make it and store it there."""
-        made_of = f"{source_key()}|{self.equations.description.fingerprint()}|{self.loop_plan.key('')}"
+        made_of = f"{source_key()}|{self.equations.description.fingerprint()}|{self.loop_plan.key()}"
         key = f"{what}|{candidates_key()}|{made_of}"
         kept = self._cache.load(key) if self._cache else None
         if kept and what in kept:

@@ -82,6 +82,7 @@ def inertia_changed(eq: Equations) -> ca.SX:
     """Tell whether parameters give bodies other masses or inertias than those described."""
     properties = [b.properties for b in eq.description.bodies]
     entries = [x for p in properties for x in (p.mass, *p.com, *(y for row in p.inertia for y in row))]
+    entries += [x for b in eq.description.bodies if b.kind is not None for x in b.kind.entries()]
     open_ = ca.vertcat(ca.SX(0, 1), *expressions(entries))
     changed = ca.SX(0)
     for parameter in eq.description.parameters:

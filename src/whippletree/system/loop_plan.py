@@ -148,18 +148,9 @@ class LoopPlan:
 
     # ------------------------------------------------------------------ identity
 
-    def key(self, formulation: str) -> str:
-        """Return what the code of a formulation depends on."""
-        parts: list[Any] = [self.keep, self.choice, self.length, self.made_at.tolist()]
-        if formulation == "absolute":
-            parts.append(self.absolute_pivots())
-        if formulation.endswith("penalty"):
-            parts.append(self.penalty_weights())
-        if formulation == "coordinate_reduction":
-            parts.append(sorted(self.reduction().items()))
-        if formulation == "by_group":
-            parts.append(self.group_methods())
-        return repr(parts)
+    def key(self) -> str:
+        """Return what the code of every formulation depends on."""
+        return repr([self.keep, self.choice, self.length, self.made_at.tolist()])
 
     @functools.cached_property
     def _identity(self) -> tuple[Any, ...]:

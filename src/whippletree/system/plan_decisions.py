@@ -20,4 +20,4 @@ def decisions_of(plan: LoopPlan, formulation: Formulation) -> NumericDecisions:
 def code_key(plan: LoopPlan, formulation: Formulation) -> str:
     """Return what the code of a formulation depends on."""
     decisions = decisions_of(plan, formulation)
-    return plan.key("") + repr([getattr(decisions, name) for name in formulation.needs])
+    return plan.key() + repr([getattr(decisions, name) for name in formulation.needs])

@@ -1,7 +1,7 @@
 """The papers' tables and figures with our figures beside them, and why they differ where they do.
 
-Times are CPU times of one core for one evaluation of the accelerations in machine code (`timing`). Operations are
-counted as the papers count, on symbols with nothing folded (`unfolded`, `recounts`), and as traced (`cost`).
+Times are CPU times of one core for one evaluation of the accelerations in machine code (`evaluation_times`). Operations
+are counted as the papers count, on symbols with nothing folded (`unfolded`, `recounts`), and as traced (`cost`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A joint type may state what it holds in the words of `PARTS`, each of which stands for rows made of the basic functions
 (`basic`); these depend on the sides alone and are exact wherever the sides are. For a joint type that states nothing,
-the rows follow from its joint map: see `annihilator_rows` in `relative`.
+the rows follow from its joint map: see `annihilator_rows` in `annihilator`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Aggregates: a group of loops as one node of the articulated-body sweeps (Jain 47-69).
 
-The bodies of a group hang on one body, its base, and are held together by closures. Towards the base the group offers
-six components, like a rigid body (see `offers`), and what hangs on its bodies hangs on the node. The loops are inside.
+The bodies of a group hang on one body, its base, and are held together by closures. Towards the base the group
+has six components, like a rigid body (see `node_interface`), and what hangs on its bodies hangs on the node. The loops
+are inside.
 
 `Embedded` has as unknowns the accelerations of the independent freedoms, the closures being solved for the others:
 
@@ -21,10 +22,10 @@ alone, and e the closures' second derivative where the base does not accelerate,
 
     F* alpha + e + A lambda = 0,     f = P alpha + z - F lambda                                       (1)
 
-which is what `offers` asks for with y = -lambda, U = F, D = -A and eps = -e.
+which is what `node_interface` asks for with y = -lambda, U = F, D = -A and eps = -e.
 
 A base that is the ground does not move but "accelerates" against gravity. That is put into a from the start, and taken
-off again as the node's offset.
+off again as the node's bias.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ class Embedded:
     shared: ClassVar[bool] = False
 
     def shift(self, x: Any) -> Shift:
-        """Return no shift: the group offers in the base's own frame."""
+        """Return no shift: the group's terms are in the base's own frame."""
         return Shift(())
 
     def bias(self, place: GroupPlace) -> ca.SX:
@@ -282,7 +283,7 @@ class Augmented:
     shared: ClassVar[bool] = False
 
     def shift(self, x: Any) -> Shift:
-        """Return no shift: the group offers in the base's own frame."""
+        """Return no shift: the group's terms are in the base's own frame."""
         return Shift(())
 
     def bias(self, place: GroupPlace) -> ca.SX:

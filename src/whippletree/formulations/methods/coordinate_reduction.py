@@ -147,7 +147,7 @@ class Front:
 
 
 class EliminatedVariables(NamedTuple):
-    """Ports that were eliminated, x = nu - G^T [A^; w]: gains on the node and on the variables that are left."""
+    """Variables that were eliminated, x = nu - G^T [A^; w]: gains on the node and on the variables that are left."""
 
     gone: tuple[FrontVariable, ...]
     nu: ca.SX
