@@ -17,6 +17,7 @@ import pytest
 import whippletree as wt
 from whippletree.elements.bodies import BodyKind, MassProperties, rigid_parts
 from whippletree.elements.forces import ElementForces, ElementState, Force
+from whippletree.model.io import write_text
 
 SHELL = wt.box(size=(0.6, 0.3, 0.2), mass=2.0).moved(at=(0.2, 0.05, -0.03))
 INNER = MassProperties(0.7, (0.02, -0.01, 0.03), np.diag([0.004, 0.006, 0.005]))
@@ -383,6 +384,8 @@ def test_what_is_wrong_is_said() -> None:
         m.revolute("A", "one", "one.mass")
     with pytest.raises(wt.ModelError):
         m.body("one.mass")
+    with pytest.raises(wt.FileError, match='body "one" is a SprungBody'):
+        write_text(m)
 
 
 # ------------------------------------------------------------------------------------------------- rolled form

@@ -102,6 +102,11 @@ class Sections:
     # ------------------------------------------------------------------ elements
 
     def _body(self, body: Body) -> dict[str, Any]:
+        if body.kind is not None:
+            raise FileError(
+                f'body "{body.name}" is a {type(body.kind).__name__}, a body with own coordinates, which files do not '
+                "hold yet: keep its description in Python"
+            )
         properties = body.properties
         found: dict[str, Any] = {}
         if properties == MassProperties():
