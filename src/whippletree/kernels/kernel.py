@@ -221,14 +221,14 @@ class Kernel:
         return self._program
 
     @cached_property
-    def _one(self) -> _Part:
+    def _one(self) -> _KernelPart:
         return self._part("one")
 
     @cached_property
-    def _many(self) -> _Part:
+    def _many(self) -> _KernelPart:
         return self._part("many")
 
-    def _part(self, form: str) -> _Part:
+    def _part(self, form: str) -> _KernelPart:
         """Load code from the cache, or make it and keep it."""
         key = f"{_FORMAT}|{form}|{self.key}|{self.signature}|{host().key()}"
         entry = self._cache.load(key) if self._cache else None
@@ -236,7 +236,7 @@ class Kernel:
             entry = self._make(form)
             if self._cache:
                 self._cache.store(key, entry)
-        return _Part(form, entry)
+        return _KernelPart(form, entry)
 
     def _make(self, form: str) -> dict[str, bytes]:
         """Trace and compile."""
@@ -274,7 +274,7 @@ def aligned(size: int) -> Array:
     return raw[_APART + (-raw.ctypes.data // 8) % _APART :][:size]
 
 
-class _Part:
+class _KernelPart:
     """The code of one form of a kernel, loaded."""
 
     def __init__(self, form: str, entry: Mapping[str, bytes]) -> None:
@@ -298,7 +298,7 @@ class _BatchCall:
     """A batch and all that is known about it; several threads may work on it at once, and each takes what is left."""
 
     def __init__(
-        self, kernel: Kernel, part: _Part, inputs: Sequence[Array], outputs: Sequence[Array], count: int
+        self, kernel: Kernel, part: _KernelPart, inputs: Sequence[Array], outputs: Sequence[Array], count: int
     ) -> None:
         self._kernel, self._part = kernel, part
         self._keep = (inputs, outputs)

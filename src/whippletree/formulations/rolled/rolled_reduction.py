@@ -92,7 +92,7 @@ class _FrontRecord(NamedTuple):
     record: Record
 
 
-class _Elimination(NamedTuple):
+class _NodeElimination(NamedTuple):
     """What was eliminated together, what was left then, and whether it was a joint's speed."""
 
     gone: tuple[FrontVariable, ...]
@@ -100,11 +100,11 @@ class _Elimination(NamedTuple):
     of_joint: bool
 
 
-class _Reduced(NamedTuple):
+class _ReducedNode(NamedTuple):
     """What a reduction leaves: a front for the parent, if any, and what the way back needs."""
 
     front: _FrontRecord | None
-    eliminations: list[_Elimination]
+    eliminations: list[_NodeElimination]
     gains: Record
 
 
@@ -136,7 +136,7 @@ class _RolledReduction:
 
     # ------------------------------------------------------------------ inward
 
-    def _inward(self) -> tuple[list[_Reduced], list[_Reduced]]:
+    def _inward(self) -> tuple[list[_ReducedNode], list[_ReducedNode]]:
         """Reduce the nodes, then the loops that end on the ground."""
         n = len(self.node_constants)
         where = closure_extents(self.attachments, Tree(self.parents))
@@ -151,7 +151,7 @@ class _RolledReduction:
                 ends[where.end[c]].append(c)
                 complete[where.complete[c]].append(c)
         arriving: list[list[_FrontRecord]] = [[] for _ in range(n + 1)]
-        reduced: dict[int, _Reduced] = {}
+        reduced: dict[int, _ReducedNode] = {}
         for k in reversed(range(n)):
             reduced[k] = self._reduce(k, arriving[k], node_forces[k], complete[k], ends[k])
             front = reduced[k].front
@@ -172,7 +172,7 @@ class _RolledReduction:
         node_forces: Sequence[tuple[int, int]],
         complete: Sequence[int],
         ends: Sequence[int],
-    ) -> _Reduced:
+    ) -> _ReducedNode:
         """Reduce one node: loops end, and the joint's speeds are eliminated."""
         state, constants, placed = self.state, self.node_constants[k], self.state.placed[k]
         asked = [*(front.variables for front in arriving), *(self.rows[c] for c in complete)]
@@ -211,13 +211,13 @@ class _RolledReduction:
         back |= {("speed", j): ("speed", constants.v.start + j) for j in range(constants.joint.nv)}
         return self._reduced(left, back, root, updates_margin=bool(ending))
 
-    def _reduced(self, left: Sequence[Record], back: Names, root: bool, *, updates_margin: bool) -> _Reduced:
+    def _reduced(self, left: Sequence[Record], back: Names, root: bool, *, updates_margin: bool) -> _ReducedNode:
         """Return what a reduction left, with the names that its variables have outside."""
         front, gains, margin = left
         if updates_margin:
             self.margin = margin
         eliminations = [
-            _Elimination(
+            _NodeElimination(
                 tuple(back[variable] for variable in one.gone),
                 tuple(back[variable] for variable in one.left),
                 one.gone[0][0] == "speed",
@@ -225,7 +225,7 @@ class _RolledReduction:
             for one in self.items.form(gains).like
         ]
         variables = tuple(back[variable] for variable in self.items.form(front).like.variables)
-        return _Reduced(None if root and not variables else _FrontRecord(variables, front), eliminations, gains)
+        return _ReducedNode(None if root and not variables else _FrontRecord(variables, front), eliminations, gains)
 
     def _end_loops(
         self, fronts: list[Front], ending: Sequence[tuple[FrontVariable, ...]], margin: ca.SX, *, on_node: bool
@@ -242,14 +242,14 @@ class _RolledReduction:
 
     def _reduce_ground(
         self, arriving: Sequence[_FrontRecord], complete: Sequence[int], ends: Sequence[int]
-    ) -> list[_Reduced]:
+    ) -> list[_ReducedNode]:
         """End the loops on the ground, one after the other."""
         waiting: dict[int, _FrontRecord] = dict(enumerate(arriving))
         users: dict[FrontVariable, set[int]] = {}
         for i, front in waiting.items():
             for variable in front.variables:
                 users.setdefault(variable, set()).add(i)
-        found: list[_Reduced] = []
+        found: list[_ReducedNode] = []
         for c in self._order([front.variables for front in arriving], ends):
             own = sorted(set().union(*(users.get(variable, set()) for variable in self.rows[c])))
             fronts = [waiting.pop(i) for i in own]
@@ -265,7 +265,7 @@ class _RolledReduction:
                     users[variable].add(number)
         return found
 
-    def _end_on_ground(self, c: int, arriving: Sequence[_FrontRecord], complete: bool) -> _Reduced:
+    def _end_on_ground(self, c: int, arriving: Sequence[_FrontRecord], complete: bool) -> _ReducedNode:
         """End one loop on the ground."""
         asked = [*(front.variables for front in arriving), self.rows[c]]
         names = _named(asked)
@@ -286,7 +286,7 @@ class _RolledReduction:
 
     # ------------------------------------------------------------------ outward
 
-    def _return(self, one: _Reduced, k: int | None) -> Record:
+    def _return(self, one: _ReducedNode, k: int | None) -> Record:
         """Find what was eliminated by an item; return the record of the node's acceleration A^."""
         left = dict.fromkeys(variable for elimination in one.eliminations for variable in elimination.left)
         needed = [variable for variable in left if variable in self.values]
@@ -295,7 +295,7 @@ class _RolledReduction:
         gone = [variable for elimination in one.eliminations for variable in elimination.gone]
         names = _named([needed, gone])
         forms = [
-            _Elimination(tuple(names[v] for v in each.gone), tuple(names[v] for v in each.left), each.of_joint)
+            _NodeElimination(tuple(names[v] for v in each.gone), tuple(names[v] for v in each.left), each.of_joint)
             for each in one.eliminations
         ]
         root = k is None or self.parents[k] < 0
