@@ -593,3 +593,16 @@ def test_example_resume() -> None:
     assert np.abs(whole["shoulder"] - 2.4 * np.sin(whole.t))[40:].max() < 0.8  # the motor does what it is for
     assert len(whole.events) == int(20 / np.pi)  # one each time it swings up, to either side
     assert whole.efforts.shape == (81, 2)
+
+
+def test_example_internal_mass() -> None:
+    length, rod, bob, rest, k = 1.2, 0.8, 0.5, 0.6, 40.0
+    r = run("internal_mass")
+    (a, eta), (w, rate), (turning, sliding) = r["q"].T, r["v"].T, r["accelerations"].T
+    distance = rest + eta
+    moment = (rod * length**2 / 3 + bob * distance**2) * turning + 2 * bob * distance * rate * w
+    np.testing.assert_allclose(moment, -(rod * length / 2 + bob * distance) * G * np.sin(a), rtol=1e-11, atol=1e-11)
+    along = bob * sliding - bob * distance * w**2
+    np.testing.assert_allclose(along, bob * G * np.cos(a) - k * eta, rtol=1e-11, atol=1e-11)
+    assert np.ptp(r["total"]) < 1e-7
+    np.testing.assert_allclose(r["eye"][:, 2, 3], -distance * np.cos(a), rtol=1e-12, atol=1e-14)

@@ -15,7 +15,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from whippletree._version import __version__
-from whippletree.elements.bodies import MassProperties, box, cylinder, point_mass, point_masses, rod, sphere
+from whippletree.elements.bodies import (
+    BodyKind,
+    MassProperties,
+    box,
+    cylinder,
+    point_mass,
+    point_masses,
+    rigid_parts,
+    rod,
+    sphere,
+)
 from whippletree.elements.drivers import Spline
 from whippletree.errors import (
     AssemblyError,
@@ -44,6 +54,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AssemblyError",
     "AssemblyWarning",
+    "BodyKind",
     "CacheError",
     "CacheWarning",
     "Certificate",
@@ -76,6 +87,7 @@ __all__ = [
     "read",
     "register",
     "resume",
+    "rigid_parts",
     "rod",
     "sphere",
     "write",
