@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from topology.graphs import Edge, trees
 from whippletree.errors import TopologyError
-from whippletree.topology import Plan, make_plan
+from whippletree.topology import Plan, Tree, make_plan
 from whippletree.topology.plan import GROUND
 
 
@@ -144,3 +144,40 @@ def test_a_long_chain_needs_no_recursion() -> None:
     plan = make_plan(bodies, edges)
     assert plan.nodes[-1].depth == n
     assert len(plan.support_path(n - 1)) == n
+
+
+@given(trees())
+def test_welded_bodies_are_one_rigid_group(tree: tuple[list[str], list[Edge]]) -> None:
+    bodies, edges = tree
+    plan = make_plan(bodies, edges)
+    group_of = {body: k for k, group in enumerate(plan.rigid_groups) for body in group}
+    assert sorted(group_of) == sorted(bodies)
+    group_of["ground"] = 0
+    moving = sum(edge.nv > 0 for edge in edges)
+    assert len(plan.rigid_groups) == 1 + moving  # a joint that moves begins a group of its own
+    for edge in edges:
+        assert (group_of[edge.parent] == group_of[edge.child]) == (edge.nv == 0)
+
+
+def test_a_body_with_own_coordinates_is_not_welded() -> None:
+    edges = [Edge("W", "ground", "a", 0, 0), Edge("X", "a", "b", 0, 0)]
+    assert make_plan(["a", "b"], edges).rigid_groups == (("a", "b"),)
+    plan = make_plan(["a", "b"], edges, own={"a": 3})
+    assert plan.rigid_groups == ((), ("a", "b"))
+    assert plan.own_slices["a"] == (slice(0, 3), slice(0, 3))
+    assert (plan.nq, plan.nv) == (3, 3)
+
+
+@given(trees())
+def test_a_tree_knows_paths_and_meeting_points(tree: tuple[list[str], list[Edge]]) -> None:
+    plan = make_plan(*tree)
+    found = Tree([node.parent for node in plan.nodes])
+    assert found.children == plan.children
+    for node in plan.nodes:
+        assert tuple(found.path(node.index))[::-1] == plan.support_path(node.index)
+        assert found.depth[node.index] == node.depth
+        for other in plan.nodes[:5]:
+            common = set(plan.support_path(node.index)) & set(plan.support_path(other.index))
+            assert found.meet([node.index, other.index]) == max(common, default=GROUND)
+        inside = [k for k in range(len(plan.nodes)) if node.index in plan.support_path(k)]
+        assert found.subtree(node.index) == tuple(inside)

@@ -127,13 +127,7 @@ def loop_families(attachments: ClosureAttachments, node_tree: NodeTree) -> LoopF
 
 def loop_path(cut: CutJoint, node_tree: NodeTree) -> LoopPath:
     """Return the nodes between the base of a loop and its sides."""
-    found: list[int] = []
-    for frame in cut.frames:
-        k = frame.node
-        while k != cut.base:
-            found.append(k)
-            k = node_tree.node_constants[k].parent
-    nodes = tuple(sorted(set(found)))
+    nodes = tuple(sorted({k for frame in cut.frames for k in node_tree.tree.path(frame.node, cut.base)}))
     place = {cut.base: -1, **{k: i for i, k in enumerate(nodes)}}
     parents = tuple(place[node_tree.node_constants[k].parent] for k in nodes)
     return LoopPath(nodes, parents, (place[cut.frames[0].node], place[cut.frames[1].node]))

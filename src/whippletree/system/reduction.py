@@ -13,6 +13,7 @@ import numpy as np
 
 from whippletree.kernels.kernel import Array
 from whippletree.system.tolerances import CLEARLY_MOVED, UNMOVED
+from whippletree.topology import Tree
 
 __all__ = ["pair_up"]
 
@@ -34,14 +35,15 @@ def pair_up(
     {1: 1, 0: 0}
     """
     whole, seen = np.array(C, dtype=np.float64), np.array(C, dtype=np.float64)
-    to_complete = [set(_path(complete, parents)) for complete, _ in spans]
-    to_end = [_path(end, parents) for _, end in spans]
+    tree = Tree(parents)
+    to_complete = [set(tree.path(complete)) for complete, _ in spans]
+    to_end = [list(tree.path(end)) for _, end in spans]
     left = list(range(len(C)))
     pairs: dict[int, int] = {}
     for k, i in freedoms:
         if i not in dependent:
             continue
-        path = set(_path(k, parents))
+        path = set(tree.path(k))
         size = {}
         for r in left:
             if k not in to_end[r] and (abs(C[r, i]) > UNMOVED or k in to_complete[r]):
@@ -56,12 +58,3 @@ def pair_up(
             inward = [j for n, j in freedoms if n in path]
             seen[np.ix_(left, inward)] -= np.outer(seen[left, i] / seen[r, i], seen[r, inward])
     return pairs
-
-
-def _path(k: int, parents: Sequence[int]) -> list[int]:
-    """Return a node and those on its path to the ground."""
-    path = []
-    while k >= 0:
-        path.append(k)
-        k = parents[k]
-    return path

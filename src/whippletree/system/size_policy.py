@@ -90,12 +90,9 @@ def too_long(eq: Equations, request: Request) -> bool:
     """Tell whether a function of loops has no rolled form and would be a very long straight line."""
     if not (eq.closed and eq.large and FUNCTIONS[request.function].of_closures) or eq.reduces_by_items(request):
         return False
-    parents = [constants.parent for constants in eq.node_tree().node_constants]
-    depth: list[int] = []
-    for parent in parents:
-        depth.append(1 if parent < 0 else depth[parent] + 1)
-    entries = 0 if request.method.linear else sum(depth)
-    return _PER_NODE * len(parents) + _PER_ENTRY * entries > MOST_STRAIGHT
+    tree = eq.node_tree().tree
+    entries = 0 if request.method.linear else sum(tree.depth)
+    return _PER_NODE * len(tree) + _PER_ENTRY * entries > MOST_STRAIGHT
 
 
 def check_length(eq: Equations, request: Request) -> None:

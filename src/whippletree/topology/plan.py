@@ -12,6 +12,7 @@ Guarantees, checked by tests that know no mechanics:
   tree (in very large graphs the search ends earlier, after a fixed amount of work);
 - a cut's base is the nearest common ancestor of its ends, and its two paths lead from there and share no node;
 - the groups partition the loops that have equations, and no two groups share a node;
+- bodies that are welded to each other are one rigid group, unless a body has own coordinates;
 - the plan depends on nothing but the order and the properties of joints and closures.
 """
 
@@ -72,6 +73,26 @@ class Plan:
     def tree_nv(self) -> int:
         """The freedoms of the joints in the tree."""
         return sum(node.nv for node in self.nodes)
+
+    def is_welded(self, node: PlanNode) -> bool:
+        """Tell whether a body moves with its parent as one: its joint has no freedoms, and it has no own coordinates.
+
+        >>> from types import SimpleNamespace as J
+        >>> weld = J(name="W", parent="ground", child="a", nq=0, nv=0, prescribed=False)
+        >>> [make_plan(["a"], [weld], own=own).is_welded(make_plan(["a"], [weld]).nodes[0]) for own in ({}, {"a": 2})]
+        [True, False]
+        """
+        return node.nv == 0 and node.body not in self.own_slices
+
+    @cached_property
+    def rigid_groups(self) -> tuple[tuple[str, ...], ...]:
+        """The bodies that move as one because they are welded, in the tree's order; the ground's come first."""
+        groups: dict[int, list[str]] = {GROUND: []}
+        root: dict[int, int] = {GROUND: GROUND}
+        for node in self.nodes:
+            root[node.index] = root[node.parent] if self.is_welded(node) else node.index
+            groups.setdefault(root[node.index], []).append(node.body)
+        return tuple(tuple(bodies) for bodies in groups.values())
 
     def slices_of(self, name: str) -> tuple[slice, slice]:
         """Return where in q and v the coordinates of a joint are, or the own coordinates of a body."""

@@ -201,7 +201,7 @@ class _Making:
         parent, near_in_node = self.where[near]
         placement = tidy(near_in_node @ on_near)
         body = self.bodies[item.body]
-        if self.weld and use.joint.nv == 0 and body.kind is None:
+        if self.weld and self.plan.is_welded(item):
             self.where[far] = (parent, tidy(placement @ on_far.inverse()))
         else:
             joint = Reversed(use.joint) if item.reverse else use.joint
