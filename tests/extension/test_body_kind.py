@@ -415,3 +415,48 @@ def test_rolled_forward_dynamics(formulation: str) -> None:
     close(place, pair.rigid.pose(pair.q(q), "b49 inner"))
     w = pair.own.momentum(q, v)
     close(w, pair.rigid.momentum(pair.q(q), pair.v(v)))
+
+
+# ------------------------------------------------------------------------------------------------- borders
+
+
+def odd(**methods: object) -> SprungBody:
+    """Return a body of a type that says something wrong of itself."""
+    made: SprungBody = dataclass(frozen=True, eq=False)(type("Odd", (SprungBody,), methods))(60.0, 0.8, 0.4)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (SprungBody(float("nan"), 0.8, 0.4), "stiffness must be finite"),
+        (SprungBody("x", 0.8, 0.4), "stiffness must be a number"),  # type: ignore[arg-type]
+        (odd(labels=()), "a label for each own coordinate"),
+        (odd(frames=("mass", "mass")), "names that differ"),
+        (odd(frames=("",)), "names that differ"),
+        (odd(pose=lambda self, frame, eta: (ca.SX.eye(2), ca.SX.zeros(3))), r"shape \(3, 3\), but it is \(2, 2\)"),
+        (odd(pose=lambda self, frame, eta: (2 * ca.SX.eye(3), ca.SX.zeros(3))), "no rotation"),
+        (odd(pose=lambda self, frame, eta: (ca.SX.eye(3), ca.SX.sym("p", 3))), "no own coordinate and no parameter"),
+        (odd(mass_matrix=lambda self, eta: ca.SX.eye(7)), r"shape \(8, 8\), but it is \(7, 7\)"),
+        (odd(mass_matrix=lambda self, eta: ca.SX(np.triu(np.ones((8, 8))))), "not symmetric"),
+        (odd(mass_matrix=lambda self, eta: ca.diag(ca.SX([1, 1, 1, 1, 2, 1, 1, 1]))), "mass and first moment"),
+        (odd(mass_matrix=lambda self, eta: -ca.SX.eye(8)), "negative kinetic energy"),
+        (odd(mass_matrix=lambda self, eta: ca.SX.eye(8) / 0), "not finite"),
+    ],
+)
+def test_what_a_kind_says_wrong_of_itself_is_named(kind: SprungBody, words: str) -> None:
+    m = wt.Mechanism("m")
+    with pytest.raises(wt.ModelError, match=f'body "one".*{words}'):
+        m.body("one", kind)
+    m.body("one", KIND)  # nothing of the refused one is left
+
+
+def test_parameters_in_a_body_kind() -> None:
+    m = wt.Mechanism("m")
+    m.body("one", SprungBody(m.parameter("k", 60.0), 0.8, m.parameter("turn", 0.1)))
+    m.revolute("A", m.ground, "one", axis="y")
+    plain = wt.Mechanism("m")
+    plain.body("one", SprungBody(75.0, 0.8, 0.4))
+    plain.revolute("A", plain.ground, "one", axis="y")
+    q, v = [0.3, 0.02, -0.05], [0.5, -0.2, 0.1]
+    close(m.build().forward_dynamics(q, v, parameters={"k": 75.0, "turn": 0.4}), plain.build().forward_dynamics(q, v))

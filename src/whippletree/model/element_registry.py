@@ -208,8 +208,6 @@ class Registry:
 
     def _add_own_coordinates(self, name: str, kind: BodyKind) -> None:
         """Take up the moving frames and the internal force of a body with own coordinates."""
-        if name in self._joints:
-            raise ModelError("a body with own coordinates cannot have the name of a joint: coordinates are found by it")
         for frame in kind.frames:
             self._moving_frames[f"{name}.{frame}"] = name
         force = kind.internal_force()

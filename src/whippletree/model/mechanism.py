@@ -23,6 +23,7 @@ from whippletree.elements.joints import (
     Universal,
 )
 from whippletree.errors import ModelError
+from whippletree.model.body_kinds import checked_kind
 from whippletree.model.description import Body, Description, Frame, JointUse
 from whippletree.model.drive_calls import DriveCalls
 from whippletree.model.element_registry import BodyLike, CoordinateLike, JointLike, PlaceLike, SideLike
@@ -150,7 +151,9 @@ class Mechanism(DriveCalls, EventCalls):
         """
         with called("body", name):
             text = self._new_place_name(name)
-            kind = properties if isinstance(properties, BodyKind) else None
+            kind = checked_kind(properties, self._parameters) if isinstance(properties, BodyKind) else None
+            if kind is not None and text in self._joints:
+                raise ModelError("a body with own coordinates cannot have a joint's name: they are found by it")
             given = _properties(None if kind is not None else cast(Any, properties), mass, com, inertia)
             self._check_properties(given)
             self._bodies[text] = Body(text, given, kind)

@@ -182,9 +182,9 @@ class _OfBody(Joint):
     kind = "own coordinates"
 
     @property
+    @abstractmethod
     def body(self) -> BodyKind:
         """The kind of body."""
-        raise NotImplementedError
 
     @property
     def nq(self) -> int:  # type: ignore[override]
