@@ -76,3 +76,20 @@ def judged(h: Hard, a: Array, allowed: float) -> str:
         return f"WRONG: accelerations of {np.abs(a).max():.1e} where there are none, condition {h.condition:.1e}"
     error = h.error(a)
     return "right" if error <= allowed else f"WRONG by {error:.1e}, allowed {allowed:.1e}, condition {h.condition:.1e}"
+
+
+def reaction_errors(s: wt.System, h: Hard, i: int) -> float:
+    """What reactions leave of the balance of bodies and joints, by one of the formulations that answer here.
+
+    Where a kernel gives the state up nothing is said: see `acceleration`.
+    """
+    names, c = formulations(s), h.case
+    soft = [name for name in names if "penalty" in name]
+    name = [name for name in names if name not in soft][i % (len(names) - len(soft))]
+    function = s.function("reactions", formulation=name)
+    given = {"q": c.q, "v": c.v, "tau": c.tau, "t": [c.looped.t]}
+    found = np.array(function(*inputs(function, given))).reshape(-1, 6)
+    if not np.isfinite(found).all():
+        return 0.0
+    rest = c.equations.imbalance(c.solution.x, dict(zip(s.joint_names, found, strict=True)), c.tau)
+    return max(rest.bodies, rest.joints)
