@@ -481,9 +481,9 @@ class StraightLine:
 
         body = LoweredBody(tape, width, pack, load, fused=fused, pool=self._pool, block=BLOCK)
         body.write()
-        for count, (argument, element, value) in enumerate(tape.outputs):
-            if count % BLOCK == BLOCK - 1:
-                body.lines += [f"  br i1 %go, label %more{count}, label %stop", f"more{count}:"]
+        for index, (argument, element, value) in enumerate(tape.outputs):
+            if index % BLOCK == BLOCK - 1:
+                body.lines += [f"  br i1 %go, label %more{index}, label %stop", f"more{index}:"]
             at = f"%r{argument}_{element}"
             result = body.result(value)
             body.lines.append(f"  {at} = getelementptr {T}, ptr %o{argument}, i64 {element}")
