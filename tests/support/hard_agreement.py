@@ -58,7 +58,10 @@ def verdicts(h: Hard, call: Callable[[wt.System, Hard, str], Array] = accelerati
         s = built(h.case.looped)
     except WhippletreeError as error:
         return {"build": f"words: {error}"}
-    found = {}
+    mobility = h.case.equations.mobility
+    found = {
+        "mobility": "right" if s.mobility.mobility == mobility else f"WRONG: {s.mobility.mobility}, not {mobility}"
+    }
     for name in formulations(s):
         try:
             a = call(s, h, name)
