@@ -156,7 +156,7 @@ def main() -> None:
     parser.add_argument("problems", nargs="*", metavar="problem", help=f"any of {', '.join(known)} (default: all)")
     parser.add_argument("--method", action="append", choices=methods, help="may be given again (default: all)")
     parser.add_argument("--deadline", type=float, default=60.0, help="seconds after which a ladder is not gone on with")
-    parser.add_argument("--bars", action="store_true", help="the bars only, no tables")
+    parser.add_argument("--bars", action="store_true", help="a line for each ladder, no tables")
     arguments = parser.parse_args()
     asked = [
         name for name in known if name in arguments.problems or ("random" in arguments.problems and "random" in name)
@@ -166,7 +166,9 @@ def main() -> None:
         parser.error(
             f"no problem {', '.join(sorted(unknown))}; there are {', '.join(known)}, and random for all of those"
         )
-    report(run_all([known[name] for name in asked or known], arguments.method or methods, arguments))
+    report(
+        run_all([known[name] for name in asked or known], arguments.method or methods, arguments), brief=arguments.bars
+    )
 
 
 def run_all(chosen: Sequence[Problem], methods: Sequence[str], arguments: argparse.Namespace) -> list[Ladder]:
@@ -176,17 +178,22 @@ def run_all(chosen: Sequence[Problem], methods: Sequence[str], arguments: argpar
         model, twin = problem.model(), problem.twin and problem.twin()
         for method in methods:
             found.append(ladder(problem, method, model, twin or None, arguments.deadline))
-            if not arguments.bars:
+            if arguments.bars:
+                print(f"- {problem.name}, {method}: {'; '.join(shortfalls(found[-1])) or 'met'}", flush=True)
+            else:
                 show(found[-1])
     return found
 
 
-def report(found: Sequence[Ladder]) -> None:
+def report(found: Sequence[Ladder], *, brief: bool) -> None:
     rows = []
     for one in found:
         missed = shortfalls(one)
         rows.append((one.problem.name, one.method, "MISSED" if missed else "met", "; ".join(missed)))
     missed = sum(row[2] == "MISSED" for row in rows)
+    if brief:
+        print(f"\n{len(rows) - missed} met, {missed} missed.")
+        return
     table("Bars", ("problem", "method", "bar", "by how much"), rows, f"{len(rows) - missed} met, {missed} missed.")
 
 

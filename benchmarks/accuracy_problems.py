@@ -273,7 +273,19 @@ def turned_four_bar(times: Array) -> Array:
 # Random mechanisms with loops, whose bodies turn through large angles
 
 
-RANDOM = (("planar", 0), ("one loop", 0), ("overconstrained", 2))
+RANDOM = (
+    *(("one loop", i) for i in (0, 1)),
+    *(("in a row", i) for i in (0, 1)),
+    *(("coupled, one base", i) for i in (0, 1)),
+    *(("coupled, other bases", i) for i in (1, 3)),
+    *(("planar", i) for i in (0, 1, 4)),
+    *(("overconstrained", i) for i in (0, 2, 7, 9)),
+    ("floating", 0),
+    ("couplings", 5),
+    *(("cut joints", i) for i in (3, 5, 7)),
+)
+"""The first of each family in which a body turns by at least 1.5 rad within a second, and whose motion does not make
+more than 30 times of a difference in its velocities."""
 
 
 def drawn(family: str, i: int) -> Model:
