@@ -19,6 +19,9 @@ from whippletree.formulations.methods import registry
 
 Array = np.ndarray
 
+PENALTY = 1e-4
+"""The relative error that `penalty` promises, or else it refuses a state."""
+
 
 def formulations(s: wt.System) -> tuple[str, ...]:
     """All that solve a system, `auto` first."""
@@ -68,7 +71,7 @@ def verdicts(h: Hard, call: Callable[[wt.System, Hard, str], Array] = accelerati
         except WhippletreeError as words:
             found[name] = f"words: {words}"
             continue
-        allowed = max(h.allowed, 10 * s.penalty_error) if "penalty" in name else h.allowed
+        allowed = max(h.allowed, PENALTY) if "penalty" in name else h.allowed
         found[name] = judged(h, a, allowed)
     return found
 
