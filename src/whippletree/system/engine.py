@@ -216,7 +216,7 @@ class Engine:
         """Tell whether the composite formulation is too large to be traced whole."""
         tree = request.method.tree
         asked = tree is not None and tree.in_pieces and FUNCTIONS[request.function].dynamic
-        return asked and self.equations.large and not self.plan.own_slices and not self.equations.rolls(request)
+        return asked and self.equations.large and not self.equations.rolls(request)
 
     def _pieces(self, request: Request) -> Pieces:
         """Return what answers instead of one kernel."""

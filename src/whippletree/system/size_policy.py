@@ -55,8 +55,6 @@ def rolls(eq: Equations, request: Request) -> bool:
         return False
     if not function.rolled or (function.solved and not _formulation_rolls(request)):
         return False
-    if eq.plan.own_slices and (request.function == "mass_matrix" or request.method.name == "composite"):
-        return False  # climbs do not add up what nodes bring to freedoms that they share
     if eq.large and request.frame and eq.node_tree().where[request.frame][0] < 0:
         return False  # on the ground: there is nothing to walk
     return eq.large

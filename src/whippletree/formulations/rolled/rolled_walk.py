@@ -70,8 +70,7 @@ class RolledWalk:
         self._efforts: dict[int, tuple[list[Record], tuple[int, ...]]] = {}  # efforts of elements, and where they act
         self._sweeps = 0
         self._after: list[tuple[list[ca.SX], Record]] = []  # symbols of records that are read after the sweeps
-        slices = [constants.v for constants in self.node_constants]
-        self._shared = sum(s.stop - s.start for s in slices) > len({i for s in slices for i in range(s.start, s.stop)})
+        self._most_own = max((one.joint.nv for one in self.node_constants if one.shared), default=0)
 
     # ------------------------------------------------------------------ nodes
 
@@ -220,12 +219,8 @@ class RolledWalk:
 
     def climb(self, step: Callable[..., Any], start: KeptRecords, *kept: KeptRecords) -> None:
         """From every node climb to the ground, and fill the matrix (nv, nv) of the output, one column at a time."""
-        plan = self._climb(step, start, kept, [constants.v.start for constants in self.node_constants], solved=False)
-        plan.starts = [
-            (k, start.records[k], 6 * c, constants.v.start + c)
-            for k, constants in enumerate(self.node_constants)
-            for c in range(constants.joint.nv)
-        ]
+        places = [(constants.v.start, (constants.home or constants.v).start) for constants in self.node_constants]
+        self._climb(step, start, kept, places, {i: i for i in range(self.nv)})
         self.items.zeroed[0] = self.nv**2
 
     def solve(
@@ -236,14 +231,12 @@ class RolledWalk:
         found = unknowns(self.node_constants)
         if not found.rows:
             return
-        plan = self._climb(step, start, kept, found.above, solved=True)
-        number = {place: i for i, (place, _, _, _) in enumerate(found.rows)}
-        plan.starts = [
-            (k, start.records[k], 6 * c, number[constants.v.start + c])
-            for k, constants in enumerate(self.node_constants)
-            for c in range(constants.joint.nv)
-            if constants.v.start + c in number
+        places = [
+            (None, above) if constants.use.prescribed else (above, above + constants.joint.nv)
+            for constants, above in zip(self.node_constants, found.above, strict=True)
         ]
+        number = {place: i for i, (place, _, _, _) in enumerate(found.rows)}
+        plan = self._climb(step, start, kept, places, number)
         plan.unknowns, plan.size = found.rows, found.size
 
     def _climb(
@@ -251,36 +244,73 @@ class RolledWalk:
         step: Callable[..., Any],
         start: KeptRecords,
         kept: Sequence[KeptRecords],
-        places: Sequence[int],
-        *,
-        solved: bool,
+        places: Sequence[tuple[int | None, int]],
+        number: Mapping[int, int],
     ) -> ClimbPlan:
-        """Add the items of a climb; the blocks of a node go to its place."""
+        """Add the items of a climb from every freedom that has a number.
+
+        The rows of a node's joint and those of own coordinates go to its two places. What is carried is a column with
+        its entries with own coordinates below, as many as the bodies have at most.
+        """
         key = self._begin()
-        carried = self._ground_record(type(self.items.form(start.records[0]).like)(ca.SX.zeros(6)))
+        form, n = type(self.items.form(start.records[0]).like), self._most_own
+        columns = self._stacked_columns(start) if n else start.records
+        carried = self._ground_record(ca.SX.zeros(6 + n))
         plan = ClimbPlan(carried, self.nv, [constants.parent for constants in self.node_constants])
         self.items.begin_loop(plan)
-
-        def climb_step(node: Node, arriving: list[StepRecord], *own: StepRecord) -> tuple[StepRecord, StepRecord]:
-            return step(node, arriving[0], *own)  # type: ignore[no-any-return]
-
         for k, constants in enumerate(self.node_constants):
-            leaving, block = self._add(k, key, climb_step, [carried], kept, whole=(0, 1))
-            self.items.pinned += [leaving, start.records[k]]
-            if not (solved and constants.use.prescribed):
-                self.items.send(block, InputSpan(0, places[k], constants.joint.nv))
+            of_joint = 0 if constants.shared else constants.joint.nv
+            own = constants.joint.nv if constants.shared else len(constants.freedoms) - of_joint
+
+            def climb_step(
+                node: Node, arriving: list[StepRecord], *found: StepRecord, own: int = own, of_joint: int = of_joint
+            ) -> list[StepRecord]:
+                column = arriving[0]
+                leaving, block = step(node, form(column[0:6], column[6 : 6 + own]), *found)
+                rest = ca.SX.zeros(n - leaving.own.numel())
+                return [ca.SX(ca.vertcat(leaving.F, leaving.own, rest)), block[:of_joint], block[of_joint:]]
+
+            leaving, joint_rows, own_rows = self._add(k, (*key, own), climb_step, [carried], kept, whole=(0, 1, 2))
+            self.items.pinned += [leaving, columns[k]]
+            at_joint, at_own = places[k]
+            if of_joint and at_joint is not None:
+                self.items.send(joint_rows, InputSpan(0, at_joint, of_joint))
+            if constants.home is not None:
+                self.items.send(own_rows, InputSpan(0, at_own, own))
         self.items.pinned.append(carried)
+        plan.starts = self._starts(columns, number)
         return plan
+
+    def _stacked_columns(self, start: KeptRecords) -> list[Record]:
+        """Return records of the columns that climbs start with, each with its entries with own coordinates below."""
+
+        def trace(given: ItemInputs) -> list[StepRecord]:
+            (column,) = given.records
+            own = column.own if column.own.numel() else ca.SX(0, column.F.shape[1])
+            return [ca.SX(ca.vertcat(column.F, own, ca.SX.zeros(self._most_own - own.shape[0], own.shape[1])))]
+
+        self.items.begin_loop()
+        return [self.items.add("columns", trace, [record])[0] for record in start.records]
+
+    def _starts(self, columns: Sequence[Record], number: Mapping[int, int]) -> list[tuple[int, Record, int, int]]:
+        """Return where climbs start: a node, its column, and the number of the column's freedom; others are left out."""
+        size = 6 + self._most_own
+        return [
+            (k, columns[k], size * c, number[i])
+            for k, constants in enumerate(self.node_constants)
+            for c, i in enumerate(constants.freedoms)
+            if i in number
+        ]
 
     # ------------------------------------------------------------------ results
 
     def gather(self, kept: KeptRecords, part: str) -> None:
         """Send one part of the kept records to the output, by velocity; nodes that share velocities add up."""
-        if self._shared:
+        if self._most_own:
             self.items.zeroed[0] = self.nv
         entries = self._entries(kept, part)
         for record, constants, (first, size) in zip(kept.records, self.node_constants, entries, strict=True):
-            self.items.send(record, InputSpan(0, constants.v.start, size), first, add=self._shared)
+            self.items.send(record, InputSpan(0, constants.v.start, size), first, add=bool(self._most_own))
 
     def stacked(self, kept: KeptRecords, part: str, size: int) -> None:
         """Send one part of the kept records to the output, by position."""
@@ -355,9 +385,10 @@ def unknowns(node_constants: Sequence[NodeConstants]) -> Unknowns:
         nearest = last[constants.parent] if constants.parent >= 0 else -1
         depth = rows[nearest][2] + 1 if nearest >= 0 else 0
         above.append(depth)
-        for c in range(0 if constants.use.prescribed else constants.joint.nv):
-            rows.append((constants.v.start + c, nearest, depth + c, begin))
-            begin += depth + constants.joint.nv  # a climb fills in the whole block of a node's own freedoms
+        own = constants.freedoms[constants.joint.nv if constants.use.prescribed else 0 :]
+        for c, place in enumerate(own):
+            rows.append((place, nearest, depth + c, begin))
+            begin += depth + len(own)  # a climb fills in the whole block of a node's own freedoms
             nearest = len(rows) - 1
         last.append(nearest)
     return Unknowns(rows, above, begin)
