@@ -77,7 +77,7 @@ def reduces_by_items(eq: Equations, request: Request) -> bool:
     """Tell whether loops are solved item by item: forward dynamics by a formulation that can, all rows carried."""
     if not eq.large or request.function != "forward_dynamics" or not request.method.loops_roll:
         return False
-    if eq.prescribed or eq.description.parameters or eq.plan.own_slices:
+    if eq.prescribed or eq.description.parameters:
         return False
     return rolled_reduction.can_roll(eq.attachments(), eq.node_tree(), eq.nodes.acting()) and not eq.reduction_pairs(
         request

@@ -38,10 +38,14 @@ the kinds of items that walk there, and finds more that cancels."""
 
 
 class PlacedNode(NamedTuple):
-    """The records of a placed node: its configuration, and the force on its body where no speed changes."""
+    """The records of a placed node: its configuration, and the force on its body where no speed changes.
+
+    `own` are then the efforts at own coordinates, if the node is a body with such.
+    """
 
     x: Record
     f: Record
+    own: Record
 
 
 class ClosureRecords(NamedTuple):
@@ -73,7 +77,7 @@ class RolledState:
         length: float | None,
     ) -> None:
         self.node_constants, self.attachments, self.keep = node_tree.node_constants, attachments, keep
-        self.parents = [constants.parent for constants in self.node_constants]
+        self.parents, self.homes = node_tree.tree.parents, node_tree.homes
         self.kinds, self.items = NodeKinds(self.node_constants), WorkItems()
         self._length, self._gravity = length, column(node_tree.gravity)
         self._reached: dict[tuple[int, int], Record] = {}
@@ -102,14 +106,14 @@ class RolledState:
                 rate, alpha = (ca.SX.zeros(3), stack(ca.SX.zeros(3), -self._gravity)) if root else given.records[0]
                 motion = AngularState(rate, ca.densify(ca.SX.eye(3)))
                 leaving, kept = composite.accelerate(node, composite.CarriedAcceleration(motion, alpha))
-                return [(leaving.motion.rate, leaving.alpha), kept.x, kept.f]
+                return [(leaving.motion.rate, leaving.alpha), kept.x, kept.f, kept.own]
 
             spans = [span_of(0, constants.q), span_of(1, constants.v)]
             above = [] if root else [carried[constants.parent]]
             key = ("place", self.kinds.key(k), root)
-            leaving, x, f = self.items.add(key, trace, above, spans, self.kinds.constants(k))
+            leaving, *placed = self.items.add(key, trace, above, spans, self.kinds.constants(k))
             carried.append(leaving)
-            found.append(PlacedNode(x, f))
+            found.append(PlacedNode(*placed))
         return found
 
     def _reach(self, base: int, k: int) -> Record:
