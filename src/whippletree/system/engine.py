@@ -36,6 +36,7 @@ from whippletree.system.loop_services import LoopServices
 from whippletree.system.mobility import Mobility
 from whippletree.system.plan_decisions import code_key
 from whippletree.system.request import Request
+from whippletree.system.size_policy import thresholds
 from whippletree.system.source import outside_source, source_key
 from whippletree.system.state_space import StateSpace
 from whippletree.system.tolerances import SMALLEST_PIVOT, WELL_CONDITIONED
@@ -195,7 +196,8 @@ class Engine:
             function = FUNCTIONS[request.function]
             if self.plan.nv == 0 and not function.without_freedoms:
                 raise StateError(f"{request.function} has no meaning for a system without freedoms")
-            key = f"{source_key()}|{self.description.fingerprint()}|{request}|{outside_source(request.method)}"
+            key = f"{source_key()}|{thresholds()}|{self.description.fingerprint()}|{request}"
+            key += f"|{outside_source(request.method)}"
             if self.equations.closed and function.planned:
                 key += code_key(self.equations.loop_plan, request.method)
             kernel = self._kernels[request] = self._store.by_key.get(key) or self._new_kernel(key, request)

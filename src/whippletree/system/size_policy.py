@@ -25,6 +25,7 @@ __all__ = [
     "is_large",
     "reduces_by_items",
     "rolls",
+    "thresholds",
     "too_long",
 ]
 
@@ -41,6 +42,15 @@ _PER_NODE, _PER_ENTRY = 100, 10
 """Operations that a node costs at the very least in a mechanism with loops, and an entry of a mass matrix."""
 
 
+def thresholds() -> str:
+    """Return what decides, together with a mechanism and a request, whether its code is a loop: a part of its key.
+
+    >>> thresholds()
+    '48|50000'
+    """
+    return f"{ROLL_FROM}|{STRAIGHT}"
+
+
 def is_large(n_nodes: int) -> bool:
     """Tell whether a mechanism is large enough for loops over its nodes."""
     return n_nodes >= ROLL_FROM
@@ -51,7 +61,7 @@ def rolls(eq: Equations, request: Request) -> bool:
     function = FUNCTIONS[request.function]
     if eq.closed and (function.solved or function.of_loops):
         return eq.reduces_by_items(request) and eq.reduction_items(request)[1] > STRAIGHT
-    if function.of_elements or (function.loaded and not _forces_roll(eq, request)):
+    if function.of_elements or (function.loaded and not _forces_roll(eq)):
         return False
     if not function.rolled or (function.solved and not _formulation_rolls(request)):
         return False
@@ -60,12 +70,11 @@ def rolls(eq: Equations, request: Request) -> bool:
     return eq.large
 
 
-def _forces_roll(eq: Equations, request: Request) -> bool:
-    """Tell whether what acts can be walked in loops: in forward dynamics, if its laws and numbers are plain."""
+def _forces_roll(eq: Equations) -> bool:
+    """Tell whether what acts can be walked in loops: if its laws and numbers are plain."""
     if not eq.description.forces:
         return True
-    plain = eq.large and request.function == "forward_dynamics" and not eq.description.parameters
-    return plain and built_in(eq.nodes.acting())
+    return eq.large and not eq.description.parameters and built_in(eq.nodes.acting())
 
 
 def _formulation_rolls(request: Request) -> bool:

@@ -327,7 +327,15 @@ class _RolledReduction:
         own = None if k is None else self.node_constants[k].home
         n_own, first = len(_speeds(own)), len(gone) - len(joint_speeds)  # where the joint's speeds are
         of_body = slice(first - n_own, first)
-        key = ("return", tuple(forms), tuple(where), speeds, n_own, root, None if k is None else self.kinds.place_key(k))
+        key = (
+            "return",
+            tuple(forms),
+            tuple(where),
+            speeds,
+            n_own,
+            root,
+            None if k is None else self.kinds.place_key(k),
+        )
         place = [] if k is None else [self.state.placed[k].x]
         constants = [] if k is None else self.kinds.dims[k].values
         alpha, found, *inside = self.items.add(key, trace, [one.gains, *blocks, *place, *above], (), constants)

@@ -8,7 +8,7 @@ share their code; tips, where nothing arrives, are kinds of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -68,6 +68,7 @@ class RolledWalk:
         self._expressions = self._work_out_expressions()
         self._pushes: Mapping[int, list[Record]] = {}  # wrenches of elements on nodes
         self._efforts: dict[int, tuple[list[Record], tuple[int, ...]]] = {}  # efforts of elements, and where they act
+        self._element_efforts: Mapping[int, list[Record]] = {}  # the same by freedom
         self._sweeps = 0
         self._after: list[tuple[list[ca.SX], Record]] = []  # symbols of records that are read after the sweeps
         self._most_own = max((one.joint.nv for one in self.node_constants if one.shared), default=0)
@@ -199,8 +200,11 @@ class RolledWalk:
         self.items.begin_loop()
         return self.items.add(("ground", self._sweeps), trace, (), span, whole=(0,))[0]
 
-    def apply_forces(self, acting: ForcePlacements) -> None:
-        """Let elements act on the nodes as they are at the state: later sweeps find their wrenches and efforts."""
+    def apply_forces(self, acting: ForcePlacements) -> ca.SX:
+        """Let elements act on the nodes as they are at the state: later sweeps find their wrenches and efforts.
+
+        Return symbols for the energy that is stored in them, for use after the sweeps.
+        """
 
         def follow(node: Node, parent: NodeState) -> tuple[NodeState, NodeState]:
             state = advance(node, parent)
@@ -211,9 +215,23 @@ class RolledWalk:
         loads = LoadItems(self.items, self._argument, lambda k: states[k])
         for force, placed in acting.forces:
             loads.apply(force, placed)
-        self._pushes = loads.on_node
+        self._pushes, self._element_efforts = loads.on_node, loads.efforts
         speaking = [(k, constants) for k, constants in enumerate(self.node_constants) if not constants.on_frame]
         self._efforts = {k: loads.efforts_at(constants.v) for k, constants in speaking}
+        return self.read_at_end(loads.stored_energy())
+
+    def take_off_efforts(self, given: Collection[int] = ()) -> None:
+        """Take the elements' efforts off the output (nv); at freedoms in `given` the efforts given are put there."""
+
+        def trace(item: ItemInputs) -> list[StepRecord]:
+            return [item.inputs[0] if item.inputs else -sum(item.records, ca.SX(0))]
+
+        self.items.begin_loop()
+        for i, efforts in self._element_efforts.items():
+            known = i in given
+            span = [InputSpan(self._argument["tau"], i, 1)] if known else []
+            (effort,) = self.items.add("effort", trace, [] if known else efforts, span)
+            self.items.send(effort, InputSpan(0, i, 1), add=not known)
 
     # ------------------------------------------------------------------ climbs
 
@@ -293,7 +311,7 @@ class RolledWalk:
         return [self.items.add("columns", trace, [record])[0] for record in start.records]
 
     def _starts(self, columns: Sequence[Record], number: Mapping[int, int]) -> list[tuple[int, Record, int, int]]:
-        """Return where climbs start: a node, its column, and the number of the column's freedom; others are left out."""
+        """Return where climbs start, from every freedom that has a number: a node, its column, and that number."""
         size = 6 + self._most_own
         return [
             (k, columns[k], size * c, number[i])
@@ -306,8 +324,8 @@ class RolledWalk:
 
     def gather(self, kept: KeptRecords, part: str) -> None:
         """Send one part of the kept records to the output, by velocity; nodes that share velocities add up."""
-        if self._most_own:
-            self.items.zeroed[0] = self.nv
+        if self._most_own or sum(len(constants.freedoms) for constants in self.node_constants) < self.nv:
+            self.items.zeroed[0] = self.nv  # also where no node is: at cut joints
         entries = self._entries(kept, part)
         for record, constants, (first, size) in zip(kept.records, self.node_constants, entries, strict=True):
             self.items.send(record, InputSpan(0, constants.v.start, size), first, add=bool(self._most_own))
