@@ -68,6 +68,7 @@ def test_many_four_bars_are_exact_and_checked(straight: int, monkeypatch: pytest
     assert s.chosen.name == REDUCTION  # the others are not even traced
     q, v = s.q0, np.zeros(s.nv)
     v[: n + 1], v[n + 1 :: 2], v[n + 2 :: 2] = 2.0, -2.0, 2.0
+    assert (s.bias_force(q, v)[[s.v_slice(s.plan.joint_names[cut.joint]).start for cut in s.plan.cuts]] == 0).all()
     a = s.forward_dynamics(q, v, formulation=REDUCTION)
     share = ((n + 1) / 2 + n) / ((n + 1) / 3 + n)
     exact = -9.81 * share * np.cos(1.2)

@@ -324,8 +324,8 @@ class _RolledReduction:
             found = ca.SX(ca.vertcat(ca.SX(0, 1), *(known[names[variable]] for variable in gone)))
             return [ca.SX.zeros(6) if alpha is None else alpha, found, *([found[of_body]] if n_own else [])]
 
-        own = None if k is None else self.node_constants[k].home
-        n_own, first = len(_speeds(own)), len(gone) - len(joint_speeds)  # where the joint's speeds are
+        of_home = slice(0, 0) if k is None else self.node_constants[k].home or slice(0, 0)
+        n_own, first = len(_speeds(of_home)), len(gone) - len(joint_speeds)  # where the joint's speeds are
         of_body = slice(first - n_own, first)
         key = (
             "return",
@@ -343,7 +343,7 @@ class _RolledReduction:
         if k is not None and not shared:
             self.items.send(found, span_of(0, self.node_constants[k].v), first)
         for record in inside:
-            self.items.send(record, span_of(0, own))
+            self.items.send(record, span_of(0, of_home))
         return alpha
 
     def _cut_joints(self) -> None:
@@ -397,7 +397,8 @@ class _RolledReduction:
 
         for closure in self.state.closures:
             (misfit,) = self.items.add("misfit", add_misfit, [misfit, closure.misfit], whole=(0,))
-        spans = [span_of(1, one.v) for one in (*self.node_constants, *self.attachments.cuts)]
+        spans = [span_of(1, constants.v) for constants in self.node_constants]
+        spans += [span_of(1, cut.v) for cut in self.attachments.cuts]
         for span in dict.fromkeys(spans):  # nodes may share speeds
             if span.size:
                 (speed,) = self.items.add("speed", add_speed, [speed], [span], whole=(0,))

@@ -28,7 +28,7 @@ from whippletree.programs.loop_program import LoopProgram
 
 __all__ = ["RolledWalk", "unknowns"]
 
-NodeStep = Callable[..., tuple[StepRecord, StepRecord]]
+NodeStep = Callable[..., Sequence[StepRecord]]
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class RolledWalk:
         self._pushes, self._element_efforts = loads.on_node, loads.efforts
         speaking = [(k, constants) for k, constants in enumerate(self.node_constants) if not constants.on_frame]
         self._efforts = {k: loads.efforts_at(constants.v) for k, constants in speaking}
-        return self.read_at_end(loads.stored_energy())
+        return ca.SX(self.read_at_end(loads.stored_energy()))
 
     def take_off_efforts(self, given: Collection[int] = ()) -> None:
         """Take the elements' efforts off the output (nv); at freedoms in `given` the efforts given are put there."""
@@ -282,7 +282,7 @@ class RolledWalk:
 
             def climb_step(
                 node: Node, arriving: list[StepRecord], *found: StepRecord, own: int = own, of_joint: int = of_joint
-            ) -> list[StepRecord]:
+            ) -> Sequence[StepRecord]:
                 column = arriving[0]
                 leaving, block = step(node, form(column[0:6], column[6 : 6 + own]), *found)
                 rest = ca.SX.zeros(n - leaving.own.numel())
