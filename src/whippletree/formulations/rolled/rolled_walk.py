@@ -152,7 +152,7 @@ class RolledWalk:
         ground = self._ground_record(base)
         self.items.begin_loop()
 
-        def outward_step(node: Node, arriving: list[StepRecord], *own: StepRecord) -> tuple[StepRecord, StepRecord]:
+        def outward_step(node: Node, arriving: list[StepRecord], *own: StepRecord) -> Sequence[StepRecord]:
             return step(node, arriving[0], *own)
 
         left: list[Record] = []
