@@ -447,6 +447,16 @@ def everything(s: wt.System, mass: str, q: np.ndarray, v: np.ndarray, tau: np.nd
     return {"vectors": vectors, "matrices": {"mass": s.mass_matrix(q)}, "others": others}
 
 
+@dataclass(frozen=True, eq=False)
+class Slider(SprungBody):
+    """The same with one slide only."""
+
+    labels = ("displacement along x",)
+
+    def pose(self, frame: str, eta: ca.SX) -> tuple[ca.SX, ca.SX]:
+        return ca.SX.eye(3), ca.SX(PIVOT) + ca.vertcat(eta, 0.2 * eta**2, 0)
+
+
 FUNCTIONS = ["forward_dynamics", "reactions", "driving_forces"]  # by a formulation that is named
 FUNCTIONS += ["inverse_dynamics", "bias_force", "mass_matrix", "energy", "momentum", "center_of_mass", "hinge_inertias"]
 
@@ -456,7 +466,11 @@ def test_loops_over_nodes_give_what_the_straight_line_gives(prescribed: bool, mo
     found = []
     for least in (1, 10**9):
         monkeypatch.setattr(size_policy, "ROLL_FROM", least)
-        s = long_chain(True, n=3, prescribed=prescribed).build()
+        m = long_chain(True, n=3, prescribed=prescribed)
+        m.body("slider", Slider(40.0, 0.5, 0.0))
+        m.revolute("slider joint", "b1.mass", "slider", at=(0.1, 0.0, 0.02), axis="z")
+        m.revolute("load joint", "slider.mass", m.body("load", wt.rod(length=0.3, mass=0.2)), axis="y")
+        s = m.build()
         assert all(
             rolls(s, function, "articulated" if i < 3 else "auto") == (least == 1)
             for i, function in enumerate(FUNCTIONS)
