@@ -9,7 +9,9 @@ than its neighbours, a parabola says whether a closer look is worth while: so tw
 well. A change of sign is located by the Illinois method until the bracket is as short as rounding allows, with states
 that are closed onto the loops, and crossings count in the order of their times.
 
-An expression that is zero at the beginning, or has just had its event, is on no side until the first sample after it.
+Every expression is on a side of zero, which changes only by a crossing. So it is known also for one that is zero to
+rounding where a step begins, since an event has just ended the step before: if it turns back at once, it crosses at
+once, and that counts. Only what is zero where a run begins is on no side until the first sample after it.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from whippletree.simulate.kernel_calls import (
 from whippletree.simulate.native_functions import by_address, inner
 from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words
 from whippletree.simulate.run_tolerances import (
+    BEGINNING_HALVINGS,
     CLOSED_WITHIN_STEP,
     DIP_LOOKS,
     DIP_SHARE,
@@ -60,7 +63,7 @@ class EventWatch(NativeStruct):
     kernel: Words  # (6,) the kernel that evaluates the expressions at `here`, v, z, t
     values: Numbers  # (n,) what it writes
     side: Words  # (n,) 1 above zero, -1 below, 0 not known yet
-    fresh: Words  # (n,) 1 in the first step after the start or after an event of its own
+    fresh: Words  # (n,) 1 in the first step of a run
     wanted: Words  # (n,) 1 rising, -1 falling, 0 both
     acts: Words  # (n,) 1 if the run does not simply go on
     counts: Words  # (2,)
@@ -172,12 +175,18 @@ def _dip(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, x
 
 
 @inner
+def _shortest(t: float, h: float) -> float:
+    """Return the smallest share of a step that rounding of times leaves."""
+    return 4.0 * max(1.1e-16, 1.1e-16 * abs(t) / h)
+
+
+@inner
 def _locate_zero(
     b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, low: float, high: float, closed: int
 ) -> float:
     """Return the share at which expression i has just passed zero between two shares, or -1 if it does not."""
     not_inlined()
-    shortest = 4.0 * max(1.1e-16, 1.1e-16 * abs(t) / h)
+    shortest = _shortest(t, h)
     at_low, at_high, kept, s = 0.0, 0.0, 0, low
     for count in range(200):
         # one call for both ends and everything between them
@@ -231,9 +240,10 @@ def find_crossings(
             _values(b, w, t + h, end)
         copy(G[k], ZERO, w.values, ZERO, count)
     n = _insert_dips(b, w, P, t, h, q, row, x, G, n)
-    where = np.empty(count)
+    where, passed = np.empty(count), np.empty(count)
     for k in range(1, n):
         where[:] = np.inf
+        passed[:] = np.inf
         for i in range(count):
             side = 0
             if G[k, i] > 0:
@@ -242,24 +252,47 @@ def find_crossings(
                 side = -1
             if side == 0 or side == w.side[i]:
                 continue
-            if w.side[i] != 0:
-                s = _locate_zero(b, w, P, t, h, q, row, i, x[k - 1], x[k], closed)
-                if s < -1.5:
-                    return -1.0
-                if s < 0.0 and k < n - 1:
-                    continue  # the closed states do not cross: the sample was off by rounding
-                s = x[k] if s < 0.0 else s
-                late = s * h > 1e-10 * h and s * h > 1e-13 * abs(t)
-                if (w.wanted[i] == 0 or w.wanted[i] == side) and (late or not w.fresh[i]):
-                    where[i] = s
-                    continue
-            w.side[i] = side
-        share = _record(b, w, P, t, h, q, row, where, closed)
+            if w.side[i] == 0:
+                w.side[i] = side
+                continue
+            s = _locate_crossing(b, w, P, t, h, q, row, i, x, G, k, closed)
+            if s < -1.5:
+                return -1.0
+            if s < 0.0 and k < n - 1:
+                continue  # the closed states do not cross: the sample was off by rounding
+            passed[i] = x[k] if s < 0.0 else s
+            late = passed[i] * h > 1e-10 * h and passed[i] * h > 1e-13 * abs(t)
+            if (w.wanted[i] == 0 or w.wanted[i] == side) and (late or not w.fresh[i]):
+                where[i] = passed[i]
+        share = _record(b, w, P, t, h, q, row, where, passed, closed)
         if share != 1.0:
             return float(share)
     for i in range(count):
         w.fresh[i] = 0
     return 1.0
+
+
+@inner
+def _locate_crossing(
+    b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, x: Any, G: Any, k: int, closed: int
+) -> float:
+    """Return the share at which expression i passes zero before sample k, or a negative number as `_locate_zero`.
+
+    One that is zero to rounding where the step begins may go to its own side first and come back before the sample:
+    then a share at which it is there is looked for, nearer and nearer to the beginning. If there is none, it passes at
+    the beginning.
+    """
+    not_inlined()
+    low, high = x[k - 1], x[k]
+    if k == 1 and G[0, i] * w.side[i] <= 0.0:
+        for _ in range(BEGINNING_HALVINGS):
+            low = 0.5 * high
+            _sample(b, w, P, t, h, low, q, ZERO, row)
+            if w.values[i] * w.side[i] > 0.0:
+                return float(_locate_zero(b, w, P, t, h, q, row, i, low, high, closed))
+            high = low
+        return 0.0
+    return float(_locate_zero(b, w, P, t, h, q, row, i, low, high, closed))
 
 
 @inner
@@ -292,17 +325,21 @@ def _insert_dips(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, x
 
 
 @inner
-def _record(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, where: Any, closed: int) -> float:
-    """Record the crossings at these shares in order, up to the first that acts; return the share that counts."""
+def _record(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, where: Any, passed: Any, closed: int) -> float:
+    """Record the crossings at these shares in order, up to the first that acts; return the share that counts.
+
+    `where` is of those that are events, `passed` of all; up to there, expressions change their sides.
+    """
     not_inlined()
+    together = max(SIMULTANEOUS, 2.0 * _shortest(t, h))
     stop = np.inf
     for i in range(where.size):
         if w.acts[i]:
             stop = min(stop, where[i])
     first = stop
     for i in range(where.size):
-        if where[i] <= first + SIMULTANEOUS:  # what happens at once happens when the last of it does
-            stop = max(stop, where[i])
+        if passed[i] <= first + together:  # what happens at once happens when the last of it does
+            stop = max(stop, passed[i])
     while True:
         earliest = 0
         for i in range(where.size):
@@ -312,7 +349,7 @@ def _record(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, where:
         if s == np.inf or s > stop:
             break
         where[earliest] = np.inf
-        if s >= stop - SIMULTANEOUS:
+        if s >= first - together:
             s = stop
         if not state_within(b, P, t, h, s, q, closed, row):
             return -1.0
@@ -320,7 +357,9 @@ def _record(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, where:
         w.found[place_, 0], w.found[place_, 1] = earliest, t + s * h
         copy(w.found[place_], 2, row, ZERO, row.size)
         w.counts[0] += 1
-        w.side[earliest] = -w.side[earliest]
+    for i in range(where.size):
+        if passed[i] < np.inf and passed[i] <= stop:
+            w.side[i] = -w.side[i]
     if stop == np.inf:
         return 1.0
     w.counts[1] = 1
