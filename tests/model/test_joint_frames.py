@@ -1,4 +1,4 @@
-"""Where joints are: every combination of `at`, `axis`, `pose` and their child forms, for every joint, in Python and YAML.
+"""Where joints are: all combinations of `at`, `axis`, `pose` and their child forms, for every joint, also in YAML.
 
 What is expected is written down again here, in plain NumPy, from the table of docs/conventions.md.
 """

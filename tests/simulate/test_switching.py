@@ -1,13 +1,15 @@
-"""Events that switch: relays, thermostats, impacts and friction, against closed forms; what has no end ends in words."""
+"""Events that switch: relays, thermostats, impacts and friction by closed forms; what has no end ends in words."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import casadi as ca
 import numpy as np
 import pytest
 
 import whippletree as wt
+from support.sampling import deep
 from support.systems import UPRIGHT, upright_four_bar
 from whippletree.simulate import Simulation
 
@@ -78,7 +80,7 @@ def until_sliding() -> tuple[list[float], Array]:
 @pytest.mark.parametrize("method", METHODS)
 def test_a_relay_that_should_slide_ends_in_words(method: str) -> None:
     """The run is right up to there, kept, and not certified."""
-    with pytest.raises(wt.SimulationError, match='events "up" and "down"|events "down" and "up"') as caught:
+    with pytest.raises(wt.SimulationError, match=r'events "up" and "down"|events "down" and "up"') as caught:
         relay("pair").simulate(20.0, method=method, **METHODS[method])
     assert "hysteresis" in str(caught.value) and "tanh" in str(caught.value)
     run, (times, end) = caught.value.trajectory, until_sliding()
@@ -120,7 +122,7 @@ def test_dry_friction_as_a_relay_stops_in_words() -> None:
     m.actuator("friction", "x", effort=-p)
     m.event("forward", m.rate("x"), direction="rising", parameters={"p": 1.0})
     m.event("back", m.rate("x"), direction="falling", parameters={"p": -1.0})
-    with pytest.raises(wt.SimulationError, match='"back" and "forward"|"forward" and "back"') as caught:
+    with pytest.raises(wt.SimulationError, match=r'"back" and "forward"|"forward" and "back"') as caught:
         m.build().simulate(3.0, v=[1.0])
     run = caught.value.trajectory
     assert run.t[-1] == pytest.approx(1.0, abs=1e-9) and run.q[-1, 0] == pytest.approx(0.5, abs=1e-9)
@@ -144,6 +146,80 @@ def test_the_same_in_a_loop(method: str, joint: str) -> None:
     turned = run.q[-1, at] - s.q0[at]
     taken = 1e-4 if method == "trapezoidal" else 1e-7
     assert s.energy(s.q0, v).kinetic == pytest.approx(2.0 * turned, rel=taken)  # what the brake took
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Random relays on a damped oscillator, beside its exact motion
+
+
+class Oscillator:
+    """x'' = p - d x' - k x and a relay p = -1 above the border s = a x + b x' - c = 0, p = 1 below it."""
+
+    def __init__(self, seed: int) -> None:
+        rng = np.random.default_rng([15, seed])
+        self.k, self.d = rng.uniform(0.2, 4.0), rng.uniform(0.05, 0.6)
+        self.border = np.array([rng.uniform(0.5, 1.5), rng.uniform(-0.2, 0.4), -rng.uniform(-0.3, 0.3)])
+        self.width = rng.uniform(0.01, 0.1)
+        self.start = np.array([rng.uniform(1.5, 3.0), 0.0])
+
+    def rates(self, p: float) -> Array:
+        return np.array([[0.0, 1.0, 0.0], [-self.k, -self.d, p], [0.0, 0.0, 0.0]])
+
+    def along(self, p: float, y: Array) -> Any:
+        """The motion from y = (x, x', 1), by eigenvectors."""
+        values, vectors = np.linalg.eig(self.rates(p))
+        shares = np.linalg.solve(vectors, y.astype(complex))
+        return lambda t: (np.exp(np.multiply.outer(t, values)) * shares @ vectors.T).real
+
+    def switches(self, duration: float, width: float) -> tuple[list[float], Array, bool]:
+        """When the relay switches, where the motion ends, and whether it should slide from there on."""
+        t, y, p, times = 0.0, np.array([*self.start, 1.0]), -1.0, []
+        while True:
+            motion, border = self.along(p, y), self.border - np.array([0.0, 0.0, p * width])
+            ahead = np.linspace(0.0, duration - t, 40_001)[1:]
+            beyond = p * (motion(ahead) @ border) > 0
+            beyond[: np.argmax(~beyond)] = False  # it may still be on the border that it has just passed
+            if not beyond.any():
+                return times, motion(duration - t), False
+            high = ahead[np.argmax(beyond)]
+            low = high - (ahead[1] - ahead[0])
+            for _ in range(60):
+                middle = (low + high) / 2
+                low, high = (low, middle) if p * (border @ motion(middle)) > 0 else (middle, high)
+            t, y = t + high, motion(high)
+            times.append(t)
+            if width == 0.0 and p * (border @ self.rates(-p) @ y) < 0:
+                return times, y, True
+            p = -p
+
+    def system(self, width: float) -> wt.System:
+        m = slide()
+        p = m.parameter("p", -1.0)
+        m.torsion_spring("spring", "x", stiffness=self.k, damping=self.d)
+        m.actuator("motor", "x", effort=p)
+        s = self.border @ [m.coordinate("x"), m.rate("x"), 1.0]
+        m.event("up", s - width, direction="rising", parameters={"p": -1.0})
+        m.event("down", s + width, direction="falling", parameters={"p": 1.0})
+        return m.build()
+
+
+@pytest.mark.parametrize("seed", [*range(6), *deep(range(6, 60))])
+@pytest.mark.parametrize("hysteresis", [False, True])
+def test_random_relays(seed: int, hysteresis: bool) -> None:
+    o = Oscillator(seed)
+    width = o.width if hysteresis else 0.0
+    times, end, slides = o.switches(10.0, width)
+    options: dict[str, Any] = {"q": o.start[:1], "tolerance": 1e-12}
+    if slides:
+        with pytest.raises(wt.SimulationError, match="slide along") as caught:
+            o.system(width).simulate(10.0, **options)
+        run = caught.value.trajectory
+        assert run.t[-1] == pytest.approx(times[-1], abs=1e-9)
+    else:
+        run = o.system(width).simulate(10.0, **options)
+        assert len(run.events) == len(times) and run.certificate.ok
+    assert [event.t for event in run.events[: len(times)]] == pytest.approx(times, abs=1e-9)
+    assert [run.q[-1, 0], run.v[-1, 0]] == pytest.approx(end[:2], abs=1e-9)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -279,3 +355,26 @@ def test_a_touch_switches_nothing() -> None:
         if count:
             width = np.arccos(1 - depth)
             assert inside == pytest.approx([np.pi - width, np.pi + width], rel=1e-4)
+
+
+@pytest.mark.parametrize("acts", [False, True])
+def test_an_expression_that_stops_being_a_number_ends_the_run_in_words(acts: bool) -> None:
+    """log(x) - 1 has been above zero, and passes it at x = e; below x = 0 it is none."""
+    m = slide()
+    p = m.parameter("p", 0.0)
+    m.event("low", ca.log(m.coordinate("x")) - 1.0, parameters={"p": p + 1.0} if acts else None)
+    with pytest.raises(wt.SimulationError, match=r'event "low" is not a number') as caught:
+        m.build().simulate(6.0, q=[4.0], v=[-1.0])
+    run = caught.value.trajectory
+    assert [event.t for event in run.events] == pytest.approx([4.0 - np.e], abs=1e-9)
+
+
+def test_what_is_not_a_number_beyond_an_event_does_not_count() -> None:
+    """A bounce keeps x above zero, and so the root of x a number."""
+    m = slide(G)
+    m.event("bounce", m.coordinate("x"), direction="falling", velocities={"x": -m.rate("x")})
+    m.event("low", ca.sqrt(m.coordinate("x") + 1e-3) - 0.5, direction="falling")
+    run = m.build().simulate(2.0, q=[1.0])
+    falls = np.sqrt(2 * (1 - 0.249) / G)
+    hit = np.sqrt(2 / G)
+    assert [event.t for event in run.events if event.name == "low"] == pytest.approx([falls, 2 * hit + falls], abs=1e-7)

@@ -61,7 +61,7 @@ def differences(s: wt.System, x: dict[str, Any], f: Any, h: float = 1e-6) -> tup
 def test_four_bar_with_a_spring_at_the_cut(options: dict[str, Any]) -> None:
     """C turns by D - A - B: so does the spring's torque act on these, and C itself has none."""
     s = four_bar(**options)
-    q, v = s.q0 + [0.1, 0.2, -0.1, 0.3], np.array([1.0, -2.0, 0.5, 3.0])
+    q, v = s.q0 + np.array([0.1, 0.2, -0.1, 0.3]), np.array([1.0, -2.0, 0.5, 3.0])
     torque = -STIFFNESS * (q[3] - 0.1) - DAMPING * v[3]
     assert s.forces(q, v)["spring"].efforts == pytest.approx([torque], rel=1e-14)
     without = s.bias_force(q, np.zeros(4)) - s.bias_force([*q[:3], 0.1], np.zeros(4))

@@ -24,8 +24,8 @@ from whippletree.model.description import EventUse
 from whippletree.model.names import suggestion
 from whippletree.simulate import system_interface
 from whippletree.simulate.kernel_bindings import KernelBindings
-from whippletree.simulate.run_arguments import value_index
 from whippletree.simulate.python_stepping import MotionRates
+from whippletree.simulate.run_arguments import value_index
 from whippletree.simulate.run_state import TIME
 from whippletree.simulate.run_tolerances import (
     HELD_RATE,
@@ -34,7 +34,7 @@ from whippletree.simulate.run_tolerances import (
     RATE_DISPLACEMENT,
     TIME_ROUNDING,
 )
-from whippletree.simulate.zero_crossings import EventWatch
+from whippletree.simulate.zero_crossings import AT_ZERO, NO_NUMBER, EventWatch
 from whippletree.spatial.scalars import shown
 
 if TYPE_CHECKING:
@@ -165,6 +165,11 @@ class Events:
             self.happened.append(EventRecord(self.uses[int(row[0])].name, float(row[1]), *parts))
         self._last = [int(row[0]) for row in self._found[: self._counts[0]] if row[1] == sim.state.t]
         self._counts[0] = 0
+        for use, side in zip(self.uses, self.side, strict=True):
+            if side == NO_NUMBER:
+                raise SimulationError(
+                    f'before t = {sim.state.t:.9g} s the expression of event "{use.name}" is not a number: check it'
+                )
 
     def act(self, sim: Simulation, bindings: KernelBindings, span: float) -> None:
         """Do what the events at the present time are declared to do."""
@@ -203,7 +208,7 @@ class Events:
         """
         after = self._moment(sim, bindings, rates=False)
         same = after.values == before.values
-        passed = np.where(self.side != 0, self.side, np.sign(before.values)).astype(np.int64)
+        passed = np.where(self.fresh == AT_ZERO, self.side, np.sign(before.values)).astype(np.int64)
         switched = np.array_equal(before.state, after.state)
         if not switched and same[which].any():
             rates = passed * self._rates(sim, bindings)
@@ -304,7 +309,9 @@ class Events:
                 f"event {quoted[0]} happens again and again, in ever shorter times; stop the run there, or let it set "
                 f"a state in which it does not happen again"
             )
-        what = f"events {', '.join(quoted[:-1])} and {quoted[-1]} happen" if quoted[1:] else f"event {quoted[0]} happens"
+        what = (
+            f"events {', '.join(quoted[:-1])} and {quoted[-1]} happen" if quoted[1:] else f"event {quoted[0]} happens"
+        )
         return (
             f"{what} again and again, in ever shorter times: what is switched there turns the motion back at once, so "
             f"that it should slide along the border where the expression is zero, which events cannot follow; give the "

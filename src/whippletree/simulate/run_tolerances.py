@@ -149,6 +149,9 @@ DIP_LOOKS = 10
 BEGINNING_HALVINGS = 40
 """How often the way to the first sample is halved to find a turn right after an event: to 1e-15 of the step."""
 
+NUMBER_HALVINGS = 30
+"""How often a part of a step is halved in which an expression stops being a number: to 1e-9 of it."""
+
 HELD_RATE = 1e-9
 """An expression whose rate after its own event is below this share of that before is held at zero by the event."""
 

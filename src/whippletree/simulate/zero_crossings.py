@@ -39,17 +39,33 @@ from whippletree.simulate.run_tolerances import (
     CLOSED_WITHIN_STEP,
     DIP_LOOKS,
     DIP_SHARE,
+    NUMBER_HALVINGS,
     SAMPLE_AT_ENDS,
     SIMULTANEOUS,
 )
 
-__all__ = ["CLOSED", "CLOSED_IF_NEEDED", "EventWatch", "find_crossings", "polynomial", "state_within"]
+__all__ = [
+    "AT_ZERO",
+    "CLOSED",
+    "CLOSED_IF_NEEDED",
+    "NO_NUMBER",
+    "EventWatch",
+    "find_crossings",
+    "polynomial",
+    "state_within",
+]
 
 CLOSED = 1
 """States within a step are put on the closures."""
 
 CLOSED_IF_NEEDED = 2
 """The same, but those that are as good as on them, next to a singular position, stay as they are."""
+
+NO_NUMBER = 2
+"""The side of an expression that is not a number any more: the run ends there."""
+
+AT_ZERO = 2
+"""What passes zero together with an event that ends a step: its side is known, its value is rounding."""
 
 _SAMPLES = np.array([0.0, SAMPLE_AT_ENDS, 0.25, 0.5, 0.75, 1.0 - SAMPLE_AT_ENDS, 1.0])
 
@@ -62,8 +78,8 @@ class EventWatch(NativeStruct):
 
     kernel: Words  # (6,) the kernel that evaluates the expressions at `here`, v, z, t
     values: Numbers  # (n,) what it writes
-    side: Words  # (n,) 1 above zero, -1 below, 0 not known yet
-    fresh: Words  # (n,) 1 in the first step of a run
+    side: Words  # (n,) 1 above zero, -1 below, 0 not known yet, or NO_NUMBER
+    fresh: Words  # (n,) 1 in the first step of a run; AT_ZERO where an event has just ended a step
     wanted: Words  # (n,) 1 rising, -1 falling, 0 both
     acts: Words  # (n,) 1 if the run does not simply go on
     counts: Words  # (2,)
@@ -245,54 +261,87 @@ def find_crossings(
         where[:] = np.inf
         passed[:] = np.inf
         for i in range(count):
-            side = 0
+            high, side = x[k], 0
             if G[k, i] > 0:
                 side = 1
             elif G[k, i] < 0:
                 side = -1
+            elif np.isnan(G[k, i]) and w.side[i] != 0:
+                high = _beyond_zero(b, w, P, t, h, q, row, i, x[k - 1], x[k])
+                side = -w.side[i] if high > 0.0 else 0
             if side == 0 or side == w.side[i]:
                 continue
             if w.side[i] == 0:
                 w.side[i] = side
                 continue
-            s = _locate_crossing(b, w, P, t, h, q, row, i, x, G, k, closed)
+            if k == 1 and G[0, i] * w.side[i] <= 0.0:
+                s = _locate_return(b, w, P, t, h, q, row, i, high, closed)
+            else:
+                s = _locate_zero(b, w, P, t, h, q, row, i, x[k - 1], high, closed)
             if s < -1.5:
                 return -1.0
             if s < 0.0 and k < n - 1:
                 continue  # the closed states do not cross: the sample was off by rounding
-            passed[i] = x[k] if s < 0.0 else s
+            passed[i] = high if s < 0.0 else s
             late = passed[i] * h > 1e-10 * h and passed[i] * h > 1e-13 * abs(t)
             if (w.wanted[i] == 0 or w.wanted[i] == side) and (late or not w.fresh[i]):
                 where[i] = passed[i]
         share = _record(b, w, P, t, h, q, row, where, passed, closed)
-        if share != 1.0:
+        if share != 1.0 or w.counts[1]:
             return float(share)
+        if _not_numbers(w, G[k]):
+            return 1.0
     for i in range(count):
         w.fresh[i] = 0
     return 1.0
 
 
 @inner
-def _locate_crossing(
-    b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, x: Any, G: Any, k: int, closed: int
-) -> float:
-    """Return the share at which expression i passes zero before sample k, or a negative number as `_locate_zero`.
+def _not_numbers(w: Any, values: Any) -> bool:
+    """Mark expressions that are not numbers at a sample; tell whether there are any."""
+    found = False
+    for i in range(values.size):
+        if np.isnan(values[i]):
+            w.side[i] = NO_NUMBER
+            found = True
+    return found
 
-    One that is zero to rounding where the step begins may go to its own side first and come back before the sample:
-    then a share at which it is there is looked for, nearer and nearer to the beginning. If there is none, it passes at
-    the beginning.
+
+@inner
+def _beyond_zero(
+    b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, low: float, high: float
+) -> float:
+    """Return a share at which expression i is beyond zero, before it is not a number at `high`; -1 if there is none."""
+    not_inlined()
+    for _ in range(NUMBER_HALVINGS):
+        s = 0.5 * (low + high)
+        _sample(b, w, P, t, h, s, q, ZERO, row)
+        if w.values[i] * w.side[i] < 0.0:
+            return float(s)
+        if np.isnan(w.values[i]):
+            high = s
+        else:
+            low = s
+    return -1.0
+
+
+@inner
+def _locate_return(
+    b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, high: float, closed: int
+) -> float:
+    """Return the share at which expression i, zero to rounding where the step begins, comes back from its own side.
+
+    At the share `high` it has. A share at which it is on its own side is looked for, nearer and nearer to the
+    beginning. If there is none, it has never left: it passes zero at the beginning.
     """
     not_inlined()
-    low, high = x[k - 1], x[k]
-    if k == 1 and G[0, i] * w.side[i] <= 0.0:
-        for _ in range(BEGINNING_HALVINGS):
-            low = 0.5 * high
-            _sample(b, w, P, t, h, low, q, ZERO, row)
-            if w.values[i] * w.side[i] > 0.0:
-                return float(_locate_zero(b, w, P, t, h, q, row, i, low, high, closed))
-            high = low
-        return 0.0
-    return float(_locate_zero(b, w, P, t, h, q, row, i, low, high, closed))
+    for _ in range(BEGINNING_HALVINGS):
+        low = 0.5 * high
+        _sample(b, w, P, t, h, low, q, ZERO, row)
+        if w.values[i] * w.side[i] > 0.0:
+            return float(_locate_zero(b, w, P, t, h, q, row, i, low, high, closed))
+        high = low
+    return 0.0
 
 
 @inner
@@ -325,7 +374,9 @@ def _insert_dips(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, x
 
 
 @inner
-def _record(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, where: Any, passed: Any, closed: int) -> float:
+def _record(
+    b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, where: Any, passed: Any, closed: int
+) -> float:
     """Record the crossings at these shares in order, up to the first that acts; return the share that counts.
 
     `where` is of those that are events, `passed` of all; up to there, expressions change their sides.
@@ -360,6 +411,8 @@ def _record(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, where:
     for i in range(where.size):
         if passed[i] < np.inf and passed[i] <= stop:
             w.side[i] = -w.side[i]
+        if stop < np.inf:
+            w.fresh[i] = AT_ZERO if first - together <= passed[i] <= stop else 0
     if stop == np.inf:
         return 1.0
     w.counts[1] = 1

@@ -72,10 +72,10 @@ def inverse_dynamics(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """
     here = eq.loaded(x)
     if here.efforts is None:
-        return composite_body.inverse_dynamics(here.walk)
+        return ca.SX(composite_body.inverse_dynamics(here.walk))
     closure_set = eq.closure_set(x, kept=False)
     acted = closure_set.efforts_at_cuts(here.walk, here.efforts, prescribed=True)
-    needed = here.less_efforts(composite_body.inverse_dynamics(acted))
+    needed = ca.SX(here.less_efforts(composite_body.inverse_dynamics(acted)))
     for cut in closure_set.attachments.cuts:
         needed[cut.v, :] = 0
     return needed
