@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
 import casadi as ca
@@ -24,7 +25,9 @@ __all__ = [
     "factor_symmetric",
     "minimum_degree",
     "nearest_zero",
+    "shares_of_diagonal",
     "smallest",
+    "trusted",
 ]
 
 Key = TypeVar("Key", bound=Hashable)
@@ -59,6 +62,19 @@ def add_to(blocks: dict[Any, ca.SX], key: Any, value: ca.SX) -> None:
 def _take_from(column: Column, key: Any, x: ca.SX, y: ca.SX) -> None:
     """Subtract x y from an entry, which may not be there yet."""
     column[key] = minus(column[key], times(x, y)) if key in column else times(-x, y)
+
+
+def trusted(pivot: ca.SX, least: ca.SX | None, *, negative: bool = False) -> ca.SX:
+    """Return a pivot, or zero if it is not above the least that can be trusted; or not below it, if both are negative.
+
+    Dividing by zero makes all that follows infinite or not a number: whoever evaluates it finds out.
+
+    >>> trusted(ca.SX(3.0), ca.SX(1.0)), trusted(ca.SX(0.5), ca.SX(1.0)), trusted(ca.SX(0.5), None)
+    (SX(3), SX(0), SX(0.5))
+    """
+    if least is None:
+        return pivot
+    return ca.if_else(pivot < least if negative else pivot > least, pivot, 0)
 
 
 def nearest_zero(values: Sequence[ca.SX]) -> ca.SX:
@@ -139,8 +155,12 @@ class SymmetricFactor:
         return self.backward(self.scaled(self.forward(b)))
 
 
-def factor_symmetric(entries: Mapping[tuple[Key, Key], ca.SX], order: Sequence[Key]) -> SymmetricFactor:
+def factor_symmetric(
+    entries: Mapping[tuple[Key, Key], ca.SX], order: Sequence[Key], least: Mapping[Key, ca.SX] = MappingProxyType({})
+) -> SymmetricFactor:
     """Factor a symmetric matrix without pivoting; of each pair (i, j), (j, i) one is enough.
+
+    Pivots are `trusted` only above the `least` that is given for them.
 
     >>> f = factor_symmetric({(0, 0): ca.SX(4), (1, 0): ca.SX(2), (1, 1): ca.SX(3)}, [0, 1])
     >>> x = f.solve({0: ca.SX(8), 1: ca.SX(8)})
@@ -159,7 +179,7 @@ def factor_symmetric(entries: Mapping[tuple[Key, Key], ca.SX], order: Sequence[K
     reciprocal: dict[Key, ca.SX] = {}
     L: dict[Key, Column] = {}
     for k in order:
-        reciprocal[k] = 1 / diagonal[k]
+        reciprocal[k] = 1 / trusted(diagonal[k], least.get(k))
         L[k] = {i: times(value, reciprocal[k]) for i, value in below[k].items()}
         rest = list(below[k].items())
         for n, (i, value) in enumerate(rest):
@@ -168,6 +188,15 @@ def factor_symmetric(entries: Mapping[tuple[Key, Key], ca.SX], order: Sequence[K
                 first, second = (i, j) if rank[i] < rank[j] else (j, i)
                 _take_from(below[first], second, L[k][i], other)
     return SymmetricFactor(tuple(order), L, reciprocal, tuple(diagonal[k] for k in order))
+
+
+def shares_of_diagonal(entries: Mapping[tuple[Key, Key], ca.SX], share: float) -> dict[Key, ca.SX]:
+    """Return a share of each diagonal entry of a symmetric matrix: what must be left of it as a pivot.
+
+    >>> shares_of_diagonal({(0, 0): ca.SX(4), (1, 0): ca.SX(2), (1, 1): ca.SX(3)}, 0.5)
+    {0: SX(2), 1: SX(1.5)}
+    """
+    return {i: share * value for (i, j), value in entries.items() if i == j}
 
 
 @dataclass(frozen=True)

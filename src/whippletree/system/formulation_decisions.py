@@ -54,7 +54,7 @@ def tree_regular(numbers: ClosureNumbers, q: Array, where: Conditions) -> bool:
     many = numbers.equations.large or numbers.families is not None
     if many and every_joint_moves_mass(numbers.equations.node_tree()):
         return True
-    return bool((numbers.hinge_pivots(q, where.parameters) > SINGULAR_MASS).all())
+    return bool((numbers.hinge_pivots(q, where.parameters) > 1.0).all())
 
 
 def massless_motion(numbers: ClosureNumbers, plan: LoopPlan) -> bool:

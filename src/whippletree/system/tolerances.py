@@ -14,9 +14,6 @@ CONSISTENT = 1e-6
 WATCHED = 1e-8
 """The share of a pivot's size where the plan was made below which a solution is not trusted."""
 
-SMALLEST_PIVOT = 1e-14
-"""A hinge's inertia below this share of what hangs on it is none: what is left is rounding."""
-
 WELL_CONDITIONED = 1e4
 """The condition number of a scaled mass matrix up to which it is factorised rather than swept over."""
 
