@@ -13,6 +13,7 @@ import numpy as np
 
 from whippletree.errors import DynamicsError
 from whippletree.formulations.methods.coordinate_reduction import closure_extents
+from whippletree.formulations.methods.penalty import PenaltySettings
 from whippletree.kernels.kernel import Array
 from whippletree.system.closure_numbers import ClosureNumbers, LoopTerms
 from whippletree.system.consistency import allowed_motions
@@ -22,7 +23,7 @@ from whippletree.system.loop_plan import Conditions, Key, LoopPlan, OnDemand, Pe
 from whippletree.system.ranks import choose_pivots
 from whippletree.system.reduction import pair_up
 from whippletree.system.sparse_assembly import every_joint_moves_mass
-from whippletree.system.tolerances import MASSLESS, PENALTY, SINGULAR_MASS, UNUSED_ROW
+from whippletree.system.tolerances import MASSLESS, PENALTY_RIGIDITY, UNUSED_ROW
 
 __all__ = ["massless_combination", "on_demand", "plan_pivot", "tree_regular"]
 
@@ -124,24 +125,31 @@ def reduction(numbers: ClosureNumbers, plan: LoopPlan) -> dict[int, int]:
 
 
 def penalty(numbers: ClosureNumbers, plan: LoopPlan) -> PenaltyWeights:
-    """Return the weights of all rows, and the relative error that they leave."""
-    terms = _terms_at_rest(numbers, plan.q, plan.where)
-    free = np.flatnonzero(np.diag(terms.M) != 0)
-    C, M = terms.C[:, free], terms.M[np.ix_(free, free)]
-    A = C @ np.linalg.lstsq(M, C.T, rcond=SINGULAR_MASS)[0]
+    """Return the weights of all rows, and the relative error that is left with the settings that are usual.
+
+    A row's weight is one over the stiffness against which it moves. What the closures miss by shrinks by one over the
+    weight times the smallest eigenvalue of the scaled stiffness; how much of it accelerations miss by is found for unit
+    accelerations of the freedoms. Rounding grows with the condition of M + C^T W C, its diagonal scaled to one.
+    """
+    terms, free = _terms_at_rest(numbers, plan.q, plan.where), numbers.free_freedoms
+    scale = numbers.column_scale[free]
+    C, M = terms.C[:, free] * scale, terms.M[np.ix_(free, free)] * np.outer(scale, scale)
+    rigid = M + PENALTY_RIGIDITY * np.diag(M).max(initial=1e-300) * np.eye(len(free))
+    A = C @ np.linalg.solve(rigid, C.T)
     d = np.diag(A)
-    scaled = C * numbers.column_scale[free]
-    used = np.flatnonzero(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)) > UNUSED_ROW * numbers.length)
+    used = np.flatnonzero(np.sqrt(np.einsum("ij,ij->i", C, C)) > UNUSED_ROW * numbers.length)
     weights = np.zeros(len(d))
-    weights[used] = PENALTY / d[used]
+    weights[used] = 1 / d[used]
+    usual = PenaltySettings()
     s = np.linalg.eigvalsh(A[np.ix_(used, used)] / np.sqrt(np.outer(d[used], d[used])))
     s = s[s > UNUSED_ROW * s.max(initial=0.0)]
-    once = 50 / (PENALTY * s.min(initial=1.0))  # what the closures miss by, and again of that
-    size = np.sqrt(np.diag(M))
-    stretch = np.linalg.eigvalsh(M / np.outer(size, size))
-    largest, least = stretch.max(initial=1.0), max(stretch.min(initial=1.0), SINGULAR_MASS)
-    rounding = np.finfo(float).eps * PENALTY * largest / least
-    return PenaltyWeights(tuple(weights.tolist()), float(once**2 + rounding))
+    shrunk = 1 / (1 + usual.weight * s.min(initial=1.0))
+    K = M + (C.T * (usual.weight * weights)) @ C
+    size = np.sqrt(np.diag(K))
+    values = np.linalg.eigvalsh(K / np.outer(size, size))
+    rounding = 10 * np.finfo(float).eps / max(values.min(initial=1.0), 1e-300)
+    missed = 50 / np.sqrt(s.min(initial=1.0)) * shrunk ** (1 + usual.iterations)
+    return PenaltyWeights(tuple(weights.tolist()), float(missed + rounding))
 
 
 def _terms_at_rest(numbers: ClosureNumbers, q: Array, where: Conditions) -> LoopTerms:

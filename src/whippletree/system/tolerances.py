@@ -142,12 +142,11 @@ would help."""
 
 # ---------------------------------------------------------------------- decisions for single formulations
 
-PENALTY = 1e7
-"""A penalty weight over the stiffness against which its row moves. What the closures miss by falls with its square,
-the part of rounding grows with it; the two are about equal here."""
+PENALTY_PROMISE = 1e-4
+"""Estimated error of `penalty`, relative to the largest acceleration, above which its answer is refused."""
 
-SINGULAR_MASS = 1e-11
-"""Eigenvalues of a mass matrix, and inertias of hinges, below this share are none."""
+PENALTY_RIGIDITY = 1e-9
+"""Share of the largest inertia that freedoms which move less are taken to have, where penalty weights are found."""
 
 UNUSED_ROW = 1e-9
 """Rows shorter than this, scaled, move nothing and get no penalty weight; singular values below this share are none."""

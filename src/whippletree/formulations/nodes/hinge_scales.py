@@ -57,7 +57,7 @@ def set_hinge_scales(nodes: Sequence[NodeConstants], *, closed: bool) -> None:
     for k in reversed(range(len(nodes))):
         constants = nodes[k]
         constants.watched = constants.home is not None
-        if not constants.shared and not constants.use.prescribed:
+        if constants.joint.nv and not constants.shared and not constants.use.prescribed:
             H, fixed = _joint_map(constants.joint, known)
             constants.least_inertia = [share * _scale(h, J[k], m[k]) for h in H.T]
             alone = fixed and constants.home is None and not constants.body
