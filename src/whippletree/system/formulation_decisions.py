@@ -23,7 +23,7 @@ from whippletree.system.loop_plan import Conditions, Key, LoopPlan, OnDemand, Pe
 from whippletree.system.ranks import choose_pivots
 from whippletree.system.reduction import pair_up
 from whippletree.system.sparse_assembly import every_joint_moves_mass
-from whippletree.system.tolerances import MASSLESS, PENALTY_RIGIDITY, UNUSED_ROW
+from whippletree.system.tolerances import MASSLESS, LIGHT_MOTION, UNUSED_ROW
 
 __all__ = ["massless_combination", "on_demand", "plan_pivot", "tree_regular"]
 
@@ -134,8 +134,7 @@ def penalty(numbers: ClosureNumbers, plan: LoopPlan) -> PenaltyWeights:
     terms, free = _terms_at_rest(numbers, plan.q, plan.where), numbers.free_freedoms
     scale = numbers.column_scale[free]
     C, M = terms.C[:, free] * scale, terms.M[np.ix_(free, free)] * np.outer(scale, scale)
-    rigid = M + PENALTY_RIGIDITY * np.diag(M).max(initial=1e-300) * np.eye(len(free))
-    A = C @ np.linalg.solve(rigid, C.T)
+    A = C @ _compliance(M) @ C.T
     d = np.diag(A)
     used = np.flatnonzero(np.sqrt(np.einsum("ij,ij->i", C, C)) > UNUSED_ROW * numbers.length)
     weights = np.zeros(len(d))
@@ -150,6 +149,15 @@ def penalty(numbers: ClosureNumbers, plan: LoopPlan) -> PenaltyWeights:
     rounding = 10 * np.finfo(float).eps / max(values.min(initial=1.0), 1e-300)
     missed = 50 / np.sqrt(s.min(initial=1.0)) * shrunk ** (1 + usual.iterations)
     return PenaltyWeights(tuple(weights.tolist()), float(missed + rounding))
+
+
+def _compliance(M: Array) -> Array:
+    """Return M^-1, directions without inertia being taken to have a small one."""
+    diagonal = np.diag(M)
+    size = np.sqrt(np.maximum(diagonal, UNUSED_ROW * diagonal.max(initial=1e-300)))
+    values, vectors = np.linalg.eigh(M / np.outer(size, size))
+    scaled = vectors / size[:, None]
+    return np.asarray((scaled / np.maximum(values, LIGHT_MOTION)) @ scaled.T)
 
 
 def _terms_at_rest(numbers: ClosureNumbers, q: Array, where: Conditions) -> LoopTerms:

@@ -145,8 +145,9 @@ would help."""
 PENALTY_PROMISE = 1e-4
 """Estimated error of `penalty`, relative to the largest acceleration, above which its answer is refused."""
 
-PENALTY_RIGIDITY = 1e-9
-"""Share of the largest inertia that freedoms which move less are taken to have, where penalty weights are found."""
+LIGHT_MOTION = 1e-4
+"""Eigenvalues of the scaled mass matrix are taken to be at least this where penalty weights are found: a row that moves
+next to nothing in the tree is as stiff as others where the loops give it inertia."""
 
 UNUSED_ROW = 1e-9
 """Rows shorter than this, scaled, move nothing and get no penalty weight; singular values below this share are none."""
