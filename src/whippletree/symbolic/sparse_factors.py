@@ -25,7 +25,6 @@ __all__ = [
     "factor_symmetric",
     "minimum_degree",
     "nearest_zero",
-    "shares_of_diagonal",
     "smallest",
     "trusted",
 ]
@@ -156,11 +155,15 @@ class SymmetricFactor:
 
 
 def factor_symmetric(
-    entries: Mapping[tuple[Key, Key], ca.SX], order: Sequence[Key], least: Mapping[Key, ca.SX] = MappingProxyType({})
+    entries: Mapping[tuple[Key, Key], ca.SX],
+    order: Sequence[Key],
+    least: Mapping[Key, ca.SX] = MappingProxyType({}),
+    share: float = 0.0,
 ) -> SymmetricFactor:
     """Factor a symmetric matrix without pivoting; of each pair (i, j), (j, i) one is enough.
 
-    Pivots are `trusted` only above the `least` that is given for them.
+    Pivots are `trusted` only above the `least` that is given for them, or above a `share` of the diagonal entry from
+    which others have been subtracted.
 
     >>> f = factor_symmetric({(0, 0): ca.SX(4), (1, 0): ca.SX(2), (1, 1): ca.SX(3)}, [0, 1])
     >>> x = f.solve({0: ca.SX(8), 1: ca.SX(8)})
@@ -179,7 +182,10 @@ def factor_symmetric(
     reciprocal: dict[Key, ca.SX] = {}
     L: dict[Key, Column] = {}
     for k in order:
-        reciprocal[k] = 1 / trusted(diagonal[k], least.get(k))
+        limit = least.get(k)
+        if share and diagonal[k] is not entries[k, k]:
+            limit = share * entries[k, k]
+        reciprocal[k] = 1 / trusted(diagonal[k], limit)
         L[k] = {i: times(value, reciprocal[k]) for i, value in below[k].items()}
         rest = list(below[k].items())
         for n, (i, value) in enumerate(rest):
@@ -188,15 +194,6 @@ def factor_symmetric(
                 first, second = (i, j) if rank[i] < rank[j] else (j, i)
                 _take_from(below[first], second, L[k][i], other)
     return SymmetricFactor(tuple(order), L, reciprocal, tuple(diagonal[k] for k in order))
-
-
-def shares_of_diagonal(entries: Mapping[tuple[Key, Key], ca.SX], share: float) -> dict[Key, ca.SX]:
-    """Return a share of each diagonal entry of a symmetric matrix: what must be left of it as a pivot.
-
-    >>> shares_of_diagonal({(0, 0): ca.SX(4), (1, 0): ca.SX(2), (1, 1): ca.SX(3)}, 0.5)
-    {0: SX(2), 1: SX(1.5)}
-    """
-    return {i: share * value for (i, j), value in entries.items() if i == j}
 
 
 @dataclass(frozen=True)

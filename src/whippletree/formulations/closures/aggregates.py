@@ -337,7 +337,7 @@ class Augmented:
         F = ca.SX(ca.horzcat(*(at_base.get(c, ca.SX(6, one.n_rows)) for c, one in enumerate(closure_states))))
         e = ca.SX(ca.vertcat(*(one.second for one in closure_states)))
         # the free tree includes what its base's share brings: at the base it is given with z
-        z, factors = total.z + total.P.times(self.base), factored(A, LEAST_OF_DIAGONAL * ca.diag(A))
+        z, factors = total.z + total.P.times(self.base), factored(A, share=LEAST_OF_DIAGONAL)
         pivots = tuple(1 / r for r in factors.reciprocals)
         opposite = Factors(lambda b: -factors.solve(b), factors.reciprocals)
         return NodeTerms(

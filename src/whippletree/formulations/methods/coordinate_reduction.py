@@ -417,9 +417,9 @@ def end_loop(
     before = {variable: front.S[i, i] for i, variable in enumerate(front.variables)}
     found: list[EliminatedVariables] = []
     pivots: list[tuple[ca.SX, ca.SX]] = []
-    for gone in going(front):
-        # a row by itself has the opposite of a Schur complement on the diagonal
-        least = None if len(gone) > 1 else LEAST_OF_DIAGONAL * before[gone[0]]
+    for n, gone in enumerate(going(front)):
+        # from the first row's pivot nothing has been subtracted yet
+        least = None if n == 0 or len(gone) > 1 else LEAST_OF_DIAGONAL * before[gone[0]]
         front, released, pivot = eliminated(front, gone, on_node=on_node, least=least)
         found.append(released)
         pivots.append((pivot, before[gone[0]]))

@@ -41,7 +41,7 @@ from whippletree.formulations.recursions.ground_axes import GroundBody, bodies, 
 from whippletree.formulations.recursions.joint_wrenches import joint_wrenches
 from whippletree.spatial import ArticulatedInertia, Rotation, Translation
 from whippletree.symbolic.dense_factors import factor, solve_factored
-from whippletree.symbolic.sparse_factors import add_to, factor_symmetric, minimum_degree, shares_of_diagonal
+from whippletree.symbolic.sparse_factors import add_to, factor_symmetric, minimum_degree
 
 __all__ = ["CENTROID", "JOINT", "ORIGIN", "driving_forces", "forward_dynamics", "reactions", "solve"]
 
@@ -215,9 +215,7 @@ def solve(walk: Unrolled, closure_set: ClosureSet, reference: str) -> Solution:
     efforts, gamma = carried(walk, seen, joints, closure_states)
     L = reduced_matrix(walk.nodes, joints, efforts, closure_states)
     record_stage("reduced closures", [L, gamma])
-    factors = factor_symmetric(
-        L, minimum_degree(L, range(len(gamma))), shares_of_diagonal(L, LEAST_OF_DIAGONAL)
-    )
+    factors = factor_symmetric(L, minimum_degree(L, range(len(gamma))), share=LEAST_OF_DIAGONAL)
     solved = factors.solve({i: -value for i, value in enumerate(gamma)})
     multipliers = by_closure([solved[i] for i in range(len(gamma))], closure_states)
     record_stage("multipliers", multipliers)

@@ -24,7 +24,7 @@ from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.hinge_scales import LEAST_OF_DIAGONAL
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.symbolic.sparse_factors import factor_symmetric, minimum_degree, shares_of_diagonal
+from whippletree.symbolic.sparse_factors import factor_symmetric, minimum_degree
 
 __all__ = ["JOINT_MULTIPLIERS", "solve", "stabilised"]
 
@@ -70,8 +70,7 @@ def solve(
             if k in y:
                 total = total + value * y[k]
         right[i] = -total
-    least = shares_of_diagonal(A, LEAST_OF_DIAGONAL)
-    factors = factor_symmetric(A, minimum_degree(A, range(len(rows))), least)
+    factors = factor_symmetric(A, minimum_degree(A, range(len(rows))), share=LEAST_OF_DIAGONAL)
     solved = factors.solve(right)
     values = [solved[i] for i in range(len(rows))]
     for x, value in zip(X, values, strict=True):

@@ -27,7 +27,7 @@ from whippletree.formulations.nodes.hinge_scales import LEAST_OF_DIAGONAL
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated_body as articulated
-from whippletree.symbolic.sparse_factors import factor_symmetric, minimum_degree, shares_of_diagonal
+from whippletree.symbolic.sparse_factors import factor_symmetric, minimum_degree
 
 __all__ = ["TREE_AUGMENTED", "solve"]
 
@@ -43,8 +43,7 @@ def solve(walk: Unrolled, closure_set: ClosureSet) -> Solution:
     A = schur_complement(effects, closure_states)
     e = stacked_rows(closure_states, "second")
     record_stage("Schur complement", A)
-    least = shares_of_diagonal(A, LEAST_OF_DIAGONAL)
-    factors = factor_symmetric(A, minimum_degree(A, range(len(e))), least)
+    factors = factor_symmetric(A, minimum_degree(A, range(len(e))), share=LEAST_OF_DIAGONAL)
     solution = factors.solve({i: -value for i, value in enumerate(e)})
     multipliers = by_closure([solution[i] for i in range(len(e))], closure_states)
     a = a_free + correction(walk, free, effects, multipliers)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -47,7 +47,7 @@ closures' Schur complement, whose pivots are squares, or of own coordinates."""
 def set_hinge_scales(nodes: Sequence[NodeConstants], *, closed: bool) -> None:
     """Set `least_inertia` and `watched` of every node whose joint is eliminated by itself, in place."""
     share = LEAST_IN_LOOPS if closed else LEAST_IN_TREES
-    known: dict[Hashable, tuple[Any, bool]] = {}
+    known: dict[Hashable, _JointMap] = {}
     J: list[Scalar] = []
     m: list[Scalar] = []
     for constants in nodes:
@@ -58,10 +58,9 @@ def set_hinge_scales(nodes: Sequence[NodeConstants], *, closed: bool) -> None:
         constants = nodes[k]
         constants.watched = constants.home is not None
         if constants.joint.nv and not constants.shared and not constants.use.prescribed:
-            H, fixed = _joint_map(constants.joint, known)
-            constants.least_inertia = [share * _scale(h, J[k], m[k]) for h in H.T]
-            alone = fixed and constants.home is None and not constants.body
-            constants.watched = not (alone and _enough(constants.inertia, H, constants.least_inertia))
+            H = _joint_map(constants.joint, known)
+            constants.least_inertia = [share * _scale(h, J[k], m[k]) for h in H.at_zero.T]
+            constants.watched = constants.watched or not _enough(constants.inertia, H, share, J[k], m[k])
         if constants.parent >= 0:
             p = constants.parent
             arm = _root(sum(x * x for x in constants.placement.point))
@@ -80,8 +79,19 @@ def _own_inertia(constants: NodeConstants) -> list[Scalar]:
     return [a + _plain(b) for a, b in zip(constants.inertia, found, strict=True)]
 
 
-def _joint_map(joint: Joint, known: dict[Hashable, tuple[Any, bool]]) -> tuple[Any, bool]:
-    """Return a joint's map at its zero position, and whether it is the same everywhere; each kind once."""
+class _JointMap(NamedTuple):
+    """A joint's map at its zero position; whether it is the same everywhere, or at least its columns keep their angles.
+
+    Such columns turn in the body.
+    """
+
+    at_zero: Any
+    fixed: bool
+    turning: bool
+
+
+def _joint_map(joint: Joint, known: dict[Hashable, _JointMap]) -> _JointMap:
+    """Return a joint's map, for each kind found once."""
     inner = joint.joint if isinstance(joint, Reversed) else joint
     key = (type(joint), type(inner), inner.variant, same_key(joint.constants()))
     if key not in known:
@@ -89,30 +99,48 @@ def _joint_map(joint: Joint, known: dict[Hashable, tuple[Any, bool]]) -> tuple[A
     return known[key]
 
 
-def _found_joint_map(joint: Joint) -> tuple[Any, bool]:
+def _found_joint_map(joint: Joint) -> _JointMap:
     q = ca.SX.sym("q", joint.nq)
     H = ca.SX(joint.joint_map(joint.configuration(q)))
-    rest = ca.substitute(H, q, ca.DM(joint.neutral()))
-    free = ca.symvar(rest)
-    if free:  # a parameter of the joint: its size does not matter
-        rest = ca.substitute(rest, ca.vertcat(*free), ca.DM.ones(len(free)))
-    return np.array(ca.evalf(rest)), not ca.symvar(H)
+    own = [x for x in ca.symvar(H) if not ca.depends_on(q, x)]
+    if own:  # parameters of the joint, of which the sizes do not matter here
+        H = ca.substitute(H, ca.vertcat(*own), ca.DM.ones(len(own)))
+    at = ca.Function("joint_map", [q], [ca.densify(H)])
+    rest, rng = np.array(at(joint.neutral())), np.random.default_rng(0)
+    others = [np.array(at(joint.random(rng))) for _ in range(3)]
+    parts = (slice(0, 3), slice(3, 6))
+    turning = all(np.allclose(H[p].T @ H[p], rest[p].T @ rest[p], rtol=0, atol=1e-12) for H in others for p in parts)
+    return _JointMap(rest, not own and not ca.depends_on(H, q), not own and turning)
 
 
 def _scale(h: Any, J: Scalar, m: Scalar) -> Scalar:
     return float(h[:3] @ h[:3]) * J + float(h[3:] @ h[3:]) * m
 
 
-def _enough(inertia: Sequence[Scalar], H: Any, least: Sequence[Scalar]) -> bool:
-    """Tell whether a body by itself gives its joint more than the least inertia, in every direction."""
-    if not all(isinstance(x, float | int) for x in (*inertia, *least)) or not all(x > 0 for x in least):
+def _enough(inertia: Sequence[Scalar], joint: _JointMap, share: float, J: Scalar, m: Scalar) -> bool:
+    """Tell whether a body by itself gives its joint more than the least inertia, in every direction.
+
+    For columns that turn in the body, that is so if it does in all directions in which they may be.
+    """
+    if not (joint.fixed or joint.turning) or not all(isinstance(x, float | int) for x in (*inertia, J, m)):
         return False
-    m, x, y, z, xx, xy, yy, xz, yz, zz = (float(value) for value in inertia)
+    H, scale = joint.at_zero, share * np.array([J] * 3 + [m] * 3, dtype=float)
+    least = np.einsum("ij,i,ij->j", H, scale, H)
+    if not (least > 0).all():
+        return False
+    mass, x, y, z, xx, xy, yy, xz, yz, zz = (float(value) for value in inertia)
     h = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    size = np.sqrt(np.array(least, dtype=float))
-    D = H.T @ np.block([[J, h], [h.T, m * np.eye(3)]]) @ H / np.outer(size, size)
-    return bool(np.linalg.eigvalsh(D)[0] > 1.0)
+    own = np.block([[np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), h], [h.T, mass * np.eye(3)]])
+    if joint.fixed:
+        return _smallest(H.T @ own @ H, least) > 1.0
+    moved = np.flatnonzero(np.repeat([H[:3].any(), H[3:].any()], 3))
+    anywhere = _smallest(own[np.ix_(moved, moved)], scale[moved])
+    return anywhere * _smallest((H.T * scale) @ H, least) > 1.0
+
+
+def _smallest(D: Any, size: Any) -> float:
+    """Return the smallest eigenvalue of a symmetric matrix whose diagonal is compared with these sizes."""
+    return float(np.linalg.eigvalsh(D / np.sqrt(np.outer(size, size)))[0])
 
 
 def _root(x: Scalar) -> Scalar:

@@ -59,6 +59,11 @@ class NodeConstants:
         return self.shared and self.body is None
 
     @property
+    def open(self) -> bool:
+        """Whether parameters decide what inertia the joint meets."""
+        return any(isinstance(x, ca.SX) for x in (*self.inertia, *self.least_inertia))
+
+    @property
     def reverse(self) -> bool:
         """Whether the tree crosses the joint from its described child to its described parent."""
         return isinstance(self.joint, Reversed)
