@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from support.absolute_balance import Equations, Stand, joint_pose
+from support.absolute_balance import Equations, Solution, Stand, joint_pose
 from support.loop_models import GROUND, Coupling, Hinge, Looped, Part
 from support.random_loops import Case
 from support.random_trees import random_mass_properties, random_pose, random_rotation
@@ -39,7 +39,11 @@ def folded(family: str, number: int, away: float = 0.0) -> Case:
     at_rest = Equations(stand)
     equations = Equations(stand, at_rest.consistent(rng.uniform(-SPEED, SPEED, at_rest.mobility)))
     tau = rng.uniform(-1.0, 1.0, looped.nv)
-    return Case(looped, equations, tau, {}, equations.solve(tau, {}))
+    try:
+        solution = equations.solve(tau, {})
+    except np.linalg.LinAlgError:  # a tree that is just folded
+        solution = Solution(equations, np.full(equations.mass.shape[0], np.nan), np.zeros(0))
+    return Case(looped, equations, tau, {}, solution)
 
 
 def _pose(rotation: Array, point: Array) -> Array:
@@ -83,7 +87,7 @@ def _on_link(
     tip = on_link @ _pose(np.eye(3), along)
     # the frame of the mass is at B, and the mass a length from it, and anywhere along the axis
     B = _hinge("revolute", "B", "link", "mass", (tip, _pose(on_mass, np.zeros(3))), np.array([np.pi + away]))
-    com = on_mass @ (along + [0.0, 0.0, rng.uniform(-1, 1)])
+    com = on_mass @ np.array([length, 0.0, rng.uniform(-1, 1)])
     at["link"] = _placed(A, at)
     at["mass"] = _placed(B, at)
     none = np.zeros((3, 3))

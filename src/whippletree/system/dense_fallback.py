@@ -72,6 +72,7 @@ class DenseFallback:
             raise DynamicsError("self-stresses have no fixed number at this configuration")
         method = known(request.formulation)
         if method is not None and not method.exact:
+            self._dense(given, where)  # which refuses what has no solution
             raise DynamicsError(
                 f'formulation "{method.name}" is not good to {PENALTY_PROMISE:g} of the largest acceleration '
                 "at this state: let it iterate more often (iterations=), give another weight=, or take another "

@@ -155,8 +155,8 @@ def penalty(numbers: ClosureNumbers, plan: LoopPlan) -> PenaltyWeights:
     s = s[s > UNUSED_ROW * s.max(initial=0.0)]
     shrunk = 1 / (1 + usual.weight * s.min(initial=1.0))
     K = M + (C.T * (usual.weight * weights)) @ C
-    size = np.sqrt(np.diag(K))
-    values = np.linalg.eigvalsh(K / np.outer(size, size))
+    size = np.sqrt(np.maximum(np.diag(K), np.finfo(float).tiny))
+    values = np.linalg.eigvalsh(K / size / size[:, None])
     rounding = 10 * np.finfo(float).eps / max(values.min(initial=1.0), 1e-300)
     missed = 50 / np.sqrt(s.min(initial=1.0)) * shrunk ** (1 + usual.iterations)
     return PenaltyWeights(tuple(weights.tolist()), float(missed + rounding))

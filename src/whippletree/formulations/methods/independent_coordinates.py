@@ -58,9 +58,10 @@ def _least_pivots(walk: Unrolled, E: Mapping[int, Row]) -> Row:
     least: Row = {}
     if any(node.watched for node in walk.nodes):
         for node, where in zip(walk.nodes, walk.v_slices, strict=True):
-            for d in range(where.start, where.stop) if node.least_inertia is not None else ():
-                for i, value in E.get(d, {}).items():
-                    _add(least, i, value * value * node.least_inertia[d - where.start])
+            if node.least_inertia is not None:
+                for d, inertia in enumerate(ca.vertsplit(node.least_inertia), where.start):
+                    for i, value in E.get(d, {}).items():
+                        _add(least, i, value * value * inertia)
     return least
 
 
