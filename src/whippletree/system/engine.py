@@ -37,7 +37,7 @@ from whippletree.system.mobility import Mobility
 from whippletree.system.size_policy import thresholds
 from whippletree.system.source import outside_source, source_key
 from whippletree.system.state_space import StateSpace
-from whippletree.system.tolerances import SMALLEST_PIVOT, WELL_CONDITIONED
+from whippletree.system.tolerances import WELL_CONDITIONED
 from whippletree.topology import Plan
 
 __all__ = ["Engine"]
@@ -273,8 +273,7 @@ class Engine:
     def _massless_joint(self, pivots: Array) -> str | None:
         """Return a joint whose inertia is none, if there is one.
 
-        Where a pivot is not positive, what is computed nearer to the ground is spoiled: the outermost such joint is at
-        fault.
+        What is computed nearer to the ground is spoiled by it: the outermost such joint is at fault.
         """
         node_tree = self.equations.node_tree()
         tiny = [
@@ -282,12 +281,11 @@ class Engine:
             for constants, k in zip(node_tree.node_constants, node_tree.positions, strict=True)
             if k is not None
         ]
-        tiny = [(name, pivot) for name, pivot in tiny if pivot < SMALLEST_PIVOT]
-        positive = [name for name, pivot in tiny if pivot > 0]
-        return positive[0] if positive else tiny[-1][0] if tiny else None
+        tiny = [(name, pivot) for name, pivot in tiny if not pivot > 1.0]
+        return tiny[-1][0] if tiny else None
 
     def _hinge_pivots(self, q: Array, parameters: Array) -> Array:
-        """Return every hinge's smallest relative pivot; minus infinity where it cannot be computed."""
+        """Return every hinge's smallest pivot over the least that is trusted; minus infinity where there is none."""
         pivots = self._pivot_function(q, parameters)
         return np.where(np.isfinite(pivots), pivots, -np.inf)
 

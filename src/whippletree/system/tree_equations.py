@@ -136,7 +136,7 @@ def wrench_efforts(eq: Equations, request: Request, x: Symbols) -> Any:
 
 
 def hinge_inertias(eq: Equations, request: Request, x: Symbols) -> Any:
-    """Return the smallest pivot of every hinge's articulated inertia, as a share of what hangs on it."""
+    """Return the smallest pivot of every hinge's articulated inertia, over the least that is trusted."""
     return articulated_body.hinge_inertias(eq.walk(x))
 
 

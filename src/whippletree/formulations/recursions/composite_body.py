@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from whippletree.formulations.nodes.hinge_scales import LEAST_OF_DIAGONAL
 from whippletree.formulations.nodes.node import AngularState, Node
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled, Walk
@@ -131,7 +132,9 @@ class JointEquations:
 
     `given` holds the accelerations of prescribed hinges, whose rows leave the system; `order` eliminates from the tips
     inward, which makes no new entries. `axes` holds, by the first of three freedoms, the axes of joints whose equations
-    are along the ground's axes: their accelerations are turned when they are complete.
+    are along the ground's axes: their accelerations are turned when they are complete. `least` holds the pivots of M
+    below which nothing but rounding is left, where they may come to that: eliminated from the tips inward, they are the
+    hinge inertias of the articulated bodies.
     """
 
     mass: dict[tuple[int, int], ca.SX]
@@ -140,10 +143,11 @@ class JointEquations:
     order: list[int]
     nv: int
     axes: Mapping[int, ca.SX] = field(default_factory=dict)
+    least: Mapping[int, ca.SX] = field(default_factory=dict)
 
     def factor(self) -> SymmetricFactor:
         """Factor the mass matrix."""
-        return factor_symmetric(self.mass, self.order)
+        return factor_symmetric(self.mass, self.order, self.least)
 
     def given_accelerations(self) -> ca.SX:
         """Return accelerations (nv) that are zero but where they are given."""
@@ -180,7 +184,19 @@ def of_matrix(walk: Unrolled, mass: ca.SX, bias: ca.SX) -> JointEquations:
     ways = {i: _way(above, i) for i in sorted(right)}
     entries = {(i, j): mass[i, j] for i, way in ways.items() for j in way}
     order = sorted(right, key=lambda i: -len(ways[i]))
-    return JointEquations(entries, right, given, order, walk.nv)
+    return JointEquations(entries, right, given, order, walk.nv, least=_least_pivots(walk, entries))
+
+
+def _least_pivots(walk: Unrolled, mass: Mapping[tuple[int, int], ca.SX]) -> dict[int, ca.SX]:
+    """Return the pivots below which nothing but rounding is left, by freedom, where they may come to that."""
+    least: dict[int, ca.SX] = {}
+    for k, (node, where) in enumerate(zip(walk.nodes, walk.v_slices, strict=True)):
+        if node.watched and node.least_inertia is not None:
+            least |= {i: node.least_inertia[i - where.start] for i in range(where.start, where.stop)}
+        own = walk.homes.get(k)
+        if own is not None:
+            least |= {i: LEAST_OF_DIAGONAL * mass[i, i] for i in range(own.start, own.stop)}
+    return least
 
 
 def forward_dynamics(walk: Any) -> Any:
