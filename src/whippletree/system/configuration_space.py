@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
@@ -14,8 +15,11 @@ import numpy as np
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description
 from whippletree.spatial.placement import Placement
-from whippletree.system.equations import Equations, Request
+from whippletree.system.request import Request
 from whippletree.system.state_space import StateSpace
+
+if TYPE_CHECKING:
+    from whippletree.system.equations import Equations
 
 __all__ = ["ConfigurationSpace", "characteristic_length", "velocity_scale"]
 
