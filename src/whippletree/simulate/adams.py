@@ -40,6 +40,7 @@ from whippletree.simulate.run_state import (
     EVALUATIONS,
     KEEP_PLAN,
     LOOPS,
+    NEGATIVE_PIVOTS,
     NEXT_STEP,
     RATES_GIVEN,
     REFUSED,
@@ -49,8 +50,14 @@ from whippletree.simulate.run_state import (
     Status,
 )
 from whippletree.simulate.run_tolerances import CLOSE_ENOUGH, LAST_STEP_SLACK, OPEN_STEP_FACTOR, UNTRUSTED_SHARE
-from whippletree.simulate.singularity_log import keep_pivot_signs, locate_singular, log_passage, pivots_changed_sign
-from whippletree.simulate.state_rates import evaluate
+from whippletree.simulate.singularity_log import (
+    keep_pivot_signs,
+    locate_singular,
+    log_passage,
+    only_coordinates,
+    pivots_changed_sign,
+)
+from whippletree.simulate.state_rates import evaluate, poor_coordinates
 from whippletree.simulate.step_output import asked_within, deliver
 from whippletree.simulate.steppers import CompiledStepper
 from whippletree.simulate.time_loop import SMALLEST_ALLOWED, TOLERANCE, StepperCode
@@ -245,7 +252,19 @@ def _correct(a: Any, h: float, nq: int, tolerance: float) -> None:
     errors[_OWN] = _size(last, ZERO, a.Y, a.new, a.sizes, nq, h * (g[k] - g[k - 1]), tolerance)
 
 
-@bare
+@inner
+def _over_singular(b: Any, run: Any, a: Any, t: float, h: float) -> bool:
+    """Tell whether a step, whose end is just evaluated, goes over a singular position of the mechanism."""
+    not_inlined()
+    if not pivots_changed_sign(b, run):
+        return False
+    P = np.empty((2, a.Y.size))
+    for n in range(a.Y.size):
+        P[0, n], P[1, n] = a.Y[n], a.predicted[n] - a.Y[n]
+    return not only_coordinates(b, run, P, t, h, a.no_q, run.times[NEGATIVE_PIVOTS])
+
+
+@inner
 def _attempt(
     b: Any, run: Any, a: Any, t: float, h: float, tolerance: float, smallest: float, last: float
 ) -> tuple[int, float, int]:
@@ -258,7 +277,7 @@ def _attempt(
         k = int(past[_ORDER])
         _predict(a, t, h)
         good = _derivatives(b, run, a, t + h, a.predicted)
-        if run.flags[LOOPS] and (good != _DONE or pivots_changed_sign(b, run)):
+        if run.flags[LOOPS] and (good != _DONE or _over_singular(b, run, a, t, h)):
             past[_KNOWN] = 0.0
             return _POOR, h, fails  # others go across singular positions
         error = np.inf
@@ -339,9 +358,8 @@ def _renew(b: Any, run: Any, w: Any, a: Any, t: float, h: float, whole: float, t
     b.pivots[SMALLEST] = np.inf
     good = _derivatives(b, run, a, end, a.new)
     if run.flags[LOOPS] and good != _UNTRUSTED:
-        if pivots_changed_sign(b, run):
-            P = _polynomial(a, t, h)
-            locate_singular(b, run, P, t, h, a.no_q, np.inf)
+        if _over_singular(b, run, a, t, h):
+            locate_singular(b, run, _polynomial(a, t, h), t, h, a.no_q, np.inf)
         log_passage(b, run)
         keep_pivot_signs(b, run)
     if w.counts[1]:  # an event has ended the step: the run begins anew there
@@ -356,7 +374,7 @@ def _renew(b: Any, run: Any, w: Any, a: Any, t: float, h: float, whole: float, t
         past[_KNOWN] = 0.0
         if good == _UNTRUSTED or not run.flags[KEEP_PLAN]:
             return int(good)
-    return _DONE
+    return _POOR if poor_coordinates(b, run) else _DONE
 
 
 @by_address

@@ -78,6 +78,19 @@ POOR_SHARE = 3e-2
 UNTRUSTED_SHARE = 5e-4
 """Below this share accelerations are never used."""
 
+CLEARLY_REGULAR = 0.2
+"""The closures' regularity (see `loop_equations.project`) from which on the mechanism itself is not singular."""
+
+COORDINATES_TO_BLAME = 0.1
+"""There, a pivot whose share is less than this part of the regularity is small by the choice of coordinates alone, and
+another choice is looked for: accelerations lose digits with the square of the share."""
+
+SOON_POOR = 0.3
+"""The share from which on that is done ahead of a step in which, or behind which, the pivot is going to vanish."""
+
+DECIDING_LOOKS = 8
+"""Looks at a change of signs within a step, to tell whether the mechanism or the choice of coordinates is singular."""
+
 NOT_CLOSED_SHARE = 2e-2
 """Nearer to a singular position states are not improved by closing them; by trial."""
 
