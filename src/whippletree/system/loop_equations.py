@@ -18,9 +18,9 @@ from whippletree.formulations.closures.partition import partition
 from whippletree.formulations.methods.formulation import LoopProblem
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.symbolic.sparse_factors import nearest_zero, smallest
-from whippletree.system.configuration_space import velocity_scale
 from whippletree.system.guards import guard, guard_pivots, guard_solution, inertia_changed, pivot_sizes
 from whippletree.system.loop_plan import decisions_of
+from whippletree.system.state_space import velocity_scale
 from whippletree.system.tolerances import CONSISTENT
 from whippletree.system.tree_equations import element_rates, hinge_power, powers
 
