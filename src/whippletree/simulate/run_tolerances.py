@@ -145,6 +145,9 @@ TURNED_AT_SHARE = 1e-5
 LOCATING_HALVINGS = 24
 """Halvings to find where a step went over a singular position: to 6e-8 of it."""
 
+SAME_PASSAGE = 1e-6
+"""Singular positions that are logged so near to each other, in seconds and in coordinates, are one."""
+
 LOGGED_POSITIONS = 64
 """Singular positions that machine code logs before Python takes them over."""
 
