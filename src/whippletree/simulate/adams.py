@@ -11,7 +11,8 @@ state is put on the closures: both change it by less than the step's error, and 
 at the state so improved. Where the numeric plan is not to be trusted, `simulation` lets a Runge-Kutta method go across.
 
 `memory` is what a run keeps from step to step: whether there is anything, the order, how many steps had this size,
-whether the order is still being raised, the times of the last points, and Phi.
+whether the order is still being raised, the share of a pivot at the present state, the times of the last points, and
+Phi.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.kernel_calls import (
+    PIVOT,
     SMALLEST,
     ZERO,
     KernelBuffers,
@@ -32,6 +34,7 @@ from whippletree.simulate.kernel_calls import (
     longest_step,
     normalize,
     not_inlined,
+    regularity,
 )
 from whippletree.simulate.native_functions import bare, by_address, inner
 from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words, cast_to
@@ -39,6 +42,7 @@ from whippletree.simulate.run_state import (
     CLOSE_STAGES,
     EVALUATIONS,
     KEEP_PLAN,
+    LAST_PIVOT,
     LOOPS,
     NEGATIVE_PIVOTS,
     NEXT_STEP,
@@ -49,7 +53,13 @@ from whippletree.simulate.run_state import (
     RunState,
     Status,
 )
-from whippletree.simulate.run_tolerances import CLOSE_ENOUGH, LAST_STEP_SLACK, OPEN_STEP_FACTOR, UNTRUSTED_SHARE
+from whippletree.simulate.run_tolerances import (
+    CLOSE_ENOUGH,
+    HANDED_OVER,
+    LAST_STEP_SLACK,
+    OPEN_STEP_FACTOR,
+    UNTRUSTED_SHARE,
+)
 from whippletree.simulate.singularity_log import (
     keep_pivot_signs,
     locate_singular,
@@ -75,7 +85,7 @@ HIGHEST = 12
 
 # in `memory`
 _POINTS = HIGHEST + 2
-_KNOWN, _ORDER, _SAME, _RAISING, _TIMES = 0, 1, 2, 3, 4
+_KNOWN, _ORDER, _SAME, _RAISING, _SHARE, _TIMES = 0, 1, 2, 3, 4, 5
 _PHI = _TIMES + _POINTS
 # errors of Adams-Moulton formulas with constant steps, gamma*_j
 _GAMMA = np.array(
@@ -209,6 +219,7 @@ def _begin(b: Any, run: Any, a: Any, t: float, tolerance: float, smallest: float
         return first, h
     if run.flags[LOOPS]:
         keep_pivot_signs(b, run)
+    past[_SHARE] = b.pivots[PIVOT]
     past[_KNOWN], past[_ORDER], past[_SAME], past[_RAISING] = 1.0, 1.0, 0.0, 1.0
     for j in range(_POINTS):
         past[_TIMES + j] = t
@@ -252,6 +263,14 @@ def _correct(a: Any, h: float, nq: int, tolerance: float) -> None:
     errors[_OWN] = _size(last, ZERO, a.Y, a.new, a.sizes, nq, h * (g[k] - g[k - 1]), tolerance)
 
 
+@bare
+def _singular_ahead(b: Any, past: Any) -> bool:
+    """Tell whether a step, whose end is just evaluated, comes near to a singular position that is next."""
+    before, now = past[_SHARE], b.pivots[PIVOT]
+    near = abs(now) < min(HANDED_OVER, 0.75 * abs(before)) and now * before > 0.0
+    return bool(near and regularity(b) < 2.0 * abs(now))
+
+
 @inner
 def _over_singular(b: Any, run: Any, a: Any, t: float, h: float) -> bool:
     """Tell whether a step, whose end is just evaluated, goes over a singular position of the mechanism."""
@@ -277,8 +296,8 @@ def _attempt(
         k = int(past[_ORDER])
         _predict(a, t, h)
         good = _derivatives(b, run, a, t + h, a.predicted)
-        if run.flags[LOOPS] and (good != _DONE or _over_singular(b, run, a, t, h)):
-            past[_KNOWN] = 0.0
+        if run.flags[LOOPS] and (good != _DONE or _singular_ahead(b, past) or _over_singular(b, run, a, t, h)):
+            past[_KNOWN], run.times[LAST_PIVOT] = 0.0, 0.0
             return _POOR, h, fails  # others go across singular positions
         error = np.inf
         if good != _UNTRUSTED:
@@ -362,6 +381,7 @@ def _renew(b: Any, run: Any, w: Any, a: Any, t: float, h: float, whole: float, t
             locate_singular(b, run, _polynomial(a, t, h), t, h, a.no_q, np.inf)
         log_passage(b, run)
         keep_pivot_signs(b, run)
+        past[_SHARE] = b.pivots[PIVOT]
     if w.counts[1]:  # an event has ended the step: the run begins anew there
         past[_KNOWN] = 0.0
         run.times[NEXT_STEP] = h

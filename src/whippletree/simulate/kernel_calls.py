@@ -45,6 +45,7 @@ __all__ = [
     "nearly_closed",
     "normalize",
     "not_inlined",
+    "regularity",
 ]
 
 DISPLACE, RATES, PROJECT = 0, 1, 2
@@ -230,11 +231,17 @@ def close_loops(b: KernelBuffers, t: float, q: Numbers, at_q: int, v: Numbers, a
 
 
 @bare
+def regularity(b: Any) -> float:
+    """Return how regular the closures are at the state in the buffers: zero at a singular position, one elsewhere."""
+    call(b.kernels[PROJECT])
+    return float(b.projected[2 * b.v.size + 2])
+
+
+@bare
 def coordinates_to_blame(b: Any, share: float) -> bool:
     """Tell whether a small share of a pivot at the state in the buffers is that of the choice of coordinates alone."""
-    call(b.kernels[PROJECT])
-    regularity = b.projected[2 * b.v.size + 2]
-    return bool(regularity > CLEARLY_REGULAR and abs(share) < COORDINATES_TO_BLAME * regularity)
+    regular = regularity(b)
+    return bool(regular > CLEARLY_REGULAR and abs(share) < COORDINATES_TO_BLAME * regular)
 
 
 @bare

@@ -112,6 +112,10 @@ MOST_HALVINGS = 20
 CROSSING_SHARE = 0.6
 """Below this share, on the way to zero, a singular position is crossed in one step; by trial."""
 
+HANDED_OVER = 0.3
+"""The share, on the way to zero, at which a method that does not cross singular positions leaves that to another: a
+crossing that begins nearer is less exact."""
+
 CROSSING_ITERATIONS = 80
 """Iterations of a crossing: one that needs more does not converge."""
 
