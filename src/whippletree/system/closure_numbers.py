@@ -23,11 +23,11 @@ from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.formulations.recursions import composite_body as composite
 from whippletree.kernels.kernel import Array
-from whippletree.system.configuration_space import velocity_scale
 from whippletree.system.equations import Equations
 from whippletree.system.loop_equations import joint_order
 from whippletree.system.loop_families import LoopFamilies, dense, loop_families
 from whippletree.system.loop_plan import Conditions, KeptRows, Key
+from whippletree.system.state_space import velocity_scale
 
 __all__ = ["AbsoluteMatrix", "ClosureNumbers", "ClosureRow", "Indices", "LoopTerms", "Mask"]
 
