@@ -49,7 +49,7 @@ class Problem:
     """What is run, for how long and in which steps; `exact` tells what `Model.seen` should be at some times.
 
     step: the longest of the fixed steps, which are halved four times; `steps` has others for some methods. floor:
-    errors below this are rounding. natural: the twin has the joint that is natural for the mechanism, so that evaluations
+    errors below this are rounding. natural: the twin has the joint that is natural for the mechanism, and evaluations
     are held against it; otherwise it only shows what the motion makes of errors.
     """
 
