@@ -244,7 +244,7 @@ class RolledWalk:
             for c in range(constants.joint.nv)
             if constants.v.start + c in number
         ]
-        plan.unknowns, plan.size = found.rows, found.size
+        plan.unknowns, plan.least, plan.size = found.rows, found.least, found.size
 
     def _climb(
         self,
@@ -337,12 +337,14 @@ _STATE = ("q", "v", "tau", "a")
 class Unknowns(NamedTuple):
     """The freedoms that are not prescribed, as a forest: the table of a `ForestSolve`, and the memory up to its end.
 
-    `above` tells for each node how many unknowns are above it.
+    `above` tells for each node how many unknowns are above it. `least` holds for each unknown the hinge inertia below
+    which nothing but rounding is left, if any may come to that; zero where parameters decide it.
     """
 
     rows: list[tuple[int, int, int, int]]
     above: list[int]
     size: int
+    least: tuple[float, ...]
 
 
 def unknowns(node_constants: Sequence[NodeConstants]) -> Unknowns:
@@ -360,7 +362,15 @@ def unknowns(node_constants: Sequence[NodeConstants]) -> Unknowns:
             begin += depth + constants.joint.nv  # a climb fills in the whole block of a node's own freedoms
             nearest = len(rows) - 1
         last.append(nearest)
-    return Unknowns(rows, above, begin)
+    return Unknowns(rows, above, begin, _least(node_constants))
+
+
+def _least(node_constants: Sequence[NodeConstants]) -> tuple[float, ...]:
+    """Return the least hinge inertia of each unknown, nothing if none is watched."""
+    if not any(constants.watched for constants in node_constants):
+        return ()
+    found = (constants.least_inertia for constants in node_constants if not constants.use.prescribed)
+    return tuple(x if isinstance(x, float) else 0.0 for least in found for x in least)
 
 
 def _wrenches(node_tree: NodeTree, argument: Mapping[str, int]) -> dict[int, list[tuple[int, Sequence[Any]]]]:
