@@ -31,9 +31,7 @@ def ways(above: list[int]) -> list[list[int]]:
     return found
 
 
-def solver(
-    above: list[int], places: list[int], order: int, gap: int = 0, least: tuple[float, ...] = ()
-) -> Kernel:
+def solver(above: list[int], places: list[int], order: int, gap: int = 0, least: tuple[float, ...] = ()) -> Kernel:
     """Return the kernel for a forest whose unknowns stand at some of a vector's places."""
     rows, begin = [], 0
     for i, way in enumerate(ways(above)):

@@ -34,6 +34,7 @@ from whippletree.system.large_composite import Pieces, branch_solver
 from whippletree.system.loop_plan import LoopPlan, code_key
 from whippletree.system.loop_services import LoopServices
 from whippletree.system.mobility import Mobility
+from whippletree.system.size_policy import thresholds
 from whippletree.system.source import outside_source, source_key
 from whippletree.system.state_space import StateSpace
 from whippletree.system.tolerances import WELL_CONDITIONED
@@ -193,7 +194,8 @@ class Engine:
             function = FUNCTIONS[request.function]
             if self.plan.nv == 0 and not function.without_freedoms:
                 raise StateError(f"{request.function} has no meaning for a system without freedoms")
-            key = f"{source_key()}|{self.description.fingerprint()}|{request}|{outside_source(request.method)}"
+            key = f"{source_key()}|{thresholds()}|{self.description.fingerprint()}|{request}"
+            key += f"|{outside_source(request.method)}"
             if self.equations.closed and function.planned:
                 key += code_key(self.equations.loop_plan, request.method)
             kernel = self._kernels[request] = self._store.by_key.get(key) or self._new_kernel(key, request)
@@ -214,7 +216,7 @@ class Engine:
         """Tell whether the composite formulation is too large to be traced whole."""
         tree = request.method.tree
         asked = tree is not None and tree.in_pieces and FUNCTIONS[request.function].dynamic
-        return asked and self.equations.large and not self.plan.own_slices and not self.equations.rolls(request)
+        return asked and self.equations.large and not self.equations.rolls(request)
 
     def _pieces(self, request: Request) -> Pieces:
         """Return what answers instead of one kernel."""

@@ -60,6 +60,7 @@ __all__ = [
     "end_loop",
     "force_front",
     "merged",
+    "own_front",
     "recover",
     "recover_node",
     "solve",

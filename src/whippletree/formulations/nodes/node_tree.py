@@ -54,6 +54,12 @@ class NodeConstants:
     watched: bool = False
 
     @property
+    def freedoms(self) -> list[int]:
+        """The places in v of what is eliminated at this node: its joint's freedoms, then those it is the home of."""
+        own = self.home or slice(0, 0)
+        return [*(() if self.shared else range(self.v.start, self.v.stop)), *range(own.start, own.stop)]
+
+    @property
     def on_frame(self) -> bool:
         """Whether this is the node of a body's moving frame."""
         return self.shared and self.body is None

@@ -67,10 +67,23 @@ class ResidualEffort(NamedTuple):
     right: ca.SX
 
 
-class Column(NamedTuple):
-    """Kept by the composite sweep: the force that a unit joint acceleration needs, as columns (6, nv).
+class CompositeBody(NamedTuple):
+    """Handed inward: the composite inertia, at the parent.
 
-    `own` (nv, nv) is what of the joint's own block of the mass matrix does not follow from F.
+    `U` (6, n) and `D` (n, n) are of shared freedoms: the forces that their unit accelerations need, and their inertia
+    among themselves. Most nodes hand on none.
+    """
+
+    inertia: RigidInertia
+    U: ca.SX = ca.SX(6, 0)
+    D: ca.SX = ca.SX(0, 0)
+
+
+class Column(NamedTuple):
+    """Kept by the composite sweep, and carried by the climb: forces of unit accelerations, as columns (6, m).
+
+    There is one for each freedom that is eliminated at the node: its joint's, and those of a body whose home it is.
+    `own` (n, m) are their entries with own coordinates, which the climb collects until it comes to the home of these.
     """
 
     F: ca.SX
@@ -109,7 +122,7 @@ def reactions(walk: Walk) -> Any:
 def mass_matrix(walk: Walk) -> Any:
     """Return the mass matrix (nv, nv), computed once and mirrored (8.6)."""
     place = walk.outward(configure, ())
-    _, column = walk.inward(compose, (RigidInertia.zero(),), place)
+    _, column = walk.inward(compose, CompositeBody(RigidInertia.zero()), place)
     return walk.climb(project, column, place)
 
 
@@ -199,7 +212,7 @@ def _forward_in_loops(walk: Any) -> Any:
     base = CarriedAcceleration(AngularState.rest(), stack(ca.SX.zeros(3), -walk.gravity))
     inertial = walk.outward(accelerate_given, base)
     _, unmet = walk.inward(residual_effort, (ca.SX.zeros(6),), inertial)
-    _, column = walk.inward(compose, (RigidInertia.zero(),), inertial)
+    _, column = walk.inward(compose, CompositeBody(RigidInertia.zero()), inertial)
     return walk.solve(project, column, (unmet, "right"), inertial)
 
 
@@ -239,20 +252,38 @@ def configure(node: Node, parent: tuple[()]) -> tuple[tuple[()], Configured]:
     return (), Configured(node.configuration())
 
 
-def compose(node: Node, children: tuple[RigidInertia], place: Configured) -> tuple[tuple[RigidInertia], Column]:
-    """Weld the children to the node: composite inertia, and the force of a unit joint acceleration."""
-    inertia = children[0] + node.inertia
-    H, own = node.joint_map(place.x), node.own_inertia()
+def compose(node: Node, children: CompositeBody, place: Configured) -> tuple[CompositeBody, Column]:
+    """Weld the children to the node: composite inertia, and the forces of unit accelerations.
+
+    Freedoms that the node shares with others are handed on, as in the articulated sweep; their home has their columns.
+    """
+    inertia, shift = children.inertia + node.inertia, node.shift(place.x)
+    H = node.joint_map(place.x)
     F = inertia.times(H)
-    leaving = (node.shift(place.x).inertia(inertia),)
-    if own is None:
+    if node.shared:
+        C, D = _own_terms(node, children)
+        D = D + H.T @ F + H.T @ C + C.T @ H
+        return CompositeBody(shift.inertia(inertia), shift.force(ca.densify(F + C)), ca.densify(D)), Column(ca.SX(6, 0))
+    leaving = CompositeBody(shift.inertia(inertia))
+    if not children.D.numel():
         return leaving, Column(F)
-    return leaving, Column(F + own.coupling, own.coupling.T @ H + own.own)
+    return leaving, Column(ca.horzcat(F, children.U), ca.horzcat(children.U.T @ H, children.D))
 
 
-def project(node: Node, F: Column, place: Configured) -> tuple[Column, ca.SX]:
-    """Project a column on the node's joint, and carry it on to the parent."""
-    return Column(node.shift(place.x).force(F.F)), node.joint_map(place.x).T @ F.F
+def _own_terms(node: Node, children: CompositeBody) -> tuple[ca.SX, ca.SX]:
+    """Return coupling (6, n) and inertia (n, n) of shared freedoms: the body's own, and those of nodes beyond."""
+    n, own = node.v.shape[0], node.own_inertia()
+    C, D = (ca.SX(6, n), ca.SX(n, n)) if own is None else (own.coupling, own.own)
+    return (C + children.U, D + children.D) if children.D.numel() else (C, D)
+
+
+def project(node: Node, column: Column, place: Configured) -> tuple[Column, ca.SX]:
+    """Project columns on the node's joint, and carry them on to the parent; own coordinates follow at their home."""
+    F = node.shift(place.x).force(column.F)
+    block = node.joint_map(place.x).T @ column.F
+    if node.shared:
+        return Column(F, column.own + block if column.own.numel() else block), block[:0, :]
+    return Column(F), ca.vertcat(block, column.own) if column.own.numel() else block
 
 
 def freedom_parents(

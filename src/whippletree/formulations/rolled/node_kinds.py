@@ -18,7 +18,7 @@ from whippletree.formulations.nodes.node_tree import NodeConstants, column, rigi
 from whippletree.formulations.rolled.work_items import NOTHING, PlainNumbers
 from whippletree.spatial.scalars import Scalar, same_key
 
-__all__ = ["ConfiguredJoint", "NodeKinds", "joint_kind"]
+__all__ = ["ConfiguredJoint", "NodeKinds", "joint_kind", "joint_type"]
 
 FEW = 16
 """Up to this many kinds of nodes, plain numbers are folded: code for one more is worth it where many nodes share it."""
