@@ -53,7 +53,7 @@ from whippletree.simulate.run_state import (
 from whippletree.simulate.run_tolerances import CLOSE_ENOUGH, MOST_TRIES, POOR_FIRST_GUESS, TIGHT, UNTRUSTED_SHARE
 from whippletree.simulate.singularity_log import log_passage, look_back_along, parabola, pivots_changed_sign
 from whippletree.simulate.state_rates import evaluate, evaluate_first
-from whippletree.simulate.step_output import complete_step, size_to_end
+from whippletree.simulate.step_output import complete_step, record_closing, size_to_end
 from whippletree.simulate.steppers import CompiledStepper, MethodOptions
 from whippletree.simulate.time_loop import SMALLEST_ALLOWED, TOLERANCE, StepperCode, look_back
 from whippletree.simulate.zero_crossings import EventWatch
@@ -141,8 +141,10 @@ def _step(b: Any, n: Any, run: Any, past: Any, t: float, h: float, k0: Any, move
     if flags[LOOPS]:
         if not put_on_closures(b, n, t + h, moved, new, nv):
             return _OPEN
+        copy(b.spare_q, ZERO, moved, ZERO, nq)
         if not close_loops(b, t + h, moved, ZERO, new, nv, TIGHT if flags[CLOSE_STAGES] else CLOSE_ENOUGH):
             return _OPEN
+        record_closing(b, run, moved)
     for i in range(nv, 2 * nv + nz):
         if not np.isfinite(new[i]):
             return _NOT_FINITE

@@ -13,7 +13,7 @@ from whippletree.system.request import Request, Symbols
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations
 
-__all__ = ["element_forces", "element_powers", "event_values", "events", "faulty_element", "state_rates"]
+__all__ = ["corners", "element_forces", "element_powers", "event_values", "events", "faulty_element", "state_rates"]
 
 
 def state_rates(eq: Equations, request: Request, x: Symbols) -> Any:
@@ -35,6 +35,11 @@ def element_forces(eq: Equations, request: Request, x: Symbols) -> Any:
 def events(eq: Equations, request: Request, x: Symbols) -> Any:
     """Return what events watch, one after the other."""
     return ca.vertcat(*(column[0] for column in eq.events(x)))
+
+
+def corners(eq: Equations, request: Request, x: Symbols) -> Any:
+    """Return the expressions whose zeros, or whole numbers, are corners of written formulas."""
+    return eq.corners(x)
 
 
 def event_values(eq: Equations, request: Request, x: Symbols) -> Any:
