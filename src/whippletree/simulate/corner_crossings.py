@@ -40,7 +40,7 @@ from whippletree.simulate.run_tolerances import (
 )
 from whippletree.simulate.zero_crossings import EventWatch, dip, evaluate_row, sample
 
-__all__ = ["CornerWatch", "at_corner", "first_corner", "step_again"]
+__all__ = ["CornerWatch", "at_corner", "first_corner", "shorten_for_corner", "step_again"]
 
 _NOWHERE = 2.0
 _SAMPLES = np.array(
@@ -178,13 +178,20 @@ def step_again(b: Any, run: Any, w: Any, P: Any, t: float, h: float, q: Any, end
             if times[CUT_STEP] > largest:  # the corner is not there any more
                 times[HOP] = times[CUT_STEP] = 0.0
         return False
-    if times[HOP] == 0.0:
-        times[HOP] = max(CORNER_HOP * h, CORNER_ROUNDING * TIME_ROUNDING * abs(t))
-        times[RESUMED_STEP], times[GRID_NEXT] = max(times[NEXT_STEP], h), t + h
-    if h <= 2.0 * times[HOP]:
+    if times[HOP] > 0.0 and h <= 2.0 * times[HOP]:
         times[HOP] = times[CUT_STEP] = 0.0
         run.flags[AT_CORNER] = 1
         return False
-    times[CUT_STEP] = max(s * h - 0.5 * times[HOP], times[HOP])
-    run.counts[REFUSED] += 1
+    shorten_for_corner(run, s * h, t, h)
     return True
+
+
+@bare
+def shorten_for_corner(run: Any, to_corner: float, t: float, h: float) -> None:
+    """Let a step of size h be taken again, up to a corner so far ahead."""
+    times = run.times
+    if times[HOP] == 0.0:
+        times[HOP] = max(CORNER_HOP * h, CORNER_ROUNDING * TIME_ROUNDING * abs(t))
+        times[RESUMED_STEP], times[GRID_NEXT] = max(times[NEXT_STEP], h), t + h
+    times[CUT_STEP] = max(to_corner - 0.5 * times[HOP], times[HOP])
+    run.counts[REFUSED] += 1

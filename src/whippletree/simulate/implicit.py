@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from whippletree.simulate import system_interface
+from whippletree.simulate.corner_crossings import shorten_for_corner
 from whippletree.simulate.generalized_alpha import implicit_method
 from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.kernel_calls import (
@@ -50,7 +51,14 @@ from whippletree.simulate.run_state import (
     RunState,
     Status,
 )
-from whippletree.simulate.run_tolerances import CLOSE_ENOUGH, MOST_TRIES, POOR_FIRST_GUESS, TIGHT, UNTRUSTED_SHARE
+from whippletree.simulate.run_tolerances import (
+    CLOSE_ENOUGH,
+    CORNER_HOP,
+    MOST_TRIES,
+    POOR_FIRST_GUESS,
+    TIGHT,
+    UNTRUSTED_SHARE,
+)
 from whippletree.simulate.singularity_log import log_passage, look_back_along, parabola, pivots_changed_sign
 from whippletree.simulate.state_rates import evaluate, evaluate_first
 from whippletree.simulate.step_output import complete_step, record_closing, size_to_end
@@ -62,6 +70,7 @@ __all__ = ["Implicit"]
 
 _DONE, _UNTRUSTED, _POOR = Status.DONE, Status.UNTRUSTED, Status.POOR
 _OPEN, _TOO_SMALL, _NOT_FINITE, _STUCK = Status.OPEN, Status.TOO_SMALL, Status.NOT_FINITE, Status.STUCK
+_AGAIN = Status.AGAIN
 
 # in `memory`: how many steps back it reaches, the size of the last one, and the freedom in which Newton's method was
 # farthest off when it did not converge
@@ -229,6 +238,9 @@ def implicit_step(
         status = complete_step(b, run, w, parabola(h, y, new, nv), t, h, new, a.reached, until, rows)
     if status != _DONE:
         copy(past, _BEGIN, a.before, _BEGIN, past.size - _BEGIN)
+        if status == _STUCK and w.corners != 0 and h > CORNER_HOP * whole:
+            shorten_for_corner(run, 0.25 * h, t, h)  # Newton's method goes to and fro between two sides of one
+            return _AGAIN
         return int(status)
     m = nv + b.z.size
     copy(past, _BEGIN + 2 * m, a.k0, nv, m)
