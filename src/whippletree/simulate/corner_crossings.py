@@ -21,6 +21,7 @@ from whippletree.simulate.run_state import (
     CUT_STEP,
     GRID_NEXT,
     HOP,
+    HOP_SHARE,
     NEXT_STEP,
     REFUSED,
     RESUMED_STEP,
@@ -29,7 +30,6 @@ from whippletree.simulate.run_state import (
     RunState,
 )
 from whippletree.simulate.run_tolerances import (
-    CORNER_HOP,
     CORNER_HOP_GROWTH,
     CORNER_LOOKS,
     CORNER_RECHECKS,
@@ -191,7 +191,7 @@ def shorten_for_corner(run: Any, to_corner: float, t: float, h: float) -> None:
     """Let a step of size h be taken again, up to a corner so far ahead."""
     times = run.times
     if times[HOP] == 0.0:
-        times[HOP] = max(CORNER_HOP * h, CORNER_ROUNDING * TIME_ROUNDING * abs(t))
+        times[HOP] = max(times[HOP_SHARE] * h, CORNER_ROUNDING * TIME_ROUNDING * abs(t))
         times[RESUMED_STEP], times[GRID_NEXT] = max(times[NEXT_STEP], h), t + h
     times[CUT_STEP] = max(to_corner - 0.5 * times[HOP], times[HOP])
     run.counts[REFUSED] += 1

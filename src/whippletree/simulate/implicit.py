@@ -53,7 +53,7 @@ from whippletree.simulate.run_state import (
 )
 from whippletree.simulate.run_tolerances import (
     CLOSE_ENOUGH,
-    CORNER_HOP,
+    CORNER_HOP_IMPLICIT,
     MOST_TRIES,
     POOR_FIRST_GUESS,
     TIGHT,
@@ -238,7 +238,7 @@ def implicit_step(
         status = complete_step(b, run, w, parabola(h, y, new, nv), t, h, new, a.reached, until, rows)
     if status != _DONE:
         copy(past, _BEGIN, a.before, _BEGIN, past.size - _BEGIN)
-        if status == _STUCK and w.corners != 0 and h > CORNER_HOP * whole:
+        if status == _STUCK and w.corners != 0 and h > CORNER_HOP_IMPLICIT * whole:
             shorten_for_corner(run, 0.25 * h, t, h)  # Newton's method goes to and fro between two sides of one
             return _AGAIN
         return int(status)
@@ -266,6 +266,7 @@ class Implicit(CompiledStepper):
 
     estimates_error = True
     takes_spectral_radius = True
+    corner_hop = CORNER_HOP_IMPLICIT
     step_function = "implicit_step"
     look_back_function = "implicit_look_back"
 

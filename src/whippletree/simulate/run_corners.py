@@ -16,6 +16,7 @@ from whippletree.simulate.run_state import (
     AT_CORNER,
     GRID_NEXT,
     GRID_TIME,
+    HOP_SHARE,
     NEXT_STEP,
     RESUMED_STEP,
     STOP_AT,
@@ -63,7 +64,7 @@ class RunCorners:
     def prepare(self, sim: Simulation, end: float) -> None:
         """Before a stretch: step behind a corner that the run is at, and set the time of the next."""
         run = sim.run_state
-        run.times[STOP_AT] = np.inf
+        run.times[STOP_AT], run.times[HOP_SHARE] = np.inf, sim.stepper.corner_hop
         if not self._in_time:
             return
         table = self._listed(run.t, end, sim.parameter_values)

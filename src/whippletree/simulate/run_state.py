@@ -28,6 +28,7 @@ __all__ = [
     "GRID_NEXT",
     "GRID_TIME",
     "HOP",
+    "HOP_SHARE",
     "KEEP_PLAN",
     "LAST_PIVOT",
     "LAST_PIVOT_AT",
@@ -74,6 +75,7 @@ HOP = 16  # the size of the short step across that corner
 RESUMED_STEP = 17  # the size of steps before it
 CLOSING_LARGEST = 18  # the largest displacement that closing the loops has made at the end of a step, and
 CLOSING_TOTAL = 19  # their sum, in radians and characteristic lengths
+HOP_SHARE = 20  # the size of a step across a corner, as a share of one that goes over it
 
 # in `counts`
 OUTPUTS = 0
@@ -140,7 +142,7 @@ class RunState(NativeStruct):
             np.zeros(size),
             np.zeros(nv),
             np.zeros(nv + nz),
-            np.array([t, step, step, np.inf, 0.0, 0.0, 0.0, CROSSING_SHARE, -1.0, 0.0, 0.0, *[np.inf] * 2, *[0.0] * 7]),
+            np.array([t, step, step, np.inf, 0.0, 0.0, 0.0, CROSSING_SHARE, -1.0, 0.0, 0.0, *[np.inf] * 2, *[0.0] * 8]),
             np.zeros(5, dtype=np.int64),
             np.array(scale),
             np.zeros(7, dtype=np.int64),

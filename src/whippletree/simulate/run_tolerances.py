@@ -157,6 +157,9 @@ RAPID_EVENTS = 1e-9
 CORNER_HOP = 1e-12
 """The step across a corner as a share of the one that went over it: what its stages mix up is lost in rounding."""
 
+CORNER_HOP_IMPLICIT = 1e-7
+"""The same for methods that find the end of a step by iteration: it has to be told on which side of a corner that is."""
+
 CORNER_ROUNDING = 4.0
 """The same in roundings of time, at least."""
 

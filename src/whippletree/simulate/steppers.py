@@ -26,6 +26,7 @@ from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.native_functions import address
 from whippletree.simulate.native_structs import NativeStruct
 from whippletree.simulate.run_state import RunState
+from whippletree.simulate.run_tolerances import CORNER_HOP
 from whippletree.simulate.time_loop import SMALLEST_ALLOWED, TOLERANCE, StepperCode, run_stretch
 from whippletree.simulate.zero_crossings import EventWatch
 from whippletree.spatial.scalars import shown
@@ -90,6 +91,9 @@ class Stepper(ABC):
     """Whether it goes on with its own step size where another method has gone across, or with that of the other."""
 
     takes_spectral_radius: ClassVar[bool] = False
+
+    corner_hop: ClassVar[float] = CORNER_HOP
+    """The size of a step across a corner of a formula, as a share of one that goes over it."""
 
     def __init__(self, options: MethodOptions) -> None:
         self.options, name = options, options.method
