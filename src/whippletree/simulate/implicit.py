@@ -54,9 +54,12 @@ from whippletree.simulate.run_state import (
 from whippletree.simulate.run_tolerances import (
     CLOSE_ENOUGH,
     CORNER_HOP_IMPLICIT,
+    LARGEST_STEP_RATIO,
     MOST_TRIES,
+    NEWTON_CONVERGED,
     POOR_FIRST_GUESS,
     TIGHT,
+    UNSETTLED,
     UNTRUSTED_SHARE,
 )
 from whippletree.simulate.singularity_log import log_passage, look_back_along, parabola, pivots_changed_sign
@@ -126,7 +129,7 @@ def _step(b: Any, n: Any, run: Any, past: Any, t: float, h: float, k0: Any, move
     m = nv + nz
     start, mean, rates = np.empty(m), np.empty(m), np.empty(m)
     for i in range(m):
-        if past[_DEPTH] == 0.0 or method[4] > 0.0:
+        if past[_DEPTH] == 0.0 or method[4] > 0.0 or h > LARGEST_STEP_RATIO * past[_LAST]:
             start[i], mean[i] = k0[nv + i], k0[nv + i]
         else:
             start[i] = past[_BEGIN + i]
@@ -212,6 +215,15 @@ def _attempt(
             return _STUCK if status == _STUCK else _TOO_SMALL, h, error, shrunk
 
 
+@bare
+def _unsettled(a: Any, run: Any, h: float, nv: int) -> bool:
+    """Tell whether the accelerations of a step's end are not those of its state: it is on both sides of a corner."""
+    off = 0.0
+    for i in range(nv):
+        off = max(off, h * abs(a.k1[nv + i] - a.memory[_BEGIN + i]) / run.scale[i])
+    return off > max(UNSETTLED, 10.0 * NEWTON_CONVERGED / h)
+
+
 @by_address
 def implicit_step(
     s: StepperCode, b: KernelBuffers, run: RunState, w: EventWatch, until: Numbers, rows: NumberTable
@@ -230,6 +242,8 @@ def implicit_step(
         h = min(h, longest_step(y, nv, run.scale))
     copy(a.before, ZERO, past, ZERO, past.size)
     status, h, error, shrunk = _attempt(b, n, run, a, t, h, s.limits[TOLERANCE], s.limits[SMALLEST_ALLOWED])
+    if status == _DONE and w.corners != 0 and _unsettled(a, run, h, nv):
+        status = _STUCK
     if status == _DONE:
         for i in range(y.size - 2, y.size):
             new[i] = y[i] + 0.5 * h * (a.k0[i] + a.k1[i])
@@ -273,6 +287,10 @@ class Implicit(CompiledStepper):
     def __init__(self, options: MethodOptions) -> None:
         self._method = implicit_method(options.method, options.spectral_radius)
         super().__init__(options)
+
+    def amplification(self, rate: complex) -> float:
+        """Return the factor of the trapezoidal rule; the generalised-alpha method takes out more than that."""
+        return float(abs((2 + rate) / (2 - rate)))
 
     def stuck(self) -> int:
         """Return the velocity in which Newton's method was farthest off."""

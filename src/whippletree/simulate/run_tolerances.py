@@ -160,6 +160,12 @@ CORNER_HOP = 1e-12
 CORNER_HOP_IMPLICIT = 1e-7
 """The same for methods that find the end of a step by iteration: it has to be told on which side of a corner that is."""
 
+UNSETTLED = 1e-8
+"""The change of velocity by which an implicit step may miss the accelerations of its end, where there are corners."""
+
+LARGEST_STEP_RATIO = 100.0
+"""Averages of accelerations are not carried over to a step that is longer than the last one by this factor."""
+
 CORNER_ROUNDING = 4.0
 """The same in roundings of time, at least."""
 

@@ -297,6 +297,14 @@ class RungeKutta(CompiledStepper):
         super().__init__(options)
         self._method = _as_struct(tableau, self.adaptive)
 
+    def amplification(self, rate: complex) -> float:
+        """Return the size of the stability function: 1 + rate b (1 - rate A)^-1 1, or 1 + rate of Euler's method."""
+        method, stages = self._method, self._method.b.size
+        if not stages:
+            return abs(1 + rate)
+        inner = np.linalg.solve(np.eye(stages) - rate * method.A[:stages, :stages], np.ones(stages))
+        return float(abs(1 + rate * (method.b @ inner)))
+
     def structs(self, bindings: KernelBindings) -> tuple[NativeStruct, NativeStruct]:
         """Return the tableau, and room for the stages of a step and for a crossing."""
         method, size, nodes = self._method, bindings.y_size, RULE.c.size

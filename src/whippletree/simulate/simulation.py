@@ -23,6 +23,8 @@ from whippletree.simulate.run_arguments import finite, increasing, positive, val
 from whippletree.simulate.run_corners import RunCorners
 from whippletree.simulate.run_plans import RunPlans
 from whippletree.simulate.run_state import (
+    CLOSING_LARGEST,
+    CLOSING_TOTAL,
     EVALUATIONS,
     LONGEST_STEP,
     NEXT_STEP,
@@ -310,6 +312,26 @@ class Simulation:
     def adaptive(self) -> bool:
         """Whether the method chooses its steps."""
         return self.stepper.adaptive
+
+    @property
+    def fixed_step(self) -> float:
+        """The size of steps, for a method that does not choose them.
+
+        >>> from whippletree.simulate.simulation import _example
+        >>> _example().fixed_step
+        0.001
+        """
+        return float(self.run_state.times[NEXT_STEP])
+
+    @property
+    def longest_step(self) -> float:
+        """The longest step that is allowed, infinite unless `max_step` was given."""
+        return float(self.run_state.times[LONGEST_STEP])
+
+    @property
+    def closing(self) -> tuple[float, float]:
+        """The largest displacement that closing the loops has made at the end of a step, and the sum of them."""
+        return float(self.run_state.times[CLOSING_LARGEST]), float(self.run_state.times[CLOSING_TOTAL])
 
     @property
     def steps(self) -> int:

@@ -128,6 +128,10 @@ class Stepper(ABC):
         """Begin anew with the next step."""
         self.memory = np.zeros(0)
 
+    def amplification(self, rate: complex) -> float:
+        """Return what a step makes of a state z' = rate z, with h = 1, as a factor; NaN if that is not known."""
+        return np.nan
+
     def stuck(self) -> int:
         """Return the velocity in which an iteration of the last step was farthest off (`Status.STUCK`)."""
         return 0
