@@ -243,8 +243,10 @@ class Certificate:
         if not math.isnan(self.part_error):
             yield "worst part", f"{self.part_error:<10.2g} at most {self.part_limit:.2g} J, {self.worst_part}"
         if not math.isnan(self.state_growth):
-            yield "growth of states", f"{self.state_growth:<10.2g} at most 1 in a step" + (
-                f', "{self.growing_state}"' if self.growing_state else ""
+            yield (
+                "growth of states",
+                f"{self.state_growth:<10.2g} at most 1 in a step"
+                + (f', "{self.growing_state}"' if self.growing_state else ""),
             )
         if self.corners:
             yield "corners", f"{self.corners} of formulas, at each of which a step ends"

@@ -18,7 +18,7 @@ import numpy as np
 from whippletree.elements.closures import Side
 from whippletree.elements.forces import Actuator, ElementState, Load
 from whippletree.kernels.kernel import Array
-from whippletree.model.description import GROUND, ClosureUse, Description, ForceUse
+from whippletree.model.description import GROUND, ClosureUse, Description, ForceUse, StateUse
 from whippletree.results.replay import Replay
 
 __all__ = ["MOST_PARTS", "Part", "PartBalance", "independent_parts", "part_balances", "stored_in_time"]
@@ -71,12 +71,13 @@ def independent_parts(description: Description) -> list[Part]:
         group.join([body.name])
     for joint in description.joints:
         group.join(_bodies(description, (joint.parent, joint.child)))
+    uses: tuple[ClosureUse | ForceUse | StateUse, ...]
     uses = (*description.closures, *description.forces, *description.states)
     for use in uses:
         places = [place for place, _ in use.sides] + [end for name, _ in use.coordinates for end in owners[name]]
-        states = [f"state {name}" for name in getattr(use, "states", ())]
-        own = [f"state {use.name}"] if use in description.states else []
-        group.join([*_bodies(description, places), *states, *own])
+        read = () if isinstance(use, ClosureUse) else use.states
+        own = (use.name,) if isinstance(use, StateUse) else ()
+        group.join([*_bodies(description, places), *(f"state {name}" for name in (*read, *own))])
     members_of = group.members()
     worked = set() if len(members_of) < 2 else {group.root(name) for name in _worked(description, owners)}
     parts = []

@@ -36,8 +36,8 @@ from whippletree.simulate.kernel_calls import (
 from whippletree.simulate.native_functions import bare, by_address, inner
 from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words, cast_to
 from whippletree.simulate.run_state import (
-    CUT_STEP,
     CLOSE_STAGES,
+    CUT_STEP,
     EVALUATIONS,
     KEEP_PLAN,
     LONGEST_STEP,

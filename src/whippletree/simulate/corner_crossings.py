@@ -27,7 +27,6 @@ from whippletree.simulate.run_state import (
     RESUMED_STEP,
     STOP_AT,
     TIME,
-    RunState,
 )
 from whippletree.simulate.run_tolerances import (
     CORNER_HOP_GROWTH,
@@ -43,9 +42,7 @@ from whippletree.simulate.zero_crossings import EventWatch, dip, evaluate_row, s
 __all__ = ["CornerWatch", "at_corner", "first_corner", "shorten_for_corner", "step_again"]
 
 _NOWHERE = 2.0
-_SAMPLES = np.array(
-    [0.0, SAMPLE_AT_ENDS, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0 - SAMPLE_AT_ENDS, 1.0]
-)
+_SAMPLES = np.array([0.0, SAMPLE_AT_ENDS, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0 - SAMPLE_AT_ENDS, 1.0])
 
 
 class CornerWatch(NativeStruct):
@@ -80,7 +77,7 @@ def _side(value: float, whole: int) -> float:
 def _located(
     b: Any, c: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, side: float, low: float, high: float
 ) -> float:
-    """Return a share at which expression i has just left its side, between one where it has not and one where it has."""
+    """Return where expression i has just left its side, between a share where it has not and one where it has."""
     not_inlined()
     shortest = 4.0 * max(1.1e-16, 1.1e-16 * abs(t) / h)
     for _ in range(CORNER_LOOKS):

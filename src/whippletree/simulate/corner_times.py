@@ -68,14 +68,14 @@ class _Expression(NamedTuple):
     """One expression of time: its values, and on which side of its corners these are."""
 
     function: ca.Function
-    index: int
+    entry: int
     parameters: Array
     whole: bool
 
     def values(self, t: Array) -> Array:
         flat = t.ravel()
         columns = self.function(ca.DM(flat[None, :]), ca.DM(np.repeat(self.parameters[:, None], flat.size, axis=1)))
-        return np.asarray(columns)[self.index].reshape(t.shape)
+        return np.asarray(np.asarray(columns)[self.entry].reshape(t.shape), dtype=np.float64)
 
     def sides(self, values: Array) -> Array:
         return np.asarray(np.floor(values) if self.whole else np.sign(values))

@@ -233,7 +233,9 @@ class PythonStepper(Stepper):
         if rates.trusted:
             status = int(_close(buffers, run, new, self._reached, self._unused, t + h))
         if status == _DONE:
-            asked = stretch.watch.side.size or stretch.watch.corners or until[run.counts[OUTPUTS]] < t + h * AT_END_OF_STEP
+            asked = (
+                stretch.watch.side.size or stretch.watch.corners or until[run.counts[OUTPUTS]] < t + h * AT_END_OF_STEP
+            )
             P = np.ascontiguousarray(self.dense_output(rates, t, h, y, new)) if asked else np.empty((0, y.size))
             status = int(_complete(buffers, run, stretch.watch, P, t, h, new, self._reached, until, stretch.rows))
         if status != _DONE:

@@ -84,10 +84,13 @@ class RunCorners:
             again = self._table is not None and end > horizon and t >= begin
             horizon = end + (end - begin if again else 0.0)
             begin = t - 8 * TIME_ROUNDING * abs(t) - 1e-300
-            self._table, self._table_for = corner_times(self._in_time, parameters, begin, horizon), (
-                begin,
-                horizon,
-                parameters.copy(),
+            self._table, self._table_for = (
+                corner_times(self._in_time, parameters, begin, horizon),
+                (
+                    begin,
+                    horizon,
+                    parameters.copy(),
+                ),
             )
         return self._table
 

@@ -158,7 +158,7 @@ CORNER_HOP = 1e-12
 """The step across a corner as a share of the one that went over it: what its stages mix up is lost in rounding."""
 
 CORNER_HOP_IMPLICIT = 1e-7
-"""The same for methods that find the end of a step by iteration: it has to be told on which side of a corner that is."""
+"""The same for methods that iterate for the end of a step, which is to be on one side of the corner."""
 
 UNSETTLED = 1e-8
 """The change of velocity by which an implicit step may miss the accelerations of its end, where there are corners."""

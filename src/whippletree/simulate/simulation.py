@@ -529,7 +529,9 @@ def _longest(given: Any, stepper: Stepper) -> float:
         return np.inf
     if not stepper.adaptive:
         name = stepper.options.method
-        raise StateError(f'max_step= is for methods that choose their steps: with method "{name}", give a smaller step=')
+        raise StateError(
+            f'max_step= is for methods that choose their steps: with method "{name}", give a smaller step='
+        )
     return positive(given, "max_step")
 
 

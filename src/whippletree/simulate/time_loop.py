@@ -70,6 +70,11 @@ def run_stretch(s: Any, b: Any, run: Any, w: Any, until: Any, rows: Any, most: i
             status = _EVENT
         elif status == _DONE and at_corner(run):
             status = _CORNER
-    if run.flags[LOOPS] and not s.evaluates_end and status in (_DONE, _PAUSED, _EVENT, _CORNER) and evaluate_end(b, run):
+    if (
+        run.flags[LOOPS]
+        and not s.evaluates_end
+        and status in (_DONE, _PAUSED, _EVENT, _CORNER)
+        and evaluate_end(b, run)
+    ):
         look_back(s, b, run)
     return status

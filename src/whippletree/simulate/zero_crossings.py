@@ -40,7 +40,17 @@ from whippletree.simulate.run_tolerances import (
     SIMULTANEOUS,
 )
 
-__all__ = ["CLOSED", "CLOSED_IF_NEEDED", "EventWatch", "dip", "evaluate_row", "find_crossings", "polynomial", "sample", "state_within"]
+__all__ = [
+    "CLOSED",
+    "CLOSED_IF_NEEDED",
+    "EventWatch",
+    "dip",
+    "evaluate_row",
+    "find_crossings",
+    "polynomial",
+    "sample",
+    "state_within",
+]
 
 CLOSED = 1
 """States within a step are put on the closures."""

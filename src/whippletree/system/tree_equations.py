@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request, Symbols
 
 __all__ = [
-    "corners",
     "acceleration",
     "center_of_mass",
     "coordinate_rates",
+    "corners",
     "derivatives",
     "difference",
     "displace",
