@@ -37,7 +37,9 @@ PULSES: dict[str, Callable[[wt.Mechanism], Any]] = {
     "signs": lambda m: 50.0 * (ca.sign(m.time - 50) - ca.sign(m.time - 50.01)),
     "triangle": lambda m: 2e4 * 2 * ca.fmax(0, 0.005 - ca.fabs(m.time - 50.005)),
     "curved": lambda m: ca.if_else((m.time - 50.005) ** 2 < 0.005**2, 100.0, 0.0),
-    "spline": lambda m: 100 / 0.75 * Spline([49.9975, 50.0, 50.005, 50.01, 50.0125], [0, 0, 1, 0, 0], "clamped")(m.time),
+    "spline": lambda m: (
+        100 / 0.75 * Spline([49.9975, 50.0, 50.005, 50.01, 50.0125], [0, 0, 1, 0, 0], "clamped")(m.time)
+    ),
 }
 
 
@@ -118,7 +120,9 @@ HILLS: dict[str, Callable[[wt.Mechanism], Any]] = {
     "product": lambda m: 100.0 * (m.coordinate("x") > 0.499) * (m.coordinate("x") < 0.501),
     "square": lambda m: ca.if_else((m.coordinate("x") - 0.5) ** 2 < 1e-6, 100.0, 0.0),
     "ramp": lambda m: 1e5 * 2 * ca.fmax(0, 1e-3 - ca.fabs(m.coordinate("x") - 0.5)) * 0.5 * 2,
-    "spline": lambda m: 100 / 0.75 * Spline([0.4985, 0.499, 0.5, 0.501, 0.5015], [0, 0, 1, 0, 0], "clamped")(m.coordinate("x")),
+    "spline": lambda m: (
+        100 / 0.75 * Spline([0.4985, 0.499, 0.5, 0.501, 0.5015], [0, 0, 1, 0, 0], "clamped")(m.coordinate("x"))
+    ),
     "frame": lambda m: ca.if_else(ca.sumsqr(m.position("block") - ca.SX([0.5, 0, 0])) < 1e-6, 100.0, 0.0),
 }
 
@@ -174,7 +178,9 @@ def test_a_corner_in_a_state_law_and_in_a_spring_law() -> None:
     m = wt.Mechanism("m", gravity=(0, 0, 0))
     m.prismatic("x", m.ground, m.body("block", mass=1.0), axis="x")
     m.state("counted", 0.0, rate=100.0 * (m.coordinate("x") > 0.499) * (m.coordinate("x") < 0.501))
-    m.spring("catch", m.ground, "block", at=(-1, 0, 0), law=ca.if_else(m.elongation > 1.9, 50.0 * (m.elongation - 1.9), 0.0))
+    m.spring(
+        "catch", m.ground, "block", at=(-1, 0, 0), law=ca.if_else(m.elongation > 1.9, 50.0 * (m.elongation - 1.9), 0.0)
+    )
     assert [corner.name for corner in corners_in_state(m.describe())] == [
         'force "catch"',
         'the rate of state "counted"',
