@@ -33,7 +33,7 @@ LAWS = {"linear": lambda z: -1000 * z, "cubic": lambda z: -1000 * z - z**3 / 1e9
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(("method", "stable"), [("rk4", 2.785), ("semi_implicit_euler", 2.0), ("dopri5", 3.306)])
 def test_a_state_that_grows_by_unstable_steps(law: str, method: str, stable: float) -> None:
-    """Limits of stability on the negative axis: of Euler's method 2, of Kutta's 2.785, of Dormand and Prince's 3.306."""
+    """On the negative axis, Euler's method is stable to 2, Kutta's to 2.785, Dormand and Prince's to 3.306."""
     s = with_state(LAWS[law])
     duration = 0.05
     for share, good in ((0.98, True), (1.02, False)):

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.results.certificate import PART_TOLERANCE, ROUNDING
 from whippletree.results.interpolate import quaternions
 from whippletree.results.part_balances import MOST_PARTS, independent_parts, part_balances, stored_in_time
 from whippletree.results.replay import CHUNK, Replay, of_rows
@@ -66,9 +65,8 @@ def _of_parts(run: Replay, *, switched: bool) -> dict[str, Any]:
     known = [one for one in balances if np.isfinite(one.error)]
     found["parts_unknown"] = tuple(one.name for one in balances if not np.isfinite(one.error))
     if known:
-        worst = max(known, key=lambda one: one.error / (PART_TOLERANCE * one.scale + ROUNDING * one.size + 1e-300))
-        limit = PART_TOLERANCE * worst.scale + ROUNDING * worst.size
-        found |= {"worst_part": worst.name, "part_error": worst.error, "part_limit": limit}
+        worst = max(known, key=lambda one: one.error / (one.limit + 1e-300))
+        found |= {"worst_part": worst.name, "part_error": worst.error, "part_limit": worst.limit}
     return found
 
 

@@ -3,7 +3,8 @@
 Such parts do not exchange energy, so that each has a balance of its own, against its own energies: a small part that is
 all wrong does not show in the sum with a large one. The energy of a part is that of the whole mechanism with all others
 held as they were at the start, less a constant. The work on a part is known exactly if no other part has work done on
-it; otherwise it is integrated over the outputs, and only counts where that agrees with the work on the whole.
+it; otherwise it is integrated over the outputs. By how much the sum of that misses the work on the whole, so much the
+balance of a part may be off, and what is within that is not known.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from whippletree.elements.closures import Side
 from whippletree.elements.forces import Actuator, ElementState, Load
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND, ClosureUse, Description, ForceUse, StateUse
+from whippletree.results.certificate import PART_TOLERANCE, ROUNDING
 from whippletree.results.replay import Replay
 
 __all__ = ["MOST_PARTS", "Part", "PartBalance", "independent_parts", "part_balances", "stored_in_time"]
@@ -47,12 +49,11 @@ class Part(NamedTuple):
 
 
 class PartBalance(NamedTuple):
-    """The energy of a part that came from nowhere, at worst, and what it is compared with; NaN if it is not known."""
+    """The energy of a part that came from nowhere, at worst, and the most that passes; NaN if it is not known."""
 
     name: str
     error: float
-    scale: float
-    size: float  # of the energies that were subtracted, by which rounding is judged
+    limit: float
 
 
 def independent_parts(description: Description) -> list[Part]:
@@ -95,12 +96,13 @@ def part_balances(run: Replay, parts: list[Part]) -> list[PartBalance]:
     if not 2 <= len(parts) <= MOST_PARTS or run.work is None or len(run.t) < 2:
         return []
     energies = [_energy_of(run, part) for part in parts]
-    works = _works_on(run, parts)
+    works, missed = _works_on(run, parts)
     found = []
     for part, (energy, kinetic), work in zip(parts, energies, works, strict=True):
         error = np.abs(energy - energy[0] - (work - work[0])).max()
-        scale = kinetic.max() + np.ptp(energy - kinetic)
-        found.append(PartBalance(part.name, float(error), float(scale), float(np.abs(energy).max())))
+        limit = PART_TOLERANCE * (kinetic.max() + np.ptp(energy - kinetic)) + ROUNDING * np.abs(energy).max()
+        unknown = error > limit >= error - missed
+        found.append(PartBalance(part.name, np.nan if unknown else float(error), float(limit)))
     return found
 
 
@@ -123,26 +125,16 @@ def _only(run: Replay, part: Part) -> Replay:
     return replace(run, q=q, v=v, z=z, work=None)
 
 
-def _works_on(run: Replay, parts: list[Part]) -> list[Array]:
-    """Return the work on each part up to each output."""
+def _works_on(run: Replay, parts: list[Part]) -> tuple[list[Array], float]:
+    """Return the work on each part up to each output, and by how much that may be off."""
     assert run.work is not None
     total = run.work[:, 0] - run.work[:, 1]
     tau = np.zeros(run.system.nv) if run.efforts is None else np.abs(np.atleast_2d(run.efforts)).max(axis=0)
     worked = [part.worked or any(tau[run.system.v_slice(name)].any() for name in part.joints) for part in parts]
     if sum(worked) <= 1:
-        return [total if has else np.zeros(len(total)) for has in worked]
+        return [total if has else np.zeros(len(total)) for has in worked], 0.0
     works = [_integrated(run, part) if has else np.zeros(len(total)) for part, has in zip(parts, worked, strict=True)]
-    gained = [_energy_of(run, part)[1].max() for part in parts]
-    missed = np.abs(np.sum(works, axis=0) - (total - total[0])).max()
-    unknown = np.full(len(total), np.nan)
-    return [
-        unknown if has and not missed <= _AGREEMENT * max(gain, 1e-300) else work
-        for work, has, gain in zip(works, worked, gained, strict=True)
-    ]
-
-
-_AGREEMENT = 1e-8
-"""The work on parts is trusted if its sum is the work on the whole to this share of a part's kinetic energy."""
+    return works, float(np.abs(np.sum(works, axis=0) - (total - total[0])).max())
 
 
 def _integrated(run: Replay, part: Part) -> Array:

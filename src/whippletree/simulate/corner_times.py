@@ -120,7 +120,7 @@ def _straight_corners(one: _Expression, pieces: Array, line: Array, slope: Array
         which = np.repeat(np.arange(len(slope)), count.astype(np.int64))
         wanted = first[which] + np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count.astype(np.int64))
     share = (wanted - start[which]) / slope[which]
-    inside = (share > 0.0) & (share < 1.0)
+    inside = (share > 0.0) & (share <= 1.0)
     which, share = which[inside], share[inside]
     length = (high - low)[which]
     t, room = low[which] + share * length, 1e-9 * length

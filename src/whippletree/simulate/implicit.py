@@ -43,6 +43,7 @@ from whippletree.simulate.newton_iteration import (
 )
 from whippletree.simulate.run_state import (
     CLOSE_STAGES,
+    CUT_STEP,
     LOOPS,
     NEXT_STEP,
     RATES_GIVEN,
@@ -54,7 +55,6 @@ from whippletree.simulate.run_state import (
 from whippletree.simulate.run_tolerances import (
     CLOSE_ENOUGH,
     CORNER_HOP_IMPLICIT,
-    LARGEST_STEP_RATIO,
     MOST_TRIES,
     NEWTON_CONVERGED,
     POOR_FIRST_GUESS,
@@ -129,7 +129,7 @@ def _step(b: Any, n: Any, run: Any, past: Any, t: float, h: float, k0: Any, move
     m = nv + nz
     start, mean, rates = np.empty(m), np.empty(m), np.empty(m)
     for i in range(m):
-        if past[_DEPTH] == 0.0 or method[4] > 0.0 or h > LARGEST_STEP_RATIO * past[_LAST]:
+        if past[_DEPTH] == 0.0 or method[4] > 0.0:
             start[i], mean[i] = k0[nv + i], k0[nv + i]
         else:
             start[i] = past[_BEGIN + i]
@@ -258,7 +258,7 @@ def implicit_step(
         return int(status)
     m = nv + b.z.size
     copy(past, _BEGIN + 2 * m, a.k0, nv, m)
-    past[_DEPTH], past[_LAST] = 0.0 if w.counts[1] else 1.0, h
+    past[_DEPTH], past[_LAST] = 0.0 if w.counts[1] or run.times[CUT_STEP] > 0.0 else 1.0, h
     run.times[NEXT_STEP] = whole
     if a.adaptive:
         grow = min(2.0, max(0.2, 0.9 * max(error, 1e-10) ** (-1.0 / 3.0)))

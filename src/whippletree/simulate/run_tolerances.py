@@ -157,14 +157,11 @@ RAPID_EVENTS = 1e-9
 CORNER_HOP = 1e-12
 """The step across a corner as a share of the one that went over it: what its stages mix up is lost in rounding."""
 
-CORNER_HOP_IMPLICIT = 1e-7
-"""The same for methods that iterate for the end of a step, which is to be on one side of the corner."""
+CORNER_HOP_IMPLICIT = 1e-5
+"""The same for methods that iterate for the end of a step: a shorter one has accelerations of no digits."""
 
 UNSETTLED = 1e-8
 """The change of velocity by which an implicit step may miss the accelerations of its end, where there are corners."""
-
-LARGEST_STEP_RATIO = 100.0
-"""Averages of accelerations are not carried over to a step that is longer than the last one by this factor."""
 
 CORNER_ROUNDING = 4.0
 """The same in roundings of time, at least."""

@@ -301,7 +301,7 @@ class RungeKutta(CompiledStepper):
         """Return the size of the stability function: 1 + rate b (1 - rate A)^-1 1, or 1 + rate of Euler's method."""
         method, stages = self._method, self._method.b.size
         if not stages:
-            return abs(1 + rate)
+            return float(abs(1 + rate))
         inner = np.linalg.solve(np.eye(stages) - rate * method.A[:stages, :stages], np.ones(stages))
         return float(abs(1 + rate * (method.b @ inner)))
 

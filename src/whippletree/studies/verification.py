@@ -28,8 +28,8 @@ _OTHER: dict[str, tuple[str, float]] = {
     "dopri5": ("dop853", 0.1),
     "dop853": ("adams", 0.1),
     "adams": ("dop853", 3.0),
-    "trapezoidal": ("generalized_alpha", 0.3),
-    "generalized_alpha": ("trapezoidal", 0.3),
+    "trapezoidal": ("generalized_alpha", 0.4),
+    "generalized_alpha": ("trapezoidal", 0.4),
 }
 """By which method, and at which share of the tolerance, a run that chooses its steps is made again."""
 
