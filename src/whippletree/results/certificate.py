@@ -19,7 +19,7 @@ ROUNDING = 1e-12
 PART_TOLERANCE = 1e-6
 """The energy error of a part that meets others only at the ground, as a share of the part's own energies."""
 
-_TOTAL_CLOSING = 100.0
+_TOTAL_CLOSING = 10.0
 """The displacements by which loops were closed may sum up to so many times the largest that is allowed."""
 
 _STABLE = 1.0 + 1e-9

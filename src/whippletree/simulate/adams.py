@@ -327,11 +327,11 @@ def _arrive(b: Any, run: Any, w: Any, a: Any, t: float, h: float, smallest: floa
         past[_KNOWN] = 0.0
         run.times[NEXT_STEP] = 0.25 * h
         return _OPEN if h < OPEN_STEP_FACTOR * smallest else _DONE
+    if run.flags[LOOPS]:
+        record_closing(b, run, new)
     status, end = deliver(b, run, w, P, t, h, a.no_q, new, until, rows)
     if status != _DONE:
         return int(status)
-    if run.flags[LOOPS]:
-        record_closing(b, run, new)
     run.counts[STEPS] += 1
     run.times[TIME] = end
     run.flags[RATES_GIVEN] = 0

@@ -36,14 +36,14 @@ _OUTPUTS = 500
 
 _MOST = 50_000_000
 
-_CLOSING_SHARE = 10.0
+_CLOSING_SHARE = 100.0
 """Closing the loops may move the end of a step by so many times the tolerance of its error."""
 
 _CLOSING_ROUNDING = 1e-12
 """The same at tolerances next to rounding."""
 
-_CLOSING_FIXED = 1e-6
-"""The same for steps of a fixed size, for which nothing was asked: six digits, as of the energy."""
+_CLOSING_FIXED = 1e-5
+"""The same for steps of a fixed size, for which no tolerance was asked: five digits in one step, four in all."""
 
 _LONGEST = 1e18
 """The longest time that can be asked for, in seconds: more than the age of the universe."""
