@@ -23,11 +23,11 @@ from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.formulations.recursions import composite_body as composite
 from whippletree.kernels.kernel import Array
-from whippletree.system.configuration_space import velocity_scale
 from whippletree.system.equations import Equations
 from whippletree.system.loop_equations import joint_order
 from whippletree.system.loop_families import LoopFamilies, dense, loop_families
 from whippletree.system.loop_plan import Conditions, KeptRows, Key
+from whippletree.system.state_space import velocity_scale
 
 __all__ = ["AbsoluteMatrix", "ClosureNumbers", "ClosureRow", "Indices", "LoopTerms", "Mask"]
 
@@ -90,8 +90,8 @@ class ClosureNumbers:
 
     @functools.cached_property
     def families(self) -> LoopFamilies | None:
-        """The loops by families, if there are many and no bodies with own coordinates; else None."""
-        return None if self.plan.own_slices else loop_families(self.closure_set.attachments, self.equations.node_tree())
+        """The loops by families, if there are many; else None."""
+        return loop_families(self.closure_set.attachments, self.equations.node_tree())
 
     def conditions(self, t: float = 0.0, parameters: Array | None = None) -> Conditions:
         """Return a time and parameters, those described unless given."""

@@ -17,7 +17,7 @@ from whippletree.spatial.placement import Placement
 from whippletree.system.equations import Equations, Request
 from whippletree.system.state_space import StateSpace
 
-__all__ = ["ConfigurationSpace", "characteristic_length", "velocity_scale"]
+__all__ = ["ConfigurationSpace", "characteristic_length"]
 
 
 class ConfigurationSpace:
@@ -59,12 +59,6 @@ class ConfigurationSpace:
     @functools.cached_property
     def _difference(self) -> ca.Function:
         return self.equations.trace(Request("difference", "kinematics"))
-
-
-def velocity_scale(description: Description, length: float) -> Array:
-    """Return what velocities (nv) are divided by to compare with angular ones: 1, or the length for displacements."""
-    labels = [label for use in description.coordinate_owners for label in use.joint.velocity_labels]
-    return np.array([1.0 if "angular" in label else length for label in labels])
 
 
 def characteristic_length(description: Description) -> float:
