@@ -277,7 +277,8 @@ class System:
         Options: `every` (seconds between outputs) or `times`, `q`, `v`, `z` (the start; `q0`, `v0`, `z0` by default),
         `tau` (constant joint efforts), `method` ("dopri5", "dop853", "adams"; with a fixed `step` "rk4" and
         "semi_implicit_euler", and for stiff springs "trapezoidal" and "generalized_alpha" with its `spectral_radius`),
-        `tolerance`, `formulation`, `parameters`, `progress`; `controller`, a function of (t, q, v, z) that returns
+        `tolerance`, `max_step` (the longest step, if the method chooses), `verify` (run again by another method, and
+        compare), `formulation`, `parameters`, `progress`; `controller`, a function of (t, q, v, z) that returns
         efforts, and its `period`; `on_event`, a function that is called at events; `checkpoint`, a file from which
         `whippletree.resume` goes on, and `checkpoint_every` so many seconds. See `whippletree.studies`.
 

@@ -243,6 +243,8 @@ RUN: dict[str, Reader] = {
     "step": values.positive,
     "tolerance": values.positive,
     "adaptive": values.flag,
+    "max_step": values.positive,
+    "verify": values.flag,
     "spectral_radius": values.fixed_number,
     "every": values.positive,
     "formulation": values.word,
