@@ -170,11 +170,26 @@ DIP_SHARE = 0.5
 DIP_LOOKS = 10
 """Looks at one dip."""
 
+BEGINNING_HALVINGS = 40
+"""How often the way to the first sample is halved to find a turn right after an event: to 1e-15 of the step."""
+
+NUMBER_HALVINGS = 30
+"""How often a part of a step is halved in which an expression stops being a number: to 1e-9 of it."""
+
+HELD_RATE = 1e-9
+"""An expression whose rate after its own event is below this share of that before is held at zero by the event."""
+
+RATE_DISPLACEMENT = 1e-6
+"""The relative displacement along the motion by which rates of expressions are found: rounding leaves ten digits."""
+
 SIMULTANEOUS = 1e-12
 """Crossings that are so near, as a share of the step, are one event."""
 
 RAPID_EVENTS = 1e-9
 """An event that acts again within this share of the run will do so for ever."""
+
+RAPID_ROUNDINGS = 100.0
+"""The same at late times: within so many of the smallest steps that rounding leaves."""
 
 # ---------------------------------------------------------------------- Newton's method of implicit steps
 

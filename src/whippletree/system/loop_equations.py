@@ -17,6 +17,7 @@ from whippletree.formulations.closures.loop_solution import Solution
 from whippletree.formulations.closures.partition import partition
 from whippletree.formulations.methods.formulation import LoopProblem
 from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.recursions import composite_body
 from whippletree.symbolic.sparse_factors import nearest_zero, smallest
 from whippletree.system.guards import guard, guard_pivots, guard_solution, inertia_changed, pivot_sizes
 from whippletree.system.loop_plan import decisions_of
@@ -34,6 +35,7 @@ __all__ = [
     "derivatives",
     "driving_forces",
     "forward_dynamics",
+    "inverse_dynamics",
     "joint_order",
     "motion_basis",
     "prepared",
@@ -62,6 +64,22 @@ def reactions(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     closure_set = _closure_set(eq, request, x, weld=False)
     wrenches = closed.reactions(here.walk, closure_set, here.tau, found, joint_order(eq))
     return guard_solution(eq, request, x, wrenches, found.solution)
+
+
+def inverse_dynamics(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return the efforts that accelerations need at the joints of the spanning tree; at cut joints they are zero.
+
+    What elements do at a cut joint acts on the bodies that it joins, and so shows at the joints of the tree.
+    """
+    here = eq.loaded(x)
+    if here.efforts is None:
+        return ca.SX(composite_body.inverse_dynamics(here.walk))
+    closure_set = eq.closure_set(x, kept=False)
+    acted = closure_set.efforts_at_cuts(here.walk, here.efforts, prescribed=True)
+    needed = ca.SX(here.less_efforts(composite_body.inverse_dynamics(acted)))
+    for cut in closure_set.attachments.cuts:
+        needed[cut.v, :] = 0
+    return needed
 
 
 def closure_efforts(eq: Equations, request: Request, x: Symbols) -> ca.SX:

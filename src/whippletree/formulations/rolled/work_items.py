@@ -142,7 +142,8 @@ class ClimbPlan:
     """A loop whose items are climbed from many starts, filling a symmetric matrix (see `Climb`).
 
     `starts` are (item of the climb, record and entry to start with, column), `above` the next item of each, -1 at the
-    end. If the matrix is solved with, `unknowns` is the table of the solve, and a column is the number of an unknown.
+    end. If the matrix is solved with, `unknowns` is the table of the solve, `least` what its pivots must be above, and
+    a column is the number of an unknown.
     """
 
     carried: Record
@@ -150,6 +151,7 @@ class ClimbPlan:
     above: list[int]
     starts: list[tuple[int, Record, int, int]] = field(default_factory=list)
     unknowns: list[tuple[int, int, int, int]] | None = None
+    least: tuple[float, ...] = ()
     size: int = 0
 
 
@@ -161,7 +163,7 @@ class WorkItems:
         self.items: list[WorkItem] = []
         self.loops: list[tuple[int, ClimbPlan | None]] = []  # the first item of each loop
         self.pinned: list[Record] = []  # records that are stored as a whole
-        self.output_start: dict[int, int] = {}
+        self.output_start: dict[Record, int] = {}
         self.zeroed: dict[int, int] = {}  # outputs that start from zero, with their sizes
         self._forms: dict[Hashable, int] = {}
 
@@ -205,7 +207,7 @@ class WorkItems:
         sent = self.items[record.item].kind.sent
         for i in range(span.size):
             sent[record.part, first + i] = (span.argument, i, add)
-        self.output_start[record.item] = span.start
+        self.output_start[record] = span.start
 
     def _kind(
         self,
