@@ -34,7 +34,6 @@ from whippletree.simulate.kernel_calls import (
     longest_step,
     normalize,
     not_inlined,
-    regularity,
 )
 from whippletree.simulate.native_functions import bare, by_address, inner
 from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words, cast_to
@@ -43,7 +42,6 @@ from whippletree.simulate.run_state import (
     CUT_STEP,
     EVALUATIONS,
     KEEP_PLAN,
-    LAST_PIVOT,
     LONGEST_STEP,
     LOOPS,
     NEGATIVE_PIVOTS,
@@ -68,6 +66,7 @@ from whippletree.simulate.singularity_log import (
     log_passage,
     only_coordinates,
     pivots_changed_sign,
+    singular_ahead,
 )
 from whippletree.simulate.state_rates import evaluate, poor_coordinates
 from whippletree.simulate.step_output import asked_within, deliver, last_time, record_closing
@@ -265,14 +264,6 @@ def _correct(a: Any, h: float, nq: int, tolerance: float) -> None:
     errors[_OWN] = _size(last, ZERO, a.Y, a.new, a.sizes, nq, h * (g[k] - g[k - 1]), tolerance)
 
 
-@bare
-def _singular_ahead(b: Any, past: Any) -> bool:
-    """Tell whether a step, whose end is just evaluated, comes near to a singular position that is next."""
-    before, now = past[_SHARE], b.pivots[PIVOT]
-    near = abs(now) < min(HANDED_OVER, 0.75 * abs(before)) and now * before > 0.0
-    return bool(near and regularity(b) < 2.0 * abs(now))
-
-
 @inner
 def _over_singular(b: Any, run: Any, a: Any, t: float, h: float) -> bool:
     """Tell whether a step, whose end is just evaluated, goes over a singular position of the mechanism."""
@@ -298,8 +289,10 @@ def _attempt(
         k = int(past[_ORDER])
         _predict(a, t, h)
         good = _derivatives(b, run, a, t + h, a.predicted)
-        if run.flags[LOOPS] and (good != _DONE or _singular_ahead(b, past) or _over_singular(b, run, a, t, h)):
-            past[_KNOWN], run.times[LAST_PIVOT] = 0.0, 0.0
+        if run.flags[LOOPS] and (
+            good != _DONE or singular_ahead(b, run, past[_SHARE], HANDED_OVER) or _over_singular(b, run, a, t, h)
+        ):
+            past[_KNOWN] = 0.0
             return _POOR, h, fails  # others go across singular positions
         error = np.inf
         if good != _UNTRUSTED:
@@ -401,7 +394,7 @@ def _renew(b: Any, run: Any, w: Any, a: Any, t: float, h: float, whole: float, t
         past[_KNOWN] = 0.0
         if good == _UNTRUSTED or not run.flags[KEEP_PLAN]:
             return int(good)
-    return _POOR if poor_coordinates(b, run) else _DONE
+    return _POOR if poor_coordinates(b, run) and not run.flags[KEEP_PLAN] else _DONE
 
 
 @by_address

@@ -19,6 +19,7 @@ from whippletree.simulate.corner_crossings import shorten_for_corner
 from whippletree.simulate.generalized_alpha import implicit_method
 from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.kernel_calls import (
+    PIVOT,
     ZERO,
     KernelBuffers,
     close_loops,
@@ -55,6 +56,7 @@ from whippletree.simulate.run_state import (
 from whippletree.simulate.run_tolerances import (
     CLOSE_ENOUGH,
     CORNER_HOP_IMPLICIT,
+    HANDED_OVER_LATE,
     MOST_TRIES,
     NEWTON_CONVERGED,
     POOR_FIRST_GUESS,
@@ -62,7 +64,13 @@ from whippletree.simulate.run_tolerances import (
     UNSETTLED,
     UNTRUSTED_SHARE,
 )
-from whippletree.simulate.singularity_log import log_passage, look_back_along, over_singular, parabola
+from whippletree.simulate.singularity_log import (
+    log_passage,
+    look_back_along,
+    over_singular,
+    parabola,
+    singular_ahead,
+)
 from whippletree.simulate.state_rates import evaluate, evaluate_first
 from whippletree.simulate.step_output import complete_step, record_closing, size_to_end
 from whippletree.simulate.steppers import CompiledStepper, MethodOptions
@@ -187,13 +195,15 @@ def _attempt(
     """Take a step, again and smaller until it is good; return a status, the size, the error, and the refusals."""
     not_inlined()
     past, before, m = a.memory, a.before, b.v.size + b.z.size
-    error, shrunk = 0.0, 0
+    error, shrunk, pivot = 0.0, 0, b.pivots[PIVOT]
     while True:
         status = _step(b, n, run, past, t, h, a.k0, a.moved, a.new)
         share = 0.25
         if status == _DONE:
             good = _finish(b, t + h, a.moved, a.new, a.k1, run.flags)
-            if run.flags[LOOPS] and (good != _DONE or over_singular(b, run, h, a.new)):
+            if run.flags[LOOPS] and (
+                good != _DONE or singular_ahead(b, run, pivot, HANDED_OVER_LATE) or over_singular(b, run, h, a.new)
+            ):
                 return _POOR, h, error, shrunk  # others go across singular positions
             if not a.adaptive:
                 return _DONE, h, error, shrunk

@@ -116,6 +116,10 @@ HANDED_OVER = 0.3
 """The share, on the way to zero, at which a method that does not cross singular positions leaves that to another: a
 crossing that begins nearer is less exact."""
 
+HANDED_OVER_LATE = 0.06
+"""The same for methods of second order. A reversible method that another interrupts gains energy with the square of the
+step, the more the longer the way that the other takes."""
+
 CROSSING_ITERATIONS = 80
 """Iterations of a crossing: one that needs more does not converge."""
 

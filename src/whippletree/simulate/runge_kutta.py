@@ -55,7 +55,6 @@ from whippletree.simulate.run_state import (
     Status,
 )
 from whippletree.simulate.run_tolerances import (
-    COORDINATES_TO_BLAME,
     MOST_HALVINGS,
     MOST_TRIES,
     OPEN_STEP_FACTOR,
@@ -164,8 +163,6 @@ def _choose_size(
             return _UNTRUSTED, h, False
     else:
         flags[CLOSE_STAGES] = 0
-        if abs(a.pivots[PIVOT]) > COORDINATES_TO_BLAME:
-            flags[KEEP_PLAN] = 0
         times[GOOD_STEP] = max(h, 0.5 * times[GOOD_STEP])
     if flags[LOOPS] and adaptive:
         h = min(h, longest_step(y, b.v.size, run.scale))

@@ -15,6 +15,7 @@ import numpy as np
 
 from whippletree.simulate.kernel_calls import (
     NEGATIVE,
+    PIVOT,
     RATES,
     SMALLEST,
     SMALLEST_AT,
@@ -24,11 +25,14 @@ from whippletree.simulate.kernel_calls import (
     coordinates_to_blame,
     copy,
     not_inlined,
+    regularity,
 )
 from whippletree.simulate.native_functions import bare, by_address, inner
 from whippletree.simulate.native_structs import Numbers, NumberTable
 from whippletree.simulate.run_state import (
+    CROSS_BELOW,
     EVALUATIONS,
+    LAST_PIVOT,
     NEGATIVE_PIVOTS,
     PENDING,
     PENDING_AT,
@@ -36,7 +40,13 @@ from whippletree.simulate.run_state import (
     TIME,
     RunState,
 )
-from whippletree.simulate.run_tolerances import DECIDING_LOOKS, LOCATING_HALVINGS, POOR_SHARE, TURNED_AT_SHARE
+from whippletree.simulate.run_tolerances import (
+    CROSSING_SHARE,
+    DECIDING_LOOKS,
+    LOCATING_HALVINGS,
+    POOR_SHARE,
+    TURNED_AT_SHARE,
+)
 from whippletree.simulate.zero_crossings import state_within
 
 __all__ = [
@@ -51,6 +61,7 @@ __all__ = [
     "parabola",
     "pivots_changed_sign",
     "recall_step",
+    "singular_ahead",
 ]
 
 
@@ -190,6 +201,22 @@ def parabola(h: float, y: Any, new: Any, nv: int) -> Any:
         P[1, i] = h * y[nv + i] if i < nv else new[i] - y[i]
         P[2, i] = new[i] - P[1, i] if i < nv else 0.0
     return P
+
+
+@bare
+def singular_ahead(b: Any, run: Any, before: float, nearest: float) -> bool:
+    """Tell whether a step, whose end is just evaluated, comes near to a singular position of the mechanism.
+
+    `before` is the share of a pivot at its beginning, `nearest` the one up to which the method goes. Where it hands
+    over does not depend on its steps, so that it keeps its order: what is left of the way is crossed at once.
+    """
+    now, times = b.pivots[PIVOT], run.times
+    if abs(before) > 1.2 * CROSSING_SHARE:
+        times[CROSS_BELOW] = CROSSING_SHARE
+    if not (now * before > 0.0 and abs(now) < min(nearest, abs(before))):
+        return False
+    times[LAST_PIVOT] = 0.0
+    return bool(regularity(b) < 2.0 * abs(now))
 
 
 @inner

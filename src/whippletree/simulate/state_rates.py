@@ -113,18 +113,19 @@ def evaluate_first(b: Any, run: Any, k: Any) -> int:
     if run.flags[RATES_GIVEN]:
         copy(k, b.v.size, run.given, ZERO, run.given.size)
         return _DONE
-    if status == _DONE and poor_coordinates(b, run):
-        return _POOR
+    if status == _DONE:
+        if not poor_coordinates(b, run):
+            run.flags[KEEP_PLAN] = 0
+        elif not run.flags[KEEP_PLAN]:
+            return _POOR
     return int(status)
 
 
 @bare
 def poor_coordinates(b: Any, run: Any) -> bool:
-    """Tell whether another choice of coordinates is to be looked for at the state just evaluated."""
+    """Tell whether another choice of coordinates would be better at the state just evaluated."""
     share = abs(b.pivots[PIVOT])
-    if not run.flags[LOOPS] or run.flags[KEEP_PLAN] or share > COORDINATES_TO_BLAME:
-        return False
-    return bool(coordinates_to_blame(b, share))
+    return bool(run.flags[LOOPS] and share < COORDINATES_TO_BLAME and coordinates_to_blame(b, share))
 
 
 @by_address
