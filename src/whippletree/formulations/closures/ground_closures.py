@@ -22,7 +22,7 @@ def closures_on_ground(walk: Unrolled, closure_set: ClosureSet, seen: Any, refer
     """Return every closure with its rows on the bodies' Y' (Kang and Yoon 37, 44-46, tables 1 to 4).
 
     A pull holds the columns Phi^T of a body: a row on a point becomes a force at the reference point, with the lever
-    s = point - p of table 1, which is the point itself in table 3. `second` is what of phi'' no Y' brings (table 4).
+    s = point - p of table 1. `second` is what of phi'' no Y' brings (table 4).
     """
     return [
         _closure_state(walk, closure_set, seen, reference, attachment, keep)
@@ -105,9 +105,7 @@ def _on_bodies(seen: Any, reference: str, frames: Sequence[NodeFrame], rows: Row
         F = ca.densify(D.T if axes is None else Rotation(axes).force(D.T))
         arm = body.A @ frame.point
         v = body.v + cross(body.w, arm)
-        lever = body.r + arm if reference == "origin" else arm + (body.r - body.p)
-        if reference == "joint":
-            lever = arm
+        lever = arm - body.field.rho
         square = cross(body.w, v if reference == "origin" else cross(body.w, lever))
         rate = rate + F.T @ stack(body.w, v)
         second = second + F[3:6, :].T @ square

@@ -1,9 +1,9 @@
 """Fully recursive formulation with a reference point of choice (Kang and Yoon, eqs. 24-46).
 
 Solves M(q) v' + C = tau for v' in O(n), and with closed loops M v' + C = tau + C^T lambda, C v' + gamma = 0, by three
-sweeps over bodies in ground axes (`ground`), whose reference point is the centre of mass, the joint point or the
-global origin. The text is the same for the three: at the origin B1 is the identity, and what it would shift is not
-shifted.
+sweeps over bodies in ground axes (`ground`), whose reference point is the centre of mass, the joint point or a
+point of the ground ("origin"). The text is the same for the three: where bodies share a point of the ground B1 is the
+identity, and what it would shift is not shifted.
 
 Symbols (those of `ground` too):
 

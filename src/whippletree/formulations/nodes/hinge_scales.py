@@ -12,6 +12,9 @@ column h of the joint map the *scale* of its hinge inertia is |h_angular|^2 J + 
 
 What hangs on a joint never takes inertia away from the body behind the joint itself. Where that alone is enough, D need
 not be watched, and in mechanisms whose bodies all have mass nothing is.
+
+The same scale tells where moments about a distant point of the ground would hide the inertia of a body (`ground_axes`):
+seen from there, at most R away, a hinge inertia is the difference of numbers as large as J + m R^2.
 """
 
 from __future__ import annotations
@@ -44,8 +47,14 @@ LEAST_OF_DIAGONAL = 1e-9
 closures' Schur complement, whose pivots are squares, or of own coordinates."""
 
 
+LEAST_FROM_AFAR = 1e-6
+"""Share of the inertia about a point of the ground that a body must give its joint by itself, lest moments are taken
+about the joint's own point: rounding is then a few times 1e-10 of what is left, a tenth of what formulations may differ
+by. Bodies of ordinary proportions are some hundred times their size away."""
+
+
 def set_hinge_scales(nodes: Sequence[NodeConstants], *, closed: bool) -> None:
-    """Set `least_inertia` and `watched` of every node whose joint is eliminated by itself, in place."""
+    """Set `least_inertia` and `watched` of every node whose joint is eliminated by itself, and `new_reference`."""
     share = LEAST_IN_LOOPS if closed else LEAST_IN_TREES
     known: dict[Hashable, _JointMap] = {}
     J: list[Scalar] = []
@@ -67,6 +76,31 @@ def set_hinge_scales(nodes: Sequence[NodeConstants], *, closed: bool) -> None:
             reach = _root(J[k]) + arm * _root(m[k])
             J[p] = J[p] + reach * reach
             m[p] = m[p] + m[k]
+    _set_reference_points(nodes, known, J, m)
+
+
+def _set_reference_points(
+    nodes: Sequence[NodeConstants], known: dict[Hashable, _JointMap], J: Sequence[Scalar], m: Sequence[Scalar]
+) -> None:
+    """Set `new_reference` of a tree's first nodes, and of those that are too far from the last reference point."""
+    distance: list[float] = []
+    for k, constants in enumerate(nodes):
+        R = _distance(constants, distance, known)
+        free = constants.joint.nv and not constants.shared and not constants.use.prescribed
+        constants.new_reference = constants.parent < 0 or constants.home is not None
+        if free and not constants.new_reference:
+            H, far = _joint_map(constants.joint, known), J[k] + m[k] * R * R
+            constants.new_reference = math.isinf(R) or not _enough(constants.inertia, H, LEAST_FROM_AFAR, far, m[k])
+        distance.append(0.0 if constants.new_reference else R)
+
+
+def _distance(constants: NodeConstants, distance: Sequence[float], known: dict[Hashable, _JointMap]) -> float:
+    """Return how far a node may be from the last reference point; infinity if its joint slides."""
+    if constants.shared or (constants.joint.nv and _joint_map(constants.joint, known).slides):
+        return math.inf
+    arm = _root(sum(x * x for x in constants.placement.point))
+    before = distance[constants.parent] if constants.parent >= 0 else 0.0
+    return before + arm if isinstance(arm, float) else math.inf
 
 
 def _own_inertia(constants: NodeConstants) -> list[Scalar]:
@@ -88,6 +122,11 @@ class _JointMap(NamedTuple):
     at_zero: Any
     fixed: bool
     turning: bool
+
+    @property
+    def slides(self) -> bool:
+        """Whether the joint moves its own point."""
+        return bool(self.at_zero[3:].any()) or not (self.fixed or self.turning)
 
 
 def _joint_map(joint: Joint, known: dict[Hashable, _JointMap]) -> _JointMap:

@@ -88,6 +88,7 @@ class Node:
     body: BodyKind | None = None  # the body with own coordinates whose inertia this node has
     least_inertia: ca.SX | None = None  # hinge inertias (nv) below which nothing but rounding is left
     watched: bool = False  # they may come to that
+    new_reference: bool = False  # a reference point in the ground is chosen anew at this joint
     memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     """What was found at a configuration; copies of a node that move or are loaded otherwise share it."""
 

@@ -4,7 +4,8 @@ A body's velocity is Y = [w; u], with u the velocity of its material point at th
 
     centroid    p is the centre of mass                                                    (22-27)
     joint       p is the joint point
-    origin      p is the global origin: that of the body that is there at the moment       (31-36)
+    origin      p is a point of the ground, the same for many bodies: of each, the point
+                that is there at the moment                                                (31-36)
 
 Letters, most of them Kang and Yoon's:
 
@@ -16,7 +17,13 @@ Letters, most of them Kang and Yoon's:
     D           velocity square term: Y' = B1 Y'_parent + B2 q'' + D                       (26, 27, 35)
     M, Q        inertia and force at the reference point, Q = Q_applied - gyroscopic       (3, 36)
 
-B1 is a translation by p - p_parent, and nothing at all at the origin. With W = skew(w)^2 the terms of (27) are grouped
+B1 is a translation by p - p_parent, and nothing at all where both have the same point of the ground. Kang and Yoon take
+the global origin, but (31-36) hold for any point that is at rest. About the origin, an inertia m r^2 would hide that of
+the body itself, and digits would be lost with the square of the distance. So the point is where a tree's first joint is
+at the moment, and a joint that is too far from it, or may slide away, begins anew with its own point
+(`Node.new_reference`, see `hinge_scales`).
+
+With W = skew(w)^2 the terms of (27) are grouped
 so that every body's W is used for all that hangs on it:
 
     D = [d; W_i (s - rho_i) + 2 w_i x v_ij + W_j rho_j + d x rho_j],   d = w_i x w_ij + ...              (1)
@@ -54,12 +61,13 @@ class GroundState(NamedTuple):
     v: ca.SX
     W: ca.SX
     rho: ca.SX
+    p: ca.SX
 
     @staticmethod
     def ground() -> GroundState:
         """Return what the ground leaves."""
         zero = ca.SX.zeros(3)
-        return GroundState(ca.densify(ca.SX.eye(3)), zero, zero, zero, ca.SX.zeros(3, 3), zero)
+        return GroundState(ca.densify(ca.SX.eye(3)), zero, zero, zero, ca.SX.zeros(3, 3), zero, zero)
 
 
 class Field(NamedTuple):
@@ -137,7 +145,10 @@ def _locate(reference: str, gravity: ca.SX) -> Callable[..., tuple[GroundState, 
         W = centripetal(w)
         local = center(node.inertia) if reference != "joint" else ca.SX.zeros(3)
         arm = A @ local
-        rho = arm if fixed else -r
+        if fixed:
+            rho = arm
+        else:
+            rho = ca.SX.zeros(3) if node.new_reference else parent.rho - s
         d = cross(parent.w, w_ij) + more[0:3]
         reach, own = s - parent.rho, 2 * cross(parent.w, v_ij) + more[3:6]
         if fixed:
@@ -145,14 +156,14 @@ def _locate(reference: str, gravity: ca.SX) -> Callable[..., tuple[GroundState, 
             p, step = r + rho, reach + rho
         else:
             square = cross(parent.w, v_ij) - cross(w_ij, v)
-            p, step = ca.SX.zeros(3), ca.SX.zeros(3)
+            p, step = (r, reach) if node.new_reference else (parent.p, ca.SX.zeros(3))
         D = stack(d, square + more[3:6] + cross(d, rho))
         M = about(node.inertia, local).rotated(A)
         Q = _forces(node, A, arm, M, gravity) - M.gyroscopic(W)
-        if not fixed:  # from the centre, whose acceleration is u' + w' x r_c + w x v_c, to the origin (36)
-            out = Translation(r + arm)
+        if not fixed:  # from the centre, whose acceleration is u' + w' x r_c + w x v_c, to the ground's point (36)
+            out = Translation(arm - rho)
             Q = out.force(Q - stack(ca.SX.zeros(3), M.m * cross(w, v + cross(w, arm))))
-            M = M.translated(r + arm)
+            M = M.translated(arm - rho)
         inside = _NO_OWN
         if node.body is not None:
             back = (
@@ -161,7 +172,7 @@ def _locate(reference: str, gravity: ca.SX) -> Callable[..., tuple[GroundState, 
             inside, extra = _inside(node, A, rho, w, back - gravity)
             Q = Q - extra
         B2 = Translation(rho).motion(level_map(node) if is_level(node) else axes)
-        return GroundState(A, r, w, v, W, rho), GroundBody(
+        return GroundState(A, r, w, v, W, rho, p), GroundBody(
             A, r, w, v, p, step, axes, B2, D, M, Q, Field(W, reach, rho, d, own), inside
         )
 

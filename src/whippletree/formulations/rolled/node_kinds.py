@@ -89,7 +89,8 @@ class NodeKinds:
     def place_key(self, k: int) -> Hashable:
         """Return what nodes have in common that are reached in the same way from their parents."""
         constants = self.node_constants[k]
-        return joint_type(constants.joint), self.dims[k].key, constants.use.prescribed, constants.body is not None
+        given, new = constants.use.prescribed, constants.new_reference
+        return joint_type(constants.joint), self.dims[k].key, given, constants.body is not None, new
 
     def key(self, k: int) -> Hashable:
         """Return what nodes of a kind have in common."""
@@ -146,6 +147,7 @@ class NodeKinds:
             body=body,
             least_inertia=column(least) if least else None,
             watched=bool(least),
+            new_reference=constants.new_reference,
             loads=tuple(NodeLoad(column(points[3 * i : 3 * i + 3]), wrench) for i, wrench in enumerate(wrenches)),
         )
 
