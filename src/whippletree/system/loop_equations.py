@@ -22,7 +22,7 @@ from whippletree.symbolic.sparse_factors import nearest_zero, smallest
 from whippletree.system.guards import guard, guard_pivots, guard_solution, inertia_changed, pivot_sizes
 from whippletree.system.loop_plan import decisions_of
 from whippletree.system.state_space import velocity_scale
-from whippletree.system.tolerances import CONSISTENT
+from whippletree.system.tolerances import CONSISTENT, PENALTY_PROMISE
 from whippletree.system.tree_equations import element_rates, hinge_power, powers
 
 if TYPE_CHECKING:
@@ -131,6 +131,8 @@ def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     if eq.prescribed:
         driven = driven + hinge_power(eq, x, _efforts(eq, request, x))
     a = guard(found.a, inertia_changed(eq)) if eq.loop_plan.massless_motion() else found.a
+    if found.solution.error is not None:
+        a = guard(a, found.solution.error <= PENALTY_PROMISE)
     return ca.SX(ca.vertcat(a, element_rates(eq, x), watched, powers(eq, x, driven)))
 
 

@@ -10,19 +10,21 @@ the closures miss by shrinks by the same factor each time, for two more substitu
 may stay, dependent ones too: nothing is solved for the multipliers. The weights W are those that were found for the
 rows, times `weight`; the stabilising terms bring a state that misses the closures back to them.
 
-The formulation is approximate, and estimates by how much, relative to the largest acceleration. With c the last change
+The formulation is approximate, and estimates by how much, relative to the largest acceleration A. With c the last change
 of a, and r by how much it made the closures miss less, the changes still to come are c r / (1 - r) together. To that
 comes rounding, which the elimination multiplies by what a diagonal entry is over its pivot:
 
-    error = |c| r / (1 - r) / |a| + rounding,     rounding = 32 eps max(K_ii / pivot_i),     K = M + C^T W C     (1)
+    error = |c| r / (1 - r) / A + rounding,     rounding = 32 eps max(K_ii / pivot_i),     K = M + C^T W C     (1)
 
-where as much of |c| / |a| as rounding alone may be is left out: what it is made of does not shrink.
+where as much of |c| / A as rounding alone may be is left out: what it is made of does not shrink. In equilibrium, or where
+all joints turn evenly, accelerations vanish that forces and turning rates would make: A is the largest of |a|, of the
+squares of the joints' turning rates, and of |tau - b| over the largest entry of M.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -37,6 +39,7 @@ from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.recursions.composite_body import JointEquations
 from whippletree.symbolic.sparse_factors import SymmetricFactor, factor_symmetric, minimum_degree
 
 __all__ = ["PENALTY", "PenaltySettings", "solve"]
@@ -123,7 +126,7 @@ def solve(
         multipliers = [x + more for x, more in zip(multipliers, _weighted(weights, missed), strict=True)]
     shrunk = ca.sqrt(_size(weights, missed) / _size(weights, before))
     rounding = _rounding(matrix, factors)
-    last = ca.fmax(0, _largest(change) / _largest(a) - rounding)
+    last = ca.fmax(0, _largest(change.values()) / _largest([*a.values(), *_made_of(walk, system)]) - rounding)
     error = ca.if_else(last > 0, last * ca.fabs(shrunk / (1 - shrunk)), 0) + rounding
     return Solution(system.complete(a), lambda: by_closure(multipliers, closure_states), (), error)
 
@@ -168,12 +171,19 @@ def _size(weights: Sequence[float], missed: Sequence[ca.SX]) -> ca.SX:
     return total
 
 
-def _largest(values: Row) -> ca.SX:
+def _largest(values: Iterable[ca.SX]) -> ca.SX:
     """Return the largest magnitude; never zero."""
     largest = ca.SX(np.finfo(float).tiny)
-    for value in values.values():
+    for value in values:
         largest = ca.fmax(largest, ca.fabs(value))
     return largest
+
+
+def _made_of(walk: Unrolled, system: JointEquations) -> list[ca.SX]:
+    """Return accelerations that velocities and forces by themselves would make."""
+    rates = [node.joint_map(node.configuration())[0:3, :] @ node.v for node in walk.nodes if node.v.numel()]
+    inertia = _largest(system.mass[i, i] for i in system.right)
+    return [*(ca.sumsqr(rate) for rate in rates), _largest(system.right.values()) / inertia]
 
 
 def _rounding(matrix: Mapping[tuple[int, int], ca.SX], factors: SymmetricFactor) -> ca.SX:
