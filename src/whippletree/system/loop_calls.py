@@ -127,7 +127,7 @@ class LoopCalls:
 
     def characteristic_length(self) -> float:
         """Return the mean size of the bodies."""
-        return self._loops.numbers.length
+        return self._loops.numbers.lengths.mechanism
 
     def penalty_error(self) -> float:
         """Return the relative error to expect of the formulation "penalty"."""
@@ -170,6 +170,8 @@ class LoopCalls:
             return q
         where = self._conditions(t, parameters)
         found = self._loops.assembler.assemble(q, self._inputs.freedoms(hold, "hold"), given, where)
+        if found.nearly is not None:
+            self._loops.planner.refuse_rounded(found.nearly, where)
         self._report_jump(q, found, np.logical_or.reduce([np.zeros(self.nv, dtype=bool), *given]))
         return found.q
 

@@ -87,11 +87,16 @@ def self_stresses(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 def project(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return a displacement and velocities that bring a state back onto the closures, and how far off it was.
 
-    The last two numbers are the squares of the gap in positions and of the slip in velocities.
+    The last two numbers are the squares of the gap in positions and of the slip in velocities. Of rows that follow from
+    the kept ones up to the accuracy of the data only, what they are open beyond that counts.
     """
-    walk, closure_set = eq.walk(x), eq.closure_set(x)
-    found = projection.project(walk, closure_set, eq.loop_plan.choice)
-    gap, slip = closed.closure_gap(walk, closure_set, eq.loop_plan.length)
+    walk, closure_set, plan = eq.walk(x), eq.closure_set(x), eq.loop_plan
+    found = projection.project(walk, closure_set, plan.choice)
+    gap, slip = closed.closure_gap(walk, closure_set, plan.lengths.of_closure)
+    if plan.slack:
+        allowed, speed = plan.open_square(), 1 + ca.sumsqr(x["v"])
+        kept_gap, kept_slip = projection.kept_gap(walk, closure_set, plan.lengths.of_closure)
+        gap, slip = kept_gap + ca.fmax(0, gap - allowed), kept_slip + ca.fmax(0, slip - allowed * speed)
     return ca.SX(ca.vertcat(found.u, found.v, gap, slip))
 
 

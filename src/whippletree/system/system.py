@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from whippletree.errors import StateError
 from whippletree.formulations.methods.registry import formulation_name
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description
+from whippletree.spatial.scalars import shown
 from whippletree.system.choosing import FormulationChoice
 from whippletree.system.delegation import Delegated
 from whippletree.system.derivative_calls import DerivativeCalls
@@ -27,6 +29,7 @@ from whippletree.system.planning import plan_of
 from whippletree.system.reaction_calls import ReactionCalls
 from whippletree.system.state_space import StateSpace
 from whippletree.system.system_kernels import SystemKernels
+from whippletree.system.tolerances import COARSEST_DATA, DATA_ACCURACY
 from whippletree.topology import Plan
 from whippletree.verbs import verb
 
@@ -63,13 +66,15 @@ class System:
         hold: Any = None,
         cut: Any = None,
         dependent: Any = None,
+        accuracy: float = DATA_ACCURACY,
     ) -> None:
         self.build_options = {"fold": fold, "guess": guess, "hold": hold, "cut": cut, "dependent": dependent}
+        self.build_options["accuracy"] = accuracy = _accuracy(accuracy)
         self.description = description.folded() if fold else description
         self.plan: Plan = plan_of(description, cut)
         self.nq, self.nv = self.plan.nq, self.plan.nv
         self.n_bodies = len(description.bodies)
-        self._use(Engine(self.description, self.plan))
+        self._use(Engine(self.description, self.plan, accuracy=accuracy))
         if self._loops.closed:
             self._q0, self._v0 = self._loops.begin(guess, hold, dependent)
             self.plan = replace(self.plan, notes=self._loops.choice_in_words)
@@ -409,6 +414,17 @@ class System:
     c_source = Delegated("kernels", SystemKernels.c_source)
     operations = Delegated("kernels", SystemKernels.operations)
     kernel = Delegated("kernels", SystemKernels.kernel)
+
+
+def _accuracy(value: Any) -> float:
+    """Return the accuracy of data as a number, or refuse it."""
+    found = value if isinstance(value, int | float) and not isinstance(value, bool) else np.nan
+    if not 0 <= found <= COARSEST_DATA:
+        raise StateError(
+            f"accuracy= tells how good the data of loops are, in radians and characteristic lengths: a number from 0 "
+            f"(exact) to {COARSEST_DATA:g}, not {shown(value)}"
+        )
+    return float(found)
 
 
 def _rebuild(description: Description, options: dict[str, Any]) -> System:

@@ -13,6 +13,7 @@ import casadi as ca
 from whippletree.formulations.closures import loop_results
 from whippletree.formulations.closures.closure_frames import ClosureAttachment, ClosureAttachments, CutJoint
 from whippletree.formulations.closures.closure_set import ClosureSet
+from whippletree.formulations.closures.loop_results import LengthOf
 from whippletree.formulations.nodes.frame_states import NodeFrame, NodeState, advance, force_columns
 from whippletree.formulations.nodes.node import AngularState
 from whippletree.formulations.nodes.node_tree import NodeTree, column
@@ -61,7 +62,7 @@ class ClosureRecords(NamedTuple):
 class RolledState:
     """A mechanism that is being rolled: its nodes, what acts on them, and its closures as records.
 
-    `length` is the characteristic one if closures shall say how far they are open, else None.
+    `length_of` gives the characteristic length of a cut joint by its name if closures shall say how far they are open.
     """
 
     def __init__(
@@ -70,12 +71,12 @@ class RolledState:
         attachments: ClosureAttachments,
         keep: Sequence[tuple[int, ...]],
         loads: GivenLoads,
-        length: float | None,
+        length_of: LengthOf | None,
     ) -> None:
         self.node_constants, self.attachments, self.keep = node_tree.node_constants, attachments, keep
         self.parents = [constants.parent for constants in self.node_constants]
         self.kinds, self.items = NodeKinds(self.node_constants), WorkItems()
-        self._length, self._gravity = length, column(node_tree.gravity)
+        self._length_of, self._gravity = length_of, column(node_tree.gravity)
         self._reached: dict[tuple[int, int], Record] = {}
         self.placed = self._place()
         self.loads = LoadItems(self.items, loads.argument, lambda k: self._reach(-1, k))
@@ -166,7 +167,7 @@ class RolledState:
                 local_frame(side, known, given.constants) for side, known in zip(sides, frames, strict=True)
             )
             tau = with_efforts(given.inputs[-1], given.records[len(given.records) - len(efforts) :], at_freedoms)
-            return self._closure_terms(c, walk, (first, second), given.inputs[:-1], tau)
+            return self._closure_terms(c, walk, (first, second), given.inputs[:-1], tau, next(given.constants))
 
         key = (
             "closure",
@@ -184,6 +185,7 @@ class RolledState:
         constants = [x for k in nodes for x in self.kinds.dims[k].values] + [
             x for frame in frames for x in frame.values
         ]
+        constants.append(1.0 if self._length_of is None else self._length_of(cut.use.name))
         records = [*reached, *(self.placed[k].x for k in nodes), *efforts]
         left = self.items.add(key, trace, records, spans, constants)
         return ClosureRecords(left[0], left[1], (left[2], left[3]), (left[4], left[5]), left[6])
@@ -199,7 +201,13 @@ class RolledState:
         return Unrolled(walk_nodes, parents, slices, at + n_cut, ca.SX.zeros(3))
 
     def _closure_terms(
-        self, c: int, walk: Unrolled, frames: tuple[NodeFrame, NodeFrame], inputs: Sequence[ca.SX], tau: ca.SX
+        self,
+        c: int,
+        walk: Unrolled,
+        frames: tuple[NodeFrame, NodeFrame],
+        inputs: Sequence[ca.SX],
+        tau: ca.SX,
+        length: ca.SX,
     ) -> list[StepRecord]:
         """Return what `ClosureRecords` holds; the inputs are the nodes' velocities, and q and v of the cut joint."""
         cut, keep = self.attachments.cuts[c], tuple(self.keep[c])
@@ -220,7 +228,9 @@ class RolledState:
             wrench = on_freedoms @ tau if cut.joint.nv else ca.SX.zeros(6)
             forces.append((force_columns(frames[s], state, D), wrench))
             freedoms.append(on_freedoms)
-        misfit = () if self._length is None else tuple(loop_results.closure_gap(walk, closure_set, self._length))
+        misfit = ()
+        if self._length_of is not None:
+            misfit = loop_results.closure_gap(walk, closure_set, lambda _: length)
         return [second, own, *forces, *freedoms, misfit]
 
 
