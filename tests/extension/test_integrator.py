@@ -204,7 +204,7 @@ class StoppedError(Exception):
 def test_resumed_runs_have_the_same_bits(
     name: str, method: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    from whippletree.simulate import step_budget
+    from whippletree.simulate import progress
     from whippletree.studies import checkpoint_files
 
     system, v = four_bar()
@@ -213,8 +213,8 @@ def test_resumed_runs_have_the_same_bits(
         system, start = (pendulum(), {"q": [1.0]}) if name == "pendulum" else (bouncer(), {"q": [1.0]})
     options = {"every": 0.01, **method, **start}
     whole = system.simulate(0.6, **options)
-    monkeypatch.setattr(step_budget, "_FIRST", 7)
-    monkeypatch.setattr(step_budget, "_MOST", 7)
+    monkeypatch.setattr(progress, "_FIRST", 7)
+    monkeypatch.setattr(progress, "_MOST", 7)
     looks: Iterator[int] = iter(range(1000))
 
     def look(self: checkpoint_files.CheckpointWriter, run: object) -> None:

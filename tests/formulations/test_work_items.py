@@ -7,9 +7,9 @@ import numpy as np
 
 from whippletree.formulations.rolled.memory_layout import make_program, unrolled
 from whippletree.formulations.rolled.work_items import InputSpan, ItemInputs, PlainNumbers, WorkItems
+from whippletree.kernels.entry import Signature
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.loop_lowering import RolledLoops
-from whippletree.kernels.signature import Signature
 from whippletree.programs.loop_program import LoopProgram
 
 

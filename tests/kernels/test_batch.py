@@ -22,10 +22,10 @@ from support.systems import arm, chain, floater, floating, kernel_of, run_many, 
 from whippletree.kernels import kernel as kernels
 from whippletree.kernels import threads as helpers
 from whippletree.kernels.batch import CHUNK, lane_buffer
+from whippletree.kernels.entry import Signature
 from whippletree.kernels.kernel import Kernel, NotFiniteError
+from whippletree.kernels.lowering import StraightLine
 from whippletree.kernels.native import host
-from whippletree.kernels.signature import Signature
-from whippletree.kernels.unrolled import StraightLine
 
 BIG = 10_001
 

@@ -101,12 +101,12 @@ def test_a_warm_start_in_another_process(folder):
 import sys
 import whippletree as wt
 from whippletree.kernels import kernel, native
-from whippletree.system import equations, mechanism_nodes
+from whippletree.system import equations
 
 def refuse(*arguments, **options):
     raise SystemExit("a warm start should not come here")
 
-equations.Equations.trace = equations.Equations.roll = mechanism_nodes.make_node_tree = refuse
+equations.Equations.trace = equations.Equations.roll = equations.make_node_tree = refuse
 kernel.compile_ir = native.compile_ir = refuse
 from support.systems import arm, state
 system = arm(2).build()

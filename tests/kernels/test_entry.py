@@ -14,7 +14,7 @@ import whippletree as wt
 from support.systems import arm, floater, kernel_of, loaded, same_bits, state
 from support.systems import chain as system
 from whippletree.kernels import entry
-from whippletree.kernels.signature import UNIT_TOLERANCE
+from whippletree.kernels.entry import UNIT_TOLERANCE
 from whippletree.system import calls
 
 NAMES = ("forward_dynamics", "inverse_dynamics", "bias_force", "mass_matrix")

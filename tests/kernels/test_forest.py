@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from support.systems import run_many, run_one, same_bits
+from whippletree.kernels.entry import Signature
 from whippletree.kernels.kernel import Kernel, NotFiniteError
 from whippletree.kernels.loop_lowering import RolledLoops
-from whippletree.kernels.signature import Signature
 from whippletree.programs.loop_program import ForestSolve, LoopProgram
 
 

@@ -8,10 +8,10 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from whippletree.kernels.entry import Signature
 from whippletree.kernels.kernel import Kernel
-from whippletree.kernels.signature import Signature
+from whippletree.kernels.lowering import StraightLine
 from whippletree.kernels.tape import read_tape
-from whippletree.kernels.unrolled import StraightLine
 from whippletree.programs.lookup import LookupTable, lookup, picked, table_of
 
 Array = np.ndarray

@@ -179,7 +179,7 @@ def test_random_programs(seed):
 
 def test_without_fused_instructions():
     """Processors that have none get a product and a sum."""
-    from whippletree.kernels.unrolled import StraightLine
+    from whippletree.kernels.lowering import StraightLine
 
     x = ca.SX.sym("x", 3)
     program = StraightLine(ca.Function("f", [x], [x[0] * x[1] + x[2]], ["x"], ["y"]))

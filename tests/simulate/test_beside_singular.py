@@ -13,7 +13,7 @@ import pytest
 import whippletree as wt
 from whippletree.errors import SimulationError
 from whippletree.simulate import Simulation
-from whippletree.simulate.step_budget import StepBudget
+from whippletree.simulate.progress import StepBudget
 
 W = 3.0
 SPEEDS = np.array([W, -W, W, W])

@@ -77,8 +77,8 @@ import signal, sys, whippletree as wt
 model, path, method, duration, delay, period = sys.argv[1:7]
 from pathlib import Path
 from whippletree.studies import checkpoint_files
-from whippletree.simulate import step_budget
-step_budget._WISH, checkpoint_files._SLOW = 0.005, 1.0
+from whippletree.simulate import progress
+progress._WISH, checkpoint_files._SLOW = 0.005, 1.0
 write = checkpoint_files.CheckpointWriter.write
 def armed(*given, **more):
     write(*given, **more)
@@ -148,8 +148,8 @@ def test_a_run_goes_on_to_the_same_bits(
             raise PlugError
 
     monkeypatch.setattr(checkpoint_files.CheckpointWriter, "look", look)
-    monkeypatch.setattr("whippletree.simulate.step_budget._FIRST", 7)
-    monkeypatch.setattr("whippletree.simulate.step_budget._MOST", 7)
+    monkeypatch.setattr("whippletree.simulate.progress._FIRST", 7)
+    monkeypatch.setattr("whippletree.simulate.progress._MOST", 7)
     run = None
     while run is None:
         try:
@@ -299,7 +299,7 @@ def test_a_run_goes_on_with_what_auto_chose_for_it(tmp_path: Path, monkeypatch: 
     # a system may have been tuned, and another one chooses otherwise
     def chosen(name: str, run: Callable[[], wt.Trajectory]) -> wt.Trajectory:
         monkeypatch.setenv("WHIPPLETREE_CACHE", str(tmp_path / name))
-        monkeypatch.setattr("whippletree.system.choosing._weight", lambda text: 1e-3 if text == name else 1.0)
+        monkeypatch.setattr("whippletree.system.auto_formulation._weight", lambda text: 1e-3 if text == name else 1.0)
         monkeypatch.setattr("whippletree.system.auto_formulation._DECIDED", {})
         return run()
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
-from whippletree.simulate import Simulation, step_budget
+from whippletree.simulate import Simulation, progress
 
 
 def pendulum() -> wt.System:
@@ -69,8 +69,8 @@ def test_results_do_not_depend_on_how_many_steps_are_taken_at_a_time(
     system = m.build(guess={"A": 1.2, "B": -1.2, "C": 1.2, "D": 1.2})
     options = {"method": method, "step": 1e-2, "every": 0.037, "v": system.consistent_velocities(system.q0, {"A": 5.0})}
     first = system.simulate(2.0, **options)  # through flat positions
-    monkeypatch.setattr(step_budget, "_FIRST", 1)
-    monkeypatch.setattr(step_budget, "_MOST", 3)
+    monkeypatch.setattr(progress, "_FIRST", 1)
+    monkeypatch.setattr(progress, "_MOST", 3)
     again = m.build(guess={"A": 1.2, "B": -1.2, "C": 1.2, "D": 1.2}).simulate(2.0, **options)
     assert np.array_equal(first.q, again.q)
     assert np.array_equal(first.v, again.v)

@@ -9,9 +9,9 @@ import casadi as ca
 import numpy as np
 
 import whippletree as wt
+from whippletree.kernels.entry import Signature
 from whippletree.kernels.kernel import Kernel
-from whippletree.kernels.signature import Signature
-from whippletree.kernels.unrolled import StraightLine
+from whippletree.kernels.lowering import StraightLine
 
 
 def arm(joints: int = 3, name: str = "arm", prescribed: tuple[int, ...] = ()) -> wt.Mechanism:

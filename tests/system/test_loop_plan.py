@@ -13,8 +13,7 @@ from whippletree.formulations.methods.registry import find
 from whippletree.system import formulation_decisions
 from whippletree.system.closure_numbers import ClosureNumbers
 from whippletree.system.decisions import alternatives, decide, on_grid, smallest_pivot
-from whippletree.system.loop_plan import LoopPlan, OnDemand
-from whippletree.system.plan_decisions import code_key
+from whippletree.system.loop_plan import LoopPlan, OnDemand, code_key
 
 
 def four_bar(crank: float = 1.0, coupler: float = 2.0, rocker: float = 1.5, ground: float = 2.0) -> wt.Mechanism:

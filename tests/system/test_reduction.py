@@ -8,7 +8,7 @@ import pytest
 import whippletree as wt
 from support.loop_models import built
 from support.random_loops import case
-from whippletree.system.reduction import pair_up
+from whippletree.system.formulation_decisions import pair_up
 
 
 def random_tree(rng: np.random.Generator, n: int) -> list[int]:

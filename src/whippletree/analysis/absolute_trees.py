@@ -10,7 +10,7 @@ import numpy as np
 from whippletree.analysis.evaluation_times import Evaluation
 from whippletree.formulations.methods import absolute
 from whippletree.kernels.kernel import Kernel
-from whippletree.kernels.unrolled import StraightLine
+from whippletree.kernels.lowering import StraightLine
 from whippletree.system import System
 from whippletree.system.equations import Request
 from whippletree.system.ranks import choose_pivots

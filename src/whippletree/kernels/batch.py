@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from whippletree.kernels.signature import UNIT_TOLERANCE, Signature
+from whippletree.kernels.entry import UNIT_TOLERANCE, Signature
 from whippletree.kernels.trig import number, vector_type
 
 __all__ = ["CHUNK", "FAULT", "batch_ir", "batch_words", "lane_buffer"]

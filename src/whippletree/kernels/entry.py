@@ -18,15 +18,25 @@ import ctypes
 import functools
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from whippletree.kernels.native import NativeCode
-from whippletree.kernels.signature import UNIT_TOLERANCE, Signature
 from whippletree.kernels.trig import number
 
-__all__ = ["DONE", "LONG_WAY", "NOT_FINITE_INPUT", "NOT_FINITE_RESULT", "Entry", "entry_ir", "supported"]
+__all__ = [
+    "DONE",
+    "LONG_WAY",
+    "NOT_FINITE_INPUT",
+    "NOT_FINITE_RESULT",
+    "UNIT_TOLERANCE",
+    "Entry",
+    "Signature",
+    "entry_ir",
+    "supported",
+]
 
 DONE, LONG_WAY, NOT_FINITE_INPUT, NOT_FINITE_RESULT = range(4)
 
@@ -303,3 +313,33 @@ class Entry:
         )
         owned = (self._table, self._definition, code, work, keep)  # in the place of the function's module
         self.call: Callable[..., int] = create(ctypes.addressof(self._definition), ctypes.addressof(self._table), owned)
+
+
+UNIT_TOLERANCE = 1e-6
+"""How far the square of a quaternion's length may be from one."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Names and sizes of a kernel's inputs and outputs, and the shape of the first output as users see it.
+
+    `quaternions` lists (input, start) of four numbers that must have unit length.
+
+    >>> Signature((("x", 2),), (("y", 1),), (1,)).input_sizes
+    [2]
+    """
+
+    inputs: tuple[tuple[str, int], ...]
+    outputs: tuple[tuple[str, int], ...]
+    shape: tuple[int, ...]
+    quaternions: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def input_sizes(self) -> list[int]:
+        """The sizes of the inputs."""
+        return [size for _, size in self.inputs]
+
+    @property
+    def output_sizes(self) -> list[int]:
+        """The sizes of the outputs."""
+        return [size for _, size in self.outputs]

@@ -20,8 +20,8 @@ import numpy.typing as npt
 from whippletree.kernels import entry as fast
 from whippletree.kernels.batch import FAULT, batch_ir, batch_words, lane_buffer
 from whippletree.kernels.cache import DiskCache
+from whippletree.kernels.entry import Signature
 from whippletree.kernels.native import NativeCode, compile_ir, host, load_code
-from whippletree.kernels.signature import Signature
 from whippletree.kernels.threads import help_with, lead, listening, processors
 
 __all__ = ["Array", "Kernel", "NotFiniteError", "Program", "Signature"]

@@ -9,10 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from whippletree.kernels.forest import count_solve, solve_ir
-from whippletree.kernels.lowering import LoweredBody, Pool, declarations
+from whippletree.kernels.lowering import ARGUMENTS, LoweredBody, Pool, declarations
 from whippletree.kernels.tape import OperationCount, Tape, arrange, fuse, read_tape
 from whippletree.kernels.trig import vector_type
-from whippletree.kernels.unrolled import ARGUMENTS
 from whippletree.programs.loop_program import (
     Climb,
     ForestSolve,

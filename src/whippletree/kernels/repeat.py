@@ -39,8 +39,8 @@ class Repeated:
     """A kernel at one state, ready to be repeated; inputs that are not given are at their defaults.
 
     >>> import casadi as ca
-    >>> from whippletree.kernels.signature import Signature
-    >>> from whippletree.kernels.unrolled import StraightLine
+    >>> from whippletree.kernels.entry import Signature
+    >>> from whippletree.kernels.lowering import StraightLine
     >>> x = ca.SX.sym("x")
     >>> program = StraightLine(ca.Function("f", [x], [2 * x]))
     >>> kernel = Kernel("", Signature((("x", 1),), (("y", 1),), (1,), ()), lambda: program, None)

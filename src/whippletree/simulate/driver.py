@@ -18,6 +18,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.simulate import system_interface
 from whippletree.simulate.built_in_methods import crossing_stepper
 from whippletree.simulate.kernel_bindings import KernelBindings
+from whippletree.simulate.progress import StepBudget
 from whippletree.simulate.run_state import (
     KEEP_PLAN,
     LOOPS,
@@ -33,7 +34,6 @@ from whippletree.simulate.run_state import (
     Status,
 )
 from whippletree.simulate.run_tolerances import TIME_ROUNDING
-from whippletree.simulate.step_budget import StepBudget
 from whippletree.simulate.steppers import Stepper, Stretch
 
 if TYPE_CHECKING:

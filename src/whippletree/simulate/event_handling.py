@@ -18,9 +18,9 @@ from whippletree.model.description import EventUse
 from whippletree.model.names import suggestion
 from whippletree.simulate import system_interface
 from whippletree.simulate.kernel_bindings import KernelBindings
+from whippletree.simulate.run_arguments import value_index
 from whippletree.simulate.run_state import TIME
 from whippletree.simulate.run_tolerances import RAPID_EVENTS
-from whippletree.simulate.settable_values import value_index
 from whippletree.simulate.zero_crossings import EventWatch
 from whippletree.spatial.scalars import shown
 

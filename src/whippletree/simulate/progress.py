@@ -1,4 +1,7 @@
-"""Watching a run: a bar that shows how far it is, and interruptions that end it in good order."""
+"""Watching a run: a bar that shows how far it is, interruptions that end it in good order.
+
+Python looks at the clock ten times a second; how many steps machine code takes in between is the `StepBudget`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-__all__ = ["ProgressMonitor"]
+__all__ = ["ProgressMonitor", "StepBudget"]
 
 _WIDTH = 40
 _BETWEEN = 0.05  # seconds, half the time that machine code takes before it comes back
@@ -76,3 +79,32 @@ class ProgressMonitor:
         t = self._start + share * (self._end - self._start)
         bar = f"[{'#' * filled}{'.' * (_WIDTH - filled)}] {100 * share:3.0f} %, t = {t:.6g} s"
         print(f"\r{bar:<75}", end="", file=sys.stderr, flush=True)
+
+
+_WISH = 0.1  # seconds
+_FIRST, _MOST = 200, 100_000_000
+
+
+class StepBudget:
+    """The number of steps to take next; results do not depend on it.
+
+    >>> budget = StepBudget()
+    >>> budget.begin(), budget.end()
+    (200, None)
+    >>> 200 < budget.steps <= 1600
+    True
+    """
+
+    def __init__(self) -> None:
+        self.steps = _FIRST
+        self._began = 0.0
+
+    def begin(self) -> int:
+        """Start the clock, and return how many steps to take."""
+        self._began = time.perf_counter()
+        return self.steps
+
+    def end(self) -> None:
+        """Stop the clock, and take more or fewer steps the next time."""
+        took = max(time.perf_counter() - self._began, 1e-9)
+        self.steps = int(min(max(self.steps * min(max(_WISH / took, 0.02), 8.0), 1), _MOST))

@@ -19,7 +19,7 @@ from whippletree.model.names import quoted
 from whippletree.simulate import system_interface
 from whippletree.simulate.driver import Driver
 from whippletree.simulate.event_handling import Events
-from whippletree.simulate.run_arguments import finite, increasing, positive
+from whippletree.simulate.run_arguments import finite, increasing, positive, value_index
 from whippletree.simulate.run_plans import RunPlans
 from whippletree.simulate.run_state import (
     EVALUATIONS,
@@ -34,7 +34,6 @@ from whippletree.simulate.run_state import (
     RunState,
 )
 from whippletree.simulate.run_tolerances import LONG_SPAN, SMALLEST_STEP_SHARE, TIGHTEST_TOLERANCE
-from whippletree.simulate.settable_values import value_index
 from whippletree.simulate.singular_times import SingularTimes
 from whippletree.simulate.steppers import MethodOptions, make_stepper
 from whippletree.spatial.scalars import shown

@@ -15,8 +15,8 @@ from whippletree.kernels.kernel import Array, Kernel
 from whippletree.model.io import write_text
 from whippletree.model.mechanism import Mechanism
 from whippletree.system import System
-from whippletree.system.arguments import as_array
-from whippletree.system.choosing import FormulationChoice
+from whippletree.system.auto_formulation import FormulationChoice
+from whippletree.system.input_reader import as_array
 from whippletree.system.loop_plan import LoopPlan
 from whippletree.system.loop_services import LoopServices
 

@@ -1,23 +1,46 @@
-"""What `auto` means for a mechanism with loops: chosen once, and remembered."""
+"""What `auto` chooses for a mechanism with loops, and why; chosen once, and remembered.
+
+Candidates are traced and their scalar operations counted; the fewest are taken, each formulation's counted with the
+weight that it declares. So the choice follows from the description alone, and is the same on every machine. Before
+that, every group of loops chooses for itself (`group_choices`). Candidates whose systems are plainly the larger ones
+are not traced in a large mechanism.
+
+`tune` is for those who want the fastest on their machine: candidates that are close to the cheapest are compiled, each
+just as it would be built by itself, and timed.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
 
-from whippletree.formulations.methods.formulation import Formulation
+from whippletree.formulations.methods import registry
+from whippletree.formulations.methods.formulation import Formulation, LoopSizes
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.recursions.composite_body import freedom_parents
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.repeat import Repeated, least_seconds
-from whippletree.system.choosing import Chooser, FormulationChoice, admitted, candidates_key
+from whippletree.system import loop_equations
 from whippletree.system.closure_numbers import ClosureNumbers
-from whippletree.system.equations import Equations
+from whippletree.system.equations import Equations, Request
 from whippletree.system.formulation_decisions import tree_regular
-from whippletree.system.request import Request
-from whippletree.system.source import source_key
+from whippletree.system.group_choices import GroupChoice, LoopGroups, merged, operations
+from whippletree.system.source import outside_source, source_key
 
-__all__ = ["AutoFormulation"]
+__all__ = [
+    "AutoFormulation",
+    "Chooser",
+    "FormulationChoice",
+    "Timer",
+    "admitted",
+    "candidates_key",
+    "close_ones",
+    "fastest",
+]
 
 _DECIDED: dict[str, bytes] = {}
 """What was decided in this process, so that mechanisms that are alike choose alike, also without a cache."""
@@ -32,7 +55,7 @@ class AutoFormulation:
     """The formulation that `auto` uses, and how groups of loops are solved, under one numeric plan.
 
     It knows the equations with their plan, and asks `kernel` for machine code if candidates are to be timed. How
-    candidates are weighed is the business of `choosing.py`. `first` is that of the plan which the system was built
+    candidates are weighed is the business of `Chooser`. `first` is that of the plan which the system was built
     with: what `auto` means does not change with the plan.
     """
 
@@ -115,3 +138,242 @@ class AutoFormulation:
         if self._cache:
             self._cache.store(key, {what: made})
         return read(made)
+
+
+_LARGE = 12
+"""From this many nodes on, candidates are left out if what they have to solve is plainly the larger system."""
+
+_CLOSE = (1.5, 1.2)
+"""A candidate with up to this many times the operations of the cheapest may be as fast, if they are few, or many."""
+
+_FEW = 300
+"""Up to this many operations, time is spent on waiting for results rather than on operations."""
+
+_FASTER = 0.97
+"""One that has more operations must take less than this share of the time to be taken."""
+
+_COMPILED = 20_000
+"""How many operations may be compiled in order to be timed: some two or three seconds."""
+
+_GENERAL = 200
+"""Operations for each node from which on motions are so general that frames along the ground's axes may be cheaper."""
+
+_RATHER = 1.25
+"""Variants of a method are traced where it takes at most this many times the operations of the cheapest."""
+
+_COLUMNS = 5
+"""Independent freedoms from which on the bodies' own maps are wider than the mass matrix of one whole group is deep."""
+
+_SHALLOW = 2
+"""Entries of a mass matrix per freedom up to which it is so sparse that E^T M E is as cheap as bodies' own maps."""
+
+_HOPELESS = 1.2
+"""A candidate that needs this many times the operations of another one, at the least, is not traced."""
+
+Timer = Callable[[Sequence[str]], dict[str, float]]
+"""Returns the seconds of one evaluation by each of some formulations, which are given by their texts."""
+
+
+def admitted(*, regular: bool, nodes: int) -> tuple[Formulation, ...]:
+    """Return the candidates for a mechanism with so many nodes, whose tree by itself has a regular mass matrix or not.
+
+    >>> [one.text for one in admitted(regular=False, nodes=20)]
+    ['coordinate_reduction', 'by_group', 'constraint_embedding', 'independent_coordinates']
+    """
+    return tuple(one for one in registry.candidates() if (regular or not one.inverts_mass) and _fits(one, nodes))
+
+
+def _fits(one: Formulation, nodes: int) -> bool:
+    most = one.candidacy.most_nodes if one.candidacy else None
+    return most is None or nodes <= most
+
+
+class FormulationChoice(NamedTuple):
+    """The formulation that `auto` uses: its name, the operations of the candidates, and what was left out, and why.
+
+    `times` holds seconds per evaluation of those that were timed.
+
+    >>> from whippletree.system.example_systems import four_bar
+    >>> print(four_bar().chosen.name)
+    independent_coordinates
+    """
+
+    name: str
+    counts: Mapping[str, int]
+    left_out: Mapping[str, str]
+    groups: tuple[GroupChoice, ...]
+    times: Mapping[str, float]
+
+    def __str__(self) -> str:
+        lines = []
+        if self.counts:
+            ordered = sorted(self.counts.items(), key=lambda item: (item[0] != self.name, item[1]))
+            said = ", ".join(f"{name} {count}" for name, count in ordered)
+            lines.append(f"{self.name} is used; operations for the tree's accelerations: {said}")
+        else:
+            lines.append(f"{self.name} is used")
+        if self.times:
+            timed = ", ".join(f"{name} {1e6 * seconds:.2g} us" for name, seconds in self.times.items())
+            lines.append(f"  timed: {timed}")
+        lines += [f"  {name} left out: {why}" for name, why in self.left_out.items()]
+        lines += [f"  {group}" for group in self.groups]
+        return "\n".join(lines)
+
+    def packed(self) -> bytes:
+        """Return it for the disk cache."""
+        groups = [group._asdict() for group in self.groups]
+        return json.dumps({**self._asdict(), "groups": groups}).encode()
+
+    @staticmethod
+    def unpacked(data: bytes) -> FormulationChoice:
+        """Return what was packed."""
+        found = json.loads(data)
+        groups = tuple(GroupChoice(**{**g, "loops": tuple(g["loops"])}) for g in found.pop("groups"))
+        return FormulationChoice(groups=groups, **found)
+
+
+class Chooser:
+    """Weighs the formulations of a mechanism with loops under one numeric plan; `candidates` are those `admitted`."""
+
+    def __init__(self, equations: Equations, candidates: Sequence[Formulation]) -> None:
+        self.equations, self.plan = equations, equations.loop_plan
+        self.candidates = tuple(candidates)
+        self.request = Request("forward_dynamics", self.candidates[0].text)
+        self.symbols = equations.inputs(self.request)
+        prepared = loop_equations.prepared(equations, self.request, self.symbols)
+        self.walk: Unrolled = prepared.acted
+        regular = any(one.inverts_mass for one in self.candidates)
+        self.groups = LoopGroups(equations, self.walk, prepared.closure_set, regular)
+
+    @property
+    def group_choices(self) -> list[GroupChoice]:
+        """How each group of loops is solved by itself."""
+        return self.groups.choices
+
+    def choose(self) -> FormulationChoice:
+        """Count the operations of the candidates, and take the fewest."""
+        groups = self.group_choices
+        some, left_out = self._to_trace([group.method for group in groups])
+        counts: dict[str, int] = {}
+        for one in some:
+            why = self._hopeless(one, counts)
+            if why:
+                left_out[one.text] = why
+            else:
+                counts[one.text] = self._count(one)
+        chosen = min(counts, key=lambda text: _weight(text) * counts[text])
+        return FormulationChoice(
+            chosen, counts, left_out, merged(groups) if registry.find(chosen).by_groups else (), {}
+        )
+
+    def tune(self, chosen: FormulationChoice, timer: Timer) -> FormulationChoice:
+        """Return the choice with those that are close to the cheapest timed, and the fastest taken."""
+        times = timer(close_ones(chosen.counts)) if chosen.counts else {}
+        name = fastest(chosen.counts, times) if times else chosen.name
+        groups = merged(self.group_choices) if registry.find(name).by_groups else ()
+        return chosen._replace(name=name, groups=groups, times=times)
+
+    def _to_trace(self, methods: Sequence[str]) -> tuple[list[Formulation], dict[str, str]]:
+        """Return the candidates to be traced, the likeliest first, and why others are not."""
+        each = bool(set(methods) - {"embedded"}) and not self.groups.everything  # group by group
+        some = [one for one in self.candidates if each or "group_methods" not in one.needs]
+        left_out: dict[str, str] = {}
+        if len(self.walk.nodes) > _LARGE:
+            m, n = len(self.plan.choice.pivots), len(self.plan.choice.independent)
+            if m >= n:
+                words = f"it solves for {m} multipliers, where the others solve for {n} freedoms"
+                left_out = {one.text: words for one in some if one.inverts_mass}
+            why = self._embedding_pointless(each)
+            if why:
+                left_out |= {one.text: why for one in some if one.by_groups and "group_methods" not in one.needs}
+        return [one for one in some if one.text not in left_out], left_out
+
+    def _embedding_pointless(self, each: bool) -> str:
+        """Return why all groups need not be embedded in the same way; nothing if that may be the cheapest."""
+        n = len(self.plan.choice.independent)
+        if each:
+            return "its groups are weighed one by one"
+        if self.groups.everything and sum(self._depths(range(self.walk.nv))) <= _SHALLOW * self.walk.nv:
+            return "one shallow group is the whole mechanism: independent_coordinates is the same"
+        if self.groups.everything and n >= _COLUMNS:
+            return f"one group is the whole mechanism, and its maps have {n} columns"
+        return ""
+
+    def _depths(self, some: Iterable[int]) -> list[int]:
+        """Return for each of some freedoms of the tree how many of them are on its way to the ground, with itself."""
+        left_out = frozenset(range(self.walk.nv)) - frozenset(some)
+        above = freedom_parents(self.walk.parents, self.walk.v_slices, self.walk.nv, left_out, self.walk.homes)
+        depth: dict[int, int] = {}
+        for where in self.walk.v_slices:
+            for i in range(where.start, where.stop):
+                if i not in left_out:
+                    depth[i] = 1 + depth.get(above[i], 0)
+        return list(depth.values())
+
+    def _hopeless(self, one: Formulation, counts: Mapping[str, int]) -> str:
+        """Return why a candidate cannot be the cheapest, after what has been counted; nothing if it can."""
+        candidacy = one.candidacy
+        if not counts or candidacy is None:
+            return ""
+        cheapest = min(counts.values())
+        least = candidacy.at_least(self._sizes) if candidacy.at_least else 0
+        if candidacy.weight * least > _HOPELESS * cheapest:
+            return f"it would take at least {least} operations"
+        model = candidacy.resembles
+        if model not in counts:
+            return ""
+        if counts[model] > _RATHER * cheapest:
+            return f"it is like {model}, which takes {counts[model]} operations"
+        if candidacy.general_axes and counts[model] < _GENERAL * len(self.walk.nodes):
+            return f"axes are plain here, and {model} is cheaper"
+        return ""
+
+    @functools.cached_property
+    def _sizes(self) -> LoopSizes:
+        """The sizes from which follows what a candidate costs at the very least."""
+        groups = tuple(map(self.groups.size, range(len(self.groups.groups))))
+        return LoopSizes(len(self.walk.nodes), self.walk.nv, self.plan.choice.independent, groups, self._depths)
+
+    def _count(self, one: Formulation) -> int:
+        """Return the operations of the tree's accelerations: what the cut joints add is the same for all."""
+        request = replace(self.request, formulation=one.text)
+        return operations([loop_equations.solution(self.equations, request, self.symbols).a])
+
+
+def candidates_key() -> str:
+    """Return what a choice depends on beside the mechanism: the candidates, their weights and their text."""
+    return repr([(one.text, _weight(one.text), outside_source(one)) for one in registry.candidates()])
+
+
+def _weight(text: str) -> float:
+    candidacy = registry.find(text).candidacy
+    return candidacy.weight if candidacy else 1.0
+
+
+def close_ones(counts: Mapping[str, int]) -> list[str]:
+    """Return the cheapest, and those close to it, as long as they do not take long to compile.
+
+    >>> close_ones({"a": 1000, "b": 1100, "c": 1300})
+    ['a', 'b']
+    """
+    least = min(counts.values())
+    most = _CLOSE[least > _FEW] * least
+    chosen: list[str] = []
+    total = 0
+    for name in sorted(counts, key=lambda name: counts[name]):
+        total += counts[name]
+        if counts[name] > most or (chosen and total > _COMPILED):
+            break
+        chosen.append(name)
+    return chosen
+
+
+def fastest(counts: Mapping[str, int], times: Mapping[str, float]) -> str:
+    """Return the one with the fewest operations of those that are as fast as the fastest, or nearly so.
+
+    >>> fastest({"a": 100, "b": 120}, {"a": 1.0, "b": 0.98}), fastest({"a": 100, "b": 120}, {"a": 1.0, "b": 0.9})
+    ('a', 'b')
+    """
+    least = min(times.values(), default=0.0)
+    fast = [name for name in counts if not times or times.get(name, float("inf")) * _FASTER <= least]
+    return min(fast, key=lambda name: counts[name])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -13,10 +13,10 @@ from whippletree.errors import DynamicsError, StateError, WhippletreeError
 from whippletree.kernels.entry import DONE, LONG_WAY
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
 from whippletree.kernels.threads import processors
-from whippletree.system.arguments import Argument, as_array, state_in_batch
+from whippletree.system.input_reader import Argument, as_array, state_in_batch
 from whippletree.system.large_composite import Pieces
 
-__all__ = ["Call", "checked_out"]
+__all__ = ["Call", "Delegated", "checked_out"]
 
 _ROWS = 2  # dimensions of a plain batch
 _FLOAT = np.dtype(np.float64)
@@ -226,3 +226,46 @@ def _rows(array: Array, batch: tuple[int, ...], count: int) -> Array:
         return array
     size = array.shape[-1]
     return np.ascontiguousarray(np.broadcast_to(array, (*batch, size))).reshape(count, size)
+
+
+G = TypeVar("G")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Delegated(Generic[P, R]):
+    """A method that is a group's: `pose = Delegated("_kinematics", KinematicCalls.pose)`.
+
+    The group's method is written, typed and documented once. When it is first asked for, the group's bound method is
+    put into the object's own dictionary, so that calls go to the group without a frame in between.
+
+    >>> class Wheel:
+    ...     def turn(self, angle: float) -> str:
+    ...         return f"turned by {angle}"
+    >>> class Car:
+    ...     turn = Delegated("wheel", Wheel.turn)
+    ...     def __init__(self):
+    ...         self.wheel = Wheel()
+    >>> Car().turn(2.0)
+    'turned by 2.0'
+    """
+
+    def __init__(self, group: str, method: Callable[Concatenate[Any, P], R]) -> None:
+        self._group, self._method = group, method
+        self.__doc__ = method.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, whole: None, owner: type) -> Callable[Concatenate[Any, P], R]: ...
+
+    @overload
+    def __get__(self, whole: object, owner: type) -> Callable[P, R]: ...
+
+    def __get__(self, whole: object | None, owner: type) -> Any:
+        if whole is None:
+            return self._method
+        bound = getattr(getattr(whole, self._group), self._method.__name__)
+        setattr(whole, self._name, bound)
+        return bound

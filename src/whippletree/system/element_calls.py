@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from whippletree.errors import ModelError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
-from whippletree.system.arguments import as_array
 from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import quarter_car  # noqa: F401 (for the examples)
+from whippletree.system.input_reader import as_array
 from whippletree.system.quantities import ElementForce, Powers
 
 __all__ = ["ElementCalls"]

@@ -20,22 +20,20 @@ from whippletree.formulations.methods.registry import formulation_name, tree_for
 from whippletree.kernels.cache import DiskCache, open_cache
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError, Program
 from whippletree.kernels.loop_lowering import RolledLoops
+from whippletree.kernels.lowering import StraightLine
 from whippletree.kernels.repeat import Repeated, least_seconds
 from whippletree.kernels.tape import read_tape
-from whippletree.kernels.unrolled import StraightLine
 from whippletree.model.description import Description
 from whippletree.model.names import suggestion
+from whippletree.system.auto_formulation import FormulationChoice, close_ones, fastest
 from whippletree.system.calls import Call
-from whippletree.system.choosing import FormulationChoice, close_ones, fastest
-from whippletree.system.equations import Equations
+from whippletree.system.equations import Equations, Request
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.input_reader import InputReader
 from whippletree.system.large_composite import Pieces, branch_solver
-from whippletree.system.loop_plan import LoopPlan
+from whippletree.system.loop_plan import LoopPlan, code_key
 from whippletree.system.loop_services import LoopServices
 from whippletree.system.mobility import Mobility
-from whippletree.system.plan_decisions import code_key
-from whippletree.system.request import Request
 from whippletree.system.source import outside_source, source_key
 from whippletree.system.state_space import StateSpace
 from whippletree.system.tolerances import DATA_ACCURACY, SMALLEST_PIVOT, WELL_CONDITIONED

@@ -10,39 +10,40 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import casadi as ca
+import numpy as np
 
 from whippletree.elements.forces import ElementState
 from whippletree.errors import StateError
-from whippletree.formulations.closures.closure_frames import ClosureAttachments
+from whippletree.formulations.closures.closure_frames import ClosureAttachments, attach_closures
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.methods import registry
-from whippletree.formulations.methods.registry import formulation_name
+from whippletree.formulations.methods.formulation import Formulation
+from whippletree.formulations.methods.registry import find, formulation_name
 from whippletree.formulations.nodes.applied_forces import (
+    ForcePlacements,
     LoadedWalk,
     events,
+    place_forces,
     with_applied_forces,
     without_applied_forces,
 )
-from whippletree.formulations.nodes.node_tree import StateSymbols
+from whippletree.formulations.nodes.node_tree import NodeTree, StateSymbols, column, make_node_tree
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.rolled.memory_layout import unrolled
-from whippletree.kernels.signature import Signature
+from whippletree.kernels.entry import Signature
 from whippletree.model.description import Description
 from whippletree.programs.loop_program import LoopProgram
 from whippletree.system import rolled_equations, size_policy
-from whippletree.system.element_equations import faulty_element
 from whippletree.system.functions import FUNCTIONS
-from whippletree.system.loop_plan import LoopPlan
-from whippletree.system.mechanism_nodes import MechanismNodes
-from whippletree.system.plan_decisions import decisions_of
-from whippletree.system.request import Request
+from whippletree.system.loop_plan import LoopPlan, decisions_of
+from whippletree.system.tree_equations import faulty_element
 from whippletree.topology import Plan
 
-__all__ = ["FUNCTIONS", "Equations", "Request", "formulation_name"]
+__all__ = ["FUNCTIONS", "Equations", "MechanismNodes", "Request", "Symbols", "formulation_name"]
 
 Made = TypeVar("Made")
 
@@ -328,3 +329,83 @@ def _labels(names: list[str]) -> list[str]:
             label = f"{plain}_{k}"
         labels.append(label)
     return labels
+
+
+class MechanismNodes:
+    """The nodes of a mechanism and what hangs on them, made when first asked for; and the symbols of inputs."""
+
+    def __init__(self, description: Description, plan: Plan) -> None:
+        self.description, self.plan = description, plan
+        self._node_trees: dict[bool, NodeTree] = {}
+        self._attachments: dict[bool, ClosureAttachments] = {}
+        self._acting: dict[bool, ForcePlacements] = {}
+        self._symbols: dict[tuple[str, int], ca.SX] = {}
+
+    def node_tree(self, *, weld: bool = True) -> NodeTree:
+        """Return the nodes' constants, with welded bodies as one node or not."""
+        if weld not in self._node_trees:
+            self._node_trees[weld] = make_node_tree(self.description, self.plan, weld=weld)
+        return self._node_trees[weld]
+
+    def attachments(self, *, weld: bool = True) -> ClosureAttachments:
+        """Return what the closures hold on to."""
+        if weld not in self._attachments:
+            reference = None if weld else self.node_tree()
+            self._attachments[weld] = attach_closures(self.description, self.plan, self.node_tree(weld=weld), reference)
+        return self._attachments[weld]
+
+    def acting(self, *, weld: bool = True) -> ForcePlacements:
+        """Return what acts, with what it takes hold of."""
+        if weld not in self._acting:
+            self._acting[weld] = place_forces(self.description, self.plan, self.node_tree(weld=weld))
+        return self._acting[weld]
+
+    def symbol(self, name: str, size: int) -> ca.SX:
+        """Return the symbol of an input, the same for all functions: what they share is then traced once."""
+        if (name, size) not in self._symbols:
+            self._symbols[name, size] = ca.SX.sym(name.replace(" ", "_"), size)
+        return self._symbols[name, size]
+
+    def grounded(self) -> tuple[Any, ca.SX]:
+        """Return mass and first moment of the bodies that are welded to the ground, which no node holds."""
+        mass: Any = 0.0
+        moment = ca.SX.zeros(3)
+        for body in self.description.bodies:
+            index, placement = self.node_tree().where[body.name]
+            if index < 0:
+                moved = body.properties.moved(at=placement.point, rotation=placement.rotation)
+                mass, moment = mass + moved.mass, moment + moved.mass * column(moved.com)
+        return mass, moment
+
+    def place(self, name: str) -> tuple[int, ca.SX, ca.SX]:
+        """Return a body's or frame's node among those on the way to it, and its rotation and point there."""
+        index, placement = self.node_tree().toward(name).where[name]
+        return index, ca.SX(ca.DM(np.array(placement.rotation))), column(placement.point)
+
+
+Symbols = dict[str, ca.SX]
+"""The symbols of a function's inputs, by name."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for.
+
+    `formulation` is the text of one, or "auto" until that is decided; `frame` is what a kinematic function is about,
+    and `wrenches` lists the frames that carry wrenches.
+
+    >>> Request("forward_dynamics", "penalty").method.exact
+    False
+    """
+
+    function: str
+    formulation: str = "auto"
+    frame: str = ""
+    wrenches: tuple[str, ...] = ()
+    check: bool = False
+    baumgarte: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def method(self) -> Formulation:
+        """The formulation, once it is decided."""
+        return find(self.formulation)

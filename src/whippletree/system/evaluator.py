@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from whippletree.errors import StateError
 from whippletree.formulations.methods.registry import formulation_name, known
 from whippletree.kernels.kernel import Array
-from whippletree.system.arguments import as_array
 from whippletree.system.calls import Call
 from whippletree.system.engine import Engine
+from whippletree.system.equations import Request
 from whippletree.system.functions import FUNCTIONS
-from whippletree.system.request import Request
+from whippletree.system.input_reader import as_array
 
 __all__ = ["AUTO", "PLAIN", "CallOptions", "Evaluator", "ParameterValues", "Wrenches"]
 

@@ -3,11 +3,17 @@
 Each is a function of the closures in numbers and of a plan, whose kept rows and partition it does not change: the
 pivots of `absolute`, the weights of `penalty`, the pairs of `coordinate_reduction`; whether the loops allow a motion
 without inertia; and how large the smallest pivot is where the plan was made.
+
+The pairs say which dependent speed leaves with which row. A row is *reduced* if a dependent speed of its loop is
+eliminated with it on the way inward, or *carried* to the base of its loop and solved there, with what the independent
+speeds on the way let it move. Any mixture is right as long as no pivot vanishes. Carrying takes fewer operations, but
+where joints move nothing with inertia, only reduction will do.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -20,11 +26,11 @@ from whippletree.system.decisions import Decision
 from whippletree.system.decisions import smallest_pivot as smallest_pivot_at
 from whippletree.system.loop_plan import Conditions, Key, LoopPlan, OnDemand, PenaltyWeights
 from whippletree.system.ranks import choose_pivots
-from whippletree.system.reduction import pair_up
 from whippletree.system.sparse_assembly import every_joint_moves_mass
-from whippletree.system.tolerances import MASSLESS, PENALTY, SINGULAR_MASS, UNUSED_ROW
+from whippletree.system.tolerances import CLEARLY_MOVED, MASSLESS, PENALTY, SINGULAR_MASS, UNMOVED, UNUSED_ROW
+from whippletree.topology import Tree
 
-__all__ = ["massless_combination", "on_demand", "plan_pivot", "tree_regular"]
+__all__ = ["massless_combination", "on_demand", "pair_up", "plan_pivot", "tree_regular"]
 
 
 def on_demand(numbers: ClosureNumbers) -> OnDemand:
@@ -148,3 +154,45 @@ def penalty(numbers: ClosureNumbers, plan: LoopPlan) -> PenaltyWeights:
 def _terms_at_rest(numbers: ClosureNumbers, q: Array, where: Conditions) -> LoopTerms:
     none = np.zeros(numbers.plan.nv)
     return numbers.terms({"q": q, "v": none, "tau": none, "a": none}, *where)
+
+
+def pair_up(
+    C: Array,
+    freedoms: Sequence[tuple[int, int]],
+    spans: Sequence[tuple[int, int]],
+    parents: Sequence[int],
+    dependent: Collection[int],
+) -> dict[int, int]:
+    """Return the row (of `C`, scaled) with which each dependent freedom is eliminated, from the tips inward.
+
+    `freedoms` are pairs (node, freedom) in their order of elimination; `spans` says for each row the nodes at which
+    its closure is complete and where it ends. A freedom that is not in `dependent`, or that moves none of the rows that
+    are left, stays independent. Of the rows that it moves clearly, that of the loop that ends first is taken.
+
+    >>> pair_up(np.array([[1.0, 0.2], [0.0, 1.0]]), [(1, 1), (0, 0)], [(-1, -1), (-1, -1)], [-1, 0], {0, 1})
+    {1: 1, 0: 0}
+    """
+    whole, seen = np.array(C, dtype=np.float64), np.array(C, dtype=np.float64)
+    tree = Tree(parents)
+    to_complete = [set(tree.path(complete)) for complete, _ in spans]
+    to_end = [list(tree.path(end)) for _, end in spans]
+    left = list(range(len(C)))
+    pairs: dict[int, int] = {}
+    for k, i in freedoms:
+        if i not in dependent:
+            continue
+        path = set(tree.path(k))
+        size = {}
+        for r in left:
+            if k not in to_end[r] and (abs(C[r, i]) > UNMOVED or k in to_complete[r]):
+                size[r] = min(abs(whole[r, i]), np.inf if k in to_complete[r] else abs(seen[r, i]))
+        clear = [r for r in size if size[r] > max(UNMOVED, CLEARLY_MOVED * max(size.values()))]
+        if not clear:
+            continue
+        r = pairs[i] = max(clear, key=lambda r: (len(to_end[r]), size[r]))
+        left.remove(r)
+        whole[left] -= np.outer(whole[left, i] / whole[r, i], whole[r])
+        if abs(seen[r, i]) > UNMOVED:
+            inward = [j for n, j in freedoms if n in path]
+            seen[np.ix_(left, inward)] -= np.outer(seen[left, i] / seen[r, i], seen[r, inward])
+    return pairs

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whippletree.system import (
-    element_equations,
     loop_equations,
-    motion_equations,
     newton_equations,
     tree_equations,
 )
-from whippletree.system.request import Request, Symbols
+
+if TYPE_CHECKING:
+    from whippletree.system.equations import Request, Symbols
 
 __all__ = ["FUNCTIONS", "SystemFunction", "Trace"]
 
-Trace = Callable[[Any, Request, Symbols], Any]
+Trace = Callable[[Any, "Request", "Symbols"], Any]
 """A trace takes the equations, unrolled or rolled, the request and the symbols of its inputs."""
 
 
@@ -139,27 +139,27 @@ FUNCTIONS: dict[str, SystemFunction] = {
         without_freedoms=True,
     ),
     "project": SystemFunction(("q", "v"), "state", ("n_projected",), loop_equations.project, of_loops=True),
-    "pose": SystemFunction(("q",), "pose", (4, 4), motion_equations.pose, framed=True, without_freedoms=True),
-    "velocity": SystemFunction(("q", "v"), "velocity", (6,), motion_equations.velocity, framed=True),
-    "acceleration": SystemFunction(("q", "v", "a"), "acceleration", (6,), motion_equations.acceleration, framed=True),
-    "jacobian": SystemFunction(("q",), "jacobian", (6, "nv"), motion_equations.jacobian, framed=True, rolled=False),
-    "wrench_efforts": SystemFunction(("q",), "effort", ("nv",), motion_equations.wrench_efforts),
-    "hinge_inertias": SystemFunction(("q",), "pivots", ("n_nodes",), motion_equations.hinge_inertias),
-    "energy": SystemFunction(("q", "v"), "energy", (2,), motion_equations.energy, loaded=True, without_freedoms=True),
-    "momentum": SystemFunction(("q", "v"), "momentum", (6,), motion_equations.momentum),
+    "pose": SystemFunction(("q",), "pose", (4, 4), tree_equations.pose, framed=True, without_freedoms=True),
+    "velocity": SystemFunction(("q", "v"), "velocity", (6,), tree_equations.velocity, framed=True),
+    "acceleration": SystemFunction(("q", "v", "a"), "acceleration", (6,), tree_equations.acceleration, framed=True),
+    "jacobian": SystemFunction(("q",), "jacobian", (6, "nv"), tree_equations.jacobian, framed=True, rolled=False),
+    "wrench_efforts": SystemFunction(("q",), "effort", ("nv",), tree_equations.wrench_efforts),
+    "hinge_inertias": SystemFunction(("q",), "pivots", ("n_nodes",), tree_equations.hinge_inertias),
+    "energy": SystemFunction(("q", "v"), "energy", (2,), tree_equations.energy, loaded=True, without_freedoms=True),
+    "momentum": SystemFunction(("q", "v"), "momentum", (6,), tree_equations.momentum),
     "center_of_mass": SystemFunction(
-        ("q",), "center of mass", (3,), motion_equations.center_of_mass, without_freedoms=True
+        ("q",), "center of mass", (3,), tree_equations.center_of_mass, without_freedoms=True
     ),
     "state_rates": _OfElements(
-        ("q", "v", "tau"), "rates", ("n_states",), element_equations.state_rates, without_freedoms=True
+        ("q", "v", "tau"), "rates", ("n_states",), tree_equations.state_rates, without_freedoms=True
     ),
-    "powers": _OfElements(("q", "v", "tau"), "powers", (3,), element_equations.element_powers, without_freedoms=True),
-    "element_forces": _OfElements(("q", "v"), "forces", ("n_element_forces",), element_equations.element_forces),
-    "events": _OfEvents(("q", "v"), "events", ("n_events",), element_equations.events),
-    "event_values": _OfEvents(("q", "v"), "values", ("n_event_values",), element_equations.event_values),
-    "displace": _JointWise(("q", "u", "v"), "state", ("n_displaced",), motion_equations.displace),
-    "coordinate_rates": _JointWise(("q", "v"), "rates", ("nq",), motion_equations.coordinate_rates),
-    "integrate": _JointWise(("q", "dv"), "q", ("nq",), motion_equations.integrate),
-    "difference": _JointWise(("q0", "q1"), "displacement", ("nv",), motion_equations.difference),
+    "powers": _OfElements(("q", "v", "tau"), "powers", (3,), tree_equations.element_powers, without_freedoms=True),
+    "element_forces": _OfElements(("q", "v"), "forces", ("n_element_forces",), tree_equations.element_forces),
+    "events": _OfEvents(("q", "v"), "events", ("n_events",), tree_equations.events),
+    "event_values": _OfEvents(("q", "v"), "values", ("n_event_values",), tree_equations.event_values),
+    "displace": _JointWise(("q", "u", "v"), "state", ("n_displaced",), tree_equations.displace),
+    "coordinate_rates": _JointWise(("q", "v"), "rates", ("nq",), tree_equations.coordinate_rates),
+    "integrate": _JointWise(("q", "dv"), "q", ("nq",), tree_equations.integrate),
+    "difference": _JointWise(("q0", "q1"), "displacement", ("nv",), tree_equations.difference),
 }
 """All functions by name."""

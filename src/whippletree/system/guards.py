@@ -16,11 +16,10 @@ from whippletree.formulations.closures import loop_results
 from whippletree.formulations.closures.loop_solution import Solution
 from whippletree.spatial.scalars import expressions
 from whippletree.symbolic.sparse_factors import smallest
-from whippletree.system.request import Request, Symbols
 from whippletree.system.tolerances import CONSISTENT, WATCHED
 
 if TYPE_CHECKING:
-    from whippletree.system.equations import Equations
+    from whippletree.system.equations import Equations, Request, Symbols
 
 __all__ = ["guard", "guard_pivots", "guard_solution", "inertia_changed", "pivot_sizes"]
 

@@ -14,9 +14,9 @@ import numpy as np
 from whippletree.formulations.nodes.node_tree import NodeConstants
 from whippletree.formulations.rolled.rolled_walk import unknowns
 from whippletree.kernels.cache import DiskCache
+from whippletree.kernels.entry import Signature
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
 from whippletree.kernels.loop_lowering import RolledLoops
-from whippletree.kernels.signature import Signature
 from whippletree.programs.loop_program import ForestSolve, LoopProgram
 from whippletree.system.equations import Request
 from whippletree.system.source import source_key

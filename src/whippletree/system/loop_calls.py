@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembled
+from whippletree.system.auto_formulation import FormulationChoice
 from whippletree.system.calls import checked_out
-from whippletree.system.choosing import FormulationChoice
 from whippletree.system.evaluator import AUTO, CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import Mask

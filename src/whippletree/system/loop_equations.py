@@ -19,13 +19,12 @@ from whippletree.formulations.methods.formulation import LoopProblem
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.symbolic.sparse_factors import nearest_zero
 from whippletree.system.guards import guard, guard_pivots, guard_solution, inertia_changed, pivot_sizes
-from whippletree.system.plan_decisions import decisions_of
-from whippletree.system.request import Request, Symbols
+from whippletree.system.loop_plan import decisions_of
 from whippletree.system.tolerances import CONSISTENT
 from whippletree.system.tree_equations import element_rates, hinge_power, powers
 
 if TYPE_CHECKING:
-    from whippletree.system.equations import Equations
+    from whippletree.system.equations import Equations, Request, Symbols
 
 __all__ = [
     "CONSISTENT",

@@ -16,11 +16,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from whippletree.formulations.closures.partition import Choice
+from whippletree.formulations.methods.formulation import Formulation, NumericDecisions
 from whippletree.kernels.kernel import Array
 from whippletree.system.lengths import LoopLengths
 from whippletree.system.tolerances import OPEN_OVER_ACCURACY, PLAN_GRID, SINGULAR_OVER_ACCURACY
 
-__all__ = ["Conditions", "KeptRows", "Key", "LoopPlan", "OnDemand", "PenaltyWeights"]
+__all__ = ["Conditions", "KeptRows", "Key", "LoopPlan", "OnDemand", "PenaltyWeights", "code_key", "decisions_of"]
 
 KeptRows: TypeAlias = tuple[tuple[int, ...], ...]
 """The rows to be used of each closure."""
@@ -179,3 +180,14 @@ class LoopPlan:
 
     def __hash__(self) -> int:
         return self._hash
+
+
+def decisions_of(plan: LoopPlan, formulation: Formulation) -> NumericDecisions:
+    """Return what a formulation needs of a plan."""
+    return NumericDecisions(plan.choice, **{name: getattr(plan, name)() for name in formulation.needs})
+
+
+def code_key(plan: LoopPlan, formulation: Formulation) -> str:
+    """Return what the code of a formulation depends on."""
+    decisions = decisions_of(plan, formulation)
+    return plan.key() + repr([getattr(decisions, name) for name in formulation.needs])

@@ -33,11 +33,10 @@ from whippletree.formulations.closures.loop_solution import stacked_rows
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body
 from whippletree.formulations.recursions.inverse_dynamics_derivatives import AppliedDerivatives, Matrix, differentiate
-from whippletree.system.request import Request, Symbols
 from whippletree.system.tree_equations import element_rates
 
 if TYPE_CHECKING:
-    from whippletree.system.equations import Equations
+    from whippletree.system.equations import Equations, Request, Symbols
 
 __all__ = ["inverse_dynamics_derivatives", "newton_matrix", "newton_residual"]
 

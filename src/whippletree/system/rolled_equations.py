@@ -13,11 +13,10 @@ from whippletree.formulations.rolled.load_items import GivenLoads
 from whippletree.formulations.rolled.rolled_walk import RolledWalk
 from whippletree.programs.loop_program import LoopProgram
 from whippletree.system.functions import FUNCTIONS
-from whippletree.system.request import Request, Symbols
 from whippletree.system.tolerances import CONSISTENT, WATCHED
 
 if TYPE_CHECKING:
-    from whippletree.system.equations import Equations
+    from whippletree.system.equations import Equations, Request, Symbols
 
 __all__ = ["RolledEquations", "reduction_program", "roll"]
 

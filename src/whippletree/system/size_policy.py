@@ -12,10 +12,9 @@ from whippletree.errors import StateError
 from whippletree.formulations.rolled import rolled_reduction
 from whippletree.formulations.rolled.load_items import built_in
 from whippletree.system.functions import FUNCTIONS
-from whippletree.system.request import Request
 
 if TYPE_CHECKING:
-    from whippletree.system.equations import Equations
+    from whippletree.system.equations import Equations, Request
 
 __all__ = [
     "MOST_STRAIGHT",

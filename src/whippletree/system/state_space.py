@@ -13,8 +13,8 @@ from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description, JointUse
 from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import masked
-from whippletree.system.arguments import Argument, as_array
 from whippletree.system.example_systems import pendulum  # noqa: F401 (for the examples)
+from whippletree.system.input_reader import Argument, as_array
 from whippletree.topology import Plan
 
 __all__ = ["StateSpace"]

@@ -13,8 +13,8 @@ from whippletree.formulations.methods.registry import formulation_name
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description
 from whippletree.spatial.scalars import shown
-from whippletree.system.choosing import FormulationChoice
-from whippletree.system.delegation import Delegated
+from whippletree.system.auto_formulation import FormulationChoice
+from whippletree.system.calls import Delegated
 from whippletree.system.derivative_calls import DerivativeCalls
 from whippletree.system.element_calls import ElementCalls
 from whippletree.system.engine import Engine

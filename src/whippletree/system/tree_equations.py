@@ -1,31 +1,57 @@
-"""How the dynamics of trees are traced: what a formulation gives, and what follows from its accelerations."""
+"""How the functions are traced that any mechanism has: dynamics of its tree, motion, and what its elements do.
+
+Dynamics are what a formulation gives, and what follows from its accelerations. Poses, velocities, energy, momentum and
+coordinates follow from motion alone; forces, powers, rates of states and events are the elements' own.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
+import numpy as np
 
+from whippletree.elements.joints import Joint
 from whippletree.errors import StateError
 from whippletree.formulations.methods.formulation import TreeMethod
 from whippletree.formulations.nodes.frame_states import with_accelerations
-from whippletree.formulations.recursions import composite_body
-from whippletree.system.request import Request, Symbols
+from whippletree.formulations.nodes.node_tree import column
+from whippletree.formulations.recursions import articulated_body, composite_body, kinematics
 
 if TYPE_CHECKING:
-    from whippletree.system.equations import Equations
+    from whippletree.system.equations import Equations, Request, Symbols
 
 __all__ = [
+    "acceleration",
+    "center_of_mass",
+    "coordinate_rates",
     "derivatives",
+    "difference",
+    "displace",
     "driving_forces",
+    "element_forces",
+    "element_powers",
     "element_rates",
+    "energy",
+    "event_values",
+    "events",
+    "faulty_element",
     "forward_dynamics",
+    "hinge_inertias",
     "hinge_power",
+    "integrate",
     "inverse_dynamics",
+    "jacobian",
     "mass_matrix",
+    "momentum",
     "motion_reactions",
+    "pose",
     "powers",
     "reactions",
+    "state_rates",
+    "velocity",
+    "wrench_efforts",
 ]
 
 
@@ -104,3 +130,150 @@ def _method(request: Request) -> TreeMethod:
     if method is None:
         raise StateError(f'formulation "{request.formulation}" does not solve trees')
     return method
+
+
+def wrench_efforts(eq: Equations, request: Request, x: Symbols) -> Any:
+    """Return the efforts that wrenches amount to."""
+    return kinematics.wrench_efforts(eq.walk(x))
+
+
+def hinge_inertias(eq: Equations, request: Request, x: Symbols) -> Any:
+    """Return the smallest pivot of every hinge's articulated inertia, as a share of what hangs on it."""
+    return articulated_body.hinge_inertias(eq.walk(x))
+
+
+def pose(eq: Equations, request: Request, x: Symbols) -> Any:
+    """Return the pose of a body or frame, row by row."""
+    index, rotation, point = eq.nodes.place(request.frame)
+    kept = kinematics.Pose.ground() if index < 0 else kinematics.poses(eq.walk(x, toward=request.frame)).at(index)
+    return ca.vec(kinematics.frame_pose(kept, rotation, point).T)
+
+
+def velocity(eq: Equations, request: Request, x: Symbols) -> Any:
+    """Return the twist of a body or frame."""
+    index, _, point = eq.nodes.place(request.frame)
+    if index < 0:
+        return ca.SX.zeros(6)
+    return kinematics.frame_twist(kinematics.twists(eq.walk(x, toward=request.frame)).at(index), point)
+
+
+def acceleration(eq: Equations, request: Request, x: Symbols) -> Any:
+    """Return the acceleration of a body or frame."""
+    index, _, point = eq.nodes.place(request.frame)
+    if index < 0:
+        return ca.SX.zeros(6)
+    return kinematics.frame_acceleration(kinematics.twist_rates(eq.walk(x, toward=request.frame)).at(index), point)
+
+
+def jacobian(eq: Equations, request: Request, x: Symbols) -> Any:
+    """Return the map from velocities to the twist of a body or frame, row by row."""
+    index, _, point = eq.nodes.place(request.frame)
+    return ca.vec(kinematics.frame_jacobian(eq.walk(x, toward=request.frame), index, point).T)
+
+
+def energy(eq: Equations, request: Request, x: Symbols) -> Any:
+    """Return kinetic and potential energy."""
+    here = eq.loaded(x)
+    kinetic, potential = kinematics.energies(here.walk)
+    potential = potential + here.powers.stored
+    return ca.vertcat(kinetic, potential - ca.dot(column(eq.description.gravity), eq.nodes.grounded()[1]))
+
+
+def momentum(eq: Equations, request: Request, x: Symbols) -> Any:
+    """Return the momentum about the ground's origin, in ground axes."""
+    return kinematics.momentum(eq.walk(x))[2]
+
+
+def center_of_mass(eq: Equations, request: Request, x: Symbols) -> Any:
+    """Return the centre of mass of all bodies."""
+    mass, moment, _ = kinematics.momentum(eq.walk(x))
+    still = eq.nodes.grounded()
+    return (moment + still[1]) / (mass + still[0])
+
+
+def coordinate_rates(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return the rates of the coordinates."""
+    return _by_joint(eq, lambda joint, q, v: joint.rate_map(x["q"][q]) @ x["v"][v])
+
+
+def integrate(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return the configuration that a displacement leads to."""
+    return _by_joint(eq, lambda joint, q, v: joint.integrate(x["q"][q], x["dv"][v]))
+
+
+def difference(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return the displacement between two configurations."""
+    return _by_joint(eq, lambda joint, q, v: joint.difference(x["q0"][q], x["q1"][q]))
+
+
+def displace(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return the configuration that the displacement `u` leads to, and the rate of `u` that belongs to `v`."""
+    places = _by_joint(eq, lambda joint, q, v: joint.integrate(x["q"][q], x["u"][v]))
+    rates = _by_joint(eq, lambda joint, q, v: joint.displacement_rate(x["u"][v], x["v"][v]))
+    return ca.SX(ca.vertcat(places, rates))
+
+
+def _by_joint(eq: Equations, part: Callable[[Joint, slice, slice], ca.SX]) -> ca.SX:
+    """Return what every joint that has freedoms makes of its own slices of the inputs, one after the other."""
+    uses = zip(eq.description.coordinate_owners, eq.plan.coordinate_slices, strict=True)
+    return ca.SX(ca.vertcat(*(part(use.joint, q, v) for use, (q, v) in uses if use.joint.nv)))
+
+
+def state_rates(eq: Equations, request: Request, x: Symbols) -> Any:
+    """Return the rates of the elements' states."""
+    return eq.loaded(x).rates
+
+
+def element_powers(eq: Equations, request: Request, x: Symbols) -> Any:
+    """Return stored energy, dissipated power and input power of the elements, not of efforts and wrenches given."""
+    return ca.vertcat(*eq.loaded(x).powers)
+
+
+def element_forces(eq: Equations, request: Request, x: Symbols) -> Any:
+    """Return wrenches on sides and efforts on coordinates, element by element."""
+    applied = eq.loaded(x).applied
+    return ca.vertcat(ca.SX(0, 1), *(part for done in applied for part in (*done.wrenches, done.efforts)))
+
+
+def events(eq: Equations, request: Request, x: Symbols) -> Any:
+    """Return what events watch, one after the other."""
+    return ca.vertcat(*(column[0] for column in eq.events(x)))
+
+
+def event_values(eq: Equations, request: Request, x: Symbols) -> Any:
+    """Return the values that events set, one after the other."""
+    pairs = zip(eq.description.events, eq.events(x), strict=True)
+    return ca.vertcat(ca.SX(0, 1), *(column[1 + i] for use, column in pairs for i in range(len(use.sets))))
+
+
+def faulty_element(eq: Equations, state: Mapping[str, Any]) -> str | None:
+    """Return the force or state, in words, whose formula is not finite at a state, if there is one."""
+    described = eq.description
+    given: dict[str, Any] = {"z": described.state_values, "t": 0.0, "parameters": described.parameter_values}
+    given |= {name: value for name, value in state.items() if value is not None}
+    given.setdefault("v", np.zeros(eq.plan.nv))
+    for function, names in eq.once("elements", lambda: _element_functions(eq)):
+        values = function.call([given[name] for name in function.name_in()])
+        for name, value in zip(names, values, strict=True):
+            if not np.isfinite(value.full()).all():
+                return name
+    return None
+
+
+def _element_functions(eq: Equations) -> list[tuple[ca.Function, list[str]]]:
+    """Return what every element does and every state's rate, as functions with several results, and their words."""
+    described, found = eq.description, []
+    sizes = {"q": eq.plan.nq, "v": eq.plan.nv, "z": len(described.states), "t": 1}
+    x = {name: eq.symbol(name, size) for name, size in sizes.items()}
+    here = eq.loaded(x)
+    forces = [ca.vertcat(*done.wrenches, done.efforts) for done in here.applied]
+    rates = [here.rates[i] for i in range(len(described.states))]
+    named = ca.vertcat(*(p.symbol for p in described.parameters))
+    inputs, labels = [*x.values(), named], [*x, "parameters"]
+    for results, words in (
+        (forces, [f'force "{use.name}"' for use in described.forces]),
+        (rates, [f'the rate of state "{use.name}"' for use in described.states]),
+    ):
+        names_out = [f"o{k}" for k in range(len(results))]
+        found.append((ca.Function("elements", inputs, results, labels, names_out), words))
+    return found

@@ -1,15 +1,24 @@
-"""What a loop formulation gives: accelerations of the tree's joints, multipliers, pivots; and what several use."""
+"""What a loop formulation works with and what it gives.
+
+Its equations: the methods that close the loops (multipliers, penalty, independent coordinates) are the same whether M
+and C come from composite bodies (`JOINT`) or from a velocity transformation (Garcia de Jalon and Bayo 8.114, Nikravesh
+14-15). Its solution: accelerations of the tree's joints, multipliers, pivots.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import casadi as ca
 
-from whippletree.formulations.closures.closure_set import ClosureState
+from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState, jacobian_rows
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.recursions import composite_body as composite
+from whippletree.formulations.recursions.composite_body import JointEquations
 
-__all__ = ["Solution", "by_closure", "stacked_rows"]
+__all__ = ["JOINT", "Closures", "Coordinates", "Solution", "by_closure", "stacked_rows"]
 
 
 class Solution(NamedTuple):
@@ -36,3 +45,24 @@ def by_closure(values: Sequence[ca.SX], closure_states: Sequence[ClosureState]) 
 def stacked_rows(closure_states: Sequence[ClosureState], part: str) -> list[ca.SX]:
     """Return one part of all closures row by row."""
     return [getattr(one, part)[i] for one in closure_states for i in range(one.n_rows)]
+
+
+Closures = tuple[list[ClosureState], list[dict[int, ca.SX]]]
+"""The closures at a state, `second` for the nodes' accelerations, and their rows C on the tree's velocities."""
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """The tree's equations at the nodes' accelerations, and the closures with their rows."""
+
+    equations: Callable[[Unrolled], JointEquations]
+    closures: Callable[[Unrolled, ClosureSet], Closures]
+
+
+def _closures(walk: Unrolled, closure_set: ClosureSet) -> Closures:
+    closure_states = closure_set.evaluate(walk)
+    return closure_states, jacobian_rows(walk, closure_states)
+
+
+JOINT = Coordinates(composite.equations, _closures)
+"""Composite bodies and rows carried inward, in node axes."""

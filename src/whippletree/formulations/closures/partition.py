@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState
-from whippletree.formulations.closures.joint_equations import JOINT, Coordinates
-from whippletree.formulations.closures.loop_solution import stacked_rows
+from whippletree.formulations.closures.loop_solution import JOINT, Coordinates, stacked_rows
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled

@@ -19,8 +19,7 @@ from typing import Any
 
 from whippletree.errors import StateError
 from whippletree.formulations.closures.closure_set import ClosureSet
-from whippletree.formulations.closures.joint_equations import JOINT, Coordinates
-from whippletree.formulations.closures.loop_solution import Solution
+from whippletree.formulations.closures.loop_solution import JOINT, Coordinates, Solution
 from whippletree.formulations.closures.partition import Choice
 from whippletree.formulations.nodes.sweeps import Unrolled
 

@@ -17,8 +17,7 @@ from __future__ import annotations
 import casadi as ca
 
 from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState
-from whippletree.formulations.closures.joint_equations import JOINT, Coordinates
-from whippletree.formulations.closures.loop_solution import Solution, by_closure
+from whippletree.formulations.closures.loop_solution import JOINT, Coordinates, Solution, by_closure
 from whippletree.formulations.methods.formulation import Candidacy, Formulation, LoopProblem, LoopSizes
 from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.frame_states import with_accelerations

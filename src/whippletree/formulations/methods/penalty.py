@@ -16,8 +16,7 @@ from collections.abc import Sequence
 import casadi as ca
 
 from whippletree.formulations.closures.closure_set import ClosureSet
-from whippletree.formulations.closures.joint_equations import JOINT, Coordinates
-from whippletree.formulations.closures.loop_solution import Solution, by_closure, stacked_rows
+from whippletree.formulations.closures.loop_solution import JOINT, Coordinates, Solution, by_closure, stacked_rows
 from whippletree.formulations.methods.formulation import Formulation, LoopProblem
 from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.frame_states import with_accelerations

@@ -38,8 +38,7 @@ import casadi as ca
 
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.ground_closures import closures_on_ground
-from whippletree.formulations.closures.joint_equations import Closures, Coordinates
-from whippletree.formulations.closures.loop_solution import Solution
+from whippletree.formulations.closures.loop_solution import Closures, Coordinates, Solution
 from whippletree.formulations.methods.formulation import Candidacy, Formulation, LoopProblem, TreeMethod
 from whippletree.formulations.methods.registry import find, register
 from whippletree.formulations.nodes.node import Node
