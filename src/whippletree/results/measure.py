@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from whippletree.results.certificate import Certificate
 from whippletree.results.interpolate import quaternions
 from whippletree.results.replay import CHUNK, Replay, of_rows
 
@@ -38,6 +39,10 @@ def measured(run: Replay, start: tuple[float, float] | None = None) -> dict[str,
         "energy_scale": float(energy.kinetic.max() + np.ptp(rest)),
         "quaternion_error": _off_the_sphere(run),
     }
+    slack, speed = run.system.data_slack(run.v)
+    if slack:  # rows that the data make redundant within their accuracy only are held to that
+        found["closure_tolerance"] = max(Certificate.closure_tolerance, slack)
+        found["velocity_tolerance"] = Certificate.velocity_tolerance + speed
     if run.work is not None:
         gained = run.work - run.work[0]
         if start is not None:

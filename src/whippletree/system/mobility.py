@@ -20,7 +20,7 @@ import numpy as np
 from whippletree.errors import AssemblyError
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembler, coarser
-from whippletree.system.closure_numbers import ClosureNumbers
+from whippletree.system.closure_numbers import ClosureNumbers, ClosureRow
 from whippletree.system.decisions import Decision, decide
 from whippletree.system.elimination import eliminate
 from whippletree.system.loop_plan import Conditions
@@ -33,9 +33,11 @@ from whippletree.system.tolerances import (
     MOST_DIRECTIONS,
     NEARLY_CLOSED,
     NEARLY_SINGULAR,
+    REGULAR,
     ROUNDING,
     SAME_OPENING,
     SAMPLE_DISTANCE,
+    STAYS_GOOD,
     STRIDE,
     STRIDES,
 )
@@ -60,7 +62,8 @@ class Redundancy(NamedTuple):
         if self.axis is not None:
             x, y, z = (round(c, 4) + 0.0 for c in self.axis)
             text += f" of its frame, ({x:g}, {y:g}, {z:g}) in ground axes"
-        return f"{text}; disagrees by {self.disagreement:.2g}" if self.disagreement else text
+        unit = ClosureRow(self.closure, self.direction, self.direction.startswith("turn")).unit
+        return f"{text}; disagrees by {self.disagreement:.2g}{unit}" if self.disagreement else text
 
 
 @dataclass(frozen=True)
@@ -252,14 +255,20 @@ def _around(numbers: ClosureNumbers, samples: Sequence[_Sample], wider: Sequence
     if best.rank < rank or best.smallest < NEARLY_SINGULAR:
         best = max((s for s in closed if s.rank == rank), key=lambda s: s.smallest)
     kept = choose_independent_rows(best.G, numbers.blocks, best.ranks)
-    regular = [s for s in (wider or closed) if s is best or smallest_share(s.G, numbers.blocks, best.ranks) > NEARLY_SINGULAR]
-    off = np.max([_misses(numbers, s, kept) for s in regular], axis=0)
+    regular = [s for s in (wider or closed) if smallest_share(s.G, numbers.blocks, best.ranks) > REGULAR]
+    off = np.max([_misses(numbers, s, kept, best.ranks) for s in regular or [best]], axis=0)
     return RankAnalysis(here, best, kept, off)
 
 
-def _misses(numbers: ClosureNumbers, sample: _Sample, kept: Sequence[int]) -> Array:
-    """Return by how much each row would miss if the kept ones were closed, to first order."""
+def _misses(numbers: ClosureNumbers, sample: _Sample, kept: Sequence[int], ranks: Sequence[int]) -> Array:
+    """Return by how much each row would miss if the kept ones were closed, to first order.
+
+    Where those are poor, others that are as good as any are closed instead, as in a run.
+    """
     G, r = sample.G, np.where(numbers.positional, sample.residual, 0.0)
+    s = np.linalg.svd(G[kept], compute_uv=False)
+    if s.size and s[-1] < STAYS_GOOD * sample.smallest * s[0]:
+        kept = choose_independent_rows(G, numbers.blocks, ranks)
     step = np.linalg.lstsq(G[kept], -r[kept], rcond=None)[0] if kept else np.zeros(G.shape[1])
     off = np.abs(r + G @ step)
     off[kept] = 0.0

@@ -100,7 +100,6 @@ def choose_independent_rows(A: Array, blocks: Sequence[RowBlock], ranks: Sequenc
     return sorted(chosen)
 
 
-
 def rank_of(A: Array, smallest: float = RANK) -> int:
     """Return the numerical rank of a matrix whose rows and columns are scaled sensibly.
 

@@ -84,7 +84,9 @@ def sparse_newton_step(
     numbers: ClosureNumbers, q: Array, r: Array, held: npt.NDArray[np.bool_], smallest: float
 ) -> Array:
     """Return a Newton step (nv, scaled) toward closed loops: `held` freedoms and those without a pivot stay."""
-    found = eliminate(scaled_blocks(numbers, q), -r, leave=np.flatnonzero(held).tolist(), smallest=max(smallest, ELIMINATED))
+    found = eliminate(
+        scaled_blocks(numbers, q), -r, leave=np.flatnonzero(held).tolist(), smallest=max(smallest, ELIMINATED)
+    )
     return found.solved({}, numbers.plan.nv)
 
 

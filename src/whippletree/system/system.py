@@ -363,12 +363,22 @@ class System:
         """
         return self._loops.closure_rows()
 
+    @property
+    def closure_lengths(self) -> Array:
+        """What each row of `closure_residual` is compared with: 1 for angles, else the length of its group of loops.
+
+        >>> four_bar().closure_lengths.round(3).tolist()
+        [1.0, 1.0, 1.0, 1.5, 1.5, 1.5]
+        """
+        return self._loops.closure_lengths()
+
     tune = Delegated("_loops", LoopCalls.tune)
     mobility_at = Delegated("_loops", LoopCalls.mobility_at)
     assemble = Delegated("_loops", LoopCalls.assemble)
     consistent_velocities = Delegated("_loops", LoopCalls.consistent_velocities)
     consistent_accelerations = Delegated("_loops", LoopCalls.consistent_accelerations)
     closure_residual = Delegated("_loops", LoopCalls.closure_residual)
+    data_slack = Delegated("_loops", LoopCalls.data_slack)
     closure_errors = Delegated("_loops", LoopCalls.closure_errors)
     closure_jacobian = Delegated("_loops", LoopCalls.closure_jacobian)
     motion_basis = Delegated("_loops", LoopCalls.motion_basis)
