@@ -1,4 +1,4 @@
-"""Mechanisms from rounded data: exact twins, the same with rounded numbers and tilted axes, and a biped of both kinds."""
+"""Mechanisms from rounded data: exact twins, their rounded and tilted forms, and a biped."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ Guess = dict[str, float]
 def turned(R: np.ndarray, by: np.ndarray) -> np.ndarray:
     """The axes R turned by a small rotation vector, orthonormal again."""
     x, y, z = by
-    return np.linalg.qr(R @ (np.eye(3) + np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])))[0] * np.sign(
-        np.diag(np.linalg.qr(R @ (np.eye(3) + np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])))[1])
-    )
+    U, _, Vt = np.linalg.svd(R @ (np.eye(3) + np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])))
+    return U @ Vt
 
 
 def tilted(m: wt.Mechanism, tilt: float, seed: int = 0, only: str = "") -> wt.Mechanism:
@@ -113,7 +112,7 @@ A0 = 0.7
 TWINS: dict[str, tuple[Callable[[], wt.Mechanism], Guess]] = {
     "four-bar": (four_bar, {"A": 1.0}),
     "slider-crank": (slider_crank, {"A": 1.0, "B": -1.25, "C": 0.25, "P": 1.9}),
-    "parallelogram": (parallelogram, {n: A0 for n in "ABC"} | {f"{n}2": -A0 for n in "ABC"}),
+    "parallelogram": (parallelogram, dict.fromkeys("ABC", A0) | {f"{n}2": -A0 for n in "ABC"}),
     "scissors": (
         scissors,
         {
@@ -138,3 +137,63 @@ def twin(name: str) -> tuple[wt.Mechanism, dict[str, object]]:
         return make(), {"guess": guess}
     looped = case("overconstrained", SPATIAL[name]).looped
     return described(looped), where(looped)
+
+
+# ---------------------------------------------------------------------- a biped
+
+FOOT_AXES = 7e-8
+"""By how much the hinges of a foot's four-bar are not parallel."""
+
+
+def biped(axes: float = FOOT_AXES, seed: int = 3) -> wt.Mechanism:
+    """A biped that hangs on springs: hips, knees, feet on four-bars, and two cranks with rods on balls in each shank.
+
+    Its six loops are two four-bars, whose axes are parallel up to `axes` only, and four rods between cranks and feet.
+    """
+    m = wt.Mechanism("biped")
+    pelvis = m.body("pelvis", wt.box(size=(0.2, 0.4, 0.2), mass=10.0))
+    m.free("base", m.ground, pelvis)
+    for k, (x, y) in enumerate([(0.1, 0.2), (0.1, -0.2), (-0.1, 0.2), (-0.1, -0.2)]):
+        m.spring(
+            f"rope {k}",
+            m.ground,
+            pelvis,
+            at=(x, y, 1.0),
+            at_child=(x, y, 0.1),
+            stiffness=2000.0,
+            damping=100.0,
+            free_length=0.7,
+        )
+    rng = np.random.default_rng(seed)
+    for side, y in (("left", 0.15), ("right", -0.15)):
+        _leg(m, pelvis, side, y, lambda: (axes * rng.normal(), 1.0, axes * rng.normal()))
+    return m
+
+
+def _leg(m: wt.Mechanism, pelvis: wt.Body, side: str, y: float, axis: Callable[[], tuple[float, float, float]]) -> None:
+    thigh = m.body(f"{side} thigh", wt.cylinder(radius=0.05, length=0.4, mass=4.0, axis="z", at=(0, 0, -0.2)))
+    shank = m.body(f"{side} shank", wt.cylinder(radius=0.04, length=0.4, mass=3.0, axis="z", at=(0, 0, -0.2)))
+    foot = m.body(f"{side} foot", wt.box(size=(0.2, 0.1, 0.04), mass=1.0))
+    front, back = (m.body(f"{side} {n}", wt.rod(length=0.06, mass=0.1, axis="-z")) for n in ("front link", "back link"))
+    m.universal(f"{side} hip", pelvis, thigh, at=(0, y, -0.1), axis="x")
+    m.revolute(f"{side} knee", thigh, shank, at=(0, 0, -0.4), axis="y")
+    m.revolute(f"{side} A", shank, front, at=(0.04, 0, -0.4), axis=axis())
+    m.revolute(f"{side} B", shank, back, at=(-0.04, 0, -0.4), axis=axis())
+    m.revolute(f"{side} C", front, foot, at=(0, 0, -0.06), at_child=(0.06, 0, 0.02), axis=axis(), axis_child="y")
+    m.revolute(f"{side} D", back, foot, at=(0, 0, -0.06), at_child=(-0.06, 0, 0.02), axis=axis(), axis_child="y")
+    for n, across in (("inner", 0.03), ("outer", -0.03)):
+        crank = m.body(f"{side} {n} crank", wt.rod(length=0.05, mass=0.1, axis="x"))
+        rod = m.body(f"{side} {n} rod", wt.cylinder(radius=0.005, length=0.25, mass=0.1, axis="z", at=(0, 0, -0.125)))
+        m.revolute(f"{side} {n} motor", shank, crank, at=(0.03, across, -0.2), axis="y")
+        m.spherical(f"{side} {n} top", crank, rod, at=(0.05, 0, 0))
+        m.spherical(f"{side} {n} ball", rod, foot, at=(0, 0, -0.25), at_child=(0.08, across, 0.02))
+    for joint in ("knee", "A", "inner motor", "outer motor"):
+        m.torsion_spring(f"{side} {joint} spring", f"{side} {joint}", stiffness=5.0, damping=0.2)
+
+
+def biped_guess() -> dict[str, object]:
+    """Where the biped stands: knees bent a little."""
+    guess: dict[str, object] = {}
+    for side in ("left", "right"):
+        guess |= {f"{side} hip": (0.1, 0.05), f"{side} knee": 0.2}
+    return guess

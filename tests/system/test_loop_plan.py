@@ -37,7 +37,8 @@ def scaled_rows(numbers: ClosureNumbers, q: np.ndarray) -> np.ndarray:
     (closure,) = numbers.closure_set.attachments.all
     shifts = [label.startswith("force") for label in closure.closure.labels]
     assert sum(shifts) == 3
-    return np.asarray(rows / np.where(shifts, (CRANK + COUPLER + ROCKER) / 3, 1.0)[:, None])
+    mean = np.mean([2 * body.properties.com[0] for body in numbers.description.bodies])
+    return np.asarray(rows / np.where(shifts, mean, 1.0)[:, None])
 
 
 def plan_of(s: wt.System) -> LoopPlan:

@@ -131,7 +131,7 @@ class ClosureNumbers:
         return tuple(named)
 
     @functools.cached_property
-    def positional(self) -> Array:
+    def positional(self) -> Mask:
         """Which rows of the full set are conditions on positions."""
         mask = [True] * (6 * len(self.closure_set.attachments.cuts))
         for f in self.closure_set.attachments.all:

@@ -137,8 +137,8 @@ def penalty(numbers: ClosureNumbers, plan: LoopPlan) -> PenaltyWeights:
     A = C @ np.linalg.lstsq(M, C.T, rcond=SINGULAR_MASS)[0]
     d = np.diag(A)
     scaled = C * numbers.column_scale[free]
-    least = plan.negligible(UNUSED_ROW) * numbers.tree_row_scale
-    used = np.flatnonzero(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)) > least)
+    shortest = plan.negligible(UNUSED_ROW) * numbers.tree_row_scale
+    used = np.flatnonzero(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)) > shortest)
     weights = np.zeros(len(d))
     weights[used] = PENALTY / d[used]
     s = np.linalg.eigvalsh(A[np.ix_(used, used)] / np.sqrt(np.outer(d[used], d[used])))

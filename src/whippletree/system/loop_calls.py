@@ -13,8 +13,8 @@ from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembled
 from whippletree.system.auto_formulation import FormulationChoice
 from whippletree.system.calls import checked_out
-from whippletree.system.evaluator import AUTO, CallOptions, Evaluator, ParameterValues
 from whippletree.system.equations import Request
+from whippletree.system.evaluator import AUTO, CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import Mask
 from whippletree.system.loop_plan import Conditions
@@ -76,9 +76,14 @@ class LoopCalls:
         space, project = self._loops.assembler.space, self._engine.equations.trace(Request("project"))
         values = self._engine.description.parameter_values
         for _ in range(_POLISHING_STEPS):
-            given = {"q": q, "v": np.zeros(self.nv), "t": 0.0, "parameters": np.array(values, dtype=np.float64)}
-            found = project(*(given[project.name_in(i)] for i in range(project.n_in()))).full().ravel()
-            q = space.integrate(q, found[: self.nv])
+            given: dict[str, Any] = {
+                "q": q,
+                "v": np.zeros(self.nv),
+                "t": 0.0,
+                "parameters": np.array(values, dtype=np.float64),
+            }
+            inputs = [given[project.name_in(i)] for i in range(project.n_in())]
+            q = space.integrate(q, np.array(project.call(inputs)[0]).ravel()[: self.nv])
         return q
 
     # ------------------------------------------------------------------ what the mechanism can do

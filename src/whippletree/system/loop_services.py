@@ -28,8 +28,8 @@ class LoopServices:
     """The pieces that look after the closures of one mechanism, each made when first needed.
 
     `numbers`, `assembler` and `planner` are there before any plan, and the same under all plans: those of `first`, if
-    that is given, and so is the `mobility` that was found with the first plan. `accuracy` is that of the data. `consistency`, `auto` and `fallback`
-    belong to the plan of the `equations`.
+    that is given, and so is the `mobility` that was found with the first plan. `accuracy` is that of the data.
+    `consistency`, `auto` and `fallback` belong to the plan of the `equations`.
     """
 
     def __init__(

@@ -118,7 +118,7 @@ class Mobility:
 
 
 class _Sample(NamedTuple):
-    """A configuration, how far it is open, the closures' rows there, the ranks of their blocks, and the smallest share."""
+    """A configuration, how far it is open, the rows there, the ranks of their blocks, and the smallest share."""
 
     q: Array
     residual: Array

@@ -43,10 +43,10 @@ def connected_blocks(pattern: npt.NDArray[np.bool_]) -> tuple[RowBlock, ...]:
     left = [i for i in range(len(pattern)) if pattern[i].any()]
     blocks = []
     while left:
-        rows, columns = np.zeros(len(pattern), dtype=bool), pattern[left[0]]
+        columns = pattern[left[0]]
         while True:
-            rows = pattern[:, columns].any(axis=1)
-            wider = pattern[rows].any(axis=0)
+            rows: npt.NDArray[np.bool_] = np.asarray(pattern[:, columns].any(axis=1))
+            wider: npt.NDArray[np.bool_] = np.asarray(pattern[rows].any(axis=0))
             if (wider == columns).all():
                 break
             columns = wider

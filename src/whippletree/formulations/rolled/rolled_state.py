@@ -228,7 +228,7 @@ class RolledState:
             wrench = on_freedoms @ tau if cut.joint.nv else ca.SX.zeros(6)
             forces.append((force_columns(frames[s], state, D), wrench))
             freedoms.append(on_freedoms)
-        misfit = ()
+        misfit: tuple[ca.SX, ...] = ()
         if self._length_of is not None:
             misfit = loop_results.closure_gap(walk, closure_set, lambda _: length)
         return [second, own, *forces, *freedoms, misfit]

@@ -21,8 +21,8 @@ __all__ = ["Model"]
 class Model:
     """A mechanism with where it starts and how to run it.
 
-    `start` may hold "guess", "hold", "cut" and "accuracy", as `Mechanism.build` takes them, and "velocities" by joint. `run` may
-    hold what `System.simulate` takes, above all "duration", and "outputs": what tables and plots show.
+    `start` may hold "guess", "hold", "cut" and "accuracy", as `Mechanism.build` takes them, and "velocities" by joint.
+    `run` may hold what `System.simulate` takes, above all "duration", and "outputs": what tables and plots show.
 
     >>> import whippletree as wt
     >>> model = wt.read('''
