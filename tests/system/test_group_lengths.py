@@ -45,7 +45,7 @@ def test_openings_are_noticed_by_the_size_of_the_linkage(reach: float) -> None:
         q[s.q_slice("A")] += gap / BARS[0]  # two hinges of the loop, so that its frames stay parallel
         q[s.q_slice("B")] -= gap / BARS[0]
         if noticed:
-            with pytest.raises(wt.StateError, match='loop of "[ABCD]"'):
+            with pytest.raises(wt.StateError, match=r'loop of "[ABCD]"'):
                 s.forward_dynamics(q, s.v0)
         else:
             assert np.isfinite(s.forward_dynamics(q, s.v0)).all()
@@ -79,7 +79,7 @@ def test_groups_of_very_different_sizes_have_their_own_ranks() -> None:
 
 
 def test_lengths_of_groups_by_hand() -> None:
-    """A rod between slides is as long as it is; a coupling of angles is in radians; what is in no group is the whole's."""
+    """A rod between slides counts with its length, and a coupling of angles is in radians."""
     m = wt.Mechanism("p", gravity=(0, -9.81, 0))
     carriage, bob = m.body("carriage"), m.body("bob", wt.point_mass(1.0))
     m.prismatic("x", m.ground, carriage, axis="x")

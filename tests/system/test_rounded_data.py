@@ -75,7 +75,7 @@ def test_digits_that_are_too_few_are_refused_and_an_accuracy_admits_them(name: s
 @pytest.mark.parametrize("name", ["four-bar", "slider-crank", "parallelogram", "scissors", "Sarrus"])
 def test_beyond_the_accuracy_loops_are_refused_in_words(name: str, tilt: float) -> None:
     exact, options = twin(name)
-    with pytest.raises(wt.AssemblyError, match='the loop of ".*its (turn about|shift along) [xyz]'):
+    with pytest.raises(wt.AssemblyError, match=r'the loop of ".*its (turn about|shift along) [xyz]'):
         built(tilted(exact, 3 * tilt, seed=1), options)
 
 
