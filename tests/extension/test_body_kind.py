@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import casadi as ca
 import numpy as np
@@ -18,6 +19,7 @@ import whippletree as wt
 from whippletree.elements.bodies import BodyKind, MassProperties, rigid_parts
 from whippletree.elements.forces import ElementForces, ElementState, Force
 from whippletree.model.io import write_text
+from whippletree.system import size_policy
 
 SHELL = wt.box(size=(0.6, 0.3, 0.2), mass=2.0).moved(at=(0.2, 0.05, -0.03))
 INNER = MassProperties(0.7, (0.02, -0.01, 0.03), np.diag([0.004, 0.006, 0.005]))
@@ -391,30 +393,183 @@ def test_what_is_wrong_is_said() -> None:
 # ------------------------------------------------------------------------------------------------- rolled form
 
 
-def long_chain(own: bool, *, n: int = 50) -> wt.Mechanism:
-    """A chain of bodies with internal masses, each hanging on the internal mass of the one before."""
+REDUCTION = "coordinate_reduction"
+
+
+def rolls(s: wt.System, function: str, formulation: str = "auto") -> bool:
+    return s.kernels.equations.rolls(s.kernels.request(function, formulation=formulation))
+
+
+def long_chain(own: bool, *, n: int = 60, prescribed: bool = False) -> wt.Mechanism:
+    """A chain of bodies with internal masses, each hanging on the internal mass of the one before.
+
+    Every third is reached at its internal mass; there are rigid bodies at the tip and on the side.
+    """
     m = wt.Mechanism("long chain", gravity=(0.1, -0.2, -9.81))
     hand = "ground"
     for k in range(n):
         place = add_body(m, f"b{k}", own)
-        m.revolute(f"j{k}", hand, f"b{k}", at=(0.03, 0.02, 0.01), axis="xyz"[k % 3])
-        hand = place
+        if k % 3 == 2:
+            m.universal(f"j{k}", hand, place, at=(0.03, 0.02, 0.01), at_child=(0.0, 0.01, 0.02))
+        else:
+            driven = prescribed and k == 1
+            m.revolute(f"j{k}", hand, f"b{k}", at=(0.03, 0.02, 0.01), axis="xyz"[k % 3], prescribed=driven)
+        hand = f"b{k}" if k % 6 == 2 else place
+    m.spherical("tip joint", hand, m.body("tip", wt.box(size=(0.1, 0.3, 0.05), mass=0.4)), at=(0.0, 0.01, 0.02))
+    m.revolute("side joint", "b2", m.body("side", wt.rod(length=0.2, mass=0.3)), at=(0.1, 0, 0), axis=(1, 2, 3))
+    m.spring("s", m.ground, hand, at=(1, 1, 0), at_child=(0.01, 0, 0), stiffness=30.0, free_length=0.2, damping=0.3)
     return m
 
 
-@pytest.mark.parametrize("formulation", ["articulated", "fully_recursive"])
-def test_rolled_forward_dynamics(formulation: str) -> None:
+def everything(s: wt.System, mass: str, q: np.ndarray, v: np.ndarray, tau: np.ndarray, a: np.ndarray) -> dict:
+    """Results by their kind: vectors along v, matrices, and others; `mass` is the place of an internal mass."""
+    given = a if s.description.joints[1].prescribed else None
+    wrench = {mass: np.arange(1.0, 7.0), "tip": np.arange(6.0)}
+    vectors = {
+        "inverse": s.inverse_dynamics(q, v, a, wrenches=wrench),
+        "bias": s.bias_force(q, v),
+        "driving": s.driving_forces(q, v, tau, a=given, formulation="articulated"),
+    }
+    names = [f"j{k}" for k in range(3)] + ["tip joint", "side joint"]
+    others = {
+        "energy": np.array(s.energy(q, v)),
+        "momentum": s.momentum(q, v),
+        "center": s.center_of_mass(q),
+        "pose": s.pose(q, mass),
+        "velocity": s.velocity(q, v, mass),
+        "acceleration": s.acceleration(q, v, a, mass),
+    }
+    vectors["fully recursive"] = s.forward_dynamics(q, v, tau, a=given, formulation="fully_recursive")
+    for one in ("articulated", "composite"):
+        vectors[one] = s.forward_dynamics(q, v, tau, a=given, formulation=one, wrenches=wrench)
+        found = s.reactions(q, v, tau, a=given, formulation=one)
+        others[f"reactions, {one}"] = np.array([found[name].wrench for name in names])
+    return {"vectors": vectors, "matrices": {"mass": s.mass_matrix(q)}, "others": others}
+
+
+@dataclass(frozen=True, eq=False)
+class Slider(SprungBody):
+    """The same with one slide only."""
+
+    labels = ("displacement along x",)
+
+    def pose(self, frame: str, eta: ca.SX) -> tuple[ca.SX, ca.SX]:
+        return ca.SX.eye(3), ca.SX(PIVOT) + ca.vertcat(eta, 0.2 * eta**2, 0)
+
+
+FUNCTIONS = ["forward_dynamics", "reactions", "driving_forces"]  # by a formulation that is named
+FUNCTIONS += ["inverse_dynamics", "bias_force", "mass_matrix", "energy", "momentum", "center_of_mass", "hinge_inertias"]
+
+
+@pytest.mark.parametrize("prescribed", [True, pytest.param(False, marks=pytest.mark.deep)])
+def test_loops_over_nodes_give_what_the_straight_line_gives(prescribed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for least in (1, 10**9):
+        monkeypatch.setattr(size_policy, "ROLL_FROM", least)
+        m = long_chain(True, n=3, prescribed=prescribed)
+        m.body("slider", Slider(40.0, 0.5, 0.0))
+        m.revolute("slider joint", "b1.mass", "slider", at=(0.1, 0.0, 0.02), axis="z")
+        m.revolute("load joint", "slider.mass", m.body("load", wt.rod(length=0.3, mass=0.2)), axis="y")
+        s = m.build()
+        assert all(
+            rolls(s, function, "articulated" if i < 3 else "auto") == (least == 1)
+            for i, function in enumerate(FUNCTIONS)
+        )
+        assert rolls(s, "forward_dynamics", "composite") == (least == 1)
+        v, tau, a = np.random.default_rng(3).normal(size=(3, s.nv))
+        found.append(everything(s, "b2.mass", s.random(3), v, tau, a))
+    for kind, results in found[1].items():
+        for name, straight in results.items():
+            close(found[0][kind][name], straight, 1e-11)
+
+
+def test_rolled_functions_of_a_long_chain() -> None:
     pair = Pair(long_chain)
-    kernels = pair.own.kernels
-    assert kernels.equations.rolls(kernels.request("inverse_dynamics")) is False  # springs act inside
-    assert kernels.equations.rolls(kernels.request("forward_dynamics", formulation=formulation))
+    for i, function in enumerate(FUNCTIONS):
+        assert rolls(pair.own, function, "articulated" if i < 3 else "auto")
     q, v, tau = pair.state(1)
-    a = pair.own.forward_dynamics(q, v, tau, formulation=formulation)
-    close(pair.v(a), pair.rigid.forward_dynamics(pair.q(q), pair.v(v), pair.v(tau), formulation="articulated"), 1e-9)
-    place = pair.own.pose(q, "b49.mass")
-    close(place, pair.rigid.pose(pair.q(q), "b49 inner"))
-    w = pair.own.momentum(q, v)
-    close(w, pair.rigid.momentum(pair.q(q), pair.v(v)))
+    a = np.random.default_rng(2).normal(size=pair.own.nv)
+    here = everything(pair.own, "b59.mass", q, v, tau, a)
+    there = everything(pair.rigid, "b59 inner", pair.q(q), pair.v(v), pair.v(tau), pair.v(a))
+    for name, vector in there["vectors"].items():
+        close(pair.v(here["vectors"][name]), vector, 1e-9)
+    for name, matrix in there["matrices"].items():
+        close(here["matrices"][name], matrix[np.ix_(pair.v_map, pair.v_map)])
+    for name, other in there["others"].items():
+        close(here["others"][name], other, 1e-9)
+
+
+@pytest.mark.parametrize("cut", ["A", "B", "C"])
+def test_loops_over_items_give_what_the_straight_line_gives(cut: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrench, found = {"two.mass": np.arange(1.0, 7.0)}, []
+    for least in (10**9, 1):
+        monkeypatch.setattr(size_policy, "ROLL_FROM", least)
+        monkeypatch.setattr(size_policy, "STRAIGHT", 0)
+        s = loop(True).build(cut=[cut])
+        assert rolls(s, "forward_dynamics", REDUCTION) == (least == 1)
+        q, v, tau = LoopPair.state(SimpleNamespace(own=s), 1)
+        found.append(s.forward_dynamics(q, v, tau, formulation=REDUCTION, wrenches=wrench))
+        with pytest.raises(wt.StateError, match="velocities"):
+            s.forward_dynamics(q, v + np.arange(s.nv), formulation=REDUCTION)
+    close(found[1], found[0])
+
+
+def rockers(own: bool, *, n: int = 34) -> wt.Mechanism:
+    """Rockers with internal masses on the ground, and couplers between these masses; every third stands on its mass."""
+    m = wt.Mechanism("rockers", gravity=(0.1, -0.4, -9.81))
+    before = ""
+    for i in range(n + 1):
+        hand, foot = add_body(m, f"b{i}", own), (0.8 * i, 0.0, 0.0)
+        if i % 3 == 2:
+            m.revolute(f"foot {i}", m.ground, hand, at=foot, at_child=(-0.3, 0.1, 0.0), axis=(0.1, 1.0, 0.2))
+            hand = f"b{i}"
+        else:
+            m.revolute(f"foot {i}", m.ground, f"b{i}", at=foot, axis=(0.1, 1.0, 0.0))
+        if before:
+            coupler = m.body(f"coupler {i}", wt.box(size=(0.8, 0.1, 0.2), mass=1.5).moved(at=(0.4, 0, 0)))
+            m.spherical(f"head {i}", before, coupler, at=(0.02, 0.01, 0.0))
+            m.universal(f"tail {i}", coupler, hand, at=(0.8, 0, 0), at_child=(0.03, 0.02, 0.01))
+        before = hand
+    return m
+
+
+class RockerPair(LoopPair):
+    """The two systems of many loops."""
+
+    def __init__(self, n: int = 34) -> None:
+        cut = [f"tail {i + 1}" for i in range(n)]
+        self.own, self.rigid = (rockers(own, n=n).build(cut=cut) for own in (True, False))
+        self.q_map, self.v_map = self._map("q_slice"), self._map("v_slice")
+
+
+def test_many_loops_are_reduced_item_by_item(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = RockerPair()
+    assert pair.own.chosen.name == REDUCTION  # the others are not even traced
+    assert rolls(pair.own, "forward_dynamics", REDUCTION)
+    assert pair.own.mobility.mobility == pair.rigid.mobility.mobility
+    q, v, tau = pair.state(1)
+    wrench = np.arange(1.0, 7.0)
+    a = pair.own.forward_dynamics(q, v, tau, wrenches={"b20.mass": wrench})
+    q_r, v_r = pair.q(q), pair.v(v)
+    close(pair.v(a), pair.rigid.forward_dynamics(q_r, v_r, pair.v(tau), wrenches={"b20 inner": wrench}))
+    close(pair.v(pair.own.bias_force(q, v)), pair.rigid.bias_force(q_r, v_r))
+    close(pair.own.mass_matrix(q), pair.rigid.mass_matrix(q_r)[np.ix_(pair.v_map, pair.v_map)])
+    close(np.array(pair.own.energy(q, v)), np.array(pair.rigid.energy(q_r, v_r)))
+    with pytest.raises(wt.StateError, match="open"):
+        pair.own.forward_dynamics(pair.own.integrate(q, 0.01 * np.arange(pair.own.nv)), v)
+    free = pair.own.forward_dynamics(q, v, tau)
+    monkeypatch.setattr(size_policy, "ROLL_FROM", 10**9)
+    line = rockers(True).build(cut=[f"tail {i + 1}" for i in range(34)])
+    close(free, np.array(line.function("forward_dynamics", formulation=REDUCTION)(q, v, tau)).ravel())
+
+
+def test_kinds_of_items_do_not_grow_with_the_number_of_loops() -> None:
+    kinds = []
+    for n in (33, 36):
+        s = rockers(True, n=n).build(cut=[f"tail {i + 1}" for i in range(n)])
+        (loop,) = s.kernels.equations.roll(s.kernels.request("forward_dynamics", formulation=REDUCTION)).steps
+        kinds.append(len(loop.variants))
+    assert kinds[0] == kinds[1]
 
 
 # ------------------------------------------------------------------------------------------------- borders

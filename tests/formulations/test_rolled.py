@@ -21,12 +21,6 @@ from whippletree.system.equations import Request
 TOLERANCE = 1e-11
 
 
-@pytest.fixture(autouse=True)
-def uncached(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compile every time: the cache does not tell a loop from a straight line, so that one would stand for both."""
-    monkeypatch.setenv("WHIPPLETREE_CACHE", "off")
-
-
 def relative(ours: np.ndarray, expected: np.ndarray) -> float:
     """The largest difference over the largest magnitude, for one state."""
     return measures.relative(ours[None], expected[None])
@@ -284,12 +278,37 @@ def test_forces_are_walked_in_loops(monkeypatch: pytest.MonkeyPatch) -> None:
         results = {"rolls": s._engine.equations.rolls(request)}
         for formulation in ("articulated", "composite"):
             results[formulation] = s.forward_dynamics(q, v, tau, formulation=formulation, wrenches=wrench)
+            results[f"reactions, {formulation}"] = s.reactions(q, v, tau, formulation=formulation).wrenches
+        results["inverse"] = s.inverse_dynamics(q, v, tau, wrenches=wrench)
+        results["bias"] = s.bias_force(q, v)
+        results["energy"] = np.array(s.energy(q, v))
         return results
 
     rolled, straight = both(mechanism, monkeypatch, compute)
     assert rolled.pop("rolls") and not straight.pop("rolls")
     for name, expected in straight.items():
         assert relative(rolled[name], expected) < TOLERANCE, name
+
+
+def test_driving_forces_under_elements_are_walked_in_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At free joints the efforts given are returned, at prescribed ones those needed, less what the elements do."""
+    mechanism = loaded_crown()
+    for name in ("j0_1", "j1_0"):
+        mechanism._joints[name] = replace(mechanism._joints[name], prescribed=True)
+    s = mechanism.build()
+    q, (v, tau, a) = s.random(2), np.random.default_rng(8).uniform(-1, 1, (3, s.nv))
+    rolled, straight = both(mechanism, monkeypatch, lambda s: {"driving": s.driving_forces(q, v, tau, a=a)})
+    assert relative(rolled["driving"], straight["driving"]) < TOLERANCE
+    free = [i for name in ("j0_0", "j1_1", "j2_1") for i in range(s.v_slice(name).start, s.v_slice(name).stop)]
+    assert (rolled["driving"][free] == tau[free]).all()
+
+
+def test_a_kernel_kept_as_a_straight_line_does_not_stand_for_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = []
+    for least in (1, 10**9):
+        monkeypatch.setattr(size_policy, "ROLL_FROM", least)
+        keys.append(crown(2, 1).build().kernels.of("forward_dynamics").key)
+    assert keys[0] != keys[1]
 
 
 def test_composite_bodies_of_a_large_tree_with_forces(monkeypatch: pytest.MonkeyPatch) -> None:

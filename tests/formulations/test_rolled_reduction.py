@@ -20,12 +20,6 @@ DEEP = (("one loop", 3), ("coupled, one base", 1), ("coupled, other bases", 2), 
 CASES = [*QUICK, *deep(DEEP)]
 
 
-@pytest.fixture(autouse=True)
-def uncached(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compile every time: the cache does not tell a loop from a straight line, so that one would stand for both."""
-    monkeypatch.setenv("WHIPPLETREE_CACHE", "off")
-
-
 def rolled(s: wt.System) -> bool:
     return s._engine.equations.rolls(Request("forward_dynamics", REDUCTION))
 
@@ -74,6 +68,7 @@ def test_many_four_bars_are_exact_and_checked(straight: int, monkeypatch: pytest
     assert s.chosen.name == REDUCTION  # the others are not even traced
     q, v = s.q0, np.zeros(s.nv)
     v[: n + 1], v[n + 1 :: 2], v[n + 2 :: 2] = 2.0, -2.0, 2.0
+    assert (s.bias_force(q, v)[[s.v_slice(s.plan.joint_names[cut.joint]).start for cut in s.plan.cuts]] == 0).all()
     a = s.forward_dynamics(q, v, formulation=REDUCTION)
     share = ((n + 1) / 2 + n) / ((n + 1) / 3 + n)
     exact = -9.81 * share * np.cos(1.2)
@@ -175,3 +170,36 @@ def test_what_would_take_many_minutes_is_refused_in_words(monkeypatch: pytest.Mo
     assert s.chosen.name == REDUCTION  # found without tracing
     with pytest.raises(wt.StateError, match="formulas"):
         s.forward_dynamics(s.q0, s.v0)
+
+
+def screws(n: int) -> wt.Mechanism:
+    """Loops of three links on the ground, each closed by a screw with a lead of its own."""
+    m = wt.Mechanism("screws", gravity=(0.1, -9.81, 0.3))
+    for i in range(n):
+        a, b, c = (
+            m.body(f"{name}{i}", wt.box(size=(0.5, 0.1, 0.2), mass=1.0).moved(at=(0.25, 0, 0))) for name in "abc"
+        )
+        m.spherical(f"A{i}", m.ground, a, at=(2.0 * i, 0, 0))
+        m.universal(f"B{i}", a, b, at=(0.5, 0, 0))
+        m.universal(f"C{i}", b, c, at=(0.4, 0.1, 0.2))
+        m.screw(f"S{i}", c, m.ground, at=(0.3, 0, 0), at_child=(2.0 * i + 1.2, 0.1, 0.2), lead=0.1 * (1 + i), axis="y")
+    return m
+
+
+def test_cut_joints_hand_over_their_own_constants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Screws with different leads are one kind, and each has its own lead."""
+    kinds = []
+    for n in (2, 5):
+        monkeypatch.setattr(size_policy, "ROLL_FROM", 1)
+        monkeypatch.setattr(size_policy, "STRAIGHT", 0)
+        s = screws(n).build(cut=[f"S{i}" for i in range(n)])
+        assert rolled(s)
+        (loop,) = s._engine.equations.roll(Request("forward_dynamics", REDUCTION)).steps
+        kinds.append(len(loop.variants))  # type: ignore[union-attr]
+    assert kinds[0] == kinds[1]
+    rng = np.random.default_rng(2)
+    q = s.assemble(s.integrate(s.q0, 0.1 * rng.normal(size=s.nv)))
+    v, tau = s.consistent_velocities(q, rng.normal(size=s.nv)), rng.normal(size=s.nv)
+    expected = np.array(s.function("forward_dynamics", formulation="tree_augmented")(q, v, tau)).ravel()
+    a = s.forward_dynamics(q, v, tau, formulation=REDUCTION)
+    assert a == pytest.approx(expected, rel=1e-9, abs=1e-9 * np.abs(expected).max())

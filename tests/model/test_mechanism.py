@@ -79,7 +79,7 @@ def test_poses_are_taken_as_they_are(kind):
     use, other = m.describe().joints
     assert np.array_equal(use.on_parent.matrix(), quarter_turn())
     assert use.on_child == Placement(point=(1, 0, 0))
-    assert other.on_child == Placement(quarter_turn()[:3, :3], (0, 0, 5))
+    assert other.on_child == Placement(point=(0, 0, 5))
 
 
 @pytest.mark.parametrize("kind", WITH_AXIS)
@@ -108,7 +108,7 @@ def test_the_axes_of_a_universal_joint():
     assert np.array_equal(R[:, 2], [0, 0, -1])
     assert given.on_parent.rotation == given.on_child.rotation
     assert given.on_child.point == (0.0, 1.0, 0.0)
-    assert posed.on_child.rotation == posed.on_parent.rotation
+    assert np.array_equal(posed.on_parent.matrix(), quarter_turn()) and posed.on_child == Placement()
 
 
 def test_a_screw_keeps_its_lead():

@@ -1,4 +1,9 @@
-"""Where a joint's frame is on each of its bodies: from points and axes, or from poses."""
+"""Where a joint's frame is on each of its bodies: from points and axes, or from poses.
+
+On the child, what is not said is such that nothing said about the parent is lost: without a pose the joint frame is
+turned as on the parent, so that the bodies are parallel at zero coordinates; with a `pose` it is turned as the child's
+own frame, so that the pose is that of the child there. The table in `docs/conventions.md` has all combinations.
+"""
 
 from __future__ import annotations
 
@@ -58,9 +63,13 @@ class Sides(ABC):
         """Return the child's side: its pose, or its point with this rotation."""
         return _placed(self.pose_child, "pose_child", self.at_child, "at_child", rotation)
 
+    def _turned_on_child(self, on_parent: Placement) -> Rotation3:
+        """Return how the joint frame is turned on the child, unless something is said about that."""
+        return on_parent.rotation if self.pose is None else IDENTITY
+
 
 class AlignedSides(Sides):
-    """A joint without an axis: its joint frame is parallel to the parent's frame unless posed.
+    """A joint without an axis: its joint frames are parallel to the bodies' frames unless posed.
 
     >>> AlignedSides(at=(1, 0, 0)).frames()[0].point
     (1.0, 0.0, 0.0)
@@ -71,14 +80,14 @@ class AlignedSides(Sides):
             if getattr(self, name) is not None:
                 raise ModelError(f"the joint is placed by no axis: leave out {name}, or give a pose")
         on_parent = self._on_parent(IDENTITY)
-        return on_parent, self._on_child(on_parent.rotation)
+        return on_parent, self._on_child(self._turned_on_child(on_parent))
 
 
 class AxisSides(Sides):
     """A joint with one axis, the z of its joint frame.
 
-    The child's joint frame is turned like the parent's, so that the bodies are parallel at zero coordinates;
-    with an `axis_child`, the smallest rotation from one axis to the other comes on top.
+    The child's joint frame is turned like the parent's, so that the bodies are parallel at zero coordinates, or with a
+    `pose` like the child's own frame; with an `axis_child`, the smallest rotation from its z to that axis comes on top.
 
     >>> on_parent, on_child = AxisSides(axis="x", axis_child="y").frames()
     >>> [row[2] for row in on_parent.rotation], [row[2] for row in on_child.rotation]
@@ -87,7 +96,7 @@ class AxisSides(Sides):
 
     def _frames(self) -> Frames:
         on_parent = self._on_parent(axis_rotation(direction(_default(self.axis, "z"), "axis")))
-        rotation = on_parent.rotation
+        rotation = self._turned_on_child(on_parent)
         if self.axis_child is not None:
             z = rotation[0][2], rotation[1][2], rotation[2][2]
             rotation = matmul(rotation_between(z, direction(self.axis_child, "axis_child")), rotation)
@@ -107,7 +116,7 @@ class UniversalSides(Sides):
             raise ModelError("pose holds both axes of a universal joint, as its x and z: leave out axis_child")
         if self.pose is not None:
             on_parent = self._on_parent(IDENTITY)
-            return on_parent, self._on_child(on_parent.rotation)
+            return on_parent, self._on_child(self._turned_on_child(on_parent))
         if self.pose_child is not None:
             raise ModelError("pose_child of a universal joint needs pose as well: each holds both axes")
         first = direction(_default(self.axis, "x"), "axis")

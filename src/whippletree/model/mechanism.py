@@ -194,7 +194,8 @@ class Mechanism(DriveCalls, EventCalls):
         """Weld two bodies together: the frame at `at` on the parent is the frame at `at_child` on the child.
 
         `at` and `at_child` are points in the two bodies' frames, their origins unless given. `pose` and
-        `pose_child`, 4 x 4 matrices or `Placement`s, give an orientation as well.
+        `pose_child`, 4 x 4 matrices or `Placement`s, give an orientation as well; `pose` alone is the pose of the
+        child's frame in the parent's.
 
         >>> m = Mechanism("m")
         >>> m.fixed("weld", m.ground, m.body("post"), at=(1, 0, 0)).name
@@ -222,8 +223,8 @@ class Mechanism(DriveCalls, EventCalls):
         `at` is a point and `axis` a direction in the parent's frame, its origin and "z" unless given: "x",
         "-y", or three numbers. `at_child` and `axis_child` are the same in the child's frame, its origin
         and the same axis unless given. Instead, `pose` and `pose_child` place the joint frame, whose z is
-        the axis: 4 x 4 matrices or `Placement`s. If `prescribed`, the acceleration is given and the driving
-        force comes out.
+        the axis: 4 x 4 matrices or `Placement`s. `pose` alone is the pose of the child's frame in the parent's at
+        zero coordinates. If `prescribed`, the acceleration is given and the driving force comes out.
 
         >>> m = Mechanism("m")
         >>> m.revolute("A", m.ground, m.body("crank"), axis="y").name

@@ -11,7 +11,8 @@ state is put on the closures: both change it by less than the step's error, and 
 at the state so improved. Where the numeric plan is not to be trusted, `simulation` lets a Runge-Kutta method go across.
 
 `memory` is what a run keeps from step to step: whether there is anything, the order, how many steps had this size,
-whether the order is still being raised, the times of the last points, and Phi.
+whether the order is still being raised, the share of a pivot at the present state, the times of the last points, and
+Phi.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.kernel_calls import (
+    PIVOT,
     SMALLEST,
     ZERO,
     KernelBuffers,
@@ -32,6 +34,7 @@ from whippletree.simulate.kernel_calls import (
     longest_step,
     normalize,
     not_inlined,
+    regularity,
 )
 from whippletree.simulate.native_functions import bare, by_address, inner
 from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words, cast_to
@@ -39,7 +42,9 @@ from whippletree.simulate.run_state import (
     CLOSE_STAGES,
     EVALUATIONS,
     KEEP_PLAN,
+    LAST_PIVOT,
     LOOPS,
+    NEGATIVE_PIVOTS,
     NEXT_STEP,
     RATES_GIVEN,
     REFUSED,
@@ -48,9 +53,21 @@ from whippletree.simulate.run_state import (
     RunState,
     Status,
 )
-from whippletree.simulate.run_tolerances import CLOSE_ENOUGH, LAST_STEP_SLACK, OPEN_STEP_FACTOR, UNTRUSTED_SHARE
-from whippletree.simulate.singularity_log import keep_pivot_signs, locate_singular, log_passage, pivots_changed_sign
-from whippletree.simulate.state_rates import evaluate
+from whippletree.simulate.run_tolerances import (
+    CLOSE_ENOUGH,
+    HANDED_OVER,
+    LAST_STEP_SLACK,
+    OPEN_STEP_FACTOR,
+    UNTRUSTED_SHARE,
+)
+from whippletree.simulate.singularity_log import (
+    keep_pivot_signs,
+    locate_singular,
+    log_passage,
+    only_coordinates,
+    pivots_changed_sign,
+)
+from whippletree.simulate.state_rates import evaluate, poor_coordinates
 from whippletree.simulate.step_output import asked_within, deliver
 from whippletree.simulate.steppers import CompiledStepper
 from whippletree.simulate.time_loop import SMALLEST_ALLOWED, TOLERANCE, StepperCode
@@ -68,7 +85,7 @@ HIGHEST = 12
 
 # in `memory`
 _POINTS = HIGHEST + 2
-_KNOWN, _ORDER, _SAME, _RAISING, _TIMES = 0, 1, 2, 3, 4
+_KNOWN, _ORDER, _SAME, _RAISING, _SHARE, _TIMES = 0, 1, 2, 3, 4, 5
 _PHI = _TIMES + _POINTS
 # errors of Adams-Moulton formulas with constant steps, gamma*_j
 _GAMMA = np.array(
@@ -202,6 +219,7 @@ def _begin(b: Any, run: Any, a: Any, t: float, tolerance: float, smallest: float
         return first, h
     if run.flags[LOOPS]:
         keep_pivot_signs(b, run)
+    past[_SHARE] = b.pivots[PIVOT]
     past[_KNOWN], past[_ORDER], past[_SAME], past[_RAISING] = 1.0, 1.0, 0.0, 1.0
     for j in range(_POINTS):
         past[_TIMES + j] = t
@@ -246,6 +264,26 @@ def _correct(a: Any, h: float, nq: int, tolerance: float) -> None:
 
 
 @bare
+def _singular_ahead(b: Any, past: Any) -> bool:
+    """Tell whether a step, whose end is just evaluated, comes near to a singular position that is next."""
+    before, now = past[_SHARE], b.pivots[PIVOT]
+    near = abs(now) < min(HANDED_OVER, 0.75 * abs(before)) and now * before > 0.0
+    return bool(near and regularity(b) < 2.0 * abs(now))
+
+
+@inner
+def _over_singular(b: Any, run: Any, a: Any, t: float, h: float) -> bool:
+    """Tell whether a step, whose end is just evaluated, goes over a singular position of the mechanism."""
+    not_inlined()
+    if not pivots_changed_sign(b, run):
+        return False
+    P = np.empty((2, a.Y.size))
+    for n in range(a.Y.size):
+        P[0, n], P[1, n] = a.Y[n], a.predicted[n] - a.Y[n]
+    return not only_coordinates(b, run, P, t, h, a.no_q, run.times[NEGATIVE_PIVOTS])
+
+
+@inner
 def _attempt(
     b: Any, run: Any, a: Any, t: float, h: float, tolerance: float, smallest: float, last: float
 ) -> tuple[int, float, int]:
@@ -258,8 +296,8 @@ def _attempt(
         k = int(past[_ORDER])
         _predict(a, t, h)
         good = _derivatives(b, run, a, t + h, a.predicted)
-        if run.flags[LOOPS] and (good != _DONE or pivots_changed_sign(b, run)):
-            past[_KNOWN] = 0.0
+        if run.flags[LOOPS] and (good != _DONE or _singular_ahead(b, past) or _over_singular(b, run, a, t, h)):
+            past[_KNOWN], run.times[LAST_PIVOT] = 0.0, 0.0
             return _POOR, h, fails  # others go across singular positions
         error = np.inf
         if good != _UNTRUSTED:
@@ -339,11 +377,11 @@ def _renew(b: Any, run: Any, w: Any, a: Any, t: float, h: float, whole: float, t
     b.pivots[SMALLEST] = np.inf
     good = _derivatives(b, run, a, end, a.new)
     if run.flags[LOOPS] and good != _UNTRUSTED:
-        if pivots_changed_sign(b, run):
-            P = _polynomial(a, t, h)
-            locate_singular(b, run, P, t, h, a.no_q, np.inf)
+        if _over_singular(b, run, a, t, h):
+            locate_singular(b, run, _polynomial(a, t, h), t, h, a.no_q, np.inf)
         log_passage(b, run)
         keep_pivot_signs(b, run)
+        past[_SHARE] = b.pivots[PIVOT]
     if w.counts[1]:  # an event has ended the step: the run begins anew there
         past[_KNOWN] = 0.0
         run.times[NEXT_STEP] = h
@@ -356,7 +394,7 @@ def _renew(b: Any, run: Any, w: Any, a: Any, t: float, h: float, whole: float, t
         past[_KNOWN] = 0.0
         if good == _UNTRUSTED or not run.flags[KEEP_PLAN]:
             return int(good)
-    return _DONE
+    return _POOR if poor_coordinates(b, run) else _DONE
 
 
 @by_address

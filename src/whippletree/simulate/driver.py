@@ -138,7 +138,6 @@ class Driver:
             run.flags[KEEP_PLAN] = 1
             return
         self._bindings = None
-        sim.stepper.forget()
         run.forget_pivots()
         sim.replans.append(run.t)
 

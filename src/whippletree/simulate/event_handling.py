@@ -3,10 +3,16 @@
 An event that only records does not touch the steps. One that acts ends its step: the run goes on from the state at the
 event, with what the event sets. What that adds to the energy is recorded as work put in, and what it takes as work
 dissipated, so that the balance of the run stays whole.
+
+Events that switch efforts or parameters may turn back the motion that has led to them, and at once the next one
+happens: a relay on the border between its two states, where the motion should slide along (Filippov). Steps that end at
+events cannot follow that. It is found out, since no such event is lost, and ends the run in words, as does a pile-up of
+events such as the bounces of a ball that comes to rest.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,10 +24,17 @@ from whippletree.model.description import EventUse
 from whippletree.model.names import suggestion
 from whippletree.simulate import system_interface
 from whippletree.simulate.kernel_bindings import KernelBindings
+from whippletree.simulate.python_stepping import MotionRates
 from whippletree.simulate.run_arguments import value_index
 from whippletree.simulate.run_state import TIME
-from whippletree.simulate.run_tolerances import RAPID_EVENTS
-from whippletree.simulate.zero_crossings import EventWatch
+from whippletree.simulate.run_tolerances import (
+    HELD_RATE,
+    RAPID_EVENTS,
+    RAPID_ROUNDINGS,
+    RATE_DISPLACEMENT,
+    TIME_ROUNDING,
+)
+from whippletree.simulate.zero_crossings import AT_ZERO, NO_NUMBER, EventWatch
 from whippletree.spatial.scalars import shown
 
 if TYPE_CHECKING:
@@ -51,6 +64,14 @@ class SettingChange(NamedTuple):
     t: float
     tau: Array
     parameters: Array
+
+
+class Moment(NamedTuple):
+    """The state [q, v, z] at an event, the values of all expressions there, and how fast they change."""
+
+    state: Array
+    values: Array
+    rates: Array
 
 
 class Events:
@@ -132,7 +153,7 @@ class Events:
         """Find out on which side of zero everything is, if that is not known."""
         if self.uses and not self.started:
             self.fresh[:] = 1
-            self._sides(sim, bindings)
+            self.side[:] = np.sign(self._values(sim, bindings))
         self.started = True
 
     def collect(self, sim: Simulation) -> None:
@@ -144,6 +165,11 @@ class Events:
             self.happened.append(EventRecord(self.uses[int(row[0])].name, float(row[1]), *parts))
         self._last = [int(row[0]) for row in self._found[: self._counts[0]] if row[1] == sim.state.t]
         self._counts[0] = 0
+        for use, side in zip(self.uses, self.side, strict=True):
+            if side == NO_NUMBER:
+                raise SimulationError(
+                    f'before t = {sim.state.t:.9g} s the expression of event "{use.name}" is not a number: check it'
+                )
 
     def act(self, sim: Simulation, bindings: KernelBindings, span: float) -> None:
         """Do what the events at the present time are declared to do."""
@@ -152,15 +178,45 @@ class Events:
         which = sorted(i for i in self._last if self._acts[i])
         if not self.changes:
             self.changes.append(SettingChange(-np.inf, sim.tau.copy(), sim.parameter_values))
+        before = self._moment(sim, bindings, rates=any(self._may_move(self.uses[i]) for i in which))
         energy = _energy(sim)
         for i in which:
             self._one(sim, bindings, self.uses[i])
-        _project_velocities(sim)
+        _project_velocities(sim, always=not np.array_equal(before.state, sim.row()[:-2]))
         sim.record_work(_energy(sim) - energy)
         self.changes.append(SettingChange(t, sim.tau.copy(), sim.parameter_values))
-        self._sides(sim, bindings)
-        self.side[which], self.fresh[which], self.started = 0, 1, True
-        self._restart_small(sim, t, span, [self.uses[i].name for i in which])
+        switched = self._take_sides(sim, bindings, which, before)
+        self._restart_small(sim, span, [self.uses[i].name for i in which], switched=switched)
+
+    def _may_move(self, use: EventUse) -> bool:
+        """Tell whether an event may change the state, and not only efforts and parameters."""
+        return use.name in self.calls or any(kind in ("velocity", "state") for kind, _, _ in use.sets)
+
+    def _moment(self, sim: Simulation, bindings: KernelBindings, *, rates: bool) -> Moment:
+        """Return the state now, and what the expressions are there."""
+        if sim.parameters is not None:
+            bindings.parameters[:] = sim.parameters
+        bindings.buffers.tau[:] = sim.tau
+        speeds = self._rates(sim, bindings) if rates else np.zeros(len(self.uses))
+        return Moment(sim.row()[:-2], self._values(sim, bindings), speeds)
+
+    def _take_sides(self, sim: Simulation, bindings: KernelBindings, which: list[int], before: Moment) -> bool:
+        """Say on which side of zero everything is after events; tell whether they have left the state as it was.
+
+        What passed zero has passed, even where rounding says otherwise, and what jumped is where it is. If an event has
+        changed the state, its own expression may be turned back by that, as by a bounce: then it has not passed.
+        """
+        after = self._moment(sim, bindings, rates=False)
+        same = after.values == before.values
+        passed = np.where(self.fresh == AT_ZERO, self.side, np.sign(before.values)).astype(np.int64)
+        switched = np.array_equal(before.state, after.state)
+        if not switched and same[which].any():
+            rates = passed * self._rates(sim, bindings)
+            turned = np.where(rates > HELD_RATE * np.abs(before.rates), passed, -passed)
+            passed[which] = np.where(np.isnan(rates + before.rates), 0, turned)[which]
+        self.side[:] = np.where(same, passed, np.sign(after.values))
+        self.fresh[:], self.started = 0, True
+        return bool(switched)
 
     def _one(self, sim: Simulation, bindings: KernelBindings, use: EventUse) -> None:
         """Set what one event sets, and call what is to be called."""
@@ -192,6 +248,8 @@ class Events:
         if not use.sets:
             return np.zeros(0)
         state = sim.state
+        if sim.parameters is not None:
+            bindings.parameters[:] = sim.parameters
         start = sum(len(other.sets) for other in self.uses[: self.uses.index(use)])
         try:
             values = bindings.of_events("event_values", state.q, state.v, state.z, state.t)
@@ -201,27 +259,65 @@ class Events:
             ) from None
         return values[start : start + len(use.sets)]
 
-    def _sides(self, sim: Simulation, bindings: KernelBindings) -> None:
+    def _values(self, sim: Simulation, bindings: KernelBindings) -> Array:
+        """Return the values of the expressions now."""
         state = sim.state
         try:
-            values = bindings.of_events("events", state.q, state.v, state.z, state.t)
+            return bindings.of_events("events", state.q, state.v, state.z, state.t)
         except NotFiniteError:
             raise SimulationError(
                 f"at t = {state.t:.9g} s the expression of an event is not finite: check "
                 + ", ".join(f'"{use.name}"' for use in self.uses)
             ) from None
-        self.side[:] = np.sign(values)
 
-    def _restart_small(self, sim: Simulation, t: float, span: float, names: list[str]) -> None:
+    def _rates(self, sim: Simulation, bindings: KernelBindings) -> Array:
+        """Return how fast the expressions change along the motion from the present state, by differences.
+
+        They are NaN if an expression is not finite next to it.
+        """
+        state, nv, scale = sim.state, sim.system.nv, bindings.scale
+        y = np.concatenate([np.zeros(nv), state.v, state.z, np.zeros(2)])
+        k = MotionRates(bindings, sim.run_state)(state.t, y)
+        u, a, z = k[:nv], k[nv : 2 * nv], k[2 * nv : -2]
+        shares = [np.abs(u) / scale, np.abs(a) / (scale + np.abs(state.v)), np.abs(z) / (1.0 + np.abs(state.z))]
+        step = RATE_DISPLACEMENT / max(1.0, np.concatenate(shares).max(initial=0.0))
+        ends = []
+        for way in (-step, step):
+            q = sim.system.integrate(state.q, way * u)
+            try:
+                ends.append(bindings.of_events("events", q, state.v + way * a, state.z + way * z, state.t + way))
+            except NotFiniteError:
+                return np.full(len(self.uses), np.nan)
+        return np.asarray((ends[1] - ends[0]) / (2 * step))
+
+    def _restart_small(self, sim: Simulation, span: float, names: list[str], *, switched: bool) -> None:
         """Begin again with a small step, no longer than the time since the last acting event; refuse a pile-up."""
+        t = sim.state.t
+        rapid = max(RAPID_EVENTS * span, RAPID_ROUNDINGS * TIME_ROUNDING * abs(t))
         for name in names:
-            if t - self.acted.get(name, -np.inf) < RAPID_EVENTS * span and not self.ended:
-                raise SimulationError(
-                    f'at t = {t:.9g} s event "{name}" happens again and again, in ever shorter times; stop the run '
-                    f"there, or let it set a state in which it does not happen again"
-                )
+            if t - self.acted.get(name, -np.inf) < rapid and not self.ended:
+                raise SimulationError(f"at t = {t:.9g} s {self._without_end(name, names, switched=switched)}")
         sim.limit_step(t - max(self.acted.values(), default=-np.inf))
         self.acted |= dict.fromkeys(names, t)
+
+    def _without_end(self, name: str, names: list[str], *, switched: bool) -> str:
+        """Say which events happen in turn, and what to do about it."""
+        turns = [other for other, when in self.acted.items() if when >= self.acted[name] and other not in names]
+        quoted = [f'"{other}"' for other in (*names, *turns)]
+        if not switched and len(quoted) == 1:
+            return (
+                f"event {quoted[0]} happens again and again, in ever shorter times; stop the run there, or let it set "
+                f"a state in which it does not happen again"
+            )
+        what = (
+            f"events {', '.join(quoted[:-1])} and {quoted[-1]} happen" if quoted[1:] else f"event {quoted[0]} happens"
+        )
+        return (
+            f"{what} again and again, in ever shorter times: what is switched there turns the motion back at once, so "
+            f"that it should slide along the border where the expression is zero, which events cannot follow; give the "
+            f"switch a hysteresis (on a little above zero, off a little below), or write it as a smooth law, such as "
+            f"tanh(expression / width), in place of the event"
+        )
 
 
 def _calls(uses: tuple[EventUse, ...], given: Any) -> dict[str, Callable[..., Any]]:
@@ -270,12 +366,16 @@ def _check_after(sim: Simulation, name: str, before: tuple[Array, Array | None])
     sim.tau, sim.parameters = tau, parameters
 
 
-def _project_velocities(sim: Simulation) -> None:
-    """Make velocities consistent with the closures; those that were set stay as they are."""
+def _project_velocities(sim: Simulation, *, always: bool) -> None:
+    """Make velocities consistent with the closures, if they are not or else always; those that were set stay."""
     system = sim.system
     if not system_interface.is_closed(system):
         return
     state = sim.state
+    if not always:
+        with contextlib.suppress(StateError):
+            system_interface.check_closures(system, state.q, state.v, state.t, sim.parameters)
+            return
     options: dict[str, Any] = {"t": state.t, "parameters": sim.parameters}
     try:
         v = system.consistent_velocities(state.q, state.v, hold=sim.held, **options)

@@ -51,7 +51,7 @@ from whippletree.simulate.run_state import (
     Status,
 )
 from whippletree.simulate.run_tolerances import CLOSE_ENOUGH, MOST_TRIES, POOR_FIRST_GUESS, TIGHT, UNTRUSTED_SHARE
-from whippletree.simulate.singularity_log import log_passage, look_back_along, parabola, pivots_changed_sign
+from whippletree.simulate.singularity_log import log_passage, look_back_along, over_singular, parabola
 from whippletree.simulate.state_rates import evaluate, evaluate_first
 from whippletree.simulate.step_output import complete_step, size_to_end
 from whippletree.simulate.steppers import CompiledStepper, MethodOptions
@@ -179,7 +179,7 @@ def _attempt(
         share = 0.25
         if status == _DONE:
             good = _finish(b, t + h, a.moved, a.new, a.k1, run.flags)
-            if run.flags[LOOPS] and (good != _DONE or pivots_changed_sign(b, run)):
+            if run.flags[LOOPS] and (good != _DONE or over_singular(b, run, h, a.new)):
                 return _POOR, h, error, shrunk  # others go across singular positions
             if not a.adaptive:
                 return _DONE, h, error, shrunk

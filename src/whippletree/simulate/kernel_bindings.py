@@ -38,7 +38,7 @@ class KernelBindings:
             self.array(name, nv)
         for name in ("here", "base", "spare_q", "nearest"):
             self.array(name, nq)
-        for name, size in (("t", 1), ("displaced", nq + nv), ("projected", 2 * nv + 2), ("pivots", 6)):
+        for name, size in (("t", 1), ("displaced", nq + nv), ("projected", 2 * nv + 3), ("pivots", 6)):
             self.array(name, size)
         self._keep: list[object] = []  # what the addresses point to
         plain = not (self.closed or self.powers or system.description.states)

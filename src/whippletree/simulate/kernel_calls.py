@@ -12,7 +12,9 @@ from numba.extending import intrinsic
 from whippletree.simulate.native_functions import bare, by_address
 from whippletree.simulate.native_structs import Address, NativeStruct, Numbers, Words, WordTable
 from whippletree.simulate.run_tolerances import (
+    CLEARLY_REGULAR,
     CLOSING_ITERATIONS,
+    COORDINATES_TO_BLAME,
     GAP_BESIDE_SINGULAR,
     GAP_CLOSED,
     GAP_ROUNDING,
@@ -35,6 +37,7 @@ __all__ = [
     "KernelBuffers",
     "call",
     "close_loops",
+    "coordinates_to_blame",
     "copy",
     "displace",
     "largest_velocity",
@@ -42,6 +45,7 @@ __all__ = [
     "nearly_closed",
     "normalize",
     "not_inlined",
+    "regularity",
 ]
 
 DISPLACE, RATES, PROJECT = 0, 1, 2
@@ -81,6 +85,7 @@ class KernelBuffers(NativeStruct):
     state_within: Address
     find_crossings: Address
     locate_singular: Address
+    only_coordinates: Address
     deliver: Address
 
 
@@ -223,6 +228,20 @@ def close_loops(b: KernelBuffers, t: float, q: Numbers, at_q: int, v: Numbers, a
             return bool(before < GAP_CLOSED)
         before = gap
     return bool(before < GAP_CLOSED)
+
+
+@bare
+def regularity(b: Any) -> float:
+    """Return how regular the closures are at the state in the buffers: zero at a singular position, one elsewhere."""
+    call(b.kernels[PROJECT])
+    return float(b.projected[2 * b.v.size + 2])
+
+
+@bare
+def coordinates_to_blame(b: Any, share: float) -> bool:
+    """Tell whether a small share of a pivot at the state in the buffers is that of the choice of coordinates alone."""
+    regular = regularity(b)
+    return bool(regular > CLEARLY_REGULAR and abs(share) < COORDINATES_TO_BLAME * regular)
 
 
 @bare

@@ -30,11 +30,12 @@ from whippletree.simulate.run_state import (
     RATES_GIVEN,
     REFUSED,
     SINGULAR_FOUND,
+    TIME,
     RunState,
     Status,
 )
 from whippletree.simulate.run_tolerances import AT_END_OF_STEP, CLOSE_ENOUGH, LAST_STEP_SLACK, UNTRUSTED_SHARE
-from whippletree.simulate.singularity_log import log_passage, look_back_along, pivots_changed_sign
+from whippletree.simulate.singularity_log import log_passage, look_back_along, over_singular
 from whippletree.simulate.state_rates import evaluate, evaluate_end, evaluate_first
 from whippletree.simulate.step_output import close_end, complete_step, write_present
 from whippletree.simulate.steppers import Stepper, Stretch
@@ -76,7 +77,9 @@ def _close(b: Any, run: Any, new: Any, reached: Any, k: Any, end: float) -> int:
         copy(b.q, ZERO, run.q, ZERO, b.q.size)
         copy(b.base, ZERO, run.q, ZERO, b.q.size)
         run.counts[EVALUATIONS] += 1
-        if evaluate(b, end, new, k, run.flags, UNTRUSTED_SHARE) != _DONE or pivots_changed_sign(b, run):
+        if evaluate(b, end, new, k, run.flags, UNTRUSTED_SHARE) != _DONE:
+            return _POOR
+        if over_singular(b, run, end - run.times[TIME], new):
             return _POOR
     return int(status)
 

@@ -78,6 +78,19 @@ POOR_SHARE = 3e-2
 UNTRUSTED_SHARE = 5e-4
 """Below this share accelerations are never used."""
 
+CLEARLY_REGULAR = 0.2
+"""The closures' regularity (see `loop_equations.project`) from which on the mechanism itself is not singular."""
+
+COORDINATES_TO_BLAME = 0.1
+"""There, a pivot whose share is less than this part of the regularity is small by the choice of coordinates alone, and
+another choice is looked for: accelerations lose digits with the square of the share."""
+
+SOON_POOR = 0.3
+"""The share from which on that is done ahead of a step in which, or behind which, the pivot is going to vanish."""
+
+DECIDING_LOOKS = 8
+"""Looks at a change of signs within a step, to tell whether the mechanism or the choice of coordinates is singular."""
+
 NOT_CLOSED_SHARE = 2e-2
 """Nearer to a singular position states are not improved by closing them; by trial."""
 
@@ -98,6 +111,10 @@ MOST_HALVINGS = 20
 
 CROSSING_SHARE = 0.6
 """Below this share, on the way to zero, a singular position is crossed in one step; by trial."""
+
+HANDED_OVER = 0.3
+"""The share, on the way to zero, at which a method that does not cross singular positions leaves that to another: a
+crossing that begins nearer is less exact."""
 
 CROSSING_ITERATIONS = 80
 """Iterations of a crossing: one that needs more does not converge."""
@@ -132,6 +149,9 @@ TURNED_AT_SHARE = 1e-5
 LOCATING_HALVINGS = 24
 """Halvings to find where a step went over a singular position: to 6e-8 of it."""
 
+SAME_PASSAGE = 1e-6
+"""Singular positions that are logged so near to each other, in seconds and in coordinates, are one."""
+
 LOGGED_POSITIONS = 64
 """Singular positions that machine code logs before Python takes them over."""
 
@@ -146,11 +166,26 @@ DIP_SHARE = 0.5
 DIP_LOOKS = 10
 """Looks at one dip."""
 
+BEGINNING_HALVINGS = 40
+"""How often the way to the first sample is halved to find a turn right after an event: to 1e-15 of the step."""
+
+NUMBER_HALVINGS = 30
+"""How often a part of a step is halved in which an expression stops being a number: to 1e-9 of it."""
+
+HELD_RATE = 1e-9
+"""An expression whose rate after its own event is below this share of that before is held at zero by the event."""
+
+RATE_DISPLACEMENT = 1e-6
+"""The relative displacement along the motion by which rates of expressions are found: rounding leaves ten digits."""
+
 SIMULTANEOUS = 1e-12
 """Crossings that are so near, as a share of the step, are one event."""
 
 RAPID_EVENTS = 1e-9
 """An event that acts again within this share of the run will do so for ever."""
+
+RAPID_ROUNDINGS = 100.0
+"""The same at late times: within so many of the smallest steps that rounding leaves."""
 
 # ---------------------------------------------------------------------- Newton's method of implicit steps
 

@@ -45,6 +45,7 @@ from whippletree.simulate.run_state import (
     LAST_PIVOT,
     LAST_PIVOT_AT,
     LOOPS,
+    NEGATIVE_PIVOTS,
     NEXT_STEP,
     RATES_GIVEN,
     REFUSED,
@@ -53,6 +54,7 @@ from whippletree.simulate.run_state import (
     Status,
 )
 from whippletree.simulate.run_tolerances import (
+    COORDINATES_TO_BLAME,
     MOST_HALVINGS,
     MOST_TRIES,
     OPEN_STEP_FACTOR,
@@ -69,6 +71,8 @@ from whippletree.simulate.singularity_log import (
     locate_singular,
     log_passage,
     log_singular,
+    only_coordinates,
+    parabola,
     pivots_changed_sign,
     recall_step,
 )
@@ -159,7 +163,8 @@ def _choose_size(
             return _UNTRUSTED, h, False
     else:
         flags[CLOSE_STAGES] = 0
-        flags[KEEP_PLAN] = 0
+        if abs(a.pivots[PIVOT]) > COORDINATES_TO_BLAME:
+            flags[KEEP_PLAN] = 0
         times[GOOD_STEP] = max(h, 0.5 * times[GOOD_STEP])
     if flags[LOOPS] and adaptive:
         h = min(h, longest_step(y, b.v.size, run.scale))
@@ -211,8 +216,8 @@ def attempt_step(
             off = error(method, h, y, a.new, a.k, run.scale, tolerance) if adaptive else 0.0
             if not off <= (1.0 if near > UNTRUSTED_SHARE else max(1.0, TOLERANCE_BESIDE_SINGULAR / tolerance)):
                 share = max(0.2, 0.9 * off ** (-1.0 / method.order)) if np.isfinite(off) else 0.2
-            elif ends_before and not flags[CLOSE_STAGES] and b.pivots[CHANGES] > 0.0:
-                share = 0.5  # it goes over a singular position
+            elif ends_before and not flags[CLOSE_STAGES] and b.pivots[CHANGES] > 0.0 and _over_singular(b, run, a, h):
+                share = 0.5
             else:
                 good = _dense_stages(b, method, run, w, a, h, near, until)
                 if good == _DONE:
@@ -229,6 +234,14 @@ def attempt_step(
             h, shrunk = whole, 1
         if h < smallest or shrunk > MOST_TRIES:
             return _TOO_SMALL, h, shrunk
+
+
+@inner
+def _over_singular(b: Any, run: Any, a: Any, h: float) -> bool:
+    """Tell whether a step to `a.new` goes over a singular position of the mechanism."""
+    not_inlined()
+    P = parabola(h, run.y, a.new, b.v.size)
+    return not only_coordinates(b, run, P, run.times[TIME], h, run.q, a.pivots[NEGATIVE])
 
 
 @bare
@@ -255,33 +268,38 @@ def _growth(method: Any, run: Any, a: Any, h: float, tolerance: float, poor: boo
 
 @by_address
 def runge_kutta_look_back(s: StepperCode, b: KernelBuffers, run: RunState) -> None:
-    """Log a singular position that the last step went over; the present state is just evaluated.
-
-    The step is taken again, to know what was within it; if that fails, the present state is taken for the position.
-    """
+    """Log a singular position that the last step went over; the present state is just evaluated."""
     not_inlined()
     if pivots_changed_sign(b, run):
-        method, size, flags, closing = method_at(s.method), run.y.size, run.flags, run.flags[CLOSE_STAGES]
-        now, pivots, q = b.q.copy(), b.pivots.copy(), np.empty(b.q.size)
-        y, new, stage = np.empty(size), np.empty(size), np.empty(size)
-        k = np.empty((max(method.b.size, method.dense.shape[0], 1), size))
+        size, now, pivots = run.y.size, b.q.copy(), b.pivots.copy()
+        q, y, new = np.empty(b.q.size), np.empty(size), np.empty(size)
         t, h = recall_step(run, q, y, new)
-        copy(b.q, ZERO, q, ZERO, q.size)
-        copy(b.base, ZERO, q, ZERO, q.size)
-        flags[CLOSE_STAGES] = 1
-        good = evaluate(b, t, y, k[0], flags, 0.0)
-        if good != _UNTRUSTED and method.b.size:
-            good = stages(b, method, ZERO + 1, k.shape[0], t, h, y, k, stage, flags, 0.0)
-        if good != _UNTRUSTED:
-            locate_singular(b, run, polynomial(method, h, y, new, k), t, h, q, np.inf)
-        else:
-            log_singular(b, run, run.times[TIME], now, ZERO)
-        flags[CLOSE_STAGES] = closing
-        run.counts[EVALUATIONS] += k.shape[0]
+        if not only_coordinates(b, run, parabola(h, y, new, b.v.size), t, h, q, run.times[NEGATIVE_PIVOTS]):
+            _locate_again(b, run, method_at(s.method), t, h, q, y, new, now)
         copy(b.q, ZERO, now, ZERO, q.size)
         copy(b.base, ZERO, now, ZERO, q.size)
         copy(b.pivots, ZERO, pivots, ZERO, pivots.size)
     keep_pivot_signs(b, run)
+
+
+@inner
+def _locate_again(b: Any, run: Any, method: Any, t: float, h: float, q: Any, y: Any, new: Any, now: Any) -> None:
+    """Take a step again, to know what was within it; if that fails, the state after it is taken for the position."""
+    not_inlined()
+    flags, closing, stage = run.flags, run.flags[CLOSE_STAGES], np.empty(y.size)
+    k = np.empty((max(method.b.size, method.dense.shape[0], 1), y.size))
+    copy(b.q, ZERO, q, ZERO, q.size)
+    copy(b.base, ZERO, q, ZERO, q.size)
+    flags[CLOSE_STAGES] = 1
+    good = evaluate(b, t, y, k[0], flags, 0.0)
+    if good != _UNTRUSTED and method.b.size:
+        good = stages(b, method, ZERO + 1, k.shape[0], t, h, y, k, stage, flags, 0.0)
+    if good != _UNTRUSTED:
+        locate_singular(b, run, polynomial(method, h, y, new, k), t, h, q, np.inf)
+    else:
+        log_singular(b, run, run.times[TIME], now, ZERO)
+    flags[CLOSE_STAGES] = closing
+    run.counts[EVALUATIONS] += k.shape[0]
 
 
 class RungeKutta(CompiledStepper):

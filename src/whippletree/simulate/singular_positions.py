@@ -18,6 +18,7 @@ from whippletree.simulate.kernel_calls import (
     SMALLEST_AT,
     ZERO,
     KernelBuffers,
+    coordinates_to_blame,
     copy,
     largest_velocity,
     not_inlined,
@@ -45,6 +46,7 @@ from whippletree.simulate.run_tolerances import (
     MOST_CROSSING_NOISE,
     NODE_SHARE,
     SLOPE_NUDGE,
+    SOON_POOR,
     TOLERANCE_WITHIN_CROSSING,
 )
 from whippletree.simulate.state_rates import evaluate
@@ -84,7 +86,10 @@ def _expected(b: Any, times: Any) -> float:
 
 @bare
 def _found(b: Any, run: Any, ahead: float, k: Any, stage: Any, unused: Any) -> float:
-    """Return how far ahead a singular position is, by secants, with accelerations that stay as they are."""
+    """Return how far ahead a singular position is, by secants, with accelerations that stay as they are.
+
+    It is infinitely far if only the choice of coordinates is singular there.
+    """
     y, nv, flags = run.y, b.v.size, run.flags
     kept = (b.pivots[SMALLEST], b.pivots[SMALLEST_AT], b.pivots[PIVOT])
     left, here, at = 0.0, kept[2], ahead
@@ -97,6 +102,10 @@ def _found(b: Any, run: Any, ahead: float, k: Any, stage: Any, unused: Any) -> f
         there = b.pivots[PIVOT]
         if not np.isfinite(there):  # just there
             break
+        run.counts[EVALUATIONS] += 1
+        if coordinates_to_blame(b, there):
+            at = np.inf
+            break
         if there == here:
             at = np.inf
             break
@@ -105,7 +114,6 @@ def _found(b: Any, run: Any, ahead: float, k: Any, stage: Any, unused: Any) -> f
             at = np.inf
             break
     b.pivots[SMALLEST], b.pivots[SMALLEST_AT], b.pivots[PIVOT] = kept
-    run.counts[EVALUATIONS] += 4
     return at
 
 
@@ -277,7 +285,11 @@ def approach_singular(
         return _DONE, h, False
     if not ahead < last - t:
         return _DONE, h, False
+    soon = ahead < 2 * h
     ahead = _found(b, run, ahead, a.k[0], a.stage, a.new)
+    if ahead == np.inf:
+        times[CROSS_BELOW] = 0.5 * pivot
+        return _POOR if soon and pivot < SOON_POOR else _DONE, h, False
     if not 0.9 * ahead < last - t:
         return _DONE, h, False
     if _crossed(b, run, w, a, 2 * ahead, tolerance, until):

@@ -7,7 +7,7 @@ import numpy as np
 from whippletree.kernels.kernel import Array
 from whippletree.simulate import system_interface
 from whippletree.simulate.run_state import SINGULAR_FOUND, RunState
-from whippletree.simulate.run_tolerances import LOGGED_POSITIONS
+from whippletree.simulate.run_tolerances import LOGGED_POSITIONS, SAME_PASSAGE
 from whippletree.system import System
 
 __all__ = ["SingularTimes"]
@@ -27,6 +27,7 @@ class SingularTimes:
         self._system = system
         self._times = [] if times is None else list(times)
         self._logged: list[tuple[Array, Array | None]] = []  # [t, q], and with what parameters
+        self._last = np.zeros(0)  # [t, q] of the last one that was kept
 
     def collect(self, run: RunState, parameters: Array | None) -> None:
         """Take over what machine code has logged in a stretch."""
@@ -39,13 +40,16 @@ class SingularTimes:
         loops = system_interface.loops(self._system)
         for row, parameters in self._logged:
             t = float(row[0])
+            if self._last.size and np.abs(row - self._last).max() < SAME_PASSAGE:
+                continue  # seen from both of the steps that meet there
             if loops.consistency.near_singular(row[1:], loops.conditions(t, parameters)):
                 self._times.append(t)
+                self._last = row
         self._logged = []
         return self._times
 
     def copy(self) -> SingularTimes:
         """Return a log that goes its own way."""
         twin = SingularTimes(self._system, self._times)
-        twin._logged = list(self._logged)
+        twin._logged, twin._last = list(self._logged), self._last
         return twin

@@ -21,13 +21,22 @@ from whippletree.simulate.kernel_calls import (
     ZERO,
     KernelBuffers,
     call,
+    coordinates_to_blame,
     copy,
     not_inlined,
 )
 from whippletree.simulate.native_functions import bare, by_address, inner
 from whippletree.simulate.native_structs import Numbers, NumberTable
-from whippletree.simulate.run_state import EVALUATIONS, NEGATIVE_PIVOTS, PENDING, PENDING_AT, SINGULAR_FOUND, RunState
-from whippletree.simulate.run_tolerances import LOCATING_HALVINGS, POOR_SHARE, TURNED_AT_SHARE
+from whippletree.simulate.run_state import (
+    EVALUATIONS,
+    NEGATIVE_PIVOTS,
+    PENDING,
+    PENDING_AT,
+    SINGULAR_FOUND,
+    TIME,
+    RunState,
+)
+from whippletree.simulate.run_tolerances import DECIDING_LOOKS, LOCATING_HALVINGS, POOR_SHARE, TURNED_AT_SHARE
 from whippletree.simulate.zero_crossings import state_within
 
 __all__ = [
@@ -37,6 +46,8 @@ __all__ = [
     "log_passage",
     "log_singular",
     "look_back_along",
+    "only_coordinates",
+    "over_singular",
     "parabola",
     "pivots_changed_sign",
     "recall_step",
@@ -102,6 +113,40 @@ def keep_pivot_signs(b: Any, run: Any) -> None:
 
 
 @by_address
+def only_coordinates(
+    b: KernelBuffers, run: RunState, P: NumberTable, t: float, h: float, q: Numbers, negative: float
+) -> bool:
+    """Tell whether signs of pivots change within a step because of the choice of coordinates alone.
+
+    `negative` pivots are below zero at its beginning. The place of the change is looked for until the closures are seen
+    to be regular there. For P and q see `zero_crossings`.
+    """
+    not_inlined()
+    nq, nv, nz = b.q.size, b.v.size, b.z.size
+    row, at = np.empty(nq + run.y.size - nv), nv + nz
+    low, high, below, above = 0.0, 1.0, 0.0, 0.0
+    for i in range(DECIDING_LOOKS):
+        s = 0.5 * (low + high)
+        if below * above < 0.0 and i % 2 == 0:
+            s = (low * above - high * below) / (above - below)
+        state_within(b, P, t, h, s, q, ZERO, row)
+        copy(b.here, ZERO, row, ZERO, nq)
+        copy(b.v, ZERO, row, nq, nv)
+        copy(b.z, ZERO, row, nq + nv, nz)
+        b.t[0] = t + s * h
+        call(b.kernels[RATES])
+        run.counts[EVALUATIONS] += 1
+        share = b.rates[at]
+        if coordinates_to_blame(b, share):
+            return True
+        if b.rates[at + 1] == negative:
+            low, below = s, share
+        else:
+            high, above = s, share
+    return False
+
+
+@by_address
 def locate_singular(
     b: KernelBuffers, run: RunState, P: NumberTable, t: float, h: float, q: Numbers, end: float
 ) -> None:
@@ -148,6 +193,16 @@ def parabola(h: float, y: Any, new: Any, nv: int) -> Any:
 
 
 @inner
+def over_singular(b: Any, run: Any, h: float, new: Any) -> bool:
+    """Tell whether a step to `new`, just evaluated, goes over a singular position of the mechanism."""
+    not_inlined()
+    if not pivots_changed_sign(b, run):
+        return False
+    P = parabola(h, run.y, new, b.v.size)
+    return not only_coordinates(b, run, P, run.times[TIME], h, run.q, run.times[NEGATIVE_PIVOTS])
+
+
+@inner
 def look_back_along(b: Any, run: Any) -> None:
     """Log a singular position that the last step went over, by its parabola; the present state is just evaluated."""
     not_inlined()
@@ -155,6 +210,8 @@ def look_back_along(b: Any, run: Any) -> None:
         now, q = b.q.copy(), np.empty(b.q.size)
         y, new = np.empty(run.y.size), np.empty(run.y.size)
         t, h = recall_step(run, q, y, new)
-        locate_singular(b, run, parabola(h, y, new, b.v.size), t, h, q, np.inf)
+        P = parabola(h, y, new, b.v.size)
+        if not only_coordinates(b, run, P, t, h, q, run.times[NEGATIVE_PIVOTS]):
+            locate_singular(b, run, P, t, h, q, np.inf)
         copy(b.q, ZERO, now, ZERO, q.size)
     keep_pivot_signs(b, run)

@@ -18,16 +18,27 @@ from whippletree.simulate.kernel_calls import (
     KernelBuffers,
     call,
     close_loops,
+    coordinates_to_blame,
     copy,
     displace,
     not_inlined,
 )
 from whippletree.simulate.native_functions import bare, by_address
 from whippletree.simulate.native_structs import Numbers, Words
-from whippletree.simulate.run_state import CLOSE_STAGES, EVALUATIONS, LOOPS, POWERS, RATES_GIVEN, TIME, RunState, Status
-from whippletree.simulate.run_tolerances import CLOSE_ENOUGH, POOR_SHARE, TIGHT, UNTRUSTED_SHARE
+from whippletree.simulate.run_state import (
+    CLOSE_STAGES,
+    EVALUATIONS,
+    KEEP_PLAN,
+    LOOPS,
+    POWERS,
+    RATES_GIVEN,
+    TIME,
+    RunState,
+    Status,
+)
+from whippletree.simulate.run_tolerances import CLOSE_ENOUGH, COORDINATES_TO_BLAME, POOR_SHARE, TIGHT, UNTRUSTED_SHARE
 
-__all__ = ["evaluate", "evaluate_end", "evaluate_first"]
+__all__ = ["evaluate", "evaluate_end", "evaluate_first", "poor_coordinates"]
 
 _DONE, _UNTRUSTED, _POOR = Status.DONE, Status.UNTRUSTED, Status.POOR
 
@@ -73,10 +84,15 @@ def evaluate(b: KernelBuffers, t: float, y: Numbers, k: Numbers, flags: Words, n
 
 @bare
 def _trust(b: Any, t: float, at: int, near: float) -> int:
-    """Say how far rates just evaluated are to be trusted, and keep where pivots were smallest."""
+    """Say how far rates just evaluated are to be trusted, and keep where pivots were smallest.
+
+    Where the choice of coordinates alone is to blame for a small share, accelerations lose few digits.
+    """
     b.pivots[PIVOT], b.pivots[NEGATIVE] = b.rates[at], b.rates[at + 1]
     b.pivots[CHANGES] += abs(b.pivots[NEGATIVE] - b.pivots[NEGATIVE_FIRST])
     share = abs(b.rates[at])
+    if share < POOR_SHARE and share > UNTRUSTED_SHARE and coordinates_to_blame(b, share):
+        return _DONE
     if share < b.pivots[SMALLEST]:
         b.pivots[SMALLEST], b.pivots[SMALLEST_AT] = share, t
         if share < POOR_SHARE:
@@ -97,7 +113,18 @@ def evaluate_first(b: Any, run: Any, k: Any) -> int:
     if run.flags[RATES_GIVEN]:
         copy(k, b.v.size, run.given, ZERO, run.given.size)
         return _DONE
+    if status == _DONE and poor_coordinates(b, run):
+        return _POOR
     return int(status)
+
+
+@bare
+def poor_coordinates(b: Any, run: Any) -> bool:
+    """Tell whether another choice of coordinates is to be looked for at the state just evaluated."""
+    share = abs(b.pivots[PIVOT])
+    if not run.flags[LOOPS] or run.flags[KEEP_PLAN] or share > COORDINATES_TO_BLAME:
+        return False
+    return bool(coordinates_to_blame(b, share))
 
 
 @by_address

@@ -9,7 +9,9 @@ than its neighbours, a parabola says whether a closer look is worth while: so tw
 well. A change of sign is located by the Illinois method until the bracket is as short as rounding allows, with states
 that are closed onto the loops, and crossings count in the order of their times.
 
-An expression that is zero at the beginning, or has just had its event, is on no side until the first sample after it.
+Every expression is on a side of zero, which changes only by a crossing. So it is known also for one that is zero to
+rounding where a step begins, since an event has just ended the step before: if it turns back at once, it crosses at
+once, and that counts. Only what is zero where a run begins is on no side until the first sample after it.
 """
 
 from __future__ import annotations
@@ -33,20 +35,37 @@ from whippletree.simulate.kernel_calls import (
 from whippletree.simulate.native_functions import by_address, inner
 from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words
 from whippletree.simulate.run_tolerances import (
+    BEGINNING_HALVINGS,
     CLOSED_WITHIN_STEP,
     DIP_LOOKS,
     DIP_SHARE,
+    NUMBER_HALVINGS,
     SAMPLE_AT_ENDS,
     SIMULTANEOUS,
 )
 
-__all__ = ["CLOSED", "CLOSED_IF_NEEDED", "EventWatch", "find_crossings", "polynomial", "state_within"]
+__all__ = [
+    "AT_ZERO",
+    "CLOSED",
+    "CLOSED_IF_NEEDED",
+    "NO_NUMBER",
+    "EventWatch",
+    "find_crossings",
+    "polynomial",
+    "state_within",
+]
 
 CLOSED = 1
 """States within a step are put on the closures."""
 
 CLOSED_IF_NEEDED = 2
 """The same, but those that are as good as on them, next to a singular position, stay as they are."""
+
+NO_NUMBER = 2
+"""The side of an expression that is not a number any more: the run ends there."""
+
+AT_ZERO = 2
+"""What passes zero together with an event that ends a step: its side is known, its value is rounding."""
 
 _SAMPLES = np.array([0.0, SAMPLE_AT_ENDS, 0.25, 0.5, 0.75, 1.0 - SAMPLE_AT_ENDS, 1.0])
 
@@ -59,8 +78,8 @@ class EventWatch(NativeStruct):
 
     kernel: Words  # (6,) the kernel that evaluates the expressions at `here`, v, z, t
     values: Numbers  # (n,) what it writes
-    side: Words  # (n,) 1 above zero, -1 below, 0 not known yet
-    fresh: Words  # (n,) 1 in the first step after the start or after an event of its own
+    side: Words  # (n,) 1 above zero, -1 below, 0 not known yet, or NO_NUMBER
+    fresh: Words  # (n,) 1 in the first step of a run; AT_ZERO where an event has just ended a step
     wanted: Words  # (n,) 1 rising, -1 falling, 0 both
     acts: Words  # (n,) 1 if the run does not simply go on
     counts: Words  # (2,)
@@ -172,12 +191,18 @@ def _dip(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, x
 
 
 @inner
+def _shortest(t: float, h: float) -> float:
+    """Return the smallest share of a step that rounding of times leaves."""
+    return 4.0 * max(1.1e-16, 1.1e-16 * abs(t) / h)
+
+
+@inner
 def _locate_zero(
     b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, low: float, high: float, closed: int
 ) -> float:
     """Return the share at which expression i has just passed zero between two shares, or -1 if it does not."""
     not_inlined()
-    shortest = 4.0 * max(1.1e-16, 1.1e-16 * abs(t) / h)
+    shortest = _shortest(t, h)
     at_low, at_high, kept, s = 0.0, 0.0, 0, low
     for count in range(200):
         # one call for both ends and everything between them
@@ -231,35 +256,92 @@ def find_crossings(
             _values(b, w, t + h, end)
         copy(G[k], ZERO, w.values, ZERO, count)
     n = _insert_dips(b, w, P, t, h, q, row, x, G, n)
-    where = np.empty(count)
+    where, passed = np.empty(count), np.empty(count)
     for k in range(1, n):
         where[:] = np.inf
+        passed[:] = np.inf
         for i in range(count):
-            side = 0
+            high, side = x[k], 0
             if G[k, i] > 0:
                 side = 1
             elif G[k, i] < 0:
                 side = -1
+            elif np.isnan(G[k, i]) and w.side[i] != 0:
+                high = _beyond_zero(b, w, P, t, h, q, row, i, x[k - 1], x[k])
+                side = -w.side[i] if high > 0.0 else 0
             if side == 0 or side == w.side[i]:
                 continue
-            if w.side[i] != 0:
-                s = _locate_zero(b, w, P, t, h, q, row, i, x[k - 1], x[k], closed)
-                if s < -1.5:
-                    return -1.0
-                if s < 0.0 and k < n - 1:
-                    continue  # the closed states do not cross: the sample was off by rounding
-                s = x[k] if s < 0.0 else s
-                late = s * h > 1e-10 * h and s * h > 1e-13 * abs(t)
-                if (w.wanted[i] == 0 or w.wanted[i] == side) and (late or not w.fresh[i]):
-                    where[i] = s
-                    continue
-            w.side[i] = side
-        share = _record(b, w, P, t, h, q, row, where, closed)
-        if share != 1.0:
+            if w.side[i] == 0:
+                w.side[i] = side
+                continue
+            if k == 1 and G[0, i] * w.side[i] <= 0.0:
+                s = _locate_return(b, w, P, t, h, q, row, i, high, closed)
+            else:
+                s = _locate_zero(b, w, P, t, h, q, row, i, x[k - 1], high, closed)
+            if s < -1.5:
+                return -1.0
+            if s < 0.0 and k < n - 1:
+                continue  # the closed states do not cross: the sample was off by rounding
+            passed[i] = high if s < 0.0 else s
+            late = passed[i] * h > 1e-10 * h and passed[i] * h > 1e-13 * abs(t)
+            if (w.wanted[i] == 0 or w.wanted[i] == side) and (late or not w.fresh[i]):
+                where[i] = passed[i]
+        share = _record(b, w, P, t, h, q, row, where, passed, closed)
+        if share != 1.0 or w.counts[1]:
             return float(share)
+        if _not_numbers(w, G[k]):
+            return 1.0
     for i in range(count):
         w.fresh[i] = 0
     return 1.0
+
+
+@inner
+def _not_numbers(w: Any, values: Any) -> bool:
+    """Mark expressions that are not numbers at a sample; tell whether there are any."""
+    found = False
+    for i in range(values.size):
+        if np.isnan(values[i]):
+            w.side[i] = NO_NUMBER
+            found = True
+    return found
+
+
+@inner
+def _beyond_zero(
+    b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, low: float, high: float
+) -> float:
+    """Return a share at which expression i is beyond zero, before it is not a number at `high`; -1 if there is none."""
+    not_inlined()
+    for _ in range(NUMBER_HALVINGS):
+        s = 0.5 * (low + high)
+        _sample(b, w, P, t, h, s, q, ZERO, row)
+        if w.values[i] * w.side[i] < 0.0:
+            return float(s)
+        if np.isnan(w.values[i]):
+            high = s
+        else:
+            low = s
+    return -1.0
+
+
+@inner
+def _locate_return(
+    b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, high: float, closed: int
+) -> float:
+    """Return the share at which expression i, zero to rounding where the step begins, comes back from its own side.
+
+    At the share `high` it has. A share at which it is on its own side is looked for, nearer and nearer to the
+    beginning. If there is none, it has never left: it passes zero at the beginning.
+    """
+    not_inlined()
+    for _ in range(BEGINNING_HALVINGS):
+        low = 0.5 * high
+        _sample(b, w, P, t, h, low, q, ZERO, row)
+        if w.values[i] * w.side[i] > 0.0:
+            return float(_locate_zero(b, w, P, t, h, q, row, i, low, high, closed))
+        high = low
+    return 0.0
 
 
 @inner
@@ -292,17 +374,23 @@ def _insert_dips(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, x
 
 
 @inner
-def _record(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, where: Any, closed: int) -> float:
-    """Record the crossings at these shares in order, up to the first that acts; return the share that counts."""
+def _record(
+    b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, where: Any, passed: Any, closed: int
+) -> float:
+    """Record the crossings at these shares in order, up to the first that acts; return the share that counts.
+
+    `where` is of those that are events, `passed` of all; up to there, expressions change their sides.
+    """
     not_inlined()
+    together = max(SIMULTANEOUS, 2.0 * _shortest(t, h))
     stop = np.inf
     for i in range(where.size):
         if w.acts[i]:
             stop = min(stop, where[i])
     first = stop
     for i in range(where.size):
-        if where[i] <= first + SIMULTANEOUS:  # what happens at once happens when the last of it does
-            stop = max(stop, where[i])
+        if passed[i] <= first + together:  # what happens at once happens when the last of it does
+            stop = max(stop, passed[i])
     while True:
         earliest = 0
         for i in range(where.size):
@@ -312,7 +400,7 @@ def _record(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, where:
         if s == np.inf or s > stop:
             break
         where[earliest] = np.inf
-        if s >= stop - SIMULTANEOUS:
+        if s >= first - together:
             s = stop
         if not state_within(b, P, t, h, s, q, closed, row):
             return -1.0
@@ -320,7 +408,11 @@ def _record(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, where:
         w.found[place_, 0], w.found[place_, 1] = earliest, t + s * h
         copy(w.found[place_], 2, row, ZERO, row.size)
         w.counts[0] += 1
-        w.side[earliest] = -w.side[earliest]
+    for i in range(where.size):
+        if passed[i] < np.inf and passed[i] <= stop:
+            w.side[i] = -w.side[i]
+        if stop < np.inf:
+            w.fresh[i] = AT_ZERO if first - together <= passed[i] <= stop else 0
     if stop == np.inf:
         return 1.0
     w.counts[1] = 1

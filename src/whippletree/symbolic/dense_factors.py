@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from whippletree.symbolic.sparse_factors import factor_symmetric, minimum_degree
+from whippletree.symbolic.sparse_factors import factor_symmetric, minimum_degree, trusted
 
 __all__ = ["Factors", "factor", "factored", "solve_factored"]
 
@@ -15,10 +15,11 @@ _SMALL = 6
 """Up to this size the order of elimination is the given one; beyond, it is one of minimum degree."""
 
 
-def factor(A: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
+def factor(A: ca.SX, least: ca.SX | None = None, share: float = 0.0) -> tuple[ca.SX, list[ca.SX]]:
     """Factor A = L diag(d) L^T without pivoting; return the unit lower L and the reciprocals of d.
 
-    Zeros that are known while tracing cost nothing.
+    Zeros that are known while tracing cost nothing. Pivots are `trusted` only above those of `least`, if it is given,
+    or above a `share` of the diagonal entry from which others have been subtracted.
 
     >>> L, d = factor(ca.SX([[4.0, 2.0], [2.0, 3.0]]))
     >>> d[0]
@@ -30,10 +31,12 @@ def factor(A: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
     reciprocals: list[ca.SX] = []
     scaled = ca.densify(ca.SX(n, n))  # scaled[i, j] = L[i, j] d[j]
     for j in range(n):
-        d = A[j, j]
+        d, limit = A[j, j], None if least is None else least[j]
         for k in range(j):
             d = d - L[j, k] * scaled[j, k]
-        reciprocals.append(1 / d)
+        if share and not all(L[j, k].is_zero() for k in range(j)):
+            limit = share * A[j, j]
+        reciprocals.append(1 / trusted(d, limit))
         for i in range(j + 1, n):
             entry = A[i, j]
             for k in range(j):
@@ -72,18 +75,21 @@ class Factors:
     reciprocals: Sequence[ca.SX]
 
 
-def factored(A: ca.SX) -> Factors:
+def factored(A: ca.SX, least: ca.SX | None = None, share: float = 0.0) -> Factors:
     """Factor a symmetric matrix of any size without pivoting; a large one in an order that makes few new entries.
+
+    Pivots are `trusted` as by `factor`.
 
     >>> factored(ca.SX([[4.0, 0.0], [0.0, 2.0]])).solve(ca.SX([4.0, 4.0]))
     SX([1, 2])
     """
     n = A.shape[0]
     if n <= _SMALL:
-        factors = factor(A)
+        factors = factor(A, least, share)
         return Factors(lambda b: solve_factored(factors, b), factors[1])
     entries = {(i, j): A[i, j] for i in range(n) for j in range(i + 1) if i == j or not A[i, j].is_zero()}
-    sparse = factor_symmetric(entries, minimum_degree(entries, range(n)))
+    limits = {} if least is None else {i: least[i] for i in range(n)}
+    sparse = factor_symmetric(entries, minimum_degree(entries, range(n)), limits, share)
 
     def solve(b: ca.SX) -> ca.SX:
         result = ca.SX(*b.shape)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
 import casadi as ca
@@ -25,6 +26,7 @@ __all__ = [
     "minimum_degree",
     "nearest_zero",
     "smallest",
+    "trusted",
 ]
 
 Key = TypeVar("Key", bound=Hashable)
@@ -59,6 +61,19 @@ def add_to(blocks: dict[Any, ca.SX], key: Any, value: ca.SX) -> None:
 def _take_from(column: Column, key: Any, x: ca.SX, y: ca.SX) -> None:
     """Subtract x y from an entry, which may not be there yet."""
     column[key] = minus(column[key], times(x, y)) if key in column else times(-x, y)
+
+
+def trusted(pivot: ca.SX, least: ca.SX | None, *, negative: bool = False) -> ca.SX:
+    """Return a pivot, or zero if it is not above the least that can be trusted; or not below it, if both are negative.
+
+    Dividing by zero makes all that follows infinite or not a number: whoever evaluates it finds out.
+
+    >>> trusted(ca.SX(3.0), ca.SX(1.0)), trusted(ca.SX(0.5), ca.SX(1.0)), trusted(ca.SX(0.5), None)
+    (SX(3), SX(0), SX(0.5))
+    """
+    if least is None:
+        return pivot
+    return ca.if_else(pivot < least if negative else pivot > least, pivot, 0)
 
 
 def nearest_zero(values: Sequence[ca.SX]) -> ca.SX:
@@ -139,8 +154,16 @@ class SymmetricFactor:
         return self.backward(self.scaled(self.forward(b)))
 
 
-def factor_symmetric(entries: Mapping[tuple[Key, Key], ca.SX], order: Sequence[Key]) -> SymmetricFactor:
+def factor_symmetric(
+    entries: Mapping[tuple[Key, Key], ca.SX],
+    order: Sequence[Key],
+    least: Mapping[Key, ca.SX] = MappingProxyType({}),
+    share: float = 0.0,
+) -> SymmetricFactor:
     """Factor a symmetric matrix without pivoting; of each pair (i, j), (j, i) one is enough.
+
+    Pivots are `trusted` only above the `least` that is given for them, or above a `share` of the diagonal entry from
+    which others have been subtracted.
 
     >>> f = factor_symmetric({(0, 0): ca.SX(4), (1, 0): ca.SX(2), (1, 1): ca.SX(3)}, [0, 1])
     >>> x = f.solve({0: ca.SX(8), 1: ca.SX(8)})
@@ -159,7 +182,10 @@ def factor_symmetric(entries: Mapping[tuple[Key, Key], ca.SX], order: Sequence[K
     reciprocal: dict[Key, ca.SX] = {}
     L: dict[Key, Column] = {}
     for k in order:
-        reciprocal[k] = 1 / diagonal[k]
+        limit = least.get(k)
+        if share and diagonal[k] is not entries[k, k]:
+            limit = share * entries[k, k]
+        reciprocal[k] = 1 / trusted(diagonal[k], limit)
         L[k] = {i: times(value, reciprocal[k]) for i, value in below[k].items()}
         rest = list(below[k].items())
         for n, (i, value) in enumerate(rest):

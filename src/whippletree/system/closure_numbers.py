@@ -100,8 +100,8 @@ class ClosureNumbers:
 
     @functools.cached_property
     def families(self) -> LoopFamilies | None:
-        """The loops by families, if there are many and no bodies with own coordinates; else None."""
-        return None if self.plan.own_slices else loop_families(self.closure_set.attachments, self.equations.node_tree())
+        """The loops by families, if there are many; else None."""
+        return loop_families(self.closure_set.attachments, self.equations.node_tree())
 
     def conditions(self, t: float = 0.0, parameters: Array | None = None) -> Conditions:
         """Return a time and parameters, those described unless given."""

@@ -18,6 +18,7 @@ import numpy as np
 from whippletree.errors import AssemblyError, DynamicsError
 from whippletree.formulations.closures import loop_results as closed
 from whippletree.formulations.closures.loop_solution import Solution, by_closure
+from whippletree.formulations.methods.registry import known
 from whippletree.kernels.kernel import Array
 from whippletree.system.closure_numbers import LoopTerms
 from whippletree.system.consistency import ClosureConsistency
@@ -30,6 +31,7 @@ from whippletree.system.tolerances import (
     LIMIT_STEP,
     MOTION_RANK,
     OPEN_OVER_ACCURACY,
+    PENALTY_PROMISE,
     SINGULAR_HERE,
     UNDETERMINED,
 )
@@ -69,7 +71,15 @@ class DenseFallback:
             return self._motions(given["q"], where)
         if request.function == "self_stresses":
             raise DynamicsError("self-stresses have no fixed number at this configuration")
-        solved = self.solve(given, where)
+        method = known(request.formulation)
+        if method is not None and not method.exact:
+            self._dense(given, where)  # which refuses what has no solution
+            raise DynamicsError(
+                f'formulation "{method.name}" is not good to {PENALTY_PROMISE:g} of the largest acceleration '
+                "at this state: let it iterate more often (iterations=), give another weight=, or take another "
+                "formulation"
+            )
+        solved = self.solve(given, where, request.baumgarte)
         if request.function == "forward_dynamics":
             return self.numbers.complete(given["q"], given["v"], solved.a, *where)
         function, names = self._recovery(request.function, request.wrenches)
@@ -85,16 +95,24 @@ class DenseFallback:
 
     # ------------------------------------------------------------------ the equations at one state
 
-    def solve(self, state: dict[str, Array], where: Conditions) -> DenseSolution:
+    def solve(
+        self, state: dict[str, Array], where: Conditions, baumgarte: tuple[float, float] = (0.0, 0.0)
+    ) -> DenseSolution:
         """Solve the equations at a state, at a singular one by its limit."""
-        solved = self._dense(state, where)
+        solved = self._dense(state, where, baumgarte)
         if solved.regular:
             return solved
+        if any(baumgarte):
+            raise DynamicsError("the mechanism is at a singular position, where baumgarte= has no meaning")
         return self._limit(state, where, solved)
 
-    def _dense(self, state: dict[str, Array], where: Conditions) -> DenseSolution:
+    def _dense(
+        self, state: dict[str, Array], where: Conditions, baumgarte: tuple[float, float] = (0.0, 0.0)
+    ) -> DenseSolution:
         """Solve by singular values: what the closures say, then the motion they leave free."""
         terms = self._terms(state, where)
+        if any(baumgarte):
+            terms = terms._replace(second=terms.second + self._stabilising(state, where, baumgarte))
         free = self.numbers.free_freedoms
         scale = self.numbers.column_scale[free]
         S = terms.C[:, free] * scale
@@ -135,6 +153,21 @@ class DenseFallback:
                 raise DynamicsError(f"{faulty} is not finite there; check what is written for it, and the state")
             raise DynamicsError("the numbers are too large or too small to compute with; check the state and lengths")
         return terms
+
+    def _stabilising(self, state: dict[str, Array], where: Conditions, baumgarte: tuple[float, float]) -> Array:
+        """Return Baumgarte's terms 2 alpha phi' + beta^2 phi, row by row."""
+        alpha, beta = baumgarte
+        found = self._openings(state["q"], state["v"], *where).full()
+        return np.asarray(2 * alpha * found[:, 1] + beta**2 * found[:, 0])
+
+    @functools.cached_property
+    def _openings(self) -> ca.Function:
+        """The function from a state to phi and phi' of all rows, as columns."""
+        eq = self.equations
+        x = {"q": ca.SX.sym("q", self.plan.nq), "v": ca.SX.sym("v", self.plan.nv), "t": ca.SX.sym("t")}
+        held = eq.closure_set(x, kept=False).evaluate(eq.walk(x))
+        columns = [ca.SX(ca.vertcat(*(getattr(one, part) for one in held))) for part in ("phi", "rate")]
+        return self.numbers.function("openings", [x["q"], x["v"], x["t"]], [ca.SX(ca.horzcat(*columns))])
 
     def _refuse_massless(self, M: Array, Z: Array) -> None:
         """Refuse a state at which a motion that the loops allow (a column of Z) moves nothing with inertia."""

@@ -34,9 +34,10 @@ from whippletree.system.large_composite import Pieces, branch_solver
 from whippletree.system.loop_plan import LoopPlan, code_key
 from whippletree.system.loop_services import LoopServices
 from whippletree.system.mobility import Mobility
+from whippletree.system.size_policy import thresholds
 from whippletree.system.source import outside_source, source_key
 from whippletree.system.state_space import StateSpace
-from whippletree.system.tolerances import DATA_ACCURACY, SMALLEST_PIVOT, WELL_CONDITIONED
+from whippletree.system.tolerances import DATA_ACCURACY, WELL_CONDITIONED
 from whippletree.topology import Plan
 
 __all__ = ["Engine"]
@@ -194,7 +195,8 @@ class Engine:
             function = FUNCTIONS[request.function]
             if self.plan.nv == 0 and not function.without_freedoms:
                 raise StateError(f"{request.function} has no meaning for a system without freedoms")
-            key = f"{source_key()}|{self.description.fingerprint()}|{request}|{outside_source(request.method)}"
+            key = f"{source_key()}|{thresholds()}|{self.description.fingerprint()}|{request}"
+            key += f"|{outside_source(request.method)}"
             if self.equations.closed and function.planned:
                 key += code_key(self.equations.loop_plan, request.method)
             kernel = self._kernels[request] = self._store.by_key.get(key) or self._new_kernel(key, request)
@@ -215,7 +217,7 @@ class Engine:
         """Tell whether the composite formulation is too large to be traced whole."""
         tree = request.method.tree
         asked = tree is not None and tree.in_pieces and FUNCTIONS[request.function].dynamic
-        return asked and self.equations.large and not self.plan.own_slices and not self.equations.rolls(request)
+        return asked and self.equations.large and not self.equations.rolls(request)
 
     def _pieces(self, request: Request) -> Pieces:
         """Return what answers instead of one kernel."""
@@ -272,8 +274,7 @@ class Engine:
     def _massless_joint(self, pivots: Array) -> str | None:
         """Return a joint whose inertia is none, if there is one.
 
-        Where a pivot is not positive, what is computed nearer to the ground is spoiled: the outermost such joint is at
-        fault.
+        What is computed nearer to the ground is spoiled by it: the outermost such joint is at fault.
         """
         node_tree = self.equations.node_tree()
         tiny = [
@@ -281,12 +282,11 @@ class Engine:
             for constants, k in zip(node_tree.node_constants, node_tree.positions, strict=True)
             if k is not None
         ]
-        tiny = [(name, pivot) for name, pivot in tiny if pivot < SMALLEST_PIVOT]
-        positive = [name for name, pivot in tiny if pivot > 0]
-        return positive[0] if positive else tiny[-1][0] if tiny else None
+        tiny = [(name, pivot) for name, pivot in tiny if not pivot > 1.0]
+        return tiny[-1][0] if tiny else None
 
     def _hinge_pivots(self, q: Array, parameters: Array) -> Array:
-        """Return every hinge's smallest relative pivot; minus infinity where it cannot be computed."""
+        """Return every hinge's smallest pivot over the least that is trusted; minus infinity where there is none."""
         pivots = self._pivot_function(q, parameters)
         return np.where(np.isfinite(pivots), pivots, -np.inf)
 

@@ -199,7 +199,7 @@ class Equations:
             "n_independent": lambda: len(self.loop_plan.choice.independent),
             "n_unknowns": lambda: n_unknowns,
             "n_residuals": lambda: n_unknowns + plan.nv + n_rows,
-            "n_projected": lambda: 2 * plan.nv + 2,
+            "n_projected": lambda: 2 * plan.nv + 3,
             "n_displaced": lambda: plan.nq + plan.nv,
             "n_derivatives": lambda: plan.nv + len(described.states) + 2 * (self.closed + described.powered),
             "n_events": lambda: len(described.events),

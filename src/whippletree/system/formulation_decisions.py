@@ -19,6 +19,7 @@ import numpy as np
 
 from whippletree.errors import DynamicsError
 from whippletree.formulations.methods.coordinate_reduction import closure_extents
+from whippletree.formulations.methods.penalty import PenaltySettings
 from whippletree.kernels.kernel import Array
 from whippletree.system.closure_numbers import ClosureNumbers, LoopTerms
 from whippletree.system.consistency import allowed_motions
@@ -27,7 +28,7 @@ from whippletree.system.decisions import smallest_pivot as smallest_pivot_at
 from whippletree.system.loop_plan import Conditions, Key, LoopPlan, OnDemand, PenaltyWeights
 from whippletree.system.ranks import choose_pivots
 from whippletree.system.sparse_assembly import every_joint_moves_mass
-from whippletree.system.tolerances import CLEARLY_MOVED, MASSLESS, PENALTY, SINGULAR_MASS, UNMOVED, UNUSED_ROW
+from whippletree.system.tolerances import CLEARLY_MOVED, LIGHT_MOTION, MASSLESS, UNMOVED, UNUSED_ROW
 from whippletree.topology import Tree
 
 __all__ = ["massless_combination", "on_demand", "pair_up", "plan_pivot", "tree_regular"]
@@ -56,11 +57,16 @@ def plan_pivot(numbers: ClosureNumbers, plan: LoopPlan, q: Array, where: Conditi
 
 
 def tree_regular(numbers: ClosureNumbers, q: Array, where: Conditions) -> bool:
-    """Tell whether the spanning tree by itself has a regular mass matrix."""
+    """Tell whether the spanning tree by itself has a regular mass matrix, here and wherever it moves to.
+
+    With parameters, which may be given other values, that is asked at this configuration only.
+    """
     many = numbers.equations.large or numbers.families is not None
     if many and every_joint_moves_mass(numbers.equations.node_tree()):
         return True
-    return bool((numbers.hinge_pivots(q, where.parameters) > SINGULAR_MASS).all())
+    if any(c.watched and not c.open for c in numbers.equations.node_tree().node_constants):
+        return False
+    return bool((numbers.hinge_pivots(q, where.parameters) > 1.0).all())
 
 
 def massless_motion(numbers: ClosureNumbers, plan: LoopPlan) -> bool:
@@ -130,25 +136,40 @@ def reduction(numbers: ClosureNumbers, plan: LoopPlan) -> dict[int, int]:
 
 
 def penalty(numbers: ClosureNumbers, plan: LoopPlan) -> PenaltyWeights:
-    """Return the weights of all rows, and the relative error that they leave."""
-    terms = _terms_at_rest(numbers, plan.q, plan.where)
-    free = np.flatnonzero(np.diag(terms.M) != 0)
-    C, M = terms.C[:, free], terms.M[np.ix_(free, free)]
-    A = C @ np.linalg.lstsq(M, C.T, rcond=SINGULAR_MASS)[0]
+    """Return the weights of all rows, and the relative error that is left with the settings that are usual.
+
+    A row's weight is one over the stiffness against which it moves. What the closures miss by shrinks by one over the
+    weight times the smallest eigenvalue of the scaled stiffness; how much of it accelerations miss by is found for unit
+    accelerations of the freedoms. Rounding grows with the condition of M + C^T W C, its diagonal scaled to one.
+    """
+    terms, free = _terms_at_rest(numbers, plan.q, plan.where), numbers.free_freedoms
+    scale = numbers.column_scale[free]
+    C, M = terms.C[:, free] * scale, terms.M[np.ix_(free, free)] * np.outer(scale, scale)
+    A = C @ _compliance(M) @ C.T
     d = np.diag(A)
-    scaled = C * numbers.column_scale[free]
     shortest = plan.negligible(UNUSED_ROW) * numbers.tree_row_scale
-    used = np.flatnonzero(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)) > shortest)
+    used = np.flatnonzero(np.sqrt(np.einsum("ij,ij->i", C, C)) > shortest)
     weights = np.zeros(len(d))
-    weights[used] = PENALTY / d[used]
+    weights[used] = 1 / d[used]
+    usual = PenaltySettings()
     s = np.linalg.eigvalsh(A[np.ix_(used, used)] / np.sqrt(np.outer(d[used], d[used])))
     s = s[s > UNUSED_ROW * s.max(initial=0.0)]
-    once = 50 / (PENALTY * s.min(initial=1.0))  # what the closures miss by, and again of that
-    size = np.sqrt(np.diag(M))
-    stretch = np.linalg.eigvalsh(M / np.outer(size, size))
-    largest, least = stretch.max(initial=1.0), max(stretch.min(initial=1.0), SINGULAR_MASS)
-    rounding = np.finfo(float).eps * PENALTY * largest / least
-    return PenaltyWeights(tuple(weights.tolist()), float(once**2 + rounding))
+    shrunk = 1 / (1 + usual.weight * s.min(initial=1.0))
+    K = M + (C.T * (usual.weight * weights)) @ C
+    size = np.sqrt(np.maximum(np.diag(K), np.finfo(float).tiny))
+    values = np.linalg.eigvalsh(K / size / size[:, None])
+    rounding = 10 * np.finfo(float).eps / max(values.min(initial=1.0), 1e-300)
+    missed = 50 / np.sqrt(s.min(initial=1.0)) * shrunk ** (1 + usual.iterations)
+    return PenaltyWeights(tuple(weights.tolist()), float(missed + rounding))
+
+
+def _compliance(M: Array) -> Array:
+    """Return M^-1, directions without inertia being taken to have a small one."""
+    diagonal = np.diag(M)
+    size = np.sqrt(np.maximum(diagonal, UNUSED_ROW * diagonal.max(initial=1e-300)))
+    values, vectors = np.linalg.eigh(M / np.outer(size, size))
+    scaled = vectors / size[:, None]
+    return np.asarray((scaled / np.maximum(values, LIGHT_MOTION)) @ scaled.T)
 
 
 def _terms_at_rest(numbers: ClosureNumbers, q: Array, where: Conditions) -> LoopTerms:

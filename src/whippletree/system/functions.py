@@ -113,8 +113,16 @@ FUNCTIONS: dict[str, SystemFunction] = {
         weighed=True,
         rolled=False,
     ),
-    "inverse_dynamics": _Given(("q", "v", "a"), "effort", ("nv",), tree_equations.inverse_dynamics),
-    "bias_force": _Given(("q", "v"), "effort", ("nv",), tree_equations.inverse_dynamics),
+    "inverse_dynamics": _Given(
+        ("q", "v", "a"),
+        "effort",
+        ("nv",),
+        tree_equations.inverse_dynamics,
+        loop_trace=loop_equations.inverse_dynamics,
+    ),
+    "bias_force": _Given(
+        ("q", "v"), "effort", ("nv",), tree_equations.inverse_dynamics, loop_trace=loop_equations.inverse_dynamics
+    ),
     "mass_matrix": SystemFunction(
         ("q",), "mass matrix", ("nv", "nv"), tree_equations.mass_matrix, formulation="composite"
     ),

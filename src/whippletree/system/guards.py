@@ -16,7 +16,7 @@ from whippletree.formulations.closures import loop_results
 from whippletree.formulations.closures.loop_solution import Solution
 from whippletree.spatial.scalars import expressions
 from whippletree.symbolic.sparse_factors import smallest
-from whippletree.system.tolerances import CONSISTENT, WATCHED
+from whippletree.system.tolerances import CONSISTENT, PENALTY_PROMISE, WATCHED
 
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request, Symbols
@@ -45,13 +45,16 @@ def guard_pivots(eq: Equations, x: Symbols, result: ca.SX, pivots: tuple[ca.SX, 
 def guard_solution(eq: Equations, request: Request, x: Symbols, result: ca.SX, solution: Solution) -> ca.SX:
     """Return a result of a solution that is not finite where it cannot be trusted.
 
-    That is where a pivot is too small, where a motion that the loops allow moves nothing that has inertia, and, if the
-    request is checked, where the state does not satisfy the closures. An inertia that is none may come out as rounding,
+    That is where a pivot is too small, where a motion that the loops allow moves nothing that has inertia, where an
+    approximate formulation is not as good as is promised, and, if the request is checked, where the state does not
+    satisfy the closures. An inertia that is none may come out as rounding,
     which no pivot tells from a number: the plan knows.
     """
     ok = _pivots_large_enough(eq, x, solution)
     if eq.loop_plan.massless_motion():
         ok = ca.logic_and(ok, inertia_changed(eq))
+    if solution.error is not None:
+        ok = ca.logic_and(ok, solution.error <= PENALTY_PROMISE)
     if request.check:
         plan = eq.loop_plan
         gap, slip = loop_results.closure_gap(eq.walk(x), eq.closure_set(x), plan.lengths.of_closure)

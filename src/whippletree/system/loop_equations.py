@@ -17,8 +17,10 @@ from whippletree.formulations.closures.loop_solution import Solution
 from whippletree.formulations.closures.partition import partition
 from whippletree.formulations.methods.formulation import LoopProblem
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.symbolic.sparse_factors import nearest_zero
+from whippletree.formulations.recursions import composite_body
+from whippletree.symbolic.sparse_factors import nearest_zero, smallest
 from whippletree.system.guards import guard, guard_pivots, guard_solution, inertia_changed, pivot_sizes
+from whippletree.system.lengths import velocity_scale
 from whippletree.system.loop_plan import decisions_of
 from whippletree.system.tolerances import CONSISTENT
 from whippletree.system.tree_equations import element_rates, hinge_power, powers
@@ -33,6 +35,7 @@ __all__ = [
     "derivatives",
     "driving_forces",
     "forward_dynamics",
+    "inverse_dynamics",
     "joint_order",
     "motion_basis",
     "prepared",
@@ -63,6 +66,22 @@ def reactions(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     return guard_solution(eq, request, x, wrenches, found.solution)
 
 
+def inverse_dynamics(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return the efforts that accelerations need at the joints of the spanning tree; at cut joints they are zero.
+
+    What elements do at a cut joint acts on the bodies that it joins, and so shows at the joints of the tree.
+    """
+    here = eq.loaded(x)
+    if here.efforts is None:
+        return ca.SX(composite_body.inverse_dynamics(here.walk))
+    closure_set = eq.closure_set(x, kept=False)
+    acted = closure_set.efforts_at_cuts(here.walk, here.efforts, prescribed=True)
+    needed = ca.SX(here.less_efforts(composite_body.inverse_dynamics(acted)))
+    for cut in closure_set.attachments.cuts:
+        needed[cut.v, :] = 0
+    return needed
+
+
 def closure_efforts(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the multipliers of all kept rows."""
     found = answer(eq, request, x)
@@ -86,17 +105,20 @@ def self_stresses(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 def project(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return a displacement and velocities that bring a state back onto the closures, and how far off it was.
 
-    The last two numbers are the squares of the gap in positions and of the slip in velocities. Of rows that follow from
-    the kept ones up to the accuracy of the data only, what they are open beyond that counts.
+    Then come the squares of the gap in positions and of the slip in velocities, and how regular the closures are: the
+    smallest pivot of their Gramian as a share of its size where the plan was made, the square root of it. That is zero
+    at a singular position of the mechanism, and there only. Of rows that follow from the kept ones up to the accuracy
+    of the data only, what they are open beyond that counts as a gap.
     """
     walk, closure_set, plan = eq.walk(x), eq.closure_set(x), eq.loop_plan
-    found = projection.project(walk, closure_set, plan.choice)
+    found = projection.project(walk, closure_set, velocity_scale(eq.description, plan.lengths).tolist())
     gap, slip = closed.closure_gap(walk, closure_set, plan.lengths.of_closure)
     if plan.slack:
         allowed, speed = plan.open_square(), 1 + ca.sumsqr(x["v"])
         kept_gap, kept_slip = projection.kept_gap(walk, closure_set, plan.lengths.of_closure)
         gap, slip = kept_gap + ca.fmax(0, gap - allowed), kept_slip + ca.fmax(0, slip - allowed * speed)
-    return ca.SX(ca.vertcat(found.u, found.v, gap, slip))
+    shares = [p * (1 / size) for p, size in pivot_sizes(eq, x, Solution(found.u, list, found.pivots))]
+    return ca.SX(ca.vertcat(found.u, found.v, gap, slip, ca.sqrt(ca.fmax(smallest(shares), 0))))
 
 
 def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:

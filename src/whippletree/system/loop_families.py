@@ -37,11 +37,15 @@ class Block(NamedTuple):
 
 
 class LoopPath(NamedTuple):
-    """The nodes of a loop, inner ones first, and where they hang: numbers among themselves, -1 for the base."""
+    """The nodes of a loop, inner ones first, and where they hang: numbers among themselves, -1 for the base.
+
+    `sharing` gives for each node the first one with the same freedoms: itself, unless these are a body's own.
+    """
 
     nodes: tuple[int, ...]
     parents: tuple[int, ...]
     sides: tuple[int, int]
+    sharing: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,7 @@ def loop_families(attachments: ClosureAttachments, node_tree: NodeTree) -> LoopF
     for c, cut in enumerate(attachments.cuts):
         path = loop_path(cut, node_tree)
         joints = tuple(joint_kind(node_tree.node_constants[k].joint) for k in path.nodes)
-        groups.setdefault((joints, path.parents, path.sides, joint_kind(cut.joint)), []).append((c, path))
+        groups.setdefault((joints, *path[1:], joint_kind(cut.joint)), []).append((c, path))
     try:
         families = tuple(_family(attachments, node_tree, members) for members in groups.values())
     except (TypeError, RuntimeError):  # dimensions that are parameters
@@ -130,7 +134,9 @@ def loop_path(cut: CutJoint, node_tree: NodeTree) -> LoopPath:
     nodes = tuple(sorted({k for frame in cut.frames for k in node_tree.tree.path(frame.node, cut.base)}))
     place = {cut.base: -1, **{k: i for i, k in enumerate(nodes)}}
     parents = tuple(place[node_tree.node_constants[k].parent] for k in nodes)
-    return LoopPath(nodes, parents, (place[cut.frames[0].node], place[cut.frames[1].node]))
+    owners = [("body", node_tree.homes[k]) if k in node_tree.homes else ("joint", k) for k in nodes]
+    sharing = tuple(owners.index(owner) for owner in owners)
+    return LoopPath(nodes, parents, (place[cut.frames[0].node], place[cut.frames[1].node]), sharing)
 
 
 def _constants(cut: CutJoint, path: LoopPath, node_tree: NodeTree) -> list[float]:
@@ -153,18 +159,16 @@ def _family(attachments: ClosureAttachments, node_tree: NodeTree, members: list[
     c, path = members[0]
     cut, node_constants = attachments.cuts[c], node_tree.node_constants
     joints = [node_constants[k].joint for k in path.nodes]
-    nq, nv = sum(j.nq for j in joints) + cut.joint.nq, sum(j.nv for j in joints) + cut.joint.nv
+    q_slices, at_q = _slices(path, [joint.nq for joint in joints])
+    v_slices, at_v = _slices(path, [joint.nv for joint in joints])
+    nq, nv = at_q + cut.joint.nq, at_v + cut.joint.nv
     q, p = ca.SX.sym("q", nq), ca.SX.sym("p", 12 * (len(joints) + 2))
-    nodes, slices, at_q, at_v = [], [], 0, 0
+    nodes = []
     for i, joint in enumerate(joints):
         none = ca.SX.zeros(joint.nv)
         R, point = ca.reshape(p[12 * i : 12 * i + 9], 3, 3).T, p[12 * i + 9 : 12 * i + 12]
-        nodes.append(
-            Node(joint, R, point, RigidInertia.zero(), q[at_q : at_q + joint.nq], none, none, none),
-        )
-        slices.append(slice(at_v, at_v + joint.nv))
-        at_q, at_v = at_q + joint.nq, at_v + joint.nv
-    walk = Unrolled(nodes, path.parents, slices, nv, ca.SX.zeros(3))
+        nodes.append(Node(joint, R, point, RigidInertia.zero(), q[q_slices[i], :], none, none, none))
+    walk = Unrolled(nodes, path.parents, v_slices, nv, ca.SX.zeros(3))
     frames = []
     for i, side in enumerate(path.sides, start=len(joints)):
         frames.append(NodeFrame(side, ca.reshape(p[12 * i : 12 * i + 9], 3, 3).T, p[12 * i + 9 : 12 * i + 12]))
@@ -189,8 +193,20 @@ def _family(attachments: ClosureAttachments, node_tree: NodeTree, members: list[
     )
 
 
+def _slices(path: LoopPath, sizes: list[int]) -> tuple[list[slice], int]:
+    """Return where the coordinates of each node are among those of the loop, and how many there are."""
+    found: list[slice] = []
+    end = 0
+    for i, (first, size) in enumerate(zip(path.sharing, sizes, strict=True)):
+        found.append(slice(end, end + size) if first == i else found[first])
+        end = max(end, found[i].stop)
+    return found, end
+
+
 def _places(cut: CutJoint, path: LoopPath, node_tree: NodeTree, what: str) -> list[int]:
-    slices = [*(getattr(node_tree.node_constants[k], what) for k in path.nodes), getattr(cut, what)]
+    """Return where the coordinates of a loop are in q or v, its cut joint's last."""
+    own = [k for i, k in enumerate(path.nodes) if path.sharing[i] == i]
+    slices = [*(getattr(node_tree.node_constants[k], what) for k in own), getattr(cut, what)]
     return [i for where in slices for i in range(where.start, where.stop)]
 
 

@@ -48,7 +48,7 @@ def inverse_dynamics_derivatives(eq: Equations, request: Request, x: Symbols) ->
     closure_set = eq.closure_set(x, kept=False) if eq.closed else _none(eq)
     nothing = [ca.SX(len(rows), 1) for rows in closure_set.keep]
     efforts = force_slopes(walk, eq.nodes.acting(), _state(eq, x), outside)
-    closure_slopes(walk, closure_set, nothing, eq.loaded(x).tau, efforts, outside)
+    closure_slopes(walk, closure_set, nothing, eq.loaded(x).tau, efforts, outside, prescribed=True)
     slopes = outside.project()
     nv = eq.plan.nv
     parts = []

@@ -46,9 +46,23 @@ class RolledEquations:
     def loaded(self, symbols: Symbols, *, weld: bool = True) -> LoadedWalk:
         """Return the rolled walk, under the described forces."""
         walk = self.walk(symbols, weld=weld)
-        if self.description.forces:
-            walk.apply_forces(self.nodes.acting(weld=weld))
-        return without_applied_forces(walk, None)
+        here = without_applied_forces(walk, None)
+        if not self.description.forces:
+            return here
+        stored = walk.apply_forces(self.nodes.acting(weld=weld))
+        return _RolledLoads(walk, None, None, here.rates, here.powers._replace(stored=stored), ())
+
+    def driving(self, here: LoadedWalk, needed: None, tau: None) -> None:
+        """Leave in the output the efforts given, and at prescribed hinges those needed, less what the elements do."""
+        here.walk.take_off_efforts([i for i, driven in enumerate(self._equations.prescribed_mask) if not driven])
+
+
+class _RolledLoads(LoadedWalk):
+    """A rolled walk under the described forces; results are in the program's output."""
+
+    def less_efforts(self, effort: None) -> None:
+        """Take the elements' efforts off the output."""
+        self.walk.take_off_efforts()
 
 
 def roll(equations: Equations, request: Request) -> LoopProgram:

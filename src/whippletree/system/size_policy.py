@@ -24,6 +24,7 @@ __all__ = [
     "is_large",
     "reduces_by_items",
     "rolls",
+    "thresholds",
     "too_long",
 ]
 
@@ -40,6 +41,15 @@ _PER_NODE, _PER_ENTRY = 100, 10
 """Operations that a node costs at the very least in a mechanism with loops, and an entry of a mass matrix."""
 
 
+def thresholds() -> str:
+    """Return what decides, together with a mechanism and a request, whether its code is a loop: a part of its key.
+
+    >>> thresholds()
+    '48|50000'
+    """
+    return f"{ROLL_FROM}|{STRAIGHT}"
+
+
 def is_large(n_nodes: int) -> bool:
     """Tell whether a mechanism is large enough for loops over its nodes."""
     return n_nodes >= ROLL_FROM
@@ -50,23 +60,20 @@ def rolls(eq: Equations, request: Request) -> bool:
     function = FUNCTIONS[request.function]
     if eq.closed and (function.solved or function.of_loops):
         return eq.reduces_by_items(request) and eq.reduction_items(request)[1] > STRAIGHT
-    if function.of_elements or (function.loaded and not _forces_roll(eq, request)):
+    if function.of_elements or (function.loaded and not _forces_roll(eq)):
         return False
     if not function.rolled or (function.solved and not _formulation_rolls(request)):
         return False
-    if eq.plan.own_slices and (request.function == "mass_matrix" or request.method.name == "composite"):
-        return False  # climbs do not add up what nodes bring to freedoms that they share
     if eq.large and request.frame and eq.node_tree().where[request.frame][0] < 0:
         return False  # on the ground: there is nothing to walk
     return eq.large
 
 
-def _forces_roll(eq: Equations, request: Request) -> bool:
-    """Tell whether what acts can be walked in loops: in forward dynamics, if its laws and numbers are plain."""
+def _forces_roll(eq: Equations) -> bool:
+    """Tell whether what acts can be walked in loops: if its laws and numbers are plain."""
     if not eq.description.forces:
         return True
-    plain = eq.large and request.function == "forward_dynamics" and not eq.description.parameters
-    return plain and built_in(eq.nodes.acting())
+    return eq.large and not eq.description.parameters and built_in(eq.nodes.acting())
 
 
 def _formulation_rolls(request: Request) -> bool:
@@ -78,7 +85,7 @@ def reduces_by_items(eq: Equations, request: Request) -> bool:
     """Tell whether loops are solved item by item: forward dynamics by a formulation that can, all rows carried."""
     if not eq.large or request.function != "forward_dynamics" or not request.method.loops_roll:
         return False
-    if eq.prescribed or eq.description.parameters or eq.plan.own_slices:
+    if eq.prescribed or eq.description.parameters:
         return False
     return rolled_reduction.can_roll(eq.attachments(), eq.node_tree(), eq.nodes.acting()) and not eq.reduction_pairs(
         request

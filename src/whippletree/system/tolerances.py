@@ -14,9 +14,6 @@ CONSISTENT = 1e-6
 WATCHED = 1e-8
 """The share of a pivot's size where the plan was made below which a solution is not trusted."""
 
-SMALLEST_PIVOT = 1e-14
-"""A hinge's inertia below this share of what hangs on it is none: what is left is rounding."""
-
 WELL_CONDITIONED = 1e4
 """The condition number of a scaled mass matrix up to which it is factorised rather than swept over."""
 
@@ -174,12 +171,12 @@ would help."""
 
 # ---------------------------------------------------------------------- decisions for single formulations
 
-PENALTY = 1e7
-"""A penalty weight over the stiffness against which its row moves. What the closures miss by falls with its square,
-the part of rounding grows with it; the two are about equal here."""
+PENALTY_PROMISE = 1e-4
+"""Estimated error of `penalty`, relative to the largest acceleration, above which its answer is refused."""
 
-SINGULAR_MASS = 1e-11
-"""Eigenvalues of a mass matrix, and inertias of hinges, below this share are none."""
+LIGHT_MOTION = 1e-4
+"""Eigenvalues of the scaled mass matrix are taken to be at least this where penalty weights are found: a row that moves
+next to nothing in the tree is as stiff as others where the loops give it inertia."""
 
 UNUSED_ROW = 1e-9
 """Rows shorter than this, scaled, move nothing and get no penalty weight; singular values below this share are none."""

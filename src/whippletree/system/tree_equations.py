@@ -68,9 +68,7 @@ def driving_forces(eq: Equations, request: Request, x: Symbols) -> Any:
         needed = composite_body.inverse_dynamics(with_accelerations(here.walk, a))
     else:
         needed = method.driving_forces(here.walk)
-        if here.efforts is None:
-            return needed
-    return eq.driving(here, needed, x["tau"])
+    return eq.driving(here, needed, x.get("tau", ca.SX(0, 1)))  # a rolled walk has its own symbols
 
 
 def reactions(eq: Equations, request: Request, x: Symbols) -> Any:
@@ -138,7 +136,7 @@ def wrench_efforts(eq: Equations, request: Request, x: Symbols) -> Any:
 
 
 def hinge_inertias(eq: Equations, request: Request, x: Symbols) -> Any:
-    """Return the smallest pivot of every hinge's articulated inertia, as a share of what hangs on it."""
+    """Return the smallest pivot of every hinge's articulated inertia, over the least that is trusted."""
     return articulated_body.hinge_inertias(eq.walk(x))
 
 

@@ -40,13 +40,14 @@ from whippletree.formulations.closures.closure_set import ClosureState
 from whippletree.formulations.closures.loop_solution import by_closure
 from whippletree.formulations.closures.partition import reduced
 from whippletree.formulations.closures.schur_complement import Blocks, absorb, correction, schur_complement
+from whippletree.formulations.nodes.hinge_scales import LEAST_OF_DIAGONAL
 from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.node_interface import AngularState, Articulated, Carried, HingeFactors, NodeTerms
 from whippletree.formulations.nodes.sweeps import Kept, Unrolled, add_records
 from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.formulations.recursions.composite_body import JointEffort
 from whippletree.spatial import ArticulatedInertia, RigidInertia, Shift, mirror
-from whippletree.symbolic.dense_factors import factored
+from whippletree.symbolic.dense_factors import Factors, factored
 from whippletree.symbolic.sparse_factors import add_to
 
 __all__ = ["Augmented", "Embedded", "GroupOutcome"]
@@ -194,7 +195,18 @@ class Embedded:
         eps = ca.SX.zeros(self.size)
         for X, one in zip(self.X, borne.records, strict=True):
             eps = eps + X.T @ one.residual
-        return NodeTerms(total.I.articulated() + total.P, total.f, U, D, eps, kept=outer)
+        P = total.I.articulated() + total.P
+        return NodeTerms(P, total.f, U, D, eps, kept=outer, least=self._least_pivots())
+
+    def _least_pivots(self) -> ca.SX | None:
+        """Return the pivots of D below which nothing but rounding is left; None if they are larger everywhere."""
+        if not any(node.watched for node in self.tree.nodes):
+            return None
+        least = ca.SX.zeros(self.size)
+        for X, node in zip(self.X, self.tree.nodes, strict=True):
+            if node.least_inertia is not None:
+                least = least + (X * X).T @ node.least_inertia
+        return least
 
     def recover(
         self, alpha: ca.SX, y: ca.SX, place: GroupPlace, hinge: HingeFactors
@@ -325,10 +337,11 @@ class Augmented:
         F = ca.SX(ca.horzcat(*(at_base.get(c, ca.SX(6, one.n_rows)) for c, one in enumerate(closure_states))))
         e = ca.SX(ca.vertcat(*(one.second for one in closure_states)))
         # the free tree includes what its base's share brings: at the base it is given with z
-        z, factors = total.z + total.P.times(self.base), factored(-A)
+        z, factors = total.z + total.P.times(self.base), factored(A, share=LEAST_OF_DIAGONAL)
         pivots = tuple(1 / r for r in factors.reciprocals)
+        opposite = Factors(lambda b: -factors.solve(b), factors.reciprocals)
         return NodeTerms(
-            total.P, z, F, -A, -e, kept=ReleasedTree(free, a_free, closure_states, effects, pivots), factors=factors
+            total.P, z, F, -A, -e, kept=ReleasedTree(free, a_free, closure_states, effects, pivots), factors=opposite
         )
 
     def recover(

@@ -1,15 +1,17 @@
-"""Back onto the closures: one Newton step for positions and velocities that have drifted off.
+"""Back onto the closures: one Newton step of least displacement for positions and velocities that have drifted off.
 
-The independent coordinates stay as they are. The dependent ones follow from the closures (Nikravesh 26; 16, 17):
+Of all displacements that close the loops to first order it is the smallest, and likewise the change of velocities:
 
-    C_d u_d = -phi,          C_d (v_d + dv_d) = -C_i v_i - drift
+    u = -S C^T (C S C^T)^-1 phi,          dv = -S C^T (C S C^T)^-1 (C v + drift)                              (1)
 
-and the coordinates of cut joints from the bodies they join.
+with S the squares of what displacements are measured by, so that lengths compare with angles. No freedom is singled
+out: next to a position that is regular the matrix in (1) is positive definite, whichever freedoms are independent.
+Prescribed joints stay where they are, and the coordinates of cut joints follow from the bodies they join.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -17,44 +19,73 @@ import casadi as ca
 
 from whippletree.elements.closures.relative import left_inverse
 from whippletree.formulations.closures.closure_frames import CutJoint
-from whippletree.formulations.closures.closure_set import ClosureSet
+from whippletree.formulations.closures.closure_set import ClosureSet, jacobian_rows
 from whippletree.formulations.closures.loop_results import LengthOf
 from whippletree.formulations.closures.loop_solution import stacked_rows
-from whippletree.formulations.closures.partition import Choice, partition
+from whippletree.formulations.closures.partition import given_accelerations
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial import stack
+from whippletree.symbolic.sparse_factors import add_to, factor_symmetric, minimum_degree
 
 __all__ = ["Projected", "kept_gap", "missed", "project"]
 
+Row = dict[int, ca.SX]
+
 
 class Projected(NamedTuple):
-    """A displacement (nv) that closes the loops, and velocities (nv) that keep them closed."""
+    """A displacement (nv) that closes the loops, velocities (nv) that keep them closed, and the pivots of (1)."""
 
     u: ca.SX
     v: ca.SX
+    pivots: tuple[ca.SX, ...]
 
 
-def project(walk: Unrolled, closure_set: ClosureSet, choice: Choice) -> Projected:
-    """Take one Newton step."""
-    parts = partition(walk, closure_set, choice)
-    u = ca.densify(ca.SX(walk.nv, 1))
-    v = ca.SX(closure_set.v)
-    off, speed = stacked_rows(parts.closure_states, "phi"), stacked_rows(parts.closure_states, "rate")
+def project(walk: Unrolled, closure_set: ClosureSet, scale: Sequence[float]) -> Projected:
+    """Take one Newton step; `scale` (nv) is what displacements are measured by."""
+    held, given = closure_set.evaluate(walk), given_accelerations(walk)
+    rows = [{j: x for j, x in row.items() if j not in given} for row in jacobian_rows(walk, held)]
+    gram = _gram(rows, scale)
+    factors = factor_symmetric(gram, minimum_degree(gram, range(len(rows))))
+    off, speed = stacked_rows(held, "phi"), stacked_rows(held, "rate")
     for row, cut, component in _driven(closure_set):
         off[row], speed[row] = (
             missed(walk, closure_set, cut)[component],
             speed[row] - closure_set.v[cut.v.start + component],
         )
-    for d, value in parts.factors.solve(_negative(off)).items():
-        u[d] = value
-    for d, value in parts.factors.solve(_negative(speed)).items():
-        v[d] = v[d] + value
+    u, v = ca.densify(ca.SX(walk.nv, 1)), ca.SX(closure_set.v)
+    for j, value in _combined(rows, factors.solve(dict(enumerate(off))), scale).items():
+        u[j] = -value
+    for j, value in _combined(rows, factors.solve(dict(enumerate(speed))), scale).items():
+        v[j] = v[j] - value
     moved, rates = closure_set.cut_rates(_with_velocities(walk, u)), closure_set.cut_rates(_with_velocities(walk, v))
     for k, cut in enumerate(closure_set.attachments.cuts):
         if cut.joint.nv:
             u[cut.v] = moved[k].rate + missed(walk, closure_set, cut)
             v[cut.v] = rates[k].rate
-    return Projected(u, v)
+    return Projected(u, v, factors.pivots)
+
+
+def _gram(rows: Sequence[Row], scale: Sequence[float]) -> dict[tuple[int, int], ca.SX]:
+    """Return the entries of C S C^T on and below the diagonal."""
+    by_freedom: dict[int, list[tuple[int, ca.SX]]] = {}
+    for r, row in enumerate(rows):
+        for j, entry in row.items():
+            by_freedom.setdefault(j, []).append((r, entry))
+    gram: dict[tuple[int, int], ca.SX] = {}
+    for j, column in sorted(by_freedom.items()):
+        for n, (r, entry) in enumerate(column):
+            for other, x in column[: n + 1]:
+                add_to(gram, (r, other), scale[j] ** 2 * entry * x)
+    return gram
+
+
+def _combined(rows: Sequence[Row], multipliers: Mapping[int, ca.SX], scale: Sequence[float]) -> Row:
+    """Return S C^T of multipliers."""
+    total: Row = {}
+    for r, value in sorted(multipliers.items()):
+        for j, entry in rows[r].items():
+            add_to(total, j, entry * value)
+    return {j: scale[j] ** 2 * value for j, value in total.items()}
 
 
 def _driven(closure_set: ClosureSet) -> Iterator[tuple[int, CutJoint, int]]:
@@ -65,10 +96,6 @@ def _driven(closure_set: ClosureSet) -> Iterator[tuple[int, CutJoint, int]]:
             for i, component in enumerate(keep):
                 yield first + i, closure_set.attachments.cuts[attachment.driven], component
         first += len(keep)
-
-
-def _negative(values: list[ca.SX]) -> dict[int, ca.SX]:
-    return {r: -value for r, value in enumerate(values)}
 
 
 def kept_gap(walk: Unrolled, closure_set: ClosureSet, length_of: LengthOf) -> tuple[ca.SX, ca.SX]:

@@ -105,16 +105,18 @@ class ClosureSet:
                 complete[cut.v] = closure_states.second
         return complete
 
-    def efforts_at_cuts(self, walk: Unrolled, tau: ca.SX) -> Unrolled:
-        """Return the walk with the efforts of cut joints applied to the nodes they join."""
+    def efforts_at_cuts(self, walk: Unrolled, tau: ca.SX, *, prescribed: bool = False) -> Unrolled:
+        """Return the walk with the efforts of cut joints applied to the nodes they join.
+
+        Those of prescribed cut joints are left out, since their drives make up for them, unless they are asked for.
+        """
         chosen = [
-            (closure_states, tau[cut.v, :])
-            for cut, closure_states in zip(self.attachments.cuts, self.cut_rates(walk), strict=True)
-            if cut.joint.nv and not cut.use.prescribed
+            cut
+            for cut in self.attachments.cuts
+            if cut.joint.nv and (prescribed or not cut.use.prescribed) and not tau[cut.v, :].is_zero()
         ]
-        return with_closure_forces(
-            walk, [closure_states for closure_states, _ in chosen], [effort for _, effort in chosen]
-        )
+        rates = [self._cut_rates(walk, cut) for cut in chosen]
+        return with_closure_forces(walk, rates, [tau[cut.v, :] for cut in chosen])
 
     def frame_states(self, walk: Unrolled, attachment: ClosureAttachment | CutJoint) -> tuple[FrameState, ...]:
         """Return what a closure holds on to, seen from its base.

@@ -92,8 +92,13 @@ def closure_slopes(
     tau: ca.SX,
     efforts: dict[int, list[Change]],
     outside: AppliedDerivatives,
+    *,
+    prescribed: bool = False,
 ) -> None:
-    """Let the closures act with their multipliers, and the cut joints with their efforts; finish the efforts."""
+    """Let the closures act with their multipliers, and the cut joints with their efforts; finish the efforts.
+
+    The efforts of prescribed cut joints act only if they are asked for (see `ClosureSet.efforts_at_cuts`).
+    """
     at_cuts = ca.SX(tau)
     for attachment, keep, value in zip(closure_set.attachments.all, closure_set.keep, multipliers, strict=True):
         if keep:
@@ -112,7 +117,7 @@ def closure_slopes(
                 if c.cut is not None:
                     at_cuts[c.v] = at_cuts[c.v] + value_now[6 * len(seen.frames) + i]
     for cut in closure_set.attachments.cuts:
-        if cut.joint.nv and not cut.use.prescribed:
+        if cut.joint.nv and (prescribed or not cut.use.prescribed):
             _cut_acts(walk, closure_set, cut, at_cuts[cut.v, :], efforts, outside)
     _finish(outside, efforts)
 

@@ -25,12 +25,14 @@ class Solution(NamedTuple):
     """Accelerations (nv, zero at cut joints), the multipliers of each closure's kept rows, and numbers to watch.
 
     The multipliers are worked out when they are asked for. `pivots` are those of the elimination: one that is small
-    compared with what it is elsewhere says that the solution is not to be trusted.
+    compared with what it is elsewhere says that the solution is not to be trusted. `error` is the estimated error
+    relative to the largest acceleration, of a formulation that is not exact.
     """
 
     a: ca.SX
     multipliers: Callable[[], list[ca.SX]]
     pivots: tuple[ca.SX, ...]
+    error: ca.SX | None = None
 
 
 def by_closure(values: Sequence[ca.SX], closure_states: Sequence[ClosureState]) -> list[ca.SX]:

@@ -51,7 +51,7 @@ def absorb(
             continue
         n_joint = 0 if node.prescribed else H.shape[1]
         n_own = kept.D.shape[0] - n_joint
-        factors = factor(kept.D) if n_joint + n_own else None
+        factors = factor(kept.D, node.least_pivots(kept.D)) if n_joint + n_own else None
         h_of, w_of = effects[k]
         for c in sorted({*arriving[k], *efforts[k], *waiting[k]}):
             F, m = arriving[k].get(c), closure_states[c].n_rows

@@ -39,12 +39,13 @@ from whippletree.formulations.closures.loop_solution import Solution, by_closure
 from whippletree.formulations.methods.formulation import Candidacy, Formulation, LoopProblem
 from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.frame_states import with_accelerations
+from whippletree.formulations.nodes.hinge_scales import LEAST_OF_DIAGONAL
 from whippletree.formulations.nodes.node import AngularState, Node
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body as composite
 from whippletree.formulations.recursions.articulated_body import unit_rows
 from whippletree.spatial import ArticulatedInertia, mirror, stack
-from whippletree.symbolic.sparse_factors import minimum_degree
+from whippletree.symbolic.sparse_factors import minimum_degree, trusted
 from whippletree.topology import Tree
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "end_loop",
     "force_front",
     "merged",
+    "own_front",
     "recover",
     "recover_node",
     "solve",
@@ -333,12 +335,16 @@ def merged(fronts: Sequence[Front]) -> Front:
 
 
 def eliminated(
-    front: Front, gone: Sequence[FrontVariable], *, on_node: bool = True
+    front: Front, gone: Sequence[FrontVariable], *, on_node: bool = True, least: ca.SX | None = None
 ) -> tuple[Front, EliminatedVariables, ca.SX]:
-    """Eliminate one variable, or two together; return what is left, the way back, and the pivot."""
+    """Eliminate one variable, or two together; return what is left, the way back, and the pivot.
+
+    The pivot of a single variable, positive for a speed and negative for a row, is `trusted` only if it is farther from
+    zero than `least`, if that is given.
+    """
     i = [front.variables.index(variable) for variable in gone]
     rest = [j for j in range(len(front.variables)) if j not in i]
-    inverse, pivot = _inverse(front.S[i, i])
+    inverse, pivot = _inverse(front.S[i, i], least, negative=gone[0][0] == "row")
     K_w = front.S[i, rest]
     G_w = (inverse @ K_w).T
     nu = -(inverse @ front.e[i, :])
@@ -357,10 +363,15 @@ def eliminated(
     return Front(left, P, F, z, S, e), EliminatedVariables(tuple(gone), nu, G_a, left, G_w), pivot
 
 
-def _inverse(A: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return the inverse of a symmetric matrix (1, 1) or (2, 2), and what must not vanish for it."""
+def _inverse(A: ca.SX, least: ca.SX | None, *, negative: bool) -> tuple[ca.SX, ca.SX]:
+    """Return the inverse of a symmetric matrix (1, 1) or (2, 2), and what must not vanish for it.
+
+    Of two variables one is a row, or what is added to it: no inertia is divided by, and nothing cancels in the
+    determinant, since the diagonal entries of speeds and of rows have opposite signs.
+    """
     if A.shape[0] == 1:
-        return 1 / A, A[0, 0]
+        pivot = A[0, 0]
+        return 1 / trusted(pivot, least, negative=negative), pivot
     a, h, b = A[0, 0], A[1, 0], A[1, 1]
     if a.is_zero() or b.is_zero():
         r = 1 / h
@@ -407,8 +418,10 @@ def end_loop(
     before = {variable: front.S[i, i] for i, variable in enumerate(front.variables)}
     found: list[EliminatedVariables] = []
     pivots: list[tuple[ca.SX, ca.SX]] = []
-    for gone in going(front):
-        front, released, pivot = eliminated(front, gone, on_node=on_node)
+    for n, gone in enumerate(going(front)):
+        # from the first row's pivot nothing has been subtracted yet
+        least = None if n == 0 or len(gone) > 1 else LEAST_OF_DIAGONAL * before[gone[0]]
+        front, released, pivot = eliminated(front, gone, on_node=on_node, least=least)
         found.append(released)
         pivots.append((pivot, before[gone[0]]))
     return [*(f for f in fronts if not any(f is o for o in sharing)), front], found, pivots
@@ -447,15 +460,35 @@ def eliminate_joint(
         keep = [i for i, variable in enumerate(front.variables) if variable not in speeds]
         variables = tuple(front.variables[i] for i in keep)
         front = Front(variables, front.P, front.F[:, keep], front.z, front.S[keep, keep], front.e[keep, :])
-        return _eliminate_speeds(front, own, pairs, reduced, on_node=not grounded)
+        return _eliminate_speeds(front, own, pairs, reduced, _least_pivots(front, node, own, ()), on_node=not grounded)
     along_hinge = any(variable in speeds for variable in front.variables)  # closures act along the hinge, too
     front = with_speeds(front, H, node.tau, speeds)
-    front, found, pivots = _eliminate_speeds(front, [*own, *speeds], pairs, reduced, on_node=not grounded)
+    least = _least_pivots(front, node, own, speeds)
+    front, found, pivots = _eliminate_speeds(front, [*own, *speeds], pairs, reduced, least, on_node=not grounded)
     return (front if grounded or along_hinge else annihilated(front, H, node.tau)), found, pivots
 
 
+def _least_pivots(
+    front: Front, node: Node, own: Sequence[FrontVariable], speeds: Sequence[FrontVariable]
+) -> dict[FrontVariable, ca.SX]:
+    """Return the pivots of speeds below which nothing but rounding is left, where they may come to that."""
+    if not node.watched:
+        return {}
+    at = {variable: i for i, variable in enumerate(front.variables)}
+    least = {speed: LEAST_OF_DIAGONAL * front.S[at[speed], at[speed]] for speed in own}
+    if node.least_inertia is not None:
+        least |= {speed: node.least_inertia[i] for i, speed in enumerate(speeds)}
+    return least
+
+
 def _eliminate_speeds(
-    front: Front, speeds: Sequence[FrontVariable], pairs: Pairs, reduced: Collection[int], *, on_node: bool
+    front: Front,
+    speeds: Sequence[FrontVariable],
+    pairs: Pairs,
+    reduced: Collection[int],
+    least: Mapping[FrontVariable, ca.SX],
+    *,
+    on_node: bool,
 ) -> tuple[Front, list[EliminatedVariables], list[ca.SX]]:
     """Eliminate speeds one after the other, the dependent ones each with its row."""
     found: list[EliminatedVariables] = []
@@ -467,7 +500,7 @@ def _eliminate_speeds(
             gone = (speed, ("row", r))
             if r in reduced:
                 front = _with_rest(front, r)
-        front, released, pivot = eliminated(front, gone, on_node=on_node)
+        front, released, pivot = eliminated(front, gone, on_node=on_node, least=least.get(speed))
         found.append(released)
         if r is not None:
             pivots.append(pivot)

@@ -127,11 +127,12 @@ class Formulation:
 
     `name` is what people write as `formulation=`. Where that leaves a choice, each way is a formulation of its own,
     with the same name and other `options`, by which people choose; the one that is registered first is the default.
+    Where options are numbers, `with_options` makes the formulation with those that are asked for, or refuses them.
 
     `tree` solves trees and `solve` mechanisms with loops, if it can. `needs` names what numbers must decide for it
     (among `DECISIONS`). Of a formulation it is said that
 
-    - it is not `exact`: `system.penalty_error` says how far off it may be
+    - it is not `exact`: its solution has an estimated error, and `system.penalty_error` says what to expect
     - it `keeps_all_rows` of the closures, dependent ones too
     - it `takes_baumgarte`, that is, the terms 2 alpha phi' + beta^2 phi can be added to gamma
     - it is `linear`: no matrix is factorised whose entries grow with the square of the tree's depth
@@ -159,6 +160,7 @@ class Formulation:
     loops_roll: bool = False
     candidacy: Candidacy | None = None
     refusal: Callable[[Sequence[int]], str] | None = None
+    with_options: Callable[[Mapping[str, str]], Formulation] | None = None
 
     @property
     def text(self) -> str:

@@ -32,6 +32,7 @@ from whippletree.formulations.closures.loop_solution import Solution, by_closure
 from whippletree.formulations.closures.schur_complement import Blocks, schur_complement, unit_loads
 from whippletree.formulations.methods.formulation import Formulation, TreeMethod
 from whippletree.formulations.methods.registry import register
+from whippletree.formulations.nodes.hinge_scales import LEAST_OF_DIAGONAL
 from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.node_interface import Carried
 from whippletree.formulations.nodes.operation_stages import record_stage
@@ -137,9 +138,14 @@ def eliminate(node: Node, children: Reduced, body: GroundBody) -> tuple[Reduced,
             M21 = ca.horzcat(shift.force(U), M21)
             M22 = ca.densify(ca.blockcat([[children.K, U.T @ H], [H.T @ U, M22]]))
             Q2 = ca.vertcat(children.R - U.T @ D, Q2)
-    G = solve_factored(factor(M22), M21.T).T
+    G = solve_factored(_factored(node, M22), M21.T).T
     reduced = Reduced(ArticulatedInertia.of_matrix(M11.matrix() - G @ M21.T), Q1 - G @ Q2)
     return reduced, Eliminated(M21, M22, G, Q2, M, Q, children.U)
+
+
+def _factored(node: Node, M22: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
+    """Factor the inertia that a joint's acceleration meets."""
+    return factor(M22, node.least_pivots(M22))
 
 
 def _passed_on(
@@ -174,7 +180,7 @@ def _accelerated(
         free = not (node.prescribed or body.B2.shape[1] == 0)
         if free or n_own:
             effort = joint.Q2 - joint.M21.T @ parent.alpha
-            found = solve_factored(factor(joint.M22), effort if push is None else effort + push)
+            found = solve_factored(_factored(node, joint.M22), effort if push is None else effort + push)
         own = found[:n_own] if n_own else ca.SX(0, 1)
         acceleration = (found[n_own:] if n_own else found) if free else node.acceleration
     else:
@@ -207,9 +213,9 @@ def solve(walk: Unrolled, closure_set: ClosureSet, reference: str) -> Solution:
     _, joints = walk.inward(eliminate, Reduced.nothing(), seen)
     _mark_joints(joints)
     efforts, gamma = carried(walk, seen, joints, closure_states)
-    L = reduced_matrix(joints, efforts, closure_states)
+    L = reduced_matrix(walk.nodes, joints, efforts, closure_states)
     record_stage("reduced closures", [L, gamma])
-    factors = factor_symmetric(L, minimum_degree(L, range(len(gamma))))
+    factors = factor_symmetric(L, minimum_degree(L, range(len(gamma))), share=LEAST_OF_DIAGONAL)
     solved = factors.solve({i: -value for i, value in enumerate(gamma)})
     multipliers = by_closure([solved[i] for i in range(len(gamma))], closure_states)
     record_stage("multipliers", multipliers)
@@ -240,7 +246,7 @@ def carried(
         given = node.prescribed or body.B2.shape[1] == 0
         D = body.D + body.B2 @ node.acceleration if node.prescribed else body.D
         n_own = 0 if node.shared else joint.U.shape[1]
-        factors = None if node.shared or (given and not n_own) else factor(joint.M22)
+        factors = None if node.shared or (given and not n_own) else _factored(node, joint.M22)
         for c in sorted({*arriving[k], *efforts[k], *waiting[k]}):
             Phi, e, m = arriving[k].get(c), efforts[k].get(c), closure_states[c].n_rows
             if Phi is not None:
@@ -272,13 +278,13 @@ def carried(
 
 
 def reduced_matrix(
-    joints: Any, efforts: Sequence[Blocks], closure_states: Sequence[ClosureState]
+    nodes: Sequence[Node], joints: Any, efforts: Sequence[Blocks], closure_states: Sequence[ClosureState]
 ) -> dict[tuple[int, int], ca.SX]:
     """Return the entries of L on and below the diagonal: every joint adds Phi2^T M22^-1 Phi2 (41)."""
     effects = []
     for k, of_joint in enumerate(efforts):
         if of_joint:
-            factors = factor(joints.at(k).M22)
+            factors = _factored(nodes[k], joints.at(k).M22)
             effects.append((of_joint, {c: solve_factored(factors, Phi2) for c, Phi2 in of_joint.items()}))
     return schur_complement(effects, closure_states)
 

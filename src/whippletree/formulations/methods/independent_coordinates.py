@@ -14,6 +14,8 @@ eliminated, is decided by numbers and given to the trace as `Choice`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import casadi as ca
 
 from whippletree.formulations.closures.closure_set import ClosureSet
@@ -41,7 +43,7 @@ def solve(walk: Unrolled, closure_set: ClosureSet, choice: Choice, coordinates: 
     for d, row in parts.E.items():
         for i, value in row.items():
             _add(right, i, value * system.right[d])
-    factors = factor_symmetric(mass, minimum_degree(mass, choice.independent))
+    factors = factor_symmetric(mass, minimum_degree(mass, choice.independent), _least_pivots(walk, parts.E))
     a_i = factors.solve(dict(right))
     a = dict(g)
     for d, row in parts.E.items():
@@ -49,6 +51,18 @@ def solve(walk: Unrolled, closure_set: ClosureSet, choice: Choice, coordinates: 
             _add(a, d, value * a_i[i])
     column = system.complete(a)
     return Solution(column, lambda: _multipliers(walk, parts, column, coordinates), parts.factors.pivots)
+
+
+def _least_pivots(walk: Unrolled, E: Mapping[int, Row]) -> Row:
+    """Return the pivots of E^T M E below which nothing but rounding is left, where they may come to that."""
+    least: Row = {}
+    if any(node.watched for node in walk.nodes):
+        for node, where in zip(walk.nodes, walk.v_slices, strict=True):
+            if node.least_inertia is not None:
+                for d, inertia in enumerate(ca.vertsplit(node.least_inertia), where.start):
+                    for i, value in E.get(d, {}).items():
+                        _add(least, i, value * value * inertia)
+    return least
 
 
 def _multipliers(walk: Unrolled, parts: Partition, a: ca.SX, coordinates: Coordinates) -> list[ca.SX]:

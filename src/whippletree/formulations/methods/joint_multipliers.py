@@ -21,6 +21,7 @@ from whippletree.formulations.closures.loop_solution import JOINT, Coordinates, 
 from whippletree.formulations.methods.formulation import Candidacy, Formulation, LoopProblem, LoopSizes
 from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.frame_states import with_accelerations
+from whippletree.formulations.nodes.hinge_scales import LEAST_OF_DIAGONAL
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.symbolic.sparse_factors import factor_symmetric, minimum_degree
@@ -69,7 +70,7 @@ def solve(
             if k in y:
                 total = total + value * y[k]
         right[i] = -total
-    factors = factor_symmetric(A, minimum_degree(A, range(len(rows))))
+    factors = factor_symmetric(A, minimum_degree(A, range(len(rows))), share=LEAST_OF_DIAGONAL)
     solved = factors.solve(right)
     values = [solved[i] for i in range(len(rows))]
     for x, value in zip(X, values, strict=True):

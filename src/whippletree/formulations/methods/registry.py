@@ -30,6 +30,9 @@ __all__ = [
 _BY_TEXT: dict[str, Formulation] = {}
 """Every formulation by its text; in the order of registration, so that the first of a name is the default."""
 
+_MADE: dict[str, Formulation] = {}
+"""Formulations that were asked for with numbers as options, by text."""
+
 NOTHING_SOLVED = Formulation("kinematics", linear=True)
 """Stands for the formulation of functions that solve no equations of motion."""
 
@@ -67,7 +70,18 @@ def known(text: str) -> Formulation | None:
     """Return the formulation of a name or text, the default of its options where nothing is chosen."""
     if text == NOTHING_SOLVED.name:
         return NOTHING_SOLVED
-    return _BY_TEXT.get(text) or next(iter(_family(text)), None)
+    return _BY_TEXT.get(text) or next(iter(_family(text)), None) or _with_numbers(text)
+
+
+def _with_numbers(text: str) -> Formulation | None:
+    """Return the formulation whose options are the numbers in a text, made once; None if there is none such."""
+    name, *values = text.split("/")
+    default = next(iter(_family(name)), None)
+    if default is None or default.with_options is None or len(values) != len(default.options):
+        return None
+    if text not in _MADE:
+        _MADE[text] = default.with_options(dict(zip(default.options, values, strict=True)))
+    return _MADE[text]
 
 
 def find(text: str) -> Formulation:
@@ -116,6 +130,8 @@ def formulation_name(formulation: Any, **choice: Any) -> str:
     'auto'
     >>> formulation_name("fully_recursive", reference="joint")
     'fully_recursive/joint'
+    >>> formulation_name("penalty", iterations=3)
+    'penalty/10000000/3/0/1'
     """
     if not isinstance(formulation, str):
         raise StateError(f"formulation= must be the name of one, not {formulation!r}")
@@ -128,7 +144,7 @@ def formulation_name(formulation: Any, **choice: Any) -> str:
         values = option_values(formulation).get(word)
         if values is None:
             raise StateError(f'{word}= belongs to formulation="{owners[word][0]}"')
-        if value not in values:
+        if find(formulation).with_options is None and value not in values:
             listed = ", ".join(f'"{name}"' for name in values)
             raise StateError(f"{word}= must be one of {listed}, not {value!r}")
     default = find(formulation)

@@ -23,6 +23,7 @@ from whippletree.formulations.closures.schur_complement import absorb, correctio
 from whippletree.formulations.methods.formulation import Candidacy, Formulation, LoopProblem
 from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.frame_states import with_accelerations
+from whippletree.formulations.nodes.hinge_scales import LEAST_OF_DIAGONAL
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated_body as articulated
@@ -42,7 +43,7 @@ def solve(walk: Unrolled, closure_set: ClosureSet) -> Solution:
     A = schur_complement(effects, closure_states)
     e = stacked_rows(closure_states, "second")
     record_stage("Schur complement", A)
-    factors = factor_symmetric(A, minimum_degree(A, range(len(e))))
+    factors = factor_symmetric(A, minimum_degree(A, range(len(e))), share=LEAST_OF_DIAGONAL)
     solution = factors.solve({i: -value for i, value in enumerate(e)})
     multipliers = by_closure([solution[i] for i in range(len(e))], closure_states)
     a = a_free + correction(walk, free, effects, multipliers)

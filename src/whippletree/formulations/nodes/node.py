@@ -30,6 +30,7 @@ import casadi as ca
 
 from whippletree.elements.bodies.kind import BodyKind, OwnInertia, OwnVelocityForces
 from whippletree.elements.joints import Joint
+from whippletree.formulations.nodes.hinge_scales import LEAST_OF_DIAGONAL
 from whippletree.formulations.nodes.node_interface import (
     AngularState,
     Articulated,
@@ -85,6 +86,8 @@ class Node:
     shared: bool = False  # its freedoms are a body's own: they are eliminated at the home of these
     on_frame: bool = False  # it is a moving frame of that body; the body's own node speaks for the freedoms
     body: BodyKind | None = None  # the body with own coordinates whose inertia this node has
+    least_inertia: ca.SX | None = None  # hinge inertias (nv) below which nothing but rounding is left
+    watched: bool = False  # they may come to that
     memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     """What was found at a configuration; copies of a node that move or are loaded otherwise share it."""
 
@@ -198,14 +201,26 @@ class Node:
         if self.shared:
             return self._shared_terms(children, place, H, P, z)
         if self.prescribed or H.shape[1] == 0:
-            return NodeTerms(P, z, children.U, children.D, children.eps)
+            return NodeTerms(P, z, children.U, children.D, children.eps, least=self.least_pivots(children.D))
         U, eps = P.times(H), self.tau - H.T @ z
         D = H.T @ U
         if children.eps.numel():
             C = children.U
             D = ca.densify(ca.blockcat([[children.D, C.T @ H], [H.T @ C, D]]))
             U, eps = ca.horzcat(C, U), ca.vertcat(children.eps, eps)
-        return NodeTerms(P, z, U, D, eps, H)
+        return NodeTerms(P, z, U, D, eps, H, least=self.least_pivots(D))
+
+    def least_pivots(self, D: ca.SX) -> ca.SX | None:
+        """Return the pivots of D, of own coordinates and then of the joint, below which nothing but rounding is left.
+
+        None if they are larger everywhere.
+        """
+        if not D.numel() or not self.watched:
+            return None
+        n_own = D.shape[0] - (0 if self.prescribed else self.joint.nv)
+        own = [LEAST_OF_DIAGONAL * D[i, i] for i in range(n_own)]
+        joint = ca.SX(0, 1) if self.prescribed or self.least_inertia is None else self.least_inertia
+        return ca.SX(ca.vertcat(ca.SX(0, 1), *own, joint))
 
     def _shared_terms(
         self, children: Articulated, place: VelocityTerms, H: ca.SX, P: ArticulatedInertia, z: ca.SX

@@ -87,7 +87,8 @@ class NodeTerms(NamedTuple):
 
     `H` is the joint map if the last columns of U are P H*, so that what the hinge annihilates is known while tracing;
     `kept` is what the node wants to find again in its `HingeFactors`; `factors` are those of D, if they are there
-    already. `shared` says that the unknowns are eliminated at another node.
+    already. `shared` says that the unknowns are eliminated at another node. `least` are the pivots of D (k) below which
+    nothing but rounding is left, if they may come to that.
     """
 
     P: ArticulatedInertia
@@ -99,10 +100,11 @@ class NodeTerms(NamedTuple):
     kept: Any = ()
     factors: Factors | None = None
     shared: bool = False
+    least: ca.SX | None = None
 
     def factored(self) -> Factors:
         """Return the factors of D."""
-        return factored(self.D) if self.factors is None else self.factors
+        return factored(self.D, self.least) if self.factors is None else self.factors
 
 
 class HingeFactors(NamedTuple):

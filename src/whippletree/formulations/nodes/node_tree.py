@@ -16,6 +16,7 @@ import casadi as ca
 
 from whippletree.elements.bodies import BodyKind, MassProperties, MovingFrame, OwnCoordinates
 from whippletree.elements.joints import Joint, Reversed
+from whippletree.formulations.nodes.hinge_scales import set_hinge_scales
 from whippletree.formulations.nodes.node import Node, NodeLoad
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.model.description import Body, Description, JointUse
@@ -35,7 +36,8 @@ class NodeConstants:
     `placement` is the joint frame on the parent's side, in the parent node's frame; `inertia` is about the node's
     origin: mass, first moment (3), and inertia (6: xx, xy, yy, xz, yz, zz). `home` is where in v the own coordinates
     are that are eliminated at this node; `shared` says that the joint's freedoms are a body's own coordinates, `body`
-    is that body where its inertia is.
+    is that body where its inertia is. `least_inertia` holds for each freedom of the joint the hinge inertia below which
+    nothing but rounding is left, and `watched` says that it may come to that (see `hinge_scales`).
     """
 
     parent: int
@@ -48,11 +50,24 @@ class NodeConstants:
     home: slice | None = None
     shared: bool = False
     body: BodyKind | None = None
+    least_inertia: list[Scalar] = field(default_factory=list)
+    watched: bool = False
+
+    @property
+    def freedoms(self) -> list[int]:
+        """The places in v of what is eliminated at this node: its joint's freedoms, then those it is the home of."""
+        own = self.home or slice(0, 0)
+        return [*(() if self.shared else range(self.v.start, self.v.stop)), *range(own.start, own.stop)]
 
     @property
     def on_frame(self) -> bool:
         """Whether this is the node of a body's moving frame."""
         return self.shared and self.body is None
+
+    @property
+    def open(self) -> bool:
+        """Whether parameters decide what inertia the joint meets."""
+        return any(isinstance(x, ca.SX) for x in (*self.inertia, *self.least_inertia))
 
     @property
     def reverse(self) -> bool:
@@ -169,6 +184,8 @@ def _node(constants: NodeConstants, symbols: StateSymbols, loads: tuple[NodeLoad
         shared=constants.shared,
         on_frame=constants.on_frame,
         body=constants.body,
+        least_inertia=column(constants.least_inertia) if constants.least_inertia else None,
+        watched=constants.watched,
     )
 
 
@@ -180,6 +197,7 @@ def make_node_tree(description: Description, plan: Plan, *, weld: bool = True) -
     for frame in description.frames:
         index, body_in_node = made.where[frame.body]
         made.where[frame.name] = (index, body_in_node @ frame.placement)
+    set_hinge_scales(made.nodes, closed=bool(plan.cuts or description.closures))
     positions = _positions(made.nodes, description)
     return NodeTree(tuple(made.nodes), made.where, description.gravity, plan.nq, plan.nv, positions)
 

@@ -61,7 +61,10 @@ class Walk(Protocol):
         start: Kept[Leaving],
         *kept: Kept[Any],
     ) -> Any:
-        """From every node climb to the ground; collect the pairs' blocks into a matrix (nv, nv), mirrored."""
+        """From every node climb to the ground; collect the pairs' blocks into a matrix (nv, nv), mirrored.
+
+        Rows and columns of a block are the freedoms that are eliminated at its two nodes.
+        """
         ...
 
     def gather(self, kept: Kept[Any], part: str) -> Any:
@@ -168,29 +171,24 @@ class Unrolled:
     def climb(self, step: Callable[..., tuple[Leaving, ca.SX]], start: Kept[Leaving], *kept: Kept[Any]) -> ca.SX:
         """From every node climb to the ground, collecting blocks of a symmetric matrix."""
         A = ca.densify(ca.SX(self.nv, self.nv))
-        for k in range(len(self.nodes)):
-            carried, own, j = start.records[k], getattr(start.records[k], "own", None), k
-            while j >= 0:
+        freedoms = [self._eliminated(k) for k in range(len(self.nodes))]
+        for k, columns in enumerate(freedoms):
+            carried, j = start.records[k], k
+            while columns and j >= 0:
                 carried, block = step(self.nodes[j], carried, *(field.records[j] for field in kept))
-                if j == k and own is not None and own.numel():
-                    block = block + own
-                self._add_block(A, j, k, block)
+                if j == k:
+                    block = mirror(block)
+                A[freedoms[j], columns] = block
+                if j != k:
+                    A[columns, freedoms[j]] = block.T
                 j = self.parents[j]
         return A
 
-    def _add_block(self, A: ca.SX, j: int, k: int, block: ca.SX) -> None:
-        """Put the block of two nodes' joints into a symmetric matrix; blocks of shared freedoms add up."""
-        rows, columns = self.v_slices[j], self.v_slices[k]
-        if j == k:
-            block = mirror(block)
-        if not self.homes:
-            A[rows, columns] = block
-            if j != k:
-                A[columns, rows] = block.T
-            return
-        A[rows, columns] = A[rows, columns] + block
-        if j != k:
-            A[columns, rows] = A[columns, rows] + block.T
+    def _eliminated(self, k: int) -> list[int]:
+        """Return the freedoms that are eliminated at a node: its joint's, then those of a body whose home it is."""
+        own = self.homes.get(k, slice(0, 0))
+        joint = slice(0, 0) if getattr(self.nodes[k], "shared", False) else self.v_slices[k]
+        return [*range(joint.start, joint.stop), *range(own.start, own.stop)]
 
     def gather(self, kept: Kept[Any], part: str) -> ca.SX:
         """Assemble one part of the kept records into a vector (nv)."""

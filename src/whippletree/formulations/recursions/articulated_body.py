@@ -100,7 +100,7 @@ def reactions(walk: Walk) -> Any:
 
 
 def hinge_inertias(walk: Walk) -> Any:
-    """Return each hinge's smallest pivot relative to what hangs on it (n): tiny if it moves nothing."""
+    """Return each hinge's smallest pivot over the least that is trusted (n): not above one if it moves nothing."""
     place = walk.outward(locate, AngularState.rest())
     _, hinge = walk.inward(eliminate_joint, Articulated.nothing(), place)
     return walk.stacked(hinge, "pivot", 1)
@@ -123,10 +123,10 @@ def eliminate_joint(node: ArticulatedNode, children: Any, place: Any) -> tuple[A
         passed = Articulated(
             shift.inertia(P), shift.force(z + P.times(a)), shift.force(U), terms.D, terms.eps - U.T @ a
         )
-        return passed, HingeFactors(U, terms.eps, P, z, ca.SX(1), terms.D, terms.kept)
+        return passed, HingeFactors(U, terms.eps, P, z, ca.SX(2), terms.D, terms.kept)
     if U.shape[1] == 0:
         z_plus = z + P.times(a)
-        still = HingeFactors(U, terms.eps, P, z, ca.SX(1), terms.D, terms.kept)
+        still = HingeFactors(U, terms.eps, P, z, ca.SX(2), terms.D, terms.kept)
         return Articulated(shift.inertia(P), shift.force(z_plus)), still
     factors = terms.factored()
     n_shared = U.shape[1] - (0 if terms.H is None else terms.H.shape[1])
@@ -134,7 +134,7 @@ def eliminate_joint(node: ArticulatedNode, children: Any, place: Any) -> tuple[A
     nu = factors.solve(terms.eps)
     P_plus = inertia_beyond(P, U, G, terms.H)
     z_plus = z + P_plus.times(a) + G @ terms.eps
-    pivot = _smallest_pivot(factors, P, terms)
+    pivot = _smallest_pivot(factors, terms)
     kept = HingeFactors(G, nu, P, z, pivot, terms.D, terms.kept, U[:, :n_shared])
     return Articulated(shift.inertia(P_plus), shift.force(z_plus)), kept
 
@@ -181,22 +181,10 @@ def unit_rows(H: ca.SX) -> list[int]:
     return rows
 
 
-def _smallest_pivot(factors: Factors, P: ArticulatedInertia, terms: NodeTerms) -> ca.SX:
-    """Return the smallest pivot of D, each relative to the inertia that its own column of H could feel.
-
-    Pivots of shared freedoms are relative to these freedoms' own inertia.
-    """
-    smallest, H, D = ca.SX(1), terms.H, terms.D
-    if H is None:
-        return smallest
-    n_shared = D.shape[0] - H.shape[1]
-    for i, reciprocal in enumerate(factors.reciprocals):
-        if i < n_shared:
-            scale = D[i, i]
-        else:
-            h = H[:, i - n_shared]
-            scale = ca.sumsqr(h[0:3]) * ca.trace(P.J) + ca.sumsqr(h[3:6]) * ca.trace(P.M)
-        pivot = 1 / reciprocal
-        # a parameter may cancel from the share, but not from the question
-        smallest = ca.fmin(smallest, ca.if_else(pivot > 0, pivot / scale, -1))
+def _smallest_pivot(factors: Factors, terms: NodeTerms) -> ca.SX:
+    """Return the smallest pivot of D over the least that is trusted; two if they are always above it."""
+    smallest = ca.SX(2)
+    for i, reciprocal in enumerate(factors.reciprocals if terms.least is not None else ()):
+        pivot, least = 1 / reciprocal, terms.least[i]  # type: ignore[index]
+        smallest = ca.fmin(smallest, ca.if_else(pivot > 0, pivot / least, -1))
     return smallest

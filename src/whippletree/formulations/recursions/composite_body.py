@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from whippletree.formulations.nodes.hinge_scales import LEAST_OF_DIAGONAL
 from whippletree.formulations.nodes.node import AngularState, Node
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled, Walk
@@ -66,10 +67,23 @@ class ResidualEffort(NamedTuple):
     right: ca.SX
 
 
-class Column(NamedTuple):
-    """Kept by the composite sweep: the force that a unit joint acceleration needs, as columns (6, nv).
+class CompositeBody(NamedTuple):
+    """Handed inward: the composite inertia, at the parent.
 
-    `own` (nv, nv) is what of the joint's own block of the mass matrix does not follow from F.
+    `U` (6, n) and `D` (n, n) are of shared freedoms: the forces that their unit accelerations need, and their inertia
+    among themselves. Most nodes hand on none.
+    """
+
+    inertia: RigidInertia
+    U: ca.SX = ca.SX(6, 0)
+    D: ca.SX = ca.SX(0, 0)
+
+
+class Column(NamedTuple):
+    """Kept by the composite sweep, and carried by the climb: forces of unit accelerations, as columns (6, m).
+
+    There is one for each freedom that is eliminated at the node: its joint's, and those of a body whose home it is.
+    `own` (n, m) are their entries with own coordinates, which the climb collects until it comes to the home of these.
     """
 
     F: ca.SX
@@ -108,7 +122,7 @@ def reactions(walk: Walk) -> Any:
 def mass_matrix(walk: Walk) -> Any:
     """Return the mass matrix (nv, nv), computed once and mirrored (8.6)."""
     place = walk.outward(configure, ())
-    _, column = walk.inward(compose, (RigidInertia.zero(),), place)
+    _, column = walk.inward(compose, CompositeBody(RigidInertia.zero()), place)
     return walk.climb(project, column, place)
 
 
@@ -118,7 +132,9 @@ class JointEquations:
 
     `given` holds the accelerations of prescribed hinges, whose rows leave the system; `order` eliminates from the tips
     inward, which makes no new entries. `axes` holds, by the first of three freedoms, the axes of joints whose equations
-    are along the ground's axes: their accelerations are turned when they are complete.
+    are along the ground's axes: their accelerations are turned when they are complete. `least` holds the pivots of M
+    below which nothing but rounding is left, where they may come to that: eliminated from the tips inward, they are the
+    hinge inertias of the articulated bodies.
     """
 
     mass: dict[tuple[int, int], ca.SX]
@@ -127,10 +143,11 @@ class JointEquations:
     order: list[int]
     nv: int
     axes: Mapping[int, ca.SX] = field(default_factory=dict)
+    least: Mapping[int, ca.SX] = field(default_factory=dict)
 
     def factor(self) -> SymmetricFactor:
         """Factor the mass matrix."""
-        return factor_symmetric(self.mass, self.order)
+        return factor_symmetric(self.mass, self.order, self.least)
 
     def given_accelerations(self) -> ca.SX:
         """Return accelerations (nv) that are zero but where they are given."""
@@ -167,7 +184,19 @@ def of_matrix(walk: Unrolled, mass: ca.SX, bias: ca.SX) -> JointEquations:
     ways = {i: _way(above, i) for i in sorted(right)}
     entries = {(i, j): mass[i, j] for i, way in ways.items() for j in way}
     order = sorted(right, key=lambda i: -len(ways[i]))
-    return JointEquations(entries, right, given, order, walk.nv)
+    return JointEquations(entries, right, given, order, walk.nv, least=_least_pivots(walk, entries))
+
+
+def _least_pivots(walk: Unrolled, mass: Mapping[tuple[int, int], ca.SX]) -> dict[int, ca.SX]:
+    """Return the pivots below which nothing but rounding is left, by freedom, where they may come to that."""
+    least: dict[int, ca.SX] = {}
+    for k, (node, where) in enumerate(zip(walk.nodes, walk.v_slices, strict=True)):
+        if node.watched and node.least_inertia is not None:
+            least |= {i: node.least_inertia[i - where.start] for i in range(where.start, where.stop)}
+        own = walk.homes.get(k)
+        if own is not None:
+            least |= {i: LEAST_OF_DIAGONAL * mass[i, i] for i in range(own.start, own.stop)}
+    return least
 
 
 def forward_dynamics(walk: Any) -> Any:
@@ -183,7 +212,7 @@ def _forward_in_loops(walk: Any) -> Any:
     base = CarriedAcceleration(AngularState.rest(), stack(ca.SX.zeros(3), -walk.gravity))
     inertial = walk.outward(accelerate_given, base)
     _, unmet = walk.inward(residual_effort, (ca.SX.zeros(6),), inertial)
-    _, column = walk.inward(compose, (RigidInertia.zero(),), inertial)
+    _, column = walk.inward(compose, CompositeBody(RigidInertia.zero()), inertial)
     return walk.solve(project, column, (unmet, "right"), inertial)
 
 
@@ -223,20 +252,38 @@ def configure(node: Node, parent: tuple[()]) -> tuple[tuple[()], Configured]:
     return (), Configured(node.configuration())
 
 
-def compose(node: Node, children: tuple[RigidInertia], place: Configured) -> tuple[tuple[RigidInertia], Column]:
-    """Weld the children to the node: composite inertia, and the force of a unit joint acceleration."""
-    inertia = children[0] + node.inertia
-    H, own = node.joint_map(place.x), node.own_inertia()
+def compose(node: Node, children: CompositeBody, place: Configured) -> tuple[CompositeBody, Column]:
+    """Weld the children to the node: composite inertia, and the forces of unit accelerations.
+
+    Freedoms that the node shares with others are handed on, as in the articulated sweep; their home has their columns.
+    """
+    inertia, shift = children.inertia + node.inertia, node.shift(place.x)
+    H = node.joint_map(place.x)
     F = inertia.times(H)
-    leaving = (node.shift(place.x).inertia(inertia),)
-    if own is None:
+    if node.shared:
+        C, D = _own_terms(node, children)
+        D = D + H.T @ F + H.T @ C + C.T @ H
+        return CompositeBody(shift.inertia(inertia), shift.force(ca.densify(F + C)), ca.densify(D)), Column(ca.SX(6, 0))
+    leaving = CompositeBody(shift.inertia(inertia))
+    if not children.D.numel():
         return leaving, Column(F)
-    return leaving, Column(F + own.coupling, own.coupling.T @ H + own.own)
+    return leaving, Column(ca.horzcat(F, children.U), ca.horzcat(children.U.T @ H, children.D))
 
 
-def project(node: Node, F: Column, place: Configured) -> tuple[Column, ca.SX]:
-    """Project a column on the node's joint, and carry it on to the parent."""
-    return Column(node.shift(place.x).force(F.F)), node.joint_map(place.x).T @ F.F
+def _own_terms(node: Node, children: CompositeBody) -> tuple[ca.SX, ca.SX]:
+    """Return coupling (6, n) and inertia (n, n) of shared freedoms: the body's own, and those of nodes beyond."""
+    n, own = node.v.shape[0], node.own_inertia()
+    C, D = (ca.SX(6, n), ca.SX(n, n)) if own is None else (own.coupling, own.own)
+    return (C + children.U, D + children.D) if children.D.numel() else (C, D)
+
+
+def project(node: Node, column: Column, place: Configured) -> tuple[Column, ca.SX]:
+    """Project columns on the node's joint, and carry them on to the parent; own coordinates follow at their home."""
+    F = node.shift(place.x).force(column.F)
+    block = node.joint_map(place.x).T @ column.F
+    if node.shared:
+        return Column(F, column.own + block if column.own.numel() else block), block[:0, :]
+    return Column(F), ca.vertcat(block, column.own) if column.own.numel() else block
 
 
 def freedom_parents(

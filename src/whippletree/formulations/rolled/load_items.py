@@ -41,7 +41,7 @@ def _has_formula(force: Force) -> bool:
 
 
 class LoadItems:
-    """What elements and given wrenches do: records of wrenches on nodes, and of efforts by freedom.
+    """What elements and given wrenches do: records of wrenches on nodes (`on_node`), and of `efforts` by freedom.
 
     `node_state` gives the record of a node's state, seen from the ground.
     """
@@ -49,7 +49,8 @@ class LoadItems:
     def __init__(self, items: WorkItems, argument: Mapping[str, int], node_state: Callable[[int], Record]) -> None:
         self._items, self._argument, self._node_state = items, argument, node_state
         self.on_node: dict[int, list[Record]] = {}
-        self._efforts: dict[int, list[Record]] = {}
+        self.efforts: dict[int, list[Record]] = {}
+        self._stored: list[Record] = []
 
     def push(self, frame: NodeFrame, argument: int) -> None:
         """Bring a wrench that is given in ground axes to its node."""
@@ -69,7 +70,7 @@ class LoadItems:
         frames = [frame_numbers(frame) for frame in placed.frames]
         moving = [frame.node for frame in placed.frames if frame.node >= 0]
         places = [moving.index(frame.node) if frame.node >= 0 else -1 for frame in placed.frames]
-        n, m = len(placed.q), len(placed.z)
+        n, m = len(placed.q), len(placed.z) if "z" in self._argument else 0
 
         def trace(given: ItemInputs) -> list[StepRecord]:
             element = type(force).of(force.text, tuple(own.symbols(given.constants)))
@@ -77,6 +78,7 @@ class LoadItems:
             states = [frame_state(_standing(given.records), -1, frame) for frame in local]
             shares = (given.inputs[:n], given.inputs[n : 2 * n], given.inputs[2 * n : 2 * n + m])
             q, v, z = (ca.SX(ca.vertcat(ca.SX(0, 1), *part)) for part in shares)
+            z = z if m else ca.SX.zeros(len(placed.z))
             t = given.inputs[-1] if force.timed else ca.SX(0)
             done = element.act(ElementState(tuple(state.side for state in states), q, v, z, t))
             pushed = [
@@ -84,23 +86,34 @@ class LoadItems:
                 for frame, state, wrench in zip(local, states, done.wrenches, strict=True)
                 if frame.node >= 0
             ]
-            return [*pushed, *(done.efforts[i] for i in range(n))]
+            return [*pushed, *(done.efforts[i] for i in range(n)), ca.SX(done.stored)]
 
         key = ("act", type(force), force.text, own.key, tuple(frame.key for frame in frames), tuple(places), n, m)
         spans = [InputSpan(0, i, 1) for i in placed.q] + [InputSpan(1, i, 1) for i in placed.v]
-        spans += [InputSpan(self._argument["z"], i, 1) for i in placed.z]
+        spans += [InputSpan(self._argument["z"], i, 1) for i in placed.z[:m]]
         spans += [InputSpan(self._argument["t"], 0, 1)] if force.timed else []
         constants = [*own.values, *(x for frame in frames for x in frame.values)]
-        left = self._items.add(key, trace, [self._node_state(k) for k in moving], spans, constants)
+        *left, stored = self._items.add(key, trace, [self._node_state(k) for k in moving], spans, constants)
+        self._stored.append(stored)
         for k, record in zip(moving, left, strict=False):
             self.on_node.setdefault(k, []).append(record)
         for i, record in zip(placed.v, left[len(moving) :], strict=True):
-            self._efforts.setdefault(i, []).append(record)
+            self.efforts.setdefault(i, []).append(record)
 
     def efforts_at(self, where: slice) -> tuple[list[Record], tuple[int, ...]]:
         """Return the records of elements' efforts at some freedoms, and for each which of these it is at."""
-        found = [(record, i) for i in range(where.start, where.stop) for record in self._efforts.get(i, ())]
+        found = [(record, i) for i in range(where.start, where.stop) for record in self.efforts.get(i, ())]
         return [record for record, _ in found], tuple(i - where.start for _, i in found)
+
+    def stored_energy(self) -> Record:
+        """Return the record of the energy that is stored in all elements."""
+        self._items.begin_loop()
+        (total,) = self._items.add("no energy", lambda given: [ca.SX(0)], whole=(0,))
+        for stored in self._stored:
+            (total,) = self._items.add(
+                "energy", lambda given: [sum(given.records, ca.SX(0))], [total, stored], whole=(0,)
+            )
+        return total
 
 
 def with_efforts(tau: ca.SX, efforts: Sequence[ca.SX], at: Sequence[int]) -> ca.SX:

@@ -273,7 +273,7 @@ class _KindFunction:
         values = [scalar for scalar, _, _ in scalars]
         for (part, entry), (argument, element, add) in kind.sent.items():
             values.append(kind.parts[part].scalars[entry])
-            targets.append(MemoryRef("output", element, self._column("output"), argument, add))
+            targets.append(MemoryRef("output", element, self._column("output", part), argument, add))
         symbols = ca.SX(ca.vertcat(ca.SX(0, 1), *(kind.symbols[s] for s in read)))
         self.function = StepFunction(ca.Function("step", [symbols], [self._folded(values)]), sources, tuple(targets))
 
@@ -325,7 +325,7 @@ class _KindFunction:
             elif memory == "input":
                 row.append(item.inputs[number].argument if item.inputs[number].by_row else item.inputs[number].start)
             elif memory == "output":
-                row.append(layout.items.output_start[i])
+                row.append(layout.items.output_start[Record(i, number)])
             else:
                 row.append(len(layout.constants))
                 layout.constants.extend(item.constants[k] for k in self._varying)

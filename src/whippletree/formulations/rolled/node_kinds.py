@@ -18,7 +18,7 @@ from whippletree.formulations.nodes.node_tree import NodeConstants, column, rigi
 from whippletree.formulations.rolled.work_items import NOTHING, PlainNumbers
 from whippletree.spatial.scalars import Scalar, same_key
 
-__all__ = ["ConfiguredJoint", "NodeKinds", "joint_kind"]
+__all__ = ["ConfiguredJoint", "NodeKinds", "joint_kind", "joint_type"]
 
 FEW = 16
 """Up to this many kinds of nodes, plain numbers are folded: code for one more is worth it where many nodes share it."""
@@ -71,7 +71,7 @@ class NodeKinds:
         self._points = points or {}
         for folded in ("all", "rotations", "none"):
             self.dims = [self._dims(constants, folded) for constants in node_constants]
-            self.masses = [_numbers(constants.inertia, folded == "all") for constants in node_constants]
+            self.masses = [_numbers(_masses(constants), folded == "all") for constants in node_constants]
             self.points = [
                 _numbers([x for point in self._points.get(k, ()) for x in point], folded == "all")
                 for k in range(len(node_constants))
@@ -119,7 +119,8 @@ class NodeKinds:
         """
         own = self.node_constants[k].joint
         dims = self.dims[k].symbols(read, expressions)
-        inertia = self.masses[k].symbols(read, expressions) if mass else [0.0] * 10
+        masses = self.masses[k].symbols(read, expressions) if mass else [0.0] * 10
+        inertia, least = masses[:10], masses[10:]
         points = self.points[k].symbols(read, expressions) if mass else []
         joint: Any = own.with_constants(dims[12:]) if len(dims) > 12 else own
         if "x" in state:
@@ -143,8 +144,15 @@ class NodeKinds:
             shared=constants.shared,
             on_frame=constants.on_frame,
             body=body,
+            least_inertia=column(least) if least else None,
+            watched=bool(least),
             loads=tuple(NodeLoad(column(points[3 * i : 3 * i + 3]), wrench) for i, wrench in enumerate(wrenches)),
         )
+
+
+def _masses(constants: NodeConstants) -> list[Scalar]:
+    """Return the numbers of a node's inertia, and the least that its hinge inertias must be if they are watched."""
+    return [*constants.inertia, *(constants.least_inertia if constants.watched else ())]
 
 
 def _numbers(values: Sequence[Scalar], folds: bool) -> PlainNumbers:

@@ -28,6 +28,7 @@ from whippletree.formulations.methods.coordinate_reduction import (
     end_loop,
     force_front,
     merged,
+    own_front,
     recover,
     recover_node,
 )
@@ -143,7 +144,7 @@ class _RolledReduction:
     def _inward(self) -> tuple[list[_ReducedNode], list[_ReducedNode]]:
         """Reduce the nodes, then the loops that end on the ground."""
         n = len(self.node_constants)
-        where = closure_extents(self.attachments, Tree(self.parents))
+        where = closure_extents(self.attachments, Tree(self.parents), self.state.homes)
         node_forces: list[list[tuple[int, int]]] = [[] for _ in range(n)]  # (closure, side)
         ends: list[list[int]] = [[] for _ in range(n + 1)]
         complete: list[list[int]] = [[] for _ in range(n + 1)]
@@ -181,19 +182,20 @@ class _RolledReduction:
         state, constants, placed = self.state, self.node_constants[k], self.state.placed[k]
         asked = [*(front.variables for front in arriving), *(self.rows[c] for c in complete)]
         asked += [self.rows[c] for c, _ in node_forces]
-        names = _named(asked)
+        names = _named([*asked, _speeds(constants.v)])
         local = [tuple(names[variable] for variable in variables) for variables in asked]
         ending = [tuple(names[variable] for variable in self.rows[c]) for c in self._order(asked, ends)]
-        speeds: list[FrontVariable] = [("speed", j) for j in range(constants.joint.nv)]
+        speeds, own = ([names[speed] for speed in _speeds(where)] for where in (constants.v, constants.home))
         root, pushes = constants.parent < 0, state.loads.on_node.get(k, [])
-        efforts, at = state.loads.efforts_at(constants.v)
+        efforts, at = ([], ()) if constants.on_frame else state.loads.efforts_at(constants.v)
         groups = [[front.record for front in arriving], [state.closures[c].second for c in complete]]
         groups += [[state.closures[c].forces[s] for c, s in node_forces], pushes, efforts]
+        groups += [[placed.own] if constants.body is not None else []]
 
         def trace(given: ItemInputs) -> list[StepRecord]:
             x, f, *rest = given.records
             margin = rest.pop()
-            fronts, seconds, sides, pushed, at_joint = _split(rest, [len(group) for group in groups])
+            fronts, seconds, sides, pushed, at_joint, inside = _split(rest, [len(group) for group in groups])
             tau = with_efforts(given.inputs[1], at_joint, at)
             node = self.kinds.node(k, {"x": x, "v": given.inputs[0], "tau": tau}, given.constants)
             for wrench in (*pushed, *(wrench for _, wrench in sides)):
@@ -203,16 +205,16 @@ class _RolledReduction:
             found += [complete_front(next(asking), second) for second in seconds]
             found += [force_front(rows, F) for (F, _), rows in zip(sides, asking, strict=True) if rows]
             found, loops, margin = self._end_loops(found, ending, margin, on_node=True)
-            front = merged([body_front(node, f), *found])
-            front, joint, _ = eliminate_joint(front, node, x, speeds, grounded=root)
+            front = merged([body_front(node, f), *(own_front(node, speeds, e) for e in inside), *found])
+            front, joint, _ = eliminate_joint(front, node, x, speeds, own=own, grounded=root)
             return [front.grounded() if root else front.shifted(node, x), (*loops, *joint), margin]
 
-        key = ("reduce", self.kinds.key(k), tuple(local), tuple(ending), *(len(group) for group in groups), root, at)
+        sizes = tuple(len(group) for group in groups)
+        key = ("reduce", self.kinds.key(k), tuple(local), tuple(ending), tuple(speeds), tuple(own), sizes, root, at)
         records = [placed.x, placed.f, *(record for group in groups for record in group), self.margin]
         spans = [span_of(1, constants.v), span_of(2, constants.v)]
         left = self.items.add(key, trace, records, spans, self.kinds.constants(k), whole=(2,))
         back = {own: variable for variable, own in names.items()}
-        back |= {("speed", j): ("speed", constants.v.start + j) for j in range(constants.joint.nv)}
         return self._reduced(left, back, root, updates_margin=bool(ending))
 
     def _reduced(self, left: Sequence[Record], back: Names, root: bool, *, updates_margin: bool) -> _ReducedNode:
@@ -292,12 +294,15 @@ class _RolledReduction:
 
     def _return(self, one: _ReducedNode, k: int | None) -> Record:
         """Find what was eliminated by an item; return the record of the node's acceleration A^."""
+        joint_speeds = [] if k is None else _speeds(self.node_constants[k].v)
+        shared = joint_speeds if k in self.state.homes else []  # found at their home
         left = dict.fromkeys(variable for elimination in one.eliminations for variable in elimination.left)
-        needed = [variable for variable in left if variable in self.values]
+        needed = [variable for variable in [*left, *shared] if variable in self.values]
         blocks = list(dict.fromkeys(self.values[variable][0] for variable in needed))
         where = [(blocks.index(self.values[variable][0]), self.values[variable][1]) for variable in needed]
         gone = [variable for elimination in one.eliminations for variable in elimination.gone]
         names = _named([needed, gone])
+        speeds = tuple(names[speed] for speed in joint_speeds)
         forms = [
             _NodeElimination(tuple(names[v] for v in each.gone), tuple(names[v] for v in each.left), each.of_joint)
             for each in one.eliminations
@@ -313,7 +318,6 @@ class _RolledReduction:
             own = [gain._replace(gone=form.gone, left=form.left) for gain, form in zip(gains, forms, strict=True)]
             loops = [gain for gain, form in zip(own, forms, strict=True) if not form.of_joint]
             joint = [gain for gain, form in zip(own, forms, strict=True) if form.of_joint]
-            speeds = [one.gone[0] for one in joint]
             alpha: ca.SX | None = None
             if k is None:
                 recover(loops, None, known)
@@ -322,16 +326,28 @@ class _RolledReduction:
                 node = self.kinds.node(k, {"x": x}, given.constants, mass=False)
                 alpha = recover_node(node, x, parent[0] if parent else None, speeds, joint, loops, known)
             found = ca.SX(ca.vertcat(ca.SX(0, 1), *(known[names[variable]] for variable in gone)))
-            return [ca.SX.zeros(6) if alpha is None else alpha, found]
+            return [ca.SX.zeros(6) if alpha is None else alpha, found, *([found[of_body]] if n_own else [])]
 
-        key = ("return", tuple(forms), tuple(where), root, None if k is None else self.kinds.place_key(k))
+        of_home = slice(0, 0) if k is None else self.node_constants[k].home or slice(0, 0)
+        n_own, first = len(_speeds(of_home)), len(gone) - len(joint_speeds)  # where the joint's speeds are
+        of_body = slice(first - n_own, first)
+        key = (
+            "return",
+            tuple(forms),
+            tuple(where),
+            speeds,
+            n_own,
+            root,
+            None if k is None else self.kinds.place_key(k),
+        )
         place = [] if k is None else [self.state.placed[k].x]
         constants = [] if k is None else self.kinds.dims[k].values
-        alpha, found = self.items.add(key, trace, [one.gains, *blocks, *place, *above], (), constants)
+        alpha, found, *inside = self.items.add(key, trace, [one.gains, *blocks, *place, *above], (), constants)
         self.values.update({variable: (found, i) for i, variable in enumerate(gone)})
-        if k is not None:
-            span = span_of(0, self.node_constants[k].v)
-            self.items.send(found, span, len(gone) - span.size)
+        if k is not None and not shared:
+            self.items.send(found, span_of(0, self.node_constants[k].v), first)
+        for record in inside:
+            self.items.send(record, span_of(0, of_home))
         return alpha
 
     def _cut_joints(self) -> None:
@@ -385,11 +401,17 @@ class _RolledReduction:
 
         for closure in self.state.closures:
             (misfit,) = self.items.add("misfit", add_misfit, [misfit, closure.misfit], whole=(0,))
-        joints = [constants.v for constants in self.node_constants] + [cut.v for cut in self.attachments.cuts]
-        for v in joints:
-            if v.stop > v.start:
-                (speed,) = self.items.add("speed", add_speed, [speed], [span_of(1, v)], whole=(0,))
+        spans = [span_of(1, constants.v) for constants in self.node_constants]
+        spans += [span_of(1, cut.v) for cut in self.attachments.cuts]
+        for span in dict.fromkeys(spans):  # nodes may share speeds
+            if span.size:
+                (speed,) = self.items.add("speed", add_speed, [speed], [span], whole=(0,))
         return [misfit, speed]
+
+
+def _speeds(where: slice | None) -> list[FrontVariable]:
+    """Return the speeds at places in v."""
+    return [] if where is None else [("speed", i) for i in range(where.start, where.stop)]
 
 
 def _named(variables: Sequence[Sequence[FrontVariable]]) -> Names:

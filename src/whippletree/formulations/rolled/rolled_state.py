@@ -6,10 +6,13 @@ What the items compute is what `composite`, `applied_forces` and `closure_set` c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import casadi as ca
 
+from whippletree.elements.closures import JointClosure
+from whippletree.elements.joints import Joint
 from whippletree.formulations.closures import loop_results
 from whippletree.formulations.closures.closure_frames import ClosureAttachment, ClosureAttachments, CutJoint
 from whippletree.formulations.closures.closure_set import ClosureSet
@@ -26,9 +29,9 @@ from whippletree.formulations.rolled.load_items import (
     local_frame,
     with_efforts,
 )
-from whippletree.formulations.rolled.node_kinds import NodeKinds, joint_kind
+from whippletree.formulations.rolled.node_kinds import NodeKinds, joint_kind, joint_type
 from whippletree.formulations.rolled.step_records import StepRecord
-from whippletree.formulations.rolled.work_items import InputSpan, ItemInputs, Record, WorkItems
+from whippletree.formulations.rolled.work_items import InputSpan, ItemInputs, PlainNumbers, Record, WorkItems
 from whippletree.spatial import stack
 
 __all__ = ["ClosureRecords", "RolledState", "span_of"]
@@ -39,10 +42,14 @@ the kinds of items that walk there, and finds more that cancels."""
 
 
 class PlacedNode(NamedTuple):
-    """The records of a placed node: its configuration, and the force on its body where no speed changes."""
+    """The records of a placed node: its configuration, and the force on its body where no speed changes.
+
+    `own` are then the efforts at own coordinates, if the node is a body with such.
+    """
 
     x: Record
     f: Record
+    own: Record
 
 
 class ClosureRecords(NamedTuple):
@@ -74,7 +81,7 @@ class RolledState:
         length_of: LengthOf | None,
     ) -> None:
         self.node_constants, self.attachments, self.keep = node_tree.node_constants, attachments, keep
-        self.parents = [constants.parent for constants in self.node_constants]
+        self.parents, self.homes = node_tree.tree.parents, node_tree.homes
         self.kinds, self.items = NodeKinds(self.node_constants), WorkItems()
         self._length_of, self._gravity = length_of, column(node_tree.gravity)
         self._reached: dict[tuple[int, int], Record] = {}
@@ -103,14 +110,14 @@ class RolledState:
                 rate, alpha = (ca.SX.zeros(3), stack(ca.SX.zeros(3), -self._gravity)) if root else given.records[0]
                 motion = AngularState(rate, ca.densify(ca.SX.eye(3)))
                 leaving, kept = composite.accelerate(node, composite.CarriedAcceleration(motion, alpha))
-                return [(leaving.motion.rate, leaving.alpha), kept.x, kept.f]
+                return [(leaving.motion.rate, leaving.alpha), kept.x, kept.f, kept.own]
 
             spans = [span_of(0, constants.q), span_of(1, constants.v)]
             above = [] if root else [carried[constants.parent]]
             key = ("place", self.kinds.key(k), root)
-            leaving, x, f = self.items.add(key, trace, above, spans, self.kinds.constants(k))
+            leaving, *placed = self.items.add(key, trace, above, spans, self.kinds.constants(k))
             carried.append(leaving)
-            found.append(PlacedNode(x, f))
+            found.append(PlacedNode(*placed))
         return found
 
     def _reach(self, base: int, k: int) -> Record:
@@ -159,6 +166,7 @@ class RolledState:
             nodes, parents, sides = [], [], (first, second)
         frames = [frame_numbers(frame) for frame in cut.frames]
         efforts, at_freedoms = self.loads.efforts_at(cut.v)
+        own = _cut_numbers(cut.joint)
 
         def trace(given: ItemInputs) -> list[StepRecord]:
             walk = self._loop_walk(given, nodes, parents, cut.joint.nv)
@@ -167,7 +175,8 @@ class RolledState:
                 local_frame(side, known, given.constants) for side, known in zip(sides, frames, strict=True)
             )
             tau = with_efforts(given.inputs[-1], given.records[len(given.records) - len(efforts) :], at_freedoms)
-            return self._closure_terms(c, walk, (first, second), given.inputs[:-1], tau, next(given.constants))
+            joint = cut.joint.with_constants(own.symbols(given.constants)) if own.values else cut.joint
+            return self._closure_terms(c, joint, walk, (first, second), given.inputs[:-1], tau, next(given.constants))
 
         key = (
             "closure",
@@ -175,16 +184,16 @@ class RolledState:
             tuple(parents),
             sides,
             tuple(frame.key for frame in frames),
-            joint_kind(cut.joint),
+            joint_type(cut.joint) if own.values else joint_kind(cut.joint),
+            own.key,
             tuple(self.keep[c]),
             at_freedoms,
             bool(reached),
         )
         spans = [span_of(1, self.node_constants[k].v) for k in nodes]
         spans += [span_of(0, cut.q), span_of(1, cut.v), span_of(2, cut.v)]
-        constants = [x for k in nodes for x in self.kinds.dims[k].values] + [
-            x for frame in frames for x in frame.values
-        ]
+        numbers = [*(self.kinds.dims[k] for k in nodes), *frames, own]
+        constants = [x for part in numbers for x in part.values]
         constants.append(1.0 if self._length_of is None else self._length_of(cut.use.name))
         records = [*reached, *(self.placed[k].x for k in nodes), *efforts]
         left = self.items.add(key, trace, records, spans, constants)
@@ -203,6 +212,7 @@ class RolledState:
     def _closure_terms(
         self,
         c: int,
+        joint: Joint,
         walk: Unrolled,
         frames: tuple[NodeFrame, NodeFrame],
         inputs: Sequence[ca.SX],
@@ -210,14 +220,13 @@ class RolledState:
         length: ca.SX,
     ) -> list[StepRecord]:
         """Return what `ClosureRecords` holds; the inputs are the nodes' velocities, and q and v of the cut joint."""
-        cut, keep = self.attachments.cuts[c], tuple(self.keep[c])
+        use, keep = replace(self.attachments.cuts[c].use, joint=joint), tuple(self.keep[c])
         *speeds, q, v = inputs
-        joint = CutJoint(cut.use, frames, -1, slice(0, cut.joint.nq), slice(walk.nv - cut.joint.nv, walk.nv))
-        closure = self.attachments.all[c].closure
-        attachments = ClosureAttachments((ClosureAttachment(cut.use.name, closure, frames, -1, (), 0),), (joint,))
+        cut = CutJoint(use, frames, -1, slice(0, joint.nq), slice(walk.nv - joint.nv, walk.nv))
+        attachments = ClosureAttachments((ClosureAttachment(use.name, JointClosure(joint), frames, -1, (), 0),), (cut,))
         all_speeds = ca.SX(ca.vertcat(*speeds, v))
         closure_set = ClosureSet(attachments, (keep,), q, all_speeds, ca.SX.zeros(walk.nv), ca.SX(0))
-        states = closure_set.frame_states(walk, joint)
+        states = closure_set.frame_states(walk, cut)
         rows, rates = closure_set.side_rows(walk)[0], closure_set.cut_rows(walk)[0]
         second, own = rows.bias[list(keep), :], rates.bias
         forces, freedoms = [], []
@@ -232,6 +241,18 @@ class RolledState:
         if self._length_of is not None:
             misfit = loop_results.closure_gap(walk, closure_set, lambda _: length)
         return [second, own, *forces, *freedoms, misfit]
+
+
+def _cut_numbers(joint: Joint) -> PlainNumbers:
+    """Return the own constants of a cut joint, or none if its rows are others than those of most joints of its type.
+
+    The rows of a joint type that does not state what it holds follow from the zeros of its joint map.
+    """
+    numbers = PlainNumbers(joint.constants())
+    if not numbers.values:
+        return numbers
+    general = joint.with_constants(numbers.symbols(iter([ca.SX.sym("c") for _ in numbers.values])))
+    return numbers if JointClosure(general).labels == JointClosure(joint).labels else PlainNumbers([])
 
 
 def span_of(argument: int, where: slice) -> InputSpan:

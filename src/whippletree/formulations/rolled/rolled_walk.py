@@ -8,7 +8,7 @@ share their code; tips, where nothing arrives, are kinds of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ from whippletree.programs.loop_program import LoopProgram
 
 __all__ = ["RolledWalk", "unknowns"]
 
-NodeStep = Callable[..., tuple[StepRecord, StepRecord]]
+NodeStep = Callable[..., Sequence[StepRecord]]
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,10 @@ class RolledWalk:
         self._expressions = self._work_out_expressions()
         self._pushes: Mapping[int, list[Record]] = {}  # wrenches of elements on nodes
         self._efforts: dict[int, tuple[list[Record], tuple[int, ...]]] = {}  # efforts of elements, and where they act
+        self._element_efforts: Mapping[int, list[Record]] = {}  # the same by freedom
         self._sweeps = 0
         self._after: list[tuple[list[ca.SX], Record]] = []  # symbols of records that are read after the sweeps
-        slices = [constants.v for constants in self.node_constants]
-        self._shared = sum(s.stop - s.start for s in slices) > len({i for s in slices for i in range(s.start, s.stop)})
+        self._most_own = max((one.joint.nv for one in self.node_constants if one.shared), default=0)
 
     # ------------------------------------------------------------------ nodes
 
@@ -152,7 +152,7 @@ class RolledWalk:
         ground = self._ground_record(base)
         self.items.begin_loop()
 
-        def outward_step(node: Node, arriving: list[StepRecord], *own: StepRecord) -> tuple[StepRecord, StepRecord]:
+        def outward_step(node: Node, arriving: list[StepRecord], *own: StepRecord) -> Sequence[StepRecord]:
             return step(node, arriving[0], *own)
 
         left: list[Record] = []
@@ -200,8 +200,11 @@ class RolledWalk:
         self.items.begin_loop()
         return self.items.add(("ground", self._sweeps), trace, (), span, whole=(0,))[0]
 
-    def apply_forces(self, acting: ForcePlacements) -> None:
-        """Let elements act on the nodes as they are at the state: later sweeps find their wrenches and efforts."""
+    def apply_forces(self, acting: ForcePlacements) -> ca.SX:
+        """Let elements act on the nodes as they are at the state: later sweeps find their wrenches and efforts.
+
+        Return symbols for the energy that is stored in them, for use after the sweeps.
+        """
 
         def follow(node: Node, parent: NodeState) -> tuple[NodeState, NodeState]:
             state = advance(node, parent)
@@ -212,20 +215,30 @@ class RolledWalk:
         loads = LoadItems(self.items, self._argument, lambda k: states[k])
         for force, placed in acting.forces:
             loads.apply(force, placed)
-        self._pushes = loads.on_node
+        self._pushes, self._element_efforts = loads.on_node, loads.efforts
         speaking = [(k, constants) for k, constants in enumerate(self.node_constants) if not constants.on_frame]
         self._efforts = {k: loads.efforts_at(constants.v) for k, constants in speaking}
+        return ca.SX(self.read_at_end(loads.stored_energy()))
+
+    def take_off_efforts(self, given: Collection[int] = ()) -> None:
+        """Take the elements' efforts off the output (nv); at freedoms in `given` the efforts given are put there."""
+
+        def trace(item: ItemInputs) -> list[StepRecord]:
+            return [item.inputs[0] if item.inputs else -sum(item.records, ca.SX(0))]
+
+        self.items.begin_loop()
+        for i, efforts in self._element_efforts.items():
+            known = i in given
+            span = [InputSpan(self._argument["tau"], i, 1)] if known else []
+            (effort,) = self.items.add("effort", trace, [] if known else efforts, span)
+            self.items.send(effort, InputSpan(0, i, 1), add=not known)
 
     # ------------------------------------------------------------------ climbs
 
     def climb(self, step: Callable[..., Any], start: KeptRecords, *kept: KeptRecords) -> None:
         """From every node climb to the ground, and fill the matrix (nv, nv) of the output, one column at a time."""
-        plan = self._climb(step, start, kept, [constants.v.start for constants in self.node_constants], solved=False)
-        plan.starts = [
-            (k, start.records[k], 6 * c, constants.v.start + c)
-            for k, constants in enumerate(self.node_constants)
-            for c in range(constants.joint.nv)
-        ]
+        places = [(constants.v.start, (constants.home or constants.v).start) for constants in self.node_constants]
+        self._climb(step, start, kept, places, {i: i for i in range(self.nv)})
         self.items.zeroed[0] = self.nv**2
 
     def solve(
@@ -236,14 +249,12 @@ class RolledWalk:
         found = unknowns(self.node_constants)
         if not found.rows:
             return
-        plan = self._climb(step, start, kept, found.above, solved=True)
-        number = {place: i for i, (place, _, _, _) in enumerate(found.rows)}
-        plan.starts = [
-            (k, start.records[k], 6 * c, number[constants.v.start + c])
-            for k, constants in enumerate(self.node_constants)
-            for c in range(constants.joint.nv)
-            if constants.v.start + c in number
+        places = [
+            (None, above) if constants.use.prescribed else (above, above + constants.joint.nv)
+            for constants, above in zip(self.node_constants, found.above, strict=True)
         ]
+        number = {place: i for i, (place, _, _, _) in enumerate(found.rows)}
+        plan = self._climb(step, start, kept, places, number)
         plan.unknowns, plan.size = found.rows, found.size
 
     def _climb(
@@ -251,36 +262,73 @@ class RolledWalk:
         step: Callable[..., Any],
         start: KeptRecords,
         kept: Sequence[KeptRecords],
-        places: Sequence[int],
-        *,
-        solved: bool,
+        places: Sequence[tuple[int | None, int]],
+        number: Mapping[int, int],
     ) -> ClimbPlan:
-        """Add the items of a climb; the blocks of a node go to its place."""
+        """Add the items of a climb from every freedom that has a number.
+
+        The rows of a node's joint and those of own coordinates go to its two places. What is carried is a column with
+        its entries with own coordinates below, as many as the bodies have at most.
+        """
         key = self._begin()
-        carried = self._ground_record(type(self.items.form(start.records[0]).like)(ca.SX.zeros(6)))
+        form, n = type(self.items.form(start.records[0]).like), self._most_own
+        columns = self._stacked_columns(start) if n else start.records
+        carried = self._ground_record(ca.SX.zeros(6 + n))
         plan = ClimbPlan(carried, self.nv, [constants.parent for constants in self.node_constants])
         self.items.begin_loop(plan)
-
-        def climb_step(node: Node, arriving: list[StepRecord], *own: StepRecord) -> tuple[StepRecord, StepRecord]:
-            return step(node, arriving[0], *own)  # type: ignore[no-any-return]
-
         for k, constants in enumerate(self.node_constants):
-            leaving, block = self._add(k, key, climb_step, [carried], kept, whole=(0, 1))
-            self.items.pinned += [leaving, start.records[k]]
-            if not (solved and constants.use.prescribed):
-                self.items.send(block, InputSpan(0, places[k], constants.joint.nv))
+            of_joint = 0 if constants.shared else constants.joint.nv
+            own = constants.joint.nv if constants.shared else len(constants.freedoms) - of_joint
+
+            def climb_step(
+                node: Node, arriving: list[StepRecord], *found: StepRecord, own: int = own, of_joint: int = of_joint
+            ) -> Sequence[StepRecord]:
+                column = arriving[0]
+                leaving, block = step(node, form(column[0:6], column[6 : 6 + own]), *found)
+                rest = ca.SX.zeros(n - leaving.own.numel())
+                return [ca.SX(ca.vertcat(leaving.F, leaving.own, rest)), block[:of_joint], block[of_joint:]]
+
+            leaving, joint_rows, own_rows = self._add(k, (*key, own), climb_step, [carried], kept, whole=(0, 1, 2))
+            self.items.pinned += [leaving, columns[k]]
+            at_joint, at_own = places[k]
+            if of_joint and at_joint is not None:
+                self.items.send(joint_rows, InputSpan(0, at_joint, of_joint))
+            if constants.home is not None:
+                self.items.send(own_rows, InputSpan(0, at_own, own))
         self.items.pinned.append(carried)
+        plan.starts = self._starts(columns, number)
         return plan
+
+    def _stacked_columns(self, start: KeptRecords) -> list[Record]:
+        """Return records of the columns that climbs start with, each with its entries with own coordinates below."""
+
+        def trace(given: ItemInputs) -> list[StepRecord]:
+            (column,) = given.records
+            own = column.own if column.own.numel() else ca.SX(0, column.F.shape[1])
+            return [ca.SX(ca.vertcat(column.F, own, ca.SX.zeros(self._most_own - own.shape[0], own.shape[1])))]
+
+        self.items.begin_loop()
+        return [self.items.add("columns", trace, [record])[0] for record in start.records]
+
+    def _starts(self, columns: Sequence[Record], number: Mapping[int, int]) -> list[tuple[int, Record, int, int]]:
+        """Return where climbs start, from every freedom that has a number: a node, its column, and that number."""
+        size = 6 + self._most_own
+        return [
+            (k, columns[k], size * c, number[i])
+            for k, constants in enumerate(self.node_constants)
+            for c, i in enumerate(constants.freedoms)
+            if i in number
+        ]
 
     # ------------------------------------------------------------------ results
 
     def gather(self, kept: KeptRecords, part: str) -> None:
         """Send one part of the kept records to the output, by velocity; nodes that share velocities add up."""
-        if self._shared:
-            self.items.zeroed[0] = self.nv
+        if self._most_own or sum(len(constants.freedoms) for constants in self.node_constants) < self.nv:
+            self.items.zeroed[0] = self.nv  # also where no node is: at cut joints
         entries = self._entries(kept, part)
         for record, constants, (first, size) in zip(kept.records, self.node_constants, entries, strict=True):
-            self.items.send(record, InputSpan(0, constants.v.start, size), first, add=self._shared)
+            self.items.send(record, InputSpan(0, constants.v.start, size), first, add=bool(self._most_own))
 
     def stacked(self, kept: KeptRecords, part: str, size: int) -> None:
         """Send one part of the kept records to the output, by position."""
@@ -355,9 +403,10 @@ def unknowns(node_constants: Sequence[NodeConstants]) -> Unknowns:
         nearest = last[constants.parent] if constants.parent >= 0 else -1
         depth = rows[nearest][2] + 1 if nearest >= 0 else 0
         above.append(depth)
-        for c in range(0 if constants.use.prescribed else constants.joint.nv):
-            rows.append((constants.v.start + c, nearest, depth + c, begin))
-            begin += depth + constants.joint.nv  # a climb fills in the whole block of a node's own freedoms
+        own = constants.freedoms[constants.joint.nv if constants.use.prescribed else 0 :]
+        for c, place in enumerate(own):
+            rows.append((place, nearest, depth + c, begin))
+            begin += depth + len(own)  # a climb fills in the whole block of a node's own freedoms
             nearest = len(rows) - 1
         last.append(nearest)
     return Unknowns(rows, above, begin)

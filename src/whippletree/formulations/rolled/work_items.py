@@ -161,7 +161,7 @@ class WorkItems:
         self.items: list[WorkItem] = []
         self.loops: list[tuple[int, ClimbPlan | None]] = []  # the first item of each loop
         self.pinned: list[Record] = []  # records that are stored as a whole
-        self.output_start: dict[int, int] = {}
+        self.output_start: dict[Record, int] = {}
         self.zeroed: dict[int, int] = {}  # outputs that start from zero, with their sizes
         self._forms: dict[Hashable, int] = {}
 
@@ -205,7 +205,7 @@ class WorkItems:
         sent = self.items[record.item].kind.sent
         for i in range(span.size):
             sent[record.part, first + i] = (span.argument, i, add)
-        self.output_start[record.item] = span.start
+        self.output_start[record] = span.start
 
     def _kind(
         self,

@@ -1,0 +1,151 @@
+"""What hinge inertias are made of, and below which share of it nothing but rounding is left.
+
+The inertia D that a joint's acceleration meets (Jain 7) is a difference: of what hangs on the joint, as much as follows
+its other joints is taken off again. A massless link that is folded onto what it carries moves nothing, and D, which
+should be zero, comes out as rounding. So D is compared with what it was made of: the inertia of everything beyond the
+joint, *stretched out*. With the offset r of a child's joint, from the tips inward,
+
+    J = trace J_own + sum of (sqrt(J_child) + |r| sqrt(m_child))^2,          m = m_own + sum of m_child          (1)
+
+which bounds the inertia about the joint's point in every position (of joints that slide, at zero displacement). For a
+column h of the joint map the *scale* of its hinge inertia is |h_angular|^2 J + |h_linear|^2 m.
+
+What hangs on a joint never takes inertia away from the body behind the joint itself. Where that alone is enough, D need
+not be watched, and in mechanisms whose bodies all have mass nothing is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from whippletree.elements.joints import Joint, Reversed
+from whippletree.spatial.scalars import Scalar, same_key
+
+if TYPE_CHECKING:
+    from whippletree.formulations.nodes.node_tree import NodeConstants
+
+__all__ = ["LEAST_IN_LOOPS", "LEAST_IN_TREES", "LEAST_OF_DIAGONAL", "set_hinge_scales"]
+
+LEAST_IN_TREES = 1e-12
+"""Share of its scale that a hinge inertia of a tree must have. There the tree's own equations are what is asked for,
+and accelerations are right to rounding over this share, as its condition allows; below, three digits would be left."""
+
+LEAST_IN_LOOPS = 1e-8
+"""The same in a mechanism with loops, which may be regular where its spanning tree is not: such a state is solved in
+another way, and what is left here to rounding is half of the digits."""
+
+LEAST_OF_DIAGONAL = 1e-9
+"""Share of its entry on the diagonal that must be left of a pivot when a symmetric matrix is eliminated: of the
+closures' Schur complement, whose pivots are squares, or of own coordinates."""
+
+
+def set_hinge_scales(nodes: Sequence[NodeConstants], *, closed: bool) -> None:
+    """Set `least_inertia` and `watched` of every node whose joint is eliminated by itself, in place."""
+    share = LEAST_IN_LOOPS if closed else LEAST_IN_TREES
+    known: dict[Hashable, _JointMap] = {}
+    J: list[Scalar] = []
+    m: list[Scalar] = []
+    for constants in nodes:
+        own = _own_inertia(constants)
+        J.append(own[4] + own[6] + own[9])
+        m.append(own[0])
+    for k in reversed(range(len(nodes))):
+        constants = nodes[k]
+        constants.watched = constants.home is not None
+        if constants.joint.nv and not constants.shared and not constants.use.prescribed:
+            H = _joint_map(constants.joint, known)
+            constants.least_inertia = [share * _scale(h, J[k], m[k]) for h in H.at_zero.T]
+            constants.watched = constants.watched or not _enough(constants.inertia, H, share, J[k], m[k])
+        if constants.parent >= 0:
+            p = constants.parent
+            arm = _root(sum(x * x for x in constants.placement.point))
+            reach = _root(J[k]) + arm * _root(m[k])
+            J[p] = J[p] + reach * reach
+            m[p] = m[p] + m[k]
+
+
+def _own_inertia(constants: NodeConstants) -> list[Scalar]:
+    """Return mass, first moment and inertia of a node's own body, one with own coordinates undeformed."""
+    if constants.body is None:
+        return constants.inertia
+    rigid = constants.body.inertia(ca.SX.zeros(constants.joint.nq)).rigid
+    J = rigid.J
+    found = [rigid.m, *ca.vertsplit(rigid.h), J[0, 0], J[1, 0], J[1, 1], J[2, 0], J[2, 1], J[2, 2]]
+    return [a + _plain(b) for a, b in zip(constants.inertia, found, strict=True)]
+
+
+class _JointMap(NamedTuple):
+    """A joint's map at its zero position; whether it is the same everywhere, or at least its columns keep their angles.
+
+    Such columns turn in the body.
+    """
+
+    at_zero: Any
+    fixed: bool
+    turning: bool
+
+
+def _joint_map(joint: Joint, known: dict[Hashable, _JointMap]) -> _JointMap:
+    """Return a joint's map, for each kind found once."""
+    inner = joint.joint if isinstance(joint, Reversed) else joint
+    key = (type(joint), type(inner), inner.variant, same_key(joint.constants()))
+    if key not in known:
+        known[key] = _found_joint_map(joint)
+    return known[key]
+
+
+def _found_joint_map(joint: Joint) -> _JointMap:
+    q = ca.SX.sym("q", joint.nq)
+    H = ca.SX(joint.joint_map(joint.configuration(q)))
+    own = [x for x in ca.symvar(H) if not ca.depends_on(q, x)]
+    if own:  # parameters of the joint, of which the sizes do not matter here
+        H = ca.substitute(H, ca.vertcat(*own), ca.DM.ones(len(own)))
+    at = ca.Function("joint_map", [q], [ca.densify(H)])
+    rest, rng = np.array(at(joint.neutral())), np.random.default_rng(0)
+    others = [np.array(at(joint.random(rng))) for _ in range(3)]
+    parts = (slice(0, 3), slice(3, 6))
+    turning = all(np.allclose(H[p].T @ H[p], rest[p].T @ rest[p], rtol=0, atol=1e-12) for H in others for p in parts)
+    return _JointMap(rest, not own and not ca.depends_on(H, q), not own and turning)
+
+
+def _scale(h: Any, J: Scalar, m: Scalar) -> Scalar:
+    return float(h[:3] @ h[:3]) * J + float(h[3:] @ h[3:]) * m
+
+
+def _enough(inertia: Sequence[Scalar], joint: _JointMap, share: float, J: Scalar, m: Scalar) -> bool:
+    """Tell whether a body by itself gives its joint more than the least inertia, in every direction.
+
+    For columns that turn in the body, that is so if it does in all directions in which they may be.
+    """
+    if not (joint.fixed or joint.turning) or not all(isinstance(x, float | int) for x in (*inertia, J, m)):
+        return False
+    H, scale = joint.at_zero, share * np.array([J] * 3 + [m] * 3, dtype=float)
+    least = np.einsum("ij,i,ij->j", H, scale, H)
+    if not (least > 0).all():
+        return False
+    mass, x, y, z, xx, xy, yy, xz, yz, zz = (float(value) for value in inertia)
+    h = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    own = np.block([[np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), h], [h.T, mass * np.eye(3)]])
+    if joint.fixed:
+        return _smallest(H.T @ own @ H, least) > 1.0
+    moved = np.flatnonzero(np.repeat([H[:3].any(), H[3:].any()], 3))
+    anywhere = _smallest(own[np.ix_(moved, moved)], scale[moved])
+    return anywhere * _smallest((H.T * scale) @ H, least) > 1.0
+
+
+def _smallest(D: Any, size: Any) -> float:
+    """Return the smallest eigenvalue of a symmetric matrix whose diagonal is compared with these sizes."""
+    return float(np.linalg.eigvalsh(D / np.sqrt(np.outer(size, size)))[0])
+
+
+def _root(x: Scalar) -> Scalar:
+    return ca.sqrt(x) if isinstance(x, ca.SX) else math.sqrt(max(x, 0.0))
+
+
+def _plain(x: ca.SX) -> Scalar:
+    return float(x) if x.is_constant() else x
