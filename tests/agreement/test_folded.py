@@ -99,7 +99,21 @@ def test_a_massless_link_folded_onto_its_tip_is_refused_by_name() -> None:
             s.forward_dynamics([np.pi, np.pi], s.v0, formulation=name)
 
 
-def geared_at_the_end_of_a_chain(rods: int = 10) -> wt.Mechanism:
+@pytest.mark.parametrize("name", ["articulated", "composite", "fully_recursive"])
+def test_a_folded_link_is_noticed_in_a_loop_over_many_bodies(name: str) -> None:
+    """Rolled forms, alone and in a batch; away from there they are right."""
+    s = link_at_the_end_of_a_chain(60, geared=False).build()
+    q = 0.1 * np.sin(np.arange(s.nv))
+    q[-1] = np.pi + 0.5
+    expected = np.linalg.solve(s.mass_matrix(q), -s.bias_force(q, s.v0))
+    assert s.forward_dynamics(q, s.v0, formulation=name) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    q[-1] = np.pi
+    for states in (q, np.tile(q, (9, 1))):
+        with pytest.raises(wt.DynamicsError, match='joint "A" moves nothing that has inertia'):
+            s.forward_dynamics(states, s.v0, formulation=name)
+
+
+def link_at_the_end_of_a_chain(rods: int, *, geared: bool) -> wt.Mechanism:
     m = wt.Mechanism("chain", gravity=(0, -9.81, 0))
     last: Any = m.ground
     for i in range(rods):
@@ -109,14 +123,15 @@ def geared_at_the_end_of_a_chain(rods: int = 10) -> wt.Mechanism:
     link, tip = m.body("link"), m.body("tip", wt.point_mass(1.0))
     m.revolute("A", last, link, axis="z", at=(1, 0, 0))
     m.revolute("B", link, tip, axis="z", at=(1, 0, 0), at_child=(-1, 0, 0))
-    m.gear("gear", "A", "B", ratio=1.0)
+    if geared:
+        m.gear("gear", "A", "B", ratio=1.0)
     return m
 
 
 def test_a_geared_link_at_the_end_of_a_chain() -> None:
     """Folded, every formulation says the same as one that never divides by what the tree's last hinges feel."""
     guess = {f"hinge {i}": 0.3 * i + 0.1 for i in range(10)}
-    s = geared_at_the_end_of_a_chain().build(guess={**guess, "A": 1.0, "B": 1.0})
+    s = link_at_the_end_of_a_chain(10, geared=True).build(guess={**guess, "A": 1.0, "B": 1.0})
     v = s.consistent_velocities(s.q0, dict.fromkeys(guess, 0.5) | {"A": -2.0})
     for away in (0.0, 1e-12):
         q = s.q0.copy()

@@ -31,13 +31,14 @@ def ways(above: list[int]) -> list[list[int]]:
     return found
 
 
-def solver(above: list[int], places: list[int], order: int, gap: int = 0) -> Kernel:
+def solver(above: list[int], places: list[int], order: int, gap: int = 0, least: tuple[float, ...] = ()) -> Kernel:
     """Return the kernel for a forest whose unknowns stand at some of a vector's places."""
     rows, begin = [], 0
     for i, way in enumerate(ways(above)):
         rows.append((places[i], above[i], len(way) - 1, begin))
         begin += len(way) + gap
-    program = LoopProgram((ForestSolve(tuple(rows), given=(0, 1), order=order),), begin, (), ((0, order),))
+    solve = ForestSolve(tuple(rows), given=(0, 1), order=order, least=least)
+    program = LoopProgram((solve,), begin, (), ((0, order),))
     signature = Signature((("matrix", order**2), ("right", order)), (("solution", order),), (order,))
     return Kernel("test", signature, lambda: RolledLoops(program), None)
 
@@ -94,3 +95,16 @@ def test_operations_are_those_of_the_elimination(shape):
     kernel = solver(above, [*range(20)], 20)
     count = kernel.program().count()
     assert (count.multiplications, count.additions, count.divisions) == (multiplications, additions, 20)
+
+
+@pytest.mark.parametrize("count", [1, 13])
+def test_a_pivot_of_which_only_rounding_is_left_is_noticed(count):
+    kernel = solver([-1, 0], [0, 1], 2, least=(1e-8, 1e-8))
+    for smallest, noticed in ((2e-8, False), (0.5e-8, True)):
+        matrix = np.tile([1.0 + smallest, 1.0, 1.0, 1.0], (count, 1))
+        right = np.tile([1.0, 0.0], (count, 1))
+        if noticed:
+            with pytest.raises(NotFiniteError):
+                run_many(kernel, matrix, right)
+        else:
+            assert run_many(kernel, matrix, right)[0] == pytest.approx(np.tile([5e7, -5e7], (count, 1)), rel=1e-6)

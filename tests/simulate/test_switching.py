@@ -107,6 +107,25 @@ def test_late_times_are_no_excuse(start: float) -> None:
     assert caught.value.trajectory.t[-1] - start == pytest.approx(until_sliding()[0][1], abs=1e-6 + 1e-15 * start)
 
 
+@pytest.mark.parametrize("remedy", ["hysteresis", "smooth law"])
+def test_the_remedies_slide(remedy: str) -> None:
+    """With a hysteresis or a smooth law of width d, x goes to zero as x' = -x / 0.3, to within 2 d."""
+    m, width = slide(), 1e-3
+    s = m.coordinate("x") + 0.3 * m.rate("x")
+    if remedy == "smooth law":
+        m.actuator("motor", "x", effort=-ca.tanh(s / width) - 0.5 * m.rate("x"))
+    else:
+        p = m.parameter("p", -1.0)
+        m.actuator("motor", "x", effort=p - 0.5 * m.rate("x"))
+        m.event("up", s - width, direction="rising", parameters={"p": -1.0})
+        m.event("down", s + width, direction="falling", parameters={"p": 1.0})
+    run = m.build().simulate(6.0, q=[1.0])
+    times, end = until_sliding()
+    later = run.t > times[1] + 0.02
+    assert np.abs(run.q[later, 0] - end[0] * np.exp((times[1] - run.t[later]) / 0.3)).max() < 2 * width
+    assert run.certificate.ok
+
+
 def test_step_by_step_it_ends_all_the_same() -> None:
     sim = Simulation(relay("pair"))
     with pytest.raises(wt.SimulationError, match="slide along"):

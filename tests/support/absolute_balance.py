@@ -466,6 +466,60 @@ class Solution:
 
 
 # ---------------------------------------------------------------------------------------------------------
+# The same where masses and lengths are of many sizes
+
+
+def balanced(K: Array, rounds: int = 30) -> Array:
+    """Factors d for which diag(d) K diag(d), K symmetric, has entries of at most about 1 in every row (Ruiz)."""
+    d = np.ones(len(K))
+    for _ in range(rounds):
+        largest = np.abs(K * np.outer(d, d)).max(axis=1, initial=0.0)
+        d /= np.sqrt(np.where(largest > 0.0, largest, 1.0))
+    return d
+
+
+def independent_rows(G: Array, rank: int) -> list[int]:
+    """So many rows of G, each the one that is farthest from those before it (Gram and Schmidt with pivoting)."""
+    rest, chosen = G.astype(float), []
+    for _ in range(rank):
+        row = int(np.argmax(np.linalg.norm(rest, axis=1)))
+        unit = rest[row] / np.linalg.norm(rest[row])
+        for _ in range(2):  # twice is enough
+            rest = rest - np.outer(rest @ unit, unit)
+        chosen.append(row)
+        rest[chosen] = 0.0
+    return chosen
+
+
+def refined(equations: Equations, tau: Array, loads: Mapping[str, Array] | None = None) -> tuple[Solution, float]:
+    """Accelerations and multipliers of independent rows by the augmented matrix, and its condition number.
+
+    The matrix is balanced first, so that neither units nor sizes of parts count, and the solution is refined with
+    residuals in extended precision: it is as accurate as the entries of the matrix.
+    """
+    M, G, n = equations.mass, equations.rows.G, equations.columns.count
+    m = len(G)
+    d = balanced(np.block([[M, G.T], [G, np.zeros((m, m))]]))
+    kept = independent_rows(d[n:, None] * G * d[:n], equations.rank)
+    rows, r = G[kept], len(kept)
+    K = np.block([[M, rows.T], [rows, np.zeros((r, r))]])
+    d = balanced(K)
+    scaled = K * np.outer(d, d)
+    right = d * np.concatenate([equations.forces(tau, loads or {}), -equations.rows.bias[kept]])
+    condition = float(np.linalg.cond(scaled))
+    if not condition < 1e15:
+        return Solution(equations, np.full(n, np.nan), np.full(m, np.nan)), np.inf
+    exact, x = scaled.astype(np.longdouble), np.zeros(n + r, dtype=np.longdouble)
+    inverse = np.linalg.inv(scaled)
+    for _ in range(8):
+        x = x + inverse @ (right - exact @ x).astype(float)
+    found = (x * d).astype(float)
+    multipliers = np.zeros(m)
+    multipliers[kept] = -found[n:]
+    return Solution(equations, found[:n], multipliers), condition
+
+
+# ---------------------------------------------------------------------------------------------------------
 # Motion, for tests of the reference itself
 
 

@@ -116,7 +116,10 @@ class _Lines:
         self.write(
             "  %$pivotp = getelementptr {T}, ptr %$k_row, i64 %$k_depth",
             "  %$pivot = load {T}, ptr %$pivotp, align {A}",
-            f"  %$inverse = fdiv {{T}} {number(1.0, self.width)}, %$pivot",
+        )
+        trusted = self.trusted(step)
+        self.write(
+            f"  %$inverse = fdiv {{T}} {number(1.0, self.width)}, {trusted}",
             "  store {T} %$inverse, ptr %$pivotp, align {A}",
             f"  %$xp = getelementptr {{T}}, ptr %o{step.vector}, i64 %$k_place",
             "  %$x = load {T}, ptr %$xp, align {A}",
@@ -151,6 +154,31 @@ class _Lines:
             "  br i1 %$k_more, label %$down, label %$factored",
             "$factored:",
         )
+
+    def trusted(self, step: ForestSolve) -> str:
+        """Return the pivot's name, or that of zero if it is not above the least, which follow the table as floats."""
+        if not step.least:
+            return "%$pivot"
+        first = self.table + len(_COLUMNS) * len(step.table)
+        self.write(
+            f"  %$least_o = add i64 %$k, {first}",
+            "  %$least_p = getelementptr float, ptr %tables, i64 %$least_o",
+            "  %$least_f = load float, ptr %$least_p, align 4, !invariant.load !0",
+            "  %$least_d = fpext float %$least_f to double",
+        )
+        least, flag = "%$least_d", "i1"
+        if self.width > 1:
+            flag = f"<{self.width} x i1>"
+            self.write(
+                "  %$least_1 = insertelement {T} poison, double %$least_d, i32 0",
+                f"  %$least_w = shufflevector {{T}} %$least_1, {{T}} poison, <{self.width} x i32> zeroinitializer",
+            )
+            least = "%$least_w"
+        self.write(
+            f"  %$above = fcmp ogt {{T}} %$pivot, {least}",
+            f"  %$trusted = select {flag} %$above, {{T}} %$pivot, {{T}} {number(0.0, self.width)}",
+        )
+        return "%$trusted"
 
     def subtract_rows(self, lanes: int) -> None:
         """Subtract the multiple of row k from row i, as far as that goes: several entries at once, then the rest."""

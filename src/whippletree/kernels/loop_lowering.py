@@ -43,6 +43,8 @@ class RolledLoops:
             second = len(rows)
             if isinstance(step, Climb):
                 rows.extend(x for row in step.starts for x in row)
+            elif isinstance(step, ForestSolve):
+                rows.extend(np.array(step.least, dtype=np.float32).view(np.int32).tolist())
             self.starts.append((begin, second))
         self.tables = np.array(rows, dtype=np.int32)
         self._tapes: dict[int, Tape] = {}

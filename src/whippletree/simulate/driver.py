@@ -166,7 +166,7 @@ class Driver:
         if status == Status.STUCK:
             return self._stuck()
         if status != Status.TOO_SMALL:
-            return self._in_words(self._cause() or "a number is not finite: the motion blows up")
+            return self._in_words(self._cause() or f"a number is not finite: the motion blows up{self._divided()}")
         what = "the step has become too small: the tolerance cannot be reached, or the motion blows up"
         size = float(run.times[NEXT_STEP])
         if max(size, run.times[SMALLEST_STEP]) < TIME_ROUNDING * abs(run.t):
@@ -198,6 +198,11 @@ class Driver:
         except WhippletreeError as error:
             return f"there are no accelerations: {error}"
         return ""
+
+    def _divided(self) -> str:
+        """Say what else it may be where a formulation was asked for."""
+        name = self._sim.formulation
+        return "" if name == "auto" else f', or "{name}" divides by an inertia that vanishes: take another formulation'
 
     def _in_words(self, what: str) -> str:
         """Say what went wrong, when, and where it is worst."""

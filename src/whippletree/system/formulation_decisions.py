@@ -28,7 +28,14 @@ from whippletree.system.decisions import smallest_pivot as smallest_pivot_at
 from whippletree.system.loop_plan import Conditions, Key, LoopPlan, OnDemand, PenaltyWeights
 from whippletree.system.ranks import choose_pivots
 from whippletree.system.sparse_assembly import every_joint_moves_mass
-from whippletree.system.tolerances import CLEARLY_MOVED, LIGHT_MOTION, MASSLESS, UNMOVED, UNUSED_ROW
+from whippletree.system.tolerances import (
+    CLEARLY_MOVED,
+    LIGHT_MOTION,
+    MASSLESS,
+    PENALTY_MARGIN,
+    UNMOVED,
+    UNUSED_ROW,
+)
 from whippletree.topology import Tree
 
 __all__ = ["massless_combination", "on_demand", "pair_up", "plan_pivot", "tree_regular"]
@@ -138,35 +145,41 @@ def reduction(numbers: ClosureNumbers, plan: LoopPlan) -> dict[int, int]:
 def penalty(numbers: ClosureNumbers, plan: LoopPlan) -> PenaltyWeights:
     """Return the weights of all rows, and the relative error that is left with the settings that are usual.
 
-    A row's weight is one over the stiffness against which it moves. What the closures miss by shrinks by one over the
-    weight times the smallest eigenvalue of the scaled stiffness; how much of it accelerations miss by is found for unit
-    accelerations of the freedoms. Rounding grows with the condition of M + C^T W C, its diagonal scaled to one.
+    A row's weight is one over the stiffness against which it moves.
     """
     terms, free = _terms_at_rest(numbers, plan.q, plan.where), numbers.free_freedoms
     scale = numbers.column_scale[free]
     C, M = terms.C[:, free] * scale, terms.M[np.ix_(free, free)] * np.outer(scale, scale)
-    A = C @ _compliance(M) @ C.T
-    d = np.diag(A)
-    shortest = plan.negligible(UNUSED_ROW) * numbers.tree_row_scale
-    used = np.flatnonzero(np.sqrt(np.einsum("ij,ij->i", C, C)) > shortest)
-    weights = np.zeros(len(d))
-    weights[used] = 1 / d[used]
-    usual = PenaltySettings()
-    s = np.linalg.eigvalsh(A[np.ix_(used, used)] / np.sqrt(np.outer(d[used], d[used])))
-    s = s[s > UNUSED_ROW * s.max(initial=0.0)]
-    shrunk = 1 / (1 + usual.weight * s.min(initial=1.0))
-    K = M + (C.T * (usual.weight * weights)) @ C
+    stiffness = np.einsum("ij,jk,ik->i", C, _compliance(M), C)
+    used = np.sqrt(np.einsum("ij,ij->i", C, C)) > plan.negligible(UNUSED_ROW) * numbers.tree_row_scale
+    weights = np.zeros(len(C))
+    weights[used] = 1 / stiffness[used]
+    return PenaltyWeights(tuple(weights.tolist()), _penalty_error(M, C[used], weights[used], PenaltySettings()))
+
+
+def _penalty_error(M: Array, C: Array, weights: Array, settings: PenaltySettings) -> float:
+    """Return the relative error to expect of `penalty`, with a margin.
+
+    At each iteration what the closures miss by is multiplied by 1 - W^1/2 C K^-1 C^T W^1/2, K = M + C^T W C, of which
+    the largest eigenvalue counts; those of rows that follow from others are one. Rounding grows with the condition of
+    K, its diagonal scaled to one.
+    """
+    rows = np.sqrt(settings.weight * weights)[:, None] * C
+    K = M + rows.T @ rows
     size = np.sqrt(np.maximum(np.diag(K), np.finfo(float).tiny))
-    values = np.linalg.eigvalsh(K / size / size[:, None])
-    rounding = 10 * np.finfo(float).eps / max(values.min(initial=1.0), 1e-300)
-    missed = 50 / np.sqrt(s.min(initial=1.0)) * shrunk ** (1 + usual.iterations)
-    return PenaltyWeights(tuple(weights.tolist()), float(missed + rounding))
+    values, vectors = np.linalg.eigh(K / size / size[:, None])
+    values = np.maximum(values, np.finfo(float).tiny)
+    held = np.linalg.svd((rows / size) @ vectors / np.sqrt(values), compute_uv=False) ** 2
+    held = held[held > UNUSED_ROW]
+    shrunk = max(1 - held.min(initial=1.0), 1 / (1 + settings.weight))
+    missed = PENALTY_MARGIN * shrunk ** (1 + settings.iterations) / np.sqrt(held.min(initial=1.0))
+    return float(missed + PENALTY_MARGIN * np.finfo(float).eps / values.min(initial=1.0))
 
 
 def _compliance(M: Array) -> Array:
     """Return M^-1, directions without inertia being taken to have a small one."""
     diagonal = np.diag(M)
-    size = np.sqrt(np.maximum(diagonal, UNUSED_ROW * diagonal.max(initial=1e-300)))
+    size = np.sqrt(np.maximum(diagonal, LIGHT_MOTION * diagonal.max(initial=1e-300)))
     values, vectors = np.linalg.eigh(M / np.outer(size, size))
     scaled = vectors / size[:, None]
     return np.asarray((scaled / np.maximum(values, LIGHT_MOTION)) @ scaled.T)

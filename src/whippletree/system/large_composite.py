@@ -26,14 +26,14 @@ __all__ = ["Pieces", "branch_solver"]
 
 def branch_solver(node_constants: Sequence[NodeConstants], nv: int, cache: DiskCache | None) -> Kernel | None:
     """Return the kernel that solves M x = b for the freedoms that are not prescribed, if there are any."""
-    rows = unknowns(node_constants).rows
+    rows, least = unknowns(node_constants).rows, unknowns(node_constants).least
     if not rows:
         return None
     signature = Signature((("matrix", nv * nv), ("right", nv)), (("solution", nv),), (nv,))
     program = LoopProgram(
-        (ForestSolve(tuple(rows), given=(0, 1), order=nv),), unknowns(node_constants).size, (), ((0, nv),)
+        (ForestSolve(tuple(rows), given=(0, 1), order=nv, least=least),), unknowns(node_constants).size, (), ((0, nv),)
     )
-    return Kernel(f"{source_key()}|branches|{rows}", signature, lambda: RolledLoops(program), cache)
+    return Kernel(f"{source_key()}|branches|{rows}|{least}", signature, lambda: RolledLoops(program), cache)
 
 
 class Pieces:

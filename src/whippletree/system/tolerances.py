@@ -174,7 +174,11 @@ would help."""
 PENALTY_PROMISE = 1e-4
 """Estimated error of `penalty`, relative to the largest acceleration, above which its answer is refused."""
 
-LIGHT_MOTION = 1e-4
+PENALTY_MARGIN = 50.0
+"""How many times what is found at rest, where a plan was made, the error of `penalty` is said to be: the accelerations
+that the loops hold back may be many times those that they let through."""
+
+LIGHT_MOTION = 1e-3
 """Eigenvalues of the scaled mass matrix are taken to be at least this where penalty weights are found: a row that moves
 next to nothing in the tree is as stiff as others where the loops give it inertia."""
 

@@ -243,7 +243,7 @@ class _Layout:
         if unknowns is not None:
             rows = tuple((place, above, depth, self.size + begin) for place, above, depth, begin in unknowns)
             columns = [rows[column][3] for column in columns]
-            solve = [ForestSolve(rows)]
+            solve = [ForestSolve(rows, least=climb.least)]
             self.size += climb.size
         starts = [
             (item, self.start(record) + entry, column)

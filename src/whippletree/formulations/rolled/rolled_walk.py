@@ -255,7 +255,7 @@ class RolledWalk:
         ]
         number = {place: i for i, (place, _, _, _) in enumerate(found.rows)}
         plan = self._climb(step, start, kept, places, number)
-        plan.unknowns, plan.size = found.rows, found.size
+        plan.unknowns, plan.least, plan.size = found.rows, found.least, found.size
 
     def _climb(
         self,
@@ -385,12 +385,14 @@ _STATE = ("q", "v", "tau", "a")
 class Unknowns(NamedTuple):
     """The freedoms that are not prescribed, as a forest: the table of a `ForestSolve`, and the memory up to its end.
 
-    `above` tells for each node how many unknowns are above it.
+    `above` tells for each node how many unknowns are above it. `least` holds for each unknown the hinge inertia below
+    which nothing but rounding is left, if any may come to that; zero for own coordinates, and where parameters decide.
     """
 
     rows: list[tuple[int, int, int, int]]
     above: list[int]
     size: int
+    least: tuple[float, ...]
 
 
 def unknowns(node_constants: Sequence[NodeConstants]) -> Unknowns:
@@ -409,7 +411,16 @@ def unknowns(node_constants: Sequence[NodeConstants]) -> Unknowns:
             begin += depth + len(own)  # a climb fills in the whole block of a node's own freedoms
             nearest = len(rows) - 1
         last.append(nearest)
-    return Unknowns(rows, above, begin)
+    return Unknowns(rows, above, begin, _least(node_constants, (place for place, _, _, _ in rows)))
+
+
+def _least(node_constants: Sequence[NodeConstants], places: Iterable[int]) -> tuple[float, ...]:
+    """Return the least inertia of the freedoms at some places, nothing if none is watched."""
+    if not any(constants.watched for constants in node_constants):
+        return ()
+    least = {constants.v.start + i: x for constants in node_constants for i, x in enumerate(constants.least_inertia)}
+    found = (least.get(place, 0.0) for place in places)
+    return tuple(x if isinstance(x, float) else 0.0 for x in found)
 
 
 def _wrenches(node_tree: NodeTree, argument: Mapping[str, int]) -> dict[int, list[tuple[int, Sequence[Any]]]]:

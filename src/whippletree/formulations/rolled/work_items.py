@@ -142,7 +142,8 @@ class ClimbPlan:
     """A loop whose items are climbed from many starts, filling a symmetric matrix (see `Climb`).
 
     `starts` are (item of the climb, record and entry to start with, column), `above` the next item of each, -1 at the
-    end. If the matrix is solved with, `unknowns` is the table of the solve, and a column is the number of an unknown.
+    end. If the matrix is solved with, `unknowns` is the table of the solve, `least` what its pivots must be above, and
+    a column is the number of an unknown.
     """
 
     carried: Record
@@ -150,6 +151,7 @@ class ClimbPlan:
     above: list[int]
     starts: list[tuple[int, Record, int, int]] = field(default_factory=list)
     unknowns: list[tuple[int, int, int, int]] | None = None
+    least: tuple[float, ...] = ()
     size: int = 0
 
 

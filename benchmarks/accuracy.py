@@ -1,0 +1,204 @@
+"""How accurate runs are: ``python benchmarks/accuracy.py [problem ...] [--method rk4]``, as tables in markdown.
+
+Every problem is run by every method, with fixed steps that are halved or with tolerances from 1e-4 to 1e-12. Told are
+the largest error at ten times against a solution that does not come from the engine (`accuracy_problems.py`), the
+observed order, evaluations of the right-hand side, the same of the twin with the natural joint, and what the
+certificate says. At the end come the bars:
+
+- fixed steps show the method's order, less 0.5, at every halving whose error is above rounding;
+- the error of adaptive methods falls with the tolerance and stays within 1000 times it, or is rounding;
+- evaluations are at most 1.5 times those of the twin with the same method and tolerance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # random states follow from singular vectors: the same to the bit every time
+
+import numpy as np
+from accuracy_problems import Model, Problem, problems
+from timing import commit, table
+
+from whippletree.errors import WhippletreeError
+
+ORDERS = {"rk4": 4, "trapezoidal": 2, "generalized_alpha": 2}
+"""The methods that are run with fixed steps, and their orders."""
+
+ADAPTIVE = ("dopri5", "dop853", "adams")
+TOLERANCES = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
+HALVINGS = 4
+WITHIN, RATIO, SHORT_OF_ORDER = 1000.0, 1.5, 0.5
+SINGULAR_FACTOR = 3.5  # of the second-order methods on the four-bar, through singular positions
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: its step or tolerance, and what came out; `words` says why it did not."""
+
+    setting: float
+    error: float
+    evaluations: int
+    ok: bool
+    seconds: float
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """The runs of one problem by one method, and of its twin."""
+
+    problem: Problem
+    method: str
+    runs: tuple[Run, ...]
+    twins: tuple[Run, ...] = ()
+
+    @property
+    def fixed(self) -> bool:
+        return self.method in ORDERS
+
+    def order(self, k: int) -> float | None:
+        """The observed order from the run before to this one; None where there is only rounding."""
+        if not self.fixed or k == 0 or not self.runs[k].error > self.problem.floor:
+            return None
+        coarse, fine = self.runs[k - 1 : k + 1]
+        return float(np.log(coarse.error / fine.error) / np.log(coarse.setting / fine.setting))
+
+    def ratio(self, k: int) -> float | None:
+        if not self.twins or not self.twins[k].evaluations:
+            return None
+        return self.runs[k].evaluations / self.twins[k].evaluations
+
+
+def run_once(model: Model, problem: Problem, method: str, setting: float) -> Run:
+    """Run a model, and compare its motion."""
+    begin = float(model.start.get("t0", 0.0))
+    options = {"step" if method in ORDERS else "tolerance": setting, "method": method, **model.start}
+    clock = time.perf_counter()
+    try:
+        run = model.system.simulate(problem.duration, times=begin + problem.times, **options)
+    except WhippletreeError as error:
+        return Run(setting, float("inf"), 0, False, time.perf_counter() - clock, str(error).split("\n")[0])
+    worst = float(np.abs(model.seen(run) - problem.right).max())
+    certificate = run.certificate
+    return Run(setting, worst, certificate.evaluations, certificate.ok, time.perf_counter() - clock)
+
+
+def ladder(problem: Problem, method: str, model: Model, twin: Model | None, deadline: float) -> Ladder:
+    """Run a problem by a method at all its steps or tolerances, until a run takes longer than the deadline."""
+    first = problem.steps.get(method, problem.step)
+    settings = [first / 2**k for k in range(HALVINGS + 1)] if method in ORDERS else TOLERANCES
+    runs, twins = [], []
+    for setting in settings:
+        if twin is not None:
+            twins.append(run_once(twin, problem, method, setting))
+        runs.append(run_once(model, problem, method, setting))
+        if runs[-1].seconds > deadline:
+            break
+    return Ladder(problem, method, tuple(runs), tuple(twins))
+
+
+def show(found: Ladder) -> None:
+    """One table."""
+    rows = []
+    for k, run in enumerate(found.runs):
+        twin = (found.twins[k].error, found.twins[k].evaluations, found.ratio(k)) if found.twins else ()
+        said = "ok" if run.ok else run.words or "not ok"
+        rows.append((f"{run.setting:.3g}", f"{run.error:.1e}", found.order(k), run.evaluations, *twin, said))
+    header = ["step, s" if found.fixed else "tolerance", "error", "order", "evaluations"]
+    header += ["twin's error", "twin's evaluations", "ratio"] if found.twins else []
+    rows = [tuple(f"{x:.1e}" if isinstance(x, float) and 0 < x < 1e-3 else x for x in row) for row in rows]
+    table(f"{found.problem.name}, {found.method}", [*header, "certificate"], rows)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# The bars
+
+
+def shortfalls(found: Ladder) -> list[str]:
+    """What is missed, and by how much."""
+    missed = [f"at {run.setting:.3g}: {run.words}" for run in found.runs if run.words]
+    missed += order_missed(found) if found.fixed else tolerance_missed(found)
+    for k, run in enumerate(found.runs):
+        ratio = found.ratio(k)
+        if ratio is not None and ratio > RATIO:
+            missed.append(f"{ratio:.2f} times the twin's evaluations at {run.setting:.3g}, bar {RATIO}")
+    return missed
+
+
+def order_missed(found: Ladder) -> list[str]:
+    missed = []
+    for k, run in enumerate(found.runs):
+        order, bar = found.order(k), ORDERS[found.method] - SHORT_OF_ORDER
+        if found.problem.name == "four-bar" and ORDERS[found.method] == 2:
+            bar = float(np.log2(SINGULAR_FACTOR))
+        if order is not None and not order >= bar:
+            missed.append(f"order {order:.2f} at {run.setting:.3g} s, bar {bar:.2f}")
+    return missed
+
+
+def tolerance_missed(found: Ladder) -> list[str]:
+    missed, floor, before = [], found.problem.floor, float("inf")
+    for run in found.runs:
+        if run.error > max(WITHIN * run.setting, floor):
+            missed.append(f"error {run.error:.1e} is {run.error / run.setting:.0f} times the tolerance {run.setting:g}")
+        if run.error > max(before, floor):
+            missed.append(f"error grows to {run.error:.1e} at {run.setting:g}")
+        before = run.error
+    return missed
+
+
+def main() -> None:
+    known = problems()
+    methods = (*ORDERS, *ADAPTIVE)
+    parser = argparse.ArgumentParser(description="Errors, orders and evaluations of runs, against known motions.")
+    parser.add_argument("problems", nargs="*", metavar="problem", help=f"any of {', '.join(known)} (default: all)")
+    parser.add_argument("--method", action="append", choices=methods, help="may be given again (default: all)")
+    parser.add_argument("--deadline", type=float, default=60.0, help="seconds after which a ladder is not gone on with")
+    parser.add_argument("--bars", action="store_true", help="a line for each ladder, no tables")
+    arguments = parser.parse_args()
+    asked = [
+        name for name in known if name in arguments.problems or ("random" in arguments.problems and "random" in name)
+    ]
+    unknown = set(arguments.problems) - set(known) - {"random"}
+    if unknown:
+        parser.error(
+            f"no problem {', '.join(sorted(unknown))}; there are {', '.join(known)}, and random for all of those"
+        )
+    report(
+        run_all([known[name] for name in asked or known], arguments.method or methods, arguments), brief=arguments.bars
+    )
+
+
+def run_all(chosen: Sequence[Problem], methods: Sequence[str], arguments: argparse.Namespace) -> list[Ladder]:
+    print(f"## Accuracy, commit {commit()}")
+    found = []
+    for problem in chosen:
+        model, twin = problem.model(), problem.twin and problem.twin()
+        for method in methods:
+            found.append(ladder(problem, method, model, twin or None, arguments.deadline))
+            if arguments.bars:
+                print(f"- {problem.name}, {method}: {'; '.join(shortfalls(found[-1])) or 'met'}", flush=True)
+            else:
+                show(found[-1])
+    return found
+
+
+def report(found: Sequence[Ladder], *, brief: bool) -> None:
+    rows = []
+    for one in found:
+        missed = shortfalls(one)
+        rows.append((one.problem.name, one.method, "MISSED" if missed else "met", "; ".join(missed)))
+    missed = sum(row[2] == "MISSED" for row in rows)
+    if brief:
+        print(f"\n{len(rows) - missed} met, {missed} missed.")
+        return
+    table("Bars", ("problem", "method", "bar", "by how much"), rows, f"{len(rows) - missed} met, {missed} missed.")
+
+
+if __name__ == "__main__":
+    main()
