@@ -23,14 +23,18 @@ def built(m: wt.Mechanism, options: dict[str, Any]) -> wt.System:
         return m.build(**options)
 
 
-def check_within_accuracy(m: wt.Mechanism, name: str, size: float) -> None:
-    """The mobility is the twin's, assembly goes to the twin's position, and the kept rows are closed to rounding."""
+def check_within_accuracy(m: wt.Mechanism, name: str, size: float, accuracy: float = 1e-6) -> None:
+    """The mobility is the twin's, assembly goes to the twin's position, and the kept rows are closed to rounding.
+
+    Rows disagree by up to some seven times the tilt of single axes, so that the largest tilts may need an accuracy
+    that says so.
+    """
     exact, options = twin(name)
-    s, e = built(m, options), built(exact, options)
+    s, e = built(m, {**options, "accuracy": accuracy}), built(exact, options)
     found, true = s.mobility, e.mobility
     assert (found.mobility, len(found.redundant)) == (true.mobility, len(true.redundant))
     assert true.disagreement == 0.0
-    assert found.disagreement <= 1e-6
+    assert found.disagreement <= accuracy
     assert abs(s.q0 - e.q0).max() <= 100 * size
     off = abs(s.closure_residual(s.q0)) / s.closure_lengths
     assert off.max() <= 30 * size
@@ -49,9 +53,7 @@ def test_tilted_axes_leave_the_mobility_of_the_exact_twin(name: str, tilt: float
 @pytest.mark.parametrize("tilt", TILTS)
 @pytest.mark.parametrize("name", [*TWINS, *SPATIAL])
 def test_tilted_axes_of_many_mechanisms(name: str, tilt: float, seed: int) -> None:
-    if name in ("line-symmetric", "Bennett", "parallelogram") and tilt > 5e-8:
-        pytest.skip("the disagreement is several times the tilt, and may be more than the accuracy")
-    check_within_accuracy(tilted(twin(name)[0], tilt, seed), name, tilt)
+    check_within_accuracy(tilted(twin(name)[0], tilt, seed), name, tilt, accuracy=max(1e-6, 20 * tilt))
 
 
 @pytest.mark.parametrize("digits", [8, 10, 12])

@@ -52,7 +52,7 @@ class Assembled(NamedTuple):
     nearly: Array | None = None
 
 
-class _Closing(NamedTuple):
+class _AssemblyAttempt(NamedTuple):
     """Where Newton's method ended, the largest residual there, and which freedoms did not move."""
 
     q: Array
@@ -96,15 +96,15 @@ class Assembler:
             raise AssemblyError(self.complaint(nearest, held, where))
         return found._replace(nearly=self._left_behind(best, found.q))
 
-    def _nearest(self, guess: Array, fewer: Sequence[Mask], where: Conditions, smallest: float) -> _Closing:
+    def _nearest(self, guess: Array, fewer: Sequence[Mask], where: Conditions, smallest: float) -> _AssemblyAttempt:
         """Hold ever less until the loops are closed; return the first closed configuration, or the least open one.
 
         If none is closed to rounding, the first one that is closed up to the accuracy of the data is as good.
         """
-        best: _Closing | None = None
+        best: _AssemblyAttempt | None = None
         for still in fewer:
             for start in (guess,) if best is None else (best.q, guess):
-                found = _Closing(*self._newton(start, still, where, smallest), still)
+                found = _AssemblyAttempt(*self._newton(start, still, where, smallest), still)
                 if found.residual <= CLOSED:
                     return found
                 if best is None or found.residual < best.residual:
@@ -114,20 +114,20 @@ class Assembler:
         assert best is not None
         return best
 
-    def _closed_better(self, found: _Closing, fewer: Sequence[Mask], where: Conditions) -> _Closing:
+    def _closed_better(self, found: _AssemblyAttempt, fewer: Sequence[Mask], where: Conditions) -> _AssemblyAttempt:
         """Return a configuration that is closed to rounding next to one that is not quite, if there is one."""
         for still in fewer:
-            other = _Closing(*self._newton(found.q, still, where, ASSEMBLY_RANK), still)
+            other = _AssemblyAttempt(*self._newton(found.q, still, where, ASSEMBLY_RANK), still)
             if other.residual <= CLOSED and self._beside(found, other.q):
                 return other
         return found
 
-    def _beside(self, found: _Closing, q: Array) -> bool:
+    def _beside(self, found: _AssemblyAttempt, q: Array) -> bool:
         """Tell whether a configuration is as near to another one as what is open there explains."""
         moved = self.space.difference(found.q, q) / self.numbers.column_scale
         return float(np.abs(moved).max(initial=0.0)) ** 2 <= CLOSED_NEARBY * found.residual
 
-    def _left_behind(self, nearly: _Closing, q: Array) -> Array | None:
+    def _left_behind(self, nearly: _AssemblyAttempt, q: Array) -> Array | None:
         """Return a configuration that was nearly closed, unless the closed one is beside it."""
         return nearly.q if nearly.residual <= NEARLY_CLOSED and not self._beside(nearly, q) else None
 
@@ -139,7 +139,7 @@ class Assembler:
         return [np.logical_or.reduce([held, *given[:count]]) for count in dict.fromkeys([*counts, 0])]
 
     def _from_elsewhere(
-        self, guess: Array, held: Mask, given: Sequence[Mask], where: Conditions, before: _Closing
+        self, guess: Array, held: Mask, given: Sequence[Mask], where: Conditions, before: _AssemblyAttempt
     ) -> tuple[Assembled | None, Array]:
         """Try other starting points for what was not given.
 
@@ -168,7 +168,7 @@ class Assembler:
 
         The second number is the largest residual that is left.
         """
-        found = _Closing(*self._newton(q, held, where, self.numbers.negligible), held)
+        found = _AssemblyAttempt(*self._newton(q, held, where, self.numbers.negligible), held)
         if CLOSED < found.residual <= max(CONSISTENT, self.numbers.accuracy):
             found = self._closed_better(found, [held], where)
         return found.q, found.residual
