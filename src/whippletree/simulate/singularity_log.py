@@ -207,8 +207,8 @@ def parabola(h: float, y: Any, new: Any, nv: int) -> Any:
 def singular_ahead(b: Any, run: Any, before: float, nearest: float) -> bool:
     """Tell whether a step, whose end is just evaluated, comes near to a singular position of the mechanism.
 
-    `before` is the share of a pivot at its beginning, `nearest` the one up to which the method goes. Where it hands over
-    does not depend on its steps, so that it keeps its order: what is left of the way is crossed at once.
+    `before` is the share of a pivot at its beginning, `nearest` the one up to which the method goes. Where it hands
+    over does not depend on its steps, so that it keeps its order: what is left of the way is crossed at once.
     """
     now, times = b.pivots[PIVOT], run.times
     if abs(before) > 1.2 * CROSSING_SHARE:
