@@ -564,6 +564,15 @@ def test_example_spline_path() -> None:
     assert np.einsum("nij,ni->nj", J, hand) == pytest.approx(motors, abs=1e-7)
 
 
+def test_example_verified_run() -> None:
+    found = run("verified_run")
+    track = found["run"]
+    assert track.certificate.ok
+    assert track.v[-1, 0] == pytest.approx(found["speed"], rel=1e-9)
+    assert track.certificate.digits > 8
+    assert track.certificate.corners >= 4
+
+
 def test_example_stiff_springs(capsys: pytest.CaptureFixture[str]) -> None:
     errors = run("stiff_springs")
     for values in errors.values():

@@ -26,7 +26,7 @@ from whippletree.elements.bodies import (
     rod,
     sphere,
 )
-from whippletree.elements.drivers import Spline
+from whippletree.elements.drivers import Spline, pulse
 from whippletree.errors import (
     AssemblyError,
     AssemblyWarning,
@@ -84,6 +84,7 @@ __all__ = [
     "cylinder",
     "point_mass",
     "point_masses",
+    "pulse",
     "read",
     "register",
     "resume",

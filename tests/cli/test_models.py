@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 import whippletree as wt
 from whippletree.cli import main
+from whippletree.model.io import read_file, read_text, write_text
 from whippletree.results import Trajectory
 from whippletree.results.example_runs import swing
 
@@ -300,3 +302,26 @@ def test_plot_of_what_needs_the_model(model: Path, tmp_path: Path) -> None:
     assert main(["plot", str(file), "tip"]) == 2
     assert main(["plot", str(file), "tip", "--model", str(model)]) == 0
     assert (tmp_path / "run.png").exists()
+
+
+def test_run_is_verified_with_bounded_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "pushed.yaml"
+    file.write_text(
+        """
+whippletree: 1
+name: pushed
+bodies: {block: {mass: 1.0}}
+joints: {x: {prismatic: [ground, block], axis: x}}
+forces: {push: {actuator: x, effort: "100 * pulse(t, 3, 3.01)"}}
+run: {duration: 10, max_step: 0.5, verify: true}
+"""
+    )
+    assert main(["run", str(file)]) == 0
+    out = capsys.readouterr().out
+    assert "digits that agree" in out
+    assert main(["run", str(file), "--max-step", "0.01"]) == 0
+    found = re.search(r"steps +(\d+) taken", capsys.readouterr().out)
+    assert found is not None
+    assert int(found[1]) >= 1000
+    again = read_text(write_text(read_file(file).mechanism))
+    assert again.simulate(duration=10.0).v[-1, 0] == pytest.approx(1.0, rel=1e-10)

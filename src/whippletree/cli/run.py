@@ -21,6 +21,7 @@ _SETTINGS: dict[str, tuple[type, str]] = {
     "method": (str, "the integrator"),
     "step": (float, "its step, if it has a fixed one"),
     "tolerance": (float, "its tolerance, if it chooses its steps"),
+    "max_step": (float, "the longest step, if it chooses its steps"),
     "every": (float, "the time between outputs"),
     "spectral_radius": (float, "what the generalised-alpha method leaves of fast oscillations"),
     "formulation": (str, "the formulation of the equations"),
@@ -42,6 +43,7 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--plot", metavar="FILE.png", help="draw the outputs over time")
     for name, (kind, what) in _SETTINGS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"{what}, instead of what the file says")
+    parser.add_argument("--verify", action="store_const", const=True, help="run again in another way and compare")
     parser.add_argument("--checkpoint", metavar="FILE.ckpt", help="write the run there now and then")
     parser.add_argument("--checkpoint-every", type=float, metavar="SECONDS", help="how often, by the clock")
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one")
@@ -53,6 +55,8 @@ def run(chosen: argparse.Namespace) -> int:
     _check_places(chosen)
     model = read_file(chosen.model)
     settings = {name: getattr(chosen, name) for name in _SETTINGS if getattr(chosen, name) is not None}
+    if chosen.verify:
+        settings["verify"] = True
     if sys.stderr.isatty():
         settings["progress"] = True
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -11,10 +11,25 @@ from whippletree.errors import StateError
 from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import shown
 
-__all__ = ["Certificate"]
+__all__ = ["PART_TOLERANCE", "ROUNDING", "Certificate"]
 
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 """An energy error below this share of the energies themselves is rounding."""
+
+PART_TOLERANCE = 1e-6
+"""The energy error of a part that meets others only at the ground, as a share of the part's own energies."""
+
+_TOTAL_CLOSING = 10.0
+"""The displacements by which loops were closed may sum up to so many times the largest that is allowed."""
+
+_STABLE = 1.0 + 1e-9
+"""A state that its law makes smaller must not be multiplied by more than that in a step."""
+
+_FEW = 4
+"""Groups of coordinates that are printed with the digits that agree, the worst first."""
+
+_FEWEST_DIGITS = 3.0
+"""Two runs that agree in fewer digits do not confirm each other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +40,15 @@ class Certificate:
     `velocity_residual` the largest rate at which one opens. Energies include what springs store. `energy_scale` is what
     the energy error is compared with: the largest kinetic energy and the range of the rest; `energy_drift` is the
     largest energy error at any output, where that was watched. Measures that are not known are NaN, and a run about
-    which something other than the drift is not known is not `ok`.
+    which one of these, other than the drift, is not known is not `ok`.
+
+    `closing_largest` and `closing_total` are the displacements by which loops were closed at the ends of steps, in
+    radians and characteristic lengths: what closing has put right the integration had got wrong. `worst_part` is the
+    part whose own balance of energy is worst, if there are `parts` that meet only at the ground. `state_growth` is the
+    factor by which a fixed step multiplies the state `growing_state` though its law makes that smaller. `corners` is
+    how many corners of formulas steps have ended at. `digits` is how many agree with a second run, `second_run`, in
+    the worst coordinate, `digits_of`, and `group_digits` for each of `groups`; there is none unless the run was made
+    with `verify=True`, and then the global error is not estimated. `unchecked` says in words what is not known.
 
     >>> c = Certificate(closure_residual=2e-13, velocity_residual=1e-12, energy_start=5.0, energy_end=5.0,
     ...                 work_in=0.0, work_dissipated=0.0, energy_scale=4.0, quaternion_error=0.0, steps=100)
@@ -49,6 +72,23 @@ class Certificate:
     singular: tuple[float, ...] = ()
     wall_time: float = math.nan
     stopped: str = ""
+    closing_largest: float = math.nan
+    closing_total: float = math.nan
+    parts: int = 1
+    worst_part: str = ""
+    part_error: float = math.nan
+    part_limit: float = math.nan
+    parts_unknown: tuple[str, ...] = ()
+    state_growth: float = math.nan
+    growing_state: str = ""
+    corners: int = 0
+    notes: tuple[str, ...] = ()
+    second_run: str = ""
+    digits: float = math.nan
+    digits_of: str = ""
+    groups: tuple[str, ...] = ()
+    group_digits: tuple[float, ...] = ()
+    closing_tolerance: float = math.nan
     closure_tolerance: float = 1e-10
     velocity_tolerance: float = 1e-8
     energy_tolerance: float = 1e-6
@@ -78,7 +118,7 @@ class Certificate:
         2.0
         """
         sizes = (self.energy_start, self.energy_end, self.work_in, self.work_dissipated)
-        return self.energy_tolerance * self.energy_scale + _ROUNDING * sum(abs(size) for size in sizes) / 2
+        return self.energy_tolerance * self.energy_scale + ROUNDING * sum(abs(size) for size in sizes) / 2
 
     @property
     def ok(self) -> bool:
@@ -112,7 +152,59 @@ class Certificate:
                 found.append(f"the {what} is {value:.3g}, more than {limit:.3g}: {means}; {remedy}")
         if self.work_dissipated < -self.energy_limit:
             found.append(f"the dissipated work is {self.work_dissipated:.3g} J: a damper gives energy; check its law")
+        return (*found, *self._hidden_problems())
+
+    def _hidden_problems(self) -> Iterator[str]:
+        """Yield what is wrong and does not show in residuals and in the energy of the whole."""
+        closed = (("largest", self.closing_largest, 1.0), ("summed", self.closing_total, _TOTAL_CLOSING))
+        for which, value, times in closed:
+            if value > times * self.closing_tolerance:
+                yield (
+                    f"the {which} displacement that closed the loops is {value:.3g}, more than "
+                    f"{times * self.closing_tolerance:.3g}: closing hides the errors of steps; take a smaller step or "
+                    f"tolerance"
+                )
+        if self.part_error > self.part_limit:
+            yield (
+                f"the energy error of the part {self.worst_part} is {self.part_error:.3g} J, more than "
+                f"{self.part_limit:.3g} J by its own energies; take a smaller step or tolerance"
+            )
+        if self.state_growth > _STABLE:
+            yield (
+                f'the state "{self.growing_state}" is multiplied by {self.state_growth:.3g} in a step, though its law '
+                f"makes it smaller: the steps are unstable; take a smaller step, or a method that chooses its steps"
+            )
+        if self.digits < _FEWEST_DIGITS:
+            yield (
+                f"a second run agrees in {self.digits:.1f} digits only, in {self.digits_of}: take a smaller step or "
+                f"tolerance"
+            )
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """What is not known about the run, in words: `ok` does not speak of it.
+
+        >>> Certificate().unchecked
+        ('global error: not estimated (verify=True does)',)
+        """
+        found = list(self.notes)
+        if self.parts_unknown:
+            found.append(f"energy balance of parts that meet only at the ground: {', '.join(self.parts_unknown)}")
+        if not self.second_run:
+            found.append("global error: not estimated (verify=True does)")
         return tuple(found)
+
+    @property
+    def checked(self) -> tuple[str, ...]:
+        """What was looked at, in words.
+
+        >>> Certificate(closing_largest=0.0, closing_total=0.0).checked
+        ('closures', 'energy', 'quaternions')
+        """
+        found = ["closures", "energy", "quaternions"]
+        found += [f"energy of {self.parts} parts"] if not math.isnan(self.part_error) else []
+        found += ["growth of states"] if not math.isnan(self.state_growth) else []
+        return tuple([*found, "a second run"] if self.second_run else found)
 
     def __eq__(self, other: object) -> bool:
         return repr(self) == repr(other) if isinstance(other, Certificate) else NotImplemented  # NaN is itself
@@ -121,8 +213,10 @@ class Certificate:
         return hash(repr(self))
 
     def __str__(self) -> str:
-        lines = ["Certificate: ok" if self.ok else "Certificate: NOT ok"]
-        lines += [f"  {name:<18} {text}" for name, text in self._lines()]
+        known = ", ".join(self.checked)
+        lines = [f"Certificate: ok as far as checked: {known}" if self.ok else f"Certificate: NOT ok; checked: {known}"]
+        lines += [f"  {name:<18} {text}" for name, text in (*self._lines(), *self._further_lines())]
+        lines += [f"  ? {unknown}" for unknown in self.unchecked]
         lines += [f"  ! {problem}" for problem in self.problems]
         return "\n".join(lines)
 
@@ -140,6 +234,27 @@ class Certificate:
             ("singular positions", _times(self.singular)),
             ("wall time", f"{self.wall_time:.3g} s"),
         ]
+
+    def _further_lines(self) -> Iterator[tuple[str, str]]:
+        """Yield the rows that only some runs have."""
+        if self.closing_total > 0:
+            limit = "" if math.isnan(self.closing_tolerance) else f" at most {self.closing_tolerance:.2g}"
+            yield "closing the loops", f"{self.closing_largest:<10.2g}{limit}, {self.closing_total:.2g} in all steps"
+        if not math.isnan(self.part_error):
+            yield "worst part", f"{self.part_error:<10.2g} at most {self.part_limit:.2g} J, {self.worst_part}"
+        if not math.isnan(self.state_growth):
+            yield (
+                "growth of states",
+                f"{self.state_growth:<10.2g} at most 1 in a step"
+                + (f', "{self.growing_state}"' if self.growing_state else ""),
+            )
+        if self.corners:
+            yield "corners", f"{self.corners} of formulas, at each of which a step ends"
+        if self.second_run:
+            yield "second run", self.second_run
+            yield "digits that agree", f"{self.digits:.1f}, worst in {self.digits_of}"
+            worst = sorted(zip(self.group_digits, self.groups, strict=True))
+            yield from (("", f"{digits:.1f} in {group}") for digits, group in worst[1:_FEW])
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, as plain numbers, text and lists; see `from_dict`.
@@ -174,7 +289,9 @@ def _field(name: str, kind: str, value: Any) -> Any:
             return int(value)
         if kind == "float":
             return float(value)
-        if kind.startswith("tuple"):
+        if kind.startswith("tuple[str") and not isinstance(value, str) and all(isinstance(one, str) for one in value):
+            return tuple(value)
+        if kind.startswith("tuple[float"):
             return tuple(float(one) for one in value)
     except (TypeError, ValueError, OverflowError):
         pass

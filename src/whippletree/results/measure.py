@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+from whippletree.results.certificate import Certificate
 from whippletree.results.interpolate import quaternions
+from whippletree.results.part_balances import MOST_PARTS, independent_parts, part_balances, stored_in_time
 from whippletree.results.replay import CHUNK, Replay, of_rows
 
 __all__ = ["measured"]
 
 
-def measured(run: Replay, start: tuple[float, float] | None = None) -> dict[str, float]:
+def measured(run: Replay, start: tuple[float, float] | None = None, *, switched: bool = False) -> dict[str, Any]:
     """Return the measures of a certificate that states alone determine: residuals, norms and energies.
 
     `start` are the energy when no work was done yet, and the scale of energies, if these are known; otherwise the
-    first state is the start.
+    first state is the start. In a run that was `switched`, events have changed something at an instant.
 
     >>> from whippletree.system.example_systems import four_bar
     >>> s = four_bar()
@@ -38,6 +41,10 @@ def measured(run: Replay, start: tuple[float, float] | None = None) -> dict[str,
         "energy_scale": float(energy.kinetic.max() + np.ptp(rest)),
         "quaternion_error": _off_the_sphere(run),
     }
+    slack, speed = run.system.data_slack(run.v)
+    if slack:  # rows that the data make redundant within their accuracy only are held to that
+        found["closure_tolerance"] = max(Certificate.closure_tolerance, slack)
+        found["velocity_tolerance"] = Certificate.velocity_tolerance + speed
     if run.work is not None:
         gained = run.work - run.work[0]
         if start is not None:
@@ -46,6 +53,25 @@ def measured(run: Replay, start: tuple[float, float] | None = None) -> dict[str,
         error = energy.total - found["energy_start"] - gained[:, 0] + gained[:, 1]
         found |= {"work_in": float(gained[-1, 0]), "work_dissipated": float(gained[-1, 1])}
         found["energy_drift"] = float(np.abs(error).max())
+    return found | _of_parts(round_, switched=switched)
+
+
+def _of_parts(run: Replay, *, switched: bool) -> dict[str, Any]:
+    """Return the worst balance of the parts that meet only at the ground, and which are not known."""
+    description = run.system.description
+    parts = independent_parts(description)
+    if len(parts) < 2 or run.work is None:
+        return {"parts": len(parts)}
+    found: dict[str, Any] = {"parts": len(parts), "parts_unknown": ("all of them",)}
+    changing = run.parameters is not None and run.parameters.ndim > 1
+    if switched or changing or len(parts) > MOST_PARTS or stored_in_time(description):
+        return found
+    balances = part_balances(run, parts)
+    known = [one for one in balances if np.isfinite(one.error)]
+    found["parts_unknown"] = tuple(one.name for one in balances if not np.isfinite(one.error))
+    if known:
+        worst = max(known, key=lambda one: one.error / (one.limit + 1e-300))
+        found |= {"worst_part": worst.name, "part_error": worst.error, "part_limit": worst.limit}
     return found
 
 

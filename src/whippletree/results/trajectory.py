@@ -271,7 +271,9 @@ class Trajectory:
         True
         """
         recorded = (self.certificate.energy_start, self.certificate.energy_scale)
-        found: dict[str, Any] = measured(self.replay, None if np.isnan(recorded).any() else recorded)
+        found: dict[str, Any] = measured(
+            self.replay, None if np.isnan(recorded).any() else recorded, switched=bool(self.events)
+        )
         return replace(self.certificate, **found)
 
     # ------------------------------------------------------------------ other times

@@ -39,8 +39,10 @@ from whippletree.simulate.native_functions import bare, by_address, inner
 from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words, cast_to
 from whippletree.simulate.run_state import (
     CLOSE_STAGES,
+    CUT_STEP,
     EVALUATIONS,
     KEEP_PLAN,
+    LONGEST_STEP,
     LOOPS,
     NEGATIVE_PIVOTS,
     NEXT_STEP,
@@ -67,7 +69,7 @@ from whippletree.simulate.singularity_log import (
     singular_ahead,
 )
 from whippletree.simulate.state_rates import evaluate, poor_coordinates
-from whippletree.simulate.step_output import asked_within, deliver
+from whippletree.simulate.step_output import asked_within, deliver, last_time, record_closing
 from whippletree.simulate.steppers import CompiledStepper
 from whippletree.simulate.time_loop import SMALLEST_ALLOWED, TOLERANCE, StepperCode
 from whippletree.simulate.zero_crossings import EventWatch
@@ -213,7 +215,7 @@ def _begin(b: Any, run: Any, a: Any, t: float, tolerance: float, smallest: float
     past, N = a.memory, a.F.size
     b.pivots[SMALLEST] = np.inf
     first = int(_derivatives(b, run, a, t, a.Y))
-    h = run.times[NEXT_STEP]
+    h = min(run.times[NEXT_STEP], run.times[LONGEST_STEP])
     if first != _DONE:
         return first, h
     if run.flags[LOOPS]:
@@ -323,15 +325,17 @@ def adams_step(
     copy(a.Y, ZERO, run.q, ZERO, nq)
     copy(a.Y, nq, run.y, nv, rest)
     run.flags[CLOSE_STAGES] = 0
-    status, h, fails = _DONE, run.times[NEXT_STEP], 0
+    status, h, fails = _DONE, min(run.times[NEXT_STEP], run.times[LONGEST_STEP]), 0
     if past[_KNOWN] == 0.0:
         status, h = _begin(b, run, a, t, tolerance, smallest)
     if run.flags[LOOPS]:
         h = min(h, longest_step(a.Y, nq, run.scale))
     whole = h
+    if run.times[CUT_STEP] > 0.0:
+        h = min(h, run.times[CUT_STEP])
     if status == _DONE:
         a.errors[0] = a.errors[1] = a.errors[2] = 0.0
-        status, h, fails = _attempt(b, run, a, t, h, tolerance, smallest, until[until.size - 1])
+        status, h, fails = _attempt(b, run, a, t, h, tolerance, smallest, last_time(run, until))
     if status == _DONE:
         status = _arrive(b, run, w, a, t, h, smallest, until, rows)
     if status == _ARRIVED:
@@ -349,11 +353,14 @@ def _arrive(b: Any, run: Any, w: Any, a: Any, t: float, h: float, smallest: floa
     if asked_within(run, w, t, h, until):
         P = _polynomial(a, t, h)
     normalize(b, new, ZERO)
+    copy(b.spare_q, ZERO, new, ZERO, b.q.size)
     if run.flags[LOOPS] and not close_loops(b, t + h, new, ZERO, new, b.q.size, CLOSE_ENOUGH):
         run.counts[REFUSED] += 1
         past[_KNOWN] = 0.0
         run.times[NEXT_STEP] = 0.25 * h
         return _OPEN if h < OPEN_STEP_FACTOR * smallest else _DONE
+    if run.flags[LOOPS]:
+        record_closing(b, run, new)
     status, end = deliver(b, run, w, P, t, h, a.no_q, new, until, rows)
     if status != _DONE:
         return int(status)
@@ -474,12 +481,5 @@ class Adams(CompiledStepper):
 
 
 def _sizes(bindings: KernelBindings) -> Array:
-    """Return what each coordinate and velocity is measured by: quaternions by a half, the others as displacements."""
-    system, scale = bindings.system, bindings.scale
-    sizes = np.concatenate([np.empty(system.nq), scale])
-    for use in system.description.coordinate_owners:
-        q, v = system.q_slice(use.name), system.v_slice(use.name)
-        turned = 4 if use.joint.quaternion else 0
-        sizes[q.start : q.start + turned] = 0.5
-        sizes[q.start + turned : q.stop] = scale[v.start + (3 if turned else 0) : v.stop]
-    return sizes
+    """Return what each coordinate and velocity is measured by."""
+    return np.concatenate([bindings.coordinate_scale, bindings.scale])

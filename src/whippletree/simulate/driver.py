@@ -76,7 +76,9 @@ class Driver:
                     sim.events.act(sim, self.bindings, float(run.times[SPAN]))
                 if status == Status.DONE or sim.events.ended or (watch is not None and watch(run.t)):
                     return rows[: run.counts[OUTPUTS]]
-                if status not in (Status.PAUSED, Status.EVENT):
+                if status == Status.CORNER:
+                    sim.corners.arrive(sim)
+                elif status not in (Status.PAUSED, Status.EVENT):
                     self._decide(status)
         except SimulationError as error:
             error.rows = rows[: run.counts[OUTPUTS]]
@@ -87,6 +89,7 @@ class Driver:
     def _stretch(self, until: Array, rows: Array, budget: StepBudget) -> int:
         """Let the method take steps for a tenth of a second; return a status."""
         sim, run, bindings = self._sim, self._sim.run_state, self.bindings
+        sim.corners.prepare(sim, float(until[-1]))
         begun, steps = run.t, run.counts[STEPS]
         run.flags[[LOOPS, POWERS, PLAIN]] = bindings.closed, bindings.powers, bindings.plain
         run.counts[SINGULAR_FOUND] = 0
@@ -95,7 +98,7 @@ class Driver:
             bindings.parameters[:] = sim.parameters
         sim.events.start(sim, bindings)
         smallest = max(float(run.times[SMALLEST_STEP]), TIME_ROUNDING * abs(begun))
-        watched = sim.events.watched(bindings)
+        watched = sim.events.watched(bindings, sim.corners.watch(bindings))
         status = self._advance(Stretch(bindings, run, watched, until, rows, smallest, budget.begin()))
         budget.end()
         if status == Status.PAUSED and run.t == begun and run.counts[STEPS] > steps:

@@ -143,10 +143,10 @@ class Events:
         self.acted = {str(name): float(t) for name, t in header["acted"].items()}
         self.started, self.ended = bool(header["started"]), str(header["ended"])
 
-    def watched(self, bindings: KernelBindings) -> EventWatch:
-        """Return what the time loops need."""
+    def watched(self, bindings: KernelBindings, corners: int = 0) -> EventWatch:
+        """Return what the time loops need; `corners` is the address of what they watch beside events, or zero."""
         arrays = (self.side, self.fresh, self._wanted, self._acts, self._counts, self._found)
-        self._watched = EventWatch.of(self._watched, bindings.event_kernel, bindings.event_values, *arrays)
+        self._watched = EventWatch.of(self._watched, bindings.event_kernel, bindings.event_values, *arrays, corners)
         return self._watched
 
     def start(self, sim: Simulation, bindings: KernelBindings) -> None:

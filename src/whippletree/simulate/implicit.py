@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from whippletree.simulate import system_interface
+from whippletree.simulate.corner_crossings import shorten_for_corner
 from whippletree.simulate.generalized_alpha import implicit_method
 from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.kernel_calls import (
@@ -43,6 +44,7 @@ from whippletree.simulate.newton_iteration import (
 )
 from whippletree.simulate.run_state import (
     CLOSE_STAGES,
+    CUT_STEP,
     LOOPS,
     NEXT_STEP,
     RATES_GIVEN,
@@ -53,10 +55,13 @@ from whippletree.simulate.run_state import (
 )
 from whippletree.simulate.run_tolerances import (
     CLOSE_ENOUGH,
+    CORNER_HOP_IMPLICIT,
     HANDED_OVER_LATE,
     MOST_TRIES,
+    NEWTON_CONVERGED,
     POOR_FIRST_GUESS,
     TIGHT,
+    UNSETTLED,
     UNTRUSTED_SHARE,
 )
 from whippletree.simulate.singularity_log import (
@@ -67,7 +72,7 @@ from whippletree.simulate.singularity_log import (
     singular_ahead,
 )
 from whippletree.simulate.state_rates import evaluate, evaluate_first
-from whippletree.simulate.step_output import complete_step, size_to_end
+from whippletree.simulate.step_output import complete_step, record_closing, size_to_end
 from whippletree.simulate.steppers import CompiledStepper, MethodOptions
 from whippletree.simulate.time_loop import SMALLEST_ALLOWED, TOLERANCE, StepperCode, look_back
 from whippletree.simulate.zero_crossings import EventWatch
@@ -76,6 +81,7 @@ __all__ = ["Implicit"]
 
 _DONE, _UNTRUSTED, _POOR = Status.DONE, Status.UNTRUSTED, Status.POOR
 _OPEN, _TOO_SMALL, _NOT_FINITE, _STUCK = Status.OPEN, Status.TOO_SMALL, Status.NOT_FINITE, Status.STUCK
+_AGAIN = Status.AGAIN
 
 # in `memory`: how many steps back it reaches, the size of the last one, and the freedom in which Newton's method was
 # farthest off when it did not converge
@@ -155,8 +161,10 @@ def _step(b: Any, n: Any, run: Any, past: Any, t: float, h: float, k0: Any, move
     if flags[LOOPS]:
         if not put_on_closures(b, n, t + h, moved, new, nv):
             return _OPEN
+        copy(b.spare_q, ZERO, moved, ZERO, nq)
         if not close_loops(b, t + h, moved, ZERO, new, nv, TIGHT if flags[CLOSE_STAGES] else CLOSE_ENOUGH):
             return _OPEN
+        record_closing(b, run, moved)
     for i in range(nv, 2 * nv + nz):
         if not np.isfinite(new[i]):
             return _NOT_FINITE
@@ -217,6 +225,15 @@ def _attempt(
             return _STUCK if status == _STUCK else _TOO_SMALL, h, error, shrunk
 
 
+@bare
+def _unsettled(a: Any, run: Any, h: float, nv: int) -> bool:
+    """Tell whether the accelerations of a step's end are not those of its state: it is on both sides of a corner."""
+    off = 0.0
+    for i in range(nv):
+        off = max(off, h * abs(a.k1[nv + i] - a.memory[_BEGIN + i]) / run.scale[i])
+    return off > max(UNSETTLED, 10.0 * NEWTON_CONVERGED / h)
+
+
 @by_address
 def implicit_step(
     s: StepperCode, b: KernelBuffers, run: RunState, w: EventWatch, until: Numbers, rows: NumberTable
@@ -235,6 +252,8 @@ def implicit_step(
         h = min(h, longest_step(y, nv, run.scale))
     copy(a.before, ZERO, past, ZERO, past.size)
     status, h, error, shrunk = _attempt(b, n, run, a, t, h, s.limits[TOLERANCE], s.limits[SMALLEST_ALLOWED])
+    if status == _DONE and w.corners != 0 and _unsettled(a, run, h, nv):
+        status = _STUCK
     if status == _DONE:
         for i in range(y.size - 2, y.size):
             new[i] = y[i] + 0.5 * h * (a.k0[i] + a.k1[i])
@@ -243,10 +262,13 @@ def implicit_step(
         status = complete_step(b, run, w, parabola(h, y, new, nv), t, h, new, a.reached, until, rows)
     if status != _DONE:
         copy(past, _BEGIN, a.before, _BEGIN, past.size - _BEGIN)
+        if status == _STUCK and w.corners != 0 and h > CORNER_HOP_IMPLICIT * whole:
+            shorten_for_corner(run, 0.25 * h, t, h)  # Newton's method goes to and fro between two sides of one
+            return _AGAIN
         return int(status)
     m = nv + b.z.size
     copy(past, _BEGIN + 2 * m, a.k0, nv, m)
-    past[_DEPTH], past[_LAST] = 0.0 if w.counts[1] else 1.0, h
+    past[_DEPTH], past[_LAST] = 0.0 if w.counts[1] or run.times[CUT_STEP] > 0.0 else 1.0, h
     run.times[NEXT_STEP] = whole
     if a.adaptive:
         grow = min(2.0, max(0.2, 0.9 * max(error, 1e-10) ** (-1.0 / 3.0)))
@@ -268,12 +290,17 @@ class Implicit(CompiledStepper):
 
     estimates_error = True
     takes_spectral_radius = True
+    corner_hop = CORNER_HOP_IMPLICIT
     step_function = "implicit_step"
     look_back_function = "implicit_look_back"
 
     def __init__(self, options: MethodOptions) -> None:
         self._method = implicit_method(options.method, options.spectral_radius)
         super().__init__(options)
+
+    def amplification(self, rate: complex) -> float:
+        """Return the factor of the trapezoidal rule; the generalised-alpha method takes out more than that."""
+        return float(abs((2 + rate) / (2 - rate)))
 
     def stuck(self) -> int:
         """Return the velocity in which Newton's method was farthest off."""

@@ -7,6 +7,7 @@ import functools
 import numpy as np
 
 from whippletree.kernels.kernel import Array, Kernel
+from whippletree.model.formula_corner_lists import corners_in_state
 from whippletree.simulate import system_interface
 from whippletree.simulate.kernel_calls import KernelBuffers
 from whippletree.simulate.native_functions import address
@@ -31,9 +32,11 @@ class KernelBindings:
         self.quaternions = system_interface.quaternion_starts(system)
         self.scale = system_interface.scale(system)
         nq, nv = system.nq, system.nv
+        self.coordinate_scale = system_interface.coordinate_scale(system)
         self._arrays: dict[str, Array] = {"q": np.array(system.q0), "z": np.array(system.z0)}
         self.parameters = np.array(system_interface.default_parameters(system) if parameters is None else parameters)
         self._arrays["parameters"] = self.parameters
+        self._arrays["q_scale"] = self.coordinate_scale
         for name in ("u", "v", "tau", "spare_v", "a"):
             self.array(name, nv)
         for name in ("here", "base", "spare_q", "nearest"):
@@ -55,6 +58,10 @@ class KernelBindings:
         self.event_values = self.array("events", len(system.description.events))
         if system.description.events:
             self.event_kernel[:] = self.bind("events", {"q": "here"}, "events")
+        self.corner_values = self.array("corners", len(corners_in_state(system.description)))
+        self.corner_kernel = np.zeros(6, dtype=np.int64)
+        if self.corner_values.size:
+            self.corner_kernel[:] = self.bind("corners", {"q": "here"}, "corners")
 
     @property
     def y_size(self) -> int:

@@ -73,6 +73,7 @@ class KernelBuffers(NativeStruct):
     projected: Numbers
     base: Numbers  # q at the beginning of the step
     spare_q: Numbers
+    q_scale: Numbers
     spare_v: Numbers
     quaternions: Words  # where unit quaternions begin in q
     pivots: Numbers  # what is known of pivots
@@ -84,6 +85,7 @@ class KernelBuffers(NativeStruct):
     stages: Address
     state_within: Address
     find_crossings: Address
+    first_corner: Address
     locate_singular: Address
     only_coordinates: Address
     deliver: Address

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whippletree.kernels.kernel import Array
+from whippletree.simulate.corner_crossings import at_corner
 from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.kernel_calls import SMALLEST, ZERO, close_loops, copy
 from whippletree.simulate.native_functions import entry
@@ -34,10 +35,10 @@ from whippletree.simulate.run_state import (
     RunState,
     Status,
 )
-from whippletree.simulate.run_tolerances import AT_END_OF_STEP, CLOSE_ENOUGH, LAST_STEP_SLACK, UNTRUSTED_SHARE
+from whippletree.simulate.run_tolerances import AT_END_OF_STEP, CLOSE_ENOUGH, UNTRUSTED_SHARE
 from whippletree.simulate.singularity_log import log_passage, look_back_along, over_singular
 from whippletree.simulate.state_rates import evaluate, evaluate_end, evaluate_first
-from whippletree.simulate.step_output import close_end, complete_step, write_present
+from whippletree.simulate.step_output import close_end, complete_step, size_to_end, write_present
 from whippletree.simulate.steppers import Stepper, Stretch
 
 __all__ = ["MotionRates", "PythonStepper"]
@@ -99,6 +100,16 @@ def _complete(
 @entry
 def _present(run: Any, until: Any, rows: Any) -> None:
     write_present(run, until, rows)
+
+
+@entry
+def _size(run: Any, until: Any) -> float:
+    return float(size_to_end(run, until))
+
+
+@entry
+def _at_corner(run: Any) -> bool:
+    return bool(at_corner(run))
 
 
 @entry
@@ -184,10 +195,14 @@ class PythonStepper(Stepper):
                 break
             taken += 1
             status = self._one_step(stretch)
-            if status == _DONE and events[1]:
+            if status == Status.AGAIN:
+                status = _DONE
+            elif status == _DONE and events[1]:
                 self.forget()
                 status = Status.EVENT
-        if status in (_DONE, Status.PAUSED, Status.EVENT):
+            elif status == _DONE and _at_corner(run):
+                status = Status.CORNER
+        if status in (_DONE, Status.PAUSED, Status.EVENT, Status.CORNER):
             _end_stretch(stretch.bindings.buffers, run)
         return status
 
@@ -200,8 +215,7 @@ class PythonStepper(Stepper):
     def _one_step(self, stretch: Stretch) -> int:
         """Take a step, smaller until it is good, and deliver it."""
         run, rates, until = stretch.run, self._rates, stretch.until
-        t, whole, last = run.t, float(run.times[NEXT_STEP]), float(until[-1])
-        h = last - t if t + whole > last - LAST_STEP_SLACK * whole else whole
+        t, whole, h = run.t, float(run.times[NEXT_STEP]), float(_size(run, until))
         first = rates.begin()
         if first != _DONE:
             return first
@@ -222,7 +236,9 @@ class PythonStepper(Stepper):
         if rates.trusted:
             status = int(_close(buffers, run, new, self._reached, self._unused, t + h))
         if status == _DONE:
-            asked = stretch.watch.side.size or until[run.counts[OUTPUTS]] < t + h * AT_END_OF_STEP
+            asked = (
+                stretch.watch.side.size or stretch.watch.corners or until[run.counts[OUTPUTS]] < t + h * AT_END_OF_STEP
+            )
             P = np.ascontiguousarray(self.dense_output(rates, t, h, y, new)) if asked else np.empty((0, y.size))
             status = int(_complete(buffers, run, stretch.watch, P, t, h, new, self._reached, until, stretch.rows))
         if status != _DONE:

@@ -17,13 +17,22 @@ from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTab
 from whippletree.simulate.run_tolerances import CROSSING_SHARE, LOGGED_POSITIONS
 
 __all__ = [
+    "AT_CORNER",
     "CLOSE_STAGES",
+    "CLOSING_LARGEST",
+    "CLOSING_TOTAL",
     "CROSS_BELOW",
+    "CUT_STEP",
     "EVALUATIONS",
     "GOOD_STEP",
+    "GRID_NEXT",
+    "GRID_TIME",
+    "HOP",
+    "HOP_SHARE",
     "KEEP_PLAN",
     "LAST_PIVOT",
     "LAST_PIVOT_AT",
+    "LONGEST_STEP",
     "LOOPS",
     "NEGATIVE_PIVOTS",
     "NEXT_STEP",
@@ -34,10 +43,12 @@ __all__ = [
     "POWERS",
     "RATES_GIVEN",
     "REFUSED",
+    "RESUMED_STEP",
     "SINGULAR_FOUND",
     "SMALLEST_STEP",
     "SPAN",
     "STEPS",
+    "STOP_AT",
     "TIME",
     "RunState",
     "Status",
@@ -55,6 +66,16 @@ CROSS_BELOW = 7  # the share from which on a singular position is crossed in one
 NEGATIVE_PIVOTS = 8  # how many pivots were below zero where the last step began, or -1 if that tells nothing
 SMALLEST_STEP = 9  # of the stretch that the run is in, and
 SPAN = 10  # its length
+LONGEST_STEP = 11  # the longest step that the user allows
+STOP_AT = 12  # the next corner in time: a step ends there
+GRID_TIME = 13  # where steps of a fixed size go on as if a corner had not cut one short; zero if nowhere
+GRID_NEXT = 14  # where the step that is being cut short would have ended
+CUT_STEP = 15  # the size of the next step on the way to a corner; zero if there is none
+HOP = 16  # the size of the short step across that corner
+RESUMED_STEP = 17  # the size of steps before it
+CLOSING_LARGEST = 18  # the largest displacement that closing the loops has made at the end of a step, and
+CLOSING_TOTAL = 19  # their sum, in radians and characteristic lengths
+HOP_SHARE = 20  # the size of a step across a corner, as a share of one that goes over it
 
 # in `counts`
 OUTPUTS = 0
@@ -70,6 +91,7 @@ KEEP_PLAN = 2  # stay with a poor choice of coordinates: there is no better one
 RATES_GIVEN = 3  # the first rates of the next step are given
 CLOSE_STAGES = 4  # stages are put on the closures: 1 to the last digit, 2 nearly
 PLAIN = 5  # there is nothing but a tree and its joints' efforts
+AT_CORNER = 6  # the last step went across a corner of a formula
 
 _NOT_PACKED = ("scale", "singular_found")
 
@@ -85,6 +107,8 @@ class Status:
     TOO_SMALL = 5  # the step became too small for the tolerance
     NOT_FINITE = 6  # a number is not finite
     EVENT = 7  # an event has happened that stops or switches
+    AGAIN = 8  # a step goes over a corner of a formula: it is taken again, and shorter
+    CORNER = 9  # the run has come to a corner, or across one
     STUCK = 20  # Newton's method does not converge
 
 
@@ -118,10 +142,10 @@ class RunState(NativeStruct):
             np.zeros(size),
             np.zeros(nv),
             np.zeros(nv + nz),
-            np.array([t, step, step, np.inf, 0.0, 0.0, 0.0, CROSSING_SHARE, -1.0, 0.0, 0.0]),
+            np.array([t, step, step, np.inf, 0.0, 0.0, 0.0, CROSSING_SHARE, -1.0, 0.0, 0.0, *[np.inf] * 2, *[0.0] * 8]),
             np.zeros(5, dtype=np.int64),
             np.array(scale),
-            np.zeros(6, dtype=np.int64),
+            np.zeros(7, dtype=np.int64),
             np.zeros((LOGGED_POSITIONS, 1 + nq)),
             np.zeros(2 + 2 * nq + 2 * size),
         )
@@ -158,6 +182,11 @@ class RunState(NativeStruct):
     def forget_pivots(self) -> None:
         """Forget how near the last steps were to singular positions: what comes next has nothing to do with them."""
         self.times[[PENDING, LAST_PIVOT, CROSS_BELOW, NEGATIVE_PIVOTS]] = np.inf, 0.0, CROSSING_SHARE, -1.0
+
+    def forget_corner(self) -> None:
+        """Forget that the run was on its way to a corner of a formula, and where steps of a fixed size go on."""
+        self.times[[GRID_TIME, CUT_STEP, HOP]] = 0.0
+        self.flags[AT_CORNER] = 0
 
     # ------------------------------------------------------------------ packing
 

@@ -191,6 +191,44 @@ RAPID_EVENTS = 1e-9
 RAPID_ROUNDINGS = 100.0
 """The same at late times: within so many of the smallest steps that rounding leaves."""
 
+# ---------------------------------------------------------------------- corners of formulas
+
+CORNER_HOP = 1e-12
+"""The step across a corner as a share of the one that went over it: what its stages mix up is lost in rounding."""
+
+CORNER_HOP_IMPLICIT = 1e-5
+"""The same for methods that iterate for the end of a step: a shorter one has accelerations of no digits."""
+
+UNSETTLED = 1e-8
+"""The change of velocity by which an implicit step may miss the accelerations of its end, where there are corners."""
+
+CORNER_ROUNDING = 4.0
+"""The same in roundings of time, at least."""
+
+CORNER_HOP_GROWTH = 16.0
+"""A step that has not led across a corner is followed by one that is longer by this factor."""
+
+LARGEST_HOP = 1e-3
+"""A corner that a step of this share does not reach is not there: the motion has turned before it."""
+
+CORNER_LOOKS = 60
+"""Halvings to locate a corner: to rounding."""
+
+CORNER_RECHECKS = 8
+"""How often a corner is looked for before the first one that was found."""
+
+CHATTER_SHARE = 1e-6
+"""A corner that is crossed again within this share of a step is not passed but slid along."""
+
+MOST_CHATTER = 20
+"""So often, and its corners are not looked for any more: the certificate says so."""
+
+TIME_SAMPLES = 131072
+"""Places at which an expression of time is looked at for corners, if it is not straight between known ones."""
+
+MOST_CORNER_TIMES = 2_000_000
+"""More corners in time than that are not looked for: the certificate says so."""
+
 # ---------------------------------------------------------------------- Newton's method of implicit steps
 
 NEWTON_CONVERGED = 1e-12

@@ -44,6 +44,7 @@ from whippletree.simulate.run_state import (
     KEEP_PLAN,
     LAST_PIVOT,
     LAST_PIVOT_AT,
+    LONGEST_STEP,
     LOOPS,
     NEGATIVE_PIVOTS,
     NEXT_STEP,
@@ -76,7 +77,7 @@ from whippletree.simulate.singularity_log import (
     recall_step,
 )
 from whippletree.simulate.state_rates import evaluate, evaluate_first
-from whippletree.simulate.step_output import asked_within, close_end, complete_step, size_to_end
+from whippletree.simulate.step_output import asked_within, close_end, complete_step, last_time, size_to_end
 from whippletree.simulate.steppers import CompiledStepper, MethodOptions
 from whippletree.simulate.tableaus import Tableau
 from whippletree.simulate.time_loop import SMALLEST_ALLOWED, TOLERANCE, StepperCode, look_back
@@ -150,7 +151,7 @@ def _choose_size(
     """Choose the size of a step by what is ahead; return a status, the size, and whether it has been taken."""
     not_inlined()
     y, times, flags = run.y, run.times, run.flags
-    t, last, asked = times[TIME], until[until.size - 1], tolerance if adaptive else 0.0
+    t, last, asked = times[TIME], last_time(run, until), tolerance if adaptive else 0.0
     if first != _DONE and not flags[KEEP_PLAN]:
         return _POOR, h, False
     if first != _DONE:
@@ -167,7 +168,7 @@ def _choose_size(
         h = min(h, longest_step(y, b.v.size, run.scale))
     if first == _POOR and adaptive:
         # near a singular position accelerations are less exact: go across it without crawling
-        return _DONE, min(max(h, times[GOOD_STEP]), last - t), False
+        return _DONE, min(max(h, times[GOOD_STEP]), last - t, times[LONGEST_STEP]), False
     if flags[LOOPS] and not flags[RATES_GIVEN] and first == _DONE:
         status, h, taken = approach_singular(a, b, run, w, h, asked, adaptive, until)
         return status, h, taken
@@ -310,6 +311,14 @@ class RungeKutta(CompiledStepper):
         self.estimates_error = self.adaptive_by_default = tableau is not None and tableau.adaptive
         super().__init__(options)
         self._method = _as_struct(tableau, self.adaptive)
+
+    def amplification(self, rate: complex) -> float:
+        """Return the size of the stability function: 1 + rate b (1 - rate A)^-1 1, or 1 + rate of Euler's method."""
+        method, stages = self._method, self._method.b.size
+        if not stages:
+            return float(abs(1 + rate))
+        inner = np.linalg.solve(np.eye(stages) - rate * method.A[:stages, :stages], np.ones(stages))
+        return float(abs(1 + rate * (method.b @ inner)))
 
     def structs(self, bindings: KernelBindings) -> tuple[NativeStruct, NativeStruct]:
         """Return the tableau, and room for the stages of a step and for a crossing."""

@@ -20,9 +20,13 @@ from whippletree.simulate import system_interface
 from whippletree.simulate.driver import Driver
 from whippletree.simulate.event_handling import Events
 from whippletree.simulate.run_arguments import finite, increasing, positive, value_index
+from whippletree.simulate.run_corners import RunCorners
 from whippletree.simulate.run_plans import RunPlans
 from whippletree.simulate.run_state import (
+    CLOSING_LARGEST,
+    CLOSING_TOTAL,
     EVALUATIONS,
+    LONGEST_STEP,
     NEXT_STEP,
     OUTPUTS,
     RATES_GIVEN,
@@ -35,7 +39,7 @@ from whippletree.simulate.run_state import (
 )
 from whippletree.simulate.run_tolerances import LONG_SPAN, SMALLEST_STEP_SHARE, TIGHTEST_TOLERANCE
 from whippletree.simulate.singular_times import SingularTimes
-from whippletree.simulate.steppers import MethodOptions, make_stepper
+from whippletree.simulate.steppers import MethodOptions, Stepper, make_stepper
 from whippletree.spatial.scalars import shown
 from whippletree.system import System
 
@@ -84,6 +88,7 @@ class Simulation:
         tolerance: float = 1e-8,
         adaptive: bool | None = None,
         spectral_radius: float | None = None,
+        max_step: float | None = None,
         formulation: str = "auto",
         parameters: Any = None,
         on_event: Any = None,
@@ -94,6 +99,7 @@ class Simulation:
         self.system = system
         self.formulation = formulation
         self.stepper = make_stepper(MethodOptions(method, _tolerance(tolerance), step, adaptive, spectral_radius))
+        longest = _longest(max_step, self.stepper)
         self.parameters = system_interface.checked_parameters(system, parameters)
         self.run_state = run = RunState.begin(
             nq=system.nq,
@@ -103,6 +109,7 @@ class Simulation:
             t=system_interface.checked_time(system, t),
             step=1e-3 if step is None else positive(step, "step"),
         )
+        run.times[LONGEST_STEP] = longest
         if tau is not None:
             run.tau[:] = system_interface.checked_efforts(system, tau)
         run.q[:] = self._start_configuration(q)
@@ -114,6 +121,7 @@ class Simulation:
         self.singular_times = SingularTimes(system)
         self.plans = RunPlans(system)
         self.events = Events(system, on_event, run.row_size)
+        self.corners = RunCorners(system)
         self._held: tuple[float, tuple[str, ...]] = (0.0, ())  # joints whose velocities were set, and when
         self._driver = Driver(self)
 
@@ -255,6 +263,7 @@ class Simulation:
     def _begin_anew(self) -> None:
         """Forget what methods keep from step to step."""
         self.run_state.flags[RATES_GIVEN] = 0
+        self.run_state.forget_corner()
         self.stepper.forget()
 
     def set_velocities(self, v: Array) -> None:
@@ -305,6 +314,26 @@ class Simulation:
         return self.stepper.adaptive
 
     @property
+    def fixed_step(self) -> float:
+        """The size of steps, for a method that does not choose them.
+
+        >>> from whippletree.simulate.simulation import _example
+        >>> _example().fixed_step
+        0.001
+        """
+        return float(self.run_state.times[NEXT_STEP])
+
+    @property
+    def longest_step(self) -> float:
+        """The longest step that is allowed, infinite unless `max_step` was given."""
+        return float(self.run_state.times[LONGEST_STEP])
+
+    @property
+    def closing(self) -> tuple[float, float]:
+        """The largest displacement that closing the loops has made at the end of a step, and the sum of them."""
+        return float(self.run_state.times[CLOSING_LARGEST]), float(self.run_state.times[CLOSING_TOTAL])
+
+    @property
     def steps(self) -> int:
         """Steps taken."""
         return int(self.run_state.counts[STEPS])
@@ -352,7 +381,7 @@ class Simulation:
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {name: value for name, value in self.__dict__.items() if name not in ("stepper", "_driver")}
-        for name in ("run_state", "replans", "singular_times", "events", "plans"):
+        for name in ("run_state", "replans", "singular_times", "events", "corners", "plans"):
             kept[name] = kept[name].copy()
         return {**kept, "method": (self.stepper.options, self.stepper.pack())}
 
@@ -375,6 +404,7 @@ class Simulation:
             "plan": self.plans.packed(),
             "replans": self.replans,
             "singular": self.singular,
+            "corners": self.corners.pack(),
         }
         arrays |= {**self.run_state.pack(), **self.stepper.pack()}
         if self.parameters is not None:
@@ -400,6 +430,7 @@ class Simulation:
         sim.run_state.unpack(arrays)
         sim.stepper.unpack(arrays)
         sim.events.unpack(header, arrays)
+        sim.corners.unpack(header["corners"])
         sim.plans = RunPlans.unpacked(system, header["plan"])
         sim.replans, sim.singular_times = list(header["replans"]), SingularTimes(system, header["singular"])
         return sim
@@ -490,6 +521,18 @@ def _tolerance(value: Any) -> float:
             f"tolerance={number:g} is below rounding, which no step size reaches: take {TIGHTEST_TOLERANCE:g} or more"
         )
     return number
+
+
+def _longest(given: Any, stepper: Stepper) -> float:
+    """Return the longest step that is allowed."""
+    if given is None:
+        return np.inf
+    if not stepper.adaptive:
+        name = stepper.options.method
+        raise StateError(
+            f'max_step= is for methods that choose their steps: with method "{name}", give a smaller step='
+        )
+    return positive(given, "max_step")
 
 
 def _example() -> Simulation:

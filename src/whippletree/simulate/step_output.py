@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from whippletree.simulate.corner_crossings import step_again
 from whippletree.simulate.kernel_calls import (
     ZERO,
     KernelBuffers,
@@ -20,23 +21,41 @@ from whippletree.simulate.native_functions import bare, by_address
 from whippletree.simulate.native_structs import Numbers, NumberTable
 from whippletree.simulate.run_state import (
     CLOSE_STAGES,
+    CLOSING_LARGEST,
+    CLOSING_TOTAL,
+    CUT_STEP,
+    GRID_NEXT,
+    GRID_TIME,
+    LONGEST_STEP,
     LOOPS,
     NEXT_STEP,
     OUTPUTS,
     RATES_GIVEN,
+    RESUMED_STEP,
     SINGULAR_FOUND,
     STEPS,
+    STOP_AT,
     TIME,
     RunState,
     Status,
 )
-from whippletree.simulate.run_tolerances import AT_END_OF_STEP, CLOSE_ENOUGH, LAST_STEP_SLACK, TIGHT
+from whippletree.simulate.run_tolerances import AT_END_OF_STEP, CLOSE_ENOUGH, LAST_STEP_SLACK, TIGHT, TIME_ROUNDING
 from whippletree.simulate.singularity_log import keep_step
 from whippletree.simulate.zero_crossings import CLOSED, CLOSED_IF_NEEDED, EventWatch, find_crossings, state_within
 
-__all__ = ["asked_within", "close_end", "complete_step", "deliver", "full", "size_to_end", "write_present"]
+__all__ = [
+    "asked_within",
+    "close_end",
+    "complete_step",
+    "deliver",
+    "full",
+    "last_time",
+    "record_closing",
+    "size_to_end",
+    "write_present",
+]
 
-_DONE, _OPEN, _NOT_FINITE = Status.DONE, Status.OPEN, Status.NOT_FINITE
+_DONE, _OPEN, _NOT_FINITE, _AGAIN = Status.DONE, Status.OPEN, Status.NOT_FINITE, Status.AGAIN
 
 
 @bare
@@ -52,15 +71,31 @@ def write_present(run: Any, until: Any, rows: Any) -> None:
 
 @bare
 def size_to_end(run: Any, until: Any) -> float:
-    """Return the size of the next step, cut to what is left of the stretch."""
-    t, h, last = run.times[TIME], run.times[NEXT_STEP], until[until.size - 1]
-    return float(last - t if t + h > last - LAST_STEP_SLACK * h else h)
+    """Return the size of the next step, cut to what is allowed and to what is left of the stretch."""
+    times = run.times
+    t, h, last = times[TIME], min(times[NEXT_STEP], times[LONGEST_STEP]), last_time(run, until)
+    if times[CUT_STEP] > 0.0:
+        h = min(h, times[CUT_STEP])
+    if t + h > last - LAST_STEP_SLACK * h:
+        times[GRID_NEXT], times[RESUMED_STEP] = t + h, times[NEXT_STEP]
+        return float(last - t)
+    return float(h)
+
+
+@bare
+def last_time(run: Any, until: Any) -> float:
+    """Return the time that the next step must not go beyond: the end of the stretch, or a corner before that."""
+    times = run.times
+    last = min(until[until.size - 1], times[STOP_AT])
+    if times[GRID_TIME] > times[TIME] + TIME_ROUNDING * abs(times[TIME]):
+        last = min(last, times[GRID_TIME])
+    return float(last)
 
 
 @bare
 def asked_within(run: Any, w: Any, t: float, h: float, until: Any) -> bool:
     """Tell whether an output or an event may lie within a step."""
-    return bool(w.side.size > 0 or _before_end(until[run.counts[OUTPUTS]], t, h))
+    return bool(w.side.size > 0 or w.corners != 0 or _before_end(until[run.counts[OUTPUTS]], t, h))
 
 
 @bare
@@ -89,6 +124,8 @@ def deliver(
     """
     not_inlined()
     counts, flags, end = run.counts, run.flags, t + h
+    if w.corners != 0 and step_again(b, run, w, P, t, h, q, reached):
+        return _AGAIN, end
     closed = 0 if not flags[LOOPS] else (CLOSED_IF_NEEDED if flags[CLOSE_STAGES] else CLOSED)
     if w.side.size:
         if find_crossings(b, w, P, t, h, q, reached, CLOSED_IF_NEEDED if flags[LOOPS] else 0) < 0.0:
@@ -121,10 +158,23 @@ def close_end(b: Any, run: Any, new: Any, reached: Any, unused: Any, end: float,
     copy(reached, nq, new, nv, new.size - nv)
     if run.flags[LOOPS] and not (crossed and nearly_closed(b, end, reached)):
         enough = TIGHT if run.flags[CLOSE_STAGES] else CLOSE_ENOUGH
+        copy(b.spare_q, ZERO, reached, ZERO, nq)
         if not close_loops(b, end, reached, ZERO, reached, nq, enough):
             return _OPEN
+        record_closing(b, run, reached)
         copy(new, nv, reached, nq, nv)
     return _DONE
+
+
+@bare
+def record_closing(b: Any, run: Any, reached: Any) -> None:
+    """Record the displacement that closing the end of a step has made, from `b.spare_q`."""
+    square = 0.0
+    for i in range(b.q.size):
+        square += ((reached[i] - b.spare_q[i]) / b.q_scale[i]) ** 2
+    far = np.sqrt(square)
+    run.times[CLOSING_LARGEST] = max(run.times[CLOSING_LARGEST], far)
+    run.times[CLOSING_TOTAL] += far
 
 
 @bare
@@ -133,7 +183,7 @@ def complete_step(
 ) -> int:
     """Deliver a step from `run.q` that ends at `new`, as a row `reached`, and let the run be at its end."""
     nq, nv, y, end = run.q.size, run.tau.size, run.y, t + h
-    if w.side.size or until[run.counts[OUTPUTS]] <= end:
+    if w.side.size or w.corners != 0 or until[run.counts[OUTPUTS]] <= end:
         status, end = deliver(b, run, w, P, t, h, run.q, reached, until, rows)
         if status != _DONE:
             return int(status)

@@ -26,6 +26,7 @@ from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.native_functions import address
 from whippletree.simulate.native_structs import NativeStruct
 from whippletree.simulate.run_state import RunState
+from whippletree.simulate.run_tolerances import CORNER_HOP
 from whippletree.simulate.time_loop import SMALLEST_ALLOWED, TOLERANCE, StepperCode, run_stretch
 from whippletree.simulate.zero_crossings import EventWatch
 from whippletree.spatial.scalars import shown
@@ -91,6 +92,9 @@ class Stepper(ABC):
 
     takes_spectral_radius: ClassVar[bool] = False
 
+    corner_hop: ClassVar[float] = CORNER_HOP
+    """The size of a step across a corner of a formula, as a share of one that goes over it."""
+
     def __init__(self, options: MethodOptions) -> None:
         self.options, name = options, options.method
         if options.spectral_radius is not None and not self.takes_spectral_radius:
@@ -123,6 +127,10 @@ class Stepper(ABC):
     def forget(self) -> None:
         """Begin anew with the next step."""
         self.memory = np.zeros(0)
+
+    def amplification(self, rate: complex) -> float:
+        """Return what a step makes of a state z' = rate z, with h = 1, as a factor; NaN if that is not known."""
+        return np.nan
 
     def stuck(self) -> int:
         """Return the velocity in which an iteration of the last step was farthest off (`Status.STUCK`)."""

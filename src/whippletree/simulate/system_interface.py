@@ -31,6 +31,7 @@ __all__ = [
     "checked_velocities",
     "chosen_formulation",
     "closure_rows",
+    "coordinate_scale",
     "cut_freedoms",
     "default_parameters",
     "driven_freedoms",
@@ -64,6 +65,17 @@ def is_closed(system: System) -> bool:
 def scale(system: System) -> Array:
     """Return what displacements are measured by: a radian, or the characteristic length."""
     return system.kernels.loops.numbers.column_scale
+
+
+def coordinate_scale(system: System) -> Array:
+    """Return what each coordinate is measured by: quaternions by a half, the others as displacements."""
+    by, sizes = scale(system), np.empty(system.nq)
+    for use in system.description.coordinate_owners:
+        q, v = system.q_slice(use.name), system.v_slice(use.name)
+        turned = 4 if use.joint.quaternion else 0
+        sizes[q.start : q.start + turned] = 0.5
+        sizes[q.start + turned : q.stop] = by[v.start + (3 if turned else 0) : v.stop]
+    return sizes
 
 
 def quaternion_starts(system: System) -> Any:

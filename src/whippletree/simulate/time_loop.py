@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from whippletree.simulate.corner_crossings import at_corner
 from whippletree.simulate.kernel_calls import KernelBuffers
 from whippletree.simulate.native_functions import by_address, entry
 from whippletree.simulate.native_structs import Address, NativeStruct, Number, Numbers, NumberTable
@@ -19,7 +20,7 @@ from whippletree.simulate.zero_crossings import EventWatch
 
 __all__ = ["SMALLEST_ALLOWED", "TOLERANCE", "StepperCode", "look_back", "run_stretch", "take_step"]
 
-_DONE, _PAUSED, _EVENT = Status.DONE, Status.PAUSED, Status.EVENT
+_DONE, _PAUSED, _EVENT, _AGAIN, _CORNER = Status.DONE, Status.PAUSED, Status.EVENT, Status.AGAIN, Status.CORNER
 
 # in `StepperCode.limits`
 TOLERANCE = 0
@@ -63,8 +64,17 @@ def run_stretch(s: Any, b: Any, run: Any, w: Any, until: Any, rows: Any, most: i
             break
         taken += 1
         status = take_step(s, b, run, w, until, rows)
-        if status == _DONE and w.counts[1]:
+        if status == _AGAIN:
+            status = _DONE
+        elif status == _DONE and w.counts[1]:
             status = _EVENT
-    if run.flags[LOOPS] and not s.evaluates_end and status in (_DONE, _PAUSED, _EVENT) and evaluate_end(b, run):
+        elif status == _DONE and at_corner(run):
+            status = _CORNER
+    if (
+        run.flags[LOOPS]
+        and not s.evaluates_end
+        and status in (_DONE, _PAUSED, _EVENT, _CORNER)
+        and evaluate_end(b, run)
+    ):
         look_back(s, b, run)
     return status

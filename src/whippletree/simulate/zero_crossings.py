@@ -33,7 +33,7 @@ from whippletree.simulate.kernel_calls import (
     not_inlined,
 )
 from whippletree.simulate.native_functions import by_address, inner
-from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words
+from whippletree.simulate.native_structs import Address, NativeStruct, Numbers, NumberTable, Words
 from whippletree.simulate.run_tolerances import (
     BEGINNING_HALVINGS,
     CLOSED_WITHIN_STEP,
@@ -50,8 +50,11 @@ __all__ = [
     "CLOSED_IF_NEEDED",
     "NO_NUMBER",
     "EventWatch",
+    "dip",
+    "evaluate_row",
     "find_crossings",
     "polynomial",
+    "sample",
     "state_within",
 ]
 
@@ -84,6 +87,7 @@ class EventWatch(NativeStruct):
     acts: Words  # (n,) 1 if the run does not simply go on
     counts: Words  # (2,)
     found: NumberTable
+    corners: Address  # of the struct `CornerWatch`, or zero
 
 
 @inner
@@ -137,7 +141,7 @@ def state_within(
 
 
 @inner
-def _values(b: Any, w: Any, t: float, row: Any) -> None:
+def evaluate_row(b: Any, w: Any, t: float, row: Any) -> None:
     """Evaluate the expressions at a row."""
     not_inlined()
     nq, nv = b.q.size, b.v.size
@@ -149,16 +153,16 @@ def _values(b: Any, w: Any, t: float, row: Any) -> None:
 
 
 @inner
-def _sample(b: Any, w: Any, P: Any, t: float, h: float, s: float, q: Any, closed: int, row: Any) -> bool:
+def sample(b: Any, w: Any, P: Any, t: float, h: float, s: float, q: Any, closed: int, row: Any) -> bool:
     """Evaluate the expressions at a share of the step."""
     not_inlined()
     good = bool(state_within(b, P, t, h, s, q, closed, row))
-    _values(b, w, t + s * h, row)
+    evaluate_row(b, w, t + s * h, row)
     return good
 
 
 @inner
-def _dip(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, x: Any, g: Any) -> float:
+def dip(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, x: Any, g: Any) -> float:
     """Return a share between x[0] and x[2] at which expression i is beyond zero, or -1; it is nearest to it at x[1]."""
     not_inlined()
     a, m, c = x[0], x[1], x[2]
@@ -174,7 +178,7 @@ def _dip(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, i: int, x
         low = gm + (s - m) * (left + bend * (s - a)) if s != m else gm
         if not (a < s < c) or low > DIP_SHARE * gm or abs(s - m) < 1e-9 * (c - a):
             return -1.0
-        _sample(b, w, P, t, h, s, q, ZERO, row)
+        sample(b, w, P, t, h, s, q, ZERO, row)
         gs = sign * w.values[i]
         if gs < 0:
             return float(s)
@@ -206,7 +210,7 @@ def _locate_zero(
     at_low, at_high, kept, s = 0.0, 0.0, 0, low
     for count in range(200):
         # one call for both ends and everything between them
-        if not _sample(b, w, P, t, h, s, q, closed, row):
+        if not sample(b, w, P, t, h, s, q, closed, row):
             return -2.0
         value = w.values[i]
         if count == 0:
@@ -251,9 +255,9 @@ def find_crossings(
     n = _SAMPLES.size
     for k in range(n):
         x[k] = _SAMPLES[k]
-        _sample(b, w, P, t, h, x[k], q, ZERO, row)
+        sample(b, w, P, t, h, x[k], q, ZERO, row)
         if k == n - 1:
-            _values(b, w, t + h, end)
+            evaluate_row(b, w, t + h, end)
         copy(G[k], ZERO, w.values, ZERO, count)
     n = _insert_dips(b, w, P, t, h, q, row, x, G, n)
     where, passed = np.empty(count), np.empty(count)
@@ -315,7 +319,7 @@ def _beyond_zero(
     not_inlined()
     for _ in range(NUMBER_HALVINGS):
         s = 0.5 * (low + high)
-        _sample(b, w, P, t, h, s, q, ZERO, row)
+        sample(b, w, P, t, h, s, q, ZERO, row)
         if w.values[i] * w.side[i] < 0.0:
             return float(s)
         if np.isnan(w.values[i]):
@@ -337,7 +341,7 @@ def _locate_return(
     not_inlined()
     for _ in range(BEGINNING_HALVINGS):
         low = 0.5 * high
-        _sample(b, w, P, t, h, low, q, ZERO, row)
+        sample(b, w, P, t, h, low, q, ZERO, row)
         if w.values[i] * w.side[i] > 0.0:
             return float(_locate_zero(b, w, P, t, h, q, row, i, low, high, closed))
         high = low
@@ -358,13 +362,13 @@ def _insert_dips(b: Any, w: Any, P: Any, t: float, h: float, q: Any, row: Any, x
             if same and abs(g) <= abs(G[k - 1, i]) and abs(g) <= abs(G[k + 1, i]):
                 for j in range(3):
                     near[j], values[j] = x[k - 1 + j], G[k - 1 + j, i]
-                s = _dip(b, w, P, t, h, q, row, i, near, values)
+                s = dip(b, w, P, t, h, q, row, i, near, values)
                 if s >= 0.0 and n < x.size:
                     at = k if s < x[k] else k + 1
                     for j in range(n, at, -1):
                         x[j] = x[j - 1]
                         copy(G[j], ZERO, G[j - 1], ZERO, count)
-                    _sample(b, w, P, t, h, s, q, ZERO, row)
+                    sample(b, w, P, t, h, s, q, ZERO, row)
                     x[at] = s
                     copy(G[at], ZERO, w.values, ZERO, count)
                     n += 1

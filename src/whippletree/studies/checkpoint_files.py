@@ -32,7 +32,7 @@ from whippletree.system.source import source_key
 
 __all__ = ["Checkpoint", "CheckpointWriter", "read_checkpoint"]
 
-FORMAT = 4
+FORMAT = 5
 _SLOW = 10.0
 """Writing checkpoints takes no more than one part in this many of the time."""
 
@@ -112,7 +112,8 @@ class CheckpointWriter:
             "source": source_key(),
             "model": self._model,
             "fingerprint": system.description.fingerprint(),
-            "build": {name: _names(options.get(name)) for name in ("cut", "dependent")},
+            "build": {name: _names(options.get(name)) for name in ("cut", "dependent")}
+            | {"accuracy": options["accuracy"]},
         }
 
 

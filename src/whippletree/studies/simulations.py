@@ -18,12 +18,15 @@ from whippletree.results.measure import measured
 from whippletree.results.output_files import new_file
 from whippletree.results.replay import Replay
 from whippletree.results.trajectory import Trajectory
-from whippletree.simulate.controllers import Controller
+from whippletree.simulate.controllers import Controller, controller_state, restore_controller
 from whippletree.simulate.progress import ProgressMonitor
 from whippletree.simulate.run_arguments import finite, increasing, positive
 from whippletree.simulate.sampled_run import SampledRun
 from whippletree.simulate.simulation import Simulation
+from whippletree.spatial.scalars import shown
 from whippletree.studies.checkpoint_files import CheckpointWriter, read_checkpoint
+from whippletree.studies.state_growth import state_growth
+from whippletree.studies.verification import Agreement, agreement, second_run
 from whippletree.system import System
 
 __all__ = ["resume", "simulate"]
@@ -32,6 +35,15 @@ _OUTPUTS = 500
 """How many outputs there are unless the user says."""
 
 _MOST = 50_000_000
+
+_CLOSING_SHARE = 100.0
+"""Closing the loops may move the end of a step by so many times the tolerance of its error."""
+
+_CLOSING_ROUNDING = 1e-12
+"""The same at tolerances next to rounding."""
+
+_CLOSING_FIXED = 1e-5
+"""The same for steps of a fixed size, for which no tolerance was asked: five digits in one step, four in all."""
 
 _LONGEST = 1e18
 """The longest time that can be asked for, in seconds: more than the age of the universe."""
@@ -49,6 +61,7 @@ def simulate(
     period: float | None = None,
     checkpoint: Any = None,
     checkpoint_every: float = 60.0,
+    verify: bool = False,
     **options: Any,
 ) -> Trajectory:
     """Simulate for a duration and return the trajectory; options as for `Simulation`.
@@ -65,6 +78,11 @@ def simulate(
     With `checkpoint`, the path of a file, the run is written there every `checkpoint_every` seconds of the clock and
     when it ends, so that `resume` can go on with it.
 
+    The certificate says what was measured about the run, and that its global error is not estimated. With
+    `verify=True` the run is made again by another method with another tolerance or step, in at most one and a half
+    times the evaluations, and the certificate says how many digits agree. Functions are called again then, and a
+    controller that remembers something begins with what it remembered at the start.
+
     If the run is interrupted, or cannot go on, what was computed is not lost: an interruption returns it, and an error
     carries it as `error.trajectory`.
 
@@ -77,7 +95,22 @@ def simulate(
     until = _outputs(duration, every, times, finite(t0, "t0"))
     simulation = Simulation(system, t=t0, **options)
     run = SampledRun(simulation, until, controller, period)
-    return _followed(run, progress, None if checkpoint is None else _writer(checkpoint, checkpoint_every))
+    writer = None if checkpoint is None else _writer(checkpoint, checkpoint_every)
+    if not isinstance(verify, bool | np.bool_):
+        raise StateError(f"verify= must be True or False, not {shown(verify)}")
+    if not verify:
+        return _followed(run, progress, writer)
+    how, remembered = second_run(simulation), controller_state(controller)
+
+    def again() -> Agreement:
+        reached = controller_state(controller)
+        restore_controller(controller, remembered)
+        other = Simulation(system, t=t0, **options | how.options)
+        found = agreement(run, SampledRun(other, until, controller, period), how)
+        restore_controller(controller, reached)
+        return found
+
+    return _followed(run, progress, writer, again)
 
 
 def resume(
@@ -116,7 +149,12 @@ def _writer(path: Any, every: Any, wall: float = 0.0) -> CheckpointWriter:
     return CheckpointWriter(new_file(path), positive(every, "checkpoint_every"), wall)
 
 
-def _followed(run: SampledRun, progress: bool | Callable[[float], None], writer: CheckpointWriter | None) -> Trajectory:
+def _followed(
+    run: SampledRun,
+    progress: bool | Callable[[float], None],
+    writer: CheckpointWriter | None,
+    again: Callable[[], Agreement] | None = None,
+) -> Trajectory:
     """Let a run go, and return its trajectory, whatever becomes of it."""
     began = time.perf_counter()
     failure: SimulationError | ResultError | None = None
@@ -127,7 +165,8 @@ def _followed(run: SampledRun, progress: bool | Callable[[float], None], writer:
         except (SimulationError, ResultError) as error:
             stopped, failure = str(error), error
         wall = time.perf_counter() - began + (0.0 if writer is None else writer.wall)
-        trajectory = _trajectory(run, *_ended(run), stopped, wall)
+        agreed = None if again is None or stopped else again()
+        trajectory = _trajectory(run, *_ended(run), stopped, wall, agreed)
     if failure is not None:
         failure.trajectory = trajectory
         raise failure
@@ -158,7 +197,9 @@ def _settings(simulation: Simulation, t: Array, efforts: Array) -> tuple[Array, 
     return efforts, np.array([changes[k].parameters for k in which]) if changes[0].parameters.size else None
 
 
-def _trajectory(run: SampledRun, t: Array, rows: Array, efforts: Array, stopped: str, wall: float) -> Trajectory:
+def _trajectory(
+    run: SampledRun, t: Array, rows: Array, efforts: Array, stopped: str, wall: float, agreed: Agreement | None
+) -> Trajectory:
     """Return the rows of a run as a trajectory, certified."""
     simulation = run.simulation
     system = simulation.system
@@ -170,9 +211,12 @@ def _trajectory(run: SampledRun, t: Array, rows: Array, efforts: Array, stopped:
         "singular": tuple(simulation.singular),
         "wall_time": wall,
         "stopped": stopped,
+        "corners": simulation.corners.passed,
+        "notes": _notes(simulation),
     }
+    counted |= _closing(simulation) | _agreed(agreed)
     efforts, parameters = _settings(simulation, t, efforts)
-    certificate = Certificate(**_measured(run, t, rows), **counted)
+    certificate = Certificate(**_measured(run, t, rows, efforts), **counted)
     q, v, z, work = _parts(system, rows)
     info = {"method": simulation.method, "tolerance": simulation.tolerance, "formulation": simulation.formulation}
     if simulation.events.ended:
@@ -183,13 +227,47 @@ def _trajectory(run: SampledRun, t: Array, rows: Array, efforts: Array, stopped:
     )
 
 
-def _measured(run: SampledRun, t: Array, rows: Array) -> dict[str, Any]:
+def _measured(run: SampledRun, t: Array, rows: Array, efforts: Array) -> dict[str, Any]:
     """Return what is measured about a run: at its outputs, and at its start, be that an output or not."""
     if t[0] > run.start:
         t, rows = np.append(run.start, t), np.vstack([run.origin, rows])
+        efforts = efforts if efforts.ndim == 1 else np.vstack([efforts[:1], efforts])
     q, v, z, work = _parts(run.simulation.system, rows)
     _, parameters = _settings(run.simulation, t, run.base)
-    return {**measured(Replay(run.simulation.system, t, q, v, z, parameters=parameters, work=work))}
+    seen = Replay(run.simulation.system, t, q, v, z, parameters=parameters, efforts=efforts, work=work)
+    growth = state_growth(run.simulation, seen)
+    found = measured(seen, switched=bool(run.simulation.events.changes))
+    return {**found, "state_growth": growth.factor, "growing_state": growth.state}
+
+
+def _closing(simulation: Simulation) -> dict[str, Any]:
+    """Return how far closing the loops has moved the run, and how far it may at most in one step."""
+    if not simulation.system.closure_rows:
+        return {"closing_largest": 0.0, "closing_total": 0.0}
+    largest, total = simulation.closing
+    limit = max(_CLOSING_SHARE * simulation.tolerance, _CLOSING_ROUNDING) if simulation.adaptive else _CLOSING_FIXED
+    return {"closing_largest": largest, "closing_total": total, "closing_tolerance": limit}
+
+
+def _notes(simulation: Simulation) -> tuple[str, ...]:
+    """Return in words what is not known about a run's steps."""
+    said = list(simulation.corners.unknown())
+    if simulation.adaptive and simulation.system.description.forces and not np.isfinite(simulation.longest_step):
+        said.append("peaks of forces that are smooth and narrower than a step (max_step= bounds that)")
+    return tuple(said)
+
+
+def _agreed(found: Agreement | None) -> dict[str, Any]:
+    """Return what a second run says about the first."""
+    if found is None:
+        return {}
+    return {
+        "second_run": found.words,
+        "digits": found.digits,
+        "digits_of": found.worst,
+        "groups": tuple(found.groups),
+        "group_digits": tuple(found.groups.values()),
+    }
 
 
 def _parts(system: System, rows: Array) -> tuple[Array, Array, Array, Array]:

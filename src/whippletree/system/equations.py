@@ -26,6 +26,7 @@ from whippletree.formulations.methods.registry import find, formulation_name
 from whippletree.formulations.nodes.applied_forces import (
     ForcePlacements,
     LoadedWalk,
+    corners,
     events,
     place_forces,
     with_applied_forces,
@@ -36,6 +37,7 @@ from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.rolled.memory_layout import unrolled
 from whippletree.kernels.entry import Signature
 from whippletree.model.description import Description
+from whippletree.model.formula_corner_lists import corners_in_state
 from whippletree.programs.loop_program import LoopProgram
 from whippletree.system import rolled_equations, size_policy
 from whippletree.system.functions import FUNCTIONS
@@ -202,6 +204,7 @@ class Equations:
             "n_projected": lambda: 2 * plan.nv + 3,
             "n_displaced": lambda: plan.nq + plan.nv,
             "n_derivatives": lambda: plan.nv + len(described.states) + 2 * (self.closed + described.powered),
+            "n_corners": lambda: len(corners_in_state(described)),
             "n_events": lambda: len(described.events),
             "n_event_values": lambda: sum(len(use.sets) for use in described.events),
             "n_element_forces": lambda: sum(6 * len(use.sides) + len(use.coordinates) for use in described.forces),
@@ -296,6 +299,12 @@ class Equations:
         return with_applied_forces(
             walk, self.nodes.acting(weld=weld), ElementState((), q, v, z, symbols.get("t", ca.SX(0))), given
         )
+
+    def corners(self, symbols: dict[str, ca.SX]) -> ca.SX:
+        """Return the expressions of the corners that the state decides."""
+        none = {"z": len(self.description.states), "t": 1}
+        q, v, z, t = (symbols.get(name, ca.SX.zeros(none.get(name, 0))) for name in ("q", "v", "z", "t"))
+        return corners(self.walk(symbols), self.nodes.acting(weld=True), ElementState((), q, v, z, t))
 
     def events(self, symbols: dict[str, ca.SX]) -> list[ca.SX]:
         """Return the column of each event: what is watched, and the values that it sets."""

@@ -163,6 +163,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
     ),
     "powers": _OfElements(("q", "v", "tau"), "powers", (3,), tree_equations.element_powers, without_freedoms=True),
     "element_forces": _OfElements(("q", "v"), "forces", ("n_element_forces",), tree_equations.element_forces),
+    "corners": _OfElements(("q", "v"), "corners", ("n_corners",), tree_equations.corners, planned=False),
     "events": _OfEvents(("q", "v"), "events", ("n_events",), tree_equations.events),
     "event_values": _OfEvents(("q", "v"), "values", ("n_event_values",), tree_equations.event_values),
     "displace": _JointWise(("q", "u", "v"), "state", ("n_displaced",), tree_equations.displace),

@@ -26,6 +26,7 @@ __all__ = [
     "acceleration",
     "center_of_mass",
     "coordinate_rates",
+    "corners",
     "derivatives",
     "difference",
     "displace",
@@ -236,6 +237,11 @@ def element_forces(eq: Equations, request: Request, x: Symbols) -> Any:
 def events(eq: Equations, request: Request, x: Symbols) -> Any:
     """Return what events watch, one after the other."""
     return ca.vertcat(*(column[0] for column in eq.events(x)))
+
+
+def corners(eq: Equations, request: Request, x: Symbols) -> Any:
+    """Return the expressions whose zeros, or whole numbers, are corners of written formulas."""
+    return eq.corners(x)
 
 
 def event_values(eq: Equations, request: Request, x: Symbols) -> Any:

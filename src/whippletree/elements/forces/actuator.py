@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from whippletree.elements.declaration import part
-from whippletree.elements.forces.base import ElementForces, ElementState, Force
+from whippletree.elements.forces.base import ElementForces, ElementState, Force, SeenFormula
 from whippletree.elements.forces.formula import Formula
 
 __all__ = ["Actuator"]
@@ -29,6 +29,10 @@ class Actuator(Force):
     def timed(self) -> bool:
         """Whether time is in the effort."""
         return self.effort.timed
+
+    def formulas(self, seen: ElementState) -> tuple[SeenFormula, ...]:
+        """Return the formula of the effort."""
+        return (SeenFormula(self.effort, seen.beyond(0, 1), ca.SX(0, 1)),)
 
     def act(self, seen: ElementState) -> ElementForces:
         """Return the effort, whose power is input."""

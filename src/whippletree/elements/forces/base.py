@@ -18,7 +18,7 @@ finite wherever the situation is: elements are traced, and have no branches that
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import casadi as ca
 
@@ -28,7 +28,10 @@ from whippletree.elements.element_tolerances import COINCIDENT, COINCIDENT_POINT
 from whippletree.spatial.scalars import Scalar
 from whippletree.spatial.vectors import stack
 
-__all__ = ["ElementForces", "ElementState", "Force", "Line", "on_coordinate", "pure_force", "stretch"]
+if TYPE_CHECKING:
+    from whippletree.elements.forces.formula import Formula
+
+__all__ = ["ElementForces", "ElementState", "Force", "Line", "SeenFormula", "on_coordinate", "pure_force", "stretch"]
 
 
 class ElementState(NamedTuple):
@@ -48,6 +51,14 @@ class ElementState(NamedTuple):
         SX(2)
         """
         return self._replace(sides=self.sides[sides:], q=self.q[coordinates:], v=self.v[coordinates:])
+
+
+class SeenFormula(NamedTuple):
+    """A formula of an element, the part of the situation that it is written in, and further arguments."""
+
+    formula: Formula
+    seen: ElementState
+    more: ca.SX
 
 
 class ElementForces(NamedTuple):
@@ -92,6 +103,13 @@ class Force(Declared):
     @abstractmethod
     def act(self, seen: ElementState) -> ElementForces:
         """Return what the element does in a situation."""
+
+    def formulas(self, seen: ElementState) -> tuple[SeenFormula, ...]:
+        """Return the written formulas of the element, in the order of its fields, with what each sees.
+
+        Steps of a simulation end where one of them has a corner.
+        """
+        return ()
 
     def rates(self, seen: ElementState) -> ca.SX:
         """Return how fast the element's own states change, one entry for each of `state_labels`."""

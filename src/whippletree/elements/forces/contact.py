@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from whippletree.elements.declaration import part, quantity
-from whippletree.elements.forces.base import ElementForces, ElementState, Force
+from whippletree.elements.forces.base import ElementForces, ElementState, Force, SeenFormula
 from whippletree.elements.forces.formula import Formula
 from whippletree.elements.forces.smooth import stopped
 from whippletree.spatial.scalars import Scalar, Vector3
@@ -46,6 +46,10 @@ class Contact(Force):
     def timed(self) -> bool:
         """Whether the ground moves with time."""
         return self.height.timed
+
+    def formulas(self, seen: ElementState) -> tuple[SeenFormula, ...]:
+        """Return the formula of the height."""
+        return (SeenFormula(self.height, seen.beyond(1, 0), ca.SX(0, 1)),)
 
     def act(self, seen: ElementState) -> ElementForces:
         """Return the wrench on the body at the sphere's centre."""

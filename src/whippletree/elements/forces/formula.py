@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple, Self
 import casadi as ca
 
 from whippletree.elements.forces.base import ElementState
+from whippletree.elements.formula_corners import Corners, corners_of
 from whippletree.elements.user_functions import UserFunction, flow, rewritten, side_arrays
 from whippletree.spatial.scalars import Scalar
 
@@ -32,6 +33,8 @@ class Inputs(NamedTuple):
 
 
 _SPEEDS = ("w", "u", "v")
+_TIME = Inputs._fields.index("t")
+_IN_TIME = frozenset({_TIME, Inputs._fields.index("parameters")})
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +84,29 @@ class Formula(UserFunction):
         """Return the column in a situation."""
         inputs = _inputs(seen, ca.SX(0, 1) if more is None else more, self.arguments)
         return ca.densify(ca.SX(self.function(*inputs)))
+
+    @cached_property
+    def corners(self) -> Corners:
+        """Where the formula is not smooth."""
+        return corners_of(self.function)
+
+    @cached_property
+    def corners_in_time(self) -> Corners:
+        """Those of its corners that time and parameters alone decide, as a function of these two."""
+        own = [i for i, used in enumerate(self.corners.used) if used <= _IN_TIME and _TIME in used]
+        found, symbols = self.corners.only(own), self.fresh()
+        column = ca.SX(found.function(*symbols))
+        function = ca.Function("corners", [Inputs(*symbols).t, Inputs(*symbols).parameters], [column])
+        return found._replace(function=function)
+
+    @cached_property
+    def corners_in_state(self) -> Corners:
+        """The others, apart from those of parameters alone."""
+        return self.corners.only([i for i, used in enumerate(self.corners.used) if not used <= _IN_TIME])
+
+    def corner_values(self, seen: ElementState, more: ca.SX) -> ca.SX:
+        """Return the expressions of its corners in the state, in a situation."""
+        return ca.densify(ca.SX(self.corners_in_state.function(*_inputs(seen, more, self.arguments))))
 
     def rate(self, seen: ElementState) -> ca.SX:
         """Return how fast a positional column changes in a situation: R' = w x R, p' = u, q' = v, t' = 1."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from whippletree.elements.declaration import part, quantity
-from whippletree.elements.forces.base import ElementForces, ElementState, Force, pure_force, stretch
+from whippletree.elements.forces.base import ElementForces, ElementState, Force, SeenFormula, pure_force, stretch
 from whippletree.elements.forces.formula import Formula
 from whippletree.spatial.scalars import Scalar
 
@@ -36,6 +36,11 @@ class LawSpring(Force):
     def timed(self) -> bool:
         """Whether time is in the law."""
         return self.law.timed
+
+    def formulas(self, seen: ElementState) -> tuple[SeenFormula, ...]:
+        """Return the law, of elongation and rate."""
+        line = stretch(seen.sides[:2], ca.SX(self.free_length))
+        return (SeenFormula(self.law, seen.beyond(2, 0), ca.vertcat(line.elongation, line.rate)),)
 
     def act(self, seen: ElementState) -> ElementForces:
         """Return the pair of forces, and the law's energy and power."""

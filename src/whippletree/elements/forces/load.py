@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from whippletree.elements.declaration import part
-from whippletree.elements.forces.base import ElementForces, ElementState, Force
+from whippletree.elements.forces.base import ElementForces, ElementState, Force, SeenFormula
 from whippletree.elements.forces.formula import Formula
 from whippletree.spatial.vectors import stack
 
@@ -33,6 +33,10 @@ class Load(Force):
     def timed(self) -> bool:
         """Whether time is in the wrench."""
         return self.wrench.timed
+
+    def formulas(self, seen: ElementState) -> tuple[SeenFormula, ...]:
+        """Return the formula of the wrench."""
+        return (SeenFormula(self.wrench, seen.beyond(1, 0), ca.SX(0, 1)),)
 
     def act(self, seen: ElementState) -> ElementForces:
         """Return the wrench, whose power is input."""

@@ -26,6 +26,7 @@ __all__ = [
     "ForcePlacement",
     "ForcePlacements",
     "LoadedWalk",
+    "corners",
     "events",
     "place_forces",
     "with_applied_forces",
@@ -123,6 +124,15 @@ def events(
     """Return the column of each event at a state: what is watched, and the values that it sets."""
     uses = description.events
     return [use.formula.value(_seen(walk, _placed(use, description, plan, node_tree), state)) for use in uses]
+
+
+def corners(walk: Unrolled, acting: ForcePlacements, state: ElementState) -> ca.SX:
+    """Return the expressions of all corners that the state decides: of forces, then of states' rates."""
+    found = [ca.SX(0, 1)]
+    for force, placed in acting.forces:
+        found += [one.formula.corner_values(one.seen, one.more) for one in force.formulas(_seen(walk, placed, state))]
+    found += [rate.corner_values(_seen(walk, placed, state), ca.SX(0, 1)) for rate, placed in acting.states]
+    return ca.SX(ca.vertcat(*found))
 
 
 def _placed(

@@ -234,6 +234,7 @@ START: dict[str, Reader] = {
     "guess": values.by_joint,
     "hold": values.joints,
     "cut": values.joints,
+    "accuracy": values.positive,
     "velocities": values.by_joint,
 }
 
@@ -243,6 +244,8 @@ RUN: dict[str, Reader] = {
     "step": values.positive,
     "tolerance": values.positive,
     "adaptive": values.flag,
+    "max_step": values.positive,
+    "verify": values.flag,
     "spectral_radius": values.fixed_number,
     "every": values.positive,
     "formulation": values.word,

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias
 
 import casadi as ca
 
+from whippletree.elements.drivers import pulse
 from whippletree.errors import ModelError
 from whippletree.model.names import quoted
 from whippletree.spatial.scalars import Scalar
@@ -109,6 +110,7 @@ FUNCTIONS: dict[str, Function] = {
     "floor": Function(math.floor, ca.floor),
     "min": Function(min, _folded(ca.fmin), 2, _MANY),
     "max": Function(max, _folded(ca.fmax), 2, _MANY),
+    "pulse": Function(pulse, pulse, 3, 3),
 }
 """The functions that every expression may use."""
 
@@ -129,8 +131,8 @@ _HINTS = {
     "^": "write ** for powers",
     "=": "an expression has a value and assigns nothing",
     ".": "there are neither dots after names nor numbers such as 1.2.3",
-    "<": "there are no comparisons: use min, max and sign",
-    ">": "there are no comparisons: use min, max and sign",
+    "<": "there are no comparisons: use min, max, sign and pulse",
+    ">": "there are no comparisons: use min, max, sign and pulse",
     "%": "there is no remainder",
 }
 

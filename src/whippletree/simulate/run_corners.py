@@ -1,0 +1,158 @@
+"""The corners of formulas in one run: where its steps have to end, and what cannot be known about that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from whippletree.kernels.kernel import Array
+from whippletree.model.formula_corner_lists import corners_in_state, corners_in_time
+from whippletree.simulate.corner_crossings import CornerWatch
+from whippletree.simulate.corner_times import Timetable, corner_times
+from whippletree.simulate.kernel_bindings import KernelBindings
+from whippletree.simulate.run_state import (
+    AT_CORNER,
+    GRID_NEXT,
+    GRID_TIME,
+    HOP_SHARE,
+    NEXT_STEP,
+    RESUMED_STEP,
+    STOP_AT,
+    TIME,
+    RunState,
+)
+from whippletree.simulate.run_tolerances import CHATTER_SHARE, MOST_CHATTER, TIME_ROUNDING
+from whippletree.system import System
+
+if TYPE_CHECKING:
+    from whippletree.simulate.simulation import Simulation
+
+__all__ = ["RunCorners"]
+
+
+class RunCorners:
+    """Lets the steps of a run end at corners: those in time, from a table, and those in the state, found in each step.
+
+    >>> from whippletree.system.example_systems import pendulum
+    >>> RunCorners(pendulum()).unknown()
+    ()
+    """
+
+    def __init__(self, system: System) -> None:
+        self._in_time = corners_in_time(system.description)
+        self._in_state = corners_in_state(system.description)
+        self._whole = np.array([one.whole for one in self._in_state], dtype=np.int64)
+        self._muted = np.zeros(len(self._in_state), dtype=np.int64)
+        self._last = np.zeros(1, dtype=np.int64)
+        self._passed: dict[int, tuple[float, int]] = {}  # when a corner was last crossed, and how often just now
+        self._muted_at: dict[int, float] = {}
+        self.passed = 0
+        self._table: Timetable | None = None
+        self._table_for: tuple[float, float, Array] = (0.0, -np.inf, np.zeros(0))
+        self._watch: CornerWatch | None = None
+
+    def watch(self, bindings: KernelBindings) -> int:
+        """Return the address of what machine code watches; zero if there is nothing."""
+        if not self._in_state:
+            return 0
+        arrays = (bindings.corner_kernel, bindings.corner_values, self._whole, self._muted, self._last)
+        self._watch = CornerWatch.of(self._watch, *arrays)
+        return self._watch.address
+
+    def prepare(self, sim: Simulation, end: float) -> None:
+        """Before a stretch: step behind a corner that the run is at, and set the time of the next."""
+        run = sim.run_state
+        run.times[STOP_AT], run.times[HOP_SHARE] = np.inf, sim.stepper.corner_hop
+        if not self._in_time:
+            return
+        table = self._listed(run.t, end, sim.parameter_values)
+        t = run.t
+        k = int(np.searchsorted(table.behind, t, side="right"))
+        while k < table.before.size and table.before[k] <= t + TIME_ROUNDING * abs(t) and t < end:
+            run.times[TIME] = t = min(float(table.behind[k]), end)
+            sim.stepper.forget()
+            k += 1
+        if k < table.before.size:
+            run.times[STOP_AT] = table.before[k]
+
+    def _listed(self, t: float, end: float, parameters: Array) -> Timetable:
+        """Return the table that holds from now to the end; it is made for longer than that, so that it serves again."""
+        begin, horizon, used = self._table_for
+        if self._table is None or t < begin or end > horizon or not np.array_equal(used, parameters):
+            again = self._table is not None and end > horizon and t >= begin
+            horizon = end + (end - begin if again else 0.0)
+            begin = t - 8 * TIME_ROUNDING * abs(t) - 1e-300
+            self._table, self._table_for = (
+                corner_times(self._in_time, parameters, begin, horizon),
+                (
+                    begin,
+                    horizon,
+                    parameters.copy(),
+                ),
+            )
+        return self._table
+
+    def arrive(self, sim: Simulation) -> None:
+        """Go on behind a corner that the run has come to, or across: with the step of before, and a method anew."""
+        run = sim.run_state
+        self.passed += 1
+        if run.flags[AT_CORNER]:
+            self._count_chatter(run)
+        if not sim.adaptive and run.times[GRID_NEXT] > run.t:
+            run.times[GRID_TIME] = run.times[GRID_NEXT]
+        if run.times[RESUMED_STEP] > 0.0:
+            run.times[NEXT_STEP] = max(run.times[NEXT_STEP], run.times[RESUMED_STEP])
+        run.times[RESUMED_STEP] = 0.0
+        run.flags[AT_CORNER] = 0
+        sim.stepper.forget()
+
+    def _count_chatter(self, run: RunState) -> None:
+        """Look for a corner no more that the motion slides along, crossing it again and again at once."""
+        i = int(self._last[0])
+        then, count = self._passed.get(i, (-np.inf, 0))
+        count = count + 1 if run.t - then < CHATTER_SHARE * run.times[RESUMED_STEP] else 0
+        self._passed[i] = (run.t, count)
+        if count > MOST_CHATTER:
+            self._muted[i] = 1
+            self._muted_at[i] = run.t
+
+    def unknown(self) -> tuple[str, ...]:
+        """Return in words what corners may have been passed over."""
+        said = [
+            f"corners of {self._in_state[i].name} from t = {t:.6g} s on, where the motion slides along one"
+            for i, t in self._muted_at.items()
+        ]
+        if self._table is not None and self._table.spacing > 0:
+            said.append(f"corners of formulas of time that are less than {self._table.spacing:.2g} s apart")
+        if self._table is not None:
+            said += [f"corners in time of {name}: there are too many" for name in self._table.too_many]
+        return tuple(said)
+
+    def copy(self) -> RunCorners:
+        """Return the same for a simulation that goes its own way."""
+        twin = object.__new__(RunCorners)
+        twin.__dict__.update(self.__dict__)
+        twin._watch = None
+        twin._muted, twin._last = self._muted.copy(), self._last.copy()
+        twin._passed, twin._muted_at = self._passed.copy(), self._muted_at.copy()
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_watch": None}
+
+    def pack(self) -> dict[str, Any]:
+        """Return what was found so far, in plain numbers."""
+        return {
+            "passed": self.passed,
+            "muted": [[i, t] for i, t in self._muted_at.items()],
+            "recent": [[i, t, count] for i, (t, count) in self._passed.items()],
+        }
+
+    def unpack(self, kept: Mapping[str, Any]) -> None:
+        """Take over what `pack` returned."""
+        self.passed = int(kept["passed"])
+        self._muted_at = {int(i): float(t) for i, t in kept["muted"]}
+        self._passed = {int(i): (float(t), int(count)) for i, t, count in kept["recent"]}
+        self._muted[list(self._muted_at)] = 1

@@ -1,0 +1,64 @@
+"""Growth of elements' states by unstable steps: a step that is too long for a law lets a decaying state grow."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from whippletree.kernels.kernel import Array
+from whippletree.results.replay import Replay
+from whippletree.simulate.simulation import Simulation
+
+__all__ = ["StateGrowth", "state_growth"]
+
+_SAMPLES = 16
+_MOST_STATES = 100
+_NUDGE = 1e-6
+
+
+class StateGrowth(NamedTuple):
+    """The largest factor by which a step multiplies a state that its law makes smaller, and that state.
+
+    The factor is NaN if it is not known, or if there is nothing to know.
+    """
+
+    factor: float
+    state: str
+
+
+def state_growth(simulation: Simulation, run: Replay) -> StateGrowth:
+    """Return how steps of a fixed size multiply states, at some of a run's outputs.
+
+    The laws' own rates are the eigenvalues of dz'/dz; a method says what it makes of each in a step. Steps that are
+    chosen by a tolerance are not looked at: their error estimates have the states among them.
+    """
+    nz = run.system.nz
+    if simulation.adaptive or not 0 < nz <= _MOST_STATES:
+        return StateGrowth(np.nan, "")
+    finite = np.flatnonzero(np.isfinite(run.z).all(axis=1))
+    rows = np.unique(finite[np.linspace(0, len(finite) - 1, min(_SAMPLES, len(finite))).astype(np.intp)])
+    step, worst = simulation.fixed_step, StateGrowth(0.0, "")
+    for matrix in _jacobians(run.picked(rows)):
+        rates, modes = np.linalg.eig(matrix)
+        for rate, mode in zip(rates, modes.T, strict=True):
+            if rate.real < 0:
+                factor = simulation.stepper.amplification(step * rate)
+                if not factor <= worst.factor:
+                    worst = StateGrowth(factor, run.system.element_states[int(np.abs(mode).argmax())])
+    return worst if worst.factor > 1 or np.isnan(worst.factor) else StateGrowth(worst.factor, "")
+
+
+def _jacobians(run: Replay) -> Array:
+    """Return dz'/dz (n, nz, nz) at the states of a run, by differences."""
+    n, nz = run.z.shape
+    found = np.zeros((n, nz, nz))
+    for k in range(nz):
+        ends = []
+        nudge = _NUDGE * np.maximum(1.0, np.abs(run.z[:, k]))
+        for way in (-1.0, 1.0):
+            z = run.z.copy()
+            z[:, k] += way * nudge
+            ends.append(Replay(run.system, run.t, run.q, run.v, z, run.parameters, run.efforts).state_rates())
+        found[:, :, k] = (ends[1] - ends[0]) / (2 * nudge[:, None])
+    return found[np.isfinite(found).all(axis=(1, 2))]

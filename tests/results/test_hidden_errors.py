@@ -1,0 +1,282 @@
+"""The certificate finds what residuals and the energy of the whole do not show."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import whippletree as wt
+from whippletree.results import Certificate
+from whippletree.results.part_balances import independent_parts
+from whippletree.simulate.simulation import Simulation
+from whippletree.studies.verification import second_run
+from whippletree.system.example_systems import four_bar, pendulum
+
+# ---------------------------------------------------------------------- states of elements
+
+
+def with_state(rate: Any, value: float = 1.0) -> wt.System:
+    """A block that moves on, and a state with a law."""
+    m = wt.Mechanism("m", gravity=(0, 0, 0))
+    m.prismatic("x", m.ground, m.body("block", mass=1.0), axis="x")
+    m.state("z", value, rate=rate)
+    return m.build()
+
+
+LAWS = {"linear": lambda z: -1000 * z, "cubic": lambda z: -1000 * z - z**3 / 1e9, "driven": lambda z: 1000 * (2 - z)}
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(("method", "stable"), [("rk4", 2.785), ("semi_implicit_euler", 2.0), ("dopri5", 3.306)])
+def test_a_state_that_grows_by_unstable_steps(law: str, method: str, stable: float) -> None:
+    """On the negative axis, Euler's method is stable to 2, Kutta's to 2.785, Dormand and Prince's to 3.306."""
+    s = with_state(LAWS[law])
+    duration = 0.05
+    for share, good in ((0.98, True), (1.02, False)):
+        run = s.simulate(duration, v=[1.0], method=method, step=share * stable / 1000, adaptive=False)
+        assert run.certificate.ok is good, run.certificate
+        assert (run.certificate.state_growth <= 1) is good
+    assert run.certificate.growing_state == "z"
+    assert '"z" is multiplied by' in run.certificate.problems[0]
+
+
+def test_the_case_of_the_state_that_blew_up() -> None:
+    run = with_state(LAWS["linear"]).simulate(1.0, v=[1.0], method="rk4", step=0.01)
+    assert run.z[-1, 0] > 1e240
+    assert not run.certificate.ok
+    assert run.certificate.state_growth == pytest.approx(1 - 10 + 50 - 1000 / 6 + 1e4 / 24)
+
+
+@pytest.mark.parametrize("method", ["trapezoidal", "generalized_alpha"])
+def test_implicit_steps_let_no_state_grow(method: str) -> None:
+    run = with_state(LAWS["linear"]).simulate(1.0, v=[1.0], method=method, step=0.01)
+    assert run.certificate.state_growth < 1
+    assert run.certificate.ok
+
+
+@pytest.mark.parametrize("method", ["dopri5", "dop853", "adams"])
+def test_the_error_of_states_bounds_chosen_steps(method: str) -> None:
+    run = with_state(LAWS["driven"]).simulate(1.0, v=[1.0], method=method)
+    np.testing.assert_allclose(run.z[:, 0], 2 - np.exp(-1000 * run.t), atol=2e-6)
+    assert run.certificate.ok
+    assert run.certificate.steps > 100
+
+
+def test_a_state_that_its_law_makes_grow_is_no_error() -> None:
+    run = with_state(lambda z: 3 * z).simulate(2.0, v=[1.0], method="rk4", step=0.01)
+    assert run.certificate.ok
+    assert run.certificate.state_growth == 0.0
+
+
+def test_states_that_turn_around_each_other() -> None:
+    """An oscillator of states with little damping: unstable by rk4 beyond 2.83 / omega on the imaginary axis."""
+    m = wt.Mechanism("m", gravity=(0, 0, 0))
+    m.prismatic("x", m.ground, m.body("block", mass=1.0), axis="x")
+    a, b = m.state("a", 1.0), m.state("b", 0.0)
+    m.state_rate("a", 100 * b)
+    m.state_rate("b", -100 * a - 0.1 * b)
+    s = m.build()
+    assert s.simulate(1.0, method="rk4", step=0.027).certificate.state_growth < 1
+    assert s.simulate(1.0, method="rk4", step=0.029).certificate.state_growth > 1
+
+
+# ---------------------------------------------------------------------- parts that meet only at the ground
+
+
+def flywheel(*, damped: bool = False, beside: str = "oscillator") -> wt.Mechanism:
+    """A heavy flywheel, and beside it a small oscillator of 100 rad/s or a pendulum."""
+    m = wt.Mechanism("both", gravity=(0, 0, -9.81))
+    m.revolute("turn", m.ground, m.body("wheel", wt.sphere(radius=1.0, mass=1e6)), axis="z")
+    if beside == "oscillator":
+        m.prismatic("x", m.ground, m.body("block", mass=1e-3), axis="x")
+        m.torsion_spring("spring", "x", stiffness=10.0, damping=1e-3 if damped else 0.0)
+    else:
+        m.revolute("x", m.ground, m.body("block", wt.rod(length=0.1, mass=1e-3, axis="x")), axis="y")
+    return m
+
+
+def test_a_small_oscillator_beside_a_heavy_flywheel() -> None:
+    s = flywheel().build()
+    run = s.simulate(10.0, q={"x": 1e-9}, v={"turn": 100.0})
+    wrong = np.abs(run["x"] - 1e-9 * np.cos(100 * run.t)).max()
+    assert wrong > 1e-9  # all wrong
+    found = run.certificate
+    assert abs(found.energy_error) <= found.energy_limit  # the flywheel does not feel it
+    assert not found.ok
+    assert (found.parts, found.worst_part) == (2, '"block"')
+    assert 'the part "block"' in found.problems[0]
+    assert '"block"' in str(found)
+
+
+@pytest.mark.parametrize("damped", [False, True])
+@pytest.mark.parametrize(("step", "good"), [(0.02, False), (1e-4, True)])
+def test_coarse_steps_of_a_small_part(damped: bool, step: float, good: bool) -> None:
+    run = flywheel(damped=damped).build().simulate(2.0, q={"x": 1e-2}, v={"turn": 100.0}, method="rk4", step=step)
+    assert run.certificate.ok is good, run.certificate
+    assert run.certificate.parts == 2
+
+
+def test_part_energy_is_that_of_the_part_alone() -> None:
+    """The balance of a pendulum beside the flywheel is that of the pendulum by itself."""
+    both = flywheel(beside="pendulum").build().simulate(2.0, v={"turn": 100.0}, method="rk4", step=0.01)
+    m = wt.Mechanism("alone", gravity=(0, 0, -9.81))
+    m.revolute("x", m.ground, m.body("block", wt.rod(length=0.1, mass=1e-3, axis="x")), axis="y")
+    alone = m.build().simulate(2.0, method="rk4", step=0.01)
+    drift = alone.certificate.energy_drift
+    assert both.certificate.part_error == pytest.approx(drift, rel=1e-2)
+
+
+def test_two_parts_that_are_both_driven() -> None:
+    """Work on each part is integrated over the outputs; with too few of them the balance is not known, and said so."""
+    m = wt.Mechanism("pair", gravity=(0, 0, 0))
+    for name, size in (("a", 1.0), ("b", 1e-4)):
+        m.prismatic(name, m.ground, m.body(f"block {name}", mass=size), axis="x")
+        m.actuator(f"push {name}", name, effort=-size * 4 * m.coordinate(name) - size * m.rate(name))
+    s = m.build()
+    fine = s.simulate(3.0, q=[1.0, 1.0], every=0.002).certificate
+    assert fine.ok, fine
+    assert fine.part_error <= fine.part_limit
+    coarse = s.simulate(3.0, q=[1.0, 1.0], every=0.5).certificate
+    assert coarse.parts_unknown
+    assert any("parts that meet only at the ground" in words for words in coarse.unchecked)
+
+
+def test_what_connects_parts() -> None:
+    m = wt.Mechanism("m")
+    bodies = [m.body(f"b{k}", mass=1.0) for k in range(8)]
+    for k, body in enumerate(bodies):
+        m.revolute(f"j{k}", m.ground, body, axis="y")
+    m.spring("spring", bodies[0], bodies[1], stiffness=1.0, free_length=1.0)
+    m.gear("gear", "j2", "j3", ratio=2.0)
+    m.actuator("follow", "j4", effort=-m.coordinate("j5"))
+    lag = m.state("lag", 0.0, rate=lambda z: m.coordinate("j6") - z)
+    m.actuator("late", "j7", effort=lag)
+    found = [set(part.joints) for part in independent_parts(m.describe())]
+    assert sorted(map(sorted, found)) == [["j0", "j1"], ["j2", "j3"], ["j4", "j5"], ["j6", "j7"]]
+
+
+# ---------------------------------------------------------------------- closing the loops
+
+
+def slides_and_rod() -> wt.System:
+    """A pendulum of 1 m as two slides and a rod."""
+    m = wt.Mechanism("p", gravity=(0, -9.81, 0))
+    carriage, bob = m.body("c"), m.body("b", wt.point_mass(1.0))
+    m.prismatic("x", m.ground, carriage, axis="x")
+    m.prismatic("y", carriage, bob, axis="y")
+    m.distance("rod", m.ground, bob, length=1.0)
+    return m.build(guess={"x": -1.0, "y": 0.0})
+
+
+@pytest.mark.parametrize("method", ["dopri5", "dop853", "adams", "rk4", "trapezoidal"])
+def test_the_displacement_that_closes_loops_is_recorded(method: str) -> None:
+    step = {"step": 2e-3} if method in ("rk4", "trapezoidal") else {}
+    found = four_bar().simulate(2.0, method=method, **step).certificate
+    assert 0 < found.closing_largest <= found.closing_total
+    assert found.closing_total <= found.steps * found.closing_largest
+    assert found.closing_largest <= found.closing_tolerance
+    assert "closing the loops" in str(found)
+
+
+def test_coarse_steps_that_closing_hides() -> None:
+    coarse = slides_and_rod().simulate(10.0, method="rk4", step=0.05)
+    assert coarse.certificate.closure_residual < 1e-10
+    assert any("closed the loops" in problem for problem in coarse.certificate.problems)
+
+
+def test_a_tree_has_nothing_to_close() -> None:
+    found = pendulum().simulate(1.0).certificate
+    assert (found.closing_largest, found.closing_total) == (0.0, 0.0)
+
+
+# ---------------------------------------------------------------------- a second run
+
+METHODS = [
+    ("dopri5", {}),
+    ("dop853", {}),
+    ("adams", {}),
+    ("rk4", {"step": 2e-3}),
+    ("semi_implicit_euler", {"step": 1e-3}),
+    ("trapezoidal", {"step": 2e-3}),
+    ("generalized_alpha", {"step": 2e-3}),
+    ("dopri5", {"step": 2e-3, "adaptive": False}),
+    ("trapezoidal", {"adaptive": True, "tolerance": 1e-6}),
+]
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS)
+@pytest.mark.parametrize("make", [pendulum, four_bar])
+def test_digits_that_agree_are_digits_that_are_right(make: Any, method: str, options: dict[str, Any]) -> None:
+    s = make()
+    exact = s.simulate(2.0, method="dop853", tolerance=1e-13)
+    run = s.simulate(2.0, method=method, verify=True, **options)
+    found = run.certificate
+    worst = 16.0
+    for name in s.joint_names:
+        for a, b in (
+            (run.q[:, s.q_slice(name)], exact.q[:, s.q_slice(name)]),
+            (run.v[:, s.v_slice(name)], exact.v[:, s.v_slice(name)]),
+        ):
+            size = np.ptp(b, axis=0).max() if a is run.q[:, s.q_slice(name)] else np.abs(b).max()
+            worst = min(worst, -math.log10(max(np.abs(a - b).max(), 1e-300) / size))
+    assert abs(found.digits - worst) < 1.0, (found.digits, worst, found.second_run)
+    assert len(found.groups) == len(found.group_digits) == 2 * len(s.joint_names)
+    assert not any("global error" in words for words in found.unchecked)
+    assert Certificate.from_dict(json.loads(json.dumps(found.as_dict()))) == found
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS)
+def test_the_second_run_is_another_one_and_costs_little(method: str, options: dict[str, Any]) -> None:
+    s = four_bar()
+    sim = Simulation(s, method=method, **options)
+    how = second_run(sim).options
+    assert how["method"] != method
+    other = Simulation(s, **options | how)
+    for one in (sim, other):
+        one.run(np.array([5.0]))
+    assert other.evaluations <= 1.5 * sim.evaluations
+
+
+def test_without_verify_the_global_error_is_said_to_be_unknown() -> None:
+    found = pendulum().simulate(1.0).certificate
+    assert found.ok
+    assert "global error: not estimated" in str(found)
+    assert str(found).startswith("Certificate: ok as far as checked: closures, energy, quaternions")
+    assert math.isnan(found.digits)
+
+
+def test_a_run_that_is_wrong_is_not_confirmed() -> None:
+    """A pendulum that swings fast, in steps that are far too long: the first digits do not agree."""
+    run = pendulum().simulate(20.0, v=[8.0], method="rk4", step=0.2, verify=True)
+    assert run.certificate.digits < 3
+    assert any("a second run agrees in" in problem for problem in run.certificate.problems)
+
+
+def test_a_controller_begins_again() -> None:
+    class Counter:
+        def __init__(self) -> None:
+            self.calls = 0.0
+
+        def get_state(self) -> Any:
+            return np.array([self.calls])
+
+        def set_state(self, kept: Any) -> None:
+            self.calls = float(kept[0])
+
+        def __call__(self, t: float, q: Any, v: Any, z: Any) -> Any:
+            self.calls += 1.0
+            return [0.01 * self.calls]
+
+    counter = Counter()
+    run = pendulum().simulate(1.0, controller=counter, period=0.1, verify=True)
+    assert run.certificate.digits > 5
+    assert counter.calls == 10
+
+
+def test_verify_is_true_or_false() -> None:
+    with pytest.raises(wt.StateError, match="verify= must be True or False"):
+        pendulum().simulate(1.0, verify="yes")
