@@ -289,8 +289,9 @@ def _attempt(
         k = int(past[_ORDER])
         _predict(a, t, h)
         good = _derivatives(b, run, a, t + h, a.predicted)
+        nearest = min(HANDED_OVER, 0.75 * abs(past[_SHARE]))  # and within some three steps
         if run.flags[LOOPS] and (
-            good != _DONE or singular_ahead(b, run, past[_SHARE], HANDED_OVER) or _over_singular(b, run, a, t, h)
+            good != _DONE or singular_ahead(b, run, past[_SHARE], nearest) or _over_singular(b, run, a, t, h)
         ):
             past[_KNOWN] = 0.0
             return _POOR, h, fails  # others go across singular positions
