@@ -54,6 +54,7 @@ from whippletree.simulate.run_state import (
     Status,
 )
 from whippletree.simulate.run_tolerances import (
+    ADAMS_ERROR,
     CLOSE_ENOUGH,
     HANDED_OVER,
     LAST_STEP_SLACK,
@@ -320,7 +321,7 @@ def adams_step(
 ) -> int:
     """Take a step of the Adams method."""
     a, nq, nv, past = work_at(s.work), b.q.size, b.v.size, work_at(s.work).memory
-    t, tolerance, smallest = run.times[TIME], s.limits[TOLERANCE], s.limits[SMALLEST_ALLOWED]
+    t, tolerance, smallest = run.times[TIME], ADAMS_ERROR * s.limits[TOLERANCE], s.limits[SMALLEST_ALLOWED]
     rest = a.Y.size - nq
     copy(a.Y, ZERO, run.q, ZERO, nq)
     copy(a.Y, nq, run.y, nv, rest)
