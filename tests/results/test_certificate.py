@@ -222,7 +222,7 @@ def test_residuals_are_those_of_each_state(kind: str) -> None:
     q = s.normalize(s.q0 + 0.02 * rng.normal(size=(n, s.nq)))
     v, t = rng.normal(size=(n, s.nv)), rng.uniform(0, 2, n)
     found = measured(Replay(s, t, q, v, np.zeros((n, 0)), parameters=np.array([1.1])))
-    scale = np.array([1.0 if '": turn about ' in row else s.characteristic_length for row in s.closure_rows])
+    scale = s.closure_lengths
     gaps, rates = [], []
     for one, speed, now in zip(q, v, t, strict=True):
         options = {"t": now, "parameters": {"length": 1.1}}

@@ -9,8 +9,8 @@ import pytest
 
 import whippletree as wt
 from whippletree.system.assembly import Assembled, Assembler
-from whippletree.system.configuration_space import characteristic_length
 from whippletree.system.engine import Engine
+from whippletree.system.lengths import characteristic_length
 from whippletree.system.loop_services import LoopServices
 from whippletree.topology import Plan
 

@@ -32,7 +32,13 @@ def parallelogram() -> wt.Mechanism:
 
 
 def scaled_rows(numbers: ClosureNumbers, q: np.ndarray) -> np.ndarray:
-    return np.asarray(numbers.tree_rows(q, *numbers.conditions()) * numbers.column_scale)
+    """Return rows on angles: those that are angles, and the three shifts of the loop's last hinge over the mean bar."""
+    rows = numbers.tree_rows(q, *numbers.conditions())
+    (closure,) = numbers.closure_set.attachments.all
+    shifts = [label.startswith("force") for label in closure.closure.labels]
+    assert sum(shifts) == 3
+    mean = np.mean([2 * body.properties.com[0] for body in numbers.description.bodies])
+    return np.asarray(rows / np.where(shifts, mean, 1.0)[:, None])
 
 
 def plan_of(s: wt.System) -> LoopPlan:

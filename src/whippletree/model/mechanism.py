@@ -618,15 +618,24 @@ class Mechanism(DriveCalls, EventCalls):
         )
 
     def build(
-        self, *, fold: bool = False, guess: Any = None, hold: Any = None, cut: Any = None, dependent: Any = None
+        self,
+        *,
+        fold: bool = False,
+        guess: Any = None,
+        hold: Any = None,
+        cut: Any = None,
+        dependent: Any = None,
+        accuracy: float | None = None,
     ) -> System:
         """Plan the mechanism and return a system that computes.
 
         With `fold`, parameters become plain numbers at their values. `guess` says roughly where joints are when the
         loops are closed, `hold` which joints stay there; `cut` names joints at which loops must be cut, and
-        `dependent` those whose motion shall follow from the others', as far as the loops allow it. See `System`.
+        `dependent` those whose motion shall follow from the others', as far as the loops allow it. `accuracy` tells how
+        good the data of loops are, in radians and characteristic lengths (1e-6 unless given): equations that disagree
+        by no more than that count as redundant, and runs hold them to it. See `System`.
         """
-        choices = {"guess": guess, "hold": hold, "cut": cut, "dependent": dependent}
+        choices = {"guess": guess, "hold": hold, "cut": cut, "dependent": dependent, "accuracy": accuracy}
         given = {key: value for key, value in choices.items() if value is not None}
         system: System = verb("Mechanism.build")(self.describe(), fold=fold, **given)
         return system

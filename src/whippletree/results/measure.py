@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from whippletree.results.certificate import Certificate
 from whippletree.results.interpolate import quaternions
 from whippletree.results.part_balances import MOST_PARTS, independent_parts, part_balances, stored_in_time
 from whippletree.results.replay import CHUNK, Replay, of_rows
@@ -40,6 +41,10 @@ def measured(run: Replay, start: tuple[float, float] | None = None, *, switched:
         "energy_scale": float(energy.kinetic.max() + np.ptp(rest)),
         "quaternion_error": _off_the_sphere(run),
     }
+    slack, speed = run.system.data_slack(run.v)
+    if slack:  # rows that the data make redundant within their accuracy only are held to that
+        found["closure_tolerance"] = max(Certificate.closure_tolerance, slack)
+        found["velocity_tolerance"] = Certificate.velocity_tolerance + speed
     if run.work is not None:
         gained = run.work - run.work[0]
         if start is not None:

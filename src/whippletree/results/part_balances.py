@@ -23,13 +23,13 @@ from whippletree.model.description import GROUND, ClosureUse, Description, Force
 from whippletree.results.certificate import PART_TOLERANCE, ROUNDING
 from whippletree.results.replay import Replay
 
-__all__ = ["MOST_PARTS", "Part", "PartBalance", "independent_parts", "part_balances", "stored_in_time"]
+__all__ = ["MOST_PARTS", "IndependentPart", "PartBalance", "independent_parts", "part_balances", "stored_in_time"]
 
 MOST_PARTS = 64
 """More parts than that are not measured one by one."""
 
 
-class Part(NamedTuple):
+class IndependentPart(NamedTuple):
     """Bodies that are connected to each other otherwise than by the ground, their joints, and what acts on them."""
 
     bodies: tuple[str, ...]
@@ -41,7 +41,7 @@ class Part(NamedTuple):
     def name(self) -> str:
         """The part by its first body, and how many others there are.
 
-        >>> Part(("arm", "hand"), (), (), False).name
+        >>> IndependentPart(("arm", "hand"), (), (), False).name
         '"arm" and 1 more'
         """
         more = len(self.bodies) - 1
@@ -56,7 +56,7 @@ class PartBalance(NamedTuple):
     limit: float
 
 
-def independent_parts(description: Description) -> list[Part]:
+def independent_parts(description: Description) -> list[IndependentPart]:
     """Return the parts of a mechanism that meet only at the ground.
 
     >>> from whippletree.model import Mechanism
@@ -87,11 +87,11 @@ def independent_parts(description: Description) -> list[Part]:
         joints = tuple(name for name, ends in owners.items() if members.intersection(_bodies(description, ends)))
         states = tuple(s.name for s in description.states if f"state {s.name}" in members)
         if joints:
-            parts.append(Part(bodies, joints, states, root in worked))
+            parts.append(IndependentPart(bodies, joints, states, root in worked))
     return parts
 
 
-def part_balances(run: Replay, parts: list[Part]) -> list[PartBalance]:
+def part_balances(run: Replay, parts: list[IndependentPart]) -> list[PartBalance]:
     """Return the balance of each part; one part is the whole mechanism, of which the certificate tells already."""
     if not 2 <= len(parts) <= MOST_PARTS or run.work is None or len(run.t) < 2:
         return []
@@ -106,13 +106,13 @@ def part_balances(run: Replay, parts: list[Part]) -> list[PartBalance]:
     return found
 
 
-def _energy_of(run: Replay, part: Part) -> tuple[Array, Array]:
+def _energy_of(run: Replay, part: IndependentPart) -> tuple[Array, Array]:
     """Return total and kinetic energy of a part over the outputs, the total but for a constant."""
     energy = _only(run, part).energy()
     return energy.total, energy.kinetic
 
 
-def _only(run: Replay, part: Part) -> Replay:
+def _only(run: Replay, part: IndependentPart) -> Replay:
     """Return the run with all other parts at rest where they were at the start."""
     system = run.system
     q, v, z = (np.repeat(given[:1], len(run.t), axis=0) for given in (run.q, np.zeros_like(run.v), run.z))
@@ -125,7 +125,7 @@ def _only(run: Replay, part: Part) -> Replay:
     return replace(run, q=q, v=v, z=z, work=None)
 
 
-def _works_on(run: Replay, parts: list[Part]) -> tuple[list[Array], float]:
+def _works_on(run: Replay, parts: list[IndependentPart]) -> tuple[list[Array], float]:
     """Return the work on each part up to each output, and by how much that may be off."""
     assert run.work is not None
     total = run.work[:, 0] - run.work[:, 1]
@@ -137,7 +137,7 @@ def _works_on(run: Replay, parts: list[Part]) -> tuple[list[Array], float]:
     return works, float(np.abs(np.sum(works, axis=0) - (total - total[0])).max())
 
 
-def _integrated(run: Replay, part: Part) -> Array:
+def _integrated(run: Replay, part: IndependentPart) -> Array:
     """Return the work on a part, from its power at the outputs by a cubic spline."""
     alone = _only(run, part)
     powers = alone.system.powers(alone.q, alone.v, **alone.element_options())

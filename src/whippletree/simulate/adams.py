@@ -54,6 +54,7 @@ from whippletree.simulate.run_state import (
     Status,
 )
 from whippletree.simulate.run_tolerances import (
+    ADAMS_ERROR,
     CLOSE_ENOUGH,
     HANDED_OVER,
     LAST_STEP_SLACK,
@@ -289,8 +290,9 @@ def _attempt(
         k = int(past[_ORDER])
         _predict(a, t, h)
         good = _derivatives(b, run, a, t + h, a.predicted)
+        nearest = min(HANDED_OVER, 0.75 * abs(past[_SHARE]))  # and within some three steps
         if run.flags[LOOPS] and (
-            good != _DONE or singular_ahead(b, run, past[_SHARE], HANDED_OVER) or _over_singular(b, run, a, t, h)
+            good != _DONE or singular_ahead(b, run, past[_SHARE], nearest) or _over_singular(b, run, a, t, h)
         ):
             past[_KNOWN] = 0.0
             return _POOR, h, fails  # others go across singular positions
@@ -319,7 +321,7 @@ def adams_step(
 ) -> int:
     """Take a step of the Adams method."""
     a, nq, nv, past = work_at(s.work), b.q.size, b.v.size, work_at(s.work).memory
-    t, tolerance, smallest = run.times[TIME], s.limits[TOLERANCE], s.limits[SMALLEST_ALLOWED]
+    t, tolerance, smallest = run.times[TIME], ADAMS_ERROR * s.limits[TOLERANCE], s.limits[SMALLEST_ALLOWED]
     rest = a.Y.size - nq
     copy(a.Y, ZERO, run.q, ZERO, nq)
     copy(a.Y, nq, run.y, nv, rest)

@@ -49,7 +49,7 @@ def corner_times(uses: Sequence[CornersInTime], parameters: Array, begin: float,
     for use in uses:
         own = np.zeros(0)
         for i, whole in enumerate(use.whole):
-            one = _Expression(use.function, i, parameters, whole)
+            one = _TimeExpression(use.function, i, parameters, whole)
             times, apart = _of_one(one, _pieces(own, begin, end))
             spacing = max(spacing, apart)
             own = np.unique(np.append(own, times))
@@ -64,7 +64,7 @@ def corner_times(uses: Sequence[CornersInTime], parameters: Array, begin: float,
     return Timetable((times - margin)[kept], (times + margin)[kept], spacing, tuple(too_many))
 
 
-class _Expression(NamedTuple):
+class _TimeExpression(NamedTuple):
     """One expression of time: its values, and on which side of its corners these are."""
 
     function: ca.Function
@@ -87,7 +87,7 @@ def _pieces(corners: Array, begin: float, end: float) -> Array:
     return np.column_stack([edges[:-1], edges[1:]])
 
 
-def _of_one(one: _Expression, pieces: Array) -> tuple[Array, float]:
+def _of_one(one: _TimeExpression, pieces: Array) -> tuple[Array, float]:
     """Return the corners of one expression, and how far apart it was sampled."""
     low, length = pieces[:, :1], np.diff(pieces, axis=1)
     values = one.values(low + length * _PROBES)
@@ -105,7 +105,7 @@ def _of_one(one: _Expression, pieces: Array) -> tuple[Array, float]:
     return np.concatenate(found), float((curved[:, 1] - curved[:, 0]).max() / each)
 
 
-def _straight_corners(one: _Expression, pieces: Array, line: Array, slope: Array) -> Array:
+def _straight_corners(one: _TimeExpression, pieces: Array, line: Array, slope: Array) -> Array:
     """Return the corners of an expression on stretches on which it is straight."""
     moving = slope != 0.0
     (low, high), slope = pieces[moving].T, slope[moving]
@@ -127,14 +127,14 @@ def _straight_corners(one: _Expression, pieces: Array, line: Array, slope: Array
     return _narrowed(one, np.maximum(t - room, low[which]), np.minimum(t + room, high[which]))
 
 
-def _sampled_corners(one: _Expression, t: Array) -> Array:
+def _sampled_corners(one: _TimeExpression, t: Array) -> Array:
     """Return the corners between samples of which two neighbours are on different sides."""
     sides = one.sides(one.values(t))
     k = np.flatnonzero(sides[1:] != sides[:-1])
     return _narrowed(one, t[k], t[k + 1])
 
 
-def _narrowed(one: _Expression, low: Array, high: Array) -> Array:
+def _narrowed(one: _TimeExpression, low: Array, high: Array) -> Array:
     """Return the first numbers at which an expression has left the side that it is on at `low`."""
     if not low.size:
         return low

@@ -126,4 +126,4 @@ def _unpacked(system: System, kept: dict[str, Any]) -> LoopPlan:
     choice = Choice(tuple(int(i) for i in kept["independent"]), pivots)
     where = Conditions(float(kept["t"]), np.array(kept["parameters"], dtype=np.float64))
     decision, built = Decision(keep, choice, np.array(kept["q"], dtype=np.float64)), loop_plan(system)
-    return system_interface.loops(system).planner.plan_of(decision, where, built.rank, built.dependent)
+    return system_interface.loops(system).planner.plan_of(decision, where, built.rank, built.dependent, built.slack)

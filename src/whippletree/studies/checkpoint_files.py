@@ -112,7 +112,8 @@ class CheckpointWriter:
             "source": source_key(),
             "model": self._model,
             "fingerprint": system.description.fingerprint(),
-            "build": {name: _names(options.get(name)) for name in ("cut", "dependent")},
+            "build": {name: _names(options.get(name)) for name in ("cut", "dependent")}
+            | {"accuracy": options["accuracy"]},
         }
 
 

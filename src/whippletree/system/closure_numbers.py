@@ -5,6 +5,7 @@ These serve assembly, rank decisions and the dense solution of single states; re
 
 from __future__ import annotations
 
+import copy
 import functools
 from dataclasses import replace
 from typing import NamedTuple
@@ -24,10 +25,12 @@ from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.formulations.recursions import composite_body as composite
 from whippletree.kernels.kernel import Array
 from whippletree.system.equations import Equations
+from whippletree.system.lengths import LoopLengths, velocity_scale
 from whippletree.system.loop_equations import joint_order
 from whippletree.system.loop_families import LoopFamilies, dense, loop_families
 from whippletree.system.loop_plan import Conditions, KeptRows, Key
-from whippletree.system.state_space import velocity_scale
+from whippletree.system.ranks import RowBlock, connected_blocks
+from whippletree.system.tolerances import DATA_ACCURACY, RANK, SINGULAR_OVER_ACCURACY
 
 __all__ = ["AbsoluteMatrix", "ClosureNumbers", "ClosureRow", "Indices", "LoopTerms", "Mask"]
 
@@ -73,18 +76,25 @@ class AbsoluteMatrix(NamedTuple):
 class ClosureNumbers:
     """Residuals and rows of all closures of a mechanism at a configuration, as NumPy arrays.
 
-    `length` is the mechanism's characteristic length: rows that are lengths are divided by it, and columns of freedoms
-    that are displacements multiplied, so that everything compares with angles. The *full set* of rows has six for each
-    cut joint, on the velocities of all joints, so that nothing depends on where a loop is cut; the *tree's rows* are
-    those that formulations use, on the velocities of the spanning tree.
+    `lengths` are the characteristic lengths of the groups of loops: rows that are lengths are divided by that of their
+    group, and columns of freedoms that are displacements multiplied, so that everything compares with angles. The *full
+    set* of rows has six for each cut joint, on the velocities of all joints, so that nothing depends on where a loop is
+    cut; the *tree's rows* are those that formulations use, on the velocities of the spanning tree. `accuracy` says how
+    good the mechanism's data are, in radians and characteristic lengths.
 
     It knows nothing of plans: which rows are kept, and which freedoms are independent.
     """
 
-    def __init__(self, equations: Equations, length: float) -> None:
-        self.equations, self.length = equations, length
+    def __init__(self, equations: Equations, lengths: LoopLengths, accuracy: float = DATA_ACCURACY) -> None:
+        self.equations, self.lengths, self.accuracy = equations, lengths, accuracy
         self.plan, self.description = equations.plan, equations.description
         self.closure_set = equations.closure_set(kept=False)
+
+    def with_accuracy(self, accuracy: float) -> ClosureNumbers:
+        """Return the same closures, with data of another accuracy; what was traced is shared."""
+        other = copy.copy(self)
+        other.accuracy = accuracy
+        return other
 
     # ------------------------------------------------------------------ what there is
 
@@ -116,11 +126,12 @@ class ClosureNumbers:
         named = [ClosureRow(cut.use.name, d, d.startswith("turn")) for cut in attachments.cuts for d in _DIRECTIONS]
         for f in attachments.all:
             if f.cut is None and f.driven is None:
-                named += [ClosureRow(f.name, label, False) for label in f.closure.labels]
+                angular = f.name in self.lengths.angular
+                named += [ClosureRow(f.name, label, angular) for label in f.closure.labels]
         return tuple(named)
 
     @functools.cached_property
-    def positional(self) -> Array:
+    def positional(self) -> Mask:
         """Which rows of the full set are conditions on positions."""
         mask = [True] * (6 * len(self.closure_set.attachments.cuts))
         for f in self.closure_set.attachments.all:
@@ -131,12 +142,29 @@ class ClosureNumbers:
     @functools.cached_property
     def row_scale(self) -> Array:
         """What rows of the full set are divided by."""
-        return np.array([1.0 if row.angular else self.length for row in self.rows])
+        return np.array([1.0 if row.angular else self.lengths.of_closure(row.closure) for row in self.rows])
 
     @functools.cached_property
     def column_scale(self) -> Array:
-        """What velocities are multiplied with to compare with angular ones: 1, or the length for displacements."""
-        return velocity_scale(self.description, self.length)
+        """What velocities are multiplied with to compare with angular ones: 1, or a length for displacements."""
+        return velocity_scale(self.description, self.lengths)
+
+    @functools.cached_property
+    def tree_row_scale(self) -> Array:
+        """What the tree's rows are divided by: 1 for those that are angles, else the length of their group."""
+        labelled = [(f.name, label) for f in self.closure_set.attachments.all for label in f.closure.labels]
+        angular = [label.startswith("moment") or "angular" in label for _, label in labelled]
+        return np.array([1.0 if a else self.lengths.of_closure(n) for a, (n, _) in zip(angular, labelled, strict=True)])
+
+    @property
+    def negligible(self) -> float:
+        """The share below which a singular value may be nothing but rounding, or an error of the data."""
+        return max(RANK, SINGULAR_OVER_ACCURACY * self.accuracy)
+
+    @functools.cached_property
+    def blocks(self) -> tuple[RowBlock, ...]:
+        """The rows of the full set that share freedoms, directly or by way of others, and these freedoms."""
+        return connected_blocks(self._full_pattern)
 
     # ------------------------------------------------------------------ at a configuration
 
@@ -250,6 +278,15 @@ class ClosureNumbers:
         x = self._symbols
         rows, drift = closed.full_rows(*self._resting)
         return self.function("rows", [x["q"], x["t"]], [_matrix(rows, self.plan.nv), drift])
+
+    @functools.cached_property
+    def _full_pattern(self) -> Mask:
+        """Which entries of `full_rows` can ever be other than zero."""
+        rows = closed.full_rows(*self._resting)[0]
+        pattern = np.zeros((len(rows), self.plan.nv), dtype=bool)
+        for i, row in enumerate(rows):
+            pattern[i, list(row)] = True
+        return pattern
 
     @functools.cached_property
     def _tree_matrix(self) -> ca.SX:

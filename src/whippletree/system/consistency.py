@@ -10,8 +10,16 @@ from whippletree.errors import AssemblyError, DynamicsError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembler, Mask
 from whippletree.system.closure_numbers import ClosureNumbers
-from whippletree.system.loop_plan import Conditions
-from whippletree.system.tolerances import ASSEMBLY_RANK, CLOSED, CONSISTENT, SINGULAR_HERE, SINGULAR_NEARBY
+from whippletree.system.loop_plan import Conditions, LoopPlan
+from whippletree.system.ranks import least_norm
+from whippletree.system.tolerances import (
+    ASSEMBLY_RANK,
+    CLOSED,
+    CONSISTENT,
+    OPEN_OVER_ACCURACY,
+    SINGULAR_HERE,
+    SINGULAR_NEARBY,
+)
 
 __all__ = ["ClosureConsistency", "allowed_motions"]
 
@@ -19,23 +27,25 @@ __all__ = ["ClosureConsistency", "allowed_motions"]
 class ClosureConsistency:
     """Checks of states, and the consistent velocities and accelerations nearest to given ones.
 
-    It knows the closures in numbers and their generic `rank`; it knows nothing of rows that are kept or freedoms that
-    are independent, so that its answers are the same under all plans.
+    It knows the closures in numbers, their generic rank, and how far redundant rows may be open; of a `plan` it uses
+    nothing but these two, so that its answers are the same under all plans.
     """
 
-    def __init__(self, assembler: Assembler, rank: int) -> None:
-        self.assembler, self.numbers, self.rank = assembler, assembler.numbers, rank
+    def __init__(self, assembler: Assembler, plan: LoopPlan) -> None:
+        self.assembler, self.numbers, self.rank, self.slack = assembler, assembler.numbers, plan.rank, plan.slack
+        self.plan = plan
 
     # ------------------------------------------------------------------ checks
 
     def check(self, q: Array, v: Array, where: Conditions) -> None:
         """Refuse a state that does not satisfy the closures."""
         r = self.numbers.residual(q, *where)
-        if np.abs(r).max(initial=0.0) > CONSISTENT:
+        limit = CONSISTENT + OPEN_OVER_ACCURACY * self.slack
+        if np.abs(r).max(initial=0.0) > limit:
             raise StateError(self._open(r) + "; make it consistent with q = system.assemble(q), or pass check=False")
         G, drift = self.numbers.full_rows(q, *where)
         slip = G @ (v / self.numbers.column_scale) + drift
-        if not np.abs(slip).max(initial=0.0) <= CONSISTENT * (1 + np.abs(v).max(initial=0.0)):
+        if not np.abs(slip).max(initial=0.0) <= limit * (1 + np.abs(v).max(initial=0.0)):
             k = int(np.abs(slip).argmax())
             row = self.numbers.rows[k]
             raise StateError(
@@ -47,7 +57,8 @@ class ClosureConsistency:
         """Refuse accelerations that the closures do not allow."""
         left = self.numbers.second(q, v, a, *where)
         worst = np.abs(left).max(initial=0.0)
-        if worst > CONSISTENT * (1 + np.abs(a).max(initial=0.0) + v @ v):
+        limit = CONSISTENT + OPEN_OVER_ACCURACY * self.slack
+        if worst > limit * (1 + np.abs(a).max(initial=0.0) + v @ v):
             row = self.numbers.rows[int(np.abs(left).argmax())]
             raise StateError(
                 f'the accelerations do not satisfy "{row.closure}": its {row.direction} is {worst:.3g} /s^2 off; make '
@@ -98,12 +109,12 @@ class ClosureConsistency:
         numbers = self.numbers
         G = numbers.full_rows(q, *where)[0]
         y = v / numbers.column_scale
-        free = np.flatnonzero(~held)
+        smallest = self.plan.negligible(ASSEMBLY_RANK)
         for _ in range(2):  # the second time for the last digits
-            y[free] += np.linalg.lstsq(G[:, free], -(G @ y + drift), rcond=ASSEMBLY_RANK)[0]
+            y += least_norm(G, -(G @ y + drift), numbers.blocks, ~held, smallest)
         left = G @ y + drift
         scale = max(1.0, float(np.abs(y).max(initial=0.0)))
-        if float(np.abs(left).max(initial=0.0)) > CLOSED * scale:
+        if float(np.abs(left).max(initial=0.0)) > (CLOSED + OPEN_OVER_ACCURACY * self.slack) * scale:
             row = numbers.rows[int(np.abs(left).argmax())]
             raise AssemblyError(
                 f"no {what} with these held satisfy {self.assembler.loop_in_words(row.closure)}: its {row.direction} "
@@ -131,9 +142,10 @@ class ClosureConsistency:
         tree = [i for i in range(numbers.plan.nv) if i not in numbers.cut_freedoms]
         C = numbers.tree_rows(q, *where)[:, tree]
         size = np.sqrt(np.einsum("ij,ij->i", C, C))
-        size = np.where(size > SINGULAR_HERE * size.max(initial=0.0), size, 1.0)
+        smallest = self.plan.negligible(SINGULAR_HERE)
+        size = np.where(size > smallest * size.max(initial=0.0), size, 1.0)
         U, s, _ = np.linalg.svd(C / size[:, None])
-        rank = int((s > SINGULAR_HERE * s.max(initial=0.0)).sum())
+        rank = int((s > smallest * s.max(initial=0.0)).sum())
         Y = U[:, rank:] / size[:, None]
         S = numbers.static_reactions(q, *where)
         return np.asarray((S @ Y).reshape(len(numbers.description.joints), 6, -1))

@@ -63,11 +63,11 @@ def decide(
     """
     cut, free = numbers.cut_freedoms, numbers.free_freedoms
     C = np.stack([_rows(numbers, at, where) for at in (q, *also)])
-    scaled = _scaled(C)
+    scaled = _scaled(C, max(ZERO_ROW, numbers.negligible))
     driven = sum(numbers.equations.prescribed_mask[i] for i in cut)
     whole = full - len(cut) + driven  # each freedom of a cut joint takes up one of its six rows, unless it is driven
-    rank = min(whole, rank_of(scaled[0][:, free]))
-    if rank < whole:
+    rank = whole
+    if any(numbers.equations.prescribed_mask) and rank_of(scaled[0][:, free]) < whole:
         names = ", ".join(f'"{use.name}"' for use in numbers.description.joints if use.prescribed)
         raise TopologyError(
             f"the prescribed joints {names} are not independent of each other: the loops allow fewer motions; "
@@ -229,13 +229,13 @@ def _motions(G: Array, full: int) -> Array | None:
 
 
 def _rows(numbers: ClosureNumbers, q: Array, where: Conditions) -> Array:
-    return np.asarray(numbers.tree_rows(q, *where) * numbers.column_scale)
+    return np.asarray(numbers.tree_rows(q, *where) / numbers.tree_row_scale[:, None] * numbers.column_scale)
 
 
-def _scaled(C: Array) -> Array:
-    """Return rows of unit length; those that are nothing but rounding stay next to nothing."""
+def _scaled(C: Array, least: float) -> Array:
+    """Return rows of unit length; those shorter than the share `least` of the longest stay next to nothing."""
     size: npt.NDArray[np.float64] = np.sqrt(np.einsum("nij,nij->ni", C, C))
-    size = np.maximum(size, ZERO_ROW * size.max(axis=1, keepdims=True, initial=0.0))
+    size = np.maximum(size, least * size.max(axis=1, keepdims=True, initial=0.0))
     return np.asarray(C / np.where(size > 0, size, 1.0)[:, :, None])
 
 

@@ -30,6 +30,7 @@ from whippletree.system.tolerances import (
     CONTRADICTION,
     LIMIT_STEP,
     MOTION_RANK,
+    OPEN_OVER_ACCURACY,
     PENALTY_PROMISE,
     SINGULAR_HERE,
     UNDETERMINED,
@@ -116,13 +117,15 @@ class DenseFallback:
         scale = self.numbers.column_scale[free]
         S = terms.C[:, free] * scale
         size = np.sqrt(np.einsum("ij,ij->i", S, S))
-        size = np.where(size > SINGULAR_HERE * size.max(initial=0.0), size, 1.0)
+        smallest = self.loop_plan.negligible(SINGULAR_HERE)
+        size = np.where(size > smallest * size.max(initial=0.0), size, 1.0)
         U, s, Vt = np.linalg.svd(S / size[:, None])
-        rank = int((s > SINGULAR_HERE * s[0]).sum()) if s.size and s[0] > 0 else 0
+        rank = int((s > smallest * s[0]).sum()) if s.size and s[0] > 0 else 0
         target = -terms.second / size
         y = Vt[:rank].T @ ((U[:, :rank].T @ target) / s[:rank])
         left = S @ y / size - target
-        contradicted = np.abs(left).max(initial=0.0) > CONTRADICTION * max(1.0, np.abs(target).max(initial=0.0))
+        limit = CONTRADICTION + OPEN_OVER_ACCURACY * self.loop_plan.slack
+        contradicted = np.abs(left).max(initial=0.0) > limit * max(1.0, np.abs(target).max(initial=0.0))
         if contradicted and rank >= self.rank:  # at a singular position the limit decides
             raise DynamicsError(
                 "the closures contradict each other at this state: no acceleration satisfies them all; check "
@@ -136,7 +139,7 @@ class DenseFallback:
             a = a + Z @ np.linalg.lstsq(Z.T @ M @ Z, Z.T @ (right - M @ a), rcond=MOTION_RANK)[0]
         multipliers = np.zeros(len(terms.second))
         if rank:
-            multipliers = np.linalg.lstsq(terms.C[:, free].T, M @ a - right, rcond=SINGULAR_HERE)[0]
+            multipliers = np.linalg.lstsq(terms.C[:, free].T, M @ a - right, rcond=smallest)[0]
         full = np.array(state["a"]) * np.array(self.equations.prescribed_mask, dtype=float)
         full[free] = a
         return DenseSolution(full, multipliers, rank >= self.rank)
@@ -196,12 +199,14 @@ class DenseFallback:
         a = means[0]
         M, right, C, second = self.numbers.terms(state, *where)
         free = self.numbers.free_freedoms
-        if np.abs(C @ a + second).max(initial=0.0) > CONTRADICTION * (1.0 + np.abs(second).max(initial=0.0)):
+        limit = CONTRADICTION + OPEN_OVER_ACCURACY * self.loop_plan.slack
+        if np.abs(C @ a + second).max(initial=0.0) > limit * (1.0 + np.abs(second).max(initial=0.0)):
             raise DynamicsError(
                 "the mechanism is at a singular position, and these velocities belong to none of its branches there"
             )
         lacking = (M @ a - right)[free]
-        multipliers = np.asarray(np.linalg.lstsq(C[:, free].T, lacking, rcond=SINGULAR_HERE)[0], dtype=np.float64)
+        smallest = self.loop_plan.negligible(SINGULAR_HERE)
+        multipliers = np.asarray(np.linalg.lstsq(C[:, free].T, lacking, rcond=smallest)[0], dtype=np.float64)
         return DenseSolution(a, multipliers, False)
 
     def _mean(self, state: dict[str, Array], along: Array, step: float, where: Conditions) -> Array:

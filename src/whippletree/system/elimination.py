@@ -50,11 +50,16 @@ class Elimination:
 
 
 def eliminate(
-    blocks: Sequence[Block], right: Array | None = None, leave: Iterable[int] = (), wanted: Iterable[int] = ()
+    blocks: Sequence[Block],
+    right: Array | None = None,
+    leave: Iterable[int] = (),
+    wanted: Iterable[int] = (),
+    smallest: float = ELIMINATED,
 ) -> Elimination:
     """Eliminate the rows of closures, given one after the other; `right` is the right-hand side of all rows.
 
     Columns in `leave` are known to be zero; those in `wanted` become pivots before others if they are large enough.
+    Entries below the share `smallest` of a row's size are none after elimination.
 
     >>> found = eliminate([Block(np.array([0, 1]), np.array([[1.0, 2.0], [2.0, 4.0]]))])
     >>> found.pivots
@@ -77,9 +82,9 @@ def eliminate(
             if right is not None:
                 row[RIGHT] = float(right[start + i])
             if size > 0.0:
-                left[start + i] = _reduced(row, found, place, ELIMINATED * size)
+                left[start + i] = _reduced(row, found, place, smallest * size)
         start += len(block.rows)
-        _eliminate_block(left, found, place, users, first)
+        _eliminate_block(left, found, place, users, first, smallest)
     return found
 
 
@@ -106,12 +111,13 @@ def _eliminate_block(
     place: dict[int, int],
     users: Mapping[int, int],
     first: frozenset[int],
+    smallest: float,
 ) -> None:
     """Find the pivots of one closure's rows."""
     while left:
         entries = [(abs(x), i, j) for i, row in left.items() for j, x in row.items() if j != RIGHT]
         largest = max(entries, default=(0.0, -1, -1))[0]
-        if largest <= ELIMINATED:
+        if largest <= smallest:
             return
         found.smallest = min(found.smallest, largest)
         candidates = [(j not in first, users[j], -x, i, j) for x, i, j in entries if x >= LARGE_ENTRY * largest]

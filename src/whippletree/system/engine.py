@@ -37,7 +37,7 @@ from whippletree.system.mobility import Mobility
 from whippletree.system.size_policy import thresholds
 from whippletree.system.source import outside_source, source_key
 from whippletree.system.state_space import StateSpace
-from whippletree.system.tolerances import WELL_CONDITIONED
+from whippletree.system.tolerances import DATA_ACCURACY, WELL_CONDITIONED
 from whippletree.topology import Plan
 
 __all__ = ["Engine"]
@@ -62,7 +62,7 @@ class Engine:
     """Makes and keeps the kernels of a mechanism, and knows what their arguments are called.
 
     Its equations have a numeric plan of the loops, or none as long as that has not been made. `store` and `loops` come
-    from the engine of another plan, if there is one.
+    from the engine of another plan, if there is one. `accuracy` tells how good the data are that loops are made of.
     """
 
     def __init__(
@@ -72,6 +72,7 @@ class Engine:
         equations: Equations | None = None,
         store: KernelStore | None = None,
         loops: LoopServices | None = None,
+        accuracy: float = DATA_ACCURACY,
     ) -> None:
         self.description, self.plan = description, plan
         self.states = StateSpace(description, plan)
@@ -83,7 +84,7 @@ class Engine:
         self._kernels: dict[Request, Kernel] = {}
         self._traced: dict[Request, ca.Function] = {}  # traces that were made to be weighed
         self._checked = False
-        self.loops = LoopServices(self.equations, self.states, self._cache, self.kernel, loops)
+        self.loops = LoopServices(self.equations, self.states, self._cache, self.kernel, loops, None, accuracy)
 
     def request(self, name: str, formulation: str, frame: Any, wrenches: Sequence[Any], **choice: Any) -> Request:
         """Return what is asked for, every name in it checked."""

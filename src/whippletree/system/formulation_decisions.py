@@ -151,7 +151,7 @@ def penalty(numbers: ClosureNumbers, plan: LoopPlan) -> PenaltyWeights:
     scale = numbers.column_scale[free]
     C, M = terms.C[:, free] * scale, terms.M[np.ix_(free, free)] * np.outer(scale, scale)
     stiffness = np.einsum("ij,jk,ik->i", C, _compliance(M), C)
-    used = np.sqrt(np.einsum("ij,ij->i", C, C)) > UNUSED_ROW * numbers.length
+    used = np.sqrt(np.einsum("ij,ij->i", C, C)) > plan.negligible(UNUSED_ROW) * numbers.tree_row_scale
     weights = np.zeros(len(C))
     weights[used] = 1 / stiffness[used]
     return PenaltyWeights(tuple(weights.tolist()), _penalty_error(M, C[used], weights[used], PenaltySettings()))

@@ -56,9 +56,10 @@ def guard_solution(eq: Equations, request: Request, x: Symbols, result: ca.SX, s
     if solution.error is not None:
         ok = ca.logic_and(ok, solution.error <= PENALTY_PROMISE)
     if request.check:
-        gap, slip = loop_results.closure_gap(eq.walk(x), eq.closure_set(x), eq.loop_plan.length)
-        speed = 1 + ca.sumsqr(x["v"])
-        ok = ca.logic_and(ok, ca.logic_and(gap <= CONSISTENT**2, slip <= CONSISTENT**2 * speed))
+        plan = eq.loop_plan
+        gap, slip = loop_results.closure_gap(eq.walk(x), eq.closure_set(x), plan.lengths.of_closure)
+        speed, limit = 1 + ca.sumsqr(x["v"]), plan.open_square(CONSISTENT)
+        ok = ca.logic_and(ok, ca.logic_and(gap <= limit, slip <= limit * speed))
     return guard(result, ok)
 
 

@@ -13,12 +13,14 @@ from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembled
 from whippletree.system.auto_formulation import FormulationChoice
 from whippletree.system.calls import checked_out
+from whippletree.system.equations import Request
 from whippletree.system.evaluator import AUTO, CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import Mask
 from whippletree.system.loop_plan import Conditions
 from whippletree.system.loop_services import LoopServices
 from whippletree.system.mobility import Mobility
+from whippletree.system.tolerances import OPEN_OVER_ACCURACY
 
 __all__ = ["LoopCalls"]
 
@@ -26,6 +28,9 @@ _JUMP = 0.5
 """A coordinate that was given but moved farther than this in assembly (radians, lengths) is reported."""
 
 _TRIES = 50
+
+_POLISHING_STEPS = 3
+"""Newton steps onto the kept rows from a configuration that is closed up to the accuracy of the data: 1e-3 to 1e-24."""
 
 
 class LoopCalls:
@@ -54,6 +59,8 @@ class LoopCalls:
         where = self._loops.conditions()
         plan, mobility = self._loops.planner.make(q, where, wanted)
         self._engine.adopt(plan, mobility)
+        if plan.slack:
+            q = self._on_kept_rows(q)
         v = self._loops.consistency.velocities(q, np.zeros(self.nv), where)
         if mobility.singular:
             warnings.warn(
@@ -63,6 +70,21 @@ class LoopCalls:
                 stacklevel=4,
             )
         return q, v
+
+    def _on_kept_rows(self, q: Array) -> Array:
+        """Return a configuration at which the kept rows are closed to rounding, next to one closed to the accuracy."""
+        space, project = self._loops.assembler.space, self._engine.equations.trace(Request("project"))
+        values = self._engine.description.parameter_values
+        for _ in range(_POLISHING_STEPS):
+            given: dict[str, Any] = {
+                "q": q,
+                "v": np.zeros(self.nv),
+                "t": 0.0,
+                "parameters": np.array(values, dtype=np.float64),
+            }
+            inputs = [given[project.name_in(i)] for i in range(project.n_in())]
+            q = space.integrate(q, np.array(project.call(inputs)[0]).ravel()[: self.nv])
+        return q
 
     # ------------------------------------------------------------------ what the mechanism can do
 
@@ -127,7 +149,7 @@ class LoopCalls:
 
     def characteristic_length(self) -> float:
         """Return the mean size of the bodies."""
-        return self._loops.numbers.length
+        return self._loops.numbers.lengths.mechanism
 
     def penalty_error(self) -> float:
         """Return the relative error to expect of the formulation "penalty"."""
@@ -170,6 +192,8 @@ class LoopCalls:
             return q
         where = self._conditions(t, parameters)
         found = self._loops.assembler.assemble(q, self._inputs.freedoms(hold, "hold"), given, where)
+        if found.nearly is not None:
+            self._loops.planner.refuse_rounded(found.nearly, where)
         self._report_jump(q, found, np.logical_or.reduce([np.zeros(self.nv, dtype=bool), *given]))
         return found.q
 
@@ -256,6 +280,22 @@ class LoopCalls:
         if not self.closed:
             return ()
         return tuple(f'"{row.closure}": {row.direction}' for row in self._loops.numbers.rows)
+
+    def closure_lengths(self) -> Array:
+        """Return what each row of the closures is compared with."""
+        return self._loops.numbers.row_scale.copy() if self.closed else np.zeros(0)
+
+    def data_slack(self, v: Array) -> tuple[float, float]:
+        """Return how far redundant equations may be open because of the accuracy of the data, and how fast.
+
+        That is zero if they agree but for rounding; in radians and characteristic lengths, `v` (n, nv) are velocities.
+
+        >>> four_bar().data_slack(np.ones((1, 4)))
+        (0.0, 0.0)
+        """
+        slack = self._engine.equations.loop_plan.slack if self.closed else 0.0
+        speed = np.abs(v / self._loops.numbers.column_scale).max(initial=0.0) if slack else 0.0
+        return slack, float(OPEN_OVER_ACCURACY * slack * speed)
 
     def closure_residual(self, q: ArrayLike, *, t: float = 0.0, parameters: ParameterValues = None) -> Array:
         """Return how far the closures are from closed, row by row, in radians and metres; see `closure_rows`.

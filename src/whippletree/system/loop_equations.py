@@ -20,8 +20,8 @@ from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body
 from whippletree.symbolic.sparse_factors import nearest_zero, smallest
 from whippletree.system.guards import guard, guard_pivots, guard_solution, inertia_changed, pivot_sizes
+from whippletree.system.lengths import velocity_scale
 from whippletree.system.loop_plan import decisions_of
-from whippletree.system.state_space import velocity_scale
 from whippletree.system.tolerances import CONSISTENT, PENALTY_PROMISE
 from whippletree.system.tree_equations import element_rates, hinge_power, powers
 
@@ -107,11 +107,16 @@ def project(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 
     Then come the squares of the gap in positions and of the slip in velocities, and how regular the closures are: the
     smallest pivot of their Gramian as a share of its size where the plan was made, the square root of it. That is zero
-    at a singular position of the mechanism, and there only.
+    at a singular position of the mechanism, and there only. Of rows that follow from the kept ones up to the accuracy
+    of the data only, what they are open beyond that counts as a gap.
     """
-    walk, closure_set = eq.walk(x), eq.closure_set(x)
-    found = projection.project(walk, closure_set, velocity_scale(eq.description, eq.loop_plan.length).tolist())
-    gap, slip = closed.closure_gap(walk, closure_set, eq.loop_plan.length)
+    walk, closure_set, plan = eq.walk(x), eq.closure_set(x), eq.loop_plan
+    found = projection.project(walk, closure_set, velocity_scale(eq.description, plan.lengths).tolist())
+    gap, slip = closed.closure_gap(walk, closure_set, plan.lengths.of_closure)
+    if plan.slack:
+        allowed, speed = plan.open_square(), 1 + ca.sumsqr(x["v"])
+        kept_gap, kept_slip = projection.kept_gap(walk, closure_set, plan.lengths.of_closure)
+        gap, slip = kept_gap + ca.fmax(0, gap - allowed), kept_slip + ca.fmax(0, slip - allowed * speed)
     shares = [p * (1 / size) for p, size in pivot_sizes(eq, x, Solution(found.u, list, found.pivots))]
     return ca.SX(ca.vertcat(found.u, found.v, gap, slip, ca.sqrt(ca.fmax(smallest(shares), 0))))
 

@@ -18,7 +18,8 @@ import numpy as np
 from whippletree.formulations.closures.partition import Choice
 from whippletree.formulations.methods.formulation import Formulation, NumericDecisions
 from whippletree.kernels.kernel import Array
-from whippletree.system.tolerances import PLAN_GRID
+from whippletree.system.lengths import LoopLengths
+from whippletree.system.tolerances import OPEN_OVER_ACCURACY, PLAN_GRID, SINGULAR_OVER_ACCURACY
 
 __all__ = ["Conditions", "KeptRows", "Key", "LoopPlan", "OnDemand", "PenaltyWeights", "code_key", "decisions_of"]
 
@@ -67,19 +68,22 @@ class LoopPlan:
 
     `keep` holds the rows that are used of each closure, `choice` the independent freedoms and the pivots (row,
     dependent freedom) in their order of elimination. `q` is the configuration at which that was decided, and `where`
-    its time and parameters; `length` is the characteristic length of the mechanism, `rank` how many freedoms of all
-    joints the closures take away, and `dependent` the freedoms that were asked to depend on the others (None if nothing
-    was asked). Plans with equal data are equal. `imposed` holds decisions that were set by hand instead of found.
+    its time and parameters; `lengths` are the characteristic lengths, `rank` tells how many freedoms of all joints the
+    closures take away, `dependent` the freedoms that were asked to depend on the others (None if nothing was asked),
+    and `slack` how far rows that are not kept may be open: the accuracy of the data if these rows follow from the
+    others within that only, or zero. Plans with equal data are equal. `imposed` holds decisions that were set by hand
+    instead of found.
     """
 
     keep: KeptRows
     choice: Choice
     q: Array
     where: Conditions
-    length: float
+    lengths: LoopLengths
     rank: int
     dependent: frozenset[int] | None
     on_demand: OnDemand = field(repr=False)
+    slack: float = 0.0
     imposed: tuple[tuple[str, Any], ...] = ()
 
     @property
@@ -98,8 +102,16 @@ class LoopPlan:
     @property
     def made_at(self) -> Array:
         """The configuration on the grid next to `q`: code that is made there is the same for all plans of one key."""
-        grid = PLAN_GRID * min(1.0, self.length)
+        grid = PLAN_GRID * min(1.0, self.lengths.smallest)
         return np.asarray(np.rint(self.q / grid) * grid)
+
+    def negligible(self, least: float) -> float:
+        """Return the share below which rows and singular values are none: `least`, or what errors of the data make."""
+        return max(least, SINGULAR_OVER_ACCURACY * self.slack)
+
+    def open_square(self, least: float = 0.0) -> float:
+        """Return the largest sum of squares of all residuals: that of `least`, and what redundant rows may be open."""
+        return float(least**2 + len(self.keep) * (OPEN_OVER_ACCURACY * self.slack) ** 2)
 
     def with_decision(self, name: str, value: Any) -> LoopPlan:
         """Return the same plan with a decision set by hand, for studies of what another one would do."""
@@ -151,12 +163,12 @@ class LoopPlan:
 
     def key(self) -> str:
         """Return what the code of every formulation depends on."""
-        return repr([self.keep, self.choice, self.length, self.made_at.tolist()])
+        return repr([self.keep, self.choice, self.lengths, self.slack, self.made_at.tolist()])
 
     @functools.cached_property
     def _identity(self) -> tuple[Any, ...]:
         t, parameters = self.where
-        numbers = (self.q.tobytes(), t, parameters.tobytes(), self.length)
+        numbers = (self.q.tobytes(), t, parameters.tobytes(), repr(self.lengths), self.slack)
         return self.keep, self.choice, numbers, self.rank, self.dependent, repr(self.imposed)
 
     @functools.cached_property

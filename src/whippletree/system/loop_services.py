@@ -10,14 +10,16 @@ from whippletree.kernels.kernel import Array, Kernel
 from whippletree.system.assembly import Assembler
 from whippletree.system.auto_formulation import AutoFormulation
 from whippletree.system.closure_numbers import ClosureNumbers
-from whippletree.system.configuration_space import ConfigurationSpace, characteristic_length
+from whippletree.system.configuration_space import ConfigurationSpace
 from whippletree.system.consistency import ClosureConsistency
 from whippletree.system.dense_fallback import DenseFallback
 from whippletree.system.equations import Equations, Request
+from whippletree.system.lengths import loop_lengths
 from whippletree.system.loop_plan import Conditions
 from whippletree.system.mobility import Mobility
 from whippletree.system.planner import LoopPlanner
 from whippletree.system.state_space import StateSpace
+from whippletree.system.tolerances import DATA_ACCURACY
 
 __all__ = ["LoopServices"]
 
@@ -26,8 +28,8 @@ class LoopServices:
     """The pieces that look after the closures of one mechanism, each made when first needed.
 
     `numbers`, `assembler` and `planner` are there before any plan, and the same under all plans: those of `first`, if
-    that is given, and so is the `mobility` that was found with the first plan. `consistency`, `auto` and `fallback`
-    belong to the plan of the `equations`.
+    that is given, and so is the `mobility` that was found with the first plan. `accuracy` is that of the data.
+    `consistency`, `auto` and `fallback` belong to the plan of the `equations`.
     """
 
     def __init__(
@@ -38,10 +40,11 @@ class LoopServices:
         kernel: Callable[[Request], Kernel],
         first: LoopServices | None = None,
         mobility: Mobility | None = None,
+        accuracy: float = DATA_ACCURACY,
     ) -> None:
         self.equations, self.states = equations, states
         self.mobility: Mobility | None = mobility or (first.mobility if first else None)
-        self._cache, self._kernel, self._first = cache, kernel, first
+        self._cache, self._kernel, self._first, self._accuracy = cache, kernel, first, accuracy
         if equations.loops is not None:
             equations.loops.on_demand.finders["group_methods"] = lambda _: self.auto.group_methods
 
@@ -52,14 +55,15 @@ class LoopServices:
         """The closures in numbers."""
         if self._first is not None:
             return self._first.numbers
-        return ClosureNumbers(self.equations, characteristic_length(self.equations.description))
+        lengths = loop_lengths(self.equations.description, self.equations.plan)
+        return ClosureNumbers(self.equations, lengths, self._accuracy)
 
     @functools.cached_property
     def assembler(self) -> Assembler:
         """What closes loops from a guess."""
         if self._first is not None:
             return self._first.assembler
-        space = ConfigurationSpace(self.equations, self.states, self.numbers.length)
+        space = ConfigurationSpace(self.equations, self.states, self.numbers.lengths)
         return Assembler(self.numbers, space)
 
     @functools.cached_property
@@ -76,7 +80,7 @@ class LoopServices:
     @functools.cached_property
     def consistency(self) -> ClosureConsistency:
         """Checks of states, and their projections onto the closures."""
-        return ClosureConsistency(self.assembler, self.equations.loop_plan.rank)
+        return ClosureConsistency(self.assembler, self.equations.loop_plan)
 
     @functools.cached_property
     def auto(self) -> AutoFormulation:

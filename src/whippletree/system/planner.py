@@ -9,6 +9,7 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
+from whippletree.errors import AssemblyError
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import kinematics
 from whippletree.kernels.kernel import Array
@@ -16,8 +17,8 @@ from whippletree.system.assembly import Assembler
 from whippletree.system.decisions import Decision, alternatives, decide, on_grid, robust, smallest_pivot
 from whippletree.system.formulation_decisions import on_demand, plan_pivot
 from whippletree.system.loop_plan import Conditions, LoopPlan
-from whippletree.system.mobility import Mobility, analyse
-from whippletree.system.ranks import rank_of
+from whippletree.system.mobility import Mobility, analyse, disagreement_around, disagreement_in_words
+from whippletree.system.ranks import ranks_of_blocks
 from whippletree.system.state_space import StateSpace
 from whippletree.system.tolerances import CLEARLY_BETTER, TAKEN_UP
 
@@ -53,16 +54,31 @@ class LoopPlanner:
             decision = robust(self.assembler, decision, where, rank, dependent or frozenset(), self._height)
             names = tuple(self.states.freedom_name(i) for i in decision.partition.independent)
             mobility = replace(mobility, independent=names)
-        return self.plan_of(decision, where, rank, dependent), mobility
+        slack = self.numbers.accuracy if mobility.disagreement else 0.0
+        return self.plan_of(decision, where, rank, dependent, slack), mobility
 
     def plan_of(
-        self, decision: Decision, where: Conditions, rank: int, dependent: frozenset[int] | None = None
+        self,
+        decision: Decision,
+        where: Conditions,
+        rank: int,
+        dependent: frozenset[int] | None = None,
+        slack: float = 0.0,
     ) -> LoopPlan:
         """Return a plan from what was decided, and under which conditions; the plan keeps copies of both."""
         kept_rows, partition, q = decision
         where = where._replace(parameters=where.parameters.copy())
-        length, later = self.numbers.length, on_demand(self.numbers)
-        return LoopPlan(kept_rows, partition, q.copy(), where, length, rank, dependent, later)
+        lengths, later = self.numbers.lengths, on_demand(self.numbers)
+        return LoopPlan(kept_rows, partition, q.copy(), where, lengths, rank, dependent, later, slack)
+
+    def refuse_rounded(self, nearly: Array, where: Conditions) -> None:
+        """Refuse loops that are nearly closed at a configuration, and all around it, by more than the data's accuracy.
+
+        Then they are closed exactly only where errors of the data happen to cancel, which may be anywhere.
+        """
+        off = disagreement_around(self.assembler, nearly, where)
+        if off is not None:
+            raise AssemblyError(disagreement_in_words(self.assembler, off))
 
     # ------------------------------------------------------------------ other plans, on the way
 
@@ -83,13 +99,13 @@ class LoopPlanner:
             return None
         plain = self.numbers.families is None and not self.states.quaternions
         best = on_grid(self.numbers, best, where) if plain else best
-        return self.plan_of(best, where, present.rank, present.dependent)
+        return self.plan_of(best, where, present.rank, present.dependent, present.slack)
 
     def _ways_on(self, present: LoopPlan, q: Array, where: Conditions, others: Sequence[LoopPlan]) -> list[Decision]:
         """Return decisions at a configuration, in the order in which they are preferred."""
         numbers, full = self.numbers, present.rank
         wanted = present.dependent or frozenset()
-        if numbers.families is not None or rank_of(numbers.full_rows(q, *where)[0]) != full:
+        if numbers.families is not None or self._rank(q, where) < full:
             decision, mobility = self._analysed(q, where, present.dependent)
             return [decision, *alternatives(numbers, decision.q, where, mobility.mobility)]
         decisions = [decide(numbers, q, where, full, wanted), *alternatives(numbers, q, where, self.plan.nv - full)]
@@ -116,6 +132,11 @@ class LoopPlanner:
         return best
 
     # ------------------------------------------------------------------ what analyses ask of the mechanism
+
+    def _rank(self, q: Array, where: Conditions) -> int:
+        """Return the rank of the closures at a configuration."""
+        numbers = self.numbers
+        return sum(ranks_of_blocks(numbers.full_rows(q, *where)[0], numbers.blocks, numbers.negligible))
 
     def _analysed(self, q: Array, where: Conditions, dependent: frozenset[int] | None) -> tuple[Decision, Mobility]:
         return analyse(self.assembler, q, where, self.states.freedom_name, self._cut_axes, dependent)

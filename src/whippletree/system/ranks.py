@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,93 @@ import numpy.typing as npt
 from whippletree.kernels.kernel import Array
 from whippletree.system.tolerances import EQUALLY_FAR, FAINT_ROW, PIVOT_SHARE, RANK
 
-__all__ = ["choose_columns", "choose_pivots", "choose_rows", "null_space", "pivots_met", "rank_of"]
+__all__ = [
+    "RowBlock",
+    "choose_columns",
+    "choose_independent_rows",
+    "choose_pivots",
+    "choose_rows",
+    "connected_blocks",
+    "least_norm",
+    "null_space",
+    "pivots_met",
+    "rank_of",
+    "ranks_of_blocks",
+    "smallest_share",
+]
+
+
+class RowBlock(NamedTuple):
+    """Rows and columns of a matrix that have nothing to do with the others."""
+
+    rows: npt.NDArray[np.intp]
+    columns: npt.NDArray[np.intp]
+
+
+def connected_blocks(pattern: npt.NDArray[np.bool_]) -> tuple[RowBlock, ...]:
+    """Return the rows that share columns, directly or by way of others, with their columns; empty rows are in none.
+
+    >>> [block.rows.tolist() for block in connected_blocks(np.array([[1, 0, 0], [0, 1, 1], [1, 0, 0]], dtype=bool))]
+    [[0, 2], [1]]
+    """
+    left = [i for i in range(len(pattern)) if pattern[i].any()]
+    blocks = []
+    while left:
+        columns = pattern[left[0]]
+        while True:
+            rows: npt.NDArray[np.bool_] = np.asarray(pattern[:, columns].any(axis=1))
+            wider: npt.NDArray[np.bool_] = np.asarray(pattern[rows].any(axis=0))
+            if (wider == columns).all():
+                break
+            columns = wider
+        blocks.append(RowBlock(np.flatnonzero(rows), np.flatnonzero(columns)))
+        left = [i for i in left if not rows[i]]
+    return tuple(blocks)
+
+
+def ranks_of_blocks(A: Array, blocks: Sequence[RowBlock], smallest: float = RANK) -> list[int]:
+    """Return the numerical rank of each block.
+
+    >>> ranks_of_blocks(np.diag([1.0, 1e-9]), connected_blocks(np.eye(2, dtype=bool)))
+    [1, 1]
+    """
+    return [rank_of(A[np.ix_(*block)], smallest) for block in blocks]
+
+
+def smallest_share(A: Array, blocks: Sequence[RowBlock], ranks: Sequence[int]) -> float:
+    """Return the least singular value that counts with given ranks of the blocks, as a share of its block's largest."""
+    shares = [1.0]
+    for block, rank in zip(blocks, ranks, strict=True):
+        if rank:
+            s = np.linalg.svd(A[np.ix_(*block)], compute_uv=False)
+            shares.append(float(s[rank - 1] / s[0]) if s[0] > 0 else 0.0)
+    return min(shares)
+
+
+def least_norm(
+    A: Array, right: Array, blocks: Sequence[RowBlock], free: npt.NDArray[np.bool_], smallest: float
+) -> Array:
+    """Return the x of least norm, and zero where it is not `free`, with A x nearest to the right-hand side.
+
+    Singular values below the share `smallest` of their block's largest are left out.
+
+    >>> least_norm(np.eye(2), np.ones(2), connected_blocks(np.eye(2, dtype=bool)), np.array([True, False]), 1e-9)
+    array([1., 0.])
+    """
+    x = np.zeros(A.shape[1])
+    for block in blocks:
+        columns = block.columns[free[block.columns]]
+        if columns.size:
+            x[columns] = np.linalg.lstsq(A[np.ix_(block.rows, columns)], right[block.rows], rcond=smallest)[0]
+    return x
+
+
+def choose_independent_rows(A: Array, blocks: Sequence[RowBlock], ranks: Sequence[int]) -> list[int]:
+    """Return the most independent rows of each block, as many as its rank; see `choose_rows`."""
+    chosen: list[int] = []
+    for block, rank in zip(blocks, ranks, strict=True):
+        chosen += block.rows[choose_rows(A[np.ix_(*block)], rank)].tolist()
+    return sorted(chosen)
 
 
 def rank_of(A: Array, smallest: float = RANK) -> int:
@@ -26,17 +112,22 @@ def rank_of(A: Array, smallest: float = RANK) -> int:
     return int((s > smallest * s[0]).sum()) if s[0] > 0 else 0
 
 
-def null_space(A: Array, smallest: float = RANK) -> Array:
-    """Return an orthonormal basis (n, k) of the null space.
+def null_space(A: Array, blocks: Sequence[RowBlock], smallest: float = RANK) -> Array:
+    """Return an orthonormal basis (n, k) of the null space, found block by block.
 
-    >>> null_space(np.array([[1.0, 0.0]])).shape
+    >>> null_space(np.array([[1.0, 0.0]]), connected_blocks(np.array([[True, False]]))).shape
     (2, 1)
     """
-    if not A.shape[0]:
-        return np.eye(A.shape[1])
-    _, s, Vt = np.linalg.svd(A)
-    rank = int((s > smallest * s[0]).sum()) if s.size and s[0] > 0 else 0
-    return np.ascontiguousarray(Vt[rank:].T)
+    n = A.shape[1]
+    apart = np.setdiff1d(np.arange(n), np.concatenate([np.zeros(0, dtype=np.intp), *(b.columns for b in blocks)]))
+    found = [np.eye(n)[:, apart]]
+    for block in blocks:
+        _, s, Vt = np.linalg.svd(A[np.ix_(*block)])
+        rank = int((s > smallest * s[0]).sum()) if s.size and s[0] > 0 else 0
+        basis = np.zeros((n, len(block.columns) - rank))
+        basis[block.columns] = Vt[rank:].T
+        found.append(basis)
+    return np.hstack(found)
 
 
 def choose_rows(A: Array, count: int, first: Sequence[int] = (), *, tie: float = EQUALLY_FAR) -> list[int]:

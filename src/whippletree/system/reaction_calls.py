@@ -65,7 +65,8 @@ class ReactionCalls:
         unique = None
         if self._loops.redundancy():
             found, stresses = self._least(found, self._self_stresses(q, t, parameters))
-            unique = np.abs(_turned(stresses, R)).max(axis=-1) <= _UNIQUE
+            none = self._evaluate.engine.equations.loop_plan.negligible(_UNIQUE)
+            unique = np.abs(_turned(stresses, R)).max(axis=-1) <= none
         return Reactions(self._inputs.states.plan.joint_names, _turned(found[..., None], R)[..., 0], unique)
 
     def _least(self, wrenches: Array, Z: Array) -> tuple[Array, Array]:

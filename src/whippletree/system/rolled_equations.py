@@ -78,7 +78,8 @@ def roll(equations: Equations, request: Request) -> LoopProgram:
 def reduction_program(equations: Equations, request: Request) -> tuple[LoopProgram, int]:
     """Return the coordinate reduction as a loop over items, and its operations."""
     plan = equations.loop_plan
-    limits = rolled_reduction.Limits(WATCHED, CONSISTENT, plan.length, request.check)
+    gap = plan.open_square(CONSISTENT)
+    limits = rolled_reduction.Limits(WATCHED, gap, plan.lengths.of_closure, request.check)
     place = {name: i for i, (name, _) in enumerate(equations.signature(request).inputs)}
     loads = GivenLoads(equations.nodes.acting(), {name: place[f"wrench on {name}"] for name in request.wrenches}, place)
     program = rolled_reduction.forward_dynamics(

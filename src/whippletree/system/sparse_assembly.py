@@ -19,7 +19,7 @@ from whippletree.system.closure_numbers import ClosureNumbers
 from whippletree.system.elimination import Elimination, eliminate
 from whippletree.system.loop_families import Block
 from whippletree.system.loop_plan import KeptRows
-from whippletree.system.tolerances import BODY_INERTIA, CLOSED, NEARBY_STEPS, SAMPLE_DISTANCE, ZERO_ROW
+from whippletree.system.tolerances import BODY_INERTIA, CLOSED, ELIMINATED, NEARBY_STEPS, SAMPLE_DISTANCE, ZERO_ROW
 
 __all__ = [
     "LazySequence",
@@ -70,16 +70,23 @@ class LazySequence(Sequence[Item]):
 
 
 def scaled_blocks(numbers: ClosureNumbers, q: Array) -> list[Block]:
-    """Return the full rows, lengths over the characteristic length."""
+    """Return the full rows, lengths over the characteristic length of their group."""
     families = numbers.families
     assert families is not None
-    row_scale = numbers.row_scale[:6, None]
-    return [Block(b.columns, b.rows / row_scale * numbers.column_scale[b.columns]) for b in families.full_rows(q)]
+    scales = numbers.row_scale.reshape(-1, 6, 1)
+    return [
+        Block(b.columns, b.rows / scale * numbers.column_scale[b.columns])
+        for b, scale in zip(families.full_rows(q), scales, strict=True)
+    ]
 
 
-def sparse_newton_step(numbers: ClosureNumbers, q: Array, r: Array, held: npt.NDArray[np.bool_]) -> Array:
+def sparse_newton_step(
+    numbers: ClosureNumbers, q: Array, r: Array, held: npt.NDArray[np.bool_], smallest: float
+) -> Array:
     """Return a Newton step (nv, scaled) toward closed loops: `held` freedoms and those without a pivot stay."""
-    found = eliminate(scaled_blocks(numbers, q), -r, leave=np.flatnonzero(held).tolist())
+    found = eliminate(
+        scaled_blocks(numbers, q), -r, leave=np.flatnonzero(held).tolist(), smallest=max(smallest, ELIMINATED)
+    )
     return found.solved({}, numbers.plan.nv)
 
 
@@ -100,8 +107,8 @@ def nearby_closed(
         r = numbers.residual(q, 0.0, np.zeros(0))
         if np.abs(r).max() < CLOSED:
             return q
-        q = integrate(q, sparse_newton_step(numbers, q, r, none) * numbers.column_scale)
-    return None
+        q = integrate(q, sparse_newton_step(numbers, q, r, none, numbers.negligible) * numbers.column_scale)
+    return q if np.abs(numbers.residual(q, 0.0, np.zeros(0))).max() <= numbers.accuracy else None
 
 
 def sparse_partition(numbers: ClosureNumbers, q: Array, wanted: frozenset[int]) -> tuple[KeptRows, Choice]:
@@ -109,13 +116,16 @@ def sparse_partition(numbers: ClosureNumbers, q: Array, wanted: frozenset[int]) 
     families = numbers.families
     assert families is not None
     blocks = []
-    for block in families.tree_rows(q):
-        rows = block.rows * numbers.column_scale[block.columns]
+    raw = families.tree_rows(q)
+    starts = np.cumsum([0, *(len(block.rows) for block in raw)])
+    least = max(ZERO_ROW, numbers.negligible)
+    for block, start in zip(raw, starts, strict=False):
+        row_scale = numbers.tree_row_scale[start : start + len(block.rows), None]
+        rows = block.rows / row_scale * numbers.column_scale[block.columns]
         size = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        size = np.maximum(size, ZERO_ROW * size.max(initial=0.0))
+        size = np.maximum(size, least * size.max(initial=0.0))
         blocks.append(Block(block.columns, rows / np.where(size > 0, size, 1.0)[:, None]))
-    found = eliminate(blocks, wanted=wanted)
-    starts = np.cumsum([0, *(len(block.rows) for block in blocks)])
+    found = eliminate(blocks, wanted=wanted, smallest=numbers.negligible)
     keep: list[list[int]] = [[] for _ in blocks]
     kept_rows: list[int] = sorted(row for row, _ in found.pivots)
     for row in kept_rows:

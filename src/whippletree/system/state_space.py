@@ -17,7 +17,7 @@ from whippletree.system.example_systems import pendulum  # noqa: F401 (for the e
 from whippletree.system.input_reader import Argument, as_array
 from whippletree.topology import Plan
 
-__all__ = ["StateSpace", "velocity_scale"]
+__all__ = ["StateSpace"]
 
 
 class StateSpace:
@@ -174,9 +174,3 @@ class StateSpace:
                 what = "body" if use.name in own else "joint"
                 return f'{getattr(use.joint, labels)[i - where.start]} of {what} "{use.name}"'
         return "it"
-
-
-def velocity_scale(description: Description, length: float) -> Array:
-    """Return what velocities (nv) are divided by to compare with angular ones: 1, or the length for displacements."""
-    labels = [label for use in description.coordinate_owners for label in use.joint.velocity_labels]
-    return np.array([1.0 if "angular" in label else length for label in labels])

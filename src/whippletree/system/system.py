@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from whippletree.errors import StateError
 from whippletree.formulations.methods.registry import formulation_name
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description
+from whippletree.spatial.scalars import shown
 from whippletree.system.auto_formulation import FormulationChoice
 from whippletree.system.calls import Delegated
 from whippletree.system.derivative_calls import DerivativeCalls
@@ -27,6 +29,7 @@ from whippletree.system.planning import plan_of
 from whippletree.system.reaction_calls import ReactionCalls
 from whippletree.system.state_space import StateSpace
 from whippletree.system.system_kernels import SystemKernels
+from whippletree.system.tolerances import COARSEST_DATA, DATA_ACCURACY
 from whippletree.topology import Plan
 from whippletree.verbs import verb
 
@@ -63,13 +66,15 @@ class System:
         hold: Any = None,
         cut: Any = None,
         dependent: Any = None,
+        accuracy: float = DATA_ACCURACY,
     ) -> None:
         self.build_options = {"fold": fold, "guess": guess, "hold": hold, "cut": cut, "dependent": dependent}
+        self.build_options["accuracy"] = accuracy = _accuracy(accuracy)
         self.description = description.folded() if fold else description
         self.plan: Plan = plan_of(description, cut)
         self.nq, self.nv = self.plan.nq, self.plan.nv
         self.n_bodies = len(description.bodies)
-        self._use(Engine(self.description, self.plan))
+        self._use(Engine(self.description, self.plan, accuracy=accuracy))
         if self._loops.closed:
             self._q0, self._v0 = self._loops.begin(guess, hold, dependent)
             self.plan = replace(self.plan, notes=self._loops.choice_in_words)
@@ -359,12 +364,22 @@ class System:
         """
         return self._loops.closure_rows()
 
+    @property
+    def closure_lengths(self) -> Array:
+        """What each row of `closure_residual` is compared with: 1 for angles, else the length of its group of loops.
+
+        >>> four_bar().closure_lengths.round(3).tolist()
+        [1.0, 1.0, 1.0, 1.5, 1.5, 1.5]
+        """
+        return self._loops.closure_lengths()
+
     tune = Delegated("_loops", LoopCalls.tune)
     mobility_at = Delegated("_loops", LoopCalls.mobility_at)
     assemble = Delegated("_loops", LoopCalls.assemble)
     consistent_velocities = Delegated("_loops", LoopCalls.consistent_velocities)
     consistent_accelerations = Delegated("_loops", LoopCalls.consistent_accelerations)
     closure_residual = Delegated("_loops", LoopCalls.closure_residual)
+    data_slack = Delegated("_loops", LoopCalls.data_slack)
     closure_errors = Delegated("_loops", LoopCalls.closure_errors)
     closure_jacobian = Delegated("_loops", LoopCalls.closure_jacobian)
     motion_basis = Delegated("_loops", LoopCalls.motion_basis)
@@ -410,6 +425,17 @@ class System:
     c_source = Delegated("kernels", SystemKernels.c_source)
     operations = Delegated("kernels", SystemKernels.operations)
     kernel = Delegated("kernels", SystemKernels.kernel)
+
+
+def _accuracy(value: Any) -> float:
+    """Return the accuracy of data as a number, or refuse it."""
+    found = value if isinstance(value, int | float) and not isinstance(value, bool) else np.nan
+    if not 0 <= found <= COARSEST_DATA:
+        raise StateError(
+            f"accuracy= tells how good the data of loops are, in radians and characteristic lengths: a number from 0 "
+            f"(exact) to {COARSEST_DATA:g}, not {shown(value)}"
+        )
+    return float(found)
 
 
 def _rebuild(description: Description, options: dict[str, Any]) -> System:

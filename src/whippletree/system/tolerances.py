@@ -1,7 +1,7 @@
 """Tolerances, limits and step sizes of this room, each with what it measures and where it comes from.
 
-Lengths are compared with angles by the mechanism's characteristic length, so that a *scaled* number is one in radians
-or characteristic lengths. "Share" means relative to the largest of its kind.
+Lengths are compared with angles by the characteristic length of their group of loops, so that a *scaled* number is one
+in radians or characteristic lengths. "Share" means relative to the largest of its kind.
 """
 
 from __future__ import annotations
@@ -16,6 +16,35 @@ WATCHED = 1e-8
 
 WELL_CONDITIONED = 1e4
 """The condition number of a scaled mass matrix up to which it is factorised rather than swept over."""
+
+# ---------------------------------------------------------------------- how good the mechanism's data are
+
+DATA_ACCURACY = 1e-6
+"""How far, scaled, equations of loops may disagree and still count as redundant, unless `build(accuracy=)` says
+otherwise: a hundred times what files with eight digits lose, and as much as states may miss the closures."""
+
+COARSEST_DATA = 1e-3
+"""The worst accuracy that can be asked for: with worse data, what is singular and what is rounded look the same."""
+
+SINGULAR_OVER_ACCURACY = 10.0
+"""Singular values up to this many times the accuracy may be errors of the data: errors of several joints add up."""
+
+OPEN_OVER_ACCURACY = 3.0
+"""How many times the accuracy redundant rows may be open at states far from those that were looked at when they were
+found to be redundant."""
+
+ROUNDING = 1e-12
+"""What redundant rows may disagree by, scaled, if the data are exact: some digits above rounding. The singular values
+of such rows are no larger either."""
+
+SAME_OPENING = 10.0
+"""How many times as far loops may be open around a configuration that is nearly closed, if it is the data that are off:
+around a position that cannot be closed they are open by the square of the distance."""
+
+CLOSED_NEARBY = 100.0
+"""Of a loop that is closed up to the accuracy of the data, a better closed configuration is taken if the square of its
+distance is at most so many times what was open: at a singular position the two are about equal, and a loop that is
+closed exactly only far away is one whose data are rounded."""
 
 # ---------------------------------------------------------------------- assembly: Newton's method on the closures
 
@@ -54,7 +83,7 @@ NEARER = 1e-9
 
 RANK = 1e-7
 """Singular values below this share are none, where the generic rank is decided: well above what is left of redundant
-rows at a configuration that is closed to `CLOSED`, well below `NEARLY_SINGULAR`."""
+rows at a configuration that is closed to `CLOSED`, well below `NEARLY_SINGULAR`. It is more if the data are worse."""
 
 FAINT_ROW = 1e-2
 """Share of a row that must be independent of those chosen before, if the row is taken because it was asked for."""

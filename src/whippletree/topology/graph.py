@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["GROUND", "Closing", "Edge", "PlanNode", "quoted"]
+__all__ = ["GROUND", "ClosureLike", "Edge", "PlanNode", "quoted"]
 
 GROUND = -1
 """The index of the ground among the nodes."""
@@ -29,7 +29,7 @@ class Edge(Protocol):
     def prescribed(self) -> bool: ...  # noqa: D102
 
 
-class Closing(Protocol):
+class ClosureLike(Protocol):
     """What the plan needs to know of a closure that the user declared.
 
     `bodies` are those it holds on to, the ground included if that is meant; `joints` are the indices of the joints

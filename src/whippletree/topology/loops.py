@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from whippletree.topology.graph import GROUND, Closing, Edge, PlanNode
+from whippletree.topology.graph import GROUND, ClosureLike, Edge, PlanNode
 
 __all__ = ["Cut", "Group", "Loop", "find_cuts", "find_groups", "find_loops"]
 
@@ -88,7 +88,7 @@ def find_loops(
     index: dict[str, int],
     joints: Sequence[Edge],
     cuts: Sequence[Cut],
-    closures: Sequence[Closing] = (),
+    closures: Sequence[ClosureLike] = (),
 ) -> tuple[Loop, ...]:
     """Return the loop of each cut joint, then that of each closure.
 

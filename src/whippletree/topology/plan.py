@@ -23,12 +23,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from whippletree.errors import TopologyError
-from whippletree.topology.graph import GROUND, Closing, Edge, PlanNode, quoted
+from whippletree.topology.graph import GROUND, ClosureLike, Edge, PlanNode, quoted
 from whippletree.topology.loops import Cut, Group, Loop, find_cuts, find_groups, find_loops
 from whippletree.topology.spanning import choose_cuts, make_graph
 from whippletree.topology.words import plan_in_words
 
-__all__ = ["GROUND", "Closing", "Edge", "Plan", "PlanNode", "make_plan"]
+__all__ = ["GROUND", "ClosureLike", "Edge", "Plan", "PlanNode", "make_plan"]
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def make_plan(
     joints: Sequence[Edge],
     ground: str = "ground",
     *,
-    closures: Sequence[Closing] = (),
+    closures: Sequence[ClosureLike] = (),
     cut: Sequence[str] = (),
     own: Mapping[str, int] | None = None,
 ) -> Plan:

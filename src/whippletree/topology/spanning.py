@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from whippletree.errors import TopologyError
-from whippletree.topology.graph import Closing, Edge, quoted
+from whippletree.topology.graph import ClosureLike, Edge, quoted
 from whippletree.topology.short_loops import short_loop_order
 
 __all__ = ["Graph", "choose_cuts", "make_graph"]
@@ -80,7 +80,7 @@ def make_graph(bodies: Sequence[str], joints: Sequence[Edge], ground: str) -> Gr
 
 
 def choose_cuts(
-    graph: Graph, joints: Sequence[Edge], closures: Sequence[Closing] = (), cut: Sequence[str] = ()
+    graph: Graph, joints: Sequence[Edge], closures: Sequence[ClosureLike] = (), cut: Sequence[str] = ()
 ) -> frozenset[int]:
     """Return the indices of the joints to cut, those of `cut` among them; the graph must be connected.
 
@@ -297,7 +297,7 @@ class _Search:
         self,
         graph: Graph,
         joints: Sequence[Edge],
-        closures: Sequence[Closing],
+        closures: Sequence[ClosureLike],
         classes: Sequence[tuple[int, bool]],
         tree: Sequence[int],
         insisted: frozenset[int],
@@ -318,7 +318,7 @@ class _Search:
         self.work = _WORK
         self._make_slots(closures, insisted)
 
-    def _make_slots(self, closures: Sequence[Closing], insisted: frozenset[int]) -> None:
+    def _make_slots(self, closures: Sequence[ClosureLike], insisted: frozenset[int]) -> None:
         cuts = [k for k in range(len(self.nv)) if k not in self.tree]
         self.cut = [k for k in cuts if k not in insisted]
         fixed = [k for k in cuts if k in insisted]

@@ -20,13 +20,14 @@ import casadi as ca
 from whippletree.elements.closures.relative import left_inverse
 from whippletree.formulations.closures.closure_frames import CutJoint
 from whippletree.formulations.closures.closure_set import ClosureSet, jacobian_rows
+from whippletree.formulations.closures.loop_results import LengthOf
 from whippletree.formulations.closures.loop_solution import stacked_rows
 from whippletree.formulations.closures.partition import given_accelerations
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial import stack
 from whippletree.symbolic.sparse_factors import add_to, factor_symmetric, minimum_degree
 
-__all__ = ["Projected", "missed", "project"]
+__all__ = ["Projected", "kept_gap", "missed", "project"]
 
 Row = dict[int, ca.SX]
 
@@ -95,6 +96,30 @@ def _driven(closure_set: ClosureSet) -> Iterator[tuple[int, CutJoint, int]]:
             for i, component in enumerate(keep):
                 yield first + i, closure_set.attachments.cuts[attachment.driven], component
         first += len(keep)
+
+
+def kept_gap(walk: Unrolled, closure_set: ClosureSet, length_of: LengthOf) -> tuple[ca.SX, ca.SX]:
+    """Return the squares of how far positions and velocities miss the kept rows, and cut joints' coordinates theirs.
+
+    Angles count as they are, and lengths over a length, which `length_of` gives by cut joint or closure.
+    """
+    gap, slip = ca.SX(0), ca.SX(0)
+    for attachment, keep, state in zip(
+        closure_set.attachments.all, closure_set.keep, closure_set.evaluate(walk), strict=True
+    ):
+        if attachment.driven is not None:
+            continue
+        for i, row in enumerate(keep):
+            angular = attachment.closure.labels[row].startswith("moment")
+            length = 1.0 if angular else length_of(attachment.name)
+            gap, slip = gap + (state.phi[i] / length) ** 2, slip + (state.rate[i] / length) ** 2
+    for cut, rates in zip(closure_set.attachments.cuts, closure_set.cut_rates(walk), strict=True):
+        if cut.joint.nv:
+            labels, length = cut.joint.velocity_labels, length_of(cut.use.name)
+            lengths = ca.DM([1.0 if "angular" in label else length for label in labels])
+            gap = gap + ca.sumsqr(missed(walk, closure_set, cut) / lengths)
+            slip = slip + ca.sumsqr((rates.rate - closure_set.v[cut.v, :]) / lengths)
+    return gap, slip
 
 
 def _with_velocities(walk: Unrolled, v: ca.SX) -> Unrolled:

@@ -7,7 +7,7 @@ multipliers (`Solution`). All forces follow from those two by one inward sweep.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 
@@ -28,6 +28,7 @@ from whippletree.formulations.recursions import composite_body as composite
 from whippletree.spatial import Rotation, stack
 
 __all__ = [
+    "LengthOf",
     "Solve",
     "accelerations",
     "closure_gap",
@@ -42,6 +43,9 @@ __all__ = [
 ]
 
 Solve = Callable[[Unrolled, ClosureSet], Solution]
+
+LengthOf = Callable[[str], Any]
+"""Gives the characteristic length of a cut joint or closure by its name."""
 
 
 class Answer(NamedTuple):
@@ -217,10 +221,14 @@ def static_reactions(
     )
 
 
-def closure_gap(walk: Unrolled, closure_set: ClosureSet, length: float) -> tuple[ca.SX, ca.SX]:
-    """Return the squares of how far positions and velocities miss the closures, rotations and lengths / `length`."""
+def closure_gap(walk: Unrolled, closure_set: ClosureSet, length_of: LengthOf) -> tuple[ca.SX, ca.SX]:
+    """Return the squares of how far positions and velocities miss the closures: rotations, and lengths over a length.
+
+    `length_of` gives that length by the name of a cut joint or closure.
+    """
     gap, slip = ca.SX(0), ca.SX(0)
     for cut in closure_set.attachments.cuts:
+        length = length_of(cut.use.name)
         frame_states = closure_set.frame_states(walk, cut)
         parent, child = frame_states[0].side, frame_states[1].side
         x = cut.joint.configuration(closure_set.q[cut.q, :])
@@ -232,6 +240,7 @@ def closure_gap(walk: Unrolled, closure_set: ClosureSet, length: float) -> tuple
         slip = slip + ca.sumsqr(V[0:3]) + ca.sumsqr(V[3:6] / length)
     for attachment, closure_states in zip(closure_set.attachments.all, closure_set.evaluate(walk), strict=True):
         if attachment.cut is None and attachment.driven is None:
+            length = length_of(attachment.name)
             gap = gap + ca.sumsqr(closure_states.phi / length)
             slip = slip + ca.sumsqr(closure_states.rate / length)
     return gap, slip

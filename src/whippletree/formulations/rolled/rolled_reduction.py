@@ -16,6 +16,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from whippletree.formulations.closures.closure_frames import ClosureAttachments
+from whippletree.formulations.closures.loop_results import LengthOf
 from whippletree.formulations.methods.coordinate_reduction import (
     EliminatedVariables,
     Front,
@@ -46,11 +47,14 @@ __all__ = ["Limits", "can_roll", "forward_dynamics"]
 
 
 class Limits(NamedTuple):
-    """What is watched: the share of a pivot that is left, and how far a state may miss the closures."""
+    """What is watched: the share of a pivot that is left, and the square of how far a state may miss the closures.
+
+    `length_of` gives the length that a cut joint's residuals are divided by.
+    """
 
     pivot: float
     gap: float
-    length: float
+    length_of: LengthOf
     check: bool
 
 
@@ -78,8 +82,8 @@ def forward_dynamics(
     limits: Limits,
 ) -> LoopProgram:
     """Return the accelerations of all joints as a program with inputs q, v, tau, and those of the loads."""
-    length = limits.length if limits.check else None
-    return _RolledReduction(RolledState(node_tree, attachments, keep, loads, length), limits).program()
+    length_of = limits.length_of if limits.check else None
+    return _RolledReduction(RolledState(node_tree, attachments, keep, loads, length_of), limits).program()
 
 
 Names = dict[FrontVariable, FrontVariable]
@@ -368,7 +372,7 @@ class _RolledReduction:
         """Divide the first number by zero where the result cannot be trusted."""
         first = min(i for kind, i in self.values if kind == "speed")
         record, at = self.values["speed", first]
-        check, limit = self.limits.check, self.limits.gap**2
+        check, limit = self.limits.check, self.limits.gap
         seen = self._misfit() if check else []
 
         def trace(given: ItemInputs) -> list[StepRecord]:

@@ -16,6 +16,7 @@ from whippletree.elements.joints import Joint
 from whippletree.formulations.closures import loop_results
 from whippletree.formulations.closures.closure_frames import ClosureAttachment, ClosureAttachments, CutJoint
 from whippletree.formulations.closures.closure_set import ClosureSet
+from whippletree.formulations.closures.loop_results import LengthOf
 from whippletree.formulations.nodes.frame_states import NodeFrame, NodeState, advance, force_columns
 from whippletree.formulations.nodes.node import AngularState
 from whippletree.formulations.nodes.node_tree import NodeTree, column
@@ -68,7 +69,7 @@ class ClosureRecords(NamedTuple):
 class RolledState:
     """A mechanism that is being rolled: its nodes, what acts on them, and its closures as records.
 
-    `length` is the characteristic one if closures shall say how far they are open, else None.
+    `length_of` gives the characteristic length of a cut joint by its name if closures shall say how far they are open.
     """
 
     def __init__(
@@ -77,12 +78,12 @@ class RolledState:
         attachments: ClosureAttachments,
         keep: Sequence[tuple[int, ...]],
         loads: GivenLoads,
-        length: float | None,
+        length_of: LengthOf | None,
     ) -> None:
         self.node_constants, self.attachments, self.keep = node_tree.node_constants, attachments, keep
         self.parents, self.homes = node_tree.tree.parents, node_tree.homes
         self.kinds, self.items = NodeKinds(self.node_constants), WorkItems()
-        self._length, self._gravity = length, column(node_tree.gravity)
+        self._length_of, self._gravity = length_of, column(node_tree.gravity)
         self._reached: dict[tuple[int, int], Record] = {}
         self.placed = self._place()
         self.loads = LoadItems(self.items, loads.argument, lambda k: self._reach(-1, k))
@@ -175,7 +176,7 @@ class RolledState:
             )
             tau = with_efforts(given.inputs[-1], given.records[len(given.records) - len(efforts) :], at_freedoms)
             joint = cut.joint.with_constants(own.symbols(given.constants)) if own.values else cut.joint
-            return self._closure_terms(c, joint, walk, (first, second), given.inputs[:-1], tau)
+            return self._closure_terms(c, joint, walk, (first, second), given.inputs[:-1], tau, next(given.constants))
 
         key = (
             "closure",
@@ -193,6 +194,7 @@ class RolledState:
         spans += [span_of(0, cut.q), span_of(1, cut.v), span_of(2, cut.v)]
         numbers = [*(self.kinds.dims[k] for k in nodes), *frames, own]
         constants = [x for part in numbers for x in part.values]
+        constants.append(1.0 if self._length_of is None else self._length_of(cut.use.name))
         records = [*reached, *(self.placed[k].x for k in nodes), *efforts]
         left = self.items.add(key, trace, records, spans, constants)
         return ClosureRecords(left[0], left[1], (left[2], left[3]), (left[4], left[5]), left[6])
@@ -215,6 +217,7 @@ class RolledState:
         frames: tuple[NodeFrame, NodeFrame],
         inputs: Sequence[ca.SX],
         tau: ca.SX,
+        length: ca.SX,
     ) -> list[StepRecord]:
         """Return what `ClosureRecords` holds; the inputs are the nodes' velocities, and q and v of the cut joint."""
         use, keep = replace(self.attachments.cuts[c].use, joint=joint), tuple(self.keep[c])
@@ -234,7 +237,9 @@ class RolledState:
             wrench = on_freedoms @ tau if cut.joint.nv else ca.SX.zeros(6)
             forces.append((force_columns(frames[s], state, D), wrench))
             freedoms.append(on_freedoms)
-        misfit = () if self._length is None else tuple(loop_results.closure_gap(walk, closure_set, self._length))
+        misfit: tuple[ca.SX, ...] = ()
+        if self._length_of is not None:
+            misfit = loop_results.closure_gap(walk, closure_set, lambda _: length)
         return [second, own, *forces, *freedoms, misfit]
 
 

@@ -234,6 +234,7 @@ START: dict[str, Reader] = {
     "guess": values.by_joint,
     "hold": values.joints,
     "cut": values.joints,
+    "accuracy": values.positive,
     "velocities": values.by_joint,
 }
 
