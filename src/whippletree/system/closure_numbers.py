@@ -20,6 +20,7 @@ from whippletree.formulations.closures.closure_set import ClosureSet, ClosureSta
 from whippletree.formulations.closures.loop_solution import by_closure
 from whippletree.formulations.methods import absolute
 from whippletree.formulations.nodes.frame_states import with_accelerations
+from whippletree.formulations.nodes.hinge_scales import LEAST_IN_LOOPS
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.formulations.recursions import composite_body as composite
@@ -206,6 +207,13 @@ class ClosureNumbers:
         found = self._hinges(q, parameters).full().ravel()
         return np.where(np.isfinite(found), found, 0.0)
 
+    def stretched_inertias(self, parameters: Array) -> Array:
+        """Return the inertia that each freedom (nv) meets with all that hangs on it stretched out (`hinge_scales`).
+
+        It is zero for own coordinates of bodies and for freedoms of cut joints.
+        """
+        return np.asarray(self._stretched(parameters).full().ravel())
+
     def complete(self, q: Array, v: Array, a: Array, t: float, parameters: Array) -> Array:
         """Return accelerations with those of the cut joints filled in."""
         return np.asarray(self._complete(q, v, a, t, parameters).full().ravel())
@@ -332,6 +340,14 @@ class ClosureNumbers:
     def _hinges(self) -> ca.Function:
         q = self._symbols["q"]
         return self.function("hinges", [q], [articulated.hinge_inertias(self._resting[0])])
+
+    @functools.cached_property
+    def _stretched(self) -> ca.Function:
+        found = ca.SX(self.plan.nv, 1)
+        for constants in self.equations.node_tree().node_constants:
+            for i, least in enumerate(constants.least_inertia):
+                found[constants.v.start + i] = least / LEAST_IN_LOOPS
+        return self.function("stretched", [], [found])
 
     @functools.cached_property
     def _complete(self) -> ca.Function:

@@ -23,7 +23,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.system.closure_numbers import LoopTerms
 from whippletree.system.consistency import ClosureConsistency
 from whippletree.system.equations import Equations, Request
-from whippletree.system.formulation_decisions import massless_combination
+from whippletree.system.formulation_decisions import balanced_motions, massless_combination
 from whippletree.system.loop_equations import joint_order
 from whippletree.system.loop_plan import Conditions
 from whippletree.system.tolerances import (
@@ -118,9 +118,10 @@ class DenseFallback:
         S = terms.C[:, free] * scale
         size = np.sqrt(np.einsum("ij,ij->i", S, S))
         smallest = self.loop_plan.negligible(SINGULAR_HERE)
-        size = np.where(size > smallest * size.max(initial=0.0), size, 1.0)
+        usual = self.numbers.tree_row_scale  # a row that is rounding beside it is none
+        size = np.where(size > smallest * usual, size, usual)
         U, s, Vt = np.linalg.svd(S / size[:, None])
-        rank = int((s > smallest * s[0]).sum()) if s.size and s[0] > 0 else 0
+        rank = int((s > smallest * s.max(initial=1.0)).sum())
         target = -terms.second / size
         y = Vt[:rank].T @ ((U[:, :rank].T @ target) / s[:rank])
         left = S @ y / size - target
@@ -133,9 +134,10 @@ class DenseFallback:
             )
         Z = Vt[rank:].T * scale[:, None]
         M, right = terms.M[np.ix_(free, free)], terms.right[free]
-        self._refuse_massless(M, Z)
+        self._refuse_massless(M, Z, where)
         a = y * scale
         if Z.size:
+            Z = balanced_motions(M, Z, self.numbers.stretched_inertias(where.parameters)[free])
             a = a + Z @ np.linalg.lstsq(Z.T @ M @ Z, Z.T @ (right - M @ a), rcond=MOTION_RANK)[0]
         multipliers = np.zeros(len(terms.second))
         if rank:
@@ -169,11 +171,11 @@ class DenseFallback:
         columns = [ca.SX(ca.vertcat(*(getattr(one, part) for one in held))) for part in ("phi", "rate")]
         return self.numbers.function("openings", [x["q"], x["v"], x["t"]], [ca.SX(ca.horzcat(*columns))])
 
-    def _refuse_massless(self, M: Array, Z: Array) -> None:
+    def _refuse_massless(self, M: Array, Z: Array, where: Conditions) -> None:
         """Refuse a state at which a motion that the loops allow (a column of Z) moves nothing with inertia."""
         free = self.numbers.free_freedoms
         scale = self.numbers.column_scale[free]
-        massless = massless_combination(M, Z, scale)
+        massless = massless_combination(M, Z, self.numbers.stretched_inertias(where.parameters)[free])
         if massless is None:
             return
         most = np.argmax(np.abs(massless / scale))

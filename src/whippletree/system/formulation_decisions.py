@@ -32,13 +32,14 @@ from whippletree.system.tolerances import (
     CLEARLY_MOVED,
     LIGHT_MOTION,
     MASSLESS,
+    NOTHING_HANGS,
     PENALTY_MARGIN,
     UNMOVED,
     UNUSED_ROW,
 )
 from whippletree.topology import Tree
 
-__all__ = ["massless_combination", "on_demand", "pair_up", "plan_pivot", "tree_regular"]
+__all__ = ["balanced_motions", "massless_combination", "on_demand", "pair_up", "plan_pivot", "tree_regular"]
 
 
 def on_demand(numbers: ClosureNumbers) -> OnDemand:
@@ -89,25 +90,39 @@ def massless_motion(numbers: ClosureNumbers, plan: LoopPlan) -> bool:
     except DynamicsError:  # singular here: every state is looked at by itself
         return False
     M = _terms_at_rest(numbers, plan.q, where).M
-    return massless_combination(M, allowed, numbers.column_scale) is not None
+    return massless_combination(M, allowed, numbers.stretched_inertias(where.parameters)) is not None
 
 
-def massless_combination(M: Array, Z: Array, scale: Array) -> Array | None:
+def massless_combination(M: Array, Z: Array, stretched: Array) -> Array | None:
     """Return a combination of the motions Z (columns) that moves nothing that has inertia, if there is one.
 
-    `scale` is what velocities are measured by. Inertias are compared with the largest of any motion and any freedom:
-    where there is only one motion, its inertia may be nothing but rounding.
+    What a motion moves is compared with what that was made of: the inertia that each freedom meets with all that hangs
+    on it `stretched` out. So a small linkage on a heavy beam has inertia, and a massless link that is folded onto its
+    tip has none.
 
     >>> massless_combination(np.diag([1.0, 0.0]), np.eye(2), np.ones(2)).round(12).tolist()
     [0.0, 1.0]
     """
     if not Z.size:
         return None
-    values, vectors = np.linalg.eigh(Z.T @ M @ Z)
-    largest = max(values[-1], float((np.diag(M) * scale**2).max()))
-    if values[0] > MASSLESS * largest:
+    balanced = balanced_motions(M, Z, stretched)
+    values, vectors = np.linalg.eigh(balanced.T @ M @ balanced)
+    if values[0] > MASSLESS:
         return None
-    return np.asarray(Z @ vectors[:, 0])  # also if all are zero
+    found = balanced @ vectors[:, 0]
+    return np.asarray(found / np.abs(found).max())
+
+
+def balanced_motions(M: Array, Z: Array, stretched: Array) -> Array:
+    """Return motions that span those of Z, each with an inertia of one if all were `stretched` out.
+
+    >>> balanced_motions(np.diag([4.0, 1e-6]), np.eye(2), np.array([4.0, 1e-6])).round(6).tolist()
+    [[0.5, 0.0], [0.0, 1000.0]]
+    """
+    made_of = np.maximum(stretched, np.diag(M))
+    root = np.sqrt(np.maximum(made_of, NOTHING_HANGS * made_of.max() or 1.0))
+    _, s, Vt = np.linalg.svd(root[:, None] * Z, full_matrices=False)
+    return np.asarray(Z @ (Vt.T / s))
 
 
 def absolute_pivots(numbers: ClosureNumbers, plan: LoopPlan) -> tuple[tuple[Key, Key], ...]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whippletree.kernels.kernel import Array
-from whippletree.system.tolerances import EQUALLY_FAR, FAINT_ROW, PIVOT_SHARE, RANK
+from whippletree.system.tolerances import EQUALLY_FAR, FAINT_ROW, PIVOT_SHARE, RANK, ROUNDING
 
 __all__ = [
     "RowBlock",
@@ -56,12 +56,17 @@ def connected_blocks(pattern: npt.NDArray[np.bool_]) -> tuple[RowBlock, ...]:
 
 
 def ranks_of_blocks(A: Array, blocks: Sequence[RowBlock], smallest: float = RANK) -> list[int]:
-    """Return the numerical rank of each block.
+    """Return the numerical rank of each block: none if the block is nothing but rounding beside the others.
 
-    >>> ranks_of_blocks(np.diag([1.0, 1e-9]), connected_blocks(np.eye(2, dtype=bool)))
-    [1, 1]
+    >>> ranks_of_blocks(np.diag([1.0, 1e-9, 1e-17]), connected_blocks(np.eye(3, dtype=bool)))
+    [1, 1, 0]
     """
-    return [rank_of(A[np.ix_(*block)], smallest) for block in blocks]
+    return [0 if _is_rounding(A, block) else rank_of(A[np.ix_(*block)], smallest) for block in blocks]
+
+
+def _is_rounding(A: Array, block: RowBlock) -> bool:
+    """Tell whether a block of a matrix, scaled sensibly, is nothing but rounding."""
+    return bool(np.abs(A[np.ix_(*block)]).max(initial=0.0) <= ROUNDING * np.abs(A).max(initial=0.0))
 
 
 def smallest_share(A: Array, blocks: Sequence[RowBlock], ranks: Sequence[int]) -> float:
@@ -87,7 +92,7 @@ def least_norm(
     x = np.zeros(A.shape[1])
     for block in blocks:
         columns = block.columns[free[block.columns]]
-        if columns.size:
+        if columns.size and not _is_rounding(A, block):
             x[columns] = np.linalg.lstsq(A[np.ix_(block.rows, columns)], right[block.rows], rcond=smallest)[0]
     return x
 
@@ -123,7 +128,7 @@ def null_space(A: Array, blocks: Sequence[RowBlock], smallest: float = RANK) -> 
     found = [np.eye(n)[:, apart]]
     for block in blocks:
         _, s, Vt = np.linalg.svd(A[np.ix_(*block)])
-        rank = int((s > smallest * s[0]).sum()) if s.size and s[0] > 0 else 0
+        rank = 0 if _is_rounding(A, block) else int((s > smallest * s[0]).sum())
         basis = np.zeros((n, len(block.columns) - rank))
         basis[block.columns] = Vt[rank:].T
         found.append(basis)

@@ -204,7 +204,10 @@ CONTRADICTION = 1e-6
 """Share of the accelerations by which the closures may miss at a state; as large as inconsistent states may be."""
 
 MASSLESS = 1e-12
-"""Eigenvalues of the inertia of the allowed motions below this share are none."""
+"""Inertias of allowed motions below this share of what they were made of are none."""
+
+NOTHING_HANGS = 1e-30
+"""Share of the largest that is taken for the inertia of freedoms on which nothing hangs: one that moves nothing."""
 
 MOTION_RANK = 1e-13
 """Singular values below this share are left out where accelerations of the allowed motions are solved for."""
