@@ -66,6 +66,28 @@ def test_an_answer_that_is_not_as_good_as_promised_is_refused() -> None:
     assert relative(found[None], c.a[None]) < 1e-8
 
 
+def test_a_run_is_refused_as_a_call_is() -> None:
+    c = case("one loop", 1)
+    s = built(c.looped)
+    with pytest.raises(wt.SimulationError, match=r'formulation "penalty" is not good to 0.0001'):
+        s.simulate(0.1, q=c.q, v=c.v, formulation="penalty/3/1/0/1")
+
+
+@pytest.mark.parametrize(("gravity", "speed"), [(9.81, 0.0), (0.0, 3.0)])
+@pytest.mark.parametrize("name", PENALTIES)
+def test_where_nothing_accelerates(name: str, gravity: float, speed: float) -> None:
+    """A parallelogram that hangs at rest, and one that turns evenly."""
+    m = wt.Mechanism("parallelogram", gravity=(0, -gravity, 0))
+    left, right, coupler = (m.body(n, wt.rod(mass=1.0, length=x)) for n, x in (("a", 1.0), ("b", 1.0), ("c", 2.0)))
+    m.revolute("A", m.ground, left, at=(0, 0, 0))
+    m.revolute("B", m.ground, right, at=(2, 0, 0))
+    m.revolute("C", left, coupler, at=(1, 0, 0))
+    m.revolute("D", right, coupler, at=(1, 0, 0), at_child=(2, 0, 0))
+    s = m.build(guess={"A": -np.pi / 2, "B": -np.pi / 2, "C": np.pi / 2, "D": np.pi / 2})
+    v = s.consistent_velocities(s.q0, {"A": speed, "B": speed})
+    assert np.abs(s.forward_dynamics(s.q0, v, formulation=name)).max() < 1e-6
+
+
 def test_weights_that_drown_in_rounding_are_refused() -> None:
     c = case("one loop", 1)
     s = built(c.looped)

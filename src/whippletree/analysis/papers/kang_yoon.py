@@ -55,10 +55,11 @@ def kang_yoon_quarter_car(times: bool = True) -> Iterator[Table]:
         "Kang and Yoon, table 5: the three reference points (and chains)",
         ("model", "reference", "paper", "operations, unfolded", "operations, traced", "time, traced"),
         rows,
-        "On chains the origin saves, as in the paper, though less: it shifts nothing, but a body's inertia there takes "
-        "its full form (36), the joint's columns get the moment r x u, and (29) subtracts full matrices. In the "
-        "quarter car it costs more: four of the five bodies hang on the chassis, where there is nothing to shift to "
-        "(the paper's program shifts them all the same), and the rows of the closures are full. The joint point is "
+        "The origin saves, as in the paper, on chains less than there: it shifts nothing, but a body's inertia there "
+        "takes its full form (36), the joint's columns get the moment r x u, and (29) subtracts full matrices. The "
+        "point is not the global origin but one of the ground for each tree, where its first joint is, which loses no "
+        "digits and saves a first body's moments: in the quarter car four of the five bodies are first. The joint "
+        "point is "
         "cheaper than both, not between: a trace knows the zeros, and there a hinge's or ball's B2 has no linear part, "
         "so M21, M22 and Phi2 take half the products. At the centroid M is sparse but B2 is full. In time "
         "a chain of hinges waits for its longest chain of operations, as long at the origin as at the centroid.",

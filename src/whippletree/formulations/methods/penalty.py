@@ -10,15 +10,15 @@ the closures miss by shrinks by the same factor each time, for two more substitu
 may stay, dependent ones too: nothing is solved for the multipliers. The weights W are those that were found for the
 rows, times `weight`; the stabilising terms bring a state that misses the closures back to them.
 
-The formulation is approximate, and estimates by how much, relative to the largest acceleration A. With c the last change
-of a, and r by how much it made the closures miss less, the changes still to come are c r / (1 - r) together. To that
-comes rounding, which the elimination multiplies by what a diagonal entry is over its pivot:
+The formulation is approximate, and estimates by how much, relative to the largest acceleration A. With c the last
+change of a, and r by how much it made the closures miss less, the changes still to come are c r / (1 - r) together. To
+that comes rounding, which the elimination multiplies by what a diagonal entry is over its pivot:
 
     error = |c| r / (1 - r) / A + rounding,     rounding = 32 eps max(K_ii / pivot_i),     K = M + C^T W C     (1)
 
-where as much of |c| / A as rounding alone may be is left out: what it is made of does not shrink. In equilibrium, or where
-all joints turn evenly, accelerations vanish that forces and turning rates would make: A is the largest of |a|, of the
-squares of the joints' turning rates, and of |tau - b| over the largest entry of M.
+where as much of |c| / A as rounding alone may be is left out: what it is made of does not shrink. In equilibrium, or
+where all joints turn evenly, accelerations vanish that forces and turning rates would make: A is the largest of |a|, of
+the squares of the joints' turning rates, and of |tau - b| over the largest entry of M.
 """
 
 from __future__ import annotations

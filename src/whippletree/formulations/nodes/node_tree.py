@@ -37,8 +37,8 @@ class NodeConstants:
     origin: mass, first moment (3), and inertia (6: xx, xy, yy, xz, yz, zz). `home` is where in v the own coordinates
     are that are eliminated at this node; `shared` says that the joint's freedoms are a body's own coordinates, `body`
     is that body where its inertia is. `least_inertia` holds for each freedom of the joint the hinge inertia below which
-    nothing but rounding is left, and `watched` says that it may come to that; with `new_reference`, moments about a point
-    of the ground are taken about the joint's own point from here on (see `hinge_scales`).
+    nothing but rounding is left, and `watched` says that it may come to that; with `new_reference`, moments about a
+    point of the ground are taken about the joint's own point from here on (see `hinge_scales`).
     """
 
     parent: int

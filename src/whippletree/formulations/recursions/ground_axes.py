@@ -147,8 +147,10 @@ def _locate(reference: str, gravity: ca.SX) -> Callable[..., tuple[GroundState, 
         arm = A @ local
         if fixed:
             rho = arm
+        elif node.new_reference:
+            rho = ca.SX.zeros(3)
         else:
-            rho = ca.SX.zeros(3) if node.new_reference else parent.rho - s
+            rho = parent.rho - s
         d = cross(parent.w, w_ij) + more[0:3]
         reach, own = s - parent.rho, 2 * cross(parent.w, v_ij) + more[3:6]
         if fixed:
