@@ -498,7 +498,8 @@ def refined(equations: Equations, tau: Array, loads: Mapping[str, Array] | None 
     residuals in extended precision: it is as accurate as the entries of the matrix.
     """
     M, G, n = equations.mass, equations.rows.G, equations.columns.count
-    m = len(G)
+    m, size = len(G), np.linalg.norm(G, axis=1, keepdims=True)
+    G = np.where(size > 1e-13 * size.max(initial=0.0), G, 0.0)  # a row that is rounding is not made large
     d = balanced(np.block([[M, G.T], [G, np.zeros((m, m))]]))
     kept = independent_rows(d[n:, None] * G * d[:n], equations.rank)
     rows, r = G[kept], len(kept)

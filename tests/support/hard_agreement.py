@@ -46,7 +46,8 @@ def acceleration(s: wt.System, h: Hard, formulation: str) -> Array:
         return found
     if not s.closure_rows:
         raise wt.DynamicsError("not finite")
-    return s._engine.loops.fallback.accelerations({"q": q, "v": v, "tau": h.case.tau})
+    at = {"q": q, "v": v, "tau": h.case.tau, "t": np.array([h.case.looped.t])}
+    return s._engine.loops.fallback.accelerations(at)
 
 
 def compiled_acceleration(s: wt.System, h: Hard, formulation: str) -> Array:
