@@ -71,17 +71,20 @@ def test_rows_are_chosen_for_the_worst_of_several_matrices() -> None:
 
 
 def test_runs_that_come_nearly_the_same_way_share_their_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other way round the six hinges need other plans, made at slightly other configurations each time."""
+    """The other way round the six hinges need other plans, made at slightly other configurations each time.
+
+    After three runs, which soon go different ways, there is code for all plans of the next three.
+    """
     system, _, _ = six_hinges()
     made: list[int] = []
     compile_ir = kernel.compile_ir
     monkeypatch.setattr(kernel, "compile_ir", lambda *given, **more: made.append(1) or compile_ir(*given, **more))
     counts, first = [], system.joint_names[0]
-    for angle in (-0.3, -0.303, -0.306):
+    for angle in (-0.3, -0.303, -0.306, -0.309, -0.312, -0.315):
         q = system.assemble({first: angle}, hold=[first])
         run = Simulation(system, q=q, v=system.consistent_velocities(q, {first: -3.0}), tolerance=1e-8)
         run.run(np.linspace(1, 4, 4))
         assert run.replans
         counts.append(len(made))
     assert counts[0] > 0
-    assert counts[2] == counts[0]
+    assert counts[5] == counts[2]

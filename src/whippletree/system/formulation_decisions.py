@@ -67,12 +67,13 @@ def plan_pivot(numbers: ClosureNumbers, plan: LoopPlan, q: Array, where: Conditi
 def tree_regular(numbers: ClosureNumbers, q: Array, where: Conditions) -> bool:
     """Tell whether the spanning tree by itself has a regular mass matrix, here and wherever it moves to.
 
-    With parameters, which may be given other values, that is asked at this configuration only.
+    With parameters, which may be given other values, and of bodies with own coordinates, that is asked at this
+    configuration only.
     """
     many = numbers.equations.large or numbers.families is not None
     if many and every_joint_moves_mass(numbers.equations.node_tree()):
         return True
-    if any(c.watched and not c.open for c in numbers.equations.node_tree().node_constants):
+    if any(c.watched and not c.open and c.home is None for c in numbers.equations.node_tree().node_constants):
         return False
     return bool((numbers.hinge_pivots(q, where.parameters) > 1.0).all())
 

@@ -97,7 +97,7 @@ def too_long(eq: Equations, request: Request) -> bool:
     if not (eq.closed and eq.large and FUNCTIONS[request.function].of_closures) or eq.reduces_by_items(request):
         return False
     tree = eq.node_tree().tree
-    entries = 0 if request.method.linear else sum(tree.depth)
+    entries = sum(tree.depth) if FUNCTIONS[request.function].solved and not request.method.linear else 0
     return _PER_NODE * len(tree) + _PER_ENTRY * entries > MOST_STRAIGHT
 
 
