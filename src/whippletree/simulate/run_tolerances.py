@@ -112,7 +112,7 @@ MOST_HALVINGS = 20
 CROSSING_SHARE = 0.6
 """Below this share, on the way to zero, a singular position is crossed in one step; by trial."""
 
-ADAMS_ERROR = 0.5
+ADAMS_ERROR = 0.8
 """The share of the tolerance that the error of one step of the Adams method may take. Its steps are many, and their
 errors are of one sign for long, so that they add up: with 1, errors after 10 s reach 1150 times the tolerance."""
 
