@@ -48,7 +48,7 @@ def off(found: Array, c: Case) -> float:
     return relative(found[None], c.a[None])
 
 
-@pytest.mark.parametrize(("family", "i"), sampled(REGULAR_CASES, lambda key: key[1] < 2))
+@pytest.mark.parametrize(("family", "i"), sampled(REGULAR_CASES, lambda key: key[1] == 0))
 def test_no_formulation_gives_wrong_accelerations(family: str, i: int) -> None:
     """By CasADi's evaluator: what a kernel cannot tell is not finite, whatever it was planned for."""
     for away in AWAY if family == "gear" else AWAY[:1]:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.sampling import deep
 from whippletree.elements.bodies import BodyKind, MassProperties, rigid_parts
 from whippletree.elements.forces import ElementForces, ElementState, Force
 from whippletree.model.io import write_text
@@ -161,7 +162,7 @@ def close(a: np.ndarray, b: np.ndarray, tolerance: float = 1e-10) -> None:
 TREE_FORMULATIONS = ["articulated", "composite", "fully_recursive", "velocity_transformation"]
 
 
-@pytest.fixture(scope="module", params=["shell", "mass"])
+@pytest.fixture(scope="module", params=["mass", *deep(["shell"])])
 def chain(request: pytest.FixtureRequest) -> Pair:
     return Pair(tree, entry=request.param)
 
@@ -214,15 +215,9 @@ LOOP_FORMULATIONS = [
     "fully_recursive",
     "velocity_transformation",
 ]
-LOOPS = [
-    ("none", "B"),
-    ("none", "A"),
-    ("none", "C"),
-    ("distance", "B"),
-    ("distance", "A"),
-    ("gear", "C"),
-    ("expression", "B"),
-]
+ALWAYS = [("none", "B"), ("distance", "A"), ("gear", "C"), ("expression", "B")]
+DEEP = [("none", "A"), ("none", "C"), ("distance", "B")]
+LOOPS = [*ALWAYS, *(pytest.param(case, marks=pytest.mark.deep) for case in DEEP)]
 
 
 class LoopPair(Pair):
@@ -542,6 +537,7 @@ class RockerPair(LoopPair):
         self.q_map, self.v_map = self._map("q_slice"), self._map("v_slice")
 
 
+@pytest.mark.deep
 def test_many_loops_are_reduced_item_by_item(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = RockerPair()
     assert pair.own.chosen.name == REDUCTION  # the others are not even traced
@@ -563,6 +559,7 @@ def test_many_loops_are_reduced_item_by_item(monkeypatch: pytest.MonkeyPatch) ->
     close(free, np.array(line.function("forward_dynamics", formulation=REDUCTION)(q, v, tau)).ravel())
 
 
+@pytest.mark.deep
 def test_kinds_of_items_do_not_grow_with_the_number_of_loops() -> None:
     kinds = []
     for n in (33, 36):

@@ -42,7 +42,7 @@ def check_within_accuracy(m: wt.Mechanism, name: str, size: float, accuracy: flo
     assert (np.sort(off)[: len(off) - len(found.redundant)] < 1e-13).all() or name in SPATIAL
 
 
-@pytest.mark.parametrize("tilt", TILTS)
+@pytest.mark.parametrize("tilt", [1e-10, 1e-7])
 @pytest.mark.parametrize("name", QUICK)
 def test_tilted_axes_leave_the_mobility_of_the_exact_twin(name: str, tilt: float) -> None:
     check_within_accuracy(tilted(twin(name)[0], tilt, seed=1), name, tilt)
