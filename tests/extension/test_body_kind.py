@@ -215,8 +215,8 @@ LOOP_FORMULATIONS = [
     "fully_recursive",
     "velocity_transformation",
 ]
-ALWAYS = [("none", "B"), ("distance", "A"), ("gear", "C"), ("expression", "B")]
-DEEP = [("none", "A"), ("none", "C"), ("distance", "B")]
+ALWAYS = [("none", "B"), ("distance", "A"), ("gear", "C")]
+DEEP = [("none", "A"), ("none", "C"), ("distance", "B"), ("expression", "B")]
 LOOPS = [*ALWAYS, *(pytest.param(case, marks=pytest.mark.deep) for case in DEEP)]
 
 
@@ -456,7 +456,8 @@ FUNCTIONS = ["forward_dynamics", "reactions", "driving_forces"]  # by a formulat
 FUNCTIONS += ["inverse_dynamics", "bias_force", "mass_matrix", "energy", "momentum", "center_of_mass", "hinge_inertias"]
 
 
-@pytest.mark.parametrize("prescribed", [True, pytest.param(False, marks=pytest.mark.deep)])
+@pytest.mark.deep
+@pytest.mark.parametrize("prescribed", [True, False])
 def test_loops_over_nodes_give_what_the_straight_line_gives(prescribed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for least in (1, 10**9):

@@ -59,6 +59,7 @@ from whippletree.simulate.run_tolerances import (
     HANDED_OVER,
     LAST_STEP_SLACK,
     OPEN_STEP_FACTOR,
+    ROUNDED_STEP,
     UNTRUSTED_SHARE,
 )
 from whippletree.simulate.singularity_log import (
@@ -287,6 +288,8 @@ def _attempt(
     while True:
         if t + h > last - LAST_STEP_SLACK * h:
             h = last - t
+        elif abs((t + h) - t - h) > ROUNDED_STEP * h:
+            h = (t + h) - t
         k = int(past[_ORDER])
         _predict(a, t, h)
         good = _derivatives(b, run, a, t + h, a.predicted)

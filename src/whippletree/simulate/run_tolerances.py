@@ -116,6 +116,10 @@ ADAMS_ERROR = 0.8
 """The share of the tolerance that the error of one step of the Adams method may take. Its steps are many, and their
 errors are of one sign for long, so that they add up: with 1, errors after 10 s reach 1150 times the tolerance."""
 
+ROUNDED_STEP = 1e-12
+"""If the time at which a step ends is rounded by more than this share of the step, the step is as long as time says: a
+method with memory goes by its past times. Smaller differences are left, so that equal steps stay equal."""
+
 HANDED_OVER = 0.3
 """The share, on the way to zero, at which a method that does not cross singular positions leaves that to another: a
 crossing that begins nearer is less exact."""
