@@ -47,10 +47,8 @@ def found_in(column: ca.SX, symbols: MechanismSymbols, places: Sequence[str], jo
     (('A', 1),)
     """
     occurring = names_in(column)
-    place_order = {name: k for k, name in enumerate(places)}
-    joint_order = {name: k for k, name in enumerate(joints)}
-    own_places = sorted(symbols.places_among(occurring), key=lambda name: place_order[name])
-    own_joints = sorted(symbols.coordinates_among(occurring), key=lambda key: (joint_order[key[0]], key[1]))
+    own_places = sorted(symbols.places_among(occurring), key=places.index)
+    own_joints = sorted(symbols.coordinates_among(occurring), key=lambda key: (joints.index(key[0]), key[1]))
     own_states = sorted(symbols.states_among(occurring))
     held = [symbols.coordinate(*key) for key in own_joints]
     empty = ca.SX(0, 1)

@@ -433,7 +433,7 @@ class ForceCalls(Registry):
 
     def _states_in_order(self) -> tuple[StateUse, ...]:
         """Return the states that were declared, then those that force elements have themselves."""
-        owned = [name for use in self._forces.values() for name in use.own_states]
+        owned = dict.fromkeys(name for use in self._forces.values() for name in use.own_states)
         return tuple(self._states[name] for name in (*(s for s in self._states if s not in owned), *owned))
 
     def _state_use(self, name: str, value: float, read: Read) -> StateUse:

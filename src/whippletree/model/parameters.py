@@ -25,7 +25,7 @@ class Parameters:
 
     def __init__(self, parameters: Iterable[Parameter] = ()) -> None:
         self._by_name = {parameter.name: parameter for parameter in parameters}
-        self._symbols = {hash(parameter.symbol) for parameter in self._by_name.values()}
+        self._by_symbol = {hash(parameter.symbol): parameter for parameter in self._by_name.values()}
 
     @property
     def names(self) -> Collection[str]:
@@ -35,8 +35,7 @@ class Parameters:
     def add(self, name: str, value: float) -> ca.SX:
         """Declare a parameter and return its symbol."""
         own = symbol(name)
-        self._by_name[name] = Parameter(name, value, own)
-        self._symbols.add(hash(own))
+        self._by_name[name] = self._by_symbol[hash(own)] = Parameter(name, value, own)
         return own
 
     def all(self) -> tuple[Parameter, ...]:
@@ -57,15 +56,15 @@ class Parameters:
             self._evaluated(ca.vertcat(*found), what)
 
     def _evaluated(self, column: ca.SX, what: str) -> list[float]:
-        foreign = [symbol.name() for symbol in ca.symvar(column) if hash(symbol) not in self._symbols]
+        symbols = ca.symvar(column)
+        foreign = [symbol.name() for symbol in symbols if hash(symbol) not in self._by_symbol]
         if foreign:
             raise ModelError(
                 f'{what} depends on "{foreign[0]}", which is not a parameter of this mechanism: '
                 f"use what its .parameter(name, value) returned"
             )
-        symbols = ca.vertcat(*(parameter.symbol for parameter in self._by_name.values()))
-        values = [parameter.value for parameter in self._by_name.values()]
-        result = ca.Function("values", [symbols], [ca.densify(column)])(values).nonzeros()
+        values = [self._by_symbol[hash(symbol)].value for symbol in symbols]
+        result = ca.Function("values", [ca.vertcat(*symbols)], [ca.densify(column)])(values).nonzeros()
         if not all(map(math.isfinite, result)):
             raise ModelError(f"{what} is not finite at the parameters' values, got {result}")
         return list(result)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeVar
 
 import casadi as ca
 
@@ -11,6 +11,8 @@ from whippletree.elements.closures import Side
 from whippletree.spatial.scalars import symbol
 
 __all__ = ["CoordinateSymbols", "MechanismSymbols"]
+
+Owner = TypeVar("Owner")
 
 
 class CoordinateSymbols(NamedTuple):
@@ -37,47 +39,51 @@ class MechanismSymbols:
         self._coordinates: dict[tuple[str, int], CoordinateSymbols] = {}
         self._places: dict[str, Side] = {}
         self._states: dict[str, ca.SX] = {}
+        self._coordinate_of: dict[int, tuple[str, int]] = {}
+        self._place_of: dict[int, str] = {}
+        self._state_of: dict[int, str] = {}
 
     def coordinate(self, joint: str, index: int) -> CoordinateSymbols:
         """Return the symbols of a joint coordinate."""
         key = joint, index
         if key not in self._coordinates:
             name = f"{joint}[{index}]" if index else joint
-            self._coordinates[key] = CoordinateSymbols(symbol(name), symbol(f"rate of {name}"))
+            own = self._coordinates[key] = CoordinateSymbols(symbol(name), symbol(f"rate of {name}"))
+            self._coordinate_of |= {hash(one): key for one in own}
         return self._coordinates[key]
 
     def place(self, name: str) -> Side:
         """Return the symbols of a body's or frame's pose and velocity."""
         if name not in self._places:
-            self._places[name] = Side(
+            own = self._places[name] = Side(
                 ca.SX.sym(f"rotation of {name}", 3, 3),
                 ca.SX.sym(f"position of {name}", 3),
                 ca.SX.sym(f"angular velocity of {name}", 3),
                 ca.SX.sym(f"velocity of {name}", 3),
             )
+            self._place_of |= {hash(one): name for part in own for one in ca.symvar(part)}
         return self._places[name]
 
     def state(self, name: str) -> ca.SX:
         """Return the symbol of an auxiliary state."""
         if name not in self._states:
             self._states[name] = symbol(name)
+            self._state_of[hash(self._states[name])] = name
         return self._states[name]
 
     def coordinates_among(self, found: Iterable[int]) -> list[tuple[str, int]]:
         """Return the coordinates of which a symbol is among these, given by their hashes."""
-        hashes = set(found)
-        return [key for key, symbols in self._coordinates.items() if not hashes.isdisjoint(map(hash, symbols))]
+        return _owners(self._coordinate_of, found)
 
     def places_among(self, found: Iterable[int]) -> list[str]:
         """Return the places of which a symbol is among these, given by their hashes."""
-        hashes = set(found)
-        return [name for name, side in self._places.items() if not hashes.isdisjoint(_hashes(side))]
+        return _owners(self._place_of, found)
 
     def states_among(self, found: Iterable[int]) -> list[str]:
         """Return the states whose symbol is among these, given by their hashes."""
-        hashes = set(found)
-        return [name for name, symbol in self._states.items() if hash(symbol) in hashes]
+        return _owners(self._state_of, found)
 
 
-def _hashes(parts: Iterable[ca.SX]) -> set[int]:
-    return {hash(symbol) for part in parts for symbol in ca.symvar(part)}
+def _owners(owner_of: Mapping[int, Owner], found: Iterable[int]) -> list[Owner]:
+    """Return whose symbols these are, each once."""
+    return list(dict.fromkeys(owner_of[one] for one in found if one in owner_of))
