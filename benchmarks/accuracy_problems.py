@@ -333,7 +333,7 @@ def label(family: str, i: int) -> str:
 def problems() -> dict[str, Problem]:
     """All problems by name."""
     found = [
-        Problem("pendulum", slides, swung, 10.0, 4e-3, twin=hinge),
+        Problem("pendulum", slides, swung, 10.0, 8e-3, twin=hinge),
         Problem("top", held_top, spun, 0.75, 7.5e-4, twin=top_on_a_ball),
         Problem("ball", rolling_ball, rolled, 2.0, 8e-3),
     ]
@@ -354,5 +354,5 @@ def problems() -> dict[str, Problem]:
         ),
     ]
     for key in RANDOM:
-        found.append(Problem(label(*key), partial(drawn, *key), partial(drawn_exact, *key), 1.0, 4e-3, floor=1e-10))
+        found.append(Problem(label(*key), partial(drawn, *key), partial(drawn_exact, *key), 1.0, 4e-3))
     return {p.name: p for p in found}

@@ -123,6 +123,18 @@ def keep_pivot_signs(b: Any, run: Any) -> None:
     run.times[NEGATIVE_PIVOTS] = b.pivots[NEGATIVE]
 
 
+@bare
+def _rates_within(b: Any, P: Any, t: float, h: float, s: float, q: Any, row: Any) -> None:
+    """Evaluate the rates at a share s of a step; for P and q see `zero_crossings`."""
+    nq, nv, nz = b.q.size, b.v.size, b.z.size
+    state_within(b, P, t, h, s, q, ZERO, row)
+    copy(b.here, ZERO, row, ZERO, nq)
+    copy(b.v, ZERO, row, nq, nv)
+    copy(b.z, ZERO, row, nq + nv, nz)
+    b.t[0] = t + s * h
+    call(b.kernels[RATES])
+
+
 @by_address
 def only_coordinates(
     b: KernelBuffers, run: RunState, P: NumberTable, t: float, h: float, q: Numbers, negative: float
@@ -140,12 +152,7 @@ def only_coordinates(
         s = 0.5 * (low + high)
         if below * above < 0.0 and i % 2 == 0:
             s = (low * above - high * below) / (above - below)
-        state_within(b, P, t, h, s, q, ZERO, row)
-        copy(b.here, ZERO, row, ZERO, nq)
-        copy(b.v, ZERO, row, nq, nv)
-        copy(b.z, ZERO, row, nq + nv, nz)
-        b.t[0] = t + s * h
-        call(b.kernels[RATES])
+        _rates_within(b, P, t, h, s, q, row)
         run.counts[EVALUATIONS] += 1
         share = b.rates[at]
         if coordinates_to_blame(b, share):
@@ -171,12 +178,7 @@ def locate_singular(
     low, high = 0.0, 1.0
     for i in range(LOCATING_HALVINGS + 2):
         s = float(i) if i < 2 else 0.5 * (low + high)
-        state_within(b, P, t, h, s, q, ZERO, row)
-        copy(b.here, ZERO, row, ZERO, nq)
-        copy(b.v, ZERO, row, nq, nv)
-        copy(b.z, ZERO, row, nq + nv, nz)
-        b.t[0] = t + s * h
-        call(b.kernels[RATES])
+        _rates_within(b, P, t, h, s, q, row)
         if i == 0:
             before = b.rates[nv + nz + 1]
         elif b.rates[nv + nz + 1] != before:
