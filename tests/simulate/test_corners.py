@@ -233,3 +233,17 @@ def test_no_step_is_longer_than_allowed(method: str) -> None:
 def test_a_longest_step_that_cannot_be_is_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(wt.StateError, match=words):
         slider(lambda m: 1.0).simulate(1.0, **options)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("x", 0.0, 1.0), "pulse: x must be"),
+        ((0.5, float("nan"), 1.0), "pulse: begin must be finite"),
+        ((0.5, 0.0, [1.0, 2.0]), "pulse: end must be"),
+        ((0.5, 1.0, 1.0), "pulse: end must be greater than begin, got 1 to 1"),
+    ],
+)
+def test_what_is_no_pulse_is_refused(given: tuple[Any, Any, Any], words: str) -> None:
+    with pytest.raises(wt.ModelError, match=words):
+        wt.pulse(*given)
