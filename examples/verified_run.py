@@ -1,6 +1,6 @@
 """A hammer tap and a speed bump: a run that is known to its digits.
 
-A cart of 2 kg on a rail is tapped for 10 ms after 20 s, rolls on, and passes a bump that is 4 mm long after some metres.
+A cart of 2 kg on a rail is tapped for 10 ms after 20 s, rolls on, and passes a bump that is 4 mm long some metres on.
 Both are far shorter than the steps of a run of two minutes. They are written as conditions, so that steps end where the
 formulas have their corners, and neither is stepped over.
 
