@@ -123,23 +123,24 @@ class EntryPoint(Generic[Given, Result]):
         functools.update_wrapper(self, function)
 
     @functools.cached_property
-    def _forms(self) -> tuple[tuple[str, ...], type[Any] | None]:
-        """The annotations of arguments, and the kind of the result."""
-        given = inspect.signature(self._function)
-        result = {"int": ctypes.c_int64, "bool": ctypes.c_int64, "float": ctypes.c_double, "None": None}
-        return tuple(str(one.annotation) for one in given.parameters.values()), result[str(given.return_annotation)]
-
-    @functools.cached_property
     def _code(self) -> Callable[..., int]:
+        """The machine code, as a function of addresses and numbers."""
         from whippletree.simulate.loop_code import address
 
+        number = {"float": ctypes.c_double, "int": ctypes.c_int64, "bool": ctypes.c_int64}
         kinds: list[Any] = [ctypes.c_void_p]
-        for annotation in self._forms[0]:
-            dimensions = KINDS[annotation][1] if annotation in KINDS else 0
-            number = {"float": ctypes.c_double, "int": ctypes.c_int64, "bool": ctypes.c_int64}
-            kinds += [ctypes.c_void_p, *[ctypes.c_int64] * dimensions] if dimensions else []
-            kinds += [] if dimensions else [number.get(annotation, ctypes.c_void_p)]
+        for one in inspect.signature(self._function).parameters.values():
+            kind = str(one.annotation)
+            kinds.append(number.get(kind, ctypes.c_void_p))
+            kinds += [ctypes.c_int64] * (KINDS[kind][1] if kind in KINDS else 0)
         return ctypes.CFUNCTYPE(ctypes.c_int32, *kinds)(address(self.symbol))
+
+    @functools.cached_property
+    def _result(self) -> tuple[type[Any], Callable[[Any], Any]]:
+        """How a result is written, and what Python makes of it."""
+        forms: dict[str, tuple[type[Any], Callable[[Any], Any]]]
+        forms = {"float": (ctypes.c_double, float), "int": (ctypes.c_int64, int), "bool": (ctypes.c_int64, bool)}
+        return forms.get(str(inspect.signature(self._function).return_annotation), (ctypes.c_int64, lambda _: None))
 
     def __call__(self, *arguments: Given.args, **named: Given.kwargs) -> Result:
         """Run the machine code."""
@@ -150,9 +151,9 @@ class EntryPoint(Generic[Given, Result]):
             elif isinstance(value, int | float):
                 words.append(value)
             else:
-                words += (value.__array_interface__["data"][0], *value.shape)
-        kind = self._forms[1]
-        result: Any = None if kind is None else kind()
-        if self._code(None if result is None else ctypes.byref(result), *words):
+                words += (value.__array_interface__["data"][0], *value.shape)  # type: ignore[attr-defined]
+        kind, meant = self._result
+        result = kind()
+        if self._code(ctypes.byref(result), *words):
             raise MemoryError(f"there is not enough memory for {self.symbol}")
-        return None if result is None else result.value  # type: ignore[return-value]
+        return meant(result.value)  # type: ignore[no-any-return]

@@ -162,11 +162,11 @@ class CompiledStepper(Stepper):
     step_function: ClassVar[str]
     look_back_function: ClassVar[str]
     evaluates_end: ClassVar[bool] = False
+    _code: StepperCode
 
     def __init__(self, options: MethodOptions) -> None:
         super().__init__(options)
         self._limits = np.zeros(2)
-        self._code: StepperCode | None = None
         self._structs: tuple[NativeStruct, NativeStruct] | None = None
 
     @abstractmethod

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import extending, njit, types
+from numba import njit, types
 from numba.core import cgutils, compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.typing import templates
@@ -35,7 +35,7 @@ _word, _byte, _number = ir.IntType(64), ir.IntType(8), ir.DoubleType()
 _KERNEL_WORDS = 6
 
 
-class _NotYetCode(compiler.Compiler):  # type: ignore[misc]
+class _NotYetCode(compiler.Compiler):
     """Numba's own compiler, which stops at LLVM's language."""
 
     def __init__(self, *given: Any) -> None:
@@ -44,7 +44,7 @@ class _NotYetCode(compiler.Compiler):  # type: ignore[misc]
 
     def _compile_core(self) -> Any:
         made = super()._compile_core()  # type: ignore[no-untyped-call]
-        known_by = [].append  # what Numba knows it by would be its machine code
+        known_by = list[Any]().append  # what Numba knows it by would be its machine code
         self.state.targetctx.insert_user_function(known_by, made.fndesc, [made.library])
         return made._replace(entry_point=known_by)
 
@@ -156,7 +156,7 @@ def _cast(struct: NativeStructType) -> Callable[..., Any]:
     def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         return builder.inttoptr(values[0], context.get_value_type(sig.return_type))
 
-    return lambda context, address: (struct(_types.int64), generate)  # type: ignore[operator]
+    return lambda context, address: (struct(_types.int64), generate)
 
 
 def _kernel_call(context: Any, kernel: Any) -> Any:
@@ -183,7 +183,7 @@ def _kept_apart(context: Any) -> Any:
     return _types.void(), generate
 
 
-_INSTRUCTIONS = {"call": _kernel_call, "not_inlined": _kept_apart}
+_INSTRUCTIONS: dict[str, Callable[..., Any]] = {"call": _kernel_call, "not_inlined": _kept_apart}
 
 
 # ---------------------------------------------------------------------- entries
