@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-import sysconfig
 import venv
 from pathlib import Path
 
@@ -13,7 +13,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 PROGRAM = """
-import sys
 import whippletree as wt
 from whippletree.simulate.steppers import method_names
 from whippletree.system.example_systems import four_bar
@@ -22,12 +21,16 @@ print(wt.__file__)
 for method in method_names():
     fixed = method not in ("dopri5", "dop853", "adams")
     run = four_bar().simulate(0.5, method=method, **({"step": 1e-3} if fixed else {}))
-    print(method, run.t[-1], abs(run.energy.total - run.energy.total[0]).max() < 0.1)
+    total = run.energy().total
+    print(method, run.t[-1], abs(total - total[0]).max() < 0.1)
 """
 
 
 def called(*command: object, folder: Path) -> str:
-    done = subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, check=False, timeout=300)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment["WHIPPLETREE_CACHE"] = str(folder / "cache")
+    words = list(map(str, command))
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -42,7 +45,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     python = folder / "environment" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     called(*pip, "--python", python, "install", "--no-deps", *folder.glob("*.whl"), folder=folder)
     home = Path(called(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", folder=folder).strip())
-    lent = "\n".join({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
+    lent = "\n".join(path for path in sys.path if Path(path).name in ("site-packages", "dist-packages"))
     (home / "lent.pth").write_text(f"{lent}\nimport sys; sys.modules['numba'] = None  # as if it were not there\n")
     return python
 
