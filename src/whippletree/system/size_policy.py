@@ -22,6 +22,7 @@ __all__ = [
     "STRAIGHT",
     "check_length",
     "is_large",
+    "least_operations",
     "reduces_by_items",
     "rolls",
     "thresholds",
@@ -96,9 +97,17 @@ def too_long(eq: Equations, request: Request) -> bool:
     """Tell whether a function of loops has no rolled form and would be a very long straight line."""
     if not (eq.closed and eq.large and FUNCTIONS[request.function].of_closures) or eq.reduces_by_items(request):
         return False
+    return least_operations(eq, request) > MOST_STRAIGHT
+
+
+def least_operations(eq: Equations, request: Request) -> int:
+    """Return how many operations a straight line of a mechanism with loops has at the very least, before it is traced.
+
+    It is about half of what is found then.
+    """
     tree = eq.node_tree().tree
     entries = sum(tree.depth) if FUNCTIONS[request.function].solved and not request.method.linear else 0
-    return _PER_NODE * len(tree) + _PER_ENTRY * entries > MOST_STRAIGHT
+    return _PER_NODE * len(tree) + _PER_ENTRY * entries
 
 
 def check_length(eq: Equations, request: Request) -> None:
