@@ -363,11 +363,10 @@ class ClosureNumbers:
         closure_set = self.equations.closure_set(given, weld=False, kept=False)
         held = closure_set.evaluate(walk)
         order = joint_order(self.equations)
-        columns = []
-        for r in range(sum(one.n_rows for one in held)):
-            unit = [ca.SX(float(k == r)) for k in range(sum(one.n_rows for one in held))]
-            columns.append(closed.static_reactions(walk, closure_set, by_closure(unit, held), order))
-        return self.function("static", [given["q"], given["t"]], [ca.SX(ca.horzcat(*columns))])
+        slices = closed.row_slices(held)
+        unit = ca.SX.eye(slices[-1].stop)
+        reactions = closed.static_reactions(walk, closure_set, [unit[where, :] for where in slices], order)
+        return self.function("static", [given["q"], given["t"]], [reactions])
 
     @functools.cached_property
     def _second(self) -> ca.Function:
