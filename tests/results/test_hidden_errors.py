@@ -11,7 +11,7 @@ import pytest
 
 import whippletree as wt
 from whippletree.results import Certificate
-from whippletree.results.part_balances import independent_parts
+from whippletree.model.parts import independent_parts
 from whippletree.simulate.simulation import Simulation
 from whippletree.studies.verification import second_run
 from whippletree.system.example_systems import four_bar, pendulum
