@@ -177,9 +177,12 @@ class ClosureNumbers:
 
     def openings(self, q: Array, v: Array, t: Array, parameters: Array) -> tuple[Array, Array]:
         """Return how far each full row is from closed in many states (n, m), and how fast it opens, scaled."""
-        inputs = (q.T, v.T, t[None, :], np.tile(parameters[:, None], len(t)))
-        gaps, rates = (part.full().T / self.row_scale for part in self._openings(*inputs))
-        return gaps, rates
+        if self.families is not None:
+            gaps, rates = self.families.openings(q, v)
+        else:
+            inputs = (q.T, v.T, t[None, :], np.tile(parameters[:, None], len(t)))
+            gaps, rates = (part.full().T for part in self._openings(*inputs))
+        return gaps / self.row_scale, rates / self.row_scale
 
     def full_rows(self, q: Array, t: float, parameters: Array) -> tuple[Array, Array]:
         """Return the full set of rows on the velocities of all joints, scaled, and their drift."""
@@ -278,8 +281,8 @@ class ClosureNumbers:
 
     def _described(self, walk: Unrolled, closure_set: ClosureSet) -> list[ClosureState]:
         """Return the closures that are neither cut joints nor drives of such."""
-        pairs = zip(closure_set.attachments.all, closure_set.evaluate(walk), strict=True)
-        return [held for f, held in pairs if f.cut is None and f.driven is None]
+        attachments = closure_set.attachments.all
+        return closure_set.evaluate(walk, [k for k, f in enumerate(attachments) if f.cut is None and f.driven is None])
 
     @functools.cached_property
     def _rows(self) -> ca.Function:
