@@ -1,7 +1,7 @@
 """The parts of a mechanism that meet only at the ground: they move as if the others were not there.
 
-Equal parts, such as a hundred four-bars side by side, are found by `numbered`: a part as a description of its own, whose
-names are numbers, so that parts that differ in their names and numbers only have the same outline.
+Equal parts, such as a hundred four-bars side by side, are found by `numbered`: a part as a description of its own,
+whose names are numbers, so that parts that differ in their names and numbers only have the same outline.
 """
 
 from __future__ import annotations

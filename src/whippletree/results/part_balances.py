@@ -78,7 +78,10 @@ def _works_on(run: Replay, parts: list[IndependentPart]) -> tuple[list[Array], f
     total = run.work[:, 0] - run.work[:, 1]
     tau = np.zeros(run.system.nv) if run.efforts is None else np.abs(np.atleast_2d(run.efforts)).max(axis=0)
     bodies = set(_worked(run.system.description))
-    worked = [bool(bodies.intersection(part.bodies)) or any(tau[run.system.v_slice(name)].any() for name in part.joints) for part in parts]
+    worked = [
+        bool(bodies.intersection(part.bodies)) or any(tau[run.system.v_slice(name)].any() for name in part.joints)
+        for part in parts
+    ]
     if sum(worked) <= 1:
         return [total if has else np.zeros(len(total)) for has in worked], 0.0
     works = [_integrated(run, part) if has else np.zeros(len(total)) for part, has in zip(parts, worked, strict=True)]

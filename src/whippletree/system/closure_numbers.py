@@ -17,7 +17,6 @@ import numpy.typing as npt
 from whippletree.elements.closures import pose_error
 from whippletree.formulations.closures import loop_results as closed
 from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState, jacobian_rows
-from whippletree.formulations.closures.loop_solution import by_closure
 from whippletree.formulations.methods import absolute
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.hinge_scales import LEAST_IN_LOOPS

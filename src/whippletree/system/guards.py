@@ -105,4 +105,4 @@ def inertia_changed(eq: Equations) -> ca.SX:
 
 def _pivots_large_enough(eq: Equations, x: Symbols, solution: Solution) -> ca.SX:
     """Tell whether every pivot is more than a small share of its size where the plan was made."""
-    return smallest(ca.fabs(p) - WATCHED * abs(size) for p, size in pivot_sizes(eq, x, solution)) > 0
+    return smallest(ca.fabs(p) - WATCHED * ca.fabs(size) for p, size in pivot_sizes(eq, x, solution)) > 0

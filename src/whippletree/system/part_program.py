@@ -1,4 +1,4 @@
-"""Mechanisms of many equal parts that meet only at the ground: a loop over the parts, each kind of which is traced once.
+"""Mechanisms of many equal parts that meet only at the ground: a loop over the parts, each kind traced once.
 
 A hundred four-bars side by side are one four-bar that is evaluated a hundred times: the kernel of a whole state is a
 loop over its parts, and compile time depends on the number of *families*, not on that of parts. Parts of one family are
@@ -144,12 +144,14 @@ def _complete(description: Description, parts: Sequence[IndependentPart]) -> boo
 
 
 def _fixed_numbers(description: Description) -> tuple[Any, ...]:
-    """Return the numbers that have to be known while a part is traced: rotations and constants of joints."""
+    """Return what has to be alike while a part is traced: rotations, constants of joints, and what is open."""
     found: list[Any] = []
     for use in description.joints:
         found += [use.joint.constants(), use.on_parent.rotation, use.on_child.rotation]
-    for held in (*description.closures, *description.forces, *description.states):
-        found += [placement.rotation for _, placement in held.sides]
+    sides = [use.sides for use in description.closures] + [use.sides for use in description.forces]
+    for held in (*sides, *(use.sides for use in description.states)):
+        found += [placement.rotation for _, placement in held]
+    found += [(k, str(number)) for k, number in enumerate(description.numbers()) if isinstance(number, ca.SX)]
     return tuple(repr(numbers) for numbers in found)
 
 
@@ -265,7 +267,7 @@ def _traced(eq: Equations, request: Request, family: PartFamily) -> _TracedFamil
     part = _part_equations(eq, family, description, sizes)
     function = FUNCTIONS[request.function]
     inputs = {name: x for name, x in part.inputs(request).items() if name != "parameters"}
-    result = ca.densify(ca.vec((function.loop_trace or function.trace)(part, request, inputs)))
+    result = ca.SX(ca.vec((function.loop_trace or function.trace)(part, request, inputs)))
     symbols = [parameter.symbol for parameter in shared]
     differ = np.array([[float(values[k]) for k in differing] for values in numbers]).reshape(len(numbers), -1)
     reciprocals = 1 / _sizes_at_plan(eq, family, inputs, symbols, own, differ, sizes)
@@ -273,11 +275,8 @@ def _traced(eq: Equations, request: Request, family: PartFamily) -> _TracedFamil
 
 
 def _all_equal(values: Sequence[Scalar]) -> bool:
-    """Tell whether a number is the same in all parts; one that is open is so in all of them alike, or it differs."""
-    first = values[0]
-    if isinstance(first, ca.SX):
-        return all(isinstance(x, ca.SX) and ca.is_equal(x, first, 9) for x in values)
-    return all(not isinstance(x, ca.SX) and x == first for x in values)
+    """Tell whether a number is the same in all parts; what is open in one of a family is so in all, and alike."""
+    return any(isinstance(x, ca.SX) for x in values) or all(x == values[0] for x in values)
 
 
 def _part_equations(eq: Equations, family: PartFamily, description: Description, sizes: PivotSizes) -> Equations:
@@ -346,7 +345,7 @@ def _step(
             own = [least if one.what == "least" else near]
         outputs += own
         targets += refs[: len(own)]  # a part that nothing acts on has no powers
-    function = ca.Function("part", [ca.SX(ca.vertcat(*symbols))], [ca.SX(ca.vertcat(*outputs))])
+    function = ca.Function("part", [ca.SX(ca.vertcat(*symbols))], [ca.densify(ca.SX(ca.vertcat(*outputs)))])
     return StepFunction(function, tuple(sources), tuple(targets))
 
 

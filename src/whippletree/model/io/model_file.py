@@ -58,7 +58,11 @@ class Model:
     def _system(self) -> System:
         """Return the system of the model as it is now, built anew only if mechanism or start have changed."""
         described = self.mechanism.describe()
-        source = described.fingerprint(), described.parameter_values, _frozen({k: self.start.get(k) for k in _BUILT_FROM})
+        source = (
+            described.fingerprint(),
+            described.parameter_values,
+            _frozen({k: self.start.get(k) for k in _BUILT_FROM}),
+        )
         if self._kept.get("source") != source:
             self._kept.update(system=self.build(), source=source)
         system: System = self._kept["system"]
