@@ -84,10 +84,10 @@ class Registry:
         """The mechanism's name."""
         return self._name
 
-    def has(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         """Tell whether a joint, body, frame or state of this name has been declared.
 
-        >>> Registry("m").has("arm")
+        >>> "arm" in Registry("m")
         False
         """
         return any(name in group for group in (self._joints, self._bodies, self._frames, self._states))

@@ -217,7 +217,7 @@ class LawScope:
             raise GrammarError(f"{quoted(name)} is a spring's own: it belongs in the law of a spring")
         if self._names.is_law(name):
             return self._names.values[name]
-        if name not in self._names.known and self._mechanism.has(name):
+        if name not in self._names.known and name in self._mechanism:
             raise GrammarError(f"{quoted(name)} is a joint, body, frame or state: such names go in quotes")
         return self._numbers.name(name)
 
