@@ -2,9 +2,9 @@
 
 A hundred four-bars side by side are one four-bar that is evaluated a hundred times: the kernel of a whole state is a
 loop over its parts, and compile time depends on the number of *families*, not on that of parts. Parts of one family are
-joined and cut in the same way, and the numeric plan decides the same about them (`PartPlan`); they may differ in their
-numbers, rotations aside: numbers that all of them have in common are known while the family is traced, the others are
-constants that a part reads.
+joined and cut in the same way, and the numeric plan decides the same about them (`PartPlan`), their characteristic
+lengths included; they may differ in other numbers, rotations aside: numbers that all of them have in common are known
+while the family is traced, the others are constants that a part reads.
 
 What the functions answer for the whole mechanism is put together from the parts' answers: freedoms and states are in
 their own places, the powers and the squares of gaps add up, and of the pivots' shares the nearest to zero counts.
