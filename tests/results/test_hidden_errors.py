@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from whippletree.model.parts import independent_parts
 from whippletree.results import Certificate
-from whippletree.results.part_balances import independent_parts
 from whippletree.simulate.simulation import Simulation
 from whippletree.studies.verification import second_run
 from whippletree.system.example_systems import four_bar, pendulum

@@ -11,12 +11,15 @@ import casadi as ca
 
 from whippletree.elements.declaration import Declared
 from whippletree.spatial.scalars import Scalar
-from whippletree.spatial.vectors import cross
+from whippletree.spatial.vectors import cross, dense
 
 if TYPE_CHECKING:
     from whippletree.elements.closures.base import Side
 
-__all__ = ["UserFunction", "flow", "rewritten", "side_arrays"]
+__all__ = ["NO_NUMBERS", "UserFunction", "flow", "rewritten", "side_arrays"]
+
+NO_NUMBERS = ca.SX(0, 1)
+"""An empty column, made once: making one takes CasADi as long as ten operations. It is never written to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,18 +69,20 @@ def rewritten(name: str, inputs: Sequence[str], expression: ca.SX, symbols: Sequ
     >>> rewritten("twice", ("x",), 2 * x, (x,))
     Function(twice:(i0)->(o0) SXFunction)
     """
-    given = ca.Function("given", list(symbols), [ca.densify(expression)])
-    own = [ca.SX.sym(each, *symbol.shape) for each, symbol in zip(inputs, symbols, strict=True)]
-    return ca.Function(name, own, [ca.densify(given(*own))])
+    given = ca.Function("given", list(symbols), [dense(expression)])
+    pairs = zip(inputs, symbols, strict=True)
+    own = [ca.SX.sym(each, *symbol.shape) if symbol.numel() else symbol for each, symbol in pairs]
+    return ca.Function(name, own, [dense(*given.call(own))])
 
 
 def side_arrays(sides: Sequence[Side]) -> list[ca.SX]:
     """Return R (9, n), p, w and u (3, n) of the sides."""
-    rows = {"R": 9, "p": 3, "w": 3, "u": 3}
-    return [
-        ca.horzcat(ca.SX(size, 0), *(ca.vec(ca.densify(getattr(side, name))) for side in sides))
-        for name, size in rows.items()
-    ]
+    if not sides:
+        return [*_NO_SIDES]
+    return [ca.horzcat(*(ca.vec(ca.densify(getattr(side, name))) for side in sides)) for name in "Rpwu"]
+
+
+_NO_SIDES = tuple(ca.SX(size, 0) for size in (9, 3, 3, 3))
 
 
 def flow(R: ca.SX, p: ca.SX, w: ca.SX, u: ca.SX, q: ca.SX, v: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from whippletree.kernels import entry as fast
 from whippletree.kernels.batch import FAULT, batch_ir, batch_words, lane_buffer
 from whippletree.kernels.cache import DiskCache
+from whippletree.kernels.compile_notice import compiling, compiling_seconds
 from whippletree.kernels.entry import Signature
 from whippletree.kernels.native import NativeCode, compile_ir, host, load_code
 from whippletree.kernels.threads import help_with, lead, listening, processors
@@ -80,7 +81,8 @@ class NotFiniteError(ArithmeticError):
 class Kernel:
     """One function in machine code.
 
-    `trace` is called only if the code is not in the cache.
+    `trace` is called only if the code is not in the cache. `what` is what is written on a terminal if that takes long,
+    and `seconds` returns how long it is expected to take, None if that is not known before it is traced.
     """
 
     def __init__(
@@ -90,8 +92,12 @@ class Kernel:
         trace: Callable[[], Program],
         cache: DiskCache | None,
         defaults: Mapping[str, Array] | None = None,
+        *,
+        what: str = "a function",
+        seconds: Callable[[], float | None] = lambda: None,
     ) -> None:
         self.key, self.signature = key, signature
+        self._what, self._seconds = what, seconds
         self._trace, self._cache = trace, cache
         self._program: Program | None = None
         self._defaults = {
@@ -239,7 +245,11 @@ class Kernel:
         return _KernelPart(form, entry)
 
     def _make(self, form: str) -> dict[str, bytes]:
-        """Trace and compile."""
+        """Trace and compile, with a word about it on a terminal if that takes long."""
+        with compiling(self._what, self._seconds()) as notice:
+            return self._compile(form, notice)
+
+    def _compile(self, form: str, notice: compiling) -> dict[str, bytes]:
         program, machine = self.program(), host()
         width = 1 if form == "one" else machine.lanes
         with _WRITING:  # another thread may want the other form of the same program
@@ -252,6 +262,7 @@ class Kernel:
         elif fast.supported() and len(self.signature.outputs) == 1:
             text += fast.entry_ir(self.signature, _KERNEL)
             symbols.append("entry")
+        notice.expect(compiling_seconds(text))
         code = compile_ir(text)
         meta = {"symbols": symbols, "work": program.work_size}
         return {

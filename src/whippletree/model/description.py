@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, TypeVar
@@ -49,6 +49,11 @@ class Parameter:
     name: str
     value: float
     symbol: ca.SX = field(compare=False)
+
+    @cached_property
+    def key(self) -> int:
+        """The symbol's hash, by which it is found in expressions."""
+        return hash(self.symbol)
 
 
 @dataclass(frozen=True)
@@ -223,11 +228,11 @@ class Description:
 
     def force(self, name: str) -> ForceUse:
         """Return the force element of that name; see `body`."""
-        return _found({use.name: use for use in self.forces}, name, "force", self.name)
+        return _found(self._forces, name, "force", self.name)
 
     def state(self, name: str) -> StateUse:
         """Return the auxiliary state of that name; see `body`."""
-        return _found({use.name: use for use in self.states}, name, "state", self.name)
+        return _found(self._states, name, "state", self.name)
 
     def event(self, name: str) -> EventUse:
         """Return the event of that name; see `body`."""
@@ -320,9 +325,18 @@ class Description:
         >>> m.describe().folded().body("arm").properties.mass
         6.0
         """
-        numbers = serialization.evaluated(self.numbers(), self._symbols, self.parameter_values)
+        return self.with_numbers(serialization.evaluated(self.numbers(), self._symbols, self.parameter_values), ())
+
+    def with_numbers(self, numbers: Iterable[Scalar], parameters: tuple[Parameter, ...]) -> Description:
+        """Return the same mechanism with other numbers, as many as `numbers` yields, and these parameters in them.
+
+        >>> from whippletree.model import Mechanism
+        >>> Mechanism("m").describe().with_numbers([0.0, -1.62, 0.0], ()).gravity
+        (0.0, -1.62, 0.0)
+        """
         outline = self.outline()
-        return _assembled((*outline[:5], (), *outline[6:]), (), iter(numbers))
+        names = tuple(parameter.name for parameter in parameters)
+        return _assembled((*outline[:5], names, *outline[6:]), parameters, iter(numbers))
 
     def numbers(self) -> Iterator[Scalar]:
         """Yield every number and expression of the description, in a fixed order.
@@ -418,6 +432,14 @@ class Description:
     @cached_property
     def _closures(self) -> dict[str, ClosureUse]:
         return {use.name: use for use in self.closures}
+
+    @cached_property
+    def _forces(self) -> dict[str, ForceUse]:
+        return {use.name: use for use in self.forces}
+
+    @cached_property
+    def _states(self) -> dict[str, StateUse]:
+        return {use.name: use for use in self.states}
 
     @cached_property
     def _frames(self) -> dict[str, Frame]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -12,6 +13,7 @@ from whippletree.elements.bodies import BodyKind, OwnCoordinates
 from whippletree.elements.closures import DeclaredClosure, Side
 from whippletree.elements.forces import Force
 from whippletree.errors import ModelError
+from whippletree.model.declared_order import DeclaredOrders
 from whippletree.model.description import (
     GROUND,
     Body,
@@ -74,12 +76,21 @@ class Registry:
         self._states: dict[str, StateUse] = {}
         self._events: dict[str, EventUse] = {}
         self._moving_frames: dict[str, str] = {}  # the body of each moving frame
+        self._orders = DeclaredOrders()
         self._ground = BodyHandle(GROUND, self._self)
 
     @property
     def name(self) -> str:
         """The mechanism's name."""
         return self._name
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether a joint, body, frame or state of this name has been declared.
+
+        >>> "arm" in Registry("m")
+        False
+        """
+        return any(name in group for group in (self._joints, self._bodies, self._frames, self._states))
 
     def __setstate__(self, description: Description) -> None:
         """Declare everything that is described, as it is."""
@@ -251,14 +262,17 @@ class Registry:
         return name, _index(index, self._joints[name])
 
     @property
-    def _place_names(self) -> list[str]:
-        """Bodies, frames and moving frames, in declared order."""
-        return [*self._bodies, *self._frames, *self._moving_frames]
+    def _place_order(self) -> Mapping[str, int]:
+        """Bodies, frames and moving frames, with their places in the declared order."""
+        return self._orders.get("places", self._bodies, self._frames, self._moving_frames)
 
     @property
-    def _coordinate_names(self) -> list[str]:
-        """What has coordinates: joints, then bodies with own coordinates."""
-        return [*self._joints, *(name for name, body in self._bodies.items() if body.kind is not None)]
+    def _coordinate_order(self) -> Mapping[str, int]:
+        """What has coordinates, with its place in their order: joints, then bodies with own coordinates.
+
+        Bodies without any are in it as well, which does not change the order of the others.
+        """
+        return self._orders.get("coordinates", self._joints, self._bodies)
 
     def _own_coordinates(self, body: str) -> JointUse:
         """Return the own coordinates of a body, told like those of a joint."""

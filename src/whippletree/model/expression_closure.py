@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
 import casadi as ca
@@ -40,25 +40,26 @@ def read_closure(
     expression: object,
     symbols: MechanismSymbols,
     parameters: Sequence[Parameter],
-    places: Sequence[str],
-    joints: Sequence[str],
+    places: Mapping[str, int],
+    joints: Mapping[str, int],
 ) -> ReadClosure:
-    """Read an expression; places and joints in the order in which it is to hold on to them.
+    """Read an expression; places and joints are given with their places in the order in which it is to hold on to them.
 
     >>> known = MechanismSymbols()
     >>> q, v = known.coordinate("A", 0)
-    >>> read_closure(ca.sin(q) - known.time, known, (), (), ["A"]).coordinates
+    >>> read_closure(ca.sin(q) - known.time, known, (), {}, {"A": 0}).coordinates
     (('A', 0),)
     """
     column = _column(expression)
-    found = found_in(column, symbols, places, joints)
-    used = parameters_in(column, parameters)
+    occurring = names_in(column)
+    found = found_in(occurring, symbols, places, joints)
+    used = parameters_in(occurring, parameters)
     if found.states:
         raise ModelError(f'the expression depends on the state "{found.states[0]}": only forces can do that')
-    check_symbols(column, ca.vertcat(found.positions, found.speeds, symbols.time, *used), "the expression", _WORDS)
-    check_constants(column, "the expression")
-    _check_rows(column, found)
+    check_symbols(occurring, symbols, used, "the expression", _WORDS)
     closure = Expression.written(column, found.sides, found.q, found.v, symbols.time, used)
+    check_constants(closure.function, "the expression")
+    _check_rows(column, found)
     if not closure.holonomic:
         _check_affine(column, found.speeds)
     return ReadClosure(closure, found.places, found.coordinates)

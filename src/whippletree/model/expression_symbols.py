@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import casadi as ca
 
 from whippletree.elements.closures import Side
+from whippletree.elements.user_functions import NO_NUMBERS
 from whippletree.errors import ModelError
 from whippletree.model.description import Parameter
 from whippletree.model.symbols import MechanismSymbols
@@ -39,48 +40,56 @@ class Found(NamedTuple):
         return ca.vertcat(ca.SX(0, 1), *(part for side in self.sides for part in (side.w, side.u)), self.v)
 
 
-def found_in(column: ca.SX, symbols: MechanismSymbols, places: Sequence[str], joints: Sequence[str]) -> Found:
-    """Return what occurs in an expression, places and joints in the order given, states by name.
+def found_in(
+    occurring: Mapping[int, str], symbols: MechanismSymbols, places: Mapping[str, int], joints: Mapping[str, int]
+) -> Found:
+    """Return what occurs among the symbols of an expression, places and joints in the order given, states by name.
 
     >>> known = MechanismSymbols()
-    >>> found_in(known.coordinate("A", 1).v + known.time, known, (), ["A"]).coordinates
+    >>> found_in(names_in(known.coordinate("A", 1).v + known.time), known, {}, {"A": 0}).coordinates
     (('A', 1),)
     """
-    occurring = names_in(column)
-    own_places = sorted(symbols.places_among(occurring), key=places.index)
-    own_joints = sorted(symbols.coordinates_among(occurring), key=lambda key: (joints.index(key[0]), key[1]))
+    own_places = sorted(symbols.places_among(occurring), key=places.__getitem__)
+    own_joints = sorted(symbols.coordinates_among(occurring), key=lambda key: (joints[key[0]], key[1]))
     own_states = sorted(symbols.states_among(occurring))
     held = [symbols.coordinate(*key) for key in own_joints]
-    empty = ca.SX(0, 1)
     return Found(
         tuple(own_places),
         tuple(own_joints),
         tuple(own_states),
         tuple(symbols.place(name) for name in own_places),
-        ca.vertcat(empty, *(pair.q for pair in held)),
-        ca.vertcat(empty, *(pair.v for pair in held)),
-        ca.vertcat(empty, *(symbols.state(name) for name in own_states)),
+        _stacked([pair.q for pair in held]),
+        _stacked([pair.v for pair in held]),
+        _stacked([symbols.state(name) for name in own_states]),
     )
 
 
-def parameters_in(column: ca.SX, parameters: Sequence[Parameter]) -> list[ca.SX]:
-    """Return the symbols of the parameters that occur in an expression, in declared order.
+def _stacked(symbols: Sequence[ca.SX]) -> ca.SX:
+    """Return single symbols as a column."""
+    if len(symbols) == 1:
+        return symbols[0]
+    return ca.SX(ca.vertcat(*symbols)) if symbols else NO_NUMBERS
 
-    >>> parameters_in(ca.SX(2), ())
+
+def parameters_in(occurring: Mapping[int, str], parameters: Sequence[Parameter]) -> list[ca.SX]:
+    """Return the symbols of the parameters that are among those of an expression, in declared order.
+
+    >>> parameters_in(names_in(ca.SX(2)), ())
     []
     """
-    occurring = names_in(column)
-    return [parameter.symbol for parameter in parameters if hash(parameter.symbol) in occurring]
+    return [parameter.symbol for parameter in parameters if parameter.key in occurring]
 
 
-def check_symbols(column: ca.SX, known: ca.SX, what: str, words: str) -> None:
-    """Check that nothing occurs that is not known; `words` say where symbols come from.
+def check_symbols(
+    occurring: Mapping[int, str], symbols: MechanismSymbols, others: Iterable[ca.SX], what: str, words: str
+) -> None:
+    """Check that nothing occurs but a mechanism's symbols, time and some others; `words` say where they come from.
 
     >>> x = ca.SX.sym("x")
-    >>> check_symbols(2 * x, x, "the expression", ".parameter")
+    >>> check_symbols(names_in(2 * x), MechanismSymbols(), [x], "the expression", ".parameter")
     """
-    listed = names_in(known)
-    foreign = [name for key, name in names_in(column).items() if key not in listed]
+    known = {hash(one) for one in (symbols.time, *others)}
+    foreign = [name for key, name in occurring.items() if key not in known and not symbols.owns(key)]
     if foreign:
         few = ", ".join(f'"{name}"' for name in foreign[:4]) + (", ..." if len(foreign) > 4 else "")
         raise ModelError(
@@ -88,12 +97,12 @@ def check_symbols(column: ca.SX, known: ca.SX, what: str, words: str) -> None:
         )
 
 
-def check_constants(column: ca.SX, what: str) -> None:
-    """Check that every number written in an expression is finite.
+def check_constants(function: ca.Function, what: str) -> None:
+    """Check that every number written in an expression, given as a function, is finite.
 
-    >>> check_constants(ca.SX.sym("x") + 2, "the expression")
+    >>> x = ca.SX.sym("x")
+    >>> check_constants(ca.Function("f", [x], [x + 2]), "the expression")
     """
-    function = ca.Function("constants", ca.symvar(column), [column])
     for k in range(function.n_instructions()):
         if function.instruction_id(k) == ca.OP_CONST:
             value = function.instruction_constant(k)

@@ -485,7 +485,7 @@ class ForceCalls(Registry):
                 )
 
     def _formula(self, expression: object, count: int, what: str, *, of_length: bool = False) -> Read:
-        context = FormulaContext(self._symbols, self._parameters.all(), self._place_names, self._coordinate_names)
+        context = FormulaContext(self._symbols, self._parameters.all(), self._place_order, self._coordinate_order)
         return read_formula(expression, count, what, context, of_length=of_length)
 
     def _entries(self, value: object, count: int, what: str) -> Sequence[Scalar]:

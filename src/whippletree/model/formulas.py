@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import casadi as ca
 
 from whippletree.elements.closures import Side
 from whippletree.elements.forces import ElementState, Formula
+from whippletree.elements.user_functions import NO_NUMBERS
 from whippletree.errors import ModelError
 from whippletree.model.description import ForceUse, Parameter
 from whippletree.model.expression_symbols import check_constants, check_symbols, found_in, names_in, parameters_in
@@ -21,12 +22,12 @@ _WORDS = ".coordinate, .rate, .position, .rotation, .velocity, .time, .state and
 
 
 class FormulaContext(NamedTuple):
-    """What an expression can be about: symbols, parameters, and places and joints in declared order."""
+    """What an expression can be about: symbols, parameters, and places and joints with their declared order."""
 
     symbols: MechanismSymbols
     parameters: Sequence[Parameter]
-    places: Sequence[str]
-    joints: Sequence[str]
+    places: Mapping[str, int]
+    joints: Mapping[str, int]
 
 
 class Read(NamedTuple):
@@ -44,25 +45,22 @@ def read_formula(
     """Read so many numbers or expressions; `of_length` tells that the symbols of elongation may occur.
 
     >>> known = MechanismSymbols()
-    >>> context = FormulaContext(known, (), (), ["A"])
+    >>> context = FormulaContext(known, (), {}, {"A": 0})
     >>> read_formula(-2 * known.coordinate("A", 0).q, 1, "effort", context).coordinates
     (('A', 0),)
     """
-    column = _column(expression, count, what)
-    symbols = context.symbols
-    found = found_in(column, symbols, context.places, context.joints)
-    used = parameters_in(column, context.parameters)
-    own = ca.vertcat(symbols.elongation, symbols.elongation_rate) if of_length else ca.SX(0, 1)
-    if not of_length and not names_in(ca.vertcat(symbols.elongation, symbols.elongation_rate)).keys().isdisjoint(
-        names_in(column)
-    ):
+    column, symbols = _column(expression, count, what), context.symbols
+    occurring = names_in(column)
+    found = found_in(occurring, symbols, context.places, context.joints)
+    used = parameters_in(occurring, context.parameters)
+    lengths = (symbols.elongation, symbols.elongation_rate)
+    if not of_length and any(hash(one) in occurring for one in lengths):
         raise ModelError(f"{what} depends on .elongation, which is a spring's own: it belongs in the law of a spring")
     words = _WORDS.replace(" and", ", .elongation, .elongation_rate and") if of_length else _WORDS
-    known = ca.vertcat(found.positions, found.speeds, found.z, own, symbols.time, *used)
-    check_symbols(column, known, what, words)
-    check_constants(column, what)
+    check_symbols(occurring, symbols, [*used, *lengths], what, words)
     seen = ElementState(found.sides, found.q, found.v, found.z, symbols.time)
-    formula = Formula.written(column, seen, own, used)
+    formula = Formula.written(column, seen, ca.vertcat(*lengths) if of_length else NO_NUMBERS, used)
+    check_constants(formula.function, what)
     return Read(formula, found.places, found.coordinates, found.states)
 
 
@@ -81,7 +79,7 @@ def element_rates(use: ForceUse, parameters: Sequence[Parameter]) -> list[Formul
     rates = ca.densify(ca.SX(use.force.rates(seen)))
     if rates.shape != (len(use.force.state_labels), 1):
         raise ModelError(f"{use.force.kind}.rates must return one entry for each of state_labels, got {rates.shape}")
-    used = parameters_in(rates, parameters)
+    used = parameters_in(names_in(rates), parameters)
     return [Formula.written(rates[k], seen, ca.SX(0, 1), used) for k in range(rates.shape[0])]
 
 
@@ -89,5 +87,7 @@ def _column(expression: object, count: int, what: str) -> ca.SX:
     """Return numbers and expressions as a dense column."""
     if issubclass(type(expression), ca.MX):
         raise ModelError(f"{what} is of CasADi's type MX: write it in the mechanism's symbols, {_WORDS}")
-    read = (scalar(expression, what),) if count == 1 else read_column(expression, count, what)
-    return ca.densify(ca.SX(ca.vertcat(*read)))
+    if count == 1:
+        read = scalar(expression, what)
+        return read if isinstance(read, ca.SX) and read.is_dense() else ca.densify(ca.SX(read))
+    return ca.densify(ca.SX(ca.vertcat(*read_column(expression, count, what))))

@@ -539,7 +539,7 @@ class Mechanism(DriveCalls, EventCalls):
         """
         with called("closure", name):
             known = self._parameters.all()
-            read = read_closure(expression, self._symbols, known, self._place_names, self._coordinate_names)
+            read = read_closure(expression, self._symbols, known, self._place_order, self._coordinate_order)
             sides = tuple(self._placed(place) for place in read.places)
             return self._close(name, read.closure, sides, read.coordinates)
 

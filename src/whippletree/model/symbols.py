@@ -71,6 +71,10 @@ class MechanismSymbols:
             self._state_of[hash(self._states[name])] = name
         return self._states[name]
 
+    def owns(self, key: int) -> bool:
+        """Tell whether a symbol, given by its hash, is that of a coordinate, a place or a state."""
+        return key in self._coordinate_of or key in self._place_of or key in self._state_of
+
     def coordinates_among(self, found: Iterable[int]) -> list[tuple[str, int]]:
         """Return the coordinates of which a symbol is among these, given by their hashes."""
         return _owners(self._coordinate_of, found)

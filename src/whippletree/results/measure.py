@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from whippletree.model.parts import independent_parts
 from whippletree.results.certificate import Certificate
 from whippletree.results.interpolate import quaternions
-from whippletree.results.part_balances import MOST_PARTS, independent_parts, part_balances, stored_in_time
+from whippletree.results.part_balances import MOST_PARTS, part_balances, stored_in_time
 from whippletree.results.replay import CHUNK, Replay, of_rows
 
 __all__ = ["measured"]

@@ -19,33 +19,15 @@ import numpy as np
 from whippletree.elements.closures import Side
 from whippletree.elements.forces import Actuator, ElementState, Load
 from whippletree.kernels.kernel import Array
-from whippletree.model.description import GROUND, ClosureUse, Description, ForceUse, StateUse
+from whippletree.model.description import GROUND, ClosureUse, Description, ForceUse
+from whippletree.model.parts import IndependentPart
 from whippletree.results.certificate import PART_TOLERANCE, ROUNDING
 from whippletree.results.replay import Replay
 
-__all__ = ["MOST_PARTS", "IndependentPart", "PartBalance", "independent_parts", "part_balances", "stored_in_time"]
+__all__ = ["MOST_PARTS", "PartBalance", "part_balances", "stored_in_time"]
 
 MOST_PARTS = 64
 """More parts than that are not measured one by one."""
-
-
-class IndependentPart(NamedTuple):
-    """Bodies that are connected to each other otherwise than by the ground, their joints, and what acts on them."""
-
-    bodies: tuple[str, ...]
-    joints: tuple[str, ...]
-    states: tuple[str, ...]
-    worked: bool  # whether something may put energy in or take it out, besides efforts that are given
-
-    @property
-    def name(self) -> str:
-        """The part by its first body, and how many others there are.
-
-        >>> IndependentPart(("arm", "hand"), (), (), False).name
-        '"arm" and 1 more'
-        """
-        more = len(self.bodies) - 1
-        return f'"{self.bodies[0]}"' + (f" and {more} more" if more else "")
 
 
 class PartBalance(NamedTuple):
@@ -54,41 +36,6 @@ class PartBalance(NamedTuple):
     name: str
     error: float
     limit: float
-
-
-def independent_parts(description: Description) -> list[IndependentPart]:
-    """Return the parts of a mechanism that meet only at the ground.
-
-    >>> from whippletree.model import Mechanism
-    >>> m = Mechanism("two")
-    >>> for name in ("left", "right"):
-    ...     _ = m.revolute(f"to {name}", m.ground, m.body(name, mass=1.0))
-    >>> [part.name for part in independent_parts(m.describe())]
-    ['"left"', '"right"']
-    """
-    group = _Groups()
-    owners = {use.name: (use.parent, use.child) for use in description.coordinate_owners}
-    for body in description.bodies:
-        group.join([body.name])
-    for joint in description.joints:
-        group.join(_bodies(description, (joint.parent, joint.child)))
-    uses: tuple[ClosureUse | ForceUse | StateUse, ...]
-    uses = (*description.closures, *description.forces, *description.states)
-    for use in uses:
-        places = [place for place, _ in use.sides] + [end for name, _ in use.coordinates for end in owners[name]]
-        read = () if isinstance(use, ClosureUse) else use.states
-        own = (use.name,) if isinstance(use, StateUse) else ()
-        group.join([*_bodies(description, places), *(f"state {name}" for name in (*read, *own))])
-    members_of = group.members()
-    worked = set() if len(members_of) < 2 else {group.root(name) for name in _worked(description, owners)}
-    parts = []
-    for root, members in members_of.items():
-        bodies = tuple(b.name for b in description.bodies if b.name in members)
-        joints = tuple(name for name, ends in owners.items() if members.intersection(_bodies(description, ends)))
-        states = tuple(s.name for s in description.states if f"state {s.name}" in members)
-        if joints:
-            parts.append(IndependentPart(bodies, joints, states, root in worked))
-    return parts
 
 
 def part_balances(run: Replay, parts: list[IndependentPart]) -> list[PartBalance]:
@@ -130,7 +77,11 @@ def _works_on(run: Replay, parts: list[IndependentPart]) -> tuple[list[Array], f
     assert run.work is not None
     total = run.work[:, 0] - run.work[:, 1]
     tau = np.zeros(run.system.nv) if run.efforts is None else np.abs(np.atleast_2d(run.efforts)).max(axis=0)
-    worked = [part.worked or any(tau[run.system.v_slice(name)].any() for name in part.joints) for part in parts]
+    bodies = set(_worked(run.system.description))
+    worked = [
+        bool(bodies.intersection(part.bodies)) or any(tau[run.system.v_slice(name)].any() for name in part.joints)
+        for part in parts
+    ]
     if sum(worked) <= 1:
         return [total if has else np.zeros(len(total)) for has in worked], 0.0
     works = [_integrated(run, part) if has else np.zeros(len(total)) for part, has in zip(parts, worked, strict=True)]
@@ -150,8 +101,9 @@ def _integrated(run: Replay, part: IndependentPart) -> Array:
     return np.append(0.0, np.cumsum(each))
 
 
-def _worked(description: Description, owners: dict[str, tuple[str, str]]) -> Iterator[str]:
+def _worked(description: Description) -> Iterator[str]:
     """Yield bodies on which work may be done besides that of efforts that are given."""
+    owners = {use.name: (use.parent, use.child) for use in description.coordinate_owners}
     yield from (use.child for use in description.joints if use.prescribed)
     acting: list[ForceUse | ClosureUse] = [use for use in description.forces if _works(use)]
     acting += [use for use in description.closures if use.closure.timed or not use.closure.holonomic]
@@ -181,30 +133,3 @@ def stored_in_time(description: Description) -> bool:
 def _bodies(description: Description, places: Iterable[str]) -> list[str]:
     """Return the bodies of places, the ground left out."""
     return [body for body in map(description.body_of, places) if body != GROUND]
-
-
-class _Groups:
-    """Names that are joined into groups."""
-
-    def __init__(self) -> None:
-        self._above: dict[str, str] = {}
-
-    def root(self, name: str) -> str:
-        """Return the name that stands for a group."""
-        self._above.setdefault(name, name)
-        while self._above[name] != name:
-            self._above[name] = self._above[self._above[name]]
-            name = self._above[name]
-        return name
-
-    def join(self, names: list[str]) -> None:
-        """Let names be of one group."""
-        for name in names:
-            self._above[self.root(name)] = self.root(names[0])
-
-    def members(self) -> dict[str, set[str]]:
-        """Return the names of each group."""
-        found: dict[str, set[str]] = {}
-        for name in self._above:
-            found.setdefault(self.root(name), set()).add(name)
-        return found

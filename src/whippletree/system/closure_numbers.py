@@ -17,7 +17,6 @@ import numpy.typing as npt
 from whippletree.elements.closures import pose_error
 from whippletree.formulations.closures import loop_results as closed
 from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState, jacobian_rows
-from whippletree.formulations.closures.loop_solution import by_closure
 from whippletree.formulations.methods import absolute
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.hinge_scales import LEAST_IN_LOOPS
@@ -177,9 +176,12 @@ class ClosureNumbers:
 
     def openings(self, q: Array, v: Array, t: Array, parameters: Array) -> tuple[Array, Array]:
         """Return how far each full row is from closed in many states (n, m), and how fast it opens, scaled."""
-        inputs = (q.T, v.T, t[None, :], np.tile(parameters[:, None], len(t)))
-        gaps, rates = (part.full().T / self.row_scale for part in self._openings(*inputs))
-        return gaps, rates
+        if self.families is not None:
+            gaps, rates = self.families.openings(q, v)
+        else:
+            inputs = (q.T, v.T, t[None, :], np.tile(parameters[:, None], len(t)))
+            gaps, rates = (part.full().T for part in self._openings(*inputs))
+        return gaps / self.row_scale, rates / self.row_scale
 
     def full_rows(self, q: Array, t: float, parameters: Array) -> tuple[Array, Array]:
         """Return the full set of rows on the velocities of all joints, scaled, and their drift."""
@@ -278,8 +280,8 @@ class ClosureNumbers:
 
     def _described(self, walk: Unrolled, closure_set: ClosureSet) -> list[ClosureState]:
         """Return the closures that are neither cut joints nor drives of such."""
-        pairs = zip(closure_set.attachments.all, closure_set.evaluate(walk), strict=True)
-        return [held for f, held in pairs if f.cut is None and f.driven is None]
+        attachments = closure_set.attachments.all
+        return closure_set.evaluate(walk, [k for k, f in enumerate(attachments) if f.cut is None and f.driven is None])
 
     @functools.cached_property
     def _rows(self) -> ca.Function:
@@ -363,11 +365,10 @@ class ClosureNumbers:
         closure_set = self.equations.closure_set(given, weld=False, kept=False)
         held = closure_set.evaluate(walk)
         order = joint_order(self.equations)
-        columns = []
-        for r in range(sum(one.n_rows for one in held)):
-            unit = [ca.SX(float(k == r)) for k in range(sum(one.n_rows for one in held))]
-            columns.append(closed.static_reactions(walk, closure_set, by_closure(unit, held), order))
-        return self.function("static", [given["q"], given["t"]], [ca.SX(ca.horzcat(*columns))])
+        slices = closed.row_slices(held)
+        unit = ca.SX.eye(slices[-1].stop)
+        reactions = closed.static_reactions(walk, closure_set, [unit[where, :] for where in slices], order)
+        return self.function("static", [given["q"], given["t"]], [reactions])
 
     @functools.cached_property
     def _second(self) -> ca.Function:

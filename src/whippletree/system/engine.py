@@ -18,6 +18,7 @@ from whippletree.formulations.methods.articulated import ARTICULATED
 from whippletree.formulations.methods.formulation import Formulation
 from whippletree.formulations.methods.registry import formulation_name, tree_formulations
 from whippletree.kernels.cache import DiskCache, open_cache
+from whippletree.kernels.compile_notice import tracing_seconds
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError, Program
 from whippletree.kernels.loop_lowering import RolledLoops
 from whippletree.kernels.lowering import StraightLine
@@ -34,7 +35,7 @@ from whippletree.system.large_composite import Pieces, branch_solver
 from whippletree.system.loop_plan import LoopPlan, code_key
 from whippletree.system.loop_services import LoopServices
 from whippletree.system.mobility import Mobility
-from whippletree.system.size_policy import thresholds
+from whippletree.system.size_policy import least_operations, thresholds
 from whippletree.system.source import outside_source, source_key
 from whippletree.system.state_space import StateSpace
 from whippletree.system.tolerances import DATA_ACCURACY, WELL_CONDITIONED
@@ -208,10 +209,24 @@ class Engine:
         defaults["z"] = np.array(self.description.state_values, dtype=np.float64)
         defaults["parameters"] = np.array(self.description.parameter_values, dtype=np.float64)
         signature = self.equations.signature(request)
-        kernel = Kernel(key, signature, lambda: self._program(request), self._cache, defaults)
+        kernel = Kernel(
+            key,
+            signature,
+            lambda: self._program(request),
+            self._cache,
+            defaults,
+            what=f'{request.function} of "{self.description.name}"',
+            seconds=lambda: self._compiling_seconds(request),
+        )
         self._store.by_key[key] = kernel
         self._store.recent.append(kernel)
         return kernel
+
+    def _compiling_seconds(self, request: Request) -> float | None:
+        """Return about how long a straight line takes; loops over the nodes, and what is traced already, are quick."""
+        if request in self._traced or self.equations.rolls(request):
+            return None
+        return tracing_seconds(least_operations(self.equations, request))
 
     def _in_pieces(self, request: Request) -> bool:
         """Tell whether the composite formulation is too large to be traced whole."""

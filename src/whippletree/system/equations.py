@@ -42,6 +42,7 @@ from whippletree.programs.loop_program import LoopProgram
 from whippletree.system import rolled_equations, size_policy
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.loop_plan import LoopPlan, decisions_of
+from whippletree.system.part_program import PartFamily, PivotSizes, part_families, part_program
 from whippletree.system.tree_equations import faulty_element
 from whippletree.topology import Plan
 
@@ -59,6 +60,7 @@ class Equations:
         plan: Plan,
         loops: LoopPlan | None = None,
         nodes: MechanismNodes | None = None,
+        pivot_sizes: PivotSizes | None = None,
     ) -> None:
         self.description, self.plan = description, plan
         self.nodes = nodes or MechanismNodes(description, plan)
@@ -66,11 +68,16 @@ class Equations:
         self._traced_once: dict[Hashable, Any] = {}  # what was traced of the loops' equations
         self.prescribed = any(use.prescribed for use in description.joints)
         self.closed = bool(plan.cuts or description.closures)
-        self.loops = loops
+        self.loops, self.pivot_sizes = loops, pivot_sizes
 
     def planned(self, loops: LoopPlan) -> Equations:
         """Return the same equations with another numeric plan of the loops."""
-        return Equations(self.description, self.plan, loops, self.nodes)
+        return Equations(self.description, self.plan, loops, self.nodes, self.pivot_sizes)
+
+    @staticmethod
+    def of_part(description: Description, plan: Plan, loops: LoopPlan, pivot_sizes: PivotSizes) -> Equations:
+        """Return the equations of a part, which stands for all parts of its family (`part_program`)."""
+        return Equations(description, plan, loops, pivot_sizes=pivot_sizes)
 
     def attachments(self, *, weld: bool = True) -> ClosureAttachments:
         """Return what the closures hold on to."""
@@ -264,8 +271,19 @@ class Equations:
         key = ("items", request.check, request.wrenches, self.loop_plan)
         return self.once(key, lambda: rolled_equations.reduction_program(self, request))
 
+    def part_families(self) -> tuple[PartFamily, ...]:
+        """Return the families of parts that meet only at the ground, found once."""
+        return self.once(("parts", self.loop_plan), lambda: part_families(self))
+
+    def parts(self, request: Request) -> LoopProgram | None:
+        """Return a request as a loop over parts, made once, if there is such a form."""
+        return self.once(("parts", request, self.loop_plan), lambda: part_program(self, request))
+
     def roll(self, request: Request) -> LoopProgram:
         """Return a request's loops."""
+        by_parts = self.parts(request) if size_policy.has_equal_parts(self, request) else None
+        if by_parts is not None:
+            return by_parts
         if self.closed and FUNCTIONS[request.function].solved:
             return self.reduction_items(request)[0]
         return rolled_equations.roll(self, request)

@@ -8,6 +8,7 @@ works in vector lanes. The system then looks at that state by itself, refuses it
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import casadi as ca
@@ -63,22 +64,30 @@ def guard_solution(eq: Equations, request: Request, x: Symbols, result: ca.SX, s
     return guard(result, ok)
 
 
-def pivot_sizes(eq: Equations, x: Symbols, solution: Solution) -> list[tuple[ca.SX, float]]:
+def pivot_sizes(eq: Equations, x: Symbols, solution: Solution) -> list[tuple[ca.SX, ca.SX | float]]:
     """Return the pivots of a solution, and their sizes where the plan was made."""
     if not solution.pivots:
         return []
 
-    def sizes() -> tuple[Solution, list[float]]:
-        pivots = ca.SX(ca.vertcat(*solution.pivots))
-        parameters = ca.vertcat(*(p.symbol for p in eq.description.parameters))
-        if parameters.numel():
-            pivots = ca.substitute(pivots, parameters, ca.DM(eq.description.parameter_values))
-        others = [value for name, value in x.items() if name != "q"]
-        at = ca.Function("pivots", [x["q"], *others], [pivots], {"allow_free": True})
+    def sizes() -> tuple[Solution, Sequence[ca.SX | float]]:
         # the solution is kept too: its id must not come to mean another one
-        return solution, at(eq.loop_plan.made_at, *(0 for _ in others)).full().ravel().tolist()
+        if eq.pivot_sizes is not None:
+            return solution, eq.pivot_sizes(solution.pivots)
+        return solution, _sizes_at_plan(eq, x, solution.pivots)
 
     return list(zip(solution.pivots, eq.once(("sizes", id(solution)), sizes)[1], strict=True))
+
+
+def _sizes_at_plan(eq: Equations, x: Symbols, some: Sequence[ca.SX]) -> list[float]:
+    """Return the sizes of pivots where the plan was made."""
+    pivots = ca.SX(ca.vertcat(*some))
+    parameters = ca.vertcat(*(p.symbol for p in eq.description.parameters))
+    if parameters.numel():
+        pivots = ca.substitute(pivots, parameters, ca.DM(eq.description.parameter_values))
+    others = [value for name, value in x.items() if name != "q"]
+    at = ca.Function("pivots", [x["q"], *others], [pivots], {"allow_free": True})
+    found: list[float] = at(eq.loop_plan.made_at, *(0 for _ in others)).full().ravel().tolist()
+    return found
 
 
 def inertia_changed(eq: Equations) -> ca.SX:
@@ -96,4 +105,4 @@ def inertia_changed(eq: Equations) -> ca.SX:
 
 def _pivots_large_enough(eq: Equations, x: Symbols, solution: Solution) -> ca.SX:
     """Tell whether every pivot is more than a small share of its size where the plan was made."""
-    return smallest(ca.fabs(p) - WATCHED * abs(size) for p, size in pivot_sizes(eq, x, solution)) > 0
+    return smallest(ca.fabs(p) - WATCHED * ca.fabs(size) for p, size in pivot_sizes(eq, x, solution)) > 0

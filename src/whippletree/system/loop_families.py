@@ -58,8 +58,13 @@ class _LoopFamily:
     columns: Array  # (k, nv of a loop), the tree's joints first, then the cut one
     n_tree: int
     residual: ca.Function
+    rate: ca.Function
     full: ca.Function
     tree: ca.Function
+
+
+_AT_ONCE = 20_000
+"""How many loops, each state by itself, are evaluated at once."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,21 @@ class LoopFamilies:
         for family in self.families:
             result[family.loops] = family.residual(q[family.q].T, family.constants.T).full().T
         return result.ravel()
+
+    def openings(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """Return the pose errors (k, 6 n) of the cut joints in k states, and how fast they open."""
+        gaps, rates = np.zeros((len(q), self.count, 6)), np.zeros((len(q), self.count, 6))
+        step = max(_AT_ONCE // self.count, 1)
+        for start in range(0, len(q), step):
+            some = slice(start, start + step)
+            for family in self.families:
+                own_q, own_v = q[some][:, family.q], v[some][:, family.columns]
+                shape = (len(own_q), len(family.loops), 6)
+                columns = own_q.reshape(-1, own_q.shape[-1]).T, np.tile(family.constants, (len(own_q), 1)).T
+                gaps[some, family.loops] = family.residual(*columns).full().T.reshape(shape)
+                opening = family.rate(*columns, own_v.reshape(-1, own_v.shape[-1]).T)
+                rates[some, family.loops] = opening.full().T.reshape(shape)
+        return gaps.reshape(len(q), -1), rates.reshape(len(q), -1)
 
     def full_rows(self, q: Array) -> list[Block]:
         """Return six rows for every cut joint, on the velocities of all joints."""
@@ -179,7 +199,8 @@ def _family(attachments: ClosureAttachments, node_tree: NodeTree, members: list[
     closure_set = ClosureSet(held, (tuple(range(closure.n_rows)),), q, still, still, ca.SX(0))
     sides = tuple(s.side for s in closure_set.frame_states(walk, local))
     error = pose_error(local.joint, local.joint.configuration(q[local.q, :]), sides)
-    full = closed.full_rows(walk, closure_set)[0]
+    full = _matrix(closed.full_rows(walk, closure_set)[0], nv)
+    v = ca.SX.sym("v", nv)
     tree = jacobian_rows(walk, closure_set.evaluate(walk))
     return _LoopFamily(
         loops=np.array([c for c, _ in members]),
@@ -188,7 +209,8 @@ def _family(attachments: ClosureAttachments, node_tree: NodeTree, members: list[
         columns=np.array([_places(attachments.cuts[c], path, node_tree, "v") for c, path in members]),
         n_tree=at_v,
         residual=ca.Function("residual", [q, p], [ca.densify(error)]),
-        full=ca.Function("full", [q, p], [_matrix(full, nv)]),
+        rate=ca.Function("rate", [q, p, v], [ca.densify(full @ v)]),
+        full=ca.Function("full", [q, p], [full]),
         tree=ca.Function("tree", [q, p], [_matrix(tree, nv)]),
     )
 

@@ -12,6 +12,7 @@ from whippletree.errors import StateError
 from whippletree.formulations.rolled import rolled_reduction
 from whippletree.formulations.rolled.load_items import built_in
 from whippletree.system.functions import FUNCTIONS
+from whippletree.system.part_program import PART_FUNCTIONS
 
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request
@@ -21,7 +22,9 @@ __all__ = [
     "ROLL_FROM",
     "STRAIGHT",
     "check_length",
+    "has_equal_parts",
     "is_large",
+    "least_operations",
     "reduces_by_items",
     "rolls",
     "thresholds",
@@ -58,6 +61,8 @@ def is_large(n_nodes: int) -> bool:
 def rolls(eq: Equations, request: Request) -> bool:
     """Tell whether a request is answered by loops: it is for large models, where there is such a form."""
     function = FUNCTIONS[request.function]
+    if has_equal_parts(eq, request) and eq.parts(request) is not None:
+        return True
     if eq.closed and (function.solved or function.of_loops):
         return eq.reduces_by_items(request) and eq.reduction_items(request)[1] > STRAIGHT
     if function.of_elements or (function.loaded and not _forces_roll(eq)):
@@ -67,6 +72,16 @@ def rolls(eq: Equations, request: Request) -> bool:
     if eq.large and request.frame and eq.node_tree().where[request.frame][0] < 0:
         return False  # on the ground: there is nothing to walk
     return eq.large
+
+
+def has_equal_parts(eq: Equations, request: Request) -> bool:
+    """Tell whether a request of a large mechanism is put together from parts that meet only at the ground."""
+    if not (eq.closed and eq.large) or request.function not in PART_FUNCTIONS or request.wrenches:
+        return False
+    solved = FUNCTIONS[request.function].solved
+    if solved and not (request.method.exact and set(request.method.needs) <= {"reduction"}):
+        return False
+    return bool(eq.part_families())
 
 
 def _forces_roll(eq: Equations) -> bool:
@@ -96,9 +111,19 @@ def too_long(eq: Equations, request: Request) -> bool:
     """Tell whether a function of loops has no rolled form and would be a very long straight line."""
     if not (eq.closed and eq.large and FUNCTIONS[request.function].of_closures) or eq.reduces_by_items(request):
         return False
+    if has_equal_parts(eq, request):
+        return False
+    return least_operations(eq, request) > MOST_STRAIGHT
+
+
+def least_operations(eq: Equations, request: Request) -> int:
+    """Return how many operations a straight line of a mechanism with loops has at the very least, before it is traced.
+
+    It is about half of what is found then.
+    """
     tree = eq.node_tree().tree
     entries = sum(tree.depth) if FUNCTIONS[request.function].solved and not request.method.linear else 0
-    return _PER_NODE * len(tree) + _PER_ENTRY * entries > MOST_STRAIGHT
+    return _PER_NODE * len(tree) + _PER_ENTRY * entries
 
 
 def check_length(eq: Equations, request: Request) -> None:

@@ -11,7 +11,7 @@ import casadi as ca
 
 from whippletree.elements.forces.base import ElementState
 from whippletree.elements.formula_corners import Corners, corners_of
-from whippletree.elements.user_functions import UserFunction, flow, rewritten, side_arrays
+from whippletree.elements.user_functions import NO_NUMBERS, UserFunction, flow, rewritten, side_arrays
 from whippletree.spatial.scalars import Scalar
 
 __all__ = ["Formula"]
@@ -121,6 +121,6 @@ class Formula(UserFunction):
 
 def _inputs(seen: ElementState, more: ca.SX, parameters: Sequence[Scalar]) -> Inputs:
     """Return a situation as a formula's inputs."""
-    column = ca.vertcat(ca.SX(0, 1), *map(ca.SX, parameters))
+    column = ca.vertcat(*map(ca.SX, parameters)) if parameters else NO_NUMBERS
     R, p, w, u = side_arrays(seen.sides)
     return Inputs(R, p, w, u, seen.q, seen.v, seen.z, more, seen.t, column)

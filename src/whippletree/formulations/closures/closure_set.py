@@ -125,12 +125,12 @@ class ClosureSet:
         what is far from the base's origin would be rounded by its distance, and near a singular position that counts.
         """
         key = ("stations", attachment.base, attachment.turn, *map(id, attachment.frames))
-        found: tuple[FrameState, ...] | None = walk.memory.get(key)
+        found: tuple[FrameState, ...] | None = walk.reached.get(key)
         if found is None:
             ends = [(_reach(walk, attachment.base, frame.node, attachment.turn), frame) for frame in attachment.frames]
             absolute = isinstance(attachment, ClosureAttachment) and attachment.closure.absolute
             origin = ca.SX.zeros(3) if absolute or not ends else ends[0][0].origin
-            found = walk.memory[key] = tuple(_frame_state(reached, frame, origin) for reached, frame in ends)
+            found = walk.reached[key] = tuple(_frame_state(reached, frame, origin) for reached, frame in ends)
         return found
 
     def side_rows(self, walk: Unrolled) -> list[Rows]:
@@ -219,7 +219,7 @@ def with_closure_forces(
         nodes[k] = replace(nodes[k], push=force if before is None else before + force)
     for k, tau in effort.items():
         nodes[k] = replace(nodes[k], tau=tau)
-    return walk.with_nodes(nodes)
+    return walk.with_loads(nodes)
 
 
 def jacobian_rows(walk: Unrolled, closure_states: Sequence[ClosureState]) -> list[dict[int, ca.SX]]:

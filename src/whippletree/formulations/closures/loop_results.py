@@ -6,6 +6,7 @@ multipliers (`Solution`). All forces follow from those two by one inward sweep.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -20,11 +21,13 @@ from whippletree.formulations.closures.closure_set import (
     jacobian_rows,
     with_closure_forces,
 )
-from whippletree.formulations.closures.loop_solution import Solution, by_closure
+from whippletree.formulations.closures.loop_solution import Solution
 from whippletree.formulations.closures.partition import Choice, partition
 from whippletree.formulations.nodes.frame_states import FrameState, NodeFrame, force_columns, with_accelerations
-from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.nodes.node import Node
+from whippletree.formulations.nodes.sweeps import Kept, Unrolled
 from whippletree.formulations.recursions import composite_body as composite
+from whippletree.formulations.recursions.joint_wrenches import joint_wrench
 from whippletree.spatial import Rotation, stack
 
 __all__ = [
@@ -39,7 +42,9 @@ __all__ = [
     "full_seconds",
     "motion_basis",
     "reactions",
+    "row_slices",
     "self_stresses",
+    "static_reactions",
 ]
 
 Solve = Callable[[Unrolled, ClosureSet], Solution]
@@ -99,11 +104,11 @@ def reactions(walk: Unrolled, closure_set: ClosureSet, tau: ca.SX, answer: Answe
 
 def _in_order(of_tree: ca.SX, of_cuts: Sequence[ca.SX], order: Sequence[int]) -> ca.SX:
     n_tree = of_tree.shape[0] // 6
-    blocks = [of_tree[6 * k : 6 * k + 6] for k in range(n_tree)] + list(of_cuts)
+    blocks = [of_tree[6 * k : 6 * k + 6, :] for k in range(n_tree)] + list(of_cuts)
     ordered: list[ca.SX] = [ca.SX.zeros(6)] * len(blocks)
     for position, block in zip(order, blocks, strict=True):
         ordered[position] = block
-    return ca.SX(ca.vertcat(*ordered))
+    return ca.densify(ca.SX(ca.vertcat(*ordered)))
 
 
 def cut_reactions(
@@ -113,11 +118,16 @@ def cut_reactions(
     tau: ca.SX,
     multipliers: Sequence[ca.SX],
 ) -> list[ca.SX]:
-    """Return the wrench on the described child of every cut joint, at its joint point, in ground axes."""
+    """Return the wrench on the described child of every cut joint, at its joint point, in ground axes.
+
+    Efforts `tau` (nv, k) and multipliers (n_rows, k) may have several columns.
+    """
+    k = tau.shape[1]
     efforts = [
-        tau[cut.v, :] if not cut.use.prescribed else ca.SX.zeros(cut.joint.nv) for cut in closure_set.attachments.cuts
+        tau[cut.v, :] if not cut.use.prescribed else ca.SX.zeros(cut.joint.nv, k)
+        for cut in closure_set.attachments.cuts
     ]
-    wrenches = [ca.SX.zeros(6) for _ in closure_set.attachments.cuts]
+    wrenches = [ca.SX.zeros(6, k) for _ in closure_set.attachments.cuts]
     for attachment, rows, keep, value in zip(
         closure_set.attachments.all, closure_set.side_rows(walk), closure_set.keep, multipliers, strict=True
     ):
@@ -127,8 +137,8 @@ def cut_reactions(
             efforts[attachment.driven] = value
         for i, c in enumerate(attachment.coordinates):
             if c.cut is not None:
-                more = ca.SX.zeros(closure_set.attachments.cuts[c.cut].joint.nv)
-                more[c.component] = ca.dot(rows.K[list(keep), i], value)
+                more = ca.SX.zeros(closure_set.attachments.cuts[c.cut].joint.nv, k)
+                more[c.component, :] = rows.K[list(keep), i].T @ value
                 efforts[c.cut] = efforts[c.cut] + more
     axes = _ground_axes(walk)
     result = []
@@ -189,36 +199,59 @@ def self_stresses(
     rows = jacobian_rows(walk, closure_states)
     kept_rows = whole.attachments.places(kept.keep)
     dependent = {column for _, column in choice.pivots}
-    stresses = []
-    for r in sorted(set(range(len(rows))) - set(kept_rows)):
+    redundant = sorted(set(range(len(rows))) - set(kept_rows))
+    values = ca.SX(len(rows), len(redundant))
+    for column, r in enumerate(redundant):
         right = {d: -value for d, value in rows[r].items() if d in dependent}
-        values = [ca.SX(0)] * len(rows)
-        values[r] = ca.SX(1)
+        values[r, column] = 1
         for k, value in parts.factors.solve_transposed(right).items():
-            values[kept_rows[k]] = value
-        stresses.append(static_reactions(*unwelded, by_closure(values, closure_states), order))
-    return ca.densify(ca.SX(ca.horzcat(*stresses))), parts.factors.pivots
+            values[kept_rows[k], column] = value
+    multipliers = [values[where, :] for where in row_slices(closure_states)]
+    return static_reactions(*unwelded, multipliers, order), parts.factors.pivots
+
+
+def row_slices(closure_states: Sequence[ClosureState]) -> list[slice]:
+    """Return where the rows of each closure are among those of all."""
+    ends = list(itertools.accumulate((one.n_rows for one in closure_states), initial=0))
+    return [slice(*pair) for pair in itertools.pairwise(ends)]
+
+
+class StaticForce(NamedTuple):
+    """Kept of a node at rest: its configuration, its axes in the ground, and the force columns across its joint."""
+
+    x: ca.SX
+    axes: ca.SX
+    f: ca.SX
 
 
 def static_reactions(
     walk: Unrolled, closure_set: ClosureSet, multipliers: Sequence[ca.SX], order: Sequence[int]
 ) -> ca.SX:
-    """Return the reactions (6 n_joints) of the closures' forces alone: no mass, no motion, no effort."""
+    """Return the reactions (6 n_joints, k) of the closures' forces alone: no mass, no motion, no effort.
+
+    `multipliers` holds for each closure as many columns (n_rows, k); one sweep serves all of them.
+    """
     still = walk.with_nodes([node.idle() for node in walk.nodes])
     closure_states = closure_set.evaluate(still)
-    none = ca.SX.zeros(walk.nv)
-    bare = Unrolled(
-        with_closure_forces(still, closure_states, multipliers).nodes,
-        walk.parents,
-        walk.v_slices,
-        walk.nv,
-        ca.SX.zeros(3),
-        walk.positions,
-        homes=walk.homes,
-    )
-    return _in_order(
-        composite.reactions(bare), cut_reactions(still, closure_set, closure_states, none, multipliers), order
-    )
+    k = multipliers[0].shape[1]
+    push = [ca.SX(6, k)] * len(walk.nodes)
+    for one, value in zip(closure_states, multipliers, strict=True):
+        for on_node in one.node_forces:
+            push[on_node.node] = push[on_node.node] + on_node.F @ value
+    placed = zip(still.nodes, _ground_axes(still), push, strict=True)
+    loads = Kept([StaticForce(node.configuration(), axes, -force) for node, axes, force in placed])
+    _, forces = still.inward(_pass_on, (ca.SX(6, k),), loads)
+    wrenches = still.outward(joint_wrench, (), forces, forces)
+    at = {place: kept.wrench for place, kept in zip(still.positions, wrenches.records, strict=True)}
+    of_tree = ca.SX(ca.vertcat(ca.SX(0, k), *(at[place] for place in sorted(p for p in at if p is not None))))
+    none = ca.SX.zeros(walk.nv, k)
+    return _in_order(of_tree, cut_reactions(still, closure_set, closure_states, none, multipliers), order)
+
+
+def _pass_on(node: Node, children: tuple[ca.SX], load: StaticForce) -> tuple[tuple[ca.SX], StaticForce]:
+    """Add what the nodes beyond hand on, and hand the sum to the parent."""
+    f = load.f + children[0]
+    return (node.shift(load.x).force(f),), load._replace(f=f)
 
 
 def closure_gap(walk: Unrolled, closure_set: ClosureSet, length_of: LengthOf) -> tuple[ca.SX, ca.SX]:

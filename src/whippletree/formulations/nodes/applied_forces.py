@@ -169,7 +169,7 @@ def _pushed(walk: Unrolled, push: dict[int, ca.SX], efforts: ca.SX) -> Unrolled:
             force = node.push + force
         tau = node.tau if node.on_frame else node.tau + efforts[where, :]
         nodes.append(replace(node, tau=tau, push=node.push if force is None else force))
-    return walk.with_nodes(nodes)
+    return walk.with_loads(nodes)
 
 
 def _total(parts: Sequence[ca.SX]) -> ca.SX:

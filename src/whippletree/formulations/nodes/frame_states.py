@@ -97,7 +97,7 @@ def _reach(walk: Unrolled, base: int, node: int, turn: Turn) -> NodeState:
     """
     way: list[int] = []
     k = node
-    while k != base and (base, k, turn) not in walk.memory:
+    while k != base and (base, k, turn) not in walk.reached:
         way.append(k)
         k = walk.parents[k]
     if k == base:
@@ -105,9 +105,9 @@ def _reach(walk: Unrolled, base: int, node: int, turn: Turn) -> NodeState:
         origin = rest.axes @ _beginning(walk.nodes[way[-1]]) if way else _ZERO
         found = NodeState(rest, -origin, ca.SX.zeros(6), ca.SX.zeros(6), origin)
     else:
-        found = walk.memory[base, k, turn]
+        found = walk.reached[base, k, turn]
     for k in reversed(way):
-        found = walk.memory[base, k, turn] = advance(walk.nodes[k], found)
+        found = walk.reached[base, k, turn] = advance(walk.nodes[k], found)
     return found
 
 
@@ -134,5 +134,7 @@ def force_columns(frame: NodeFrame, state: FrameState, D: ca.SX) -> ca.SX:
 
 def with_accelerations(walk: Unrolled, a: ca.SX) -> Unrolled:
     """Return the walk with these joint accelerations (nv)."""
+    if a.is_zero() and all(node.acceleration.is_zero() for node in walk.nodes):
+        return walk
     nodes = [replace(node, acceleration=a[where, :]) for node, where in zip(walk.nodes, walk.v_slices, strict=True)]
     return walk.with_nodes(nodes)

@@ -108,6 +108,7 @@ class Unrolled:
         self.nodes, self.parents, self.v_slices, self.nv = nodes, parents, v_slices, nv
         self.gravity = gravity
         self.memory: dict[Any, Any] = {}  # what those who use the walk do not want to work out again
+        self.reached: dict[Any, Any] = {}  # where nodes and frames are and how they move; nothing of what acts on them
         self.positions = list(positions) if positions is not None else list(range(len(nodes)))
         self.ports = list(ports) if ports is not None else [None] * len(nodes)
         self.homes = dict(homes or {})
@@ -115,6 +116,12 @@ class Unrolled:
     def with_nodes(self, nodes: Sequence[Node]) -> Unrolled:
         """Return the same walk over other nodes."""
         return Unrolled(nodes, self.parents, self.v_slices, self.nv, self.gravity, self.positions, homes=self.homes)
+
+    def with_loads(self, nodes: Sequence[Node]) -> Unrolled:
+        """Return the same walk over nodes that move as these do, under other loads and efforts."""
+        other = self.with_nodes(nodes)
+        other.reached = self.reached
+        return other
 
     @functools.cached_property
     def tree(self) -> Tree:

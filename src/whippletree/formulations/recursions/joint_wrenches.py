@@ -11,7 +11,7 @@ from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.sweeps import Walk
 from whippletree.spatial import Rotation
 
-__all__ = ["joint_wrenches"]
+__all__ = ["joint_wrench", "joint_wrenches"]
 
 
 class JointWrench(NamedTuple):

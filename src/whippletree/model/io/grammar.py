@@ -27,6 +27,7 @@ from whippletree.elements.drivers import pulse
 from whippletree.errors import ModelError
 from whippletree.model.names import quoted
 from whippletree.spatial.scalars import Scalar
+from whippletree.symbolic.arithmetic import minus, plus, times
 
 __all__ = ["CONSTANTS", "FUNCTIONS", "GrammarError", "Scope", "Token", "evaluate", "tokens", "unquoted"]
 
@@ -345,7 +346,7 @@ class _at:  # noqa: N801 - reads as a statement: with _at(piece)
 def _combined(sign: Token, a: Scalar, b: Scalar) -> Scalar:
     """Return a sum, difference, product, quotient or power."""
     if not isinstance(a, float) or not isinstance(b, float):
-        combined: ca.SX = _OPERATIONS[sign.kind](a, b)
+        combined: ca.SX = _SYMBOLIC.get(sign.kind, _OPERATIONS[sign.kind])(a, b)
         return combined
     plain = math.pow if sign.kind == "**" else _OPERATIONS[sign.kind]
     return _finite(sign, lambda: plain(a, b))
@@ -358,6 +359,7 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "/": lambda a, b: a / b,
     "**": lambda a, b: a**b,
 }
+_SYMBOLIC: dict[str, Callable[[Any, Any], Any]] = {"+": plus, "-": minus, "*": times}
 
 
 def _applied(piece: Token, function: Function, arguments: list[Argument]) -> Scalar:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from whippletree.errors import FileError
 from whippletree.model.io.output_paths import same_place
 from whippletree.model.mechanism import Mechanism
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
     from whippletree.system import System
 
 __all__ = ["Model"]
+
+
+_BUILT_FROM = ("guess", "hold", "cut", "accuracy")
+"""What a start says about building."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +47,29 @@ class Model:
     run: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
     lines: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
+    _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What `simulate` has built, and what that was built from."""
 
     def build(self, **choices: Any) -> System:
         """Return the system, assembled from the start of the file; `choices` are those of `Mechanism.build`."""
-        given = {key: self.start[key] for key in ("guess", "hold", "cut", "accuracy") if key in self.start}
+        given = {key: self.start[key] for key in _BUILT_FROM if key in self.start}
         return self.mechanism.build(**{**given, **choices})
+
+    def _system(self) -> System:
+        """Return the system of the model as it is now, built anew only if mechanism or start have changed."""
+        described = self.mechanism.describe()
+        source = (
+            described.fingerprint(),
+            described.parameter_values,
+            _frozen({k: self.start.get(k) for k in _BUILT_FROM}),
+        )
+        if self._kept.get("source") != source:
+            self._kept.update(system=self.build(), source=source)
+        system: System = self._kept["system"]
+        return system
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": {}}
 
     def initial(self, system: System) -> tuple[Any, Any]:
         """Return the coordinates and velocities to start from: those of the file stay as they are.
@@ -70,14 +94,17 @@ class Model:
         return q, system.consistent_velocities(q, velocities, hold=[*velocities], t=t)
 
     def simulate(self, system: System | None = None, **settings: Any) -> Any:
-        """Run the model as its file says, except for the settings given here, and return the trajectory."""
+        """Run the model as its file says, except for the settings given here, and return the trajectory.
+
+        The system is built once, and used again by later calls as long as the model stays as it is.
+        """
         run = {**self.run, **settings}
         run.pop("outputs", None)
         if "duration" not in run:
             raise FileError(f'{self.name or "the model"}: no "duration" is given, neither under "run" nor in the call')
         if self.name and same_place(run.get("checkpoint"), self.name):
             raise FileError(f"{self.name}: the checkpoint would take the place of the model: name another file")
-        built = self.build() if system is None else system
+        built = self._system() if system is None else system
         q, v = self.initial(built)
         return built.simulate(**{"q": q, "v": v, **run})
 
@@ -95,3 +122,16 @@ class Model:
     def outputs(self) -> tuple[str, ...]:
         """What tables and plots of a run show, if the file says so."""
         return tuple(self.run.get("outputs", ()))
+
+
+def _frozen(value: Any) -> Any:
+    """Return a value that equals another one's only if both hold the same, and that later changes do not reach.
+
+    >>> _frozen({"A": [1.0, 2.0]}) == _frozen({"A": (1.0, 2.0)})
+    True
+    """
+    if isinstance(value, Mapping):
+        return tuple((key, _frozen(one)) for key, one in value.items())
+    if isinstance(value, np.ndarray):
+        return _frozen(value.tolist())
+    return tuple(map(_frozen, value)) if isinstance(value, list | tuple | set) else value

@@ -205,27 +205,21 @@ class LawScope:
 
     def __init__(self, names: Names, mechanism: Mechanism, *, of_length: bool = False) -> None:
         self._names, self._numbers, self._mechanism = names, NumberScope(names), mechanism
-        self._own: dict[str, ca.SX] = {TIME: mechanism.time}
-        if of_length:
-            self._own |= {name: getattr(mechanism, name) for name in LENGTHS}
+        self._own = (TIME, *LENGTHS) if of_length else (TIME,)
 
     def name(self, name: str) -> Scalar:
         """Return time, a spring's elongation, or what any other name stands for."""
         if name in self._own:
             _unambiguous(name, self._names)
-            return self._own[name]
+            own: ca.SX = self._mechanism.time if name == TIME else getattr(self._mechanism, name)
+            return own
         if name in LENGTHS and name not in self._names.known:
             raise GrammarError(f"{quoted(name)} is a spring's own: it belongs in the law of a spring")
         if self._names.is_law(name):
             return self._names.values[name]
-        if name not in self._names.known and name in self._things():
+        if name not in self._names.known and name in self._mechanism:
             raise GrammarError(f"{quoted(name)} is a joint, body, frame or state: such names go in quotes")
         return self._numbers.name(name)
-
-    def _things(self) -> set[str]:
-        """Return the names that go in quotes."""
-        d = self._mechanism.describe()
-        return {x.name for group in (d.joints, d.bodies, d.frames, d.states) for x in group}
 
     def call(self, name: str, arguments: Sequence[Argument]) -> Value | None:
         """Return a coordinate, a rate, a place, its velocity, a state."""
