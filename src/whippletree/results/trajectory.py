@@ -411,8 +411,8 @@ class Trajectory:
             return cls(**restored(data, system, bool(check)))
         except (ResultError, StateError) as error:
             raise type(error)(f"{path}: {error}") from None
-        except (KeyError, ValueError, TypeError, AttributeError) as error:
-            raise ResultError(f"{path} is not a whole run: {error}") from error
+        except Exception as error:  # whatever fields lead to that no run has written
+            raise ResultError(f"{path} is not a whole run: {shown(str(error))[1:-1]}") from error
 
     # ------------------------------------------------------------------ inside
 
