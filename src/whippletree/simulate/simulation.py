@@ -42,7 +42,7 @@ from whippletree.simulate.run_state import (
 from whippletree.simulate.run_tolerances import LONG_SPAN, TIGHTEST_TOLERANCE
 from whippletree.simulate.singular_times import SingularTimes
 from whippletree.simulate.steppers import MethodOptions, Stepper, make_stepper
-from whippletree.spatial.scalars import shown
+from whippletree.spatial.scalars import shown, truth
 from whippletree.system import System
 
 __all__ = ["Simulation", "State"]
@@ -203,7 +203,7 @@ class Simulation:
 
     @tau.setter
     def tau(self, tau: Array) -> None:
-        self.run_state.tau[:] = tau
+        self.run_state.tau[:] = system_interface.checked_efforts(self.system, tau)
 
     def set_value(self, kind: str, name: str, index: int, value: float) -> None:
         """Set a velocity or an effort of a joint, a state of an element, or a parameter.
@@ -461,7 +461,7 @@ class Simulation:
         0.25
         """
         if tau is not None:
-            self.tau = system_interface.checked_efforts(self.system, tau)
+            self.tau = tau
         length = float(self.run_state.times[NEXT_STEP]) if duration is None else positive(duration, "duration")
         now = self.run_state.t
         if now + length == now:
@@ -487,7 +487,10 @@ class Simulation:
         the start and as often, where all that the run needs to go on is in this object and in `rows`, if these are
         given; `resumed` goes on from there.
         """
-        run, until = self.run_state, self._asked(until, resumed=resumed)
+        for what, call in (("watch", watch), ("pause", pause)):
+            if call is not None and not callable(call):
+                raise StateError(f"{what}= must be a function, not {shown(call)}")
+        run, until = self.run_state, self._asked(until, resumed=truth(resumed, "resumed="))
         if not until.size:
             return np.zeros((0, self.row_size))
         rows = self._room(until, rows, resumed=resumed)

@@ -230,5 +230,5 @@ def make_stepper(options: MethodOptions) -> Stepper:
     """Return the method that is meant by a name, for one run."""
     name = options.method
     if not isinstance(name, str) or name not in _METHODS:
-        raise StateError(f"there is no method {name!r}; choose one of {', '.join(_METHODS)}")
+        raise StateError(f"there is no method {shown(name)}; choose one of {', '.join(_METHODS)}")
     return _METHODS[name](options)

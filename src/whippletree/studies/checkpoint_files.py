@@ -39,7 +39,7 @@ from whippletree.simulate.packed_forms import (
 from whippletree.simulate.run_arguments import increasing
 from whippletree.simulate.sampled_run import SampledRun
 from whippletree.simulate.simulation import Simulation
-from whippletree.spatial.scalars import shown
+from whippletree.spatial.scalars import shown, truth
 from whippletree.studies.array_archives import read_archive, write_archive
 from whippletree.system import System
 from whippletree.system.source import source_key
@@ -139,7 +139,7 @@ def read_checkpoint(
     period: Any = None,
 ) -> Checkpoint:
     """Return the run that a file holds; the system is built from it, unless one is given."""
-    named = as_path(path)
+    named, check = as_path(path), truth(check, "check=")
     arrays = read_archive(named, "checkpoint")
     try:
         given = json.loads(bytes(read_array(_TEXT, arrays, "header")).decode())

@@ -37,6 +37,13 @@ def bind(method, AUTO):
 _NEVER_PLAIN = frozenset({"out", "threads", "t", "check"})
 """Options that do not keep a call from being the cached one: where the time counts, no call is cached."""
 
+_GOOD = {
+    "t": "t.__class__ is float and (not t or t - t == 0.0)",
+    "check": "(check is True or check is False)",
+    "threads": "(threads is None or threads.__class__ is int and threads > 0)",
+}
+"""What these are like if nothing has to be said about them, as code: anything else is looked at in the method."""
+
 
 def fast_path(method: Callable[P, R]) -> Callable[P, R]:
     """Let a method of `System` hand its arguments to the cached call of the same name, if it got a state only.
@@ -62,6 +69,7 @@ def _with_fast_path(method: Callable[..., Any], signature: inspect.Signature) ->
     choice = [a.name for a in arguments if a.kind is a.VAR_KEYWORD]
     plain = [f"{name} is None" for name in options if name not in _NEVER_PLAIN and name != "formulation"]
     plain += ["formulation is AUTO", *(f"not {name}" for name in choice)]
+    plain += [text for name, text in _GOOD.items() if name in options]
     name = method.__name__
     checked = f"{cache_key(name, True)!r} if check else " if "check" in options else ""
     text = _TEXT.format(

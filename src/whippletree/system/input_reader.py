@@ -130,6 +130,23 @@ class InputReader:
             raise StateError("t must be one finite number, the time")
         return float(array[0])
 
+    def idle_time(self, t: Any) -> None:
+        """Check a time, or one for each state of a batch, that nothing depends on."""
+        if t.__class__ is float and t - t == 0.0:
+            return
+        if not np.isfinite(as_array(t, self.argument("t", 1))).all():
+            raise StateError("t must be a finite number, the time")
+
+    def idle(self, *, t: Any = 0.0, parameters: Any = None, hold: Any = None, **vectors: Any) -> None:
+        """Check what was given to a call that needs nothing of it: it may be wrong all the same."""
+        for name, value in vectors.items():
+            if value is not None:
+                sizes = {"q": self.nq, "z": len(self.description.states)}
+                as_array(value, self.argument(name, sizes.get(name, self.nv)))
+        self.idle_time(t)
+        self.parameters(parameters)
+        self.freedoms(hold, "hold")
+
     # ------------------------------------------------------------------ names
 
     def freedoms(self, names: Any, what: str) -> Mask:

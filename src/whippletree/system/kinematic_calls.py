@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND
+from whippletree.spatial.scalars import shown
 from whippletree.system.calls import checked_out
 from whippletree.system.equations import Request
 from whippletree.system.evaluator import AUTO, PLAIN, CallOptions, Evaluator, ParameterValues
@@ -63,6 +64,7 @@ class KinematicCalls:
         >>> pendulum().pose([-np.pi / 2], "rod").round(6)[:3, 0] + 0.0  # the rod stands upright
         array([0., 0., 1.])
         """
+        self._inputs.idle_time(t)
         return self._evaluate.at_place("pose", name, (q,), parameters, out)
 
     def velocity(
@@ -81,6 +83,7 @@ class KinematicCalls:
         >>> pendulum().velocity([0.0], [3.0], "rod")[:3]
         array([0., 3., 0.])
         """
+        self._inputs.idle_time(t)
         axes = self._axes(q, name, frame, parameters)
         return _turned(self._evaluate.at_place("velocity", name, (q, v), parameters, out), axes)
 
@@ -101,6 +104,7 @@ class KinematicCalls:
         >>> pendulum().acceleration([0.0], [0.0], [2.0], "rod")[:3]
         array([0., 2., 0.])
         """
+        self._inputs.idle_time(t)
         axes = self._axes(q, name, frame, parameters)
         return _turned(self._evaluate.at_place("acceleration", name, (q, v, a), parameters, out), axes)
 
@@ -119,6 +123,7 @@ class KinematicCalls:
         >>> pendulum().jacobian([0.0], "rod")[:3, 0]
         array([0., 1., 0.])
         """
+        self._inputs.idle_time(t)
         axes = self._axes(q, name, frame, parameters)
         if self._evaluate.engine.equations.large:
             result = self._jacobian_by_wrenches(q, self._inputs.place_name(name), parameters, out)
@@ -149,7 +154,7 @@ class KinematicCalls:
         if isinstance(frame, str) and frame == GROUND:
             return None
         if not isinstance(frame, str) or frame != "body":
-            raise StateError(f'frame= must be "ground" or "body", not {frame!r}')
+            raise StateError(f'frame= must be "ground" or "body", not {shown(frame)}')
         return np.array(self.pose(q, name, parameters=parameters)[..., :3, :3])
 
     # ------------------------------------------------------------------ the whole mechanism
@@ -171,7 +176,10 @@ class KinematicCalls:
         >>> pendulum().energy([0.0], [3.0]).kinetic.round(6)
         np.float64(3.0)
         """
+        self._inputs.idle_time(t)
         plain = parameters is None and self._untimed and not self._states_store
+        if z is not None and not self._states_store:
+            self._inputs.idle(z=z)
         z = z if self._states_store else None
         options = PLAIN if plain else CallOptions(t=t, z=z, parameters=parameters)
         both = self._evaluate("energy", (q, v), options)
@@ -192,7 +200,8 @@ class KinematicCalls:
         array([ 0.,  0., -3.])
         """
         if not isinstance(about, str) or about not in ("center_of_mass", "origin"):
-            raise StateError(f'about= must be "center_of_mass" or "origin", not {about!r}')
+            raise StateError(f'about= must be "center_of_mass" or "origin", not {shown(about)}')
+        self._inputs.idle_time(t)
         options = PLAIN if parameters is None and self._untimed else CallOptions(t=t, parameters=parameters)
         h = self._evaluate("momentum", (q, v), options)
         angular, linear = h[..., 0:3], h[..., 3:6]
@@ -207,6 +216,7 @@ class KinematicCalls:
         >>> pendulum().center_of_mass([-np.pi / 2]).round(6) + 0.0
         array([0. , 0. , 0.5])
         """
+        self._inputs.idle_time(t)
         options = PLAIN if parameters is None and self._untimed else CallOptions(t=t, parameters=parameters)
         return self._evaluate("center_of_mass", (q,), options)
 
