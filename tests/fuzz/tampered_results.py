@@ -74,12 +74,16 @@ def _changed_variable(rng: random.Random, data: xr.Dataset) -> xr.Dataset:
     if way == 0:
         return data.drop_vars(name)
     if way == 1:
-        return data.assign_attrs({rng.choice([str(a) for a in data.attrs]): rng.choice(("", "x", 1.0, 99.0, -1.0, 1e300))})
+        return data.assign_attrs(
+            {rng.choice([str(a) for a in data.attrs]): rng.choice(("", "x", 1.0, 99.0, -1.0, 1e300))}
+        )
     if way == 2:
         return data.isel({rng.choice([str(d) for d in data.dims]): slice(0, 1)})
     variable = data[name]
     if variable.dtype.kind not in "fiu":
-        texts = np.array([rng.choice(("", "A", "x" * 100_000, "é", "A.angle")) for _ in range(variable.size)], dtype=object)
+        texts = np.array(
+            [rng.choice(("", "A", "x" * 100_000, "é", "A.angle")) for _ in range(variable.size)], dtype=object
+        )
         return data.assign({name: (variable.dims, texts.reshape(variable.shape))})
     values: Any = changed_array(rng, variable.values)
     if values.shape != variable.shape:

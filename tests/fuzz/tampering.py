@@ -49,7 +49,7 @@ def changed_array(rng: random.Random, array: Any) -> Any:
             with np.errstate(all="ignore"):
                 value = rng.choice((rng.choice(NUMBERS), flat[i] * rng.choice((-1, 0.5, 2, 10, 1 + 1e-12))))
                 if array.dtype.kind in "iub":
-                    value = int(value) % 2**63 if math.isfinite(value) and value > -(2**63) else -1
+                    value = int(value) % 2**63 if math.isfinite(value) else 1
                     value = value % (int(np.iinfo(array.dtype).max) + 1) if array.dtype.kind != "b" else value
                     value = -value if array.dtype.kind == "i" and rng.random() < 0.3 else value
                 flat[i] = value

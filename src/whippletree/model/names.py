@@ -75,7 +75,7 @@ def new_name(name: object, taken: Container[str], others: str) -> str:
     """
     text = checked_name(name)
     if text in taken:
-        raise ModelError(f'the name {quoted(text)} is taken: {others} must have different names')
+        raise ModelError(f"the name {quoted(text)} is taken: {others} must have different names")
     return text
 
 

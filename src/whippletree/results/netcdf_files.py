@@ -1,4 +1,4 @@
-"""Datasets as classic NetCDF files (64-bit offsets), which every NetCDF library reads, written and read in plain Python.
+"""Datasets as classic NetCDF files (64-bit offsets), which every NetCDF library reads; written and read in Python.
 
 The classic format is a table of contents and the numbers, without compression. So what is read, which may come from
 anywhere, takes no more memory than the file itself, and no library has to be trusted with it: every name, count and
@@ -64,7 +64,9 @@ def encoded(data: xr.Dataset) -> bytes:
             kind = _CHAR if values.dtype.kind == "S" else _DOUBLE
             one = _name(name, word) + struct.pack(word, len(dims))
             one += b"".join(struct.pack(word, list(sizes).index(dim)) for dim in dims) + _attributes(notes, word)
-            variables.append(one + struct.pack(">i", kind) + struct.pack(word, _padded(values)) + struct.pack(">q", begin))
+            variables.append(
+                one + struct.pack(">i", kind) + struct.pack(word, _padded(values)) + struct.pack(">q", begin)
+            )
             begin += _padded(values)
         return b"".join([*parts, _list(_VARIABLE, variables, word)])
 

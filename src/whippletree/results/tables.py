@@ -9,7 +9,7 @@ from whippletree.errors import ResultError
 from whippletree.results.columns import columns, names
 from whippletree.results.datasets import complete
 from whippletree.results.netcdf_files import decoded, encoded
-from whippletree.results.output_files import as_path, new_file, write_whole
+from whippletree.results.output_files import existing_file, new_file, write_whole
 from whippletree.spatial.scalars import shown
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def save(run: Trajectory, path: Any) -> None:
 
 def read(path: Any) -> xr.Dataset:
     """Return what a NetCDF file holds that `save` has written."""
-    place = as_path(path)
+    place = existing_file(path)
     try:
         return decoded(place.read_bytes())
     except FileNotFoundError:

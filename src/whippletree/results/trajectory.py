@@ -447,7 +447,7 @@ class Trajectory:
         if step.shape != () or not step > 0:
             raise StateError(f"every= must be a time above zero, in seconds, not {shown(every)}")
         if not span / _MOST < float(step):
-            raise StateError(f"every={float(step):g} asks for more than {_MOST} outputs: take a longer time between them")
+            raise StateError(f"every={float(step):g} asks for more than {_MOST} outputs: take a longer time")
         count = math.floor(span / float(step) + _HAIR)
         return np.asarray(np.minimum(self.t[0] + float(step) * np.arange(count + 1), self.t[-1]))
 

@@ -17,7 +17,18 @@ from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.spatial.scalars import shown
 
-__all__ = ["COUNT", "FINITE", "FLAG", "POSITIVE", "ArrayForm", "MapForm", "Maybe", "NumberForm", "read_array", "read_form"]
+__all__ = [
+    "COUNT",
+    "FINITE",
+    "FLAG",
+    "POSITIVE",
+    "ArrayForm",
+    "MapForm",
+    "Maybe",
+    "NumberForm",
+    "read_array",
+    "read_form",
+]
 
 _MOST_TEXT = 100_000_000
 """Characters of a text: a model file of that size could not be built."""
@@ -78,7 +89,7 @@ def read_form(form: Form, value: Any, what: str) -> Any:
     if isinstance(form, NumberForm):
         return _number(form, value, what)
     if form is bool or form is str:
-        if type(value) is not form or (form is str and len(value) > _MOST_TEXT):
+        if type(value) is not form or (isinstance(value, str) and len(value) > _MOST_TEXT):
             raise _refused(what, value)
         return value
     if isinstance(form, dict | MapForm):

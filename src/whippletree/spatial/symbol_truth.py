@@ -34,10 +34,10 @@ def _truth(value: ca.SX) -> bool:
     text = text if len(text) < 60 else f"{text[:57]}..."
     raise SymbolTruthError(
         f"{text} is a formula, of which Python cannot know whether it is true: its value is there only when a state is "
-        f"computed. In place of `if`, write casadi.if_else(condition, a, b) or wt.pulse(x, begin, end); in place of `and`, "
-        f"`or` and `not`, casadi.logic_and, logic_or and logic_not; in place of min and max, casadi.fmin and fmax; or "
-        f"declare an event"
+        f"computed. In place of `if`, write casadi.if_else(condition, a, b) or wt.pulse(x, begin, end); in place of "
+        f"`and`, `or` and `not`, casadi.logic_and, logic_or and logic_not; in place of min and max, casadi.fmin and "
+        f"fmax; or declare an event"
     )
 
 
-ca.SX.__bool__ = _truth
+setattr(ca.SX, "__bool__", _truth)  # noqa: B010 - types do not allow it otherwise

@@ -1,9 +1,10 @@
 """Checkpoints: a run in the middle, as a file from which it goes on to the same bits.
 
-A file is an archive of plain arrays and one text in JSON (see `array_archives`). It is written beside its place, brought
-to the disk, and moved there, readable by its owner only: whenever the process is killed, there is a whole checkpoint or
-the one before. With it are the mechanism as a model file, if it can be one, and everything that a time loop keeps from
-one step to the next. Functions are not in it: a controller is given again, and gets back what it said it remembers.
+A file is an archive of plain arrays and one text in JSON (see `array_archives`). It is written beside its place,
+brought to the disk, and moved there, readable by its owner only: whenever the process is killed, there is a whole
+checkpoint or the one before. With it are the mechanism as a model file, if it can be one, and everything that a time
+loop keeps from one step to the next. Functions are not in it: a controller is given again, and gets back what it said
+it remembers.
 
 A file may come from anywhere, and its digest made anew. So every field is checked against its declared form before
 anything uses it (`simulate/packed_forms.py`): here those of the file, elsewhere each part of a run its own.
@@ -23,7 +24,7 @@ from whippletree._version import __version__
 from whippletree.errors import ResultError, StateError, WhippletreeError
 from whippletree.kernels.kernel import Array
 from whippletree.model.io import read_text
-from whippletree.results.output_files import as_path, write_whole
+from whippletree.results.output_files import existing_file, write_whole
 from whippletree.simulate import system_interface
 from whippletree.simulate.controllers import checked_period
 from whippletree.simulate.packed_forms import (
@@ -139,7 +140,7 @@ def read_checkpoint(
     period: Any = None,
 ) -> Checkpoint:
     """Return the run that a file holds; the system is built from it, unless one is given."""
-    named, check = as_path(path), truth(check, "check=")
+    named, check = existing_file(path), truth(check, "check=")
     arrays = read_archive(named, "checkpoint")
     try:
         given = json.loads(bytes(read_array(_TEXT, arrays, "header")).decode())
@@ -185,8 +186,8 @@ def _restored(
     """Return a simulation again."""
     if check and header["source"] != source_key():
         raise StateError(
-            f"it was written by another version of whippletree ({shown(header['version'])[1:-1]}), which may not go on to the same "
-            f"bits: pass check=False to go on all the same"
+            f"it was written by another version of whippletree ({shown(header['version'])[1:-1]}), which may not go on "
+            f"to the same bits: pass check=False to go on all the same"
         )
     built = _system(header, arrays) if system is None else system
     if not isinstance(built, System):
@@ -204,7 +205,7 @@ def _period(header: dict[str, Any], controller: Any, given: Any) -> Any:
     if kept is None and controller is not None:
         raise StateError("the run has no controller: leave controller= out")
     if kept is not None and given is not None and checked_period(controller, given) != kept:
-        raise StateError(f"the run's controller has a period of {kept!r} s, not {given!r}: leave period= out")
+        raise StateError(f"the run's controller has a period of {kept!r} s, not {shown(given)}: leave period= out")
     return kept if given is None else given
 
 

@@ -45,6 +45,7 @@ _CLOSING_ROUNDING = 1e-12
 _CLOSING_FIXED = 1e-5
 """The same for steps of a fixed size, for which no tolerance was asked: five digits in one step, four in all."""
 
+
 def simulate(
     system: System,
     duration: float,

@@ -6,7 +6,7 @@ What cannot be read is refused by name.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from whippletree.kernels.entry import UNIT_TOLERANCE
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND, Description
 from whippletree.model.names import suggestion
-from whippletree.spatial.scalars import expressions, masked
+from whippletree.spatial.scalars import expressions, masked, shown
 
 if TYPE_CHECKING:
     from whippletree.system.state_space import StateSpace
@@ -154,16 +154,20 @@ class InputReader:
         mask = np.zeros(self.nv, dtype=bool)
         if names is None:
             return mask
-        if isinstance(names, str) or not isinstance(names, Iterable):
-            raise StateError(f"{what}= must list joints, or (joint, index) pairs")
-        for item in names:
+        try:
+            items = None if isinstance(names, str) else list(names)
+        except Exception:  # whatever it raises, it is no list
+            items = None
+        if items is None:
+            raise StateError(f"{what}= must list joints, or (joint, index) pairs, not {shown(names)}")
+        for item in items:
             joint, index = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
             where = self.states.v_slice(joint)
             if index is None:
                 mask[where] = True
                 continue
             if not isinstance(index, int | np.integer) or not 0 <= index < where.stop - where.start:
-                raise StateError(f'{what}=: joint "{joint}" has no freedom {index!r}')
+                raise StateError(f'{what}=: joint "{joint}" has no freedom {shown(index)}')
             mask[where.start + int(index)] = True
         return mask
 

@@ -225,7 +225,8 @@ class System:
         >>> pendulum().inverse_dynamics([0.0], [0.0], [0.0]).round(6)
         array([-9.81])
         """
-        options = CallOptions(None, t, z, wrenches, parameters, formulation_name(formulation), None, truth(check, "check="))
+        method, checked = formulation_name(formulation), truth(check, "check=")
+        options = CallOptions(None, t, z, wrenches, parameters, method, None, checked)
         if self._loops.closed or actuators is not None:
             return self._loops.actuator_efforts(q, v, a, actuators, options, out, threads)
         return self._evaluate("inverse_dynamics", (q, v, a), options, out, threads)

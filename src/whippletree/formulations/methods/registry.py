@@ -14,6 +14,7 @@ from typing import Any
 
 from whippletree.errors import StateError
 from whippletree.formulations.methods.formulation import DECISIONS, Formulation
+from whippletree.spatial.scalars import shown
 
 __all__ = [
     "candidates",
@@ -134,7 +135,7 @@ def formulation_name(formulation: Any, **choice: Any) -> str:
     'penalty/10000000/3/0/1'
     """
     if not isinstance(formulation, str):
-        raise StateError(f"formulation= must be the name of one, not {formulation!r}")
+        raise StateError(f"formulation= must be the name of one, not {shown(formulation)}")
     if not choice:
         return formulation
     owners = {word: (one.name, option_values(one.name)) for one in _BY_TEXT.values() for word in one.options}
@@ -146,7 +147,7 @@ def formulation_name(formulation: Any, **choice: Any) -> str:
             raise StateError(f'{word}= belongs to formulation="{owners[word][0]}"')
         if find(formulation).with_options is None and value not in values:
             listed = ", ".join(f'"{name}"' for name in values)
-            raise StateError(f"{word}= must be one of {listed}, not {value!r}")
+            raise StateError(f"{word}= must be one of {listed}, not {shown(value)}")
     default = find(formulation)
     return find(
         "/".join([default.name, *(str(choice.get(word, value)) for word, value in default.options.items())])
