@@ -155,7 +155,7 @@ def _bomb(rng: random.Random, base: Base) -> bytes:
     file = io.BytesIO()
     way = rng.randrange(3)
     if way == 0:
-        np.savez_compressed(file, **{**base.arrays, "until": np.zeros(50_000_000)})
+        np.savez_compressed(file, **{**base.arrays, "until": np.zeros(1_000_000)})
     elif way == 1:
         np.savez(file, **{**base.arrays, "until": np.array([print, {}], dtype=object)})
     else:

@@ -16,10 +16,11 @@ __all__ = ["SymbolTruthError"]
 class SymbolTruthError(ModelError, RuntimeError):
     """A symbol was asked whether it is true: by `if`, `while`, `and`, `or`, `not`, `min` or `max`.
 
-    >>> if ca.SX.sym("t") > 1:
-    ...     pass
-    Traceback (most recent call last):
-    whippletree.spatial.symbol_truth.SymbolTruthError: (1<t) is a formula...
+    >>> try:
+    ...     bool(ca.SX.sym("t") > 1)
+    ... except SymbolTruthError as error:
+    ...     print(str(error)[:18])
+    (1<t) is a formula
     """
 
 
