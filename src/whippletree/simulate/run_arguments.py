@@ -70,7 +70,8 @@ def duration_of(value: Any) -> float:
     """
     length = positive(value, "duration")
     if not _SHORTEST <= length <= _LONGEST:
-        raise StateError(f"duration={length:g} s cannot be computed: take from {_SHORTEST:g} to {_LONGEST:g} s")
+        which, limit = ("longer", f"less than {_LONGEST:g}") if length > 1 else ("shorter", f"more than {_SHORTEST:g}")
+        raise StateError(f"duration={length:g} s is {which} than can be computed: take {limit} s")
     return length
 
 

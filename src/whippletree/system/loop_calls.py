@@ -12,7 +12,7 @@ from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError, St
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembled
 from whippletree.system.auto_formulation import FormulationChoice
-from whippletree.system.calls import checked_out
+from whippletree.system.calls import checked_out, number_of_threads
 from whippletree.system.equations import Request
 from whippletree.system.evaluator import AUTO, CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
@@ -388,6 +388,7 @@ class LoopCalls:
     ) -> Array:
         """Return the efforts of some joints that make the mechanism move as given: E^T tau = E^T tau_tree."""
         inputs, t, parameters = self._inputs, options.t, options.parameters
+        number_of_threads(threads)
         acting = np.ones(self.nv, dtype=bool) if actuators is None else inputs.freedoms(actuators, "actuators")
         q, v = inputs.configurations(q), inputs.velocities(v)
         a = np.zeros(self.nv) if a is None else inputs.accelerations(a)

@@ -38,6 +38,10 @@ NOTHING_SOLVED = Formulation("kinematics", linear=True)
 """Stands for the formulation of functions that solve no equations of motion."""
 
 
+_LONGEST = 200
+"""Characters that the text of a formulation has at most."""
+
+
 def register(formulation: Formulation) -> Formulation:
     """Add a formulation, and return it.
 
@@ -93,7 +97,7 @@ def find(text: str) -> Formulation:
     """
     found = known(text)
     if found is None:
-        raise StateError(f'there is no formulation "{text}"')
+        raise StateError(f"there is no formulation {shown(text)}")
     return found
 
 
@@ -134,7 +138,7 @@ def formulation_name(formulation: Any, **choice: Any) -> str:
     >>> formulation_name("penalty", iterations=3)
     'penalty/10000000/3/0/1'
     """
-    if not isinstance(formulation, str):
+    if not isinstance(formulation, str) or len(formulation) > _LONGEST:
         raise StateError(f"formulation= must be the name of one, not {shown(formulation)}")
     if not choice:
         return formulation
