@@ -243,9 +243,9 @@ def _check_system(labels: Labels, system: System, check: bool) -> None:
         )
     if check:
         raise StateError(
-            f"it is a run of another {its} than this system, {own}: the joints are the same, but masses, places or other "
-            f"numbers are not (or it was folded, or described by another version of whippletree); build the mechanism as "
-            f"it was, or pass check=False to use this one"
+            f"it is a run of another {its} than this system, {own}: the joints are the same, but masses, places or "
+            f"other numbers are not (or it was folded, or described by another version of whippletree); build the "
+            f"mechanism as it was, or pass check=False to use this one"
         )
 
 
