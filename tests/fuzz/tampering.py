@@ -47,7 +47,7 @@ def changed_array(rng: random.Random, array: Any) -> Any:
         for _ in range(rng.choice((1, 1, 2, flat.size))):
             i = rng.randrange(min(flat.size, rng.choice((8, 32, flat.size))))
             with np.errstate(all="ignore"):
-                value = rng.choice((rng.choice(NUMBERS), flat[i] * rng.choice((-1, 0.5, 2, 10, 1 + 1e-12))))
+                value = rng.choice((rng.choice(NUMBERS), float(flat[i]) * rng.choice((-1, 0.5, 2, 10, 1 + 1e-12))))
                 if array.dtype.kind in "iub":
                     value = int(value) % 2**63 if math.isfinite(value) else 1
                     value = value % (int(np.iinfo(array.dtype).max) + 1) if array.dtype.kind != "b" else value

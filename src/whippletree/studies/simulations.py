@@ -91,7 +91,10 @@ def simulate(
     _check_options(options)
     until = _outputs(duration, every, times, finite(t0, "t0"))
     simulation = Simulation(system, t=t0, **options)
-    run = SampledRun(simulation, until, controller, period)
+    try:
+        run = SampledRun(simulation, until, controller, period)
+    except MemoryError:
+        raise StateError(f"{len(until)} outputs take more memory than there is: take every= larger") from None
     writer = None if checkpoint is None else _writer(checkpoint, checkpoint_every)
     if not truth(verify, "verify="):
         return _followed(run, progress, writer)

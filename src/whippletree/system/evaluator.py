@@ -96,7 +96,8 @@ class Evaluator:
         key = function if options is PLAIN else cache_key(function, options.check) if options.empty else ""
         call = self.cached.get(key)
         if call is not None:
-            self.inputs.idle_time(options.t)
+            if options is not PLAIN:
+                self.inputs.idle_time(options.t)
             return call.run(state, out, threads)
         call, more = self.prepare(function, options)
         if key and all(value is None for value in more):

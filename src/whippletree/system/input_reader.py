@@ -25,10 +25,13 @@ from whippletree.spatial.scalars import expressions, masked, shown
 if TYPE_CHECKING:
     from whippletree.system.state_space import StateSpace
 
-__all__ = ["Argument", "InputReader", "Mask", "as_array", "state_in_batch"]
+__all__ = ["START", "Argument", "InputReader", "Mask", "as_array", "state_in_batch"]
 
 Mask = npt.NDArray[np.bool_]
 """Which freedoms (nv) are meant."""
+
+START = 0.0
+"""The time, unless one is given: calls know it by its identity, so that nothing has to be checked."""
 
 _OPTIONAL = frozenset({"tau", "a"})
 _WRENCH = ("moment x", "moment y", "moment z", "force x", "force y", "force z")

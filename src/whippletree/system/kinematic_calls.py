@@ -15,6 +15,7 @@ from whippletree.system.calls import checked_out
 from whippletree.system.equations import Request
 from whippletree.system.evaluator import AUTO, PLAIN, CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import pendulum  # noqa: F401 (for the examples)
+from whippletree.system.input_reader import START
 from whippletree.system.quantities import Energy, Momentum
 
 __all__ = ["KinematicCalls"]
@@ -57,14 +58,15 @@ class KinematicCalls:
     # ------------------------------------------------------------------ bodies and frames
 
     def pose(
-        self, q: ArrayLike, name: Any, *, t: float = 0.0, parameters: ParameterValues = None, out: Array | None = None
+        self, q: ArrayLike, name: Any, *, t: float = START, parameters: ParameterValues = None, out: Array | None = None
     ) -> Array:
         """Return the pose of a body or frame: a 4 x 4 matrix in the ground frame.
 
         >>> pendulum().pose([-np.pi / 2], "rod").round(6)[:3, 0] + 0.0  # the rod stands upright
         array([0., 0., 1.])
         """
-        self._inputs.idle_time(t)
+        if t is not START:
+            self._inputs.idle_time(t)
         return self._evaluate.at_place("pose", name, (q,), parameters, out)
 
     def velocity(
@@ -73,7 +75,7 @@ class KinematicCalls:
         v: ArrayLike,
         name: Any,
         *,
-        t: float = 0.0,
+        t: float = START,
         frame: str = GROUND,
         parameters: ParameterValues = None,
         out: Array | None = None,
@@ -83,7 +85,8 @@ class KinematicCalls:
         >>> pendulum().velocity([0.0], [3.0], "rod")[:3]
         array([0., 3., 0.])
         """
-        self._inputs.idle_time(t)
+        if t is not START:
+            self._inputs.idle_time(t)
         axes = self._axes(q, name, frame, parameters)
         return _turned(self._evaluate.at_place("velocity", name, (q, v), parameters, out), axes)
 
@@ -94,7 +97,7 @@ class KinematicCalls:
         a: Any,
         name: Any,
         *,
-        t: float = 0.0,
+        t: float = START,
         frame: str = GROUND,
         parameters: ParameterValues = None,
         out: Array | None = None,
@@ -104,7 +107,8 @@ class KinematicCalls:
         >>> pendulum().acceleration([0.0], [0.0], [2.0], "rod")[:3]
         array([0., 2., 0.])
         """
-        self._inputs.idle_time(t)
+        if t is not START:
+            self._inputs.idle_time(t)
         axes = self._axes(q, name, frame, parameters)
         return _turned(self._evaluate.at_place("acceleration", name, (q, v, a), parameters, out), axes)
 
@@ -113,7 +117,7 @@ class KinematicCalls:
         q: ArrayLike,
         name: Any,
         *,
-        t: float = 0.0,
+        t: float = START,
         frame: str = GROUND,
         parameters: ParameterValues = None,
         out: Array | None = None,
@@ -123,7 +127,8 @@ class KinematicCalls:
         >>> pendulum().jacobian([0.0], "rod")[:3, 0]
         array([0., 1., 0.])
         """
-        self._inputs.idle_time(t)
+        if t is not START:
+            self._inputs.idle_time(t)
         axes = self._axes(q, name, frame, parameters)
         if self._evaluate.engine.equations.large:
             result = self._jacobian_by_wrenches(q, self._inputs.place_name(name), parameters, out)
@@ -164,7 +169,7 @@ class KinematicCalls:
         q: ArrayLike,
         v: ArrayLike,
         *,
-        t: float = 0.0,
+        t: float = START,
         z: ArrayLike | None = None,
         parameters: ParameterValues = None,
     ) -> Energy:
@@ -176,7 +181,8 @@ class KinematicCalls:
         >>> pendulum().energy([0.0], [3.0]).kinetic.round(6)
         np.float64(3.0)
         """
-        self._inputs.idle_time(t)
+        if t is not START:
+            self._inputs.idle_time(t)
         plain = parameters is None and self._untimed and not self._states_store
         if z is not None and not self._states_store:
             self._inputs.idle(z=z)
@@ -191,7 +197,7 @@ class KinematicCalls:
         v: ArrayLike,
         *,
         about: str = "center_of_mass",
-        t: float = 0.0,
+        t: float = START,
         parameters: ParameterValues = None,
     ) -> Momentum:
         """Return angular and linear momentum; the angular one about the centre of mass, or `about="origin"`.
@@ -201,7 +207,8 @@ class KinematicCalls:
         """
         if not isinstance(about, str) or about not in ("center_of_mass", "origin"):
             raise StateError(f'about= must be "center_of_mass" or "origin", not {shown(about)}')
-        self._inputs.idle_time(t)
+        if t is not START:
+            self._inputs.idle_time(t)
         options = PLAIN if parameters is None and self._untimed else CallOptions(t=t, parameters=parameters)
         h = self._evaluate("momentum", (q, v), options)
         angular, linear = h[..., 0:3], h[..., 3:6]
@@ -210,13 +217,14 @@ class KinematicCalls:
             angular = angular - np.cross(center, linear)
         return Momentum(angular, linear)
 
-    def center_of_mass(self, q: ArrayLike, *, t: float = 0.0, parameters: ParameterValues = None) -> Array:
+    def center_of_mass(self, q: ArrayLike, *, t: float = START, parameters: ParameterValues = None) -> Array:
         """Return the centre of mass (3) of all bodies, in the ground frame.
 
         >>> pendulum().center_of_mass([-np.pi / 2]).round(6) + 0.0
         array([0. , 0. , 0.5])
         """
-        self._inputs.idle_time(t)
+        if t is not START:
+            self._inputs.idle_time(t)
         options = PLAIN if parameters is None and self._untimed else CallOptions(t=t, parameters=parameters)
         return self._evaluate("center_of_mass", (q,), options)
 
