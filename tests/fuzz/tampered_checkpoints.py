@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import random
@@ -52,12 +53,12 @@ start: {guess: {A: 1.2, B: -1.0, D: 1.6}, velocities: {A: 2, S: [1, 2, 3]}}
 
 RUNS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (SMALL, "adams", {}),
+    (LOOP, "adams", {}),
     (SMALL, "dopri5", {}),
     (SMALL, "dop853", {"period": 0.05}),
     (SMALL, "rk4", {"step": 1e-2}),
     (SMALL, "trapezoidal", {"step": 1e-2}),
     (SMALL, "generalized_alpha", {"adaptive": True}),
-    (LOOP, "adams", {}),
     (LOOP, "dop853", {}),
     (LOOP, "trapezoidal", {"step": 1e-2}),
     (LOOP, "adams", {"period": 0.05}),
@@ -73,9 +74,13 @@ class Base(NamedTuple):
     controlled: bool
 
 
+EACH = 15
+"""Cases in turn that tamper with the same checkpoint."""
+
+
 class Prepared(NamedTuple):
-    bases: list[Base]
     path: Path
+    bases: dict[int, Base]  # those that were asked for
 
 
 def brake(t: float, q: Any, v: Any, z: Any) -> dict[str, float]:
@@ -83,34 +88,37 @@ def brake(t: float, q: Any, v: Any, z: Any) -> dict[str, float]:
 
 
 def prepare(folder: Path) -> Prepared:
-    """Make the checkpoints that are tampered with: each of a run that was interrupted on its way."""
     progress._FIRST = progress._MOST = 40
-    bases, path = [], folder / "run.ckpt"
-    built = {text: wt.read(text).build() for text in (SMALL, LOOP)}
-    for text, method, options in RUNS:
-        looks = [0]
+    progress._BETWEEN = 0.0
+    return Prepared(folder / "run.ckpt", {})
 
-        def tell(share: float, looks: list[int] = looks) -> None:
-            looks[0] += 1
-            if share > 0.3:
-                raise KeyboardInterrupt
 
-        given = dict(options)
-        controlled = "period" in given
-        if controlled:
-            given["controller"] = brake
-        progress._BETWEEN = 0.0
-        wt.read(text).simulate(
-            duration=1.0, every=0.05, method=method, checkpoint=path, progress=tell, tolerance=1e-6, **given
-        )
-        bases.append(Base(built[text], read_archive(path, "checkpoint"), path.read_bytes(), controlled))
-    return Prepared(bases, path)
+@functools.cache
+def built(text: str) -> wt.System:
+    return wt.read(text).build()
+
+
+def interrupted(path: Path, text: str, method: str, options: dict[str, Any]) -> Base:
+    """Make a checkpoint of a run that is interrupted on its way."""
+
+    def tell(share: float) -> None:
+        if share > 0.3:
+            raise KeyboardInterrupt
+
+    controlled = "period" in options
+    given = options | ({"controller": brake} if controlled else {})
+    wt.read(text).simulate(
+        duration=1.0, every=0.05, method=method, checkpoint=path, progress=tell, tolerance=1e-6, **given
+    )
+    return Base(built(text), read_archive(path, "checkpoint"), path.read_bytes(), controlled)
 
 
 def case(number: int, prepared: Prepared) -> None:
     """Tamper with one of the checkpoints, and go on with it."""
-    rng = random.Random(number)
-    base = prepared.bases[rng.randrange(len(prepared.bases))]
+    rng, which = random.Random(number), number // EACH % len(RUNS)
+    if which not in prepared.bases:
+        prepared.bases[which] = interrupted(prepared.path, *RUNS[which])
+    base = prepared.bases[which]
     data, system = tampered(rng, base), base.system if rng.random() < 0.8 else None
     prepared.path.write_bytes(data)
     began = time.perf_counter()

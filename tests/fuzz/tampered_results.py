@@ -22,26 +22,34 @@ class Base(NamedTuple):
     data: xr.Dataset
 
 
+EACH = 30
+"""Cases in turn that tamper with the same file."""
+
+RUNS = (pendulum, four_bar, tumbling, quarter_car)
+
+
 class Prepared(NamedTuple):
-    bases: list[Base]
     path: Path
+    bases: dict[int, Base]  # those that were asked for
 
 
 def prepare(folder: Path) -> Prepared:
-    bases, path = [], folder / "run.nc"
-    for make in (pendulum, four_bar, tumbling, quarter_car):
-        run = make()[:9]
-        run.save(path)
-        image = path.read_bytes()
-        assert run.system is not None
-        bases.append(Base(run.system, image, decoded(image)))
-    return Prepared(bases, path)
+    return Prepared(folder / "run.nc", {})
+
+
+def saved(path: Path, run: wt.Trajectory) -> Base:
+    run.save(path)
+    image = path.read_bytes()
+    assert run.system is not None
+    return Base(run.system, image, decoded(image))
 
 
 def case(number: int, prepared: Prepared) -> None:
     """Tamper with one of the files, load it, and ask for something."""
-    rng = random.Random(number)
-    base = prepared.bases[rng.randrange(len(prepared.bases))]
+    rng, which = random.Random(number), number // EACH % len(RUNS)
+    if which not in prepared.bases:
+        prepared.bases[which] = saved(prepared.path, RUNS[which]()[:9])
+    base = prepared.bases[which]
     prepared.path.write_bytes(tampered(rng, base))
     system = base.system if rng.random() < 0.5 else None
     run = wt.Trajectory.load(prepared.path, system, check=rng.random() < 0.5)

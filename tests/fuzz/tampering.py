@@ -85,7 +85,7 @@ def changed_tree(rng: random.Random, tree: Any) -> Any:
         del holder[key]
     elif way == 1 and isinstance(holder, list) and holder is not root:
         holder.insert(key, copy.deepcopy(holder[key]))
-    elif way == 2 and type(holder[key]) in (int, float) and math.isfinite(holder[key]):
+    elif way == 2 and type(holder[key]) in (int, float) and abs(holder[key]) < 1e300:
         holder[key] = type(holder[key])(min(holder[key] * rng.choice((-1, 2, 10)) + rng.choice((0, 1, -1)), 1e15))
     else:
         holder[key] = leaf(rng)

@@ -17,14 +17,14 @@ from support.sampling import deep
 @pytest.mark.parametrize(
     ("campaign", "start", "end"),
     [
-        ("fuzz.tampered_checkpoints", 0, 30),
-        ("fuzz.tampered_results", 0, 60),
+        ("fuzz.tampered_checkpoints", 0, 15),
+        ("fuzz.tampered_results", 0, 30),
         ("fuzz.api_calls", 0, 150),
         ("fuzz.model_files", 0, 60),
         *deep(
             [
-                ("fuzz.tampered_checkpoints", 30, 2000),
-                ("fuzz.tampered_results", 60, 2000),
+                ("fuzz.tampered_checkpoints", 15, 2000),
+                ("fuzz.tampered_results", 30, 2000),
                 ("fuzz.api_calls", 150, 10_000),
                 ("fuzz.model_files", 60, 10_000),
             ]
