@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from support.sampling import deep
 from whippletree.simulate import Simulation
 from whippletree.simulate.sampled_run import SampledRun
 from whippletree.studies import checkpoint_files
+from whippletree.studies.array_archives import read_archive, write_archive
 
 MODEL = """
 name: four-bar with a ball
@@ -179,7 +181,16 @@ def again(period: float | None) -> dict[str, Any]:
     ("method", "kills", "duration", "period"),
     [
         ("dopri5", 3, 40.0, None),
-        *deep([("dopri5", 2, 60.0, 0.05), ("dopri5", 20, 150.0, None), ("dopri5", 20, 600.0, 0.05)]),
+        *deep(
+            [
+                ("dopri5", 20, 150.0, None),
+                ("dopri5", 30, 600.0, 0.05),
+                ("dop853", 50, 600.0, None),
+                ("dop853", 40, 900.0, 0.05),
+                ("adams", 40, 600.0, None),
+                ("trapezoidal", 20, 300.0, None),
+            ]
+        ),
     ],
 )
 def test_killed_at_random_moments(
@@ -290,6 +301,78 @@ def test_bad_files_are_refused(tmp_path: Path) -> None:
         pendulum.build().simulate(0.1, checkpoint=path, checkpoint_every=0)
     with pytest.raises(wt.ResultError, match="another mechanism"):
         wt.resume(path, system=wt.read(MODEL).build())
+
+
+def test_a_digest_finds_damage_and_is_no_signature(tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    run = wt.read(MODEL).simulate(duration=0.2, every=0.05, method="adams", checkpoint=path)
+    good = path.read_bytes()
+    at = good.index(np.float64(run.q[-1, 0]).tobytes())  # a number of the state
+    path.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
+    with pytest.raises(wt.ResultError, match="damaged"):
+        wt.resume(path)
+    path.write_bytes(good)
+    arrays = read_archive(path, "checkpoint")
+    arrays["y"][-1] += 1e-3  # whoever does this on purpose can make the digest anew
+    rewrite(path, arrays)
+    assert wt.resume(path).certificate.steps == run.certificate.steps
+
+
+def rewrite(path: Path, arrays: dict[str, Any]) -> None:
+    with path.open("wb") as file:
+        write_archive(file, arrays)
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "values"),
+    [
+        ("memory", 1, (13.0, 1e9, -1.0, 0.0, 2.5, np.nan)),  # the order of the Adams method, an index in machine code
+        ("counts", 0, (-1, 10**6, 2**62)),  # outputs made
+        ("flags", 3, (-1, 2, 2**40)),
+        ("times", 1, (0.0, -1.0, np.nan, np.inf)),  # the next step
+        ("side", 0, (3, -5)),
+        ("until", 1, (np.nan, -1.0)),
+    ],
+)
+def test_numbers_that_machine_code_trusts_are_those_of_a_run(
+    name: str, entry: int, values: tuple[float, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "run.ckpt"
+    swinging(path)
+    arrays = read_archive(path, "checkpoint")
+    assert name != "memory" or 1 <= arrays["memory"][1] <= 12
+    for value in values:
+        changed = arrays[name].copy()
+        changed[entry] = value
+        rewrite(path, {**arrays, name: changed})
+        with pytest.raises(wt.ResultError, match=r"run\.ckpt: "):
+            wt.resume(path)
+
+
+def swinging(path: Path) -> None:
+    """Leave a pendulum in the middle of a run by the Adams method."""
+    m = wt.Mechanism("pendulum")
+    m.revolute("A", m.ground, m.body("rod", wt.rod(length=1.0, mass=1.0, axis="x")), axis="y")
+    m.event("low", m.coordinate("A") - 1.0)
+
+    def tell(share: float) -> None:
+        raise KeyboardInterrupt
+
+    m.build().simulate(1e4, every=0.05, method="adams", checkpoint=path, progress=tell)
+
+
+def test_a_small_file_does_not_become_large(tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    with path.open("wb") as file:
+        np.savez_compressed(file, header=np.zeros(10, dtype=np.uint8), until=np.zeros(20_000_000))
+    assert path.stat().st_size < 1_000_000
+    with pytest.raises(wt.ResultError, match="compressed"):
+        wt.resume(path)
+    head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}".ljust(117) + b"\n"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.npy", b"\x93NUMPY\x01\x00v\x00" + head + bytes(80))
+    with pytest.raises(wt.ResultError, match="not as large as it says"):
+        wt.resume(path)
 
 
 class Evil:

@@ -11,6 +11,13 @@ from whippletree.spatial.scalars import shown
 __all__ = ["called", "checked_name", "new_name", "suggestion"]
 
 
+_LONG = 100
+"""Characters of a name that messages repeat as it is."""
+
+LONGEST_NAME = 1000
+"""Characters that a name may have."""
+
+
 class called:  # noqa: N801 - reads as a statement: with called("joint", name)
     """Within it, every `ModelError` is raised in the name of the element it is about.
 
@@ -40,7 +47,8 @@ def quoted(name: object) -> str:
     >>> quoted("arm"), quoted(3)
     ('"arm"', '3')
     """
-    return f'"{name}"' if isinstance(name, str) and name.isprintable() else shown(name)
+    plain = isinstance(name, str) and len(name) <= _LONG and name.isprintable()
+    return f'"{name}"' if plain else shown(name)
 
 
 def checked_name(name: object) -> str:
@@ -52,6 +60,8 @@ def checked_name(name: object) -> str:
     if not isinstance(name, str):
         raise ModelError(f"a name must be text, got {shown(name)}")
     text = str.__str__(name)
+    if len(text) > LONGEST_NAME:
+        raise ModelError(f"a name has {LONGEST_NAME} characters at most: {shown(text)} has {len(text)}")
     if not text.isprintable() or not text.strip():
         raise ModelError(f"a name must be printable and not blank, got {shown(text)}")
     return text
@@ -65,7 +75,7 @@ def new_name(name: object, taken: Container[str], others: str) -> str:
     """
     text = checked_name(name)
     if text in taken:
-        raise ModelError(f'the name "{text}" is taken: {others} must have different names')
+        raise ModelError(f"the name {quoted(text)} is taken: {others} must have different names")
     return text
 
 
@@ -80,9 +90,9 @@ def suggestion(name: object, known: Iterable[str]) -> str:
     names = [*known]
     if not isinstance(name, str):
         return f"{shown(name)}; give a name or what the mechanism returned for it"
-    close = get_close_matches(name, names, n=1)
+    close = get_close_matches(name, names, n=1) if len(name) <= _LONG else []
     if close:
-        return f'{quoted(name)}; did you mean "{close[0]}"?'
-    few = ", ".join(f'"{known_name}"' for known_name in names[:6])
+        return f"{quoted(name)}; did you mean {quoted(close[0])}?"
+    few = ", ".join(quoted(known_name) for known_name in names[:6])
     more = ", ..." if len(names) > 6 else ""
     return f"{quoted(name)}; there is {few}{more}" if names else f"{quoted(name)}; there is none yet"

@@ -8,7 +8,7 @@ a word about it ("A.force", "tip.velocity").
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -55,9 +55,10 @@ def names(what: Any) -> tuple[Any, ...]:
     """
     if isinstance(what, str) or hasattr(what, "name"):
         return (what,)
-    if not isinstance(what, Iterable):
-        raise StateError(f"what= must be a name or a list of names, not {shown(what)}")
-    return tuple(what)
+    try:
+        return tuple(what)
+    except Exception:  # whatever it raises, it is no list
+        raise StateError(f"what= must be a name or a list of names, not {shown(what)}") from None
 
 
 def columns(run: Trajectory, name: Any) -> Columns:

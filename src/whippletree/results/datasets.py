@@ -10,10 +10,11 @@ import numpy as np
 
 from whippletree._version import __version__
 from whippletree.errors import ModelError, ResultError, StateError
-from whippletree.model.names import suggestion
+from whippletree.model.names import quoted, suggestion
 from whippletree.results.certificate import Certificate
 from whippletree.results.instants import Event
 from whippletree.results.labels import Label, Labels
+from whippletree.spatial.scalars import shown
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -78,7 +79,7 @@ def restored(data: xr.Dataset, system: System | None, check: bool) -> dict[str, 
     if version is None:
         raise ResultError("it is not a run: runs are written by run.save(path)")
     if int(version) > FORMAT:
-        raise ResultError(f"it was written by a later version of whippletree ({data.attrs.get('whippletree')})")
+        raise ResultError(f"it was written by a later version of whippletree ({shown(data.attrs.get('whippletree'))})")
     labels = _labels(data)
     if system is not None:
         _check_system(labels, system, check)
@@ -235,23 +236,29 @@ def _check_system(labels: Labels, system: System, check: bool) -> None:
     mine = Labels.of(system)
     if mine.fingerprint == labels.fingerprint:
         return
+    its, own = quoted(labels.mechanism), quoted(mine.mechanism)
     if (mine.joints, mine.coordinates, mine.states) != (labels.joints, labels.coordinates, labels.states):
         raise StateError(
-            f'it is a run of "{labels.mechanism}" with {_in_words(labels)}, not of this system, "{mine.mechanism}" '
-            f"with {_in_words(mine)}"
+            f"it is a run of {its} with {_in_words(labels)}, not of this system, {own} with {_in_words(mine)}"
         )
     if check:
         raise StateError(
-            f'it is a run of another "{labels.mechanism}" than this system, "{mine.mechanism}": the joints are the '
-            f"same, but masses, places or other numbers are not (or it was folded, or described by another version of "
-            f"whippletree); build the mechanism as it was, or pass check=False to use this one"
+            f"it is a run of another {its} than this system, {own}: the joints are the same, but masses, places or "
+            f"other numbers are not (or it was folded, or described by another version of whippletree); build the "
+            f"mechanism as it was, or pass check=False to use this one"
         )
 
 
 def _in_words(labels: Labels) -> str:
     """Say what the states of a run belong to."""
-    states = f" and the states {', '.join(labels.states)}" if labels.states else ""
-    return f"the joints {', '.join(labels.joints)}{states}"
+    states = f" and the states {_few(labels.states)}" if labels.states else ""
+    return f"the joints {_few(labels.joints)}{states}"
+
+
+def _few(names: tuple[str, ...], most: int = 20) -> str:
+    """Return some names; those of a file may be many, and long."""
+    said = [name if len(name) < 100 else shown(name) for name in names[:most]]
+    return ", ".join([*said, "..."] if len(names) > most else said)
 
 
 def _events(run: Trajectory) -> Variables:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from whippletree.errors import ResultError, StateError
-from whippletree.model.io.output_paths import obstacle
+from whippletree.model.io.output_paths import LONGEST_PATH, obstacle
 from whippletree.spatial.scalars import shown
 
-__all__ = ["as_path", "new_file", "write_whole"]
+__all__ = ["as_path", "existing_file", "new_file", "write_whole"]
 
 
 def as_path(path: Any) -> Path:
@@ -22,12 +22,29 @@ def as_path(path: Any) -> Path:
     >>> as_path("run.nc").name
     'run.nc'
     """
-    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        raise StateError(f"the path of a file must be text, got {shown(path)}")
+    try:
+        plain = isinstance(path, str | os.PathLike) and 0 < len(os.fspath(path)) <= LONGEST_PATH
+    except Exception:  # whatever it raises, it is no path
+        plain = False
+    if not plain:
+        raise StateError(f"the path of a file must be text of at most {LONGEST_PATH} characters, got {shown(path)}")
     try:
         return Path(os.fspath(path)).expanduser()
     except (TypeError, RuntimeError) as error:
         raise StateError(f"the path of a file must be text, got {shown(path)}: {error}") from None
+
+
+def existing_file(path: Any) -> Path:
+    """Return the path of a file that is to be read; refuse what is no file, of which there may be no end.
+
+    >>> existing_file("run.nc").name
+    'run.nc'
+    """
+    named = as_path(path)
+    what = obstacle(named)
+    if what:
+        raise ResultError(f"{named} is {what}, and not a file")
+    return named
 
 
 def new_file(path: Any) -> Path:

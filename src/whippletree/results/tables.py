@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from whippletree.errors import ResultError
 from whippletree.results.columns import columns, names
 from whippletree.results.datasets import complete
-from whippletree.results.output_files import as_path, new_file, write_whole
+from whippletree.results.netcdf_files import decoded, encoded
+from whippletree.results.output_files import existing_file, new_file, write_whole
+from whippletree.spatial.scalars import shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,32 +69,27 @@ def write_parquet(run: Trajectory, path: Any, what: Any) -> None:
 
 
 def save(run: Trajectory, path: Any) -> None:
-    """Write a run as NetCDF.
-
-    It is put together in memory: where the disk is full while HDF5 writes to it, the process would not survive.
-    """
+    """Write a run as NetCDF."""
     new_file(path)
-    image = _netcdf(complete(run))
+    image = encoded(complete(run))
     write_whole(path, lambda file: _all_of(file, image))
 
 
 def read(path: Any) -> xr.Dataset:
-    """Return what a NetCDF file holds."""
-    import xarray as xr
-
-    place = as_path(path)
+    """Return what a NetCDF file holds that `save` has written."""
+    place = existing_file(path)
     try:
-        with xr.open_dataset(place, engine="h5netcdf", decode_times=False, mask_and_scale=False) as data:
-            return data.load()
+        return decoded(place.read_bytes())
     except FileNotFoundError:
         raise ResultError(f"there is no file {place}") from None
-    except Exception as error:  # whatever a damaged file makes the reader raise
-        raise ResultError(f"{place} cannot be read as NetCDF: {error}") from error
+    except ResultError as error:
+        raise ResultError(f"{place}: {error}") from None
+    except MemoryError:
+        raise ResultError(f"{place} takes more memory than there is") from None
+    except Exception as error:  # whatever bytes make the reader raise that are not those that were written
+        why = getattr(error, "strerror", None) or shown(str(error))[1:-1]
+        raise ResultError(f"{place} cannot be read as NetCDF: {why}") from None
 
 
-def _netcdf(data: xr.Dataset) -> Any:
-    return data.to_netcdf(None, engine="h5netcdf")
-
-
-def _all_of(file: BinaryIO, image: Any) -> None:
+def _all_of(file: BinaryIO, image: bytes) -> None:
     file.write(image)

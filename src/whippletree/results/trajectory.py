@@ -20,7 +20,7 @@ from whippletree.results.interpolate import interpolated
 from whippletree.results.labels import Labels
 from whippletree.results.measure import measured
 from whippletree.results.replay import Replay, of_rows
-from whippletree.spatial.scalars import masked, shown
+from whippletree.spatial.scalars import masked, shown, truth
 from whippletree.system import Energy, Reactions, System
 from whippletree.system.quantities import ElementForce
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Trajectory"]
+
+_MOST = 50_000_000
+"""How many outputs can be asked for."""
 
 _HAIR = 1e-9
 """Times may be outside of a run by this share of a step: that is rounding."""
@@ -96,7 +99,7 @@ class Trajectory:
             "v": _rows(v, "v", n, (nv,)),
             "z": _rows(z, "z", n, (len(labels.states),)),
             "certificate": certificate or Certificate(),
-            "events": tuple(_event(one, labels) for one in events),
+            "events": tuple(_event(one, labels) for one in _listed(events)),
             "info": dict(info or {}),
             "parameters": _parameters(system, parameters, n),
             "efforts": None if efforts is None else _efforts(efforts, n, nv),
@@ -285,9 +288,10 @@ class Trajectory:
         >>> swing().at(0.25).q.round(6)
         array([0.785398])
         """
-        times = self._within(np.atleast_1d(_numbers(time, "the time")))
-        if len(times) != 1:
+        given = _numbers(time, "the time")
+        if given.size != 1:
             raise StateError("at() takes one time; resample() takes several")
+        times = self._within(given.reshape(1))
         found = interpolated(self.replay, times)
         return Instant(found.q[0], found.v[0], found.z[0])
 
@@ -309,7 +313,7 @@ class Trajectory:
         if wanted.ndim != 1:
             raise StateError(f"times must be one row of numbers, not of shape {wanted.shape}")
         _check_times(wanted)
-        found = interpolated(self.replay, self._within(wanted), close=bool(close))
+        found = interpolated(self.replay, self._within(wanted), close=truth(close, "close="))
         states: dict[str, Any] = {
             "q": found.q,
             "v": found.v,
@@ -406,13 +410,13 @@ class Trajectory:
 
         if not (system is None or isinstance(system, System)):
             raise StateError(f"system= must be a system, as Mechanism.build() returns it, not {shown(system)}")
-        data = read(path)
+        checked, data = truth(check, "check="), read(path)
         try:
-            return cls(**restored(data, system, bool(check)))
+            return cls(**restored(data, system, checked))
         except (ResultError, StateError) as error:
             raise type(error)(f"{path}: {error}") from None
-        except (KeyError, ValueError, TypeError, AttributeError) as error:
-            raise ResultError(f"{path} is not a whole run: {error}") from error
+        except Exception as error:  # whatever fields lead to that no run has written
+            raise ResultError(f"{path} is not a whole run: {shown(str(error))[1:-1]}") from error
 
     # ------------------------------------------------------------------ inside
 
@@ -442,9 +446,9 @@ class Trajectory:
         span = float(self.t[-1] - self.t[0])
         if step.shape != () or not step > 0:
             raise StateError(f"every= must be a time above zero, in seconds, not {shown(every)}")
-        count = math.floor(min(span / float(step) + _HAIR, 1e12))
-        if count > 1e9:
-            raise StateError(f"every={every!r} asks for {count + 1} outputs: take a longer time between them")
+        if not span / _MOST < float(step):
+            raise StateError(f"every={float(step):g} asks for more than {_MOST} outputs: take a longer time")
+        count = math.floor(span / float(step) + _HAIR)
         return np.asarray(np.minimum(self.t[0] + float(step) * np.arange(count + 1), self.t[-1]))
 
     def _within(self, times: Array) -> Array:
@@ -543,10 +547,18 @@ def _check_times(t: Array) -> None:
         raise StateError(f"times must increase, but t[{i + 1}] = {t[i + 1]:g} comes after t[{i}] = {t[i]:g}")
 
 
+def _listed(events: Any) -> list[Any]:
+    try:
+        return list(events)
+    except Exception:  # whatever it raises, it is no list
+        raise StateError(f"events= must be a list of events, not {shown(events)}") from None
+
+
 def _event(given: Any, labels: Labels) -> Event:
     """Return an event, its numbers checked; (name, t, q, v, z) is one too."""
     if not isinstance(given, Event):
-        if not isinstance(given, Iterable) or isinstance(given, str) or len(items := tuple(given)) != 5:
+        items = () if isinstance(given, str) else tuple(_listed(given))
+        if len(items) != 5:
             raise StateError(f"an event is (name, t, q, v, z), not {shown(given)}")
         given = Event(*items)
     if not isinstance(given.name, str):

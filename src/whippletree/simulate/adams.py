@@ -17,10 +17,12 @@ Phi.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.kernel_calls import (
@@ -37,6 +39,7 @@ from whippletree.simulate.kernel_calls import (
 )
 from whippletree.simulate.native_functions import bare, by_address, cast_to, inner
 from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words
+from whippletree.simulate.packed_forms import COUNT, FLAG, NumberForm
 from whippletree.simulate.run_state import (
     CLOSE_STAGES,
     CUT_STEP,
@@ -461,6 +464,16 @@ class Adams(CompiledStepper):
     def memory_size(self, bindings: KernelBindings) -> int:
         """Return how many numbers the method keeps: times and differences of the last points."""
         return _PHI + _POINTS * bindings.row_size
+
+    def memory_entries(self, nv: int) -> Mapping[int, NumberForm]:
+        """Return what the order and the counts in the memory may be."""
+        return {_KNOWN: FLAG, _ORDER: NumberForm(0, HIGHEST, whole=True), _SAME: COUNT, _RAISING: FLAG}
+
+    def unpack_from_file(self, arrays: Mapping[str, Array], nv: int) -> None:
+        """Take over a memory; one that is known has an order."""
+        super().unpack_from_file(arrays, nv)
+        if self.memory.size > _ORDER and self.memory[_KNOWN] > self.memory[_ORDER]:
+            raise StateError("its memory has points, but no order")
 
     def structs(self, bindings: KernelBindings) -> tuple[NativeStruct, NativeStruct]:
         """Bind the kernel of the coordinates' rates, and make room for a step."""

@@ -51,7 +51,7 @@ def samples(start: float, period: float, until: Array) -> Array:
     count = np.ceil((until[-1] - start) / period * (1 - SAMPLE_MEETS_OUTPUT))
     if count > MOST_SAMPLES:
         raise StateError(
-            f"period={period!r} asks for {count:.3g} calls of the controller: take fewer than {MOST_SAMPLES}"
+            f"period={period:g} asks for {count:.3g} calls of the controller: take fewer than {MOST_SAMPLES}"
         )
     found = start + period * np.arange(max(int(count), 1))
     near = np.clip(np.searchsorted(until, found), 1, len(until)) - 1

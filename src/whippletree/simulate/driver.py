@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whippletree.errors import DynamicsError, SimulationError, WhippletreeError
-from whippletree.kernels.kernel import Array
+from whippletree.errors import AssemblyError, DynamicsError, SimulationError, WhippletreeError
+from whippletree.kernels.kernel import Array, NotFiniteError
 from whippletree.simulate import system_interface
 from whippletree.simulate.built_in_methods import crossing_stepper
 from whippletree.simulate.kernel_bindings import KernelBindings
@@ -83,6 +83,10 @@ class Driver:
         except SimulationError as error:
             error.rows = rows[: run.counts[OUTPUTS]]
             raise
+        except (DynamicsError, AssemblyError, NotFiniteError, np.linalg.LinAlgError) as error:
+            failed = SimulationError(self._in_words(f"the motion blows up: {error}"))
+            failed.rows = rows[: run.counts[OUTPUTS]]
+            raise failed from error
 
     # ------------------------------------------------------------------ a stretch
 

@@ -24,6 +24,7 @@ from whippletree.model.description import EventUse
 from whippletree.model.names import suggestion
 from whippletree.simulate import system_interface
 from whippletree.simulate.kernel_bindings import KernelBindings
+from whippletree.simulate.packed_forms import FINITE, ArrayForm, MapForm, NumberForm, read_array, read_form
 from whippletree.simulate.python_stepping import MotionRates
 from whippletree.simulate.run_arguments import value_index
 from whippletree.simulate.run_state import TIME
@@ -42,6 +43,16 @@ if TYPE_CHECKING:
     from whippletree.system import System
 
 __all__ = ["EventRecord", "Events", "SettingChange"]
+
+
+_HEADER_FORM = {
+    "calls": [str],
+    "happened": [(str, FINITE)],
+    "changes": [NumberForm(high=1e300, endless=True)],  # the first is what holds from the beginning on
+    "acted": MapForm(FINITE),
+    "started": bool,
+    "ended": str,
+}
 
 
 class EventRecord(NamedTuple):
@@ -128,20 +139,32 @@ class Events:
         arrays["change_parameters"] = np.array([change.parameters for change in self.changes])
         return header, arrays
 
-    def unpack(self, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-        """Take over what `pack` returned."""
-        missing = [name for name in header["calls"] if name not in self.calls]
+    def unpack(self, system: System, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+        """Take over what `pack` returned; refuse what no run of these events can have left."""
+        kept = read_form(_HEADER_FORM, header, "header")
+        nq, nv, nz, parameters = system.nq, system.nv, system.nz, len(system.description.parameters)
+        names = {use.name for use in self.uses}
+        unknown = ({*kept["calls"], *kept["acted"], *(n for n, _ in kept["happened"]), kept["ended"]} - {""}) - names
+        if unknown:
+            raise StateError(f"there is no event {suggestion(min(unknown), names)}")
+        missing = [name for name in kept["calls"] if name not in self.calls]
         if missing:
             raise StateError(f'event "{missing[0]}" has a function, which a file does not hold: give on_event= again')
-        self.side[:], self.fresh[:] = arrays["side"], arrays["fresh"]
-        parts = (arrays["event_q"], arrays["event_v"], arrays["event_z"])
-        self.happened = [
-            EventRecord(str(n), float(t), *(p[k] for p in parts)) for k, (n, t) in enumerate(header["happened"])
-        ]
-        both = (arrays["change_tau"], arrays["change_parameters"])
-        self.changes = [SettingChange(float(t), *(p[k] for p in both)) for k, t in enumerate(header["changes"])]
-        self.acted = {str(name): float(t) for name, t in header["acted"].items()}
-        self.started, self.ended = bool(header["started"]), str(header["ended"])
+        side, fresh = (NumberForm(low, 2, whole=True) for low in (-1, 0))
+        self.side[:] = read_array(ArrayForm(self.side.shape, side, np.int64), arrays, "side")
+        self.fresh[:] = read_array(ArrayForm(self.fresh.shape, fresh, np.int64), arrays, "fresh")
+        parts = self._unpacked_rows(arrays, len(kept["happened"]), {"event_q": nq, "event_v": nv, "event_z": nz})
+        self.happened = [EventRecord(n, t, *(p[k] for p in parts)) for k, (n, t) in enumerate(kept["happened"])]
+        both = self._unpacked_rows(arrays, len(kept["changes"]), {"change_tau": nv, "change_parameters": parameters})
+        self.changes = [SettingChange(t, *(p[k] for p in both)) for k, t in enumerate(kept["changes"])]
+        self.acted, self.started, self.ended = kept["acted"], kept["started"], kept["ended"]
+
+    @staticmethod
+    def _unpacked_rows(arrays: Mapping[str, Array], count: int, sizes: Mapping[str, int]) -> list[Array]:
+        """Return arrays of so many rows; those without any have lost their sizes."""
+        if not count:
+            return []
+        return [read_array(ArrayForm((count, size)), arrays, name) for name, size in sizes.items()]
 
     def watched(self, bindings: KernelBindings, corners: int = 0) -> EventWatch:
         """Return what the time loops need; `corners` is the address of what they watch beside events, or zero."""

@@ -14,12 +14,14 @@ anew at every step: A0 = a0 are the accelerations of the state.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from whippletree.errors import StateError
+from whippletree.errors import ModelError, StateError
+from whippletree.spatial.scalars import number, shown
 
 __all__ = ["IMPLICIT", "Alpha", "implicit_method"]
 
@@ -86,13 +88,12 @@ def implicit_method(name: str, spectral_radius: Any) -> Alpha:
         if spectral_radius is not None:
             raise StateError(f'spectral_radius= belongs to method "{GENERALIZED_ALPHA}"; that of "{name}" is one')
         return Alpha(TRAPEZOIDAL, 0.5, 0.5, 0.25, 0.5, True)
-    try:
-        r = _RADIUS if spectral_radius is None else float(spectral_radius)
-    except (TypeError, ValueError):
-        r = np.nan
+    r = np.nan
+    with contextlib.suppress(ModelError):
+        r = _RADIUS if spectral_radius is None else number(spectral_radius, "spectral_radius=")
     if not 0.0 <= r <= 1.0:
         raise StateError(
             f"spectral_radius= must be a number from 0 (fast oscillations vanish in a step) to 1 (they never do), "
-            f"not {spectral_radius!r}"
+            f"not {shown(spectral_radius)}"
         )
     return Alpha.of_radius(r)

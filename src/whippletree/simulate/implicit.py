@@ -10,6 +10,7 @@ or resumed goes on with the same bits.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ from whippletree.simulate.newton_iteration import (
     iterate_newton,
     put_on_closures,
 )
+from whippletree.simulate.packed_forms import FLAG, NumberForm
 from whippletree.simulate.run_state import (
     CLOSE_STAGES,
     CUT_STEP,
@@ -310,6 +312,10 @@ class Implicit(CompiledStepper):
         """Return how many numbers the method keeps: rates of the last steps, and multipliers."""
         rates = bindings.system.nv + bindings.system.nz
         return _BEGIN + 3 * rates + system_interface.multiplier_count(bindings.system)
+
+    def memory_entries(self, nv: int) -> Mapping[int, NumberForm]:
+        """Return what the counts and the place in v may be."""
+        return {_DEPTH: FLAG, _LAST: NumberForm(low=0.0), _WORST: NumberForm(0, max(nv - 1, 0), whole=True)}
 
     def structs(self, bindings: KernelBindings) -> tuple[NativeStruct, NativeStruct]:
         """Bind the kernels of Newton's method, and make room for a step."""

@@ -13,6 +13,11 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+import numpy as np
+
+from whippletree.errors import StateError
+from whippletree.spatial.scalars import shown
+
 __all__ = ["ProgressMonitor", "StepBudget"]
 
 _WIDTH = 40
@@ -34,6 +39,8 @@ class ProgressMonitor:
     """
 
     def __init__(self, start: float, end: float, progress: bool | Callable[[float], None] = False) -> None:
+        if not callable(progress) and not isinstance(progress, bool | np.bool_):
+            raise StateError(f"progress= must be True, False or a function of the share done, not {shown(progress)}")
         self.interrupted = False
         self._start, self._end = start, end
         self._tell = progress if callable(progress) else (self._bar if progress else None)

@@ -13,7 +13,7 @@ from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import masked, number, shown
 from whippletree.system import System
 
-__all__ = ["KINDS", "finite", "increasing", "positive", "value_index"]
+__all__ = ["KINDS", "duration_of", "finite", "increasing", "positive", "value_index"]
 
 
 def finite(value: Any, what: str) -> float:
@@ -56,6 +56,23 @@ def positive(value: Any, what: str) -> float:
     if not (np.isfinite(given) and given > 0):
         raise StateError(f"{what}= must be a positive number, not {shown(value)}")
     return given
+
+
+_SHORTEST, _LONGEST = 1e-300, 1e18
+"""The times that can be asked for, in seconds: shorter ones cannot be divided, and the universe is younger."""
+
+
+def duration_of(value: Any) -> float:
+    """Return a duration in seconds.
+
+    >>> duration_of(2)
+    2.0
+    """
+    length = positive(value, "duration")
+    if not _SHORTEST <= length <= _LONGEST:
+        which, limit = ("longer", f"less than {_LONGEST:g}") if length > 1 else ("shorter", f"more than {_SHORTEST:g}")
+        raise StateError(f"duration={length:g} s is {which} than can be computed: take {limit} s")
+    return length
 
 
 KINDS = ("velocity", "effort", "state", "parameter")

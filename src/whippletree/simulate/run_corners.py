@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from whippletree.model.formula_corner_lists import corners_in_state, corners_in_
 from whippletree.simulate.corner_crossings import CornerWatch
 from whippletree.simulate.corner_times import Timetable, corner_times
 from whippletree.simulate.kernel_bindings import KernelBindings
+from whippletree.simulate.packed_forms import COUNT, FINITE, NumberForm, read_form
 from whippletree.simulate.run_state import (
     AT_CORNER,
     GRID_NEXT,
@@ -150,9 +150,11 @@ class RunCorners:
             "recent": [[i, t, count] for i, (t, count) in self._passed.items()],
         }
 
-    def unpack(self, kept: Mapping[str, Any]) -> None:
-        """Take over what `pack` returned."""
-        self.passed = int(kept["passed"])
-        self._muted_at = {int(i): float(t) for i, t in kept["muted"]}
-        self._passed = {int(i): (float(t), int(count)) for i, t, count in kept["recent"]}
+    def unpack(self, kept: Any) -> None:
+        """Take over what `pack` returned; refuse corners that there are none of."""
+        which = NumberForm(0, len(self._in_state) - 1, whole=True)
+        form = {"passed": COUNT, "muted": [(which, FINITE)], "recent": [(which, FINITE, COUNT)]}
+        found = read_form(form, kept, "corners")
+        self.passed, self._muted_at = found["passed"], dict(found["muted"])
+        self._passed = {i: (t, count) for i, t, count in found["recent"]}
         self._muted[list(self._muted_at)] = 1

@@ -10,6 +10,7 @@ from whippletree.errors import StateError, WhippletreeError
 from whippletree.formulations.closures.partition import Choice
 from whippletree.kernels.kernel import Array
 from whippletree.simulate import system_interface
+from whippletree.simulate.packed_forms import COUNT, FINITE, Maybe, NumberForm, read_form
 from whippletree.simulate.system_interface import chosen_formulation, loop_plan
 from whippletree.system import System
 from whippletree.system.decisions import Decision
@@ -84,10 +85,13 @@ class RunPlans:
     def unpacked(system: System, kept: Any) -> RunPlans:
         """Return the plans of a simulation of a system again."""
         plans = RunPlans(system)
-        if kept is None:
+        if not system_interface.is_closed(system):
             return plans
-        found = [_unpacked(system, plan) for plan in kept["plans"]]
+        kept = read_form(_FORM, kept, "plans of the loops")
+        found = [_unpacked(system, plan) for plan in kept["plans"][:_MOST]]
         built = loop_plan(system)
+        if not kept["now"] < len(found):
+            raise StateError("its plans of the loops have none for now")
         if not found[0].same(built):
             raise StateError(
                 "the loops are planned otherwise than in the run, so that it cannot go on to the same bits: build the "
@@ -109,11 +113,27 @@ class RunPlans:
         self.__dict__.update(RunPlans.unpacked(*kept).__dict__)
 
 
+_FORM = {
+    "plans": [
+        {
+            "keep": [[COUNT]],
+            "independent": [COUNT],
+            "pivots": [(COUNT, COUNT)],
+            "q": [FINITE],
+            "t": FINITE,
+            "parameters": [FINITE],
+        }
+    ],
+    "now": NumberForm(0, _MOST - 1, whole=True),
+    "auto": Maybe(str),
+}
+
+
 def _packed(plan: LoopPlan) -> dict[str, Any]:
     return {
-        "keep": plan.keep,
-        "independent": plan.choice.independent,
-        "pivots": plan.choice.pivots,
+        "keep": [[int(row) for row in rows] for rows in plan.keep],
+        "independent": [int(i) for i in plan.choice.independent],
+        "pivots": [[int(row), int(column)] for row, column in plan.choice.pivots],
         "q": plan.q.tolist(),
         "t": plan.where.t,
         "parameters": plan.where.parameters.tolist(),
@@ -121,9 +141,23 @@ def _packed(plan: LoopPlan) -> dict[str, Any]:
 
 
 def _unpacked(system: System, kept: dict[str, Any]) -> LoopPlan:
-    keep = tuple(tuple(int(row) for row in rows) for rows in kept["keep"])
-    pivots = tuple((int(row), int(column)) for row, column in kept["pivots"])
-    choice = Choice(tuple(int(i) for i in kept["independent"]), pivots)
-    where = Conditions(float(kept["t"]), np.array(kept["parameters"], dtype=np.float64))
-    decision, built = Decision(keep, choice, np.array(kept["q"], dtype=np.float64)), loop_plan(system)
+    """Return a plan again; refuse one that is none of the system's: other rows, or other freedoms than it has."""
+    built = loop_plan(system)
+    keep, pivots = tuple(map(tuple, kept["keep"])), tuple(map(tuple, kept["pivots"]))
+    choice = Choice(tuple(kept["independent"]), pivots)
+    q, parameters = np.array(kept["q"], dtype=np.float64), np.array(kept["parameters"], dtype=np.float64)
+    rows, sizes = sum(map(len, keep)), system_interface.closure_sizes(system)
+    good = len(keep) == len(sizes) and all(
+        len({*own}) == len(own) and all(row < size for row in own) for own, size in zip(keep, sizes, strict=True)
+    )
+    good = good and sorted(row for row, _ in pivots) == list(range(rows))
+    good = good and _freedoms(choice) == _freedoms(built.choice)
+    if not good or q.shape != built.q.shape or parameters.shape != built.where.parameters.shape:
+        raise StateError("its plans of the loops do not fit the mechanism")
+    decision, where = Decision(keep, choice, q), Conditions(kept["t"], parameters)
     return system_interface.loops(system).planner.plan_of(decision, where, built.rank, built.dependent, built.slack)
+
+
+def _freedoms(choice: Choice) -> list[int]:
+    """Return the freedoms that a choice is about, each as often as it names it."""
+    return sorted([*choice.independent, *(column for _, column in choice.pivots)])

@@ -11,10 +11,10 @@ from typing import Self
 
 import numpy as np
 
-from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words
-from whippletree.simulate.run_tolerances import CROSSING_SHARE, LOGGED_POSITIONS
+from whippletree.simulate.packed_forms import COUNT, FINITE, FLAG, POSITIVE, ArrayForm, NumberForm, read_array
+from whippletree.simulate.run_tolerances import CROSSING_SHARE, LOGGED_POSITIONS, LONG_SPAN, SMALLEST_STEP_SHARE
 
 __all__ = [
     "AT_CORNER",
@@ -52,6 +52,7 @@ __all__ = [
     "TIME",
     "RunState",
     "Status",
+    "smallest_step",
 ]
 
 # in `times`
@@ -94,6 +95,32 @@ PLAIN = 5  # there is nothing but a tree and its joints' efforts
 AT_CORNER = 6  # the last step went across a corner of a formula
 
 _NOT_PACKED = ("scale", "singular_found")
+
+_SIZE = NumberForm(low=0.0)
+_TIMES_FORM: dict[int, NumberForm] = {
+    NEXT_STEP: POSITIVE,
+    **dict.fromkeys((GOOD_STEP, CUT_STEP, HOP, RESUMED_STEP, CLOSING_LARGEST, CLOSING_TOTAL, HOP_SHARE), _SIZE),
+    PENDING: NumberForm(low=0.0, endless=True),
+    NEGATIVE_PIVOTS: NumberForm(low=-1.0),
+    SPAN: NumberForm(high=LONG_SPAN),
+    LONGEST_STEP: NumberForm(low=POSITIVE.low, endless=True),
+    STOP_AT: NumberForm(endless=True),
+}
+_ENTRIES = {
+    "times": (FINITE, _TIMES_FORM),
+    "counts": (COUNT, {}),
+    "flags": (FLAG, {CLOSE_STAGES: NumberForm(0, 2, whole=True)}),
+}
+"""What entries of the packed arrays may be, if not any finite number: all of them, and single ones."""
+
+
+def smallest_step(span: float) -> float:
+    """Return the smallest step of a stretch of some length.
+
+    >>> smallest_step(1.0)
+    1e-12
+    """
+    return SMALLEST_STEP_SHARE * max(span, 1e-9)
 
 
 class Status:
@@ -195,16 +222,12 @@ class RunState(NativeStruct):
         return {name: getattr(self, name).copy() for name in self.fields if name not in _NOT_PACKED}
 
     def unpack(self, arrays: Mapping[str, Array]) -> None:
-        """Take over what `pack` returned; refuse arrays of another mechanism."""
+        """Take over what `pack` returned; refuse what no run of this mechanism can have left."""
         for name in self.fields:
-            if name in _NOT_PACKED:
-                continue
-            own, given = getattr(self, name), arrays[name]
-            if own.shape != given.shape or own.dtype != given.dtype:
-                raise StateError(f"its {name} does not fit the mechanism")
-            own[:] = given
-        if not (np.isfinite(self.y).all() and np.isfinite(self.q).all()):
-            raise StateError("its state is not finite")
+            if name not in _NOT_PACKED:
+                own, (entry, entries) = getattr(self, name), _ENTRIES.get(name, (FINITE, {}))
+                own[:] = read_array(ArrayForm(own.shape, entry, own.dtype.type, entries), arrays, name)
+        self.times[SMALLEST_STEP] = smallest_step(float(self.times[SPAN]))
 
     def copy(self) -> Self:
         """Return a state that goes its own way."""

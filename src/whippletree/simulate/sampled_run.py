@@ -17,6 +17,7 @@ from whippletree.simulate.controllers import (
     restore_controller,
     samples,
 )
+from whippletree.simulate.packed_forms import COUNT, ArrayForm, read_array, read_form
 from whippletree.simulate.simulation import Simulation
 
 __all__ = ["SampledRun"]
@@ -114,15 +115,19 @@ class SampledRun:
 
     def unpack(self, kept: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
         """Take over how far another run with the same settings was, and the state of its controller."""
-        rows, efforts = arrays["rows"], arrays["efforts"]
-        self.sample, self.first = int(kept["sample"]), int(kept["first"])
-        self.begun, self.finished = bool(kept["begun"]), bool(kept["finished"])
-        if not (0 <= self.sample < len(self.samples) and 0 <= self.first <= len(self.until)):
+        form = {"sample": COUNT, "first": COUNT, "begun": bool, "finished": bool}
+        self.__dict__.update(read_form(form, kept, "header"))
+        if not (self.sample < len(self.samples) and self.first <= self._next):
             raise StateError("its samples do not fit its outputs")
-        self.rows[: len(rows)], self.base[:], self.origin[:] = rows, arrays["base"], arrays["origin"]
+        made, size, nv = self.made, self.rows.shape[1], self.base.size
+        if self.begun and self.simulation.outputs > len(self._times()):
+            raise StateError("it has made more outputs than were asked for")
+        self.rows[:made] = read_array(ArrayForm((made, size)), arrays, "rows")
+        self.base[:] = read_array(ArrayForm((nv,)), arrays, "base")
+        self.origin[:] = read_array(ArrayForm((size,)), arrays, "origin")
         if self.controller is not None:
-            self._held[: len(efforts)] = efforts
-            self._held[len(efforts) : self._next] = self.simulation.tau
+            self._held[:made] = read_array(ArrayForm((made, nv)), arrays, "efforts")
+            self._held[made : self._next] = self.simulation.tau
         restore_controller(self.controller, arrays.get("controller_state"))
 
     def _begin(self, watch: Callable[[float], bool] | None, *, remember: bool) -> bool:

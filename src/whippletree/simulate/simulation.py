@@ -19,6 +19,7 @@ from whippletree.model.names import quoted
 from whippletree.simulate import system_interface
 from whippletree.simulate.driver import Driver
 from whippletree.simulate.event_handling import Events
+from whippletree.simulate.packed_forms import FINITE, POSITIVE, Maybe, read_form
 from whippletree.simulate.run_arguments import finite, increasing, positive, value_index
 from whippletree.simulate.run_corners import RunCorners
 from whippletree.simulate.run_plans import RunPlans
@@ -36,14 +37,26 @@ from whippletree.simulate.run_state import (
     STEPS,
     TIME,
     RunState,
+    smallest_step,
 )
-from whippletree.simulate.run_tolerances import LONG_SPAN, SMALLEST_STEP_SHARE, TIGHTEST_TOLERANCE
+from whippletree.simulate.run_tolerances import LONG_SPAN, TIGHTEST_TOLERANCE
 from whippletree.simulate.singular_times import SingularTimes
 from whippletree.simulate.steppers import MethodOptions, Stepper, make_stepper
-from whippletree.spatial.scalars import shown
+from whippletree.spatial.scalars import shown, truth
 from whippletree.system import System
 
 __all__ = ["Simulation", "State"]
+
+
+_HEADER_FORM = {
+    "method": str,
+    "spectral_radius": Maybe(FINITE),
+    "tolerance": POSITIVE,
+    "adaptive": bool,
+    "formulation": str,
+    "replans": [FINITE],
+    "singular": [FINITE],
+}
 
 
 @dataclass(frozen=True)
@@ -190,7 +203,7 @@ class Simulation:
 
     @tau.setter
     def tau(self, tau: Array) -> None:
-        self.run_state.tau[:] = tau
+        self.run_state.tau[:] = system_interface.checked_efforts(self.system, tau)
 
     def set_value(self, kind: str, name: str, index: int, value: float) -> None:
         """Set a velocity or an effort of a joint, a state of an element, or a parameter.
@@ -414,25 +427,26 @@ class Simulation:
     @staticmethod
     def unpacked(system: System, header: Mapping[str, Any], arrays: Mapping[str, Array], on_event: Any) -> Simulation:
         """Return a simulation of a system from what `pack` returned; functions of events are to be given again."""
+        kept = read_form(_HEADER_FORM, header, "header")
         sim = Simulation(
             system,
             q=arrays["q"],
-            method=header["method"],
+            method=kept["method"],
             step=1.0,
-            tolerance=header["tolerance"],
-            adaptive=header["adaptive"],
-            spectral_radius=header["spectral_radius"],
-            formulation=header["formulation"],
+            tolerance=kept["tolerance"],
+            adaptive=kept["adaptive"],
+            spectral_radius=kept["spectral_radius"],
+            formulation=kept["formulation"],
             parameters=arrays.get("parameters"),
             on_event=on_event,
             checked=False,
         )
         sim.run_state.unpack(arrays)
-        sim.stepper.unpack(arrays)
-        sim.events.unpack(header, arrays)
-        sim.corners.unpack(header["corners"])
-        sim.plans = RunPlans.unpacked(system, header["plan"])
-        sim.replans, sim.singular_times = list(header["replans"]), SingularTimes(system, header["singular"])
+        sim.stepper.unpack_from_file(arrays, system.nv)
+        sim.events.unpack(system, header, arrays)
+        sim.corners.unpack(header.get("corners"))
+        sim.plans = RunPlans.unpacked(system, header.get("plan"))
+        sim.replans, sim.singular_times = kept["replans"], SingularTimes(system, kept["singular"])
         return sim
 
     # ------------------------------------------------------------------ moving on
@@ -447,7 +461,7 @@ class Simulation:
         0.25
         """
         if tau is not None:
-            self.tau = system_interface.checked_efforts(self.system, tau)
+            self.tau = tau
         length = float(self.run_state.times[NEXT_STEP]) if duration is None else positive(duration, "duration")
         now = self.run_state.t
         if now + length == now:
@@ -473,14 +487,17 @@ class Simulation:
         the start and as often, where all that the run needs to go on is in this object and in `rows`, if these are
         given; `resumed` goes on from there.
         """
-        run, until = self.run_state, self._asked(until, resumed=resumed)
+        for what, call in (("watch", watch), ("pause", pause)):
+            if call is not None and not callable(call):
+                raise StateError(f"{what}= must be a function, not {shown(call)}")
+        run, until = self.run_state, self._asked(until, resumed=truth(resumed, "resumed="))
         if not until.size:
             return np.zeros((0, self.row_size))
         rows = self._room(until, rows, resumed=resumed)
         if not resumed:
             run.counts[OUTPUTS] = 0
             run.times[SPAN] = min(float(until[-1]) - run.t, LONG_SPAN)
-            run.times[SMALLEST_STEP] = SMALLEST_STEP_SHARE * max(run.times[SPAN], 1e-9)
+            run.times[SMALLEST_STEP] = smallest_step(float(run.times[SPAN]))
         self.events.ended = ""
         self._check_step(float(until[-1]))
         return self._driver.go(until, rows, watch, pause)
@@ -502,7 +519,7 @@ class Simulation:
         if not (rows.flags.c_contiguous and rows.flags.writeable):
             raise StateError("rows= must be an array that can be written to, its rows one after another")
         made = self.outputs
-        if resumed and (made > until.size or (made < until.size and until[made] < self.run_state.t)):
+        if resumed and (not 0 <= made <= until.size or (made < until.size and until[made] < self.run_state.t)):
             raise StateError("a run is resumed with the times and rows that it was begun with")
         return np.asarray(rows)
 

@@ -25,6 +25,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.loop_code import address
 from whippletree.simulate.native_structs import NativeStruct
+from whippletree.simulate.packed_forms import ArrayForm, NumberForm, read_array
 from whippletree.simulate.run_state import RunState
 from whippletree.simulate.run_tolerances import CORNER_HOP
 from whippletree.simulate.time_loop import SMALLEST_ALLOWED, TOLERANCE, StepperCode, run_stretch
@@ -152,6 +153,16 @@ class Stepper(ABC):
         """Take over what `pack` returned."""
         self.memory, self._efforts = arrays["memory"].copy(), arrays["memory_efforts"].copy()
 
+    def unpack_from_file(self, arrays: Mapping[str, Array], nv: int) -> None:
+        """Take over what `pack` returned, which may come from anywhere: refuse what no run can have left."""
+        read_array(ArrayForm((-1,), entries=self.memory_entries(nv)), arrays, "memory")
+        read_array(ArrayForm((-1,)), arrays, "memory_efforts")
+        self.unpack(arrays)
+
+    def memory_entries(self, nv: int) -> Mapping[int, NumberForm]:
+        """Return what entries of the memory may be that are not any finite number: counts, orders, places in v."""
+        return {}
+
 
 class CompiledStepper(Stepper):
     """A method in machine code: `time_loop` calls its step by address.
@@ -219,5 +230,5 @@ def make_stepper(options: MethodOptions) -> Stepper:
     """Return the method that is meant by a name, for one run."""
     name = options.method
     if not isinstance(name, str) or name not in _METHODS:
-        raise StateError(f"there is no method {name!r}; choose one of {', '.join(_METHODS)}")
+        raise StateError(f"there is no method {shown(name)}; choose one of {', '.join(_METHODS)}")
     return _METHODS[name](options)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from whippletree.errors import FileError, StateError
+from whippletree.formulations.methods import registry
 from whippletree.kernels.kernel import Array, Kernel
 from whippletree.model.io import write_text
 from whippletree.model.mechanism import Mechanism
@@ -31,6 +32,7 @@ __all__ = [
     "checked_velocities",
     "chosen_formulation",
     "closure_rows",
+    "closure_sizes",
     "coordinate_scale",
     "cut_freedoms",
     "default_parameters",
@@ -117,6 +119,11 @@ def closure_rows(system: System) -> Iterator[tuple[int, bool]]:
             yield len(keep), not closure.closure.holonomic and closure.driven is None
 
 
+def closure_sizes(system: System) -> list[int]:
+    """Return how many rows each closure has, kept or not."""
+    return [attached.closure.n_rows for attached in system.kernels.equations.attachments().all]
+
+
 # ---------------------------------------------------------------------- loops and their numeric plan
 
 
@@ -150,7 +157,9 @@ def chosen_formulation(system: System) -> str | None:
 
 def set_chosen_formulation(system: System, chosen: str) -> None:
     """Let `auto` mean what it meant in another run: it may come out otherwise another time."""
-    system.kernels.loops.auto.chosen = FormulationChoice.unpacked(chosen.encode())
+    found = FormulationChoice.unpacked(chosen.encode())
+    registry.find(found.name)
+    system.kernels.loops.auto.chosen = found
 
 
 # ---------------------------------------------------------------------- what users give

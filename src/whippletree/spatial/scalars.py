@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, cast
 import casadi as ca
 import numpy as np
 
-from whippletree.errors import ModelError
+from whippletree.errors import ModelError, StateError
 
 __all__ = [
     "Matrix3",
@@ -34,6 +34,7 @@ __all__ = [
     "scalar",
     "shown",
     "symbol",
+    "truth",
     "vector",
 ]
 
@@ -66,6 +67,17 @@ def masked(value: object) -> bool:
     (True, False, False)
     """
     return isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))
+
+
+def truth(value: object, what: str) -> bool:
+    """Read True or False; nothing else says whether something shall be done, and text least of all.
+
+    >>> truth(True, "check=")
+    True
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise StateError(f"{what} must be True or False, not {shown(value)}")
+    return bool(value)
 
 
 def symbol(name: str, *shape: int) -> ca.SX:

@@ -1,20 +1,22 @@
 """Checkpoints: a run in the middle, as a file from which it goes on to the same bits.
 
-A file is an archive of plain arrays and one text in JSON (NumPy's npz, never pickled objects). It is written beside its
-place, brought to the disk, and moved there, readable by its owner only: whenever the process is killed, there is a
-whole checkpoint or the one before. With it are the mechanism as a model file, if it can be one, and everything that a
-time loop keeps from one step to the next. Functions are not in it: a controller is given again, and gets back what it
-said it remembers.
+A file is an archive of plain arrays and one text in JSON (see `array_archives`). It is written beside its place,
+brought to the disk, and moved there, readable by its owner only: whenever the process is killed, there is a whole
+checkpoint or the one before. With it are the mechanism as a model file, if it can be one, and everything that a time
+loop keeps from one step to the next. Functions are not in it: a controller is given again, and gets back what it said
+it remembers.
+
+A file may come from anywhere, and its digest made anew. So every field is checked against its declared form before
+anything uses it (`simulate/packed_forms.py`): here those of the file, elsewhere each part of a run its own.
 """
 
 from __future__ import annotations
 
 import json
 import time
-import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -22,32 +24,47 @@ from whippletree._version import __version__
 from whippletree.errors import ResultError, StateError, WhippletreeError
 from whippletree.kernels.kernel import Array
 from whippletree.model.io import read_text
-from whippletree.results.output_files import as_path, write_whole
+from whippletree.results.output_files import existing_file, write_whole
 from whippletree.simulate import system_interface
 from whippletree.simulate.controllers import checked_period
+from whippletree.simulate.packed_forms import (
+    COUNT,
+    FINITE,
+    POSITIVE,
+    ArrayForm,
+    Maybe,
+    NumberForm,
+    read_array,
+    read_form,
+)
+from whippletree.simulate.run_arguments import increasing
 from whippletree.simulate.sampled_run import SampledRun
 from whippletree.simulate.simulation import Simulation
+from whippletree.spatial.scalars import shown, truth
+from whippletree.studies.array_archives import read_archive, write_archive
 from whippletree.system import System
 from whippletree.system.source import source_key
 
 __all__ = ["Checkpoint", "CheckpointWriter", "read_checkpoint"]
 
-FORMAT = 5
+FORMAT = 6
 _SLOW = 10.0
 """Writing checkpoints takes no more than one part in this many of the time."""
 
 
-_DAMAGED = (
-    ValueError,
-    KeyError,
-    EOFError,
-    MemoryError,
-    zipfile.BadZipFile,
-    RuntimeError,  # an encryption or a compression that there is none of
-    TypeError,
-    AttributeError,
-)
-"""What reading an archive raises where its bytes are not those that were written."""
+_HEADER_FORM = {
+    "version": str,
+    "source": str,
+    "model": str,
+    "fingerprint": str,
+    "start": FINITE,
+    "period": Maybe(POSITIVE),
+    "wall": NumberForm(low=0.0),
+    "every": POSITIVE,
+}
+
+
+_TEXT = ArrayForm((-1,), NumberForm(0, 255, whole=True), np.uint8)
 
 
 @dataclass(frozen=True)
@@ -94,10 +111,7 @@ class CheckpointWriter:
         text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
         kept: dict[str, Any] = {**arrays, **more, "q0": run.simulation.system.q0, "header": text}
 
-        def write(file: BinaryIO) -> None:
-            np.savez(file, **kept)
-
-        write_whole(self.path, write, private=True)
+        write_whole(self.path, lambda file: write_archive(file, kept), private=True)
         self._last = time.perf_counter()
         self._took = self._last - now
 
@@ -126,30 +140,24 @@ def read_checkpoint(
     period: Any = None,
 ) -> Checkpoint:
     """Return the run that a file holds; the system is built from it, unless one is given."""
-    named = as_path(path)
+    named, check = existing_file(path), truth(check, "check=")
+    arrays = read_archive(named, "checkpoint")
     try:
-        with named.open("rb") as file, np.load(file, allow_pickle=False) as data:
-            if "header" not in data:
-                raise ResultError(f"{named} is not a checkpoint of a run")
-            arrays = {name: data[name] for name in data.files}
-            header = json.loads(bytes(arrays.pop("header")).decode())
-            if not isinstance(header, dict) or header.get("whippletree_checkpoint") != FORMAT:
-                raise ResultError(f"{named} is not a checkpoint that this version of whippletree can read")
-    except ResultError:
-        raise
-    except OSError as error:
-        raise ResultError(f"{named} cannot be read: {error.strerror or error}") from None
-    except _DAMAGED as error:
-        raise ResultError(f"{named} is not a checkpoint, or is damaged: {error}") from None
-    try:
+        given = json.loads(bytes(read_array(_TEXT, arrays, "header")).decode())
+        if not isinstance(given, dict) or given.get("whippletree_checkpoint") != FORMAT:
+            raise StateError("it is not a checkpoint that this version of whippletree can read")
+        header = given | read_form(_HEADER_FORM, given, "header")
+        until = increasing(read_array(ArrayForm((-1,)), arrays, "until"), "until")
         sim = _restored(header, arrays, system, on_event, check)
-        run = SampledRun(sim, arrays["until"], controller, _period(header, controller, period), float(header["start"]))
+        run = SampledRun(sim, until, controller, _period(header, controller, period), header["start"])
         run.unpack(header, arrays)
-        return Checkpoint(run, float(header["wall"]), float(header["every"]))
+        return Checkpoint(run, header["wall"], header["every"])
     except WhippletreeError as error:
         raise ResultError(f"{named}: {error}") from None
-    except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
-        raise ResultError(f"{named} is damaged, or was not written as a checkpoint ({error!r})") from None
+    except MemoryError:
+        raise ResultError(f"{named}: the run takes more memory than there is") from None
+    except Exception as error:  # whatever a text or a mechanism that was not written by a run may lead to
+        raise ResultError(f"{named} is damaged, or was not written as a checkpoint ({shown(error)})") from error
 
 
 def _names(given: Any) -> Any:
@@ -163,14 +171,23 @@ def _names(given: Any) -> Any:
     return None
 
 
+def _joints(given: Any, what: str) -> Any:
+    """Return what `_names` made of joints: a name, or names and pairs of a name and the number of a freedom."""
+    if given is None or isinstance(given, str):
+        return given
+    if not isinstance(given, list):
+        raise StateError(f"its {what} cannot be {shown(given)}")
+    return [one if isinstance(one, str) else tuple(read_form((str, COUNT), one, what)) for one in given]
+
+
 def _restored(
     header: dict[str, Any], arrays: dict[str, Array], system: System | None, on_event: Any, check: bool
 ) -> Simulation:
     """Return a simulation again."""
     if check and header["source"] != source_key():
         raise StateError(
-            f"it was written by another version of whippletree ({header['version']}), which may not go on to the same "
-            f"bits: pass check=False to go on all the same"
+            f"it was written by another version of whippletree ({shown(header['version'])[1:-1]}), which may not go on "
+            f"to the same bits: pass check=False to go on all the same"
         )
     built = _system(header, arrays) if system is None else system
     if not isinstance(built, System):
@@ -188,13 +205,16 @@ def _period(header: dict[str, Any], controller: Any, given: Any) -> Any:
     if kept is None and controller is not None:
         raise StateError("the run has no controller: leave controller= out")
     if kept is not None and given is not None and checked_period(controller, given) != kept:
-        raise StateError(f"the run's controller has a period of {kept!r} s, not {given!r}: leave period= out")
+        raise StateError(f"the run's controller has a period of {kept!r} s, not {shown(given)}: leave period= out")
     return kept if given is None else given
 
 
 def _system(header: dict[str, Any], arrays: dict[str, Array]) -> System:
     if not header["model"]:
         raise StateError("the mechanism cannot be written as a model file: build it again and give system=")
-    build = {name: value for name, value in header["build"].items() if value is not None}
-    built: System = read_text(header["model"]).mechanism.build(guess=arrays["q0"], **build)
+    kept = read_form({"accuracy": Maybe(POSITIVE)}, header.get("build"), "build")
+    build = kept | {name: _joints(header["build"].get(name), name) for name in ("cut", "dependent")}
+    build = {name: value for name, value in build.items() if value is not None}
+    guess = read_array(ArrayForm((-1,)), arrays, "q0")
+    built: System = read_text(header["model"]).mechanism.build(guess=guess, **build)
     return built

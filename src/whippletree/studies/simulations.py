@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.errors import ResultError, SimulationError, StateError
+from whippletree.errors import ResultError, SimulationError, StateError, WhippletreeError
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import quoted
 from whippletree.results.certificate import Certificate
@@ -20,10 +20,10 @@ from whippletree.results.replay import Replay
 from whippletree.results.trajectory import Trajectory
 from whippletree.simulate.controllers import Controller, controller_state, restore_controller
 from whippletree.simulate.progress import ProgressMonitor
-from whippletree.simulate.run_arguments import finite, increasing, positive
+from whippletree.simulate.run_arguments import duration_of, finite, increasing, positive
 from whippletree.simulate.sampled_run import SampledRun
 from whippletree.simulate.simulation import Simulation
-from whippletree.spatial.scalars import shown
+from whippletree.spatial.scalars import truth
 from whippletree.studies.checkpoint_files import CheckpointWriter, read_checkpoint
 from whippletree.studies.state_growth import state_growth
 from whippletree.studies.verification import Agreement, agreement, second_run
@@ -44,9 +44,6 @@ _CLOSING_ROUNDING = 1e-12
 
 _CLOSING_FIXED = 1e-5
 """The same for steps of a fixed size, for which no tolerance was asked: five digits in one step, four in all."""
-
-_LONGEST = 1e18
-"""The longest time that can be asked for, in seconds: more than the age of the universe."""
 
 
 def simulate(
@@ -94,11 +91,12 @@ def simulate(
     _check_options(options)
     until = _outputs(duration, every, times, finite(t0, "t0"))
     simulation = Simulation(system, t=t0, **options)
-    run = SampledRun(simulation, until, controller, period)
+    try:
+        run = SampledRun(simulation, until, controller, period)
+    except MemoryError:
+        raise StateError(f"{len(until)} outputs take more memory than there is: take every= larger") from None
     writer = None if checkpoint is None else _writer(checkpoint, checkpoint_every)
-    if not isinstance(verify, bool | np.bool_):
-        raise StateError(f"verify= must be True or False, not {shown(verify)}")
-    if not verify:
+    if not truth(verify, "verify="):
         return _followed(run, progress, writer)
     how, remembered = second_run(simulation), controller_state(controller)
 
@@ -165,8 +163,17 @@ def _followed(
         except (SimulationError, ResultError) as error:
             stopped, failure = str(error), error
         wall = time.perf_counter() - began + (0.0 if writer is None else writer.wall)
+        t, rows, efforts = _ended(run)
+        wrong = ~np.isfinite(rows).all(axis=1)
+        if wrong.any():
+            k = int(wrong.argmax())
+            stopped = stopped or f"at t = {t[k]:.9g} s a number is not finite: the motion blows up"
+            failure = failure or SimulationError(stopped)
+            if not k:
+                raise failure
+            t, rows, efforts = t[:k], rows[:k], efforts if efforts.ndim == 1 else efforts[:k]
         agreed = None if again is None or stopped else again()
-        trajectory = _trajectory(run, *_ended(run), stopped, wall, agreed)
+        trajectory = _trajectory(run, t, rows, efforts, stopped, wall, agreed)
     if failure is not None:
         failure.trajectory = trajectory
         raise failure
@@ -216,7 +223,11 @@ def _trajectory(
     }
     counted |= _closing(simulation) | _agreed(agreed)
     efforts, parameters = _settings(simulation, t, efforts)
-    certificate = Certificate(**_measured(run, t, rows, efforts), **counted)
+    try:
+        found = _measured(run, t, rows, efforts)
+    except (WhippletreeError, ArithmeticError, np.linalg.LinAlgError) as error:  # the run itself is not lost by that
+        found, counted["notes"] = {}, (*counted["notes"], f"all that is measured, which failed: {error}")
+    certificate = Certificate(**found, **counted)
     q, v, z, work = _parts(system, rows)
     info = {"method": simulation.method, "tolerance": simulation.tolerance, "formulation": simulation.formulation}
     if simulation.events.ended:
@@ -278,14 +289,7 @@ def _parts(system: System, rows: Array) -> tuple[Array, Array, Array, Array]:
 
 def _outputs(duration: Any, every: Any, times: Any, t0: float) -> Array:
     """Return the times of the outputs."""
-    try:
-        length = float(duration)
-    except (TypeError, ValueError):
-        length = np.nan
-    if not (np.isfinite(length) and length > 0):
-        raise StateError(f"duration must be a positive number of seconds, not {duration!r}")
-    if length > _LONGEST:
-        raise StateError(f"duration={length:g} s is longer than can be computed: take less than {_LONGEST:g} s")
+    length = duration_of(duration)
     if times is not None:
         given = increasing(times, "times")
         if not given.size or (np.diff(given) == 0).any():
@@ -294,8 +298,8 @@ def _outputs(duration: Any, every: Any, times: Any, t0: float) -> Array:
             raise StateError(f"times= must lie between {t0} and {t0 + length}")
         return given
     step = length / _OUTPUTS if every is None else positive(every, "every")
-    if length / step > _MOST:
-        raise StateError(f"every={every!r} asks for {length / step:.3g} outputs: take fewer than {_MOST}")
+    if step < length / _MOST:
+        raise StateError(f"every={step:g} asks for {length / step:.3g} outputs: take fewer than {_MOST}")
     count = int(np.floor(length / step * (1 + 1e-12)))
     outputs = t0 + step * np.arange(count + 1)
     if outputs[-1] < t0 + length * (1 - 1e-12):

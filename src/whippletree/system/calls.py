@@ -13,10 +13,11 @@ from whippletree.errors import DynamicsError, StateError, WhippletreeError
 from whippletree.kernels.entry import DONE, LONG_WAY
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
 from whippletree.kernels.threads import processors
+from whippletree.spatial.scalars import shown
 from whippletree.system.input_reader import Argument, as_array, state_in_batch
 from whippletree.system.large_composite import Pieces
 
-__all__ = ["Call", "Delegated", "checked_out"]
+__all__ = ["Call", "Delegated", "checked_out", "number_of_threads"]
 
 _ROWS = 2  # dimensions of a plain batch
 _FLOAT = np.dtype(np.float64)
@@ -85,7 +86,7 @@ class Call:
         if count:
             result = np.empty((count, *self.shape)) if out is None else out
             try:
-                self.kernel.many(values, [result.reshape(count, self._size)], count, _number_of_threads(threads))
+                self.kernel.many(values, [result.reshape(count, self._size)], count, number_of_threads(threads))
             except NotFiniteError:
                 return self._converted(values, out, threads)  # which finds out what is wrong, and says so
             return result
@@ -105,7 +106,7 @@ class Call:
                 if count is not None and value.shape[0] != count:
                     return 0
                 count = value.shape[0]
-            if out is not None and np.may_share_memory(value, out):
+            if out is not None and not (isinstance(out, np.ndarray) and not np.may_share_memory(value, out)):
                 return 0
         if out is None or not count:
             return count or 0
@@ -131,7 +132,7 @@ class Call:
                 self.kernel.one(arrays, [flat[0]])
             elif count:
                 rows = [a if a is None else _rows(a, batch, count) for a in arrays]
-                self.kernel.many(rows, [flat], count, _number_of_threads(threads))
+                self.kernel.many(rows, [flat], count, number_of_threads(threads))
         except NotFiniteError as error:
             if self._fallback is None or not all(a is None or np.isfinite(a).all() for a in arrays):
                 raise self._explain(error, arrays, batch, count) from None
@@ -197,11 +198,12 @@ def checked_out(out: Any, shape: tuple[int, ...]) -> Array:
     return out
 
 
-def _number_of_threads(threads: int | None) -> int:
+def number_of_threads(threads: int | None) -> int:
+    """Return how many threads work on a batch."""
     if threads is None:
         return processors()
     if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
-        raise StateError(f"threads= must be a whole number of at least 1, not {threads!r}")
+        raise StateError(f"threads= must be a whole number of at least 1, not {shown(threads)}")
     return int(threads)
 
 

@@ -69,6 +69,7 @@ class ElementCalls:
         array([-2.])
         """
         if not self.names:
+            self._evaluate.inputs.idle(q=q, v=v, tau=tau, t=t, z=z, parameters=parameters)
             return np.zeros((*np.asarray(q).shape[:-1], 0))
         options = CallOptions(t=t, z=z, parameters=parameters)
         return self._evaluate("state_rates", (q, v, tau), options, out, threads)
@@ -114,6 +115,7 @@ class ElementCalls:
         """
         uses = self._description.forces
         if not uses:
+            self._evaluate.inputs.idle(q=q, v=v, t=t, z=z, parameters=parameters)
             return {}
         options = CallOptions(t=t, z=z, parameters=parameters)
         values = self._evaluate("element_forces", (q, v), options, None, threads)

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from whippletree.errors import StateError
+from whippletree.errors import ModelError, StateError
 from whippletree.formulations.methods.registry import formulation_name, known
 from whippletree.kernels.kernel import Array
-from whippletree.system.calls import Call
+from whippletree.spatial.scalars import number, read_column
+from whippletree.system.calls import Call, number_of_threads
 from whippletree.system.engine import Engine
 from whippletree.system.equations import Request
 from whippletree.system.functions import FUNCTIONS
@@ -90,9 +91,13 @@ class Evaluator:
         threads: int | None = None,
     ) -> Array:
         """Evaluate a function at a state `(q, v, ...)` or a batch of them."""
+        if threads is not None:
+            number_of_threads(threads)
         key = function if options is PLAIN else cache_key(function, options.check) if options.empty else ""
         call = self.cached.get(key)
         if call is not None:
+            if options is not PLAIN:
+                self.inputs.idle_time(options.t)
             return call.run(state, out, threads)
         call, more = self.prepare(function, options)
         if key and all(value is None for value in more):
@@ -136,6 +141,8 @@ class Evaluator:
             raise StateError("z= is for auxiliary states, and there is none: declare one with mechanism.state(...)")
         if timed:
             more.append(as_array(t, self.inputs.argument("t", 1)))
+        else:
+            self.inputs.idle_time(t)
         if parameters is not None:
             values = self.inputs.parameters(parameters)
             more += [] if values is None else [values]
@@ -182,8 +189,8 @@ def _damping(baumgarte: Any, formulation: str) -> tuple[float, float]:
     if method is None or not method.takes_baumgarte:
         raise StateError('baumgarte= belongs to formulation="joint_multipliers"')
     try:
-        alpha, beta = (float(x) for x in baumgarte)
-    except (TypeError, ValueError):
+        alpha, beta = (number(x, "baumgarte=") for x in read_column(baumgarte, 2, "baumgarte="))
+    except ModelError:
         raise StateError("baumgarte= must be two numbers, alpha and beta, in 1/s") from None
     if not (np.isfinite([alpha, beta]).all() and alpha >= 0 and beta >= 0):
         raise StateError("baumgarte= must be two finite numbers that are not negative")

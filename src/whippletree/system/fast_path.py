@@ -22,7 +22,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _TEXT = """
-def bind(method, AUTO):
+def bind(method, AUTO, START):
     def {name}(self, {arguments}):
         if {plain}:
             call = self._cached.get({key})
@@ -36,6 +36,12 @@ def bind(method, AUTO):
 """
 _NEVER_PLAIN = frozenset({"out", "threads", "t", "check"})
 """Options that do not keep a call from being the cached one: where the time counts, no call is cached."""
+
+_GOOD = {
+    "t": "(t is START or t.__class__ is float and t - t == 0.0)",
+    "threads": "(threads is None or threads.__class__ is int and threads > 0)",
+}
+"""What these are like if nothing has to be said about them, as code: anything else is looked at in the method."""
 
 
 def fast_path(method: Callable[P, R]) -> Callable[P, R]:
@@ -62,19 +68,20 @@ def _with_fast_path(method: Callable[..., Any], signature: inspect.Signature) ->
     choice = [a.name for a in arguments if a.kind is a.VAR_KEYWORD]
     plain = [f"{name} is None" for name in options if name not in _NEVER_PLAIN and name != "formulation"]
     plain += ["formulation is AUTO", *(f"not {name}" for name in choice)]
+    plain += [text for name, text in _GOOD.items() if name in options]
     name = method.__name__
-    checked = f"{cache_key(name, True)!r} if check else " if "check" in options else ""
+    checked = f"{cache_key(name, True)!r} if check is True else None if check is not False else "
     text = _TEXT.format(
         name=name,
         arguments=", ".join([*state, "*", *options, *(f"**{name}" for name in choice)]),
         plain=" and ".join(plain),
-        key=f"{checked}{cache_key(name, False)!r}",
+        key=f"{checked if 'check' in options else ''}{cache_key(name, False)!r}",
         state=", ".join(state),
         passed=", ".join([*state, *(f"{name}={name}" for name in options), *(f"**{name}" for name in choice)]),
     )
     namespace: dict[str, Any] = {}
     exec(compile(text, f"<fast path of {name}>", "exec"), method.__globals__, namespace)
-    fast: Any = namespace["bind"](method, AUTO)
+    fast: Any = namespace["bind"](method, AUTO, signature.parameters["t"].default)
     functools.update_wrapper(fast, method)
     fast.__defaults__ = tuple(a.default for a in arguments if a.name in state and a.default is not a.empty)
     fast.__kwdefaults__ = {a.name: a.default for a in arguments if a.name in options}

@@ -6,7 +6,7 @@ What cannot be read is refused by name.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +20,18 @@ from whippletree.kernels.entry import UNIT_TOLERANCE
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND, Description
 from whippletree.model.names import suggestion
-from whippletree.spatial.scalars import expressions, masked
+from whippletree.spatial.scalars import expressions, masked, shown
 
 if TYPE_CHECKING:
     from whippletree.system.state_space import StateSpace
 
-__all__ = ["Argument", "InputReader", "Mask", "as_array", "state_in_batch"]
+__all__ = ["START", "Argument", "InputReader", "Mask", "as_array", "state_in_batch"]
 
 Mask = npt.NDArray[np.bool_]
 """Which freedoms (nv) are meant."""
+
+START = 0.0
+"""The time, unless one is given: calls know it by its identity, so that nothing has to be checked."""
 
 _OPTIONAL = frozenset({"tau", "a"})
 _WRENCH = ("moment x", "moment y", "moment z", "force x", "force y", "force z")
@@ -130,6 +133,23 @@ class InputReader:
             raise StateError("t must be one finite number, the time")
         return float(array[0])
 
+    def idle_time(self, t: Any) -> None:
+        """Check a time, or one for each state of a batch, that nothing depends on."""
+        if t.__class__ is float and t - t == 0.0:
+            return
+        if not np.isfinite(as_array(t, self.argument("t", 1))).all():
+            raise StateError("t must be a finite number, the time")
+
+    def idle(self, *, t: Any = 0.0, parameters: Any = None, hold: Any = None, **vectors: Any) -> None:
+        """Check what was given to a call that needs nothing of it: it may be wrong all the same."""
+        for name, value in vectors.items():
+            if value is not None:
+                sizes = {"q": self.nq, "z": len(self.description.states)}
+                as_array(value, self.argument(name, sizes.get(name, self.nv)))
+        self.idle_time(t)
+        self.parameters(parameters)
+        self.freedoms(hold, "hold")
+
     # ------------------------------------------------------------------ names
 
     def freedoms(self, names: Any, what: str) -> Mask:
@@ -137,16 +157,20 @@ class InputReader:
         mask = np.zeros(self.nv, dtype=bool)
         if names is None:
             return mask
-        if isinstance(names, str) or not isinstance(names, Iterable):
-            raise StateError(f"{what}= must list joints, or (joint, index) pairs")
-        for item in names:
+        try:
+            items = None if isinstance(names, str) else list(names)
+        except Exception:  # whatever it raises, it is no list
+            items = None
+        if items is None:
+            raise StateError(f"{what}= must list joints, or (joint, index) pairs, not {shown(names)}")
+        for item in items:
             joint, index = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
             where = self.states.v_slice(joint)
             if index is None:
                 mask[where] = True
                 continue
             if not isinstance(index, int | np.integer) or not 0 <= index < where.stop - where.start:
-                raise StateError(f'{what}=: joint "{joint}" has no freedom {index!r}')
+                raise StateError(f'{what}=: joint "{joint}" has no freedom {shown(index)}')
             mask[where.start + int(index)] = True
         return mask
 

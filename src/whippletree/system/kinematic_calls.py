@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND
+from whippletree.spatial.scalars import shown
 from whippletree.system.calls import checked_out
 from whippletree.system.equations import Request
 from whippletree.system.evaluator import AUTO, PLAIN, CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import pendulum  # noqa: F401 (for the examples)
+from whippletree.system.input_reader import START
 from whippletree.system.quantities import Energy, Momentum
 
 __all__ = ["KinematicCalls"]
@@ -56,13 +58,15 @@ class KinematicCalls:
     # ------------------------------------------------------------------ bodies and frames
 
     def pose(
-        self, q: ArrayLike, name: Any, *, t: float = 0.0, parameters: ParameterValues = None, out: Array | None = None
+        self, q: ArrayLike, name: Any, *, t: float = START, parameters: ParameterValues = None, out: Array | None = None
     ) -> Array:
         """Return the pose of a body or frame: a 4 x 4 matrix in the ground frame.
 
         >>> pendulum().pose([-np.pi / 2], "rod").round(6)[:3, 0] + 0.0  # the rod stands upright
         array([0., 0., 1.])
         """
+        if t is not START:
+            self._inputs.idle_time(t)
         return self._evaluate.at_place("pose", name, (q,), parameters, out)
 
     def velocity(
@@ -71,7 +75,7 @@ class KinematicCalls:
         v: ArrayLike,
         name: Any,
         *,
-        t: float = 0.0,
+        t: float = START,
         frame: str = GROUND,
         parameters: ParameterValues = None,
         out: Array | None = None,
@@ -81,6 +85,8 @@ class KinematicCalls:
         >>> pendulum().velocity([0.0], [3.0], "rod")[:3]
         array([0., 3., 0.])
         """
+        if t is not START:
+            self._inputs.idle_time(t)
         axes = self._axes(q, name, frame, parameters)
         return _turned(self._evaluate.at_place("velocity", name, (q, v), parameters, out), axes)
 
@@ -91,7 +97,7 @@ class KinematicCalls:
         a: Any,
         name: Any,
         *,
-        t: float = 0.0,
+        t: float = START,
         frame: str = GROUND,
         parameters: ParameterValues = None,
         out: Array | None = None,
@@ -101,6 +107,8 @@ class KinematicCalls:
         >>> pendulum().acceleration([0.0], [0.0], [2.0], "rod")[:3]
         array([0., 2., 0.])
         """
+        if t is not START:
+            self._inputs.idle_time(t)
         axes = self._axes(q, name, frame, parameters)
         return _turned(self._evaluate.at_place("acceleration", name, (q, v, a), parameters, out), axes)
 
@@ -109,7 +117,7 @@ class KinematicCalls:
         q: ArrayLike,
         name: Any,
         *,
-        t: float = 0.0,
+        t: float = START,
         frame: str = GROUND,
         parameters: ParameterValues = None,
         out: Array | None = None,
@@ -119,6 +127,8 @@ class KinematicCalls:
         >>> pendulum().jacobian([0.0], "rod")[:3, 0]
         array([0., 1., 0.])
         """
+        if t is not START:
+            self._inputs.idle_time(t)
         axes = self._axes(q, name, frame, parameters)
         if self._evaluate.engine.equations.large:
             result = self._jacobian_by_wrenches(q, self._inputs.place_name(name), parameters, out)
@@ -149,7 +159,7 @@ class KinematicCalls:
         if isinstance(frame, str) and frame == GROUND:
             return None
         if not isinstance(frame, str) or frame != "body":
-            raise StateError(f'frame= must be "ground" or "body", not {frame!r}')
+            raise StateError(f'frame= must be "ground" or "body", not {shown(frame)}')
         return np.array(self.pose(q, name, parameters=parameters)[..., :3, :3])
 
     # ------------------------------------------------------------------ the whole mechanism
@@ -159,7 +169,7 @@ class KinematicCalls:
         q: ArrayLike,
         v: ArrayLike,
         *,
-        t: float = 0.0,
+        t: float = START,
         z: ArrayLike | None = None,
         parameters: ParameterValues = None,
     ) -> Energy:
@@ -171,7 +181,11 @@ class KinematicCalls:
         >>> pendulum().energy([0.0], [3.0]).kinetic.round(6)
         np.float64(3.0)
         """
+        if t is not START:
+            self._inputs.idle_time(t)
         plain = parameters is None and self._untimed and not self._states_store
+        if z is not None and not self._states_store:
+            self._inputs.idle(z=z)
         z = z if self._states_store else None
         options = PLAIN if plain else CallOptions(t=t, z=z, parameters=parameters)
         both = self._evaluate("energy", (q, v), options)
@@ -183,7 +197,7 @@ class KinematicCalls:
         v: ArrayLike,
         *,
         about: str = "center_of_mass",
-        t: float = 0.0,
+        t: float = START,
         parameters: ParameterValues = None,
     ) -> Momentum:
         """Return angular and linear momentum; the angular one about the centre of mass, or `about="origin"`.
@@ -192,7 +206,9 @@ class KinematicCalls:
         array([ 0.,  0., -3.])
         """
         if not isinstance(about, str) or about not in ("center_of_mass", "origin"):
-            raise StateError(f'about= must be "center_of_mass" or "origin", not {about!r}')
+            raise StateError(f'about= must be "center_of_mass" or "origin", not {shown(about)}')
+        if t is not START:
+            self._inputs.idle_time(t)
         options = PLAIN if parameters is None and self._untimed else CallOptions(t=t, parameters=parameters)
         h = self._evaluate("momentum", (q, v), options)
         angular, linear = h[..., 0:3], h[..., 3:6]
@@ -201,12 +217,14 @@ class KinematicCalls:
             angular = angular - np.cross(center, linear)
         return Momentum(angular, linear)
 
-    def center_of_mass(self, q: ArrayLike, *, t: float = 0.0, parameters: ParameterValues = None) -> Array:
+    def center_of_mass(self, q: ArrayLike, *, t: float = START, parameters: ParameterValues = None) -> Array:
         """Return the centre of mass (3) of all bodies, in the ground frame.
 
         >>> pendulum().center_of_mass([-np.pi / 2]).round(6) + 0.0
         array([0. , 0. , 0.5])
         """
+        if t is not START:
+            self._inputs.idle_time(t)
         options = PLAIN if parameters is None and self._untimed else CallOptions(t=t, parameters=parameters)
         return self._evaluate("center_of_mass", (q,), options)
 

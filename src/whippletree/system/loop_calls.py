@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError
+from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembled
 from whippletree.system.auto_formulation import FormulationChoice
-from whippletree.system.calls import checked_out
+from whippletree.system.calls import checked_out, number_of_threads
 from whippletree.system.equations import Request
 from whippletree.system.evaluator import AUTO, CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
-from whippletree.system.input_reader import Mask
+from whippletree.system.input_reader import Mask, as_array
 from whippletree.system.loop_plan import Conditions
 from whippletree.system.loop_services import LoopServices
 from whippletree.system.mobility import Mobility
@@ -105,11 +105,11 @@ class LoopCalls:
         >>> s.mobility_at(s.q0).mobility
         1
         """
-        where = self._inputs.configuration(q)
+        where, conditions = self._inputs.configuration(q), self._conditions(t, None)
         if not self.closed:
             return self.mobility()
         dependent = self._engine.equations.loop_plan.dependent
-        return self._loops.planner.analyse(where, self._loops.conditions(t), dependent)
+        return self._loops.planner.analyse(where, conditions, dependent)
 
     def chosen(self) -> FormulationChoice:
         """Return the formulation that `auto` uses for the dynamics, and why."""
@@ -189,6 +189,7 @@ class LoopCalls:
         """
         q, given = self._inputs.guess(guess)
         if not self.closed:
+            self._inputs.idle(t=t, parameters=parameters, hold=hold)
             return q
         where = self._conditions(t, parameters)
         found = self._loops.assembler.assemble(q, self._inputs.freedoms(hold, "hold"), given, where)
@@ -231,6 +232,7 @@ class LoopCalls:
         """
         guess, given = self._inputs.motion(v, "v")
         if not self.closed:
+            self._inputs.idle(q=q, t=t, parameters=parameters, hold=hold)
             return guess
         q, where, held = (
             self._inputs.configuration(q),
@@ -258,6 +260,7 @@ class LoopCalls:
         """
         guess, given = self._inputs.motion(a, "a")
         if not self.closed:
+            self._inputs.idle(q=q, v=v, t=t, parameters=parameters, hold=hold)
             return guess
         q, v = self._inputs.configuration(q), self._inputs.velocities(v)
         where = self._conditions(t, parameters)
@@ -293,6 +296,7 @@ class LoopCalls:
         >>> four_bar().data_slack(np.ones((1, 4)))
         (0.0, 0.0)
         """
+        v = self._inputs.velocities(v)
         slack = self._engine.equations.loop_plan.slack if self.closed else 0.0
         speed = np.abs(v / self._loops.numbers.column_scale).max(initial=0.0) if slack else 0.0
         return slack, float(OPEN_OVER_ACCURACY * slack * speed)
@@ -306,6 +310,7 @@ class LoopCalls:
         """
         q = self._inputs.configuration(q)
         if not self.closed:
+            self._inputs.idle(t=t, parameters=parameters)
             return np.zeros(0)
         numbers = self._loops.numbers
         return np.asarray(numbers.residual(q, *self._conditions(t, parameters)) * numbers.row_scale)
@@ -321,7 +326,11 @@ class LoopCalls:
         ((1, 6), (1, 6))
         """
         _, values = self._loops.conditions(0.0, self._inputs.parameter_set(parameters))
-        return self._loops.numbers.openings(q, v, t, values)
+        q, v = self._inputs.configurations(q), self._inputs.velocities(v)
+        times = as_array(t, self._inputs.argument("t", len(q)))
+        if q.ndim != 2 or v.ndim != 2 or times.ndim != 1 or len(v) != len(q):
+            raise StateError("q, v and t must be those of as many states: of the shapes (n, nq), (n, nv) and (n,)")
+        return self._loops.numbers.openings(q, v, times, values)
 
     def closure_jacobian(self, q: ArrayLike, *, t: float = 0.0, parameters: ParameterValues = None) -> Array:
         """Return the closures' rows on the velocities of all joints; see `closure_rows`.
@@ -332,6 +341,7 @@ class LoopCalls:
         """
         q = self._inputs.configuration(q)
         if not self.closed:
+            self._inputs.idle(t=t, parameters=parameters)
             return np.zeros((0, self.nv))
         numbers = self._loops.numbers
         rows = numbers.full_rows(q, *self._conditions(t, parameters))[0]
@@ -347,6 +357,7 @@ class LoopCalls:
         (4, 1)
         """
         if not self.closed:
+            self._inputs.idle(t=t, parameters=parameters)
             shape = self._inputs.configurations(q).shape[:-1]
             return np.array(np.broadcast_to(np.eye(self.nv), (*shape, self.nv, self.nv)))
         if not self._engine.equations.loop_plan.choice.independent:
@@ -377,6 +388,7 @@ class LoopCalls:
     ) -> Array:
         """Return the efforts of some joints that make the mechanism move as given: E^T tau = E^T tau_tree."""
         inputs, t, parameters = self._inputs, options.t, options.parameters
+        number_of_threads(threads)
         acting = np.ones(self.nv, dtype=bool) if actuators is None else inputs.freedoms(actuators, "actuators")
         q, v = inputs.configurations(q), inputs.velocities(v)
         a = np.zeros(self.nv) if a is None else inputs.accelerations(a)

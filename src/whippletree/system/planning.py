@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from whippletree.errors import StateError
 from whippletree.model.description import GROUND, Description
+from whippletree.spatial.scalars import shown
 from whippletree.topology import Plan, make_plan
 
 __all__ = ["plan_of"]
@@ -31,9 +31,13 @@ def plan_of(description: Description, cut: Any = None) -> Plan:
         )
         for use in description.closures
     ]
-    if isinstance(cut, str) or not (cut is None or isinstance(cut, Iterable)):
-        raise StateError("cut= must list the joints to be cut")
-    insisted = [str(getattr(joint, "name", joint)) for joint in cut or ()]
+    try:
+        listed = None if isinstance(cut, str) else [] if cut is None else list(cut)
+    except Exception:  # whatever it raises, it is no list
+        listed = None
+    if listed is None:
+        raise StateError(f"cut= must list the joints to be cut, not {shown(cut)}")
+    insisted = [joint if isinstance(joint, str) else str(getattr(joint, "name", shown(joint))) for joint in listed]
     return make_plan([body.name for body in description.bodies], edges, closures=closures, cut=insisted, own=own)
 
 

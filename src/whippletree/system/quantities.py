@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
+from whippletree.spatial.scalars import shown
 
 __all__ = ["ElementForce", "Energy", "Momentum", "Powers", "Reaction", "Reactions"]
 
@@ -70,7 +71,7 @@ class ElementForce:
         """Return the wrench on a body's side; the first, if it has several."""
         name = getattr(body, "name", body)
         if name not in self.bodies:
-            raise StateError(f"the force does not act on {name!r}, but on {', '.join(self.bodies) or 'joints only'}")
+            raise StateError(f"the force acts on {', '.join(self.bodies) or 'joints only'}, not on {shown(name)}")
         return self.wrenches[..., self.bodies.index(name), :]
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from whippletree.errors import DynamicsError
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND
+from whippletree.spatial.scalars import truth
 from whippletree.system.equations import formulation_name
 from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues, Wrenches
 from whippletree.system.example_systems import four_bar, pendulum  # noqa: F401 (for the examples)
@@ -58,7 +59,7 @@ class ReactionCalls:
         """
         if choice:
             formulation = formulation_name(formulation, **choice)
-        options = CallOptions(a, t, z, wrenches, parameters, formulation, baumgarte, bool(check))
+        options = CallOptions(a, t, z, wrenches, parameters, formulation, baumgarte, truth(check, "check="))
         found = self._evaluate("reactions", (q, v, tau), options, None, threads)
         name = self._inputs.place_name(frame)
         R = None if name == GROUND else self._evaluate.at_place("pose", name, (q,), parameters)[..., None, :3, :3]
@@ -125,7 +126,7 @@ class ReactionCalls:
             return {}
         if choice:
             formulation = formulation_name(formulation, **choice)
-        options = CallOptions(a, t, z, wrenches, parameters, formulation, None, bool(check))
+        options = CallOptions(a, t, z, wrenches, parameters, formulation, None, truth(check, "check="))
         values = self._evaluate("closure_efforts", (q, v, tau), options)
         equations = self._evaluate.engine.equations
         result: dict[str, Array] = {}

@@ -12,7 +12,7 @@ from whippletree.errors import StateError
 from whippletree.formulations.methods.registry import formulation_name
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description
-from whippletree.spatial.scalars import shown
+from whippletree.spatial.scalars import shown, truth
 from whippletree.system.auto_formulation import FormulationChoice
 from whippletree.system.calls import Delegated
 from whippletree.system.derivative_calls import DerivativeCalls
@@ -70,7 +70,7 @@ class System:
     ) -> None:
         self.build_options = {"fold": fold, "guess": guess, "hold": hold, "cut": cut, "dependent": dependent}
         self.build_options["accuracy"] = accuracy = _accuracy(accuracy)
-        self.description = description.folded() if fold else description
+        self.description = description.folded() if truth(fold, "fold=") else description
         self.plan: Plan = plan_of(description, cut)
         self.nq, self.nv = self.plan.nq, self.plan.nv
         self.n_bodies = len(description.bodies)
@@ -182,7 +182,7 @@ class System:
         """
         if choice:
             formulation = formulation_name(formulation, **choice)
-        options = CallOptions(a, t, z, wrenches, parameters, formulation, baumgarte, bool(check))
+        options = CallOptions(a, t, z, wrenches, parameters, formulation, baumgarte, truth(check, "check="))
         return self._evaluate("forward_dynamics", (q, v, tau), options, out, threads)
 
     @arguments_of(forward_dynamics)
@@ -196,6 +196,7 @@ class System:
         """
         given = {name: options.pop(name) for name in CallOptions._fields}  # what is left chooses within a formulation
         given["formulation"] = formulation_name(given["formulation"], **options)
+        given["check"] = truth(given["check"], "check=")
         return self._evaluate("driving_forces", state, CallOptions(**given), out, threads)
 
     @fast_path
@@ -224,7 +225,8 @@ class System:
         >>> pendulum().inverse_dynamics([0.0], [0.0], [0.0]).round(6)
         array([-9.81])
         """
-        options = CallOptions(None, t, z, wrenches, parameters, formulation_name(formulation), None, bool(check))
+        method, checked = formulation_name(formulation), truth(check, "check=")
+        options = CallOptions(None, t, z, wrenches, parameters, method, None, checked)
         if self._loops.closed or actuators is not None:
             return self._loops.actuator_efforts(q, v, a, actuators, options, out, threads)
         return self._evaluate("inverse_dynamics", (q, v, a), options, out, threads)
@@ -267,7 +269,7 @@ class System:
         >>> pendulum().mass_matrix([0.0]).round(6)
         array([[0.666667]])
         """
-        options = CallOptions(parameters=parameters, formulation=formulation)
+        options = CallOptions(t=t, parameters=parameters, formulation=formulation)
         return self._evaluate("mass_matrix", (q,), options, out, threads)
 
     reactions = Delegated("_reactions", ReactionCalls.reactions)

@@ -40,6 +40,7 @@ from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions.composite_body import JointEquations
+from whippletree.spatial.scalars import shown
 from whippletree.symbolic.sparse_factors import SymmetricFactor, factor_symmetric, minimum_degree
 
 __all__ = ["PENALTY", "PenaltySettings", "solve"]
@@ -86,7 +87,7 @@ def _number(name: str, value: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number) or number < 0:
-        raise StateError(f"{name}= must be a finite number that is not negative, not {value!r}")
+        raise StateError(f"{name}= must be a finite number that is not negative, not {shown(value)}")
     return number
 
 

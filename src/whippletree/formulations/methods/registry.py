@@ -14,6 +14,7 @@ from typing import Any
 
 from whippletree.errors import StateError
 from whippletree.formulations.methods.formulation import DECISIONS, Formulation
+from whippletree.spatial.scalars import shown
 
 __all__ = [
     "candidates",
@@ -35,6 +36,10 @@ _MADE: dict[str, Formulation] = {}
 
 NOTHING_SOLVED = Formulation("kinematics", linear=True)
 """Stands for the formulation of functions that solve no equations of motion."""
+
+
+_LONGEST = 200
+"""Characters that the text of a formulation has at most."""
 
 
 def register(formulation: Formulation) -> Formulation:
@@ -92,7 +97,7 @@ def find(text: str) -> Formulation:
     """
     found = known(text)
     if found is None:
-        raise StateError(f'there is no formulation "{text}"')
+        raise StateError(f"there is no formulation {shown(text)}")
     return found
 
 
@@ -133,8 +138,8 @@ def formulation_name(formulation: Any, **choice: Any) -> str:
     >>> formulation_name("penalty", iterations=3)
     'penalty/10000000/3/0/1'
     """
-    if not isinstance(formulation, str):
-        raise StateError(f"formulation= must be the name of one, not {formulation!r}")
+    if not isinstance(formulation, str) or len(formulation) > _LONGEST:
+        raise StateError(f"formulation= must be the name of one, not {shown(formulation)}")
     if not choice:
         return formulation
     owners = {word: (one.name, option_values(one.name)) for one in _BY_TEXT.values() for word in one.options}
@@ -146,7 +151,7 @@ def formulation_name(formulation: Any, **choice: Any) -> str:
             raise StateError(f'{word}= belongs to formulation="{owners[word][0]}"')
         if find(formulation).with_options is None and value not in values:
             listed = ", ".join(f'"{name}"' for name in values)
-            raise StateError(f"{word}= must be one of {listed}, not {value!r}")
+            raise StateError(f"{word}= must be one of {listed}, not {shown(value)}")
     default = find(formulation)
     return find(
         "/".join([default.name, *(str(choice.get(word, value)) for word, value in default.options.items())])

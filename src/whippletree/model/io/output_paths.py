@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 from typing import Any
 
-__all__ = ["obstacle", "same_place"]
+__all__ = ["LONGEST_PATH", "checked_path", "obstacle", "same_place"]
+
+LONGEST_PATH = 4096
+"""Characters of a path: systems allow no more."""
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -15,6 +19,18 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+
+
+def checked_path(path: Any) -> Path:
+    """Return a path; one that is none, or that no system allows, is a TypeError or a ValueError.
+
+    >>> checked_path("m.yaml").name
+    'm.yaml'
+    """
+    text = os.fspath(path)
+    if len(text) > LONGEST_PATH:
+        raise ValueError(f"a path has {LONGEST_PATH} characters at most")
+    return Path(text)
 
 
 def obstacle(place: Path) -> str:

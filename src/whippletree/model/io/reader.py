@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from whippletree.elements import bodies as shapes
@@ -19,6 +18,7 @@ from whippletree.model.io import values
 from whippletree.model.io.forms import RUN, SHAPES, SPLINE, START, arguments, declare, forms_of
 from whippletree.model.io.model_file import Model
 from whippletree.model.io.nodes import MAX_CHARACTERS, Leaf, ListNode, MapNode, Mark, Node, Source, read_tree, words_for
+from whippletree.model.io.output_paths import checked_path
 from whippletree.model.io.scopes import Names, UnfitError
 from whippletree.model.io.values import FileContext, Reader
 from whippletree.model.mechanism import Mechanism
@@ -62,13 +62,13 @@ _KINDS = {
 def from_file(path: str | os.PathLike[str]) -> Model:
     """Read a model from a file."""
     try:
-        place = Path(os.fspath(path))
+        place = checked_path(path)
         with place.open("rb") as file:
             data = file.read(4 * MAX_CHARACTERS + 1)
     except (TypeError, ValueError) as error:
         raise FileError(f"the path of a model file must be text, got {shown(path)}: {error}") from None
     except OSError as error:
-        raise FileError(f"{os.fspath(path)!s}: the file cannot be read: {error.strerror or error}") from None
+        raise FileError(f"{place}: the file cannot be read: {error.strerror or error}") from None
     return _model(Source(str(place), _decoded(data, str(place))))
 
 

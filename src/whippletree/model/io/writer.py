@@ -7,13 +7,12 @@ import os
 import re
 import secrets
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from whippletree.errors import FileError
 from whippletree.model.description import Description
 from whippletree.model.io.model_file import Model
-from whippletree.model.io.output_paths import obstacle
+from whippletree.model.io.output_paths import checked_path, obstacle
 from whippletree.model.io.reader import from_text
 from whippletree.model.io.sections import Sections
 from whippletree.model.mechanism import Mechanism
@@ -25,10 +24,10 @@ __all__ = ["to_file", "to_text"]
 def to_file(model: Model | Mechanism, path: str | os.PathLike[str]) -> None:
     """Write a model or a mechanism as a file, whole or not at all."""
     try:
-        named = Path(os.fspath(path))
+        named = checked_path(path)
         what = obstacle(named)
     except (TypeError, ValueError) as error:
-        raise FileError(f"{path!s}: the file cannot be written: {error}") from None
+        raise FileError(f"{shown(path)}: the file cannot be written: {error}") from None
     if what:
         raise FileError(
             f"{path!s}: the file cannot be written: this is {what}, which a file must not take the place of"

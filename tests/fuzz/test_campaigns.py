@@ -1,0 +1,36 @@
+"""Fuzzing: whatever is in a file or an argument, it is right or is refused in words, soon and within its memory.
+
+A few cases of each campaign run always, and all of them deep. A case that fails is repeated by its number: see
+`support/limited_child.py`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.limited_child import failures
+from support.sampling import deep
+
+
+@pytest.mark.parametrize(
+    ("campaign", "start", "end"),
+    [
+        ("fuzz.tampered_checkpoints", 0, 15),
+        ("fuzz.tampered_results", 0, 30),
+        ("fuzz.api_calls", 0, 150),
+        ("fuzz.model_files", 0, 60),
+        *deep(
+            [
+                ("fuzz.tampered_checkpoints", 15, 2000),
+                ("fuzz.tampered_results", 30, 2000),
+                ("fuzz.api_calls", 150, 10_000),
+                ("fuzz.model_files", 60, 10_000),
+            ]
+        ),
+    ],
+)
+def test_nothing_gets_out_of_hand(campaign: str, start: int, end: int, tmp_path: Path) -> None:
+    found = failures(campaign, start, end, tmp_path)
+    assert not found, "\n".join(found)
