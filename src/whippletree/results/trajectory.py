@@ -99,7 +99,7 @@ class Trajectory:
             "events": tuple(_event(one, labels) for one in events),
             "info": dict(info or {}),
             "parameters": _parameters(system, parameters, n),
-            "efforts": None if efforts is None else _efforts(efforts, n, nv),
+            "efforts": None if efforts is None else _efforts(system, efforts, n, nv),
             "work": None if work is None else _rows(work, "work", n, (2,)),
             "labels": labels,
         }
@@ -483,8 +483,10 @@ def _parameters(system: System | None, given: Any, n: int) -> Array | None:
     return _frozen(values) if known else None
 
 
-def _efforts(value: Any, n: int, nv: int) -> Array:
-    """Return efforts for every output, or the same for all."""
+def _efforts(system: System | None, value: Any, n: int, nv: int) -> Array:
+    """Return efforts for every output, or the same for all, which may be given by joint."""
+    if isinstance(value, Mapping) and system is not None:
+        value = system.velocities(value)
     return _rows(value, "efforts", nv, ()) if np.ndim(value) == 1 else _rows(value, "efforts", n, (nv,))
 
 

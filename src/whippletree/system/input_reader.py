@@ -31,6 +31,8 @@ Mask = npt.NDArray[np.bool_]
 """Which freedoms (nv) are meant."""
 
 _OPTIONAL = frozenset({"tau", "a"})
+"""Zero unless given; whole, or by joint."""
+
 _WRENCH = ("moment x", "moment y", "moment z", "force x", "force y", "force z")
 
 
@@ -64,7 +66,9 @@ class InputReader:
         if name.startswith("wrench on "):
             return Argument(name, size, lambda i: _WRENCH[i])
         word = {"tau": "the effort for the ", "a": "the rate of the "}.get(name, "")
-        return Argument(name, size, lambda i: word + self.states.velocity_label(i), optional=name in _OPTIONAL)
+        optional = name in _OPTIONAL
+        by_joint = self.states.velocities if optional else None
+        return Argument(name, size, lambda i: word + self.states.velocity_label(i), (), optional, by_joint)
 
     # ------------------------------------------------------------------ states
 
@@ -244,13 +248,17 @@ class InputReader:
 
 @dataclass(frozen=True)
 class Argument:
-    """An input of a call: its name, size, a label for each element, and its quaternions (all as slices)."""
+    """An input of a call: its name, size, a label for each element, and its quaternions (all as slices).
+
+    `by_joint` makes the whole of numbers that are given by joint, where that is allowed.
+    """
 
     name: str
     size: int
     label: Callable[[int], str]
     quaternions: tuple[slice, ...] = ()
     optional: bool = False
+    by_joint: Callable[[Mapping[str, Any]], Array] | None = None
 
 
 def state_in_batch(index: tuple[int, ...]) -> str:
@@ -272,6 +280,8 @@ def as_array(value: Any, argument: Argument) -> npt.NDArray[np.float64]:
         raise StateError(f"{argument.name} is missing: give {argument.size} numbers")
     if masked(value):
         raise StateError(f"{argument.name} has masked entries, which are no numbers: fill them first")
+    if isinstance(value, Mapping) and argument.by_joint is not None:
+        return argument.by_joint(value)
     try:
         array = np.asarray(value)
     except Exception as error:

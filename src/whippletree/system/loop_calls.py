@@ -310,6 +310,20 @@ class LoopCalls:
         numbers = self._loops.numbers
         return np.asarray(numbers.residual(q, *self._conditions(t, parameters)) * numbers.row_scale)
 
+    def opening_in_words(self, errors: Array, *, rate: bool = False) -> str:
+        """Say which of the closures' errors, or their rates, is the largest; these are as `closure_errors` has them.
+
+        In metres or radians, and these per second. Nothing is said about errors that are all zero.
+
+        >>> four_bar().opening_in_words(np.array([0.0, 0.0, 0.0, 2e-9, 0.0, 0.0]), rate=True)
+        '3e-09 m/s in "C": shift along x'
+        """
+        if not errors.any():
+            return ""
+        k = int(np.argmax(errors))
+        row, size = self._loops.numbers.rows[k], errors[k] * self._loops.numbers.row_scale[k]
+        return f'{size:.2g}{row.rate_unit() if rate else row.unit} in "{row.closure}": {row.direction}'
+
     def closure_errors(self, q: Array, v: Array, t: Array, parameters: ParameterValues = None) -> tuple[Array, Array]:
         """Return how far the closures are from closed in many states (n, m), and how fast they open.
 

@@ -171,11 +171,12 @@ class System:
     ) -> Array:
         """Return the accelerations (nv) under joint efforts `tau`, wrenches at frames, and the described forces.
 
-        At prescribed hinges the acceleration is taken from `a`. `wrenches` maps frames or bodies to [moment; force]
+        Efforts are given whole, or by joint: `tau={"A": 1.0}`, the others being zero. At prescribed hinges the acceleration is taken from `a`. `wrenches` maps frames or bodies to [moment; force]
         at their origin, in ground axes. `z` are the auxiliary states, `z0` unless given. With loops, a state that does
         not satisfy the closures is refused unless `check=False`; `baumgarte=(alpha, beta)` adds
-        2 alpha phi' + beta^2 phi to what the closures are driven by (formulation "joint_multipliers"). Some
-        formulations leave a choice, such as `reference="joint"` of "fully_recursive".
+        2 alpha phi' + beta^2 phi to what the closures are driven by (formulation "joint_multipliers", and
+        "velocity_transformation" with `closed_by="multipliers"`). Some formulations leave a choice, such as
+        `reference="joint"` of "fully_recursive".
 
         >>> pendulum().forward_dynamics([0.0], [0.0]).round(6)
         array([14.715])
@@ -381,6 +382,7 @@ class System:
     closure_residual = Delegated("_loops", LoopCalls.closure_residual)
     data_slack = Delegated("_loops", LoopCalls.data_slack)
     closure_errors = Delegated("_loops", LoopCalls.closure_errors)
+    opening_in_words = Delegated("_loops", LoopCalls.opening_in_words)
     closure_jacobian = Delegated("_loops", LoopCalls.closure_jacobian)
     motion_basis = Delegated("_loops", LoopCalls.motion_basis)
     closure_forces = Delegated("_reactions", ReactionCalls.closure_forces)
@@ -417,6 +419,7 @@ class System:
     states = Delegated("_elements", ElementCalls.states)
     state_rates = Delegated("_elements", ElementCalls.state_rates)
     powers = Delegated("_elements", ElementCalls.powers)
+    dissipated_powers = Delegated("_elements", ElementCalls.dissipated_powers)
     forces = Delegated("_elements", ElementCalls.forces)
 
     # ------------------------------------------------------------------ what a function is made of

@@ -18,7 +18,7 @@ from whippletree.spatial.scalars import (
     VectorLike,
     expressions,
     product,
-    read_matrix,
+    read_matrix_or_diagonal,
     same_key,
     scalar,
     vector,
@@ -37,7 +37,7 @@ class MassProperties:
     """Mass, centre of mass in the body's frame, and inertia about the centre of mass in the body's axes.
 
     Entries are numbers or expressions in a mechanism's parameters. The inertia is the matrix, so its
-    off-diagonal entries are minus the integrals of x y, x z, y z. Numbers are checked here; expressions are
+    off-diagonal entries are minus the integrals of x y, x z, y z; three numbers are its diagonal. Numbers are checked here; expressions are
     checked at the parameters' values when the mechanism takes them.
 
     >>> two = MassProperties(1.0, (1, 0, 0)) + MassProperties(1.0, (-1, 0, 0))
@@ -52,7 +52,7 @@ class MassProperties:
     def __post_init__(self) -> None:
         mass = scalar(self.mass, "mass")
         com = vector(self.com, "com")
-        inertia = cast(Matrix3, read_matrix(self.inertia, 3, "inertia"))
+        inertia = cast(Matrix3, read_matrix_or_diagonal(self.inertia, 3, "inertia"))
         if isinstance(mass, float) and mass < 0.0:
             raise ModelError(f"mass must not be negative, got {mass:g}")
         _check_size(mass, com)

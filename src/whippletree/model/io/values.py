@@ -170,8 +170,7 @@ def diagonal_or(size: int) -> Reader:
     def read(context: FileContext, node: Node, what: str) -> Any:
         if isinstance(node, ListNode) and node.items and isinstance(node.items[0], ListNode):
             return whole_matrix(context, node, what)
-        found = diagonal(context, node, what)
-        return [[value if i == j else 0.0 for j in range(size)] for i, value in enumerate(found)]
+        return diagonal(context, node, what)
 
     return read
 
