@@ -42,6 +42,7 @@ from whippletree.spatial.scalars import (
     shown,
     vector,
 )
+from whippletree.user_frames import user_facing
 
 __all__ = ["ForceCalls"]
 
@@ -49,6 +50,7 @@ ExpressionLike: TypeAlias = ca.SX | float
 Law: TypeAlias = ca.SX | Callable[[ca.SX, ca.SX], Any]
 
 
+@user_facing
 class ForceCalls(Registry):
     """The calls of a mechanism that are about forces.
 

@@ -46,6 +46,7 @@ from whippletree.spatial.scalars import (
     shown,
     vector,
 )
+from whippletree.user_frames import user_facing
 from whippletree.verbs import verb
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 __all__ = ["Mechanism"]
 
 
+@user_facing
 class Mechanism(DriveCalls, EventCalls):
     """A mechanism: bodies, the joints between them, closures, forces, frames and parameters, each with a name.
 

@@ -23,6 +23,7 @@ from whippletree.results.replay import Replay, of_rows
 from whippletree.spatial.scalars import masked, shown
 from whippletree.system import Energy, Reactions, System
 from whippletree.system.quantities import ElementForce
+from whippletree.user_frames import user_facing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +36,7 @@ _HAIR = 1e-9
 """Times may be outside of a run by this share of a step: that is rounding."""
 
 
+@user_facing
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Trajectory:
     """The states of a run: times `t` (n,), coordinates `q` (n, nq), velocities `v` (n, nv), elements' states `z`.

@@ -42,6 +42,7 @@ from whippletree.simulate.singular_times import SingularTimes
 from whippletree.simulate.steppers import MethodOptions, Stepper, make_stepper
 from whippletree.spatial.scalars import shown
 from whippletree.system import System
+from whippletree.user_frames import user_facing
 
 __all__ = ["Simulation", "State"]
 
@@ -62,6 +63,7 @@ class State:
     work_dissipated: float
 
 
+@user_facing
 class Simulation:
     """A run that can be moved on step by step: read and write its state, clone it, pickle it.
 

@@ -28,6 +28,7 @@ from whippletree.studies.checkpoint_files import CheckpointWriter, read_checkpoi
 from whippletree.studies.state_growth import state_growth
 from whippletree.studies.verification import Agreement, agreement, second_run
 from whippletree.system import System
+from whippletree.user_frames import user_facing
 
 __all__ = ["resume", "simulate"]
 
@@ -113,6 +114,7 @@ def simulate(
     return _followed(run, progress, writer, again)
 
 
+@user_facing
 def resume(
     path: Any,
     system: System | None = None,

@@ -17,6 +17,7 @@ from whippletree.system.equations import Equations, Request
 from whippletree.system.lengths import loop_lengths
 from whippletree.system.loop_plan import Conditions
 from whippletree.system.mobility import Mobility
+from whippletree.system.folded_loops import FoldedLoops
 from whippletree.system.planner import LoopPlanner
 from whippletree.system.state_space import StateSpace
 from whippletree.system.tolerances import DATA_ACCURACY
@@ -70,6 +71,11 @@ class LoopServices:
     def planner(self) -> LoopPlanner:
         """What makes plans."""
         return self._first.planner if self._first is not None else LoopPlanner(self.assembler, self.states)
+
+    @functools.cached_property
+    def folded(self) -> FoldedLoops:
+        """What finds joints that lie upon each other."""
+        return self._first.folded if self._first is not None else FoldedLoops(self.numbers, self.states)
 
     def conditions(self, t: float = 0.0, parameters: Array | None = None) -> Conditions:
         """Return a time and parameters, those described unless given."""

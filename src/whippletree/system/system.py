@@ -31,6 +31,7 @@ from whippletree.system.state_space import StateSpace
 from whippletree.system.system_kernels import SystemKernels
 from whippletree.system.tolerances import COARSEST_DATA, DATA_ACCURACY
 from whippletree.topology import Plan
+from whippletree.user_frames import user_facing
 from whippletree.verbs import verb
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["System"]
 
 
+@user_facing
 class System:
     """A mechanism ready to compute: `system = mechanism.build()`.
 
@@ -79,7 +81,7 @@ class System:
             self._q0, self._v0 = self._loops.begin(guess, hold, dependent)
             self.plan = replace(self.plan, notes=self._loops.choice_in_words)
         else:
-            self._q0, self._v0 = self.kernels.inputs.guess(guess)[0], np.zeros(self.nv)
+            self._q0, self._v0 = self._loops.assemble(guess), np.zeros(self.nv)
 
     def _use(self, engine: Engine) -> None:
         """Make the groups of calls on an engine."""

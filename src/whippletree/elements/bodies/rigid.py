@@ -23,6 +23,7 @@ from whippletree.spatial.scalars import (
     scalar,
     vector,
 )
+from whippletree.user_frames import user_facing
 
 __all__ = ["MassProperties", "can_be"]
 
@@ -32,6 +33,7 @@ TOLERANCE = 1e-9  # relative, of symmetry and of the triangle inequality
 LARGEST = 1e305  # mass, and mass times the square of a distance
 
 
+@user_facing
 @dataclass(frozen=True, eq=False)
 class MassProperties:
     """Mass, centre of mass in the body's frame, and inertia about the centre of mass in the body's axes.

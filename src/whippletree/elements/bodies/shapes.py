@@ -28,12 +28,14 @@ from whippletree.spatial.scalars import (
     shown,
     vector,
 )
+from whippletree.user_frames import user_facing
 
 __all__ = ["box", "cylinder", "point_mass", "point_masses", "rod", "sphere"]
 
 ORIGIN = (0.0, 0.0, 0.0)
 
 
+@user_facing
 def rod(
     length: Scalar,
     mass: Scalar | None = None,
@@ -55,6 +57,7 @@ def rod(
     return _made("rod", m, com, _around(n, 0.0, m * L * L / 12.0))
 
 
+@user_facing
 def box(
     size: VectorLike,
     mass: Scalar | None = None,
@@ -83,6 +86,7 @@ def box(
     return own.moved(at=vector(at, "box: at"), rotation=_edges(axis, across, same_key([b]) == same_key([c])))
 
 
+@user_facing
 def cylinder(
     radius: Scalar,
     length: Scalar,
@@ -104,6 +108,7 @@ def cylinder(
     return _made("cylinder", m, vector(at, "cylinder: at"), _around(n, along, across))
 
 
+@user_facing
 def sphere(
     radius: Scalar,
     mass: Scalar | None = None,
@@ -122,6 +127,7 @@ def sphere(
     return _made("sphere", m, vector(at, "sphere: at"), _diagonal(moment, moment, moment))
 
 
+@user_facing
 def point_mass(mass: Scalar, at: VectorLike = ORIGIN) -> MassProperties:
     """Return the properties of a mass at one point.
 
@@ -131,6 +137,7 @@ def point_mass(mass: Scalar, at: VectorLike = ORIGIN) -> MassProperties:
     return _made("point mass", scalar(mass, "point mass: mass"), vector(at, "point mass: at"), None)
 
 
+@user_facing
 def point_masses(masses: Sequence[Sequence[Any]]) -> MassProperties:
     """Return the properties of several masses at points, given as pairs (mass, point).
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from whippletree.errors import FileError
 from whippletree.model.io.output_paths import same_place
 from whippletree.model.mechanism import Mechanism
+from whippletree.user_frames import user_facing
 
 if TYPE_CHECKING:
     from whippletree.system import System
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Model"]
 
 
+@user_facing
 @dataclass(frozen=True)
 class Model:
     """A mechanism with where it starts and how to run it.
