@@ -11,8 +11,8 @@ Warnings are given by `warn`, which finds the user's line.
 from __future__ import annotations
 
 import functools
+import inspect
 import os
-import sys
 import warnings
 from collections.abc import Callable
 from types import FrameType, FunctionType, TracebackType
@@ -43,7 +43,7 @@ def warn(message: str, category: type[Warning]) -> None:
     >>> caught[0].filename == __file__
     False
     """
-    level, frame = 1, cast("FrameType | None", sys._getframe())
+    level, frame = 1, inspect.currentframe()
     while frame is not None and _is_ours(frame) and frame.f_back is not None:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)

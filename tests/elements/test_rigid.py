@@ -204,7 +204,7 @@ def test_rounding_in_an_inertia_is_mirrored_away():
         ({"mass": True}, "mass must be a number"),
         ({"mass": 1.0, "com": (0, 0)}, "com must be 3 numbers"),
         ({"mass": 1.0, "com": (0, 0, math.inf)}, r"com\[2\] must be finite"),
-        ({"mass": 1.0, "inertia": np.ones(3)}, "inertia must be 3 x 3"),
+        ({"mass": 1.0, "inertia": np.ones(4)}, "inertia must be 3 numbers or a 3 x 3 matrix"),
         ({"mass": 1.0, "inertia": np.arange(9).reshape(3, 3)}, "symmetric"),
         ({"mass": 1.0, "inertia": np.diag([1, 1, -1])}, "negative"),
         ({"mass": 1.0, "inertia": np.diag([1e308, 1e308, -1e308])}, "negative"),

@@ -65,8 +65,8 @@ def design_distance(
     poses = design_poses(joints, near, values)
     if far not in poses:
         raise ModelError(
-            f"no joints connect {quoted(near)} and {quoted(far)} yet, so that their distance at zero coordinates is not "
-            "known: add the joints first, or give length"
+            f"no joints connect {quoted(near)} and {quoted(far)} yet, so that their distance at zero coordinates is "
+            "not known: add the joints first, or give length"
         )
     between = [a - b for a, b in zip((poses[far] @ placements[1]).point, placements[0].point, strict=True)]
     return ca.norm_2(ca.vertcat(*between)) if expressions(between) else math.hypot(*between)

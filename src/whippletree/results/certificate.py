@@ -9,6 +9,7 @@ from typing import Any
 
 from whippletree.errors import StateError
 from whippletree.model.names import suggestion
+from whippletree.notebook_html import html_list, html_section, html_table
 from whippletree.spatial.scalars import shown
 
 __all__ = ["PART_TOLERANCE", "ROUNDING", "Certificate"]
@@ -40,11 +41,11 @@ class Certificate:
     """What was measured about a run, and the limits it is held to.
 
     `closure_residual` is the largest gap of any closure at any output, in radians and characteristic lengths, and
-    `velocity_residual` the largest rate at which one opens; `widest_gap` and `fastest_opening` say in metres or radians,
-    and in these per second, how large that is and of which joint or closure. Energies include what springs store. `energy_scale` is what
-    the energy error is compared with: the largest kinetic energy and the range of the rest; `energy_drift` is the
-    largest energy error at any output, where that was watched. Measures that are not known are NaN, and a run about
-    which one of these, other than the drift, is not known is not `ok`.
+    `velocity_residual` the largest rate at which one opens; `widest_gap` and `fastest_opening` say in metres or
+    radians, and in these per second, how large that is and of which joint or closure. Energies include what springs
+    store. `energy_scale` is what the energy error is compared with: the largest kinetic energy and the range of the
+    rest; `energy_drift` is the largest energy error at any output, where that was watched. Measures that are not known
+    are NaN, and a run about which one of these, other than the drift, is not known is not `ok`.
 
     `closing_largest` and `closing_total` are the displacements by which loops were closed at the ends of steps, in
     radians and characteristic lengths: what closing has put right the integration had got wrong. `worst_part` is the
@@ -131,9 +132,10 @@ class Certificate:
     def gives_energy(self) -> bool:
         """Whether the work that dampers and friction have taken out is negative by more than the energy error may be.
 
-        `giving_energy` then names the element whose law gives energy; if none does, the integral of the work is inexact.
+        `giving_energy` then names the element whose law gives energy; if none does, the work's integral is inexact.
 
-        >>> Certificate(energy_start=1.0, energy_end=1.5, work_in=0.0, work_dissipated=-0.5, energy_scale=1.0).gives_energy
+        >>> c = Certificate(energy_start=1.0, energy_end=1.5, work_in=0.0, work_dissipated=-0.5, energy_scale=1.0)
+        >>> c.gives_energy
         True
         """
         return self.work_dissipated < -self.energy_limit
@@ -232,9 +234,23 @@ class Certificate:
     def __hash__(self) -> int:
         return hash(repr(self))
 
-    def __str__(self) -> str:
+    @property
+    def summary(self) -> str:
+        """Whether it is ok, and what was checked, in a line.
+
+        >>> Certificate().summary
+        'Certificate: NOT ok; checked: closures, energy, quaternions'
+        """
         known = ", ".join(self.checked)
-        lines = [f"Certificate: ok as far as checked: {known}" if self.ok else f"Certificate: NOT ok; checked: {known}"]
+        return f"Certificate: ok as far as checked: {known}" if self.ok else f"Certificate: NOT ok; checked: {known}"
+
+    def _repr_html_(self) -> str:
+        rows = html_table([*self._lines(), *self._further_lines()])
+        wrong = [f"! {problem}" for problem in self.problems]
+        return html_section(self.summary, html_list(wrong), rows, html_list(f"? {one}" for one in self.unchecked))
+
+    def __str__(self) -> str:
+        lines = [self.summary]
         lines += [f"  {name:<18} {text}" for name, text in (*self._lines(), *self._further_lines())]
         lines += [f"  ? {unknown}" for unknown in self.unchecked]
         lines += [f"  ! {problem}" for problem in self.problems]

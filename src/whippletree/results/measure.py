@@ -102,7 +102,9 @@ def _closures(run: Replay) -> dict[str, Any]:
     gaps, rates = np.zeros(rows), np.zeros(rows)
     for part in _alike(run):
         opened = run.system.closure_errors(part.q, part.v, part.t, of_rows(part.parameters, 0))
-        gaps, rates = (np.maximum(worst, np.abs(one).max(axis=0)) for worst, one in zip((gaps, rates), opened, strict=True))
+        gaps, rates = (
+            np.maximum(worst, np.abs(one).max(axis=0)) for worst, one in zip((gaps, rates), opened, strict=True)
+        )
     return {
         "closure_residual": float(gaps.max()),
         "velocity_residual": float(rates.max()),

@@ -13,6 +13,7 @@ from whippletree.elements.drivers import Motion
 from whippletree.errors import ModelError, ResultError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
+from whippletree.notebook_html import html_list, html_section, html_table
 from whippletree.results.certificate import Certificate
 from whippletree.results.columns import STATES, columns
 from whippletree.results.instants import Event, Instant
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Trajectory"]
+
+_FEW = 10
+"""Events that notebooks list."""
 
 _HAIR = 1e-9
 """Times may be outside of a run by this share of a step: that is rounding."""
@@ -117,6 +121,20 @@ class Trajectory:
     def __repr__(self) -> str:
         count = f"{len(self)} outputs" if len(self) > 1 else "1 output"
         return f'Trajectory of "{self.labels.mechanism}": {count}, t = {self.t[0]:g} to {self.t[-1]:g} s'
+
+    def _repr_html_(self) -> str:
+        how = [(name, value) for name, value in self.info.items() if isinstance(value, str | int | float)]
+        events = ", ".join(f"{one.name} at {one.t:.6g} s" for one in self.events[:_FEW])
+        numbers = [
+            (label.text, label.unit, *(f"{x:.6g}" for x in (own[0], own[-1], own.min(), own.max())))
+            for labels, values in ((self.labels.coordinates, self.q), (self.labels.velocities, self.v))
+            for label, own in zip(labels, values.T, strict=True)
+        ]
+        head = ("quantity", "unit", "first", "last", "least", "most")
+        trust = html_list([self.certificate.summary, *(f"! {problem}" for problem in self.certificate.problems)])
+        return html_section(
+            repr(self), trust, html_table([*how, *([("events", events)] if events else [])]), html_table(numbers, head)
+        )
 
     # ------------------------------------------------------------------ states by name
 
@@ -390,7 +408,7 @@ class Trajectory:
     def save(self, path: Any) -> None:
         """Write the run as NetCDF, whole or not at all; `load` reads it again, bit for bit.
 
-        The file holds states, labels and the certificate, and the fingerprint of the system, but not the system.
+        The file holds states, labels and the certificate, and the model as the text of a model file, if it can be one.
         """
         from whippletree.results.tables import save
 
@@ -398,9 +416,10 @@ class Trajectory:
 
     @classmethod
     def load(cls, path: Any, system: System | None = None, *, check: bool = True) -> Trajectory:
-        """Return a run that was saved, with the system it was made with.
+        """Return a run that was saved, with the system it was made with, which is built from the model in the file.
 
-        Another system is refused; `check=False` lets one pass that has the same joints but other numbers. Without a
+        A `system` that is given takes its place. Another one is refused; `check=False` lets one pass that has the same
+        joints but other numbers. A mechanism that cannot be written as a model file is not in the file: without a
         system, there are states, tables and plots of them, but nothing that has to be computed.
         """
         from whippletree.results.datasets import restored

@@ -131,9 +131,7 @@ BY_JOINT = ', or give the start by joint, as in {"A": 1.0}: the others follow'
 """What can be done about a start that is not consistent."""
 
 
-def check_closures(
-    system: System, q: Array, v: Array, t: float, parameters: Array | None, otherwise: str = ""
-) -> None:
+def check_closures(system: System, q: Array, v: Array, t: float, parameters: Array | None, otherwise: str = "") -> None:
     """Refuse a state that does not satisfy the closures."""
     if system.kernels.closed:
         found = system.kernels.loops

@@ -169,6 +169,8 @@ def _followed(
         wall = time.perf_counter() - began + (0.0 if writer is None else writer.wall)
         agreed = None if again is None or stopped else again()
         trajectory = _trajectory(run, *_ended(run), stopped, wall, agreed)
+        if not stopped:
+            watch.finish(float(trajectory.t[-1]))
     if failure is not None:
         failure.trajectory = trajectory
         raise failure

@@ -98,7 +98,13 @@ class ElementCalls:
         return Powers(values[..., 0], values[..., 1], values[..., 2])
 
     def dissipated_powers(
-        self, q: ArrayLike, v: ArrayLike, *, t: Any = 0.0, z: ArrayLike | None = None, parameters: ParameterValues = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        t: Any = 0.0,
+        z: ArrayLike | None = None,
+        parameters: ParameterValues = None,
     ) -> dict[str, Array]:
         """Return the power that every force element dissipates, by name: (n,) for states in rows.
 

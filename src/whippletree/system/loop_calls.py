@@ -79,8 +79,8 @@ class LoopCalls:
         if kept:
             independent = _listed([names(i) for i in plan.choice.independent])
             warn(
-                f"dependent= asks that {_listed(kept)} depend on others, which the loops do not allow here: independent "
-                f"are {independent}; ask for other joints, or for fewer",
+                f"dependent= asks that {_listed(kept)} depend on others, which the loops do not allow here: "
+                f"independent are {independent}; ask for other joints, or for fewer",
                 AssemblyWarning,
             )
 
@@ -236,8 +236,8 @@ class LoopCalls:
             angle, far = posed.errors(q, name) if posed is not None else (0.0, 0.0)
             if angle > _JUMP or far > _JUMP * self._loops.numbers.lengths.mechanism:
                 warn(
-                    f'"{name}" ended up {far:.3g} m and {angle:.3g} rad from the pose that the guess gives it: the joints '
-                    f"do not bring it there; check the pose, which is in the ground frame",
+                    f'"{name}" ended up {far:.3g} m and {angle:.3g} rad from the pose that the guess gives it: the '
+                    f"joints do not bring it there; check the pose, which is in the ground frame",
                     AssemblyWarning,
                 )
 
@@ -246,8 +246,8 @@ class LoopCalls:
         found = None if self._loops.numbers.families is not None else self._loops.folded.names(q, where)
         if found is not None:
             warn(
-                f'the loops are closed folded: joints "{found[0]}" and "{found[1]}", which share no body, lie upon each '
-                f"other; give a guess on the branch that is meant, by more joints or by the pose of a body",
+                f'the loops are closed folded: joints "{found[0]}" and "{found[1]}", which share no body, lie upon '
+                f"each other; give a guess on the branch that is meant, by more joints or by the pose of a body",
                 AssemblyWarning,
             )
 

@@ -14,10 +14,10 @@ from whippletree.system.configuration_space import ConfigurationSpace
 from whippletree.system.consistency import ClosureConsistency
 from whippletree.system.dense_fallback import DenseFallback
 from whippletree.system.equations import Equations, Request
+from whippletree.system.folded_loops import FoldedLoops
 from whippletree.system.lengths import loop_lengths
 from whippletree.system.loop_plan import Conditions
 from whippletree.system.mobility import Mobility
-from whippletree.system.folded_loops import FoldedLoops
 from whippletree.system.planner import LoopPlanner
 from whippletree.system.state_space import StateSpace
 from whippletree.system.tolerances import DATA_ACCURACY

@@ -47,7 +47,7 @@ class PoseGuess:
         length: float,
     ) -> None:
         self.poses, self._space, self._scale, self._length = poses, space, scale, length
-        self._values = {"t": where.t, "parameters": where.parameters}
+        self._values = {"t": np.array([where.t]), "parameters": where.parameters}
         self._functions = {
             name: [equations.trace(Request(function, "kinematics", name)) for function in ("pose", "jacobian")]
             for name in poses

@@ -12,6 +12,7 @@ from whippletree.errors import StateError
 from whippletree.formulations.methods.registry import formulation_name
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description
+from whippletree.notebook_html import html_section, html_table
 from whippletree.spatial.scalars import shown
 from whippletree.system.auto_formulation import FormulationChoice
 from whippletree.system.calls import Delegated
@@ -110,6 +111,32 @@ class System:
     def __repr__(self) -> str:
         return f'System "{self.description.name}": {self.n_bodies} bodies, {self.nv} freedoms'
 
+    def _repr_html_(self) -> str:
+        described = self.description
+        counts = [
+            ("bodies", self.n_bodies),
+            ("freedoms", self.nv),
+            ("loops", len(self.plan.loops)),
+            ("mobility", self.mobility.mobility),
+            ("closures", ", ".join(use.name for use in described.closures)),
+            ("forces", ", ".join(use.name for use in described.forces)),
+            ("states of elements", ", ".join(self.element_states)),
+            ("parameters", ", ".join(f"{one.name} = {one.value:g}" for one in described.parameters)),
+        ]
+        joints = [
+            (
+                use.name,
+                use.joint.kind,
+                use.parent,
+                use.child,
+                ", ".join(f"{x:.6g}" for x in self._q0[self.q_slice(use.name)]),
+            )
+            for use in described.joints
+        ]
+        head = ("joint", "type", "parent", "child", "coordinates at the start")
+        shown_counts = html_table(row for row in counts if row[1] != "")
+        return html_section(f'System "{described.name}"', shown_counts, html_table(joints, head))
+
     # ------------------------------------------------------------------ names and states
 
     @property
@@ -173,12 +200,12 @@ class System:
     ) -> Array:
         """Return the accelerations (nv) under joint efforts `tau`, wrenches at frames, and the described forces.
 
-        Efforts are given whole, or by joint: `tau={"A": 1.0}`, the others being zero. At prescribed hinges the acceleration is taken from `a`. `wrenches` maps frames or bodies to [moment; force]
-        at their origin, in ground axes. `z` are the auxiliary states, `z0` unless given. With loops, a state that does
-        not satisfy the closures is refused unless `check=False`; `baumgarte=(alpha, beta)` adds
-        2 alpha phi' + beta^2 phi to what the closures are driven by (formulation "joint_multipliers", and
-        "velocity_transformation" with `closed_by="multipliers"`). Some formulations leave a choice, such as
-        `reference="joint"` of "fully_recursive".
+        Efforts are given whole, or by joint: `tau={"A": 1.0}`, the others being zero. At prescribed hinges the
+        acceleration is taken from `a`. `wrenches` maps frames or bodies to [moment; force] at their origin, in ground
+        axes. `z` are the auxiliary states, `z0` unless given. With loops, a state that does not satisfy the closures is
+        refused unless `check=False`; `baumgarte=(alpha, beta)` adds 2 alpha phi' + beta^2 phi to what the closures are
+        driven by (formulation "joint_multipliers", and "velocity_transformation" with `closed_by="multipliers"`). Some
+        formulations leave a choice, such as `reference="joint"` of "fully_recursive".
 
         >>> pendulum().forward_dynamics([0.0], [0.0]).round(6)
         array([14.715])

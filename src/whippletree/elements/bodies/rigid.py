@@ -39,8 +39,8 @@ class MassProperties:
     """Mass, centre of mass in the body's frame, and inertia about the centre of mass in the body's axes.
 
     Entries are numbers or expressions in a mechanism's parameters. The inertia is the matrix, so its
-    off-diagonal entries are minus the integrals of x y, x z, y z; three numbers are its diagonal. Numbers are checked here; expressions are
-    checked at the parameters' values when the mechanism takes them.
+    off-diagonal entries are minus the integrals of x y, x z, y z; three numbers are its diagonal. Numbers are
+    checked here; expressions are checked at the parameters' values when the mechanism takes them.
 
     >>> two = MassProperties(1.0, (1, 0, 0)) + MassProperties(1.0, (-1, 0, 0))
     >>> two.mass, two.com, two.inertia[2][2]

@@ -161,7 +161,9 @@ def _edges(axis: AxisLike, across: AxisLike | None, square: bool) -> Rotation3:
     """Return the directions of a box's edges as columns; `square` tells whether the last two edges are equal."""
     first = direction(axis, "box: axis")
     if across is not None:
-        second, third, first = transpose(perpendicular_frame(direction(across, "box: across"), first, "box: axis and across"))
+        second, third, first = transpose(
+            perpendicular_frame(direction(across, "box: across"), first, "box: axis and across")
+        )
         return transpose((first, second, third))
     aligned = first.count(0.0) == 2
     if not (aligned or square):

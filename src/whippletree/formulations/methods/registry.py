@@ -161,7 +161,9 @@ def as_arguments(formulation: Formulation) -> str:
     >>> as_arguments(find("fully_recursive/joint"))
     'formulation="fully_recursive", reference="joint"'
     """
-    chosen = {word: value for word, value in formulation.options.items() if len(option_values(formulation.name)[word]) > 1}
+    chosen = {
+        word: value for word, value in formulation.options.items() if len(option_values(formulation.name)[word]) > 1
+    }
     return ", ".join(f'{word}="{value}"' for word, value in {"formulation": formulation.name, **chosen}.items())
 
 

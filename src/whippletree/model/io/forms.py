@@ -231,9 +231,10 @@ SHAPES: dict[str, tuple[dict[str, Reader], dict[str, Reader]]] = {
 SPLINE: dict[str, Reader] = {"times": values.row, "values": values.row}
 
 START: dict[str, Reader] = {
-    "guess": values.by_joint,
+    "guess": values.guess,
     "hold": values.joints,
     "cut": values.joints,
+    "dependent": values.joints,
     "accuracy": values.positive,
     "velocities": values.by_joint,
 }

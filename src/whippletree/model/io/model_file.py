@@ -17,13 +17,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Model"]
 
+_OF_BUILD = ("guess", "hold", "cut", "dependent", "accuracy")
+"""What a start says to `Mechanism.build`."""
+
 
 @user_facing
 @dataclass(frozen=True)
 class Model:
     """A mechanism with where it starts and how to run it.
 
-    `start` may hold "guess", "hold", "cut" and "accuracy", as `Mechanism.build` takes them, and "velocities" by joint.
+    `start` may hold "guess", "hold", "cut", "dependent" and "accuracy", as `Mechanism.build` takes them, and
+    "velocities" by joint.
     `run` may hold what `System.simulate` takes, above all "duration", and "outputs": what tables and plots show.
 
     >>> import whippletree as wt
@@ -46,7 +50,7 @@ class Model:
 
     def build(self, **choices: Any) -> System:
         """Return the system, assembled from the start of the file; `choices` are those of `Mechanism.build`."""
-        given = {key: self.start[key] for key in ("guess", "hold", "cut", "accuracy") if key in self.start}
+        given = {key: self.start[key] for key in _OF_BUILD if key in self.start}
         return self.mechanism.build(**{**given, **choices})
 
     def initial(self, system: System) -> tuple[Any, Any]:
