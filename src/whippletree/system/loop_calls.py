@@ -207,9 +207,10 @@ class LoopCalls:
         joints, poses = self._inputs.pose_guesses(guess)
         q, given = self._inputs.guess(joints)
         where = self._conditions(t, parameters)
+        named = np.logical_or.reduce([np.zeros(self.nv, dtype=bool), *given])
         posed = self._posed(poses, where)
         if posed is not None:
-            q = posed.coordinates(q, np.logical_or.reduce([np.zeros(self.nv, dtype=bool), *given]))
+            q = posed.coordinates(q, named)
             given = [*given, *(posed.moving(q, name) for name in poses)]
         if not self.closed:
             self._report_poses(posed, q)
@@ -217,7 +218,7 @@ class LoopCalls:
         found = self._loops.assembler.assemble(q, self._inputs.freedoms(hold, "hold"), given, where)
         if found.nearly is not None:
             self._loops.planner.refuse_rounded(found.nearly, where)
-        self._report_jump(q, found, np.logical_or.reduce([np.zeros(self.nv, dtype=bool), *given]))
+        self._report_jump(q, found, named)
         self._report_poses(posed, found.q)
         self._report_folded(found.q, where)
         return found.q
