@@ -24,8 +24,10 @@ def model_text(system: System) -> str:
     """Return a model file of a system, or nothing if its mechanism cannot be one.
 
     >>> from whippletree.system.example_systems import pendulum
-    >>> model_text(pendulum()).splitlines()[-1].split()
-    ['guess:', '{hinge:', '0.0}']
+    >>> print(*model_text(pendulum()).splitlines()[-3:], sep="\\n")
+    start:
+      guess: {hinge: 0.0}
+      accuracy: 1e-06
     """
     options, q0 = system.build_options, system.q0
     joints = [use.name for use in system.description.joints if use.joint.nq]

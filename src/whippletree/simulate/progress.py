@@ -88,8 +88,8 @@ class ProgressMonitor:
 
     def _bar(self, share: float) -> None:
         """Draw a bar on the error stream."""
-        filled = int(_WIDTH * share)
-        bar = f"[{'#' * filled}{'.' * (_WIDTH - filled)}] {int(100 * share):3d} %, t = {self._time:.6g} s{self._left(share)}"
+        filled = "#" * int(_WIDTH * share)
+        bar = f"[{filled:.<{_WIDTH}}] {int(100 * share):3d} %, t = {self._time:.6g} s{self._left(share)}"
         print(f"\r{bar:<{self._drawn}}", end="", file=sys.stderr, flush=True)
         self._drawn = len(bar)
 

@@ -77,7 +77,7 @@ def box(
     13.0
     >>> beam = box((3.0, 0.1, 0.1), mass=12.0, axis=(1, 0, 1))
     >>> round(beam.inertia[0][0], 6), round(beam.inertia[0][2], 6)
-    (4.52, -4.49)
+    (4.515, -4.495)
     """
     a, b, c = (_size(edge, f"box: size[{i}]") for i, edge in enumerate(vector(size, "box: size")))
     m = _mass("box", mass, density, "density", a * b * c)
