@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -220,7 +221,8 @@ class LoopCalls:
             self._loops.planner.refuse_rounded(found.nearly, where)
         self._report_jump(q, found, named)
         self._report_poses(posed, found.q)
-        self._report_folded(found.q, where)
+        if guess is None or isinstance(guess, Mapping):  # a whole configuration says where every joint is
+            self._report_folded(found.q, where)
         return found.q
 
     def _posed(self, poses: dict[str, Array], where: Conditions) -> PoseGuess | None:
