@@ -2,8 +2,9 @@
 
 Three hinges and two parallel telescopes. With the loop opened at the last telescope, q5, the joints before it would be
 the natural dependent coordinates; but q4 slides along the line that q5 leaves open, and nothing depends on it. The plan
-looks at numbers and takes others. `dependent=` says which ones are wanted, as far as they can be had. A fictitious
-joint, which holds nothing that is not held already, turns the loop into two coupled ones. The motion is the same.
+looks at numbers and takes others. `dependent=` says which ones are wanted, and a warning names those that cannot be
+had. A fictitious joint, which holds nothing that is not held already, turns the loop into two coupled ones. The motion
+is the same.
 
 The paper's start has bar 2 perpendicular to the telescopes: q1 is at a dead centre there, and with q2 and q3 dependent
 the equations are singular. The plan takes other coordinates by itself.

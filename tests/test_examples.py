@@ -328,6 +328,17 @@ def test_example_five_bar() -> None:
     np.testing.assert_allclose(found, [found[0]] * 3, atol=1e-9)
 
 
+def test_example_design_position() -> None:
+    drawn, links, again = run("design_position")
+    assert (drawn.q0 == 0.0).all() and abs(drawn.closure_residual(drawn.q0)).max() < 1e-14
+    for s in (drawn, links):  # both are as they were drawn
+        assert s.mobility.mobility == 1
+    ends = [links.pose(links.q0, name)[:3, 3] for name in ("crank", "coupler", "rocker")]
+    assert np.allclose(ends, [(0.0, 0.0, 0.0), (0.3, 0.0, 0.9), (2.0, 0.0, 0.0)], rtol=0, atol=1e-9)
+    assert again.system is not None and again.certificate.ok
+    assert again.energy().total[-1] - again.energy().total[0] == pytest.approx(0.5 * (again["A"][-1]), abs=1e-5)
+
+
 def test_example_bricard() -> None:
     module = load("bricard")
     r = module.main()

@@ -204,7 +204,7 @@ def test_rounding_in_an_inertia_is_mirrored_away():
         ({"mass": True}, "mass must be a number"),
         ({"mass": 1.0, "com": (0, 0)}, "com must be 3 numbers"),
         ({"mass": 1.0, "com": (0, 0, math.inf)}, r"com\[2\] must be finite"),
-        ({"mass": 1.0, "inertia": np.ones(3)}, "inertia must be 3 x 3"),
+        ({"mass": 1.0, "inertia": np.ones(4)}, "inertia must be 3 numbers or a 3 x 3 matrix"),
         ({"mass": 1.0, "inertia": np.arange(9).reshape(3, 3)}, "symmetric"),
         ({"mass": 1.0, "inertia": np.diag([1, 1, -1])}, "negative"),
         ({"mass": 1.0, "inertia": np.diag([1e308, 1e308, -1e308])}, "negative"),
@@ -250,3 +250,57 @@ def test_only_properties_can_be_added():
         sphere(1.0, 1.0) + 3.0
     with pytest.raises(TypeError):
         3.0 + sphere(1.0, 1.0)
+
+
+# ---------------------------------------------------------------------- diagonals, and boxes along a direction
+
+
+def test_an_inertia_by_its_diagonal():
+    x = ca.SX.sym("x")
+    assert MassProperties(1.0, (0, 0, 0), (1, 2, 3)) == MassProperties(1.0, (0, 0, 0), np.diag([1.0, 2.0, 3.0]))
+    assert MassProperties(1.0, (0, 0, 0), np.array([1, 2, 3])).inertia[2] == (0.0, 0.0, 3.0)
+    assert MassProperties(1.0, (0, 0, 0), (x, 2, 3)).inertia[0][0] is x
+    assert MassProperties(1.0, (0, 0, 0), ca.vertcat(x, 2, 3)).inertia[1] == (0.0, 2.0, 0.0)
+
+
+@pytest.mark.parametrize("diagonal", [(1, 1, 3), (1, 1, -1), (1, "x", 1), (1, 2), 5.0, (1, 1, math.nan)])
+def test_a_diagonal_that_no_body_has(diagonal):
+    with pytest.raises(ModelError, match="inertia"):
+        MassProperties(1.0, (0, 0, 0), diagonal)
+
+
+def cloud(size, edges, at):
+    """Return eight masses whose sum has the inertia of a box of mass 12: at the ends of edges shortened by sqrt(3)."""
+    edges = np.array(edges, dtype=float) / np.linalg.norm(edges, axis=1)[:, None]
+    signs = np.array([[a, b, c] for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)])
+    return [(1.5, at + (s * np.array(size) / 2 / math.sqrt(3)) @ edges) for s in signs]
+
+
+@pytest.mark.parametrize(
+    ("options", "edges"),
+    [
+        ({}, np.eye(3)),
+        ({"axis": "y"}, [(0, 1, 0), (0, 0, 1), (1, 0, 0)]),
+        ({"axis": "-z"}, [(0, 0, 1), (1, 0, 0), (0, 1, 0)]),
+        ({"axis": "x", "across": "z"}, [(1, 0, 0), (0, 0, 1), (0, 1, 0)]),
+        ({"axis": (1, 0, 1), "across": "y"}, [(1, 0, 1), (0, 1, 0), (1, 0, -1)]),
+        ({"axis": (1, 2, 2), "across": (2, 1, -2)}, [(1, 2, 2), (2, 1, -2), (2, -2, 1)]),
+    ],
+)
+def test_a_box_along_a_direction_against_point_masses(options, edges):
+    at = np.array([0.3, -0.2, 0.5])
+    found = box((3.0, 1.0, 0.5), mass=12.0, at=at, **options)
+    masses, points = zip(*cloud((3.0, 1.0, 0.5), edges, at), strict=True)
+    assert_same(found, summed(masses, points))
+
+
+def test_a_square_bar_needs_no_second_direction():
+    bar = box((3.0, 0.2, 0.2), mass=12.0, axis=(1, 1, 1))
+    along = np.full(3, 1 / math.sqrt(3))
+    assert along @ np.array(bar.inertia) @ along == pytest.approx(12.0 * 2 * 0.2**2 / 12, rel=1e-13)
+    with pytest.raises(ModelError, match="give across"):
+        box((3.0, 0.2, 0.1), mass=12.0, axis=(1, 1, 1))
+    with pytest.raises(ModelError, match="perpendicular"):
+        box((3.0, 0.2, 0.1), mass=12.0, axis=(1, 1, 1), across="x")
+    x = ca.SX.sym("x")
+    assert box((3.0, x, x), mass=12.0, axis=(1, 1, 0)).mass == 12.0

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
+import casadi as ca
 import numpy as np
 import pytest
 
 import whippletree as wt
 from results.runs import changed, four_bar, pendulum, tumbling
+from whippletree.elements.forces import ElementForces, ElementState, Force, quantity
 from whippletree.results import Certificate
 from whippletree.results.measure import measured
 from whippletree.results.replay import Replay
+from whippletree.spatial.scalars import Scalar
 
 GOOD = Certificate(
     closure_residual=1e-13,
@@ -140,7 +144,11 @@ def test_what_is_not_known_is_not_ok() -> None:
         ({"closure_residual": math.inf}, "the closure residual is inf"),
         ({"closure_residual": math.nan}, "the closure residual is not known"),
         ({"energy_scale": math.nan}, "the energy error is not known"),
-        ({"work_in": -1.0, "work_dissipated": -2.0}, "a damper gives energy"),
+        ({"work_in": -1.0, "work_dissipated": -2.0}, "the integral of the work is inexact; take a smaller step"),
+        (
+            {"work_in": -1.0, "work_dissipated": -2.0, "giving_energy": 'the law of "strut" gives 3 W at t = 1 s'},
+            'the dissipated work is -2 J: the law of "strut" gives 3 W at t = 1 s; check that law',
+        ),
         ({"stopped": "the crank is locked up"}, "ended before its time: the crank is locked up"),
         ({"closure_tolerance": 1e-14}, "more than 1e-14"),
         ({"energy_tolerance": 0.0, "energy_end": 11.0 + 1e-9}, "the energy error is 1e-09"),
@@ -235,3 +243,68 @@ def test_residuals_are_those_of_each_state(kind: str) -> None:
         rates.append((s.closure_jacobian(one, **options) @ speed + drift) / scale)
     assert found["closure_residual"] == pytest.approx(np.abs(gaps).max(), rel=1e-12)
     assert found["velocity_residual"] == pytest.approx(np.abs(rates).max(), rel=1e-12)
+
+
+# ---------------------------------------------------------------------- which words
+
+
+@dataclass(frozen=True, eq=False)
+class Damper(Force):
+    """Resists a rate, or helps it on if its number is negative."""
+
+    word: ClassVar[str] = "plain damper"
+    n_coordinates: ClassVar[int] = 1
+
+    damping: Scalar = quantity(unit="N s/m")
+
+    def act(self, seen: ElementState) -> ElementForces:
+        """Return what it does."""
+        effort, none = -self.damping * seen.v, ca.SX(0)
+        return ElementForces((), effort, none, -effort * seen.v, none)
+
+
+def test_a_law_that_gives_energy_is_named_and_no_other() -> None:
+    m = wt.Mechanism("pushed")
+    m.prismatic("slide", m.ground, m.body("block", mass=1.0), axis="x")
+    m.force("good", Damper(2.0), coordinates=["slide"])
+    m.force("bad", Damper(-3.0), coordinates=["slide"])
+    run = m.build().simulate(1.0, v={"slide": 1.0})
+    (problem,) = run.certificate.problems
+    assert problem.startswith("the dissipated work is -")
+    assert 'the law of "bad" gives' in problem and "good" not in problem
+    # v' = v, so that at the end 3 v^2 = 3 e^2 watts are given
+    assert f"gives {3 * math.exp(2.0):.3g} W at t = 1 s" in problem
+    assert run.certify().problems == run.certificate.problems
+
+
+def test_where_the_work_integral_is_at_fault_no_damper_is_blamed() -> None:
+    """Steps that are too long for a stiff damper end on states of which none gives energy."""
+    m = wt.Mechanism("braked")
+    m.prismatic("slide", m.ground, m.body("block", mass=1.0), axis="x")
+    m.force("brake", Damper(3.0), coordinates=["slide"])
+    run = m.build().simulate(4.0, v={"slide": 1.0}, method="dopri5", adaptive=False, step=1.0, every=1.0)
+    problems = run.certificate.problems
+    assert run.certificate.work_dissipated < -1.0  # of 0.5 J that there were
+    assert any("no force element's law gives energy at any output" in one and "smaller step" in one for one in problems)
+    assert not any("brake" in one for one in problems)
+
+
+def test_residuals_are_told_in_the_units_of_their_joint() -> None:
+    run = four_bar()
+    assert run.system is not None
+    v = np.array(run.v)
+    v[40, 3] += 0.25
+    found = changed(run, v=v).certify()
+    rates = run.system.closure_jacobian(run.q[40]) @ v[40]  # rad/s and m/s
+    rows = run.system.closure_rows
+    scaled = np.abs(rates / run.system.closure_lengths)
+    k = int(scaled.argmax())
+    assert found.velocity_residual == pytest.approx(scaled[k], rel=1e-9)
+    assert found.fastest_opening == f"{abs(rates[k]):.2g} {'rad' if 'turn' in rows[k] else 'm'}/s in {rows[k]}"
+    assert found.fastest_opening in str(found) and found.fastest_opening in found.problems[0]
+    q = np.array(run.q)
+    q[40, 3] += 1e-3
+    gap = changed(run, q=q).certify()
+    errors = run.system.closure_residual(q[40])
+    k = int(np.abs(errors / run.system.closure_lengths).argmax())
+    assert gap.widest_gap == f"{abs(errors[k]):.2g} {'rad' if 'turn' in rows[k] else 'm'} in {rows[k]}"

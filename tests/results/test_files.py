@@ -120,8 +120,56 @@ def test_a_system_with_other_numbers_passes_unchecked(tmp_path: Path) -> None:
     assert np.allclose(run.energy().potential / four_bar().energy().potential, 1.62 / 9.81)
 
 
+@pytest.mark.parametrize("make", [pendulum, four_bar, tumbling, quarter_car])
+def test_a_run_holds_its_model(make: Any, tmp_path: Path) -> None:
+    run, path = make(), tmp_path / "run.nc"
+    run.save(path)
+    again = Trajectory.load(path)
+    assert again.system is not None and again.system is not run.system
+    assert again.system.description.fingerprint() == run.system.description.fingerprint()
+    assert same_bits(again.system.q0, run.system.q0)
+    assert same_bits(again.accelerations(), run.accelerations())
+    assert same_bits(again.energy().total, run.energy().total)
+    assert repr(again.certify()) == repr(run.certify())
+
+
+def test_how_a_system_was_built_is_in_the_model(tmp_path: Path) -> None:
+    m = wt.Mechanism.of(four_bar().system.description)
+    system = m.build(guess={"A": 1.0}, cut=["B"], dependent=["A", ("D", 0)], accuracy=1e-5)
+    run = Trajectory(system, [0.0], system.q0[None], system.v0[None])
+    run.save(tmp_path / "run.nc")
+    again = Trajectory.load(tmp_path / "run.nc").system
+    assert again is not None
+    assert [again.joint_names[cut.joint] for cut in again.plan.cuts] == ["B"]
+    assert again.build_options["accuracy"] == 1e-5
+    assert "A" not in again.mobility.independent
+
+
+def test_the_model_in_a_file_runs_nothing_and_is_that_of_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "run.nc"
+    pendulum().save(path)
+    data = xr.load_dataset(path, engine="h5netcdf")
+    text = str(data["model"].item())
+    for k, (change, words) in enumerate(
+        [
+            (text.replace("mass: mass", "mass: 3 * mass"), "not the one that the run was made with"),
+            (text + "\nforces: {x: !!python/object/apply:os.system [echo]}", "load the run with system="),
+        ]
+    ):
+        place = tmp_path / f"other {k}.nc"
+        data.assign(model=((), change)).to_netcdf(place, engine="h5netcdf")
+        if k:
+            with pytest.warns(UserWarning, match=words):
+                assert Trajectory.load(place).system is None
+        else:
+            with pytest.raises(ResultError, match=words):
+                Trajectory.load(place)
+
+
 def test_without_its_system_a_run_has_its_states(tmp_path: Path) -> None:
-    tumbling().save(tmp_path / "run.nc")
+    tumbling().save(tmp_path / "whole.nc")
+    data = xr.load_dataset(tmp_path / "whole.nc", engine="h5netcdf")
+    data.drop_vars("model").to_netcdf(tmp_path / "run.nc", engine="h5netcdf")
     run = Trajectory.load(tmp_path / "run.nc")
     assert run.system is None
     assert same_bits(run["flight.position x"], tumbling()["flight.position x"])

@@ -20,6 +20,7 @@ from support.systems import same_bits
 from whippletree.elements import joints
 from whippletree.elements.joints import Joint
 from whippletree.errors import ResultError
+from whippletree.results import Trajectory
 from whippletree.results.labels import unit_of
 
 
@@ -174,6 +175,64 @@ def test_a_plot_has_a_diagram_for_each_unit(tmp_path: Path) -> None:
     assert same_bits(lines[1].get_xdata(), run.t)
     assert list(lines[2].get_xdata()) == [0.2, 0.2]
     assert (tmp_path / "run.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def overlapping(figure: Any) -> list[tuple[str, str]]:
+    """Return texts and legends of a figure that lie upon each other, and legends that lie upon a diagram."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    boxes: list[tuple[str, Any]] = [(figure._suptitle.get_text(), figure._suptitle.get_window_extent())]
+    for axes in figure.axes:
+        boxes.append(("diagram", axes.get_window_extent()))
+        boxes += [(axis.label.get_text(), axis.label.get_window_extent()) for axis in (axes.xaxis, axes.yaxis)]
+        ticks = [axes.yaxis.get_offset_text()]
+        for axis in (axes.yaxis, axes.xaxis) if axes is figure.axes[-1] else (axes.yaxis,):
+            low, high = axis.get_view_interval()
+            ticks += [
+                text for text, at in zip(axis.get_ticklabels(), axis.get_ticklocs(), strict=True) if low <= at <= high
+            ]
+        boxes += [(tick.get_text(), tick.get_window_extent()) for tick in ticks]
+        if axes.get_legend() is not None:
+            boxes.append(("legend", axes.get_legend().get_window_extent()))
+    boxes = [(text, box) for text, box in boxes if text and box.width > 0]
+    inside = figure.bbox
+    assert all(box.x0 >= inside.x0 - 1 and box.x1 <= inside.x1 + 1 and box.y1 <= inside.y1 + 1 for _, box in boxes)
+    return [
+        (a, b) for k, (a, one) in enumerate(boxes) for b, other in boxes[:k] if one.shrunk(0.98, 0.98).overlaps(other)
+    ]
+
+
+def test_labels_do_not_collide_and_no_legend_lies_upon_a_curve(tmp_path: Path) -> None:
+    m = wt.Mechanism("a mechanism whose name is so long that it would run into what is written beside it")
+    for k in range(14):
+        body = m.body(f"body {k}", wt.rod(1.0, 1.0))
+        m.revolute(f"the hinge of the {k}th pendulum on the long beam", m.ground, body, at=(k, 0, 0), axis="y")
+    system = m.build()
+    t = np.linspace(0.0, 1e-3, 5)
+    many = Trajectory(system, t, 1e6 + 1e-3 * np.outer(t, np.arange(14)), np.ones((5, 14)))
+    for run, names in (
+        (many, ()),
+        (many, ("velocities", "body 3", "energy")),
+        (four_bar(), ("A", "reactions", "energy")),
+    ):
+        assert overlapping(run.plot(*names, path=tmp_path / "a.png")) == []
+    alone = f"{system.joint_names[3]}.angle"
+    assert overlapping(many.plot(alone, "body 2.velocity z", "energy", path=tmp_path / "a.png")) == []
+
+
+def test_components_that_are_zero_are_left_out_and_named(tmp_path: Path) -> None:
+    figure = four_bar().plot("A.force", "coupler.velocity", path=tmp_path / "a.png")
+    drawn = [[line.get_label() for line in axes.get_lines() if len(line.get_xdata())] for axes in figure.axes]
+    assert drawn == [["A.force x", "A.force z"], ["coupler.velocity x", "coupler.velocity z"]]
+    texts = [text.get_text() for axes in figure.axes for text in axes.get_legend().get_texts()]
+    assert "zero: A.force y" in texts and "zero: coupler.velocity y" in texts
+    moments = four_bar().plot("reactions", path=tmp_path / "a.png")  # moments in hinges are rounding of forces
+    assert [axes.get_ylabel() for axes in moments.axes] == ["[N]"]
+    assert any("all in N m" in text.get_text().replace("\n", " ") for text in moments.axes[0].get_legend().get_texts())
+    still = changed(pendulum(), q=np.zeros((26, 1)))
+    assert len(still.plot("A", path=tmp_path / "a.png").axes[0].get_lines()) == 1  # nothing beside it
 
 
 @pytest.mark.parametrize(("name", "magic"), [("a.pdf", b"%PDF"), ("a.svg", b"<?xml"), ("A.PNG", b"\x89PNG")])

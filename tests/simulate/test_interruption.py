@@ -48,6 +48,46 @@ def test_progress_tells_simulated_time_also_between_outputs() -> None:
     assert any(0.0 < share < 0.99 for share in shares)
 
 
+def test_progress_ends_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    shares: list[float] = []
+    pendulum().simulate(0.1, q=[1.0], progress=shares.append)
+    assert shares[-1] == 1.0
+    pendulum().simulate(0.1, q=[1.0], progress=True)
+    assert capsys.readouterr().err.rstrip().endswith("] 100 %, t = 0.1 s")
+
+
+def test_progress_of_a_run_that_an_event_ends_or_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    m = wt.Mechanism("pendulum")
+    hinge = m.revolute("A", m.ground, m.body("rod", wt.rod(length=1.0, mass=1.0, axis="-z")), axis="y")
+    m.event("down", m.coordinate(hinge), stop=True)
+    run = m.build().simulate(100.0, q=[1.0], progress=True)
+    assert capsys.readouterr().err.rstrip().endswith(f"] 100 %, t = {run.t[-1]:.6g} s")
+    shares: list[float] = []
+    with pytest.raises(wt.SimulationError):
+        pendulum().simulate(1.0, q=[1.0], controller=lambda t, q, v, z: [1.0 / 0.0], period=0.1, progress=shares.append)
+    assert 1.0 not in shares
+
+
+def test_progress_tells_the_time_that_is_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter(np.repeat([100.0, 110.0, 130.0, 131.0], 2))
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: float(next(clock)))
+    with progress.ProgressMonitor(0.0, 10.0, True) as watch:
+        watch(1.0)
+        watch(2.0)  # a tenth in 10 s, and eight are left
+        watch(5.0)  # four tenths in 30 s, and five are left
+        watch.finish(10.0)
+    bars = [bar.rstrip() for bar in capsys.readouterr().err.split("\r")[1:]]
+    assert [bar.partition("]")[2].strip() for bar in bars] == [
+        "10 %, t = 1 s",
+        "20 %, t = 2 s, 1 min 20 s left",
+        "50 %, t = 5 s, 38 s left",
+        "100 %, t = 10 s",
+    ]
+    assert [bar.count("#") for bar in bars] == [4, 8, 20, 40]
+
+
 def test_an_interruption_within_the_progress_function_counts_too() -> None:
     def tell(share: float) -> None:
         raise KeyboardInterrupt

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from whippletree.system.example_systems import four_bar
 
 ROUGH: dict[str, Any] = {"method": "rk4", "step": 0.2, "q": [1.0]}
 
@@ -61,3 +62,37 @@ def test_work_before_the_first_output_counts() -> None:
     assert put_in - lost == pytest.approx(0.5 * angle, abs=1e-9)
     assert run.certify().work_in == pytest.approx(put_in)
     assert np.isclose(run.certificate.energy_end - run.certificate.energy_start, 0.5 * angle)
+
+
+# ---------------------------------------------------------------------- starts by joint
+
+
+def test_velocities_by_joint_are_completed_where_there_are_loops() -> None:
+    s = four_bar()
+    run = s.simulate(0.2, every=0.1, v={"A": 2.0})
+    assert run.v[0, 0] == 2.0
+    assert run.v[0] == pytest.approx(s.consistent_velocities(s.q0, {"A": 2.0}), rel=1e-14)
+    assert run.certificate.ok
+    model = wt.Model(wt.Mechanism.of(s.description), start={"guess": {"A": 1.0}, "velocities": {"A": 2.0}})
+    assert (model.simulate(s, duration=0.2, every=0.1).q == run.q).all()  # as a model file's start has it
+
+
+def test_coordinates_by_joint_are_completed_on_the_branch_of_the_system() -> None:
+    s = four_bar()
+    run = s.simulate(0.1, every=0.1, q={"A": 1.3}, v={"A": -1.0})
+    assert (run.q[0, 0], run.v[0, 0]) == (1.3, -1.0)
+    assert abs(s.closure_residual(run.q[0])).max() < 1e-10
+    assert abs(run.q[0] - s.q0).max() < 0.5
+    assert pendulum().simulate(0.1, q={"A": 0.5}, v={"A": 1.0}).v[0] == [1.0]
+
+
+def test_what_loops_do_not_allow_is_refused_with_what_can_be_done() -> None:
+    s = four_bar()
+    with pytest.raises(wt.StateError) as caught:
+        s.simulate(0.1, v=[1.0, 0.0, 0.0, 0.0])
+    assert "give the start by joint" in str(caught.value)
+    assert "check=" not in str(caught.value)  # there is no such option
+    with pytest.raises(wt.StateError, match="give the start by joint"):
+        s.simulate(0.1, q=s.q0 + 0.1)
+    with pytest.raises(wt.AssemblyError, match="no velocities with these held"):
+        s.simulate(0.1, v={"A": 1.0, "B": 1.0})

@@ -19,7 +19,7 @@ def plot_curves(curves: Curves, axes: Any, unit: str = "operations") -> None:
     if curves.break_even is not None and curves.crossings:
         axes.axvline(curves.break_even, color="0.7", zorder=0)
     axes.set(title=curves.family, xlabel="joints", ylabel=unit)
-    axes.legend(fontsize="small")
+    _legend_below(axes)
 
 
 def plot_speed_up(flow: Flow, axes: Any, most: int = 64) -> None:
@@ -28,7 +28,12 @@ def plot_speed_up(flow: Flow, axes: Any, most: int = 64) -> None:
     axes.plot(processors, [flow.schedule(p).speed_up for p in processors], "o-", label="schedule")
     axes.axhline(flow.largest_speed_up, color="0.7", label="limit")
     axes.set(xlabel="processors", ylabel="speed-up")
-    axes.legend(fontsize="small")
+    _legend_below(axes)
+
+
+def _legend_below(axes: Any) -> None:
+    """Put the legend below a diagram, where no curve is."""
+    axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False)
 
 
 def save_plots(folder: Path, *, times: bool = False) -> list[Path]:
@@ -59,7 +64,7 @@ def save_plots(folder: Path, *, times: bool = False) -> list[Path]:
     left.plot(freedoms, [full.largest_speed_up for _, full, _ in flows], "o-", label="unfolded")
     left.plot(freedoms, [flow.largest_speed_up for _, _, flow in flows], "s--", label="traced")
     left.set(title="Stanford arm", xlabel="freedoms", ylabel="largest speed-up")
-    left.legend(fontsize="small")
+    _legend_below(left)
     plot_speed_up(flows[-1][1], right)
     written.append(folder / "speed_up.png")
     figure.savefig(written[-1])

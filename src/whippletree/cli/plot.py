@@ -20,12 +20,12 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "plot",
         help="draw a saved run over time",
         description="Draw quantities of a saved run over time: joints, bodies, frames, states, or words such as energy "
-        "and A.force. What is not in the file itself, such as positions, is computed with --model.",
+        "and A.force. What is not in the file itself, such as positions, is computed with the model in it.",
     )
     parser.add_argument("file", metavar="FILE.nc", help="a run that was saved as NetCDF")
     parser.add_argument("names", nargs="*", help="what to draw; all coordinates unless given")
     parser.add_argument("-o", "--output", metavar="FILE.png", help="where to; beside the run unless given")
-    parser.add_argument("--model", metavar="MODEL.yaml", help="the model of the run")
+    parser.add_argument("--model", metavar="MODEL.yaml", help="the model of the run, if the file does not hold it")
     parser.set_defaults(run=lambda chosen: plot(chosen.file, chosen.names, chosen.output, chosen.model))
 
 

@@ -17,11 +17,11 @@ import json
 import os
 import stat
 import sys
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
 from whippletree.errors import CacheError, CacheWarning
+from whippletree.user_frames import warn
 
 __all__ = ["DiskCache", "default_folder", "open_cache"]
 
@@ -56,7 +56,7 @@ def open_cache() -> DiskCache | None:
     try:
         return DiskCache(default_folder(), required=False)
     except (CacheError, RuntimeError) as error:  # RuntimeError: no home folder
-        warnings.warn(f"compiled code will not be kept: {error}", CacheWarning, stacklevel=2)
+        warn(f"compiled code will not be kept: {error}", CacheWarning)
         return None
 
 
@@ -109,7 +109,7 @@ class DiskCache:
             return None
         entry = _decode(path.stem, data)
         if entry is None:
-            warnings.warn(f"{path} was damaged and is made again", CacheWarning, stacklevel=3)
+            warn(f"{path} was damaged and is made again", CacheWarning)
         return entry
 
     def store(self, key: str, entry: Mapping[str, bytes]) -> None:
@@ -133,7 +133,7 @@ class DiskCache:
             problem = self._error(f"cannot be written ({error.strerror})")
             if self._required:
                 raise problem from error
-            warnings.warn(f"compiled code will not be kept: {problem}", CacheWarning, stacklevel=3)
+            warn(f"compiled code will not be kept: {problem}", CacheWarning)
 
     def size(self) -> tuple[int, int]:
         """Return the number of entries and their bytes."""

@@ -15,12 +15,14 @@ from whippletree.model.force_calls import ForceCalls
 from whippletree.model.handles import ClosureHandle
 from whippletree.model.names import called
 from whippletree.spatial.scalars import VectorLike, scalar, shown
+from whippletree.user_frames import user_facing
 
 __all__ = ["DriveCalls"]
 
 _AXES = "xyz"
 
 
+@user_facing
 class DriveCalls(ForceCalls):
     """What a mechanism can be told about motions that are given."""
 

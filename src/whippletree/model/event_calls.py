@@ -11,6 +11,7 @@ from whippletree.model.force_calls import ExpressionLike, ForceCalls
 from whippletree.model.handles import JointHandle
 from whippletree.model.names import called, new_name, suggestion
 from whippletree.spatial.scalars import shown
+from whippletree.user_frames import user_facing
 
 __all__ = ["EventCalls"]
 
@@ -18,6 +19,7 @@ DIRECTIONS = {"rising": 1, "falling": -1, "both": 0}
 """Which crossings count, by word."""
 
 
+@user_facing
 class EventCalls(ForceCalls):
     """The call of a mechanism that is about events.
 

@@ -38,10 +38,11 @@ from whippletree.spatial.scalars import (
     expressions,
     number,
     read_column,
-    read_matrix,
+    read_matrix_or_diagonal,
     shown,
     vector,
 )
+from whippletree.user_frames import user_facing
 
 __all__ = ["ForceCalls"]
 
@@ -49,6 +50,7 @@ ExpressionLike: TypeAlias = ca.SX | float
 Law: TypeAlias = ca.SX | Callable[[ca.SX, ca.SX], Any]
 
 
+@user_facing
 class ForceCalls(Registry):
     """The calls of a mechanism that are about forces.
 
@@ -515,12 +517,7 @@ class ForceCalls(Registry):
 
     def _six_by_six(self, value: object, what: str) -> tuple[Scalar, ...]:
         """Return the 36 entries of a symmetric matrix, given as such or by its diagonal."""
-        try:
-            diagonal = read_column(value, 6, what)
-        except ModelError:
-            rows = _six_rows(value, what)
-        else:
-            rows = tuple(tuple(d if i == j else 0.0 for j in range(6)) for i, d in enumerate(diagonal))
+        rows = read_matrix_or_diagonal(value, 6, what)
         entries = tuple(entry for row in rows for entry in row)
         matrix = np.array(self._parameters.values_of(entries, what)).reshape(6, 6)
         size = np.abs(matrix).max()
@@ -529,13 +526,6 @@ class ForceCalls(Registry):
         if np.linalg.eigvalsh(matrix / (size or 1.0))[0] < -SYMMETRIC:
             raise ModelError(f"{what} must not be negative in any direction")
         return entries
-
-
-def _six_rows(value: object, what: str) -> tuple[tuple[Scalar, ...], ...]:
-    try:
-        return read_matrix(value, 6, what)
-    except ModelError:
-        raise ModelError(f"{what} must be 6 numbers or a 6 x 6 matrix, got {shown(value)}") from None
 
 
 def _refused(given: str, why: str = "", **others: object) -> None:

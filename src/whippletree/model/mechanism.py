@@ -25,6 +25,7 @@ from whippletree.elements.joints import (
 from whippletree.errors import ModelError
 from whippletree.model.body_kinds import checked_kind
 from whippletree.model.description import Body, Description, Frame, JointUse
+from whippletree.model.design_position import design_distance
 from whippletree.model.drive_calls import DriveCalls
 from whippletree.model.element_registry import BodyLike, CoordinateLike, JointLike, PlaceLike, SideLike
 from whippletree.model.event_calls import EventCalls
@@ -45,6 +46,7 @@ from whippletree.spatial.scalars import (
     shown,
     vector,
 )
+from whippletree.user_frames import user_facing
 from whippletree.verbs import verb
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 __all__ = ["Mechanism"]
 
 
+@user_facing
 class Mechanism(DriveCalls, EventCalls):
     """A mechanism: bodies, the joints between them, closures, forces, frames and parameters, each with a name.
 
@@ -143,10 +146,10 @@ class Mechanism(DriveCalls, EventCalls):
         named after it ("link.tip"), which joints, forces and frames attach to like to a body.
 
         `com` is the centre of mass in the body's frame, `inertia` the 3 x 3 matrix about the centre of mass
-        in the body's axes.
+        in the body's axes, or the three moments on its diagonal.
 
         >>> m = Mechanism("m")
-        >>> m.body("flywheel", mass=2.0, inertia=[[1, 0, 0], [0, 1, 0], [0, 0, 2]]).name
+        >>> m.body("flywheel", mass=2.0, inertia=(1, 1, 2)).name
         'flywheel'
         """
         with called("body", name):
@@ -440,13 +443,15 @@ class Mechanism(DriveCalls, EventCalls):
         parent: BodyLike,
         child: BodyLike,
         *,
-        length: Scalar,
+        length: Scalar | None = None,
         at: VectorLike | str | None = None,
         at_child: VectorLike | str | None = None,
     ) -> ClosureHandle:
         """Keep two points at a distance: a massless rod with ball joints at its ends.
 
-        `at` and `at_child` are the points in the two bodies' frames, their origins unless given.
+        `at` and `at_child` are the points in the two bodies' frames, their origins unless given. Without a `length`,
+        the rod is as long as the points are apart in the design position, where all coordinates are zero; the joints
+        that connect the two bodies are added before.
 
         >>> m = Mechanism("m")
         >>> m.distance("tie", m.ground, m.body("ball"), length=1.2, at=(0, 0, 2)).name
@@ -454,9 +459,11 @@ class Mechanism(DriveCalls, EventCalls):
         """
         with called("closure", name):
             bodies = self._two_bodies(parent, child, "a distance")
-            rod = checked(Distance(length), self._parameters)
             placements = AlignedSides(at=at, at_child=at_child).frames()
             self._check_points(placements)
+            if length is None:
+                length = design_distance(self._joints.values(), bodies, placements, self._parameters.values_of)
+            rod = checked(Distance(length), self._parameters)
             sides = tuple(zip(bodies, placements, strict=True))
             return self._close(name, rod, sides, ())
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from whippletree.errors import StateError
 from whippletree.model.names import suggestion
+from whippletree.notebook_html import html_list, html_section, html_table
 from whippletree.spatial.scalars import shown
 
 __all__ = ["PART_TOLERANCE", "ROUNDING", "Certificate"]
@@ -28,6 +29,9 @@ _STABLE = 1.0 + 1e-9
 _FEW = 4
 """Groups of coordinates that are printed with the digits that agree, the worst first."""
 
+_INEXACT = "no force element's law gives energy at any output, so that the integral of the work is inexact"
+"""Why the dissipated work is negative where no element is to blame."""
+
 _FEWEST_DIGITS = 3.0
 """Two runs that agree in fewer digits do not confirm each other."""
 
@@ -37,10 +41,11 @@ class Certificate:
     """What was measured about a run, and the limits it is held to.
 
     `closure_residual` is the largest gap of any closure at any output, in radians and characteristic lengths, and
-    `velocity_residual` the largest rate at which one opens. Energies include what springs store. `energy_scale` is what
-    the energy error is compared with: the largest kinetic energy and the range of the rest; `energy_drift` is the
-    largest energy error at any output, where that was watched. Measures that are not known are NaN, and a run about
-    which one of these, other than the drift, is not known is not `ok`.
+    `velocity_residual` the largest rate at which one opens; `widest_gap` and `fastest_opening` say in metres or
+    radians, and in these per second, how large that is and of which joint or closure. Energies include what springs
+    store. `energy_scale` is what the energy error is compared with: the largest kinetic energy and the range of the
+    rest; `energy_drift` is the largest energy error at any output, where that was watched. Measures that are not known
+    are NaN, and a run about which one of these, other than the drift, is not known is not `ok`.
 
     `closing_largest` and `closing_total` are the displacements by which loops were closed at the ends of steps, in
     radians and characteristic lengths: what closing has put right the integration had got wrong. `worst_part` is the
@@ -58,10 +63,13 @@ class Certificate:
 
     closure_residual: float = math.nan
     velocity_residual: float = math.nan
+    widest_gap: str = ""
+    fastest_opening: str = ""
     energy_start: float = math.nan
     energy_end: float = math.nan
     work_in: float = math.nan
     work_dissipated: float = math.nan
+    giving_energy: str = ""
     energy_scale: float = math.nan
     energy_drift: float = math.nan
     quaternion_error: float = math.nan
@@ -121,6 +129,18 @@ class Certificate:
         return self.energy_tolerance * self.energy_scale + ROUNDING * sum(abs(size) for size in sizes) / 2
 
     @property
+    def gives_energy(self) -> bool:
+        """Whether the work that dampers and friction have taken out is negative by more than the energy error may be.
+
+        `giving_energy` then names the element whose law gives energy; if none does, the work's integral is inexact.
+
+        >>> c = Certificate(energy_start=1.0, energy_end=1.5, work_in=0.0, work_dissipated=-0.5, energy_scale=1.0)
+        >>> c.gives_energy
+        True
+        """
+        return self.work_dissipated < -self.energy_limit
+
+    @property
     def ok(self) -> bool:
         """Whether everything was measured and is within its limit.
 
@@ -140,9 +160,10 @@ class Certificate:
         """
         found = [f"the run ended before its time: {self.stopped}"] if self.stopped else []
         remedy = "take a smaller step or tolerance"
+        gap, opening = (f" ({words})" if words else "" for words in (self.widest_gap, self.fastest_opening))
         for what, value, limit, means in (
-            ("closure residual", self.closure_residual, self.closure_tolerance, "loops came open"),
-            ("velocity residual", self.velocity_residual, self.velocity_tolerance, "loops are opening"),
+            ("closure residual", self.closure_residual, self.closure_tolerance, f"loops came open{gap}"),
+            ("velocity residual", self.velocity_residual, self.velocity_tolerance, f"loops are opening{opening}"),
             ("energy error", self._worst_energy, self.energy_limit, "energy came or went without work"),
             ("quaternion error", self.quaternion_error, self.quaternion_tolerance, "orientations are not rotations"),
         ):
@@ -150,8 +171,9 @@ class Certificate:
                 found.append(f"the {what} is not known")
             elif not value <= limit:
                 found.append(f"the {what} is {value:.3g}, more than {limit:.3g}: {means}; {remedy}")
-        if self.work_dissipated < -self.energy_limit:
-            found.append(f"the dissipated work is {self.work_dissipated:.3g} J: a damper gives energy; check its law")
+        if self.gives_energy:
+            why = f"{self.giving_energy}; check that law" if self.giving_energy else f"{_INEXACT}; {remedy}"
+            found.append(f"the dissipated work is {self.work_dissipated:.3g} J: {why}")
         return (*found, *self._hidden_problems())
 
     def _hidden_problems(self) -> Iterator[str]:
@@ -212,9 +234,23 @@ class Certificate:
     def __hash__(self) -> int:
         return hash(repr(self))
 
-    def __str__(self) -> str:
+    @property
+    def summary(self) -> str:
+        """Whether it is ok, and what was checked, in a line.
+
+        >>> Certificate().summary
+        'Certificate: NOT ok; checked: closures, energy, quaternions'
+        """
         known = ", ".join(self.checked)
-        lines = [f"Certificate: ok as far as checked: {known}" if self.ok else f"Certificate: NOT ok; checked: {known}"]
+        return f"Certificate: ok as far as checked: {known}" if self.ok else f"Certificate: NOT ok; checked: {known}"
+
+    def _repr_html_(self) -> str:
+        rows = html_table([*self._lines(), *self._further_lines()])
+        wrong = [f"! {problem}" for problem in self.problems]
+        return html_section(self.summary, html_list(wrong), rows, html_list(f"? {one}" for one in self.unchecked))
+
+    def __str__(self) -> str:
+        lines = [self.summary]
         lines += [f"  {name:<18} {text}" for name, text in (*self._lines(), *self._further_lines())]
         lines += [f"  ? {unknown}" for unknown in self.unchecked]
         lines += [f"  ! {problem}" for problem in self.problems]
@@ -222,9 +258,10 @@ class Certificate:
 
     def _lines(self) -> list[tuple[str, str]]:
         """Return what is printed, row by row."""
+        gap, opening = (words and f": {words}" for words in (self.widest_gap, self.fastest_opening))
         return [
-            ("closure residual", f"{self.closure_residual:<10.2g} at most {self.closure_tolerance:.2g}"),
-            ("velocity residual", f"{self.velocity_residual:<10.2g} at most {self.velocity_tolerance:.2g} /s"),
+            ("closure residual", f"{self.closure_residual:<10.2g} at most {self.closure_tolerance:.2g}{gap}"),
+            ("velocity residual", f"{self.velocity_residual:<10.2g} at most {self.velocity_tolerance:.2g} /s{opening}"),
             ("energy error", f"{self._worst_energy:<10.2g} at most {self.energy_limit:.2g} J"),
             ("energy", f"{self.energy_start:.6g} J at the start, {self.energy_end:.6g} J at the end"),
             ("work", f"{self.work_in:.6g} J put in, {self.work_dissipated:.6g} J dissipated"),

@@ -14,6 +14,7 @@ from whippletree.model.names import quoted, suggestion
 from whippletree.results.certificate import Certificate
 from whippletree.results.instants import Event
 from whippletree.results.labels import Label, Labels
+from whippletree.results.saved_models import model_text, system_of
 from whippletree.spatial.scalars import shown
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def complete(run: Trajectory) -> xr.Dataset:
     data = data.assign_attrs(whippletree_run=FORMAT, certificate_ok=str(run.certificate.ok))
     texts = {"certificate": run.certificate.as_dict(), "info": run.info, "joints": list(run.labels.joints)}
     data = data.assign({name: ((), json.dumps(value, default=_plain)) for name, value in texts.items()})
+    if run.system is not None:
+        data = data.assign(model=((), model_text(run.system)))
     if run.parameters is not None:
         data = data.assign(parameters=(("time", "parameter")[-run.parameters.ndim :], run.parameters)).assign_coords(
             parameter=("parameter", _text(p.name for p in run.system.description.parameters) if run.system else [])
@@ -83,6 +86,8 @@ def restored(data: xr.Dataset, system: System | None, check: bool) -> dict[str, 
     labels = _labels(data)
     if system is not None:
         _check_system(labels, system, check)
+    elif "model" in data:
+        system = system_of(str(data["model"].item()), labels.fingerprint)
     n = data.sizes["time"]
     values: dict[str, Any] = {"system": system, "t": data["time"].values, "labels": labels}
     for name, dims in _OF_STATES.items():

@@ -17,6 +17,10 @@ from whippletree.results.replay import CHUNK, Replay, of_rows
 
 __all__ = ["measured"]
 
+_LAW_ROUNDING = 1e-9
+"""An element gives energy if the power that it gives is more than this share of what it dissipates at most: a law that
+is zero at rest is so up to rounding."""
+
 
 def measured(run: Replay, start: tuple[float, float] | None = None, *, switched: bool = False) -> dict[str, Any]:
     """Return the measures of a certificate that states alone determine: residuals, norms and energies.
@@ -33,10 +37,8 @@ def measured(run: Replay, start: tuple[float, float] | None = None, *, switched:
     round_ = replace(run, q=run.system.normalize(run.q))
     energy = round_.energy()
     rest = energy.total - energy.kinetic
-    gap, slip = _closures(round_)
     found = {
-        "closure_residual": gap,
-        "velocity_residual": slip,
+        **_closures(round_),
         "energy_start": float(energy.total[0]),
         "energy_end": float(energy.total[-1]),
         "energy_scale": float(energy.kinetic.max() + np.ptp(rest)),
@@ -54,7 +56,18 @@ def measured(run: Replay, start: tuple[float, float] | None = None, *, switched:
         error = energy.total - found["energy_start"] - gained[:, 0] + gained[:, 1]
         found |= {"work_in": float(gained[-1, 0]), "work_dissipated": float(gained[-1, 1])}
         found["energy_drift"] = float(np.abs(error).max())
+    found["giving_energy"] = _giving_energy(round_) if Certificate(**found).gives_energy else ""
     return found | _of_parts(round_, switched=switched)
+
+
+def _giving_energy(run: Replay) -> str:
+    """Name the force element whose law gives most energy instead of dissipating it, if one does at any output."""
+    worst, words = 0.0, ""
+    for name, powers in run.dissipated_powers().items():
+        k = int(np.argmin(powers))
+        if powers[k] < min(worst, -_LAW_ROUNDING * float(np.abs(powers).max())):
+            worst, words = powers[k], f'the law of "{name}" gives {-powers[k]:.3g} W at t = {run.t[k]:.6g} s'
+    return words
 
 
 def _of_parts(run: Replay, *, switched: bool) -> dict[str, Any]:
@@ -82,15 +95,23 @@ def _off_the_sphere(run: Replay) -> float:
     return float(max(worst, default=0.0))
 
 
-def _closures(run: Replay) -> tuple[float, float]:
-    """Return the largest gap and the largest rate of opening, in radians and characteristic lengths."""
+def _closures(run: Replay) -> dict[str, Any]:
+    """Return the largest gap and the largest rate of opening: scaled, and in the units of their rows."""
     if not run.system.closure_rows:
-        return 0.0, 0.0
-    gap = slip = 0.0
+        return {"closure_residual": 0.0, "velocity_residual": 0.0}
+    rows = len(run.system.closure_rows)
+    gaps, rates = np.zeros(rows), np.zeros(rows)
     for part in _alike(run):
         opened = run.system.closure_errors(part.q, part.v, part.t, of_rows(part.parameters, 0))
-        gap, slip = (max(worst, float(np.abs(one).max())) for worst, one in zip((gap, slip), opened, strict=True))
-    return gap, slip
+        gaps, rates = (
+            np.maximum(worst, np.abs(one).max(axis=0)) for worst, one in zip((gaps, rates), opened, strict=True)
+        )
+    return {
+        "closure_residual": float(gaps.max()),
+        "velocity_residual": float(rates.max()),
+        "widest_gap": run.system.opening_in_words(gaps),
+        "fastest_opening": run.system.opening_in_words(rates, rate=True),
+    }
 
 
 def _alike(run: Replay) -> Iterator[Replay]:

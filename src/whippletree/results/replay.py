@@ -107,6 +107,12 @@ class Replay:
         bodies = {use.name: tuple(body for body, _ in use.sides) for use in uses}
         return {use.name: ElementForce(bodies[use.name], next(parts), use.coordinates, next(parts)) for use in uses}
 
+    def dissipated_powers(self) -> dict[str, Array]:
+        """Return what every force element dissipates, by name, each (n,)."""
+        uses = self.system.description.forces
+        found = self._many(lambda r: tuple(r.system.dissipated_powers(r.q, r.v, **r.element_options()).values()))
+        return dict(zip((use.name for use in uses), found, strict=True))
+
     def state_rates(self) -> Array:
         """Return the rates of the elements' states (n, nz)."""
         return self._one(lambda r: r.system.state_rates(r.q, r.v, r.efforts, **r.element_options()))

@@ -13,6 +13,7 @@ from whippletree.elements.drivers import Motion
 from whippletree.errors import ModelError, ResultError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
+from whippletree.notebook_html import html_list, html_section, html_table
 from whippletree.results.certificate import Certificate
 from whippletree.results.columns import STATES, columns
 from whippletree.results.instants import Event, Instant
@@ -23,6 +24,7 @@ from whippletree.results.replay import Replay, of_rows
 from whippletree.spatial.scalars import masked, shown, truth
 from whippletree.system import Energy, Reactions, System
 from whippletree.system.quantities import ElementForce
+from whippletree.user_frames import user_facing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,10 +36,14 @@ __all__ = ["Trajectory"]
 _MOST = 50_000_000
 """How many outputs can be asked for."""
 
+_FEW = 10
+"""Events that notebooks list."""
+
 _HAIR = 1e-9
 """Times may be outside of a run by this share of a step: that is rounding."""
 
 
+@user_facing
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Trajectory:
     """The states of a run: times `t` (n,), coordinates `q` (n, nq), velocities `v` (n, nv), elements' states `z`.
@@ -102,7 +108,7 @@ class Trajectory:
             "events": tuple(_event(one, labels) for one in _listed(events)),
             "info": dict(info or {}),
             "parameters": _parameters(system, parameters, n),
-            "efforts": None if efforts is None else _efforts(efforts, n, nv),
+            "efforts": None if efforts is None else _efforts(system, efforts, n, nv),
             "work": None if work is None else _rows(work, "work", n, (2,)),
             "labels": labels,
         }
@@ -118,6 +124,20 @@ class Trajectory:
     def __repr__(self) -> str:
         count = f"{len(self)} outputs" if len(self) > 1 else "1 output"
         return f'Trajectory of "{self.labels.mechanism}": {count}, t = {self.t[0]:g} to {self.t[-1]:g} s'
+
+    def _repr_html_(self) -> str:
+        how = [(name, value) for name, value in self.info.items() if isinstance(value, str | int | float)]
+        events = ", ".join(f"{one.name} at {one.t:.6g} s" for one in self.events[:_FEW])
+        numbers = [
+            (label.text, label.unit, *(f"{x:.6g}" for x in (own[0], own[-1], own.min(), own.max())))
+            for labels, values in ((self.labels.coordinates, self.q), (self.labels.velocities, self.v))
+            for label, own in zip(labels, values.T, strict=True)
+        ]
+        head = ("quantity", "unit", "first", "last", "least", "most")
+        trust = html_list([self.certificate.summary, *(f"! {problem}" for problem in self.certificate.problems)])
+        return html_section(
+            repr(self), trust, html_table([*how, *([("events", events)] if events else [])]), html_table(numbers, head)
+        )
 
     # ------------------------------------------------------------------ states by name
 
@@ -392,7 +412,7 @@ class Trajectory:
     def save(self, path: Any) -> None:
         """Write the run as NetCDF, whole or not at all; `load` reads it again, bit for bit.
 
-        The file holds states, labels and the certificate, and the fingerprint of the system, but not the system.
+        The file holds states, labels and the certificate, and the model as the text of a model file, if it can be one.
         """
         from whippletree.results.tables import save
 
@@ -400,9 +420,10 @@ class Trajectory:
 
     @classmethod
     def load(cls, path: Any, system: System | None = None, *, check: bool = True) -> Trajectory:
-        """Return a run that was saved, with the system it was made with.
+        """Return a run that was saved, with the system it was made with, which is built from the model in the file.
 
-        Another system is refused; `check=False` lets one pass that has the same joints but other numbers. Without a
+        A `system` that is given takes its place. Another one is refused; `check=False` lets one pass that has the same
+        joints but other numbers. A mechanism that cannot be written as a model file is not in the file: without a
         system, there are states, tables and plots of them, but nothing that has to be computed.
         """
         from whippletree.results.datasets import restored
@@ -487,8 +508,10 @@ def _parameters(system: System | None, given: Any, n: int) -> Array | None:
     return _frozen(values) if known else None
 
 
-def _efforts(value: Any, n: int, nv: int) -> Array:
-    """Return efforts for every output, or the same for all."""
+def _efforts(system: System | None, value: Any, n: int, nv: int) -> Array:
+    """Return efforts for every output, or the same for all, which may be given by joint."""
+    if isinstance(value, Mapping) and system is not None:
+        value = system.velocities(value)
     return _rows(value, "efforts", nv, ()) if np.ndim(value) == 1 else _rows(value, "efforts", n, (nv,))
 
 

@@ -5,6 +5,7 @@ Python looks at the clock ten times a second; how many steps machine code takes 
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 import threading
@@ -28,14 +29,16 @@ class ProgressMonitor:
     """Is told how far a run is, and says whether it shall end; within it, Ctrl-C is noted and nothing is lost.
 
     `progress` may be a function of the share of the time that is done; however often the watch is told, it is called
-    some ten times a second at most. A second Ctrl-C is the usual one.
+    some ten times a second at most, and at last with 1.0 if the run has come to its end. A second Ctrl-C is the usual
+    one.
 
     >>> shares = []
     >>> with ProgressMonitor(0.0, 2.0, shares.append) as watch:
     ...     watch(0.5)
+    ...     watch.finish(2.0)
     False
     >>> shares
-    [0.25]
+    [0.25, 1.0]
     """
 
     def __init__(self, start: float, end: float, progress: bool | Callable[[float], None] = False) -> None:
@@ -44,9 +47,11 @@ class ProgressMonitor:
         self.interrupted = False
         self._start, self._end = start, end
         self._tell = progress if callable(progress) else (self._bar if progress else None)
-        self._drawn = False
+        self._drawn = 0  # characters of the bar
         self._told = -_BETWEEN
         self._before: Any = None
+        self._time = start
+        self._first: tuple[float, float] | None = None  # the clock and the share when the run was first heard of
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -67,11 +72,20 @@ class ProgressMonitor:
         """Tell at what time the run is; return whether it shall end."""
         try:
             if self._tell is not None and time.perf_counter() - self._told >= _BETWEEN:
-                self._told = time.perf_counter()
-                self._tell(min(max((t - self._start) / (self._end - self._start), 0.0), 1.0))
+                self._told, self._time = time.perf_counter(), t
+                share = min(max((t - self._start) / (self._end - self._start), 0.0), 1.0)
+                self._first = self._first or (self._told, share)
+                self._tell(share)
         except KeyboardInterrupt:
             self.interrupted = True
         return self.interrupted
+
+    def finish(self, t: float) -> None:
+        """Tell that the run has come to its end, at its last time or where an event has ended it."""
+        if self._tell is not None:
+            self._told, self._time = time.perf_counter(), t
+            with contextlib.suppress(KeyboardInterrupt):
+                self._tell(1.0)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         """Note an interruption; the second one is for whoever was asked before."""
@@ -81,11 +95,30 @@ class ProgressMonitor:
 
     def _bar(self, share: float) -> None:
         """Draw a bar on the error stream."""
-        self._drawn = True
-        filled = round(_WIDTH * share)
-        t = self._start + share * (self._end - self._start)
-        bar = f"[{'#' * filled}{'.' * (_WIDTH - filled)}] {100 * share:3.0f} %, t = {t:.6g} s"
-        print(f"\r{bar:<75}", end="", file=sys.stderr, flush=True)
+        filled = "#" * int(_WIDTH * share)
+        bar = f"[{filled:.<{_WIDTH}}] {int(100 * share):3d} %, t = {self._time:.6g} s{self._left(share)}"
+        print(f"\r{bar:<{self._drawn}}", end="", file=sys.stderr, flush=True)
+        self._drawn = len(bar)
+
+    def _left(self, share: float) -> str:
+        """Say how long it will take yet, if it goes on as it did."""
+        if self._first is None or share >= 1.0:
+            return ""
+        began, first = self._first
+        took, done = self._told - began, share - first
+        return f", {_in_words(took * (1.0 - share) / done)} left" if took > _BETWEEN and done > 0.0 else ""
+
+
+def _in_words(seconds: float) -> str:
+    """Return a duration in two units at most.
+
+    >>> _in_words(0.4), _in_words(75.0), _in_words(7500.0), _in_words(1e9)
+    ('1 s', '1 min 15 s', '2 h 5 min', '11574 days 1 h')
+    """
+    whole = max(int(seconds + 0.5), 1) if seconds < 1e15 else int(1e15)
+    parts = [(whole // 86400, "days"), (whole // 3600 % 24, "h"), (whole // 60 % 60, "min"), (whole % 60, "s")]
+    first = next(k for k, (count, _) in enumerate(parts) if count)
+    return " ".join(f"{count} {unit}" for count, unit in parts[first : first + 2] if count)
 
 
 _WISH = 0.1  # seconds

@@ -44,6 +44,7 @@ from whippletree.simulate.singular_times import SingularTimes
 from whippletree.simulate.steppers import MethodOptions, Stepper, make_stepper
 from whippletree.spatial.scalars import shown, truth
 from whippletree.system import System
+from whippletree.user_frames import user_facing
 
 __all__ = ["Simulation", "State"]
 
@@ -75,6 +76,7 @@ class State:
     work_dissipated: float
 
 
+@user_facing
 class Simulation:
     """A run that can be moved on step by step: read and write its state, clone it, pickle it.
 
@@ -129,7 +131,8 @@ class Simulation:
         run.v[:] = self._start_velocities(v)
         run.z[:] = system.z0 if z is None else system_interface.checked_vector(system, z, "z", system.nz)
         if checked:
-            system_interface.check_closures(system, run.q, run.v, run.t, self.parameters)
+            by_joint = system_interface.BY_JOINT
+            system_interface.check_closures(system, run.q, run.v, run.t, self.parameters, by_joint)
         self.replans: list[float] = []
         self.singular_times = SingularTimes(system)
         self.plans = RunPlans(system)
@@ -141,17 +144,17 @@ class Simulation:
     def _start_configuration(self, q: Any) -> Array:
         """Return the configuration to start from: by default where the system was assembled, or drives have it now."""
         if q is not None:
-            return system_interface.checked_configuration(self.system, q)
+            return system_interface.start_configuration(self.system, q, self.run_state.t, self.parameters)
         if not self._drives_moved:
             return self.system.q0
         return self.system.assemble(self.system.q0, t=self.run_state.t, parameters=self.parameters)
 
     def _start_velocities(self, v: Any) -> Array:
+        now = self.run_state
         if v is not None:
-            return system_interface.checked_velocities(self.system, v)
+            return system_interface.start_velocities(self.system, now.q, v, now.t, self.parameters)
         if not self._drives_moved:
             return self.system.v0
-        now = self.run_state
         return self.system.consistent_velocities(now.q, self.system.v0, t=now.t, parameters=self.parameters)
 
     @property
@@ -198,11 +201,11 @@ class Simulation:
 
     @property
     def tau(self) -> Array:
-        """The efforts at the joints."""
+        """The efforts at the joints (nv); assign others, whole or by joint: `simulation.tau = {"A": 1.0}`."""
         return self.run_state.tau
 
     @tau.setter
-    def tau(self, tau: Array) -> None:
+    def tau(self, tau: Any) -> None:
         self.run_state.tau[:] = system_interface.checked_efforts(self.system, tau)
 
     def set_value(self, kind: str, name: str, index: int, value: float) -> None:

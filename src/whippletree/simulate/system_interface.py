@@ -22,6 +22,7 @@ from whippletree.system.loop_plan import LoopPlan
 from whippletree.system.loop_services import LoopServices
 
 __all__ = [
+    "BY_JOINT",
     "build_options",
     "check_closures",
     "checked_configuration",
@@ -29,7 +30,6 @@ __all__ = [
     "checked_parameters",
     "checked_time",
     "checked_vector",
-    "checked_velocities",
     "chosen_formulation",
     "closure_rows",
     "closure_sizes",
@@ -47,6 +47,8 @@ __all__ = [
     "quaternion_starts",
     "scale",
     "set_chosen_formulation",
+    "start_configuration",
+    "start_velocities",
     "velocity_label",
     "with_plan",
 ]
@@ -132,11 +134,15 @@ def loops(system: System) -> LoopServices:
     return system.kernels.loops
 
 
-def check_closures(system: System, q: Array, v: Array, t: float, parameters: Array | None) -> None:
+BY_JOINT = ', or give the start by joint, as in {"A": 1.0}: the others follow'
+"""What can be done about a start that is not consistent."""
+
+
+def check_closures(system: System, q: Array, v: Array, t: float, parameters: Array | None, otherwise: str = "") -> None:
     """Refuse a state that does not satisfy the closures."""
     if system.kernels.closed:
         found = system.kernels.loops
-        found.consistency.check(q, v, found.conditions(t, parameters))
+        found.consistency.check(q, v, found.conditions(t, parameters), otherwise)
 
 
 def loop_plan(system: System) -> LoopPlan:
@@ -171,13 +177,31 @@ def checked_time(system: System, t: Any) -> float:
 
 
 def checked_configuration(system: System, q: Any) -> Array:
-    """Return one configuration of finite numbers, given as a vector or by joint."""
-    given = system.coordinates(q) if isinstance(q, Mapping) else q
-    return np.array(system.kernels.inputs.configuration(given))
+    """Return one configuration of finite numbers."""
+    return np.array(system.kernels.inputs.configuration(q))
 
 
-def checked_velocities(system: System, v: Any) -> Array:
-    """Return velocities, given as a vector or by joint."""
+def start_configuration(system: System, q: Any, t: float, parameters: Array | None) -> Array:
+    """Return a configuration to start from, given as a vector or by joint.
+
+    Joints that are named stay where they are put. In loops the others follow, from where the system was assembled; on
+    a tree they are neutral.
+    """
+    if not isinstance(q, Mapping):
+        return checked_configuration(system, q)
+    named = system.coordinates(q)
+    if not system.kernels.closed:
+        return named
+    guess = system.q0
+    for joint in q:
+        guess[system.q_slice(joint)] = named[system.q_slice(joint)]
+    return system.assemble(system.normalize(guess), hold=[*q], t=t, parameters=parameters)
+
+
+def start_velocities(system: System, q: Array, v: Any, t: float, parameters: Array | None) -> Array:
+    """Return velocities to start with, given as a vector or by joint; those that are named stay, others follow."""
+    if isinstance(v, Mapping) and system.kernels.closed:
+        return system.consistent_velocities(q, v, hold=[*v], t=t, parameters=parameters)
     return system.kernels.inputs.motion(v, "v")[0]
 
 

@@ -20,10 +20,12 @@ from whippletree.spatial.scalars import (
     shown,
     vector,
 )
+from whippletree.user_frames import user_facing
 
 __all__ = ["Placement"]
 
 
+@user_facing
 @dataclass(frozen=True, eq=False)
 class Placement:
     """A frame on a body: coordinates in the placed frame become coordinates in the body's, x_body = R x + p.

@@ -30,6 +30,7 @@ __all__ = [
     "product",
     "read_column",
     "read_matrix",
+    "read_matrix_or_diagonal",
     "same_key",
     "scalar",
     "shown",
@@ -146,10 +147,25 @@ def read_matrix(value: object, size: int, what: str) -> tuple[tuple[Scalar, ...]
     >>> read_matrix([[1, 2], [3, 4]], 2, "gain")
     ((1.0, 2.0), (3.0, 4.0))
     """
-    rows = [_items(row, size) for row in _rows(value, size)]
-    if len(rows) != size or any(row is None for row in rows):
+    rows = _square_rows(value, size)
+    if rows is None:
         raise ModelError(f"{what} must be {size} x {size} numbers, got {shown(value)}")
-    return tuple([_scalars(row or (), what, f"{i}, ") for i, row in enumerate(rows)])
+    return tuple([_scalars(row, what, f"{i}, ") for i, row in enumerate(rows)])
+
+
+def read_matrix_or_diagonal(value: object, size: int, what: str) -> tuple[tuple[Scalar, ...], ...]:
+    """Read a square matrix, given whole or by its diagonal, as a tuple of rows.
+
+    >>> read_matrix_or_diagonal([1, 2], 2, "inertia")
+    ((1.0, 0.0), (0.0, 2.0))
+    """
+    items = _items(value, size)
+    if items is not None and all(_is_one_number(item) for item in items):
+        diagonal = _scalars(items, what)
+        return tuple(tuple(d if i == j else 0.0 for j in range(size)) for i, d in enumerate(diagonal))
+    if _square_rows(value, size) is None:
+        raise ModelError(f"{what} must be {size} numbers or a {size} x {size} matrix, got {shown(value)}")
+    return read_matrix(value, size, what)
 
 
 def product(a: Scalar, b: Scalar) -> Scalar:
@@ -226,6 +242,17 @@ def _is_real(value: object) -> bool:
     if issubclass(kind, np.ndarray):
         return value.shape == () and value.dtype.kind in "fiu"  # type: ignore[attr-defined]
     return issubclass(kind, ca.DM) and value.shape == (1, 1)  # type: ignore[attr-defined]
+
+
+def _is_one_number(value: object) -> bool:
+    """Tell whether a value stands for one number or expression."""
+    return _is_real(value) or (issubclass(type(value), ca.SX) and value.shape == (1, 1))  # type: ignore[attr-defined]
+
+
+def _square_rows(value: object, size: int) -> list[Sequence[object]] | None:
+    """Return the rows of anything like a square matrix; None if it is not."""
+    rows = [row for row in (_items(row, size) for row in _rows(value, size)) if row is not None]
+    return rows if len(rows) == size else None
 
 
 def _rows(value: object, size: int) -> Sequence[object]:

@@ -28,6 +28,7 @@ from whippletree.studies.checkpoint_files import CheckpointWriter, read_checkpoi
 from whippletree.studies.state_growth import state_growth
 from whippletree.studies.verification import Agreement, agreement, second_run
 from whippletree.system import System
+from whippletree.user_frames import user_facing
 
 __all__ = ["resume", "simulate"]
 
@@ -111,6 +112,7 @@ def simulate(
     return _followed(run, progress, writer, again)
 
 
+@user_facing
 def resume(
     path: Any,
     system: System | None = None,
@@ -174,6 +176,8 @@ def _followed(
             t, rows, efforts = t[:k], rows[:k], efforts if efforts.ndim == 1 else efforts[:k]
         agreed = None if again is None or stopped else again()
         trajectory = _trajectory(run, t, rows, efforts, stopped, wall, agreed)
+        if not stopped:
+            watch.finish(float(trajectory.t[-1]))
     if failure is not None:
         failure.trajectory = trajectory
         raise failure

@@ -16,6 +16,7 @@ from whippletree.kernels.threads import processors
 from whippletree.spatial.scalars import shown
 from whippletree.system.input_reader import Argument, as_array, state_in_batch
 from whippletree.system.large_composite import Pieces
+from whippletree.user_frames import user_facing
 
 __all__ = ["Call", "Delegated", "checked_out", "number_of_threads"]
 
@@ -238,8 +239,8 @@ R = TypeVar("R")
 class Delegated(Generic[P, R]):
     """A method that is a group's: `pose = Delegated("_kinematics", KinematicCalls.pose)`.
 
-    The group's method is written, typed and documented once. When it is first asked for, the group's bound method is
-    put into the object's own dictionary, so that calls go to the group without a frame in between.
+    The group's method is written, typed and documented once. When it is first asked for, the group's bound method, with
+    its errors ending at the user's line, is put into the object's own dictionary, where calls find it at once.
 
     >>> class Wheel:
     ...     def turn(self, angle: float) -> str:
@@ -269,5 +270,6 @@ class Delegated(Generic[P, R]):
         if whole is None:
             return self._method
         bound = getattr(getattr(whole, self._group), self._method.__name__)
-        setattr(whole, self._name, bound)
-        return bound
+        called = user_facing(bound)
+        setattr(whole, self._name, called)
+        return called

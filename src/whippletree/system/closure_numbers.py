@@ -54,6 +54,14 @@ class ClosureRow(NamedTuple):
             return " rad"
         return " m" if self.direction.startswith(("shift", "force along", "driven position")) else ""
 
+    def rate_unit(self, times: int = 1) -> str:
+        """What its rate is measured in, or the rate of that; nothing if that depends on what was written.
+
+        >>> ClosureRow("C", "turn about x", True).rate_unit(), ClosureRow("C", "shift along x", False).rate_unit(2)
+        (' rad/s', ' m/s^2')
+        """
+        return self.unit and f"{self.unit}/s{'' if times == 1 else f'^{times}'}"
+
 
 class LoopTerms(NamedTuple):
     """The tree's equations at a state: M a = right + C^T lambda, C a + second = 0, for all rows of all closures."""

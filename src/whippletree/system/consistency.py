@@ -24,6 +24,9 @@ from whippletree.system.tolerances import (
 __all__ = ["ClosureConsistency", "allowed_motions"]
 
 
+_UNCHECKED = ", or pass check=False"
+
+
 class ClosureConsistency:
     """Checks of states, and the consistent velocities and accelerations nearest to given ones.
 
@@ -37,20 +40,21 @@ class ClosureConsistency:
 
     # ------------------------------------------------------------------ checks
 
-    def check(self, q: Array, v: Array, where: Conditions) -> None:
-        """Refuse a state that does not satisfy the closures."""
+    def check(self, q: Array, v: Array, where: Conditions, otherwise: str = _UNCHECKED) -> None:
+        """Refuse a state that does not satisfy the closures; `otherwise` is what can be done but making it so."""
         r = self.numbers.residual(q, *where)
         limit = CONSISTENT + OPEN_OVER_ACCURACY * self.slack
         if np.abs(r).max(initial=0.0) > limit:
-            raise StateError(self._open(r) + "; make it consistent with q = system.assemble(q), or pass check=False")
+            raise StateError(f"{self._open(r)}; make it consistent with q = system.assemble(q){otherwise}")
         G, drift = self.numbers.full_rows(q, *where)
         slip = G @ (v / self.numbers.column_scale) + drift
         if not np.abs(slip).max(initial=0.0) <= limit * (1 + np.abs(v).max(initial=0.0)):
             k = int(np.abs(slip).argmax())
             row = self.numbers.rows[k]
             raise StateError(
-                f'the velocities do not satisfy "{row.closure}": its {row.direction} is {abs(slip[k]):.3g} /s off; '
-                f"make them consistent with v = system.consistent_velocities(q, v), or pass check=False"
+                f'the velocities do not satisfy "{row.closure}": its {row.direction} is '
+                f"{abs(slip[k]) * self.numbers.row_scale[k]:.3g}{row.rate_unit()} off; make them consistent with "
+                f"v = system.consistent_velocities(q, v){otherwise}"
             )
 
     def check_accelerations(self, q: Array, v: Array, a: Array, where: Conditions) -> None:
@@ -59,10 +63,12 @@ class ClosureConsistency:
         worst = np.abs(left).max(initial=0.0)
         limit = CONSISTENT + OPEN_OVER_ACCURACY * self.slack
         if worst > limit * (1 + np.abs(a).max(initial=0.0) + v @ v):
-            row = self.numbers.rows[int(np.abs(left).argmax())]
+            k = int(np.abs(left).argmax())
+            row = self.numbers.rows[k]
             raise StateError(
-                f'the accelerations do not satisfy "{row.closure}": its {row.direction} is {worst:.3g} /s^2 off; make '
-                f"them consistent with a = system.consistent_accelerations(q, v, a), or pass check=False"
+                f'the accelerations do not satisfy "{row.closure}": its {row.direction} is '
+                f"{worst * self.numbers.row_scale[k]:.3g}{row.rate_unit(2)} off; make them consistent with "
+                f"a = system.consistent_accelerations(q, v, a){_UNCHECKED}"
             )
 
     def _open(self, r: Array) -> str:
@@ -115,10 +121,12 @@ class ClosureConsistency:
         left = G @ y + drift
         scale = max(1.0, float(np.abs(y).max(initial=0.0)))
         if float(np.abs(left).max(initial=0.0)) > (CLOSED + OPEN_OVER_ACCURACY * self.slack) * scale:
-            row = numbers.rows[int(np.abs(left).argmax())]
+            k = int(np.abs(left).argmax())
+            row = numbers.rows[k]
+            off = f"{abs(left[k]) * numbers.row_scale[k]:.3g}{row.rate_unit(1 if what == 'velocities' else 2)}"
             raise AssemblyError(
                 f"no {what} with these held satisfy {self.assembler.loop_in_words(row.closure)}: its {row.direction} "
-                f"is off by {np.abs(left).max():.3g}; hold fewer joints, or consistent ones"
+                f"is off by {off}; hold fewer joints, or consistent ones"
             )
         return np.asarray(y * numbers.column_scale)
 

@@ -15,6 +15,7 @@ from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import quarter_car  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import as_array
 from whippletree.system.quantities import ElementForce, Powers
+from whippletree.system.tree_equations import dissipated_powers
 
 __all__ = ["ElementCalls"]
 
@@ -96,6 +97,39 @@ class ElementCalls:
         options = CallOptions(t=t, z=z, parameters=parameters)
         values = self._evaluate("powers", (q, v, None), options, None, threads)
         return Powers(values[..., 0], values[..., 1], values[..., 2])
+
+    def dissipated_powers(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        t: Any = 0.0,
+        z: ArrayLike | None = None,
+        parameters: ParameterValues = None,
+    ) -> dict[str, Array]:
+        """Return the power that every force element dissipates, by name: (n,) for states in rows.
+
+        It is negative where the element's law gives energy. This is for looking at a few states, and is not compiled.
+
+        >>> s = quarter_car()
+        >>> s.dissipated_powers(s.q0, [0.0, 0.1])["strut"].round(6)
+        array([15.])
+        """
+        inputs, described = self._evaluate.inputs, self._description
+        given = inputs.parameters(parameters)
+        states: dict[str, Array] = {
+            "q": inputs.configurations(q),
+            "v": inputs.velocities(v),
+            "z": self.initial() if z is None else as_array(z, inputs.argument("z", len(self.names))),
+            "t": as_array(t, inputs.argument("t", 1)),
+            "parameters": np.array(described.parameter_values) if given is None else inputs.parameter_array(given),
+        }
+        if not described.forces:
+            return {}
+        n = max(np.atleast_2d(value).shape[0] for value in states.values())
+        rows = {name: np.broadcast_to(np.atleast_2d(value), (n, value.shape[-1])) for name, value in states.items()}
+        powers = dissipated_powers(self._evaluate.engine.equations, rows)
+        return {use.name: powers[:, k] for k, use in enumerate(described.forces)}
 
     def forces(
         self,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from whippletree.errors import ModelError, StateError
-from whippletree.formulations.methods.registry import formulation_name, known
+from whippletree.formulations.methods.registry import as_arguments, formulation_name, known, loop_formulations
 from whippletree.kernels.kernel import Array
 from whippletree.spatial.scalars import number, read_column
 from whippletree.system.calls import Call, number_of_threads
@@ -187,7 +187,8 @@ def _damping(baumgarte: Any, formulation: str) -> tuple[float, float]:
     """Return Baumgarte's two numbers, checked."""
     method = known(formulation)
     if method is None or not method.takes_baumgarte:
-        raise StateError('baumgarte= belongs to formulation="joint_multipliers"')
+        owners = [as_arguments(one) for one in loop_formulations() if one.takes_baumgarte]
+        raise StateError(f"baumgarte= belongs to {', and to '.join(owners)}")
     try:
         alpha, beta = (number(x, "baumgarte=") for x in read_column(baumgarte, 2, "baumgarte="))
     except ModelError:

@@ -14,7 +14,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+from whippletree.system.calls import Call
 from whippletree.system.evaluator import AUTO, cache_key
+from whippletree.user_frames import user_facing
 
 __all__ = ["arguments_of", "fast_path"]
 
@@ -22,7 +24,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _TEXT = """
-def bind(method, AUTO, START):
+def bind(method, AUTO, START, slow_path):
     def {name}(self, {arguments}):
         if {plain}:
             call = self._cached.get({key})
@@ -30,7 +32,7 @@ def bind(method, AUTO, START):
                 result = call.empty() if out is None else out
                 if call.entry(result, {state}) == 0:
                     return result
-                return call.slow_path(({state},), out, threads)
+                return slow_path(call, ({state},), out, threads)
         return method(self, {passed})
     return {name}
 """
@@ -81,9 +83,11 @@ def _with_fast_path(method: Callable[..., Any], signature: inspect.Signature) ->
     )
     namespace: dict[str, Any] = {}
     exec(compile(text, f"<fast path of {name}>", "exec"), method.__globals__, namespace)
-    fast: Any = namespace["bind"](method, AUTO, signature.parameters["t"].default)
+    start = signature.parameters["t"].default
+    fast: Any = namespace["bind"](user_facing(method), AUTO, start, user_facing(Call.slow_path))
     functools.update_wrapper(fast, method)
     fast.__defaults__ = tuple(a.default for a in arguments if a.name in state and a.default is not a.empty)
     fast.__kwdefaults__ = {a.name: a.default for a in arguments if a.name in options}
     fast.__signature__ = signature
+    fast.user_facing = True
     return fast  # type: ignore[no-any-return]

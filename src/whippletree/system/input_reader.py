@@ -19,7 +19,8 @@ from whippletree.errors import ModelError, StateError
 from whippletree.kernels.entry import UNIT_TOLERANCE
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND, Description
-from whippletree.model.names import suggestion
+from whippletree.model.names import quoted, suggestion
+from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import expressions, masked, shown
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ START = 0.0
 """The time, unless one is given: calls know it by its identity, so that nothing has to be checked."""
 
 _OPTIONAL = frozenset({"tau", "a"})
+"""Zero unless given; whole, or by joint."""
+
 _WRENCH = ("moment x", "moment y", "moment z", "force x", "force y", "force z")
 
 
@@ -67,7 +70,9 @@ class InputReader:
         if name.startswith("wrench on "):
             return Argument(name, size, lambda i: _WRENCH[i])
         word = {"tau": "the effort for the ", "a": "the rate of the "}.get(name, "")
-        return Argument(name, size, lambda i: word + self.states.velocity_label(i), optional=name in _OPTIONAL)
+        optional = name in _OPTIONAL
+        by_joint = self.states.velocities if optional else None
+        return Argument(name, size, lambda i: word + self.states.velocity_label(i), (), optional, by_joint)
 
     # ------------------------------------------------------------------ states
 
@@ -107,6 +112,36 @@ class InputReader:
             i = int(np.flatnonzero(~np.isfinite(q))[0])
             raise StateError(f"the guess for the {self.states.position_label(i)} is {q[i]}: it must be finite")
         return self.states.normalize(q), given
+
+    def pose_guesses(self, guess: Any) -> tuple[Any, dict[str, Array]]:
+        """Return a guess without its poses, and the poses (4, 4) that it gives to bodies or frames, by name.
+
+        >>> from whippletree.system.example_systems import four_bar
+        >>> joints, poses = four_bar().kernels.inputs.pose_guesses({"A": 1.0, "coupler": np.eye(4)})
+        >>> joints, [*poses]
+        ({'A': 1.0}, ['coupler'])
+        """
+        if not isinstance(guess, Mapping):
+            return guess, {}
+        poses: dict[str, Array] = {}
+        joints: dict[Any, Any] = {}
+        for key, value in guess.items():
+            if isinstance(value, Placement):
+                poses[self.place_name(key)] = value.matrix()
+            elif _four_by_four(value):
+                name = self.place_name(key)
+                poses[name] = Placement.from_matrix(value, f"the guess for {quoted(name)}").matrix()
+            else:
+                self._check_is_joint(key)
+                joints[key] = value
+        return joints, poses
+
+    def _check_is_joint(self, key: Any) -> None:
+        """Say of a body in a guess that has no pose what to give."""
+        name = getattr(key, "name", key)
+        owners = {use.name for use in self.description.coordinate_owners}
+        if isinstance(name, str) and name in self._places and name not in owners:
+            raise StateError(f"guess: {quoted(name)} is a body or frame: give its pose, a 4 x 4 matrix or a Placement")
 
     def motion(self, values: Any, name: str) -> tuple[Array, Mask]:
         """Return velocities, accelerations or efforts, by joint or whole, and which were given by joint."""
@@ -268,13 +303,17 @@ class InputReader:
 
 @dataclass(frozen=True)
 class Argument:
-    """An input of a call: its name, size, a label for each element, and its quaternions (all as slices)."""
+    """An input of a call: its name, size, a label for each element, and its quaternions (all as slices).
+
+    `by_joint` makes the whole of numbers that are given by joint, where that is allowed.
+    """
 
     name: str
     size: int
     label: Callable[[int], str]
     quaternions: tuple[slice, ...] = ()
     optional: bool = False
+    by_joint: Callable[[Mapping[str, Any]], Array] | None = None
 
 
 def state_in_batch(index: tuple[int, ...]) -> str:
@@ -296,6 +335,8 @@ def as_array(value: Any, argument: Argument) -> npt.NDArray[np.float64]:
         raise StateError(f"{argument.name} is missing: give {argument.size} numbers")
     if masked(value):
         raise StateError(f"{argument.name} has masked entries, which are no numbers: fill them first")
+    if isinstance(value, Mapping) and argument.by_joint is not None:
+        return argument.by_joint(value)
     try:
         array = np.asarray(value)
     except Exception as error:
@@ -323,6 +364,14 @@ def as_array(value: Any, argument: Argument) -> npt.NDArray[np.float64]:
                 f"({argument.label(where.start)}): divide it by its length, or use system.normalize(q)"
             )
     return result
+
+
+def _four_by_four(value: Any) -> bool:
+    """Tell whether a value has the shape of a pose; no joint has so many coordinates."""
+    try:
+        return bool(np.shape(value) == (4, 4))
+    except Exception:  # whatever a foreign sequence raises, it is no pose
+        return False
 
 
 def _near_one(e: Array) -> npt.NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,12 @@ from whippletree.system.equations import Request
 from whippletree.system.evaluator import AUTO, CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import Mask, as_array
-from whippletree.system.loop_plan import Conditions
+from whippletree.system.loop_plan import Conditions, LoopPlan
 from whippletree.system.loop_services import LoopServices
 from whippletree.system.mobility import Mobility
+from whippletree.system.pose_guess import PoseGuess
 from whippletree.system.tolerances import OPEN_OVER_ACCURACY
+from whippletree.user_frames import warn
 
 __all__ = ["LoopCalls"]
 
@@ -58,18 +60,30 @@ class LoopCalls:
         q = self.assemble(guess, hold=hold)
         where = self._loops.conditions()
         plan, mobility = self._loops.planner.make(q, where, wanted)
+        self._report_independent(wanted or frozenset(), plan)
         self._engine.adopt(plan, mobility)
         if plan.slack:
             q = self._on_kept_rows(q)
         v = self._loops.consistency.velocities(q, np.zeros(self.nv), where)
         if mobility.singular:
-            warnings.warn(
+            warn(
                 f"the mechanism is assembled near a singular configuration: the closures' smallest singular value is "
                 f"{mobility.smallest:.2g} of the largest; give another guess if that is not meant",
                 AssemblyWarning,
-                stacklevel=4,
             )
         return q, v
+
+    def _report_independent(self, wanted: frozenset[int], plan: LoopPlan) -> None:
+        """Warn if freedoms that were to be dependent are not, so that others depend in their place."""
+        names = self._states.freedom_name
+        kept = [names(i) for i in plan.choice.independent if i in wanted]
+        if kept:
+            independent = _listed([names(i) for i in plan.choice.independent])
+            warn(
+                f"dependent= asks that {_listed(kept)} depend on others, which the loops do not allow here: "
+                f"independent are {independent}; ask for other joints, or for fewer",
+                AssemblyWarning,
+            )
 
     def _on_kept_rows(self, q: Array) -> Array:
         """Return a configuration at which the kept rows are closed to rounding, next to one closed to the accuracy."""
@@ -179,24 +193,67 @@ class LoopCalls:
     ) -> Array:
         """Return the closed configuration nearest to a guess: coordinates by joint, or all of them (nq).
 
-        Joints that the guess names stay where it puts them if the loops allow it, and those in `hold` in any case.
-        An `AssemblyWarning` tells when another branch had to be taken; `AssemblyError` names a loop that stays open.
+        A guess by name may also give the poses of bodies or frames in the ground frame, 4 x 4 matrices or
+        `Placement`s: `guess={"coupler": pose}`. Joints and bodies that the guess names stay where it puts them if the
+        loops allow it, and joints in `hold` in any case. An `AssemblyWarning` tells when another branch had to be
+        taken, or when the loops are closed folded; `AssemblyError` names a loop that stays open.
 
         >>> s = four_bar()
         >>> q = s.assemble({"A": 1.2})
         >>> bool(abs(q[0] - 1.2) < 1e-12), bool(abs(s.closure_residual(q)).max() < 1e-12)
         (True, True)
+        >>> bool(abs(s.assemble({"coupler": s.pose(q, "coupler")}) - q).max() < 1e-8)
+        True
         """
-        q, given = self._inputs.guess(guess)
+        joints, poses = self._inputs.pose_guesses(guess)
+        q, given = self._inputs.guess(joints)
+        where = self._conditions(t, parameters)
+        named = np.logical_or.reduce([np.zeros(self.nv, dtype=bool), *given])
+        posed = self._posed(poses, where)
+        if posed is not None:
+            q = posed.coordinates(q, named)
+            given = [*given, *(posed.moving(q, name) for name in poses)]
         if not self.closed:
             self._inputs.idle(t=t, parameters=parameters, hold=hold)
+            self._report_poses(posed, q)
             return q
-        where = self._conditions(t, parameters)
         found = self._loops.assembler.assemble(q, self._inputs.freedoms(hold, "hold"), given, where)
         if found.nearly is not None:
             self._loops.planner.refuse_rounded(found.nearly, where)
-        self._report_jump(q, found, np.logical_or.reduce([np.zeros(self.nv, dtype=bool), *given]))
+        self._report_jump(q, found, named)
+        self._report_poses(posed, found.q)
+        if guess is None or isinstance(guess, Mapping):  # a whole configuration says where every joint is
+            self._report_folded(found.q, where)
         return found.q
+
+    def _posed(self, poses: dict[str, Array], where: Conditions) -> PoseGuess | None:
+        """Return what comes near poses of bodies, if there are any."""
+        if not poses:
+            return None
+        loops = self._loops
+        scale, length = loops.numbers.column_scale, loops.numbers.lengths.mechanism
+        return PoseGuess(self._engine.equations, loops.assembler.space, poses, where, scale, length)
+
+    def _report_poses(self, posed: PoseGuess | None, q: Array) -> None:
+        """Warn if a body ended up far from the pose that the guess gives it."""
+        for name in () if posed is None else posed.poses:
+            angle, far = posed.errors(q, name) if posed is not None else (0.0, 0.0)
+            if angle > _JUMP or far > _JUMP * self._loops.numbers.lengths.mechanism:
+                warn(
+                    f'"{name}" ended up {far:.3g} m and {angle:.3g} rad from the pose that the guess gives it: the '
+                    f"joints do not bring it there; check the pose, which is in the ground frame",
+                    AssemblyWarning,
+                )
+
+    def _report_folded(self, q: Array, where: Conditions) -> None:
+        """Warn if loops are closed folded."""
+        found = None if self._loops.numbers.families is not None else self._loops.folded.names(q, where)
+        if found is not None:
+            warn(
+                f'the loops are closed folded: joints "{found[0]}" and "{found[1]}", which share no body, lie upon '
+                f"each other; give a guess on the branch that is meant, by more joints or by the pose of a body",
+                AssemblyWarning,
+            )
 
     def _report_jump(self, guess: Array, found: Assembled, given: Mask) -> None:
         """Warn if a coordinate that was asked for ended up far away, or another start was needed."""
@@ -206,18 +263,16 @@ class LoopCalls:
         if far.size:
             i = int(far[np.argmax(moved[far])])
             coordinate = f"the {self._states.velocity_label(i).replace('velocity', 'position')}"
-            warnings.warn(
+            warn(
                 f"the loops could not be closed near the guess: {coordinate} moved by "
                 f"{moved[i] * loops.numbers.column_scale[i]:.3g}; check the branch, or hold the joint",
                 AssemblyWarning,
-                stacklevel=3,
             )
         elif not found.straight:
-            warnings.warn(
+            warn(
                 "the loops could not be closed straight from the guess, but from another start: check that the branch "
                 "is the one that is meant, or give a nearer guess",
                 AssemblyWarning,
-                stacklevel=3,
             )
 
     def consistent_velocities(
@@ -314,6 +369,20 @@ class LoopCalls:
             return np.zeros(0)
         numbers = self._loops.numbers
         return np.asarray(numbers.residual(q, *self._conditions(t, parameters)) * numbers.row_scale)
+
+    def opening_in_words(self, errors: Array, *, rate: bool = False) -> str:
+        """Say which of the closures' errors, or their rates, is the largest; these are as `closure_errors` has them.
+
+        In metres or radians, and these per second. Nothing is said about errors that are all zero.
+
+        >>> four_bar().opening_in_words(np.array([0.0, 0.0, 0.0, 2e-9, 0.0, 0.0]), rate=True)
+        '3e-09 m/s in "C": shift along x'
+        """
+        if not errors.any():
+            return ""
+        k = int(np.argmax(errors))
+        row, size = self._loops.numbers.rows[k], errors[k] * self._loops.numbers.row_scale[k]
+        return f'{size:.2g}{row.rate_unit() if rate else row.unit} in "{row.closure}": {row.direction}'
 
     def closure_errors(self, q: Array, v: Array, t: Array, parameters: ParameterValues = None) -> tuple[Array, Array]:
         """Return how far the closures are from closed in many states (n, m), and how fast they open.
@@ -412,3 +481,8 @@ class LoopCalls:
         result[...] = 0.0
         result[..., acting] = efforts
         return result
+
+
+def _listed(names: list[str]) -> str:
+    """Return names in quotes."""
+    return ", ".join(f'"{name}"' for name in names)

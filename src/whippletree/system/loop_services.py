@@ -14,6 +14,7 @@ from whippletree.system.configuration_space import ConfigurationSpace
 from whippletree.system.consistency import ClosureConsistency
 from whippletree.system.dense_fallback import DenseFallback
 from whippletree.system.equations import Equations, Request
+from whippletree.system.folded_loops import FoldedLoops
 from whippletree.system.lengths import loop_lengths
 from whippletree.system.loop_plan import Conditions
 from whippletree.system.mobility import Mobility
@@ -70,6 +71,11 @@ class LoopServices:
     def planner(self) -> LoopPlanner:
         """What makes plans."""
         return self._first.planner if self._first is not None else LoopPlanner(self.assembler, self.states)
+
+    @functools.cached_property
+    def folded(self) -> FoldedLoops:
+        """What finds joints that lie upon each other."""
+        return self._first.folded if self._first is not None else FoldedLoops(self.numbers, self.states)
 
     def conditions(self, t: float = 0.0, parameters: Array | None = None) -> Conditions:
         """Return a time and parameters, those described unless given."""

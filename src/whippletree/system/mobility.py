@@ -19,6 +19,7 @@ import numpy as np
 
 from whippletree.errors import AssemblyError
 from whippletree.kernels.kernel import Array
+from whippletree.notebook_html import html_list, html_section, html_table
 from whippletree.system.assembly import Assembler, coarser
 from whippletree.system.closure_numbers import ClosureNumbers, ClosureRow
 from whippletree.system.decisions import Decision, decide
@@ -101,20 +102,37 @@ class Mobility:
             f"{count} redundant equation{'' if count == 1 else 's'}{':' if count else ''}"
         ]
         lines += [f"  {one}" for one in self.redundant]
-        if self.disagreement:
-            lines.append(
-                f"these disagree with the others by up to {self.disagreement:.2g}, and are redundant within the "
-                f"accuracy {self.accuracy:.2g} of the data (radians, characteristic lengths)"
-            )
+        lines += [self._disagreement_in_words()] if self.disagreement else []
         if self.own_coordinates:
             lines.append(f"own coordinates of bodies among the freedoms: {self.own_coordinates}")
         lines.append(f"independent coordinates: {', '.join(self.independent) or 'none'}")
-        if self.singular:
-            lines.append(
-                f"near a singular configuration: the closures' smallest singular value is {self.smallest:.2g} of the "
-                f"largest, and {self.local} motions are possible at first order"
-            )
+        lines += [self._singularity_in_words()] if self.singular else []
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        counts = [
+            ("mobility", self.mobility),
+            ("Gruebler's count", self.gruebler),
+            ("redundant equations", len(self.redundant)),
+            ("independent coordinates", ", ".join(self.independent) or "none"),
+            *([("own coordinates of bodies", self.own_coordinates)] if self.own_coordinates else []),
+        ]
+        notes = [self._singularity_in_words()] if self.singular else []
+        notes += [self._disagreement_in_words()] if self.disagreement else []
+        redundant = html_section("Redundant equations", html_list(self.redundant)) if self.redundant else ""
+        return html_section("Mobility", html_table(counts), redundant, html_list(notes))
+
+    def _disagreement_in_words(self) -> str:
+        return (
+            f"these disagree with the others by up to {self.disagreement:.2g}, and are redundant within the accuracy "
+            f"{self.accuracy:.2g} of the data (radians, characteristic lengths)"
+        )
+
+    def _singularity_in_words(self) -> str:
+        return (
+            f"near a singular configuration: the closures' smallest singular value is {self.smallest:.2g} of the "
+            f"largest, and {self.local} motions are possible at first order"
+        )
 
 
 class _Sample(NamedTuple):

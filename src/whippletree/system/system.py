@@ -12,6 +12,7 @@ from whippletree.errors import StateError
 from whippletree.formulations.methods.registry import formulation_name
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description
+from whippletree.notebook_html import html_section, html_table
 from whippletree.spatial.scalars import shown, truth
 from whippletree.system.auto_formulation import FormulationChoice
 from whippletree.system.calls import Delegated
@@ -31,6 +32,7 @@ from whippletree.system.state_space import StateSpace
 from whippletree.system.system_kernels import SystemKernels
 from whippletree.system.tolerances import COARSEST_DATA, DATA_ACCURACY
 from whippletree.topology import Plan
+from whippletree.user_frames import user_facing
 from whippletree.verbs import verb
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["System"]
 
 
+@user_facing
 class System:
     """A mechanism ready to compute: `system = mechanism.build()`.
 
@@ -79,7 +82,7 @@ class System:
             self._q0, self._v0 = self._loops.begin(guess, hold, dependent)
             self.plan = replace(self.plan, notes=self._loops.choice_in_words)
         else:
-            self._q0, self._v0 = self.kernels.inputs.guess(guess)[0], np.zeros(self.nv)
+            self._q0, self._v0 = self._loops.assemble(guess), np.zeros(self.nv)
 
     def _use(self, engine: Engine) -> None:
         """Make the groups of calls on an engine."""
@@ -107,6 +110,32 @@ class System:
 
     def __repr__(self) -> str:
         return f'System "{self.description.name}": {self.n_bodies} bodies, {self.nv} freedoms'
+
+    def _repr_html_(self) -> str:
+        described = self.description
+        counts = [
+            ("bodies", self.n_bodies),
+            ("freedoms", self.nv),
+            ("loops", len(self.plan.loops)),
+            ("mobility", self.mobility.mobility),
+            ("closures", ", ".join(use.name for use in described.closures)),
+            ("forces", ", ".join(use.name for use in described.forces)),
+            ("states of elements", ", ".join(self.element_states)),
+            ("parameters", ", ".join(f"{one.name} = {one.value:g}" for one in described.parameters)),
+        ]
+        joints = [
+            (
+                use.name,
+                use.joint.kind,
+                use.parent,
+                use.child,
+                ", ".join(f"{x:.6g}" for x in self._q0[self.q_slice(use.name)]),
+            )
+            for use in described.joints
+        ]
+        head = ("joint", "type", "parent", "child", "coordinates at the start")
+        shown_counts = html_table(row for row in counts if row[1] != "")
+        return html_section(f'System "{described.name}"', shown_counts, html_table(joints, head))
 
     # ------------------------------------------------------------------ names and states
 
@@ -171,10 +200,11 @@ class System:
     ) -> Array:
         """Return the accelerations (nv) under joint efforts `tau`, wrenches at frames, and the described forces.
 
-        At prescribed hinges the acceleration is taken from `a`. `wrenches` maps frames or bodies to [moment; force]
-        at their origin, in ground axes. `z` are the auxiliary states, `z0` unless given. With loops, a state that does
-        not satisfy the closures is refused unless `check=False`; `baumgarte=(alpha, beta)` adds
-        2 alpha phi' + beta^2 phi to what the closures are driven by (formulation "joint_multipliers"). Some
+        Efforts are given whole, or by joint: `tau={"A": 1.0}`, the others being zero. At prescribed hinges the
+        acceleration is taken from `a`. `wrenches` maps frames or bodies to [moment; force] at their origin, in ground
+        axes. `z` are the auxiliary states, `z0` unless given. With loops, a state that does not satisfy the closures is
+        refused unless `check=False`; `baumgarte=(alpha, beta)` adds 2 alpha phi' + beta^2 phi to what the closures are
+        driven by (formulation "joint_multipliers", and "velocity_transformation" with `closed_by="multipliers"`). Some
         formulations leave a choice, such as `reference="joint"` of "fully_recursive".
 
         >>> pendulum().forward_dynamics([0.0], [0.0]).round(6)
@@ -383,6 +413,7 @@ class System:
     closure_residual = Delegated("_loops", LoopCalls.closure_residual)
     data_slack = Delegated("_loops", LoopCalls.data_slack)
     closure_errors = Delegated("_loops", LoopCalls.closure_errors)
+    opening_in_words = Delegated("_loops", LoopCalls.opening_in_words)
     closure_jacobian = Delegated("_loops", LoopCalls.closure_jacobian)
     motion_basis = Delegated("_loops", LoopCalls.motion_basis)
     closure_forces = Delegated("_reactions", ReactionCalls.closure_forces)
@@ -419,6 +450,7 @@ class System:
     states = Delegated("_elements", ElementCalls.states)
     state_rates = Delegated("_elements", ElementCalls.state_rates)
     powers = Delegated("_elements", ElementCalls.powers)
+    dissipated_powers = Delegated("_elements", ElementCalls.dissipated_powers)
     forces = Delegated("_elements", ElementCalls.forces)
 
     # ------------------------------------------------------------------ what a function is made of

@@ -112,6 +112,25 @@ MOBILITY_SAMPLES = 4
 SAMPLE_DISTANCE = 0.1
 """How far these are, scaled: far enough to leave a singular position, near enough to be closed by Newton's method."""
 
+FOLDED = 1e-7
+"""How near, in characteristic lengths, joints that share no body lie upon each other in a loop that is folded; what a
+closed position is off by, with some digits of room."""
+
+# ---------------------------------------------------------------------- guesses by poses of bodies
+
+POSE_REACHED = 1e-9
+"""The norm of the errors, in radians and characteristic lengths, at which a body is where the guess has it: a guess
+needs less, and what the joints allow is met to rounding by one more step."""
+
+POSE_STEPS = 100
+"""Damped steps from one start: some twenty lead from anywhere to a pose within reach; the rest is for those beyond."""
+
+POSE_STARTS = 12
+"""Other starts if a pose was not reached from the first one: an arm has up to sixteen ways to one pose."""
+
+POSE_DAMPING = 1e-2
+"""The first damping of steps, as a share of a unit error for a unit displacement."""
+
 # ---------------------------------------------------------------------- many loops: sparse elimination
 
 MANY_LOOPS = 32

@@ -264,16 +264,35 @@ def faulty_element(eq: Equations, state: Mapping[str, Any]) -> str | None:
     return None
 
 
+def dissipated_powers(eq: Equations, states: Mapping[str, Any]) -> Any:
+    """Return what each force element dissipates (n, elements) at states by name: q, v, z, t, parameters, in rows."""
+    function = eq.once("dissipated", lambda: _dissipation(eq))
+    return function(*(np.atleast_2d(states[name]).T for name in function.name_in())).full().T
+
+
+def _dissipation(eq: Equations) -> ca.Function:
+    """Return the power that every force element dissipates, as a function."""
+    x, inputs, labels = _element_inputs(eq)
+    column = ca.vertcat(*(ca.densify(ca.SX(done.dissipated)) for done in eq.loaded(x).applied))
+    return ca.Function("dissipated", inputs, [column], labels, ["powers"])
+
+
+def _element_inputs(eq: Equations) -> tuple[dict[str, ca.SX], list[ca.SX], list[str]]:
+    """Return the symbols of a state, and with the parameters the inputs of functions about elements, with names."""
+    described = eq.description
+    sizes = {"q": eq.plan.nq, "v": eq.plan.nv, "z": len(described.states), "t": 1}
+    x = {name: eq.symbol(name, size) for name, size in sizes.items()}
+    named = ca.vertcat(*(p.symbol for p in described.parameters))
+    return x, [*x.values(), named], [*x, "parameters"]
+
+
 def _element_functions(eq: Equations) -> list[tuple[ca.Function, list[str]]]:
     """Return what every element does and every state's rate, as functions with several results, and their words."""
     described, found = eq.description, []
-    sizes = {"q": eq.plan.nq, "v": eq.plan.nv, "z": len(described.states), "t": 1}
-    x = {name: eq.symbol(name, size) for name, size in sizes.items()}
+    x, inputs, labels = _element_inputs(eq)
     here = eq.loaded(x)
     forces = [ca.vertcat(*done.wrenches, done.efforts) for done in here.applied]
     rates = [here.rates[i] for i in range(len(described.states))]
-    named = ca.vertcat(*(p.symbol for p in described.parameters))
-    inputs, labels = [*x.values(), named], [*x, "parameters"]
     for results, words in (
         (forces, [f'force "{use.name}"' for use in described.forces]),
         (rates, [f'the rate of state "{use.name}"' for use in described.states]),

@@ -26,7 +26,7 @@ from whippletree.errors import TopologyError
 from whippletree.topology.graph import GROUND, ClosureLike, Edge, PlanNode, quoted
 from whippletree.topology.loops import Cut, Group, Loop, find_cuts, find_groups, find_loops
 from whippletree.topology.spanning import choose_cuts, make_graph
-from whippletree.topology.words import plan_in_words
+from whippletree.topology.words import plan_in_html, plan_in_words
 
 __all__ = ["GROUND", "ClosureLike", "Edge", "Plan", "PlanNode", "make_plan"]
 
@@ -130,6 +130,9 @@ class Plan:
     def __str__(self) -> str:
         words = plan_in_words(self)
         return f"{words}\n{self.notes()}" if self.notes is not None else words
+
+    def _repr_html_(self) -> str:
+        return plan_in_html(self, () if self.notes is None else self.notes().splitlines())
 
 
 def make_plan(

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from whippletree.notebook_html import html_list, html_section, html_table
 from whippletree.topology.graph import GROUND, PlanNode
 
 if TYPE_CHECKING:
     from whippletree.topology.loops import Cut, Group, Loop
     from whippletree.topology.plan import Plan
 
-__all__ = ["plan_in_words"]
+__all__ = ["plan_in_html", "plan_in_words"]
 
 _LARGE = 60
 """Plans with more bodies than this are abridged."""
 _LINES, _NAMES = 20, 8
 """How much of a list of lines, and of names in a line, remains then."""
+_EM_SPACE = "\u2003"
+"""By which a body is set in from its parent where spaces do not count."""
 
 
 def plan_in_words(plan: Plan) -> str:
@@ -35,6 +38,28 @@ def plan_in_words(plan: Plan) -> str:
       C between rocker and rod, 5 equations: loop D, C, B, A on ground
     """
     return "\n".join([_head(plan), *_some(plan, _tree(plan)), *_cuts(plan), *_closures(plan), *_groups(plan)])
+
+
+def plan_in_html(plan: Plan, notes: Sequence[str]) -> str:
+    """Tell the same in tables, with `notes` below."""
+    tree = [
+        (
+            _EM_SPACE * (node.depth - 1) + node.body,
+            _body(plan, node.parent),
+            plan.joint_names[node.joint],
+            len(range(node.v.start, node.v.stop)),
+        )
+        for node in plan.nodes
+    ]
+    loops = [(loop.name, loop.rows, _names(plan, loop.joints), _body(plan, loop.base)) for loop in plan.loops]
+    head = ("cut joint or closure", "equations", "joints of the loop", "on")
+    return html_section(
+        f"Plan: {_head(plan)}",
+        html_table(tree, ("body", "on", "by joint", "freedoms")),
+        html_table(loops, head) if loops else "",
+        html_list(_groups(plan)),
+        html_list(notes),
+    )
 
 
 def _head(plan: Plan) -> str:

@@ -18,11 +18,12 @@ from whippletree.spatial.scalars import (
     VectorLike,
     expressions,
     product,
-    read_matrix,
+    read_matrix_or_diagonal,
     same_key,
     scalar,
     vector,
 )
+from whippletree.user_frames import user_facing
 
 __all__ = ["MassProperties", "can_be"]
 
@@ -32,13 +33,14 @@ TOLERANCE = 1e-9  # relative, of symmetry and of the triangle inequality
 LARGEST = 1e305  # mass, and mass times the square of a distance
 
 
+@user_facing
 @dataclass(frozen=True, eq=False)
 class MassProperties:
     """Mass, centre of mass in the body's frame, and inertia about the centre of mass in the body's axes.
 
     Entries are numbers or expressions in a mechanism's parameters. The inertia is the matrix, so its
-    off-diagonal entries are minus the integrals of x y, x z, y z. Numbers are checked here; expressions are
-    checked at the parameters' values when the mechanism takes them.
+    off-diagonal entries are minus the integrals of x y, x z, y z; three numbers are its diagonal. Numbers are
+    checked here; expressions are checked at the parameters' values when the mechanism takes them.
 
     >>> two = MassProperties(1.0, (1, 0, 0)) + MassProperties(1.0, (-1, 0, 0))
     >>> two.mass, two.com, two.inertia[2][2]
@@ -52,7 +54,7 @@ class MassProperties:
     def __post_init__(self) -> None:
         mass = scalar(self.mass, "mass")
         com = vector(self.com, "com")
-        inertia = cast(Matrix3, read_matrix(self.inertia, 3, "inertia"))
+        inertia = cast(Matrix3, read_matrix_or_diagonal(self.inertia, 3, "inertia"))
         if isinstance(mass, float) and mass < 0.0:
             raise ModelError(f"mass must not be negative, got {mass:g}")
         _check_size(mass, com)

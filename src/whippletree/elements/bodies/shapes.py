@@ -8,23 +8,34 @@ from typing import Any, cast
 
 from whippletree.elements.bodies.rigid import MassProperties
 from whippletree.errors import ModelError
-from whippletree.spatial.orientation import AxisLike, Direction, direction
+from whippletree.spatial.orientation import (
+    AxisLike,
+    Direction,
+    axis_rotation,
+    direction,
+    perpendicular_frame,
+    transpose,
+)
 from whippletree.spatial.scalars import (
     Matrix3,
+    Rotation3,
     Scalar,
     Vector3,
     VectorLike,
     product,
+    same_key,
     scalar,
     shown,
     vector,
 )
+from whippletree.user_frames import user_facing
 
 __all__ = ["box", "cylinder", "point_mass", "point_masses", "rod", "sphere"]
 
 ORIGIN = (0.0, 0.0, 0.0)
 
 
+@user_facing
 def rod(
     length: Scalar,
     mass: Scalar | None = None,
@@ -46,24 +57,36 @@ def rod(
     return _made("rod", m, com, _around(n, 0.0, m * L * L / 12.0))
 
 
+@user_facing
 def box(
     size: VectorLike,
     mass: Scalar | None = None,
     *,
     density: Scalar | None = None,
+    axis: AxisLike = "x",
+    across: AxisLike | None = None,
     at: VectorLike = ORIGIN,
 ) -> MassProperties:
-    """Return the properties of a box with these edge lengths along x, y and z and its centre at `at`.
+    """Return the properties of a box with its centre at `at`: its edge lengths along x, y and z, or along other axes.
+
+    The first edge is along `axis`, the second along `across`, perpendicular to it, and the third along both's normal.
+    Along "y" the edges are those along y, z and x unless `across` says otherwise, and along "z" those along z, x and y.
+    Along any other direction `across` may be left out only if the second and the third edge are equal.
 
     >>> box((1, 2, 3), mass=12.0).inertia[0][0]
     13.0
+    >>> beam = box((3.0, 0.1, 0.1), mass=12.0, axis=(1, 0, 1))
+    >>> round(beam.inertia[0][0], 6), round(beam.inertia[0][2], 6)
+    (4.515, -4.495)
     """
     a, b, c = (_size(edge, f"box: size[{i}]") for i, edge in enumerate(vector(size, "box: size")))
     m = _mass("box", mass, density, "density", a * b * c)
     aa, bb, cc = m * a * a / 12.0, m * b * b / 12.0, m * c * c / 12.0
-    return _made("box", m, vector(at, "box: at"), _diagonal(bb + cc, aa + cc, aa + bb))
+    own = _made("box", m, ORIGIN, _diagonal(bb + cc, aa + cc, aa + bb))
+    return own.moved(at=vector(at, "box: at"), rotation=_edges(axis, across, same_key([b]) == same_key([c])))
 
 
+@user_facing
 def cylinder(
     radius: Scalar,
     length: Scalar,
@@ -85,6 +108,7 @@ def cylinder(
     return _made("cylinder", m, vector(at, "cylinder: at"), _around(n, along, across))
 
 
+@user_facing
 def sphere(
     radius: Scalar,
     mass: Scalar | None = None,
@@ -103,6 +127,7 @@ def sphere(
     return _made("sphere", m, vector(at, "sphere: at"), _diagonal(moment, moment, moment))
 
 
+@user_facing
 def point_mass(mass: Scalar, at: VectorLike = ORIGIN) -> MassProperties:
     """Return the properties of a mass at one point.
 
@@ -112,6 +137,7 @@ def point_mass(mass: Scalar, at: VectorLike = ORIGIN) -> MassProperties:
     return _made("point mass", scalar(mass, "point mass: mass"), vector(at, "point mass: at"), None)
 
 
+@user_facing
 def point_masses(masses: Sequence[Sequence[Any]]) -> MassProperties:
     """Return the properties of several masses at points, given as pairs (mass, point).
 
@@ -129,6 +155,25 @@ def point_masses(masses: Sequence[Sequence[Any]]) -> MassProperties:
         except ModelError as error:
             raise ModelError(f"point masses: entry {i}: {error}") from None
     return total
+
+
+def _edges(axis: AxisLike, across: AxisLike | None, square: bool) -> Rotation3:
+    """Return the directions of a box's edges as columns; `square` tells whether the last two edges are equal."""
+    first = direction(axis, "box: axis")
+    if across is not None:
+        second, third, first = transpose(
+            perpendicular_frame(direction(across, "box: across"), first, "box: axis and across")
+        )
+        return transpose((first, second, third))
+    aligned = first.count(0.0) == 2
+    if not (aligned or square):
+        raise ModelError(
+            "box: its second and third edge differ, and the axis is not x, y or z: give across, the direction of the "
+            "second edge"
+        )
+    x, y, z = first
+    second, third, first = transpose(axis_rotation((abs(x), abs(y), abs(z)) if aligned else first))
+    return transpose((first, second, third))
 
 
 def _size(value: object, what: str) -> Scalar:

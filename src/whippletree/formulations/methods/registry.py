@@ -17,6 +17,7 @@ from whippletree.formulations.methods.formulation import DECISIONS, Formulation
 from whippletree.spatial.scalars import shown
 
 __all__ = [
+    "as_arguments",
     "candidates",
     "find",
     "formulation_name",
@@ -142,13 +143,14 @@ def formulation_name(formulation: Any, **choice: Any) -> str:
         raise StateError(f"formulation= must be the name of one, not {shown(formulation)}")
     if not choice:
         return formulation
-    owners = {word: (one.name, option_values(one.name)) for one in _BY_TEXT.values() for word in one.options}
+    words = dict.fromkeys(word for one in _BY_TEXT.values() for word in one.options)
     for word, value in choice.items():
-        if word not in owners:
-            raise StateError(f"there is no option {word}=; formulations take {', '.join(f'{w}=' for w in owners)}")
+        if word not in words:
+            raise StateError(f"there is no option {word}=; formulations take {', '.join(f'{w}=' for w in words)}")
         values = option_values(formulation).get(word)
         if values is None:
-            raise StateError(f'{word}= belongs to formulation="{owners[word][0]}"')
+            owners = dict.fromkeys(f'formulation="{one.name}"' for one in _BY_TEXT.values() if word in one.options)
+            raise StateError(f"{word}= belongs to {' and '.join(owners)}")
         if find(formulation).with_options is None and value not in values:
             listed = ", ".join(f'"{name}"' for name in values)
             raise StateError(f"{word}= must be one of {listed}, not {shown(value)}")
@@ -156,6 +158,18 @@ def formulation_name(formulation: Any, **choice: Any) -> str:
     return find(
         "/".join([default.name, *(str(choice.get(word, value)) for word, value in default.options.items())])
     ).text
+
+
+def as_arguments(formulation: Formulation) -> str:
+    """Return the arguments of a call by which a formulation is chosen.
+
+    >>> as_arguments(find("fully_recursive/joint"))
+    'formulation="fully_recursive", reference="joint"'
+    """
+    chosen = {
+        word: value for word, value in formulation.options.items() if len(option_values(formulation.name)[word]) > 1
+    }
+    return ", ".join(f'{word}="{value}"' for word, value in {"formulation": formulation.name, **chosen}.items())
 
 
 def _family(name: str) -> list[Formulation]:

@@ -6,10 +6,12 @@ import os
 
 from whippletree.model.io.model_file import Model
 from whippletree.model.mechanism import Mechanism
+from whippletree.user_frames import user_facing
 
 __all__ = ["read", "read_file", "read_text", "write_file", "write_text"]
 
 
+@user_facing
 def read(source: str | os.PathLike[str]) -> Model:
     """Read a model: from a file, or from text, which has more than one line.
 
@@ -22,6 +24,7 @@ def read(source: str | os.PathLike[str]) -> Model:
     return read_text(source) if isinstance(source, str) and "\n" in source else read_file(source)
 
 
+@user_facing
 def read_file(path: str | os.PathLike[str]) -> Model:
     """Read a model from a file; see `read`."""
     from whippletree.model.io.reader import from_file
@@ -29,6 +32,7 @@ def read_file(path: str | os.PathLike[str]) -> Model:
     return from_file(path)
 
 
+@user_facing
 def read_text(text: str, name: str = "<text>") -> Model:
     """Read a model from text; `name` is what messages call it.
 
@@ -40,6 +44,7 @@ def read_text(text: str, name: str = "<text>") -> Model:
     return from_text(text, name)
 
 
+@user_facing
 def write_file(model: Model | Mechanism, path: str | os.PathLike[str]) -> None:
     """Write a model or a mechanism as a file, whole or not at all.
 
@@ -50,6 +55,7 @@ def write_file(model: Model | Mechanism, path: str | os.PathLike[str]) -> None:
     to_file(model, path)
 
 
+@user_facing
 def write_text(model: Model | Mechanism) -> str:
     """Return the text of the file that `write_file` writes.
 

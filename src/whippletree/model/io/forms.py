@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from whippletree.elements.closures import DeclaredClosure, Distance
+from whippletree.elements.closures import DeclaredClosure
 from whippletree.elements.declaration import ANY, Quantity, parts, quantities, required
 from whippletree.elements.forces import Contact, Force, Friction, Limit, Spring, TorsionSpring
 from whippletree.elements.joints import (
@@ -143,7 +143,7 @@ def _on_joint(kind: type[Force]) -> Form:
 JOINTS: dict[str, Form] = {kind.kind: _joint_form(kind) for kind in _JOINT_TYPES}
 
 CLOSURES: dict[str, Form] = {
-    "distance": Form(_BODIES, *_own_keys(Distance)).allowing(_POINTS),
+    "distance": Form(_BODIES, may={"length": values.number, **_POINTS}),
     "coupling": Form(values.ratios, may={"offset": values.number}),
     "gear": Form(_COORDINATES, needs={"ratio": values.number}, may={"offset": values.number}),
     "expression": Form(values.column, call="closure"),
@@ -221,7 +221,7 @@ SHAPES: dict[str, tuple[dict[str, Reader], dict[str, Reader]]] = {
         {"length": values.number},
         {"mass": values.number, "mass_per_length": values.number, "axis": values.axis, "at": values.vector},
     ),
-    "box": ({"size": values.vector}, _SOLID),
+    "box": ({"size": values.vector}, {**_SOLID, "axis": values.axis, "across": values.axis}),
     "cylinder": ({"radius": values.number, "length": values.number}, {**_SOLID, "axis": values.axis}),
     "sphere": ({"radius": values.number}, _SOLID),
     "point_mass": ({"mass": values.number}, {"at": values.vector}),
@@ -231,9 +231,10 @@ SHAPES: dict[str, tuple[dict[str, Reader], dict[str, Reader]]] = {
 SPLINE: dict[str, Reader] = {"times": values.row, "values": values.row}
 
 START: dict[str, Reader] = {
-    "guess": values.by_joint,
+    "guess": values.guess,
     "hold": values.joints,
     "cut": values.joints,
+    "dependent": values.joints,
     "accuracy": values.positive,
     "velocities": values.by_joint,
 }

@@ -12,22 +12,24 @@ import numpy as np
 from whippletree.errors import FileError
 from whippletree.model.io.output_paths import same_place
 from whippletree.model.mechanism import Mechanism
+from whippletree.user_frames import user_facing
 
 if TYPE_CHECKING:
     from whippletree.system import System
 
 __all__ = ["Model"]
 
+_OF_BUILD = ("guess", "hold", "cut", "dependent", "accuracy")
+"""What a start says to `Mechanism.build`."""
 
-_BUILT_FROM = ("guess", "hold", "cut", "accuracy")
-"""What a start says about building."""
 
-
+@user_facing
 @dataclass(frozen=True)
 class Model:
     """A mechanism with where it starts and how to run it.
 
-    `start` may hold "guess", "hold", "cut" and "accuracy", as `Mechanism.build` takes them, and "velocities" by joint.
+    `start` may hold "guess", "hold", "cut", "dependent" and "accuracy", as `Mechanism.build` takes them, and
+    "velocities" by joint.
     `run` may hold what `System.simulate` takes, above all "duration", and "outputs": what tables and plots show.
 
     >>> import whippletree as wt
@@ -52,7 +54,7 @@ class Model:
 
     def build(self, **choices: Any) -> System:
         """Return the system, assembled from the start of the file; `choices` are those of `Mechanism.build`."""
-        given = {key: self.start[key] for key in _BUILT_FROM if key in self.start}
+        given = {key: self.start[key] for key in _OF_BUILD if key in self.start}
         return self.mechanism.build(**{**given, **choices})
 
     def _system(self) -> System:
@@ -61,7 +63,7 @@ class Model:
         source = (
             described.fingerprint(),
             described.parameter_values,
-            _frozen({k: self.start.get(k) for k in _BUILT_FROM}),
+            _frozen({k: self.start.get(k) for k in _OF_BUILD}),
         )
         if self._kept.get("source") != source:
             self._kept.update(system=self.build(), source=source)

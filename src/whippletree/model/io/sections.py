@@ -437,4 +437,10 @@ def _numbers_among(written: Sequence[str]) -> list[float | str]:
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings as plain mappings, lists, numbers and words."""
-    return {key: dict(value) if isinstance(value, Mapping) else value for key, value in settings.items()}
+    return {key: _plain_value(value) for key, value in settings.items()}
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, Placement):
+        return {"at": [*value.point], "rotation": [[*row] for row in value.rotation]}
+    return {key: _plain_value(item) for key, item in value.items()} if isinstance(value, Mapping) else value

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import casadi as ca
@@ -170,8 +171,7 @@ def diagonal_or(size: int) -> Reader:
     def read(context: FileContext, node: Node, what: str) -> Any:
         if isinstance(node, ListNode) and node.items and isinstance(node.items[0], ListNode):
             return whole_matrix(context, node, what)
-        found = diagonal(context, node, what)
-        return [[value if i == j else 0.0 for j in range(size)] for i, value in enumerate(found)]
+        return diagonal(context, node, what)
 
     return read
 
@@ -243,6 +243,32 @@ def by_joint(context: FileContext, node: Node, what: str) -> dict[str, Any]:
         else:
             found[name] = [*entries(fixed_number, size)(context, item, own)]
     return found
+
+
+def guess(context: FileContext, node: Node, what: str) -> dict[str, Any]:
+    """Read a guess: numbers by joint, and poses by body or frame."""
+    if not isinstance(node, MapNode):
+        raise UnfitError(node.mark, f"{what} must be a mapping from joints and bodies, but is {words_for(node)}")
+    poses = {name: item for name, item in node.items.items() if _is_pose(item)}
+    described = context.mechanism.describe()
+    places = [*(body.name for body in described.bodies), *(frame.name for frame in described.frames)]
+    numbers = replace(node, items={name: item for name, item in node.items.items() if name not in poses})
+    found = by_joint(context, numbers, what)
+    for name, item in poses.items():
+        if name not in places:
+            raise UnfitError(node.keys[name], f"{what}: there is no body or frame {suggestion(name, places)}")
+        own = f"{what}: {quoted(name)}"
+        read = pose(context, item, own)
+        with blamed(item):
+            found[name] = read if isinstance(read, Placement) else Placement.from_matrix(read, own)
+    return {name: found[name] for name in node.items}
+
+
+def _is_pose(node: Node) -> bool:
+    """Tell whether something is written as a pose: a mapping, or a list of lists."""
+    return isinstance(node, MapNode) or (
+        isinstance(node, ListNode) and any(isinstance(x, ListNode) for x in node.items)
+    )
 
 
 def laws_by_name(context: FileContext, node: Node, what: str) -> dict[str, Any]:

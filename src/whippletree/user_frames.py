@@ -1,0 +1,129 @@
+"""The border to the user's program: errors and warnings that point at the user's own line.
+
+What users call is marked `@user_facing`, a class or a function. An error of the package that leaves such a call has the
+package's own frames taken out of its traceback, so that what Python prints is the user's line and the message. Frames
+of the user's functions that the package has called, a controller's say, stay. With WHIPPLETREE_TRACEBACK=full in the
+environment tracebacks are as they are. Errors of other kinds are left alone: they are faults of the package.
+
+Warnings are given by `warn`, which finds the user's line.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import warnings
+from collections.abc import Callable
+from types import FrameType, FunctionType, TracebackType
+from typing import Any, TypeVar, cast
+
+from whippletree.errors import WhippletreeError
+
+__all__ = ["user_facing", "warn"]
+
+T = TypeVar("T")
+
+_PACKAGE = __name__.partition(".")[0]
+_HELPERS = frozenset({_PACKAGE, "contextlib", "functools", "dataclasses", "importlib"})
+"""Modules whose frames say nothing to a user."""
+
+_CALLED = frozenset({"__init__", "__post_init__", "__getitem__", "__add__", "__matmul__"})
+"""Methods with underscores that users call."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn, pointing at the line of the user's program that has called the package.
+
+    >>> import warnings
+    >>> from whippletree.errors import CacheWarning
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn("no room", CacheWarning)
+    >>> caught[0].filename == __file__
+    False
+    """
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and _is_ours(frame) and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def user_facing(public: T) -> T:
+    """Mark a class or function as what users call: errors of the package that leave it end at the user's line.
+
+    A function with the attribute `user_facing` is one that sees to that by itself.
+
+    >>> @user_facing
+    ... def half(value: float) -> float:
+    ...     return value / 2
+    >>> half(3.0)
+    1.5
+    """
+    if not isinstance(public, type):
+        return cast(T, _guarded(cast(Any, public)))
+    for name, member in list(vars(public).items()):
+        if not name.startswith("_") or name in _CALLED:
+            changed = _guarded_member(member)
+            if changed is not member:
+                setattr(public, name, changed)
+    return public
+
+
+def _guarded_member(member: Any) -> Any:
+    """Return a method, a static or class method or a property's setter with its errors trimmed; else what it is."""
+    if isinstance(member, FunctionType):
+        return member if getattr(member, "user_facing", False) else _guarded(member)
+    if isinstance(member, staticmethod | classmethod):
+        return type(member)(_guarded(member.__func__))
+    if isinstance(member, property):
+        return member if member.fset is None else member.setter(_guarded(member.fset))
+    return member
+
+
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that does the same, with its errors trimmed; its globals and its name are the function's."""
+
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except error_type as error:
+            raise trim(error) from error.__cause__
+
+    error_type, trim = WhippletreeError, _trimmed
+    code = call.__code__.replace(co_name=function.__name__, co_filename=f"<{_PACKAGE}>")
+    own = FunctionType(code, function.__globals__, function.__name__, None, call.__closure__)
+    functools.update_wrapper(own, function)
+    own.user_facing = True  # type: ignore[attr-defined]
+    return own
+
+
+def _trimmed(error: WhippletreeError) -> WhippletreeError:
+    """Take the package's frames out of an error's traceback, and causes that are told in its own message."""
+    if os.environ.get("WHIPPLETREE_TRACEBACK") == "full":
+        return error
+    error.__traceback__ = _of_user(error.__traceback__)
+    cause = error.__cause__
+    if cause is not None:
+        cause.__traceback__ = _of_user(cause.__traceback__)
+        if isinstance(cause, WhippletreeError) and cause.__traceback__ is None:
+            error.__cause__ = cause.__cause__
+    return error
+
+
+def _of_user(trace: TracebackType | None) -> TracebackType | None:
+    """Return a traceback without the package's frames."""
+    kept = []
+    while trace is not None:
+        if not _is_ours(trace.tb_frame):
+            kept.append(trace)
+        trace = trace.tb_next
+    found: TracebackType | None = None
+    for one in reversed(kept):
+        found = TracebackType(found, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return found
+
+
+def _is_ours(frame: FrameType) -> bool:
+    """Tell whether a frame is the package's, or a helper's of the standard library."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] in _HELPERS
