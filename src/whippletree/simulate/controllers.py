@@ -6,6 +6,7 @@ A controller may be a plain function, which then remembers nothing that matters.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,14 +16,18 @@ from whippletree.errors import SimulationError, StateError, WhippletreeError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate import system_interface
 from whippletree.simulate.run_arguments import positive
+from whippletree.simulate.run_state import TIME
 from whippletree.simulate.run_tolerances import MOST_SAMPLES, SAMPLE_MEETS_OUTPUT
 from whippletree.simulate.simulation import Simulation
 from whippletree.spatial.scalars import shown
+from whippletree.system import System
 
-__all__ = ["Controller", "checked_period", "controller_efforts", "controller_state", "restore_controller", "samples"]
+__all__ = ["ControlLaw", "Controller", "checked_period", "controller_state", "restore_controller", "samples"]
 
 Controller = Callable[[float, Array, Array, Array], Any]
 """A function of time, coordinates, velocities and elements' states that returns joint efforts, all or by joint."""
+
+_NUMBERS = (float, np.float64)
 
 
 def checked_period(controller: Any, period: Any) -> float | None:
@@ -61,37 +66,83 @@ def samples(start: float, period: float, until: Array) -> Array:
     return np.asarray(found, dtype=np.float64)
 
 
-def controller_efforts(
-    simulation: Simulation, controller: Controller, base: Array, *, remember: bool = False
-) -> tuple[Array, Array | None]:
-    """Return the efforts that the controller wants at the present state, and what it remembers then, if wanted.
+class ControlLaw:
+    """A controller in one run: it is asked at the present state of a simulation, and its answer is checked.
+
+    `base` are the efforts of joints that it does not name. What can be known before the first call is looked up here:
+    a run may call its controller ten thousand times a second.
 
     >>> from whippletree.simulate.simulation import _example
-    >>> controller_efforts(_example(), lambda t, q, v, z: [t + 1.0], np.zeros(1))
-    (array([1.]), None)
+    >>> ControlLaw(_example(), lambda t, q, v, z: [t + 1.0], np.zeros(1)).efforts()
+    array([1.])
     """
-    state = simulation.state
-    when = f"at t = {state.t:.9g} s the controller"
-    try:
-        answer = controller(state.t, state.q, state.v, state.z)
-    except SimulationError as error:
-        raise SimulationError(f"{when} failed: {error}") from error
-    except Exception as error:
-        raise SimulationError(f"{when} failed: {type(error).__name__}: {error}") from error
-    if answer is None:
-        raise SimulationError(f"{when} returned nothing: it must return {base.size} efforts, or efforts by joint")
-    try:
-        efforts = system_interface.checked_efforts(simulation.system, answer)
-    except WhippletreeError as error:
-        raise SimulationError(f"{when} returned what is no effort: {_named(simulation, answer, error)}") from None
-    if isinstance(answer, Mapping):
-        for i in range(base.size):
-            if system_interface.joint_of(simulation.system, i) not in {getattr(name, "name", name) for name in answer}:
-                efforts[i] = base[i]
-    try:
-        return efforts, controller_state(controller) if remember else None
-    except StateError as error:
-        raise SimulationError(f"after its call at t = {state.t:.9g} s, {error}") from error
+
+    def __init__(self, simulation: Simulation, controller: Controller, base: Array) -> None:
+        self._simulation, self._controller, self._base = simulation, controller, base
+        run = simulation.run_state
+        self._times, self._state = run.times, (run.q, run.v, run.z)
+        self._efforts, self._finite = np.zeros(base.size), np.zeros(base.size, dtype=bool)
+        joints = [system_interface.joint_of(simulation.system, i) for i in range(base.size)]
+        self._places = {joint: i for i, joint in enumerate(joints) if joints.count(joint) == 1}
+
+    def efforts(self) -> Array:
+        """Return the efforts that the controller wants; the array is used again at the next call."""
+        q, v, z = self._state
+        try:
+            answer = self._controller(self._times.item(TIME), q.copy(), v.copy(), z.copy())
+        except SimulationError as error:
+            raise SimulationError(f"{self._when} failed: {error}") from error
+        except Exception as error:
+            raise SimulationError(f"{self._when} failed: {type(error).__name__}: {error}") from error
+        if not (self._plain(answer) and np.count_nonzero(np.isfinite(self._efforts, self._finite)) == self._finite.size):
+            self._efforts[:] = self._checked(answer)
+        return self._efforts
+
+    def _plain(self, answer: Any) -> bool:
+        """Take over an answer that is a vector of numbers, or one number for each of some joints; else return False."""
+        efforts, kind = self._efforts, type(answer)
+        if kind is dict:
+            places, efforts[:] = self._places, self._base
+            for joint, value in answer.items():
+                if type(joint) is not str or type(value) not in _NUMBERS or joint not in places:
+                    return False
+                efforts[places[joint]] = value
+            return True
+        if kind is list or kind is tuple:
+            with contextlib.suppress(Exception):  # what cannot be an array is refused in words, later
+                answer = np.array(answer)
+        if type(answer) is not np.ndarray or answer.dtype.kind not in "fiu" or answer.shape != efforts.shape:
+            return False
+        efforts[:] = answer
+        return True
+
+    def _checked(self, answer: Any) -> Array:
+        """Return any answer as efforts, or say what is wrong with it."""
+        if answer is None:
+            size = self._base.size
+            raise SimulationError(f"{self._when} returned nothing: it must return {size} efforts, or efforts by joint")
+        system = self._simulation.system
+        try:
+            efforts = system_interface.checked_efforts(system, answer)
+        except WhippletreeError as error:
+            raise SimulationError(f"{self._when} returned what is no effort: {_named(system, answer, error)}") from None
+        if isinstance(answer, Mapping):
+            named = {getattr(name, "name", name) for name in answer}
+            for i in range(self._base.size):
+                if system_interface.joint_of(system, i) not in named:
+                    efforts[i] = self._base[i]
+        return efforts
+
+    def remembered(self) -> Array | None:
+        """Return what the controller remembers after its call."""
+        try:
+            return controller_state(self._controller)
+        except StateError as error:
+            raise SimulationError(f"after its call at t = {self._times[TIME]:.9g} s, {error}") from error
+
+    @property
+    def _when(self) -> str:
+        return f"at t = {self._times[TIME]:.9g} s the controller"
 
 
 def controller_state(controller: Controller | None) -> Array | None:
@@ -145,14 +196,13 @@ def _methods(controller: Any) -> tuple[Callable[[], Any] | None, Callable[[Array
     return (get_state, set_state) if callable(get_state) else (None, None)
 
 
-def _named(simulation: Simulation, answer: Any, error: WhippletreeError) -> str:
+def _named(system: System, answer: Any, error: WhippletreeError) -> str:
     """Say which joint's effort is not finite; if that is not it, what the error says."""
     try:
-        system = simulation.system
         values = system.velocities(answer) if isinstance(answer, Mapping) else np.asarray(answer, dtype=np.float64)
         wrong = np.flatnonzero(~np.isfinite(values))
     except (WhippletreeError, TypeError, ValueError):
         return str(error)
-    if values.shape != (simulation.system.nv,) or not wrong.size:
+    if values.shape != (system.nv,) or not wrong.size:
         return str(error)
     return f"the effort of {system_interface.velocity_label(system, int(wrong[0]))} is {values[wrong[0]]}"

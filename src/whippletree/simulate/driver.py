@@ -8,7 +8,6 @@ poor, and finds the accelerations at a singular position as the limit along the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +19,7 @@ from whippletree.simulate.built_in_methods import crossing_stepper
 from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.progress import StepBudget
 from whippletree.simulate.run_state import (
+    HOP_SHARE,
     KEEP_PLAN,
     LOOPS,
     NEXT_STEP,
@@ -31,6 +31,7 @@ from whippletree.simulate.run_state import (
     SMALLEST_STEP,
     SPAN,
     STEPS,
+    STOP_AT,
     Status,
 )
 from whippletree.simulate.run_tolerances import TIME_ROUNDING
@@ -49,33 +50,37 @@ class Driver:
         self._sim = simulation
         self._bindings: KernelBindings | None = None
         self._crossing: Stepper | None = None
+        self._budget = StepBudget()
 
     @property
     def bindings(self) -> KernelBindings:
         """The kernels under the present plan."""
         if self._bindings is None:
-            sim = self._sim
-            self._bindings = KernelBindings(sim.plans.now, sim.formulation, sim.parameters)
-            sim.stepper.prepare(self._bindings, sim.run_state)
+            sim, run = self._sim, self._sim.run_state
+            self._bindings = bound = KernelBindings(sim.plans.now, sim.formulation, sim.parameters)
+            run.flags[[LOOPS, POWERS, PLAIN]] = bound.closed, bound.powers, bound.plain
+            run.times[[STOP_AT, HOP_SHARE]] = np.inf, sim.stepper.corner_hop
+            run.counts[SINGULAR_FOUND] = 0
+            sim.stepper.prepare(bound, run)
             self._crossing = None
         return self._bindings
 
     def go(
         self, until: Array, rows: Array, watch: Callable[[float], bool] | None, pause: Callable[[], None] | None
-    ) -> Array:
-        """Go on until all outputs are made, an event ends the run, or `watch` wants it; return the rows made."""
-        sim, run, budget = self._sim, self._sim.run_state, StepBudget()
+    ) -> int:
+        """Go on until all outputs are made, an event ends the run, or `watch` wants it; return how many are made."""
+        sim, run = self._sim, self._sim.run_state
         try:
             while True:
                 if pause is not None:
                     pause()
-                status = self._stretch(until, rows, budget)
+                status = self._stretch(until, rows)
                 sim.singular_times.collect(run, sim.parameters)
                 sim.events.collect(sim)
                 if status == Status.EVENT:
                     sim.events.act(sim, self.bindings, float(run.times[SPAN]))
                 if status == Status.DONE or sim.events.ended or (watch is not None and watch(run.t)):
-                    return rows[: run.counts[OUTPUTS]]
+                    return int(run.counts.item(OUTPUTS))
                 if status == Status.CORNER:
                     sim.corners.arrive(sim)
                 elif status not in (Status.PAUSED, Status.EVENT):
@@ -86,23 +91,22 @@ class Driver:
 
     # ------------------------------------------------------------------ a stretch
 
-    def _stretch(self, until: Array, rows: Array, budget: StepBudget) -> int:
+    def _stretch(self, until: Array, rows: Array) -> int:
         """Let the method take steps for a tenth of a second; return a status."""
-        sim, run, bindings = self._sim, self._sim.run_state, self.bindings
-        sim.corners.prepare(sim, float(until[-1]))
-        begun, steps = run.t, run.counts[STEPS]
-        run.flags[[LOOPS, POWERS, PLAIN]] = bindings.closed, bindings.powers, bindings.plain
-        run.counts[SINGULAR_FOUND] = 0
+        sim, run, bindings, budget = self._sim, self._sim.run_state, self.bindings, self._budget
+        sim.corners.prepare(sim, until.item(-1))
+        begun, steps = run.t, run.counts.item(STEPS)
         bindings.buffers.tau[:] = run.tau
         if sim.parameters is not None:
             bindings.parameters[:] = sim.parameters
         sim.events.start(sim, bindings)
-        smallest = max(float(run.times[SMALLEST_STEP]), TIME_ROUNDING * abs(begun))
+        smallest = max(run.times.item(SMALLEST_STEP), TIME_ROUNDING * abs(begun))
         watched = sim.events.watched(bindings, sim.corners.watch(bindings))
         status = self._advance(Stretch(bindings, run, watched, until, rows, smallest, budget.begin()))
-        budget.end()
-        if status == Status.PAUSED and run.t == begun and run.counts[STEPS] > steps:
-            return Status.TOO_SMALL  # steps add nothing to the time any more
+        if status == Status.PAUSED:
+            budget.end()
+            if run.t == begun and run.counts[STEPS] > steps:
+                return Status.TOO_SMALL  # steps add nothing to the time any more
         return status
 
     def _advance(self, stretch: Stretch) -> int:
@@ -115,7 +119,7 @@ class Driver:
             self._crossing = crossing_stepper(stepper.tolerance)
             self._crossing.prepare(stretch.bindings, run)
         step = float(run.times[NEXT_STEP])
-        status = self._crossing.advance(replace(stretch, steps=1))
+        status = self._crossing.advance(stretch._replace(steps=1))
         stepper.forget()
         if stepper.resumes_own_step:
             run.times[NEXT_STEP] = step

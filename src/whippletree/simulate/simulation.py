@@ -452,7 +452,7 @@ class Simulation:
         now = self.run_state.t
         if now + length == now:
             raise StateError(f"duration={length:g} s is lost in rounding at t = {now:g} s: take more")
-        self.run(np.array([now + length]))
+        self.run_checked(np.array([now + length]), np.empty((1, self.row_size)))
 
     def run(
         self,
@@ -473,16 +473,36 @@ class Simulation:
         the start and as often, where all that the run needs to go on is in this object and in `rows`, if these are
         given; `resumed` goes on from there.
         """
-        run, until = self.run_state, self._asked(until, resumed=resumed)
+        until = self._asked(until, resumed=resumed)
         if not until.size:
             return np.zeros((0, self.row_size))
         rows = self._room(until, rows, resumed=resumed)
+        return rows[: self.run_checked(until, rows, watch, pause, resumed=resumed)]
+
+    def run_checked(
+        self,
+        until: Array,
+        rows: Array,
+        watch: Callable[[float], bool] | None = None,
+        pause: Callable[[], None] | None = None,
+        *,
+        resumed: bool = False,
+    ) -> int:
+        """Do what `run` does with times and rows that are known to be good; return how many outputs are made.
+
+        >>> from whippletree.simulate.simulation import _example
+        >>> sim = _example()
+        >>> sim.run_checked(np.array([0.1, 0.2]), np.zeros((2, sim.row_size))), sim.state.t
+        (2, 0.2)
+        """
+        times, end = self.run_state.times, until.item(-1)
         if not resumed:
-            run.counts[OUTPUTS] = 0
-            run.times[SPAN] = min(float(until[-1]) - run.t, LONG_SPAN)
-            run.times[SMALLEST_STEP] = SMALLEST_STEP_SHARE * max(run.times[SPAN], 1e-9)
+            self.run_state.counts[OUTPUTS] = 0
+            times[SPAN] = span = min(end - times.item(TIME), LONG_SPAN)
+            times[SMALLEST_STEP] = SMALLEST_STEP_SHARE * max(span, 1e-9)
         self.events.ended = ""
-        self._check_step(float(until[-1]))
+        if not self.stepper.adaptive:
+            self._check_step(end)
         return self._driver.go(until, rows, watch, pause)
 
     def _asked(self, until: Any, *, resumed: bool) -> Array:
@@ -508,8 +528,8 @@ class Simulation:
 
     def _check_step(self, end: float) -> None:
         """Refuse steps of a fixed size that rounding swallows."""
-        latest, step = max(abs(self.run_state.t), abs(end)), float(self.run_state.times[NEXT_STEP])
-        if not self.adaptive and step < 1e-14 * latest:
+        latest, step = max(abs(self.run_state.t), abs(end)), self.run_state.times.item(NEXT_STEP)
+        if step < 1e-14 * latest:
             raise StateError(f"step={step:g} s is lost in rounding at t = {latest:g} s: take a larger one")
 
 

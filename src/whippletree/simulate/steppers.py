@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -53,8 +53,7 @@ class MethodOptions:
     spectral_radius: float | None = None
 
 
-@dataclass(frozen=True)
-class Stretch:
+class Stretch(NamedTuple):
     """What a method is to do next: go on until all outputs are written, or so many steps are taken."""
 
     bindings: KernelBindings
@@ -140,7 +139,7 @@ class Stepper(ABC):
 
     def use_efforts(self, tau: Array) -> None:
         """Be told the efforts of the next steps: a memory of others is forgotten."""
-        if not np.array_equal(self._efforts, tau):
+        if self._efforts.tobytes() != tau.tobytes():
             self.forget()
             self._efforts = tau.copy()
 
