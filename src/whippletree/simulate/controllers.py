@@ -81,7 +81,7 @@ class ControlLaw:
         self._simulation, self._controller, self._base = simulation, controller, base
         run = simulation.run_state
         self._times, self._state = run.times, (run.q, run.v, run.z)
-        self._efforts, self._finite = np.zeros(base.size), np.zeros(base.size, dtype=bool)
+        self._size, self._efforts, self._finite = base.size, np.zeros(base.size), np.zeros(base.size, dtype=bool)
         joints = [system_interface.joint_of(simulation.system, i) for i in range(base.size)]
         self._places = {joint: i for i, joint in enumerate(joints) if joints.count(joint) == 1}
 
@@ -94,7 +94,7 @@ class ControlLaw:
             raise SimulationError(f"{self._when} failed: {error}") from error
         except Exception as error:
             raise SimulationError(f"{self._when} failed: {type(error).__name__}: {error}") from error
-        if not (self._plain(answer) and np.count_nonzero(np.isfinite(self._efforts, self._finite)) == self._finite.size):
+        if not (self._plain(answer) and np.count_nonzero(np.isfinite(self._efforts, self._finite)) == self._size):
             self._efforts[:] = self._checked(answer)
         return self._efforts
 
@@ -119,8 +119,9 @@ class ControlLaw:
     def _checked(self, answer: Any) -> Array:
         """Return any answer as efforts, or say what is wrong with it."""
         if answer is None:
-            size = self._base.size
-            raise SimulationError(f"{self._when} returned nothing: it must return {size} efforts, or efforts by joint")
+            raise SimulationError(
+                f"{self._when} returned nothing: it must return {self._size} efforts, or efforts by joint"
+            )
         system = self._simulation.system
         try:
             efforts = system_interface.checked_efforts(system, answer)
@@ -128,7 +129,7 @@ class ControlLaw:
             raise SimulationError(f"{self._when} returned what is no effort: {_named(system, answer, error)}") from None
         if isinstance(answer, Mapping):
             named = {getattr(name, "name", name) for name in answer}
-            for i in range(self._base.size):
+            for i in range(self._size):
                 if system_interface.joint_of(system, i) not in named:
                     efforts[i] = self._base[i]
         return efforts

@@ -29,7 +29,7 @@ __all__ = ["address", "bare", "by_address", "entry", "inner"]
 types: Any = numba_types
 _helpers: Any = cgutils
 
-_CODE: dict[str, Any] = {"cache": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_CODE: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _INNER: dict[str, Any] = _CODE | {"no_cpython_wrapper": True}
 _BARE: dict[str, Any] = _INNER | {"_nrt": False}
 

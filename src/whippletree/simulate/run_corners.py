@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whippletree.kernels.kernel import Array
 from whippletree.model.formula_corner_lists import corners_in_state, corners_in_time
 from whippletree.simulate.corner_crossings import CornerWatch
 from whippletree.simulate.corner_times import Timetable, corner_times

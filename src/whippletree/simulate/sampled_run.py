@@ -10,8 +10,8 @@ import numpy as np
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.controllers import (
-    Controller,
     ControlLaw,
+    Controller,
     checked_period,
     controller_state,
     restore_controller,
