@@ -35,8 +35,8 @@ from whippletree.simulate.kernel_calls import (
     normalize,
     not_inlined,
 )
-from whippletree.simulate.native_functions import bare, by_address, inner
-from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words, cast_to
+from whippletree.simulate.native_functions import bare, by_address, cast_to, inner
+from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words
 from whippletree.simulate.run_state import (
     CLOSE_STAGES,
     CUT_STEP,

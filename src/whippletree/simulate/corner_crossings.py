@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from whippletree.simulate.kernel_calls import ZERO, KernelBuffers, copy, not_inlined
-from whippletree.simulate.native_functions import bare, by_address, inner
-from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words, cast_to
+from whippletree.simulate.native_functions import bare, by_address, cast_to, inner
+from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, Words
 from whippletree.simulate.run_state import (
     AT_CORNER,
     CUT_STEP,

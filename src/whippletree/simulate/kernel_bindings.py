@@ -10,7 +10,7 @@ from whippletree.kernels.kernel import Array, Kernel
 from whippletree.model.formula_corner_lists import corners_in_state
 from whippletree.simulate import system_interface
 from whippletree.simulate.kernel_calls import KernelBuffers
-from whippletree.simulate.native_functions import address
+from whippletree.simulate.loop_code import address
 from whippletree.system import System
 
 __all__ = ["KernelBindings"]

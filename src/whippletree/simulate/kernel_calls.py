@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from whippletree.simulate.native_functions import bare, by_address
+from whippletree.simulate.native_functions import bare, by_address, instruction
 from whippletree.simulate.native_structs import Address, NativeStruct, Numbers, Words, WordTable
 from whippletree.simulate.run_tolerances import (
     CLEARLY_REGULAR,
@@ -53,8 +50,6 @@ DISPLACE, RATES, PROJECT = 0, 1, 2
 
 ZERO: Any = np.int64(0)
 """Zero as any other number: for a plain one, functions would be compiled apart."""
-
-_NUMBERS = 6
 
 
 class KernelBuffers(NativeStruct):
@@ -100,37 +95,14 @@ NEGATIVE_FIRST = 4  # how many were at the beginning
 CHANGES = 5  # the difference, summed over stages
 
 
-def _kernel_call(typing_context: Any, kernel: Any) -> Any:
+@instruction
+def call(kernel: Words) -> None:
     """Call a kernel: an array of six addresses."""
-    signature = types.void(kernel)
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        array = context.make_array(sig.args[0])(context, builder, args[0])
-        pointer = ir.IntType(8).as_pointer()
-        index = ir.IntType(64)
-        numbers = [builder.load(builder.gep(array.data, [ir.Constant(index, k)])) for k in range(_NUMBERS)]
-        kind = ir.FunctionType(ir.VoidType(), [pointer] * 5)
-        code = builder.inttoptr(numbers[0], kind.as_pointer())
-        builder.call(code, [builder.inttoptr(n, pointer) for n in numbers[1:]])
-        return context.get_dummy_value()
-
-    return signature, generate
 
 
-call: Any = intrinsic(_kernel_call)
-
-
-def _kept_apart(typing_context: Any) -> Any:
+@instruction
+def not_inlined() -> None:
     """Keep the function that this is called in from being copied into its callers: that takes long to compile."""
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        builder.function.attributes.add("noinline")
-        return context.get_dummy_value()
-
-    return types.void(), generate
-
-
-not_inlined: Any = intrinsic(_kept_apart)
 
 
 @bare

@@ -1,128 +1,158 @@
-"""How functions of the time loops become machine code.
+"""Marks on the functions of the time loops, which are written in Python and run as machine code.
 
-A function is `inner` if only machine code calls it, `bare` if it does not allocate either, an `entry` if Python calls
-it, and `by_address` if machine code calls it by its address.
+A function is `inner` if only machine code calls it, `bare` if it does not allocate either, `by_address` if machine code
+calls it by its address, and an `entry` if Python calls it. What cannot be said in Python is an `instruction`, and is
+written out in LLVM's language by `loop_compiler`.
 
-Numba puts all that a function calls into it, machine code and all, and optimises it there again. For functions that
-call each other as those of the time loops do, that takes most of a minute. A function by address is compiled once,
-and its callers read its address from a struct: the first argument has to be one that has a field of the function's
-name, of the kind `Address`. The types of its arguments and of its result are those of its annotations.
+A mark changes nothing: a function stays what it was in Python. Numba, which makes machine code of it (see
+`loop_compiler`), works before the package is installed. What it made is loaded by `loop_code`.
+
+Functions by address are compiled once, however many others call them: these read the address from a struct, the first
+argument, which has to have a field of the function's name, of the kind `Address`. If a function is `declared`, there
+is only its form, and methods put the addresses of their own ones there. The types of arguments and results are those
+of the annotations: structs, arrays as in `native_structs`, and numbers.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, ParamSpec, TypeVar
 
-from numba import njit
-from numba import types as numba_types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from whippletree.simulate.native_structs import KINDS, NativeStruct
 
-from whippletree.simulate.native_structs import NativeStruct, field, native_type
+__all__ = [
+    "CASTS",
+    "MARKED",
+    "EntryPoint",
+    "MarkedFunction",
+    "bare",
+    "by_address",
+    "cast_to",
+    "declared",
+    "entry",
+    "inner",
+    "instruction",
+]
 
-__all__ = ["address", "bare", "by_address", "entry", "inner"]
-
-# Numba's own functions say nothing of their types
-types: Any = numba_types
-_helpers: Any = cgutils
-
-_CODE: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-_INNER: dict[str, Any] = _CODE | {"no_cpython_wrapper": True}
-_BARE: dict[str, Any] = _INNER | {"_nrt": False}
-
-
-def entry(function: Callable[..., Any]) -> Any:
-    """Return a function that Python calls."""
-    return njit(**_CODE)(function)
-
-
-def inner(function: Callable[..., Any]) -> Any:
-    """Return a function that only machine code calls."""
-    return njit(**_INNER)(function)
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+Function = TypeVar("Function", bound=Callable[..., Any])
+Struct = TypeVar("Struct", bound=NativeStruct)
 
 
-def bare(function: Callable[..., Any]) -> Any:
-    """Return one that allocates nothing and does not count references to its arrays, which would take more time."""
-    return njit(**_BARE)(function)
+@dataclass(frozen=True)
+class MarkedFunction:
+    """A function of the time loops, and its mark."""
+
+    mark: str
+    function: Callable[..., Any]
+
+    @property
+    def symbol(self) -> str:
+        """Its name in machine code; that of an entry, which is known in its module only, with the module's name."""
+        name = self.function.__name__
+        return f"{self.function.__module__.rpartition('.')[2]}.{name}" if self.mark == "entry" else name
 
 
-_BY_ADDRESS: dict[str, FunctionByAddress] = {}
+MARKED: list[MarkedFunction] = []
+"""All functions with a mark, in the order in which modules were loaded."""
+
+CASTS: list[tuple[Callable[[int], NativeStruct], type[NativeStruct]]] = []
+"""Functions that `cast_to` returned, and their structs."""
 
 
-def by_address(function: Callable[..., Any]) -> Any:
-    """Return a function that machine code calls by its address."""
-    made = FunctionByAddress(function)
-    _BY_ADDRESS[made.name] = made
-    return made.call
+def _marked(mark: str, function: Function) -> Function:
+    MARKED.append(MarkedFunction(mark, function))
+    return function
 
 
-def address(name: str) -> int:
-    """Return the address of a function, which is compiled when it is first asked for."""
-    return _BY_ADDRESS[name].address
+def inner(function: Function) -> Function:
+    """Mark a function that only machine code calls."""
+    return _marked("inner", function)
 
 
-class FunctionByAddress:
-    """A function, and how it is called."""
+def bare(function: Function) -> Function:
+    """Mark one that allocates nothing and does not count references to its arrays, which would take more time."""
+    return _marked("bare", function)
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.name = function.__name__
-        self._compiler = inner(function)
+
+def by_address(function: Function) -> Function:
+    """Mark a function that machine code calls by its address."""
+    return _marked("by_address", function)
+
+
+def declared(function: Function) -> Function:
+    """Mark the form of functions that machine code calls by an address in a struct."""
+    return _marked("declared", function)
+
+
+def instruction(function: Function) -> Function:
+    """Mark what is written out in LLVM's language, under this name."""
+    return _marked("instruction", function)
+
+
+def cast_to(struct: type[Struct]) -> Callable[[int], Struct]:
+    """Return a function of machine code that reads an address as that of such a struct."""
+
+    def struct_at(address: int) -> Struct:
+        raise NotImplementedError(f"only machine code finds {struct.__name__} at an address")
+
+    CASTS.append((struct_at, struct))
+    return struct_at
+
+
+def entry(function: Callable[Given, Result]) -> EntryPoint[Given, Result]:
+    """Mark a function that Python calls; the interpreter's lock is free while it runs."""
+    return EntryPoint(_marked("entry", function))
+
+
+class EntryPoint(Generic[Given, Result]):
+    """Machine code that is called from Python.
+
+    It is handed addresses and numbers: a struct is an address, an array is an address and its sizes. It returns a
+    status, which is zero if it came to its end, and writes its result to where the first argument says.
+    """
+
+    def __init__(self, function: Callable[Given, Result]) -> None:
+        self.symbol = MarkedFunction("entry", function).symbol
         self._function = function
-        self.call = intrinsic(self._called())
+        functools.update_wrapper(self, function)
 
     @functools.cached_property
-    def signature(self) -> Any:
-        """The types of the result and of the arguments."""
+    def _forms(self) -> tuple[tuple[str, ...], type[Any] | None]:
+        """The annotations of arguments, and the kind of the result."""
         given = inspect.signature(self._function)
-        arguments = [_type(str(one.annotation)) for one in given.parameters.values()]
-        return _type(str(given.return_annotation))(*arguments)
+        result = {"int": ctypes.c_int64, "bool": ctypes.c_int64, "float": ctypes.c_double, "None": None}
+        return tuple(str(one.annotation) for one in given.parameters.values()), result[str(given.return_annotation)]
 
     @functools.cached_property
-    def address(self) -> int:
-        """The address of its machine code."""
-        arguments = self.signature.args
-        self._compiler.compile(arguments)
-        made = self._compiler.overloads[arguments]
-        if made.signature.return_type != self.signature.return_type:
-            raise TypeError(f"{self.name} returns {made.signature.return_type}, not {self.signature.return_type}")
-        return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
+    def _code(self) -> Callable[..., int]:
+        from whippletree.simulate.loop_code import address
 
-    def _called(self) -> Callable[..., Any]:
-        """Return how a call is typed, and how its code is made."""
+        kinds: list[Any] = [ctypes.c_void_p]
+        for annotation in self._forms[0]:
+            dimensions = KINDS[annotation][1] if annotation in KINDS else 0
+            number = {"float": ctypes.c_double, "int": ctypes.c_int64, "bool": ctypes.c_int64}
+            kinds += [ctypes.c_void_p, *[ctypes.c_int64] * dimensions] if dimensions else []
+            kinds += [] if dimensions else [number.get(annotation, ctypes.c_void_p)]
+        return ctypes.CFUNCTYPE(ctypes.c_int32, *kinds)(address(self.symbol))
 
-        def typed(context: Any, *arguments: Any) -> Any:
-            signature = self.signature
-
-            def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-                convention = context.call_conv
-                kind = convention.get_function_type(sig.return_type, sig.args)
-                number = field(builder, sig.args[0], values[0], self.name)
-                code = builder.inttoptr(number, kind.as_pointer())
-                status, result = convention.call_function(builder, code, sig.return_type, sig.args, values)
-                with _helpers.if_unlikely(builder, status.is_error):
-                    convention.return_status_propagate(builder, status)
-                return result
-
-            return signature, generate
-
-        given = list(inspect.signature(self._function).parameters.values())
-        first = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        typed.__signature__ = inspect.Signature([first, *given])  # type: ignore[attr-defined]
-        return typed
-
-
-def _type(annotation: str) -> Any:
-    """Return the type that an annotation means."""
-    plain = {"float": types.float64, "int": types.int64, "bool": types.boolean, "None": types.none}
-    if annotation in plain:
-        return plain[annotation]
-    if annotation.startswith("tuple["):
-        parts = annotation.removeprefix("tuple[").removesuffix("]").split(", ")
-        return types.Tuple([_type(part) for part in parts])
-    of_array = native_type(annotation)
-    if of_array is not None:
-        return of_array
-    return next(one for one in NativeStruct.__subclasses__() if one.__name__ == annotation)._numba_type_
+    def __call__(self, *arguments: Given.args, **named: Given.kwargs) -> Result:
+        """Run the machine code."""
+        words: list[Any] = []
+        for value in arguments:
+            if isinstance(value, NativeStruct):
+                words.append(value.address)
+            elif isinstance(value, int | float):
+                words.append(value)
+            else:
+                words += (value.__array_interface__["data"][0], *value.shape)
+        kind = self._forms[1]
+        result: Any = None if kind is None else kind()
+        if self._code(None if result is None else ctypes.byref(result), *words):
+            raise MemoryError(f"there is not enough memory for {self.symbol}")
+        return None if result is None else result.value  # type: ignore[return-value]

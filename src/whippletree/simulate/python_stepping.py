@@ -13,15 +13,16 @@ logged, or left to a method that crosses them.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.corner_crossings import at_corner
 from whippletree.simulate.kernel_bindings import KernelBindings
-from whippletree.simulate.kernel_calls import SMALLEST, ZERO, close_loops, copy
+from whippletree.simulate.kernel_calls import SMALLEST, ZERO, KernelBuffers, close_loops, copy
 from whippletree.simulate.native_functions import entry
+from whippletree.simulate.native_structs import Numbers, NumberTable
 from whippletree.simulate.run_state import (
     CLOSE_STAGES,
     EVALUATIONS,
@@ -40,6 +41,7 @@ from whippletree.simulate.singularity_log import log_passage, look_back_along, o
 from whippletree.simulate.state_rates import evaluate, evaluate_end, evaluate_first
 from whippletree.simulate.step_output import close_end, complete_step, size_to_end, write_present
 from whippletree.simulate.steppers import Stepper, Stretch
+from whippletree.simulate.zero_crossings import EventWatch
 
 __all__ = ["MotionRates", "PythonStepper"]
 
@@ -47,7 +49,7 @@ _DONE, _UNTRUSTED, _POOR, _OPEN = Status.DONE, Status.UNTRUSTED, Status.POOR, St
 
 
 @entry
-def _begin(b: Any, run: Any, k: Any) -> int:
+def _begin(b: KernelBuffers, run: RunState, k: Numbers) -> int:
     """Evaluate where a step begins, and look back at the last one; say how good it is."""
     run.flags[CLOSE_STAGES] = 0
     first = evaluate_first(b, run, k)
@@ -57,7 +59,7 @@ def _begin(b: Any, run: Any, k: Any) -> int:
 
 
 @entry
-def _rates(b: Any, run: Any, t: float, y: Any, k: Any) -> int:
+def _rates(b: KernelBuffers, run: RunState, t: float, y: Numbers, k: Numbers) -> int:
     """Evaluate the derivatives of y; say whether they are to be trusted."""
     copy(b.q, ZERO, run.q, ZERO, b.q.size)
     copy(b.base, ZERO, run.q, ZERO, b.q.size)
@@ -66,7 +68,7 @@ def _rates(b: Any, run: Any, t: float, y: Any, k: Any) -> int:
 
 
 @entry
-def _close(b: Any, run: Any, new: Any, reached: Any, k: Any, end: float) -> int:
+def _close(b: KernelBuffers, run: RunState, new: Numbers, reached: Numbers, k: Numbers, end: float) -> int:
     """Put the end of a step on the closures; say whether it is past a singular position, which others go across."""
     status = close_end(b, run, new, reached, k, end, False)
     if status == _DONE and run.flags[LOOPS]:
@@ -87,7 +89,16 @@ def _close(b: Any, run: Any, new: Any, reached: Any, k: Any, end: float) -> int:
 
 @entry
 def _complete(
-    b: Any, run: Any, w: Any, P: Any, t: float, h: float, new: Any, reached: Any, until: Any, rows: Any
+    b: KernelBuffers,
+    run: RunState,
+    w: EventWatch,
+    P: NumberTable,
+    t: float,
+    h: float,
+    new: Numbers,
+    reached: Numbers,
+    until: Numbers,
+    rows: NumberTable,
 ) -> int:
     """Deliver a step and let the run be at its end."""
     status = complete_step(b, run, w, P, t, h, new, reached, until, rows)
@@ -98,22 +109,22 @@ def _complete(
 
 
 @entry
-def _present(run: Any, until: Any, rows: Any) -> None:
+def _present(run: RunState, until: Numbers, rows: NumberTable) -> None:
     write_present(run, until, rows)
 
 
 @entry
-def _size(run: Any, until: Any) -> float:
+def _size(run: RunState, until: Numbers) -> float:
     return float(size_to_end(run, until))
 
 
 @entry
-def _at_corner(run: Any) -> bool:
+def _at_corner(run: RunState) -> bool:
     return bool(at_corner(run))
 
 
 @entry
-def _end_stretch(b: Any, run: Any) -> None:
+def _end_stretch(b: KernelBuffers, run: RunState) -> None:
     """Look back at the last step, if no other step will."""
     if run.flags[LOOPS] and evaluate_end(b, run):
         look_back_along(b, run)

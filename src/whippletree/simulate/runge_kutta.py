@@ -34,8 +34,9 @@ from whippletree.simulate.kernel_calls import (
     longest_step,
     not_inlined,
 )
-from whippletree.simulate.native_functions import address, bare, by_address, inner
-from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable, cast_to
+from whippletree.simulate.loop_code import address
+from whippletree.simulate.native_functions import bare, by_address, cast_to, inner
+from whippletree.simulate.native_structs import NativeStruct, Numbers, NumberTable
 from whippletree.simulate.run_state import (
     CLOSE_STAGES,
     CROSS_BELOW,

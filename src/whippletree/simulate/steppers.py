@@ -23,7 +23,7 @@ import numpy as np
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.kernel_bindings import KernelBindings
-from whippletree.simulate.native_functions import address
+from whippletree.simulate.loop_code import address
 from whippletree.simulate.native_structs import NativeStruct
 from whippletree.simulate.run_state import RunState
 from whippletree.simulate.run_tolerances import CORNER_HOP

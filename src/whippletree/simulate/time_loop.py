@@ -7,11 +7,9 @@ belongs to it (see `step_output`), and `look_back` logs a singular position that
 
 from __future__ import annotations
 
-from typing import Any
-
 from whippletree.simulate.corner_crossings import at_corner
 from whippletree.simulate.kernel_calls import KernelBuffers
-from whippletree.simulate.native_functions import by_address, entry
+from whippletree.simulate.native_functions import declared, entry
 from whippletree.simulate.native_structs import Address, NativeStruct, Number, Numbers, NumberTable
 from whippletree.simulate.run_state import LOOPS, OUTPUTS, RunState, Status
 from whippletree.simulate.state_rates import evaluate_end
@@ -38,20 +36,22 @@ class StepperCode(NativeStruct):
     look_back: Address
 
 
-@by_address
+@declared
 def take_step(s: StepperCode, b: KernelBuffers, run: RunState, w: EventWatch, until: Numbers, rows: NumberTable) -> int:
     """Take one step of a method; a step that is to be tried again with another size leaves the run where it is."""
     raise NotImplementedError  # only methods have code
 
 
-@by_address
+@declared
 def look_back(s: StepperCode, b: KernelBuffers, run: RunState) -> None:
     """Log a singular position that the last step went over; the present state is just evaluated."""
     raise NotImplementedError
 
 
 @entry
-def run_stretch(s: Any, b: Any, run: Any, w: Any, until: Any, rows: Any, most: int) -> int:
+def run_stretch(
+    s: StepperCode, b: KernelBuffers, run: RunState, w: EventWatch, until: Numbers, rows: NumberTable, most: int
+) -> int:
     """Go on with a run until all outputs `until` (times) are written to `rows`, or something is to be decided.
 
     Events that `w` watches are recorded in it; one that acts ends the step that it is in.

@@ -1,0 +1,21 @@
+"""`python -m whippletree.simulate.loop_compiler`: make anew what the package carries of its time loops."""
+
+from __future__ import annotations
+
+import sys
+
+from whippletree.simulate.loop_code import SHIPPED, make_ir
+from whippletree.simulate.loop_compiler.shipped_loops import loops_ir, write_shipped
+
+
+def main() -> None:
+    """Write the files; with `--print`, print the loops in LLVM's language, as this very process makes them."""
+    if sys.argv[1:] == ["--print"]:
+        print(loops_ir(), end="")
+        return
+    write_shipped(make_ir())
+    print(*(f"{file.stat().st_size:8d} {file.name}" for file in sorted(SHIPPED.iterdir())), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
