@@ -66,7 +66,12 @@ class Driver:
         return self._bindings
 
     def go(
-        self, until: Array, rows: Array, watch: Callable[[float], bool] | None, pause: Callable[[], None] | None
+        self,
+        until: Array,
+        rows: Array,
+        watch: Callable[[float], bool] | None,
+        pause: Callable[[], None] | None,
+        places: tuple[int, int] | None = None,
     ) -> int:
         """Go on until all outputs are made, an event ends the run, or `watch` wants it; return how many are made."""
         sim, run = self._sim, self._sim.run_state
@@ -74,7 +79,7 @@ class Driver:
             while True:
                 if pause is not None:
                     pause()
-                status = self._stretch(until, rows)
+                status = self._stretch(until, rows, places)
                 sim.singular_times.collect(run, sim.parameters)
                 sim.events.collect(sim)
                 if status == Status.EVENT:
@@ -91,7 +96,7 @@ class Driver:
 
     # ------------------------------------------------------------------ a stretch
 
-    def _stretch(self, until: Array, rows: Array) -> int:
+    def _stretch(self, until: Array, rows: Array, places: tuple[int, int] | None) -> int:
         """Let the method take steps for a tenth of a second; return a status."""
         sim, run, bindings, budget = self._sim, self._sim.run_state, self.bindings, self._budget
         sim.corners.prepare(sim, until.item(-1))
@@ -102,7 +107,7 @@ class Driver:
         sim.events.start(sim, bindings)
         smallest = max(run.times.item(SMALLEST_STEP), TIME_ROUNDING * abs(begun))
         watched = sim.events.watched(bindings, sim.corners.watch(bindings))
-        status = self._advance(Stretch(bindings, run, watched, until, rows, smallest, budget.begin()))
+        status = self._advance(Stretch(bindings, run, watched, until, rows, smallest, budget.begin(), places))
         if status == Status.PAUSED:
             budget.end()
             if run.t == begun and run.counts[STEPS] > steps:

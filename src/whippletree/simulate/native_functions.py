@@ -130,7 +130,8 @@ class EntryPoint(Generic[Given, Result]):
         return tuple(str(one.annotation) for one in given.parameters.values()), result[str(given.return_annotation)]
 
     @functools.cached_property
-    def _code(self) -> Callable[..., int]:
+    def code(self) -> Callable[..., int]:
+        """The machine code as a function of addresses and numbers, the first of them that of the result."""
         from whippletree.simulate.loop_code import address
 
         kinds: list[Any] = [ctypes.c_void_p]
@@ -153,6 +154,6 @@ class EntryPoint(Generic[Given, Result]):
                 words += (value.__array_interface__["data"][0], *value.shape)
         kind = self._forms[1]
         result: Any = None if kind is None else kind()
-        if self._code(None if result is None else ctypes.byref(result), *words):
+        if self.code(None if result is None else ctypes.byref(result), *words):
             raise MemoryError(f"there is not enough memory for {self.symbol}")
         return None if result is None else result.value  # type: ignore[return-value]

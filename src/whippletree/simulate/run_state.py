@@ -155,7 +155,7 @@ class RunState(NativeStruct):
     @property
     def t(self) -> float:
         """The time."""
-        return float(self.times.item(TIME))
+        return float(self.times[TIME])
 
     @property
     def v(self) -> Array:

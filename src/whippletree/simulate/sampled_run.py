@@ -91,7 +91,8 @@ class SampledRun:
         pause = None
         if writer is not None:
             self.memory, pause = controller_state(self.controller), lambda: writer.look(self)
-        simulation = self.simulation
+        simulation, times_at, rows_at = self.simulation, self._times.ctypes.data, self.rows.ctypes.data
+        width = self.rows.strides[0]
         while not self.finished:
             resumed = self.begun
             if not (resumed or self._begin(watch, remember=writer is not None)):
@@ -102,7 +103,8 @@ class SampledRun:
             if resumed or not sample:
                 made = len(simulation.run(times, watch, pause, rows, resumed=resumed))
             else:
-                made = simulation.run_checked(times, rows, watch, pause)
+                places = times_at + 8 * (first + sample), rows_at + width * first
+                made = simulation.run_checked(times, rows, watch, pause, places=places)
             whole = made == count
             self.finished = bool(simulation.events.ended) or (whole and self._last)
             if not whole:

@@ -487,8 +487,11 @@ class Simulation:
         pause: Callable[[], None] | None = None,
         *,
         resumed: bool = False,
+        places: tuple[int, int] | None = None,
     ) -> int:
         """Do what `run` does with times and rows that are known to be good; return how many outputs are made.
+
+        Their addresses are `places`, if these are known.
 
         >>> from whippletree.simulate.simulation import _example
         >>> sim = _example()
@@ -503,7 +506,7 @@ class Simulation:
         self.events.ended = ""
         if not self.stepper.adaptive:
             self._check_step(end)
-        return self._driver.go(until, rows, watch, pause)
+        return self._driver.go(until, rows, watch, pause, places)
 
     def _asked(self, until: Any, *, resumed: bool) -> Array:
         """Return the times that outputs are asked for at."""

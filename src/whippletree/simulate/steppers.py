@@ -13,6 +13,7 @@ that does not cross them itself leaves that to a Runge-Kutta method, for one ste
 
 from __future__ import annotations
 
+import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,10 +25,10 @@ from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.loop_code import address
-from whippletree.simulate.native_structs import NativeStruct
+from whippletree.simulate.native_structs import WORDS_PER_FIELD, NativeStruct
 from whippletree.simulate.run_state import RunState
 from whippletree.simulate.run_tolerances import CORNER_HOP
-from whippletree.simulate.time_loop import SMALLEST_ALLOWED, TOLERANCE, StepperCode, run_stretch
+from whippletree.simulate.time_loop import SMALLEST_ALLOWED, TOLERANCE, StepperCode, StretchTask, run_stretch
 from whippletree.simulate.zero_crossings import EventWatch
 from whippletree.spatial.scalars import shown
 
@@ -63,6 +64,7 @@ class Stretch(NamedTuple):
     rows: Array  # where they are written
     smallest: float  # a step that is smaller is a failure
     steps: int
+    places: tuple[int, int] | None = None  # the addresses of `until` and `rows`, if they are known
 
 
 class Stepper(ABC):
@@ -152,6 +154,11 @@ class Stepper(ABC):
         self.memory, self._efforts = arrays["memory"].copy(), arrays["memory_efforts"].copy()
 
 
+_WATCH, _TIMES, _ROWS, _MOST = (
+    WORDS_PER_FIELD * list(StretchTask.fields).index(name) for name in ("watch", "until", "rows", "most")
+)
+
+
 class CompiledStepper(Stepper):
     """A method in machine code: `time_loop` calls its step by address.
 
@@ -165,6 +172,8 @@ class CompiledStepper(Stepper):
     def __init__(self, options: MethodOptions) -> None:
         super().__init__(options)
         self._limits = np.zeros(2)
+        self._limits[TOLERANCE] = self.tolerance if self.adaptive else 0.0
+        self._status = ctypes.c_int64()
         self._code: StepperCode | None = None
         self._structs: tuple[NativeStruct, NativeStruct] | None = None
 
@@ -184,6 +193,10 @@ class CompiledStepper(Stepper):
         method, work = self._structs = self.structs(bindings)
         functions = address(self.step_function), address(self.look_back_function)
         self._code = StepperCode(method.address, work.address, self._limits, int(self.evaluates_end), *functions)
+        none, outputs = np.zeros(0), np.zeros((0, bindings.row_size))
+        self._task = task = StretchTask(self._code.address, bindings.buffers.address, run.address, 0, none, outputs, 0)
+        self._words = memoryview(task.table.reshape(-1))
+        self._run = run_stretch.code, ctypes.addressof(self._status), task.address
 
     def forget(self) -> None:
         """Begin anew with the next step; the memory stays where machine code knows it."""
@@ -191,12 +204,13 @@ class CompiledStepper(Stepper):
 
     def advance(self, stretch: Stretch) -> int:
         """Let machine code go on."""
-        self._limits[TOLERANCE] = self.tolerance if self.adaptive else 0.0
-        self._limits[SMALLEST_ALLOWED] = stretch.smallest
-        buffers = stretch.bindings.buffers
-        return int(
-            run_stretch(self._code, buffers, stretch.run, stretch.watch, stretch.until, stretch.rows, stretch.steps)
-        )
+        _, _, watch, until, rows, self._limits[SMALLEST_ALLOWED], steps, places = stretch
+        words, (run, *where) = self._words, self._run
+        words[_WATCH], words[_MOST], words[_TIMES + 1], words[_ROWS + 1] = watch.address, steps, len(until), len(rows)
+        words[_TIMES], words[_ROWS] = places or (until.ctypes.data, rows.ctypes.data)
+        if run(*where):
+            raise MemoryError("there is not enough memory for a step")
+        return self._status.value
 
 
 # ---------------------------------------------------------------------- the registry
