@@ -7,6 +7,7 @@ A controller may be a plain function, which then remembers nothing that matters.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,6 +28,7 @@ __all__ = ["ControlLaw", "Controller", "checked_period", "controller_state", "re
 Controller = Callable[[float, Array, Array, Array], Any]
 """A function of time, coordinates, velocities and elements' states that returns joint efforts, all or by joint."""
 
+_FLOAT = np.dtype(np.float64)
 _NUMBERS = (float, np.float64)
 
 
@@ -81,12 +83,12 @@ class ControlLaw:
         self._simulation, self._controller, self._base = simulation, controller, base
         run = simulation.run_state
         self._times, self._state = run.times, (run.q, run.v, run.z)
-        self._size, self._efforts, self._finite = base.size, np.zeros(base.size), np.zeros(base.size, dtype=bool)
+        self._shape, self._efforts = base.shape, np.zeros(base.size)
         joints = [system_interface.joint_of(simulation.system, i) for i in range(base.size)]
         self._places = {joint: i for i, joint in enumerate(joints) if joints.count(joint) == 1}
 
     def efforts(self) -> Array:
-        """Return the efforts that the controller wants; the array is used again at the next call."""
+        """Return the efforts that the controller wants, in an array that may be its own."""
         q, v, z = self._state
         try:
             answer = self._controller(self._times.item(TIME), q.copy(), v.copy(), z.copy())
@@ -94,33 +96,34 @@ class ControlLaw:
             raise SimulationError(f"{self._when} failed: {error}") from error
         except Exception as error:
             raise SimulationError(f"{self._when} failed: {type(error).__name__}: {error}") from error
-        if not (self._plain(answer) and np.count_nonzero(np.isfinite(self._efforts, self._finite)) == self._size):
-            self._efforts[:] = self._checked(answer)
-        return self._efforts
+        plain = self._plain(answer)
+        if plain is not None and math.isfinite(sum(plain.tolist())):
+            return plain
+        return self._checked(answer)
 
-    def _plain(self, answer: Any) -> bool:
-        """Take over an answer that is a vector of numbers, or one number for each of some joints; else return False."""
-        efforts, kind = self._efforts, type(answer)
+    def _plain(self, answer: Any) -> Array | None:
+        """Return an answer that needs no further look: a vector, or one number for each of some joints; else None."""
+        kind = type(answer)
         if kind is dict:
-            places, efforts[:] = self._places, self._base
+            efforts, places = self._efforts, self._places
+            efforts[:] = self._base
             for joint, value in answer.items():
                 if type(joint) is not str or type(value) not in _NUMBERS or joint not in places:
-                    return False
+                    return None
                 efforts[places[joint]] = value
-            return True
+            return efforts
         if kind is list or kind is tuple:
             with contextlib.suppress(Exception):  # what cannot be an array is refused in words, later
                 answer = np.array(answer)
-        if type(answer) is not np.ndarray or answer.dtype.kind not in "fiu" or answer.shape != efforts.shape:
-            return False
-        efforts[:] = answer
-        return True
+                answer = answer.astype(np.float64) if answer.dtype.kind in "iu" else answer
+        good = type(answer) is np.ndarray and answer.dtype is _FLOAT and answer.shape == self._shape
+        return answer if good else None
 
     def _checked(self, answer: Any) -> Array:
         """Return any answer as efforts, or say what is wrong with it."""
         if answer is None:
             raise SimulationError(
-                f"{self._when} returned nothing: it must return {self._size} efforts, or efforts by joint"
+                f"{self._when} returned nothing: it must return {self._base.size} efforts, or efforts by joint"
             )
         system = self._simulation.system
         try:
@@ -129,7 +132,7 @@ class ControlLaw:
             raise SimulationError(f"{self._when} returned what is no effort: {_named(system, answer, error)}") from None
         if isinstance(answer, Mapping):
             named = {getattr(name, "name", name) for name in answer}
-            for i in range(self._size):
+            for i in range(self._base.size):
                 if system_interface.joint_of(system, i) not in named:
                     efforts[i] = self._base[i]
         return efforts

@@ -8,12 +8,12 @@ poor, and finds the accelerations at a singular position as the limit along the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from whippletree.errors import DynamicsError, SimulationError, WhippletreeError
-from whippletree.kernels.kernel import Array
 from whippletree.simulate import system_interface
 from whippletree.simulate.built_in_methods import crossing_stepper
 from whippletree.simulate.kernel_bindings import KernelBindings
@@ -32,10 +32,11 @@ from whippletree.simulate.run_state import (
     SPAN,
     STEPS,
     STOP_AT,
+    TIME,
     Status,
 )
-from whippletree.simulate.run_tolerances import TIME_ROUNDING
-from whippletree.simulate.steppers import Stepper, Stretch
+from whippletree.simulate.run_tolerances import LONG_SPAN, SMALLEST_STEP_SHARE, TIME_ROUNDING
+from whippletree.simulate.steppers import OutputWindow, Stepper, Stretch
 
 if TYPE_CHECKING:
     from whippletree.simulate.simulation import Simulation
@@ -48,9 +49,14 @@ class Driver:
 
     def __init__(self, simulation: Simulation) -> None:
         self._sim = simulation
+        run = simulation.run_state
+        # numbers are read faster in these
+        self._times, self._counts = run.times.data.cast("B").cast("d"), run.counts.data
         self._bindings: KernelBindings | None = None
         self._crossing: Stepper | None = None
         self._budget = StepBudget()
+        self._end = np.zeros(1)
+        self._output = OutputWindow(self._end, np.zeros((1, run.row_size)))
 
     @property
     def bindings(self) -> KernelBindings:
@@ -62,55 +68,74 @@ class Driver:
             run.times[[STOP_AT, HOP_SHARE]] = np.inf, sim.stepper.corner_hop
             run.counts[SINGULAR_FOUND] = 0
             sim.stepper.prepare(bound, run)
+            watched = sim.events.watched(bound, sim.corners.watch(bound))
+            self._next = Stretch(bound, run, watched, self._output)
             self._crossing = None
         return self._bindings
 
+    def step(self, end: float) -> None:
+        """Go on to a time."""
+        self._end[0] = end
+        self.go(self._output)
+
     def go(
         self,
-        until: Array,
-        rows: Array,
-        watch: Callable[[float], bool] | None,
-        pause: Callable[[], None] | None,
-        places: tuple[int, int] | None = None,
+        outputs: OutputWindow,
+        watch: Callable[[float], bool] | None = None,
+        pause: Callable[[], None] | None = None,
+        *,
+        resumed: bool = False,
     ) -> int:
         """Go on until all outputs are made, an event ends the run, or `watch` wants it; return how many are made."""
-        sim, run = self._sim, self._sim.run_state
+        sim, run, times, counts = self._sim, self._sim.run_state, self._times, self._counts
+        events = sim.events
+        events.ended = ""
+        if not resumed:
+            counts[OUTPUTS] = 0
+            times[SPAN] = span = min(outputs.end - times[TIME], LONG_SPAN)
+            times[SMALLEST_STEP] = SMALLEST_STEP_SHARE * max(span, 1e-9)
         try:
             while True:
                 if pause is not None:
                     pause()
-                status = self._stretch(until, rows, places)
-                sim.singular_times.collect(run, sim.parameters)
-                sim.events.collect(sim)
+                status = self._stretch(outputs)
+                if counts[SINGULAR_FOUND]:
+                    sim.singular_times.collect(run, sim.parameters)
+                if events.uses:
+                    events.collect(sim)
                 if status == Status.EVENT:
-                    sim.events.act(sim, self.bindings, float(run.times[SPAN]))
-                if status == Status.DONE or sim.events.ended or (watch is not None and watch(run.t)):
-                    return int(run.counts.item(OUTPUTS))
+                    events.act(sim, self.bindings, times[SPAN])
+                if status == Status.DONE or events.ended or (watch is not None and watch(run.t)):
+                    return counts[OUTPUTS]
                 if status == Status.CORNER:
                     sim.corners.arrive(sim)
                 elif status not in (Status.PAUSED, Status.EVENT):
                     self._decide(status)
         except SimulationError as error:
-            error.rows = rows[: run.counts[OUTPUTS]]
+            error.rows = outputs.rows[: counts[OUTPUTS]]
             raise
 
     # ------------------------------------------------------------------ a stretch
 
-    def _stretch(self, until: Array, rows: Array, places: tuple[int, int] | None) -> int:
+    def _stretch(self, outputs: OutputWindow) -> int:
         """Let the method take steps for a tenth of a second; return a status."""
-        sim, run, bindings, budget = self._sim, self._sim.run_state, self.bindings, self._budget
-        sim.corners.prepare(sim, until.item(-1))
-        begun, steps = run.t, run.counts.item(STEPS)
+        sim, run, times, bindings = self._sim, self._sim.run_state, self._times, self.bindings
+        if sim.corners.timed:
+            sim.corners.prepare(sim, outputs.end)
+        begun, steps = times[TIME], self._counts[STEPS]
         bindings.buffers.tau[:] = run.tau
         if sim.parameters is not None:
             bindings.parameters[:] = sim.parameters
-        sim.events.start(sim, bindings)
-        smallest = max(run.times.item(SMALLEST_STEP), TIME_ROUNDING * abs(begun))
-        watched = sim.events.watched(bindings, sim.corners.watch(bindings))
-        status = self._advance(Stretch(bindings, run, watched, until, rows, smallest, budget.begin(), places))
+        if not sim.events.started:
+            sim.events.start(sim, bindings)
+        stretch = self._next
+        stretch.outputs = outputs
+        stretch.smallest = max(times[SMALLEST_STEP], TIME_ROUNDING * abs(begun))
+        stretch.steps = self._budget.begin()
+        status = self._advance(stretch)
         if status == Status.PAUSED:
-            budget.end()
-            if run.t == begun and run.counts[STEPS] > steps:
+            self._budget.end()
+            if times[TIME] == begun and self._counts[STEPS] > steps:
                 return Status.TOO_SMALL  # steps add nothing to the time any more
         return status
 
@@ -124,7 +149,7 @@ class Driver:
             self._crossing = crossing_stepper(stepper.tolerance)
             self._crossing.prepare(stretch.bindings, run)
         step = float(run.times[NEXT_STEP])
-        status = self._crossing.advance(stretch._replace(steps=1))
+        status = self._crossing.advance(replace(stretch, steps=1))
         stepper.forget()
         if stepper.resumes_own_step:
             run.times[NEXT_STEP] = step

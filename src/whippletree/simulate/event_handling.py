@@ -97,14 +97,12 @@ class Events:
         self.acted: dict[str, float] = {}
         self.ended = ""
         self.started = False
-        self._watched: tuple[KernelBindings, int, EventWatch] | None = None
         _check_parameters(system, self.uses)
 
     def copy(self) -> Events:
         """Return the same for a simulation that goes its own way."""
         twin = object.__new__(Events)
         twin.__dict__.update(self.__dict__)
-        twin._watched = None
         for name in ("side", "fresh", "_counts", "_found"):
             setattr(twin, name, getattr(self, name).copy())
         for name in ("happened", "changes", "acted"):
@@ -145,12 +143,8 @@ class Events:
 
     def watched(self, bindings: KernelBindings, corners: int = 0) -> EventWatch:
         """Return what the time loops need; `corners` is the address of what they watch beside events, or zero."""
-        known = self._watched
-        if known is None or known[0] is not bindings or known[1] != corners:
-            arrays = (self.side, self.fresh, self._wanted, self._acts, self._counts, self._found)
-            made = EventWatch(bindings.event_kernel, bindings.event_values, *arrays, corners)
-            self._watched = known = bindings, corners, made
-        return known[2]
+        arrays = (self.side, self.fresh, self._wanted, self._acts, self._counts, self._found)
+        return EventWatch(bindings.event_kernel, bindings.event_values, *arrays, corners)
 
     def start(self, sim: Simulation, bindings: KernelBindings) -> None:
         """Find out on which side of zero everything is, if that is not known."""
@@ -161,8 +155,6 @@ class Events:
 
     def collect(self, sim: Simulation) -> None:
         """Take over what machine code has found."""
-        if not self.uses:
-            return
         nq, nv = sim.system.nq, sim.system.nv
         for row in self._found[: self._counts[0]]:
             state = row[2:]

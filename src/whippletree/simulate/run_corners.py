@@ -49,21 +49,23 @@ class RunCorners:
         self.passed = 0
         self._table: Timetable | None = None
         self._table_for: tuple[float, float, bytes | None] = (0.0, -np.inf, None)
-        self._watch: tuple[KernelBindings, CornerWatch] | None = None
+        self._watch: CornerWatch | None = None
 
     def watch(self, bindings: KernelBindings) -> int:
         """Return the address of what machine code watches; zero if there is nothing."""
         if not self._in_state:
             return 0
-        if self._watch is None or self._watch[0] is not bindings:
-            arrays = (bindings.corner_kernel, bindings.corner_values, self._whole, self._muted, self._last)
-            self._watch = bindings, CornerWatch(*arrays)
-        return self._watch[1].address
+        arrays = (bindings.corner_kernel, bindings.corner_values, self._whole, self._muted, self._last)
+        self._watch = CornerWatch(*arrays)
+        return self._watch.address
+
+    @property
+    def timed(self) -> bool:
+        """Whether there are corners in time, so that a stretch has to be prepared."""
+        return bool(self._in_time)
 
     def prepare(self, sim: Simulation, end: float) -> None:
         """Before a stretch: step behind a corner that the run is at, and set the time of the next."""
-        if not self._in_time:
-            return
         run = sim.run_state
         t, run.times[STOP_AT] = run.t, np.inf
         table = self._listed(t, end, sim)

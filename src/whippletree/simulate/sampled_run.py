@@ -19,6 +19,7 @@ from whippletree.simulate.controllers import (
 )
 from whippletree.simulate.run_arguments import increasing
 from whippletree.simulate.simulation import Simulation
+from whippletree.simulate.steppers import OutputWindow
 
 __all__ = ["SampledRun"]
 
@@ -91,23 +92,21 @@ class SampledRun:
         pause = None
         if writer is not None:
             self.memory, pause = controller_state(self.controller), lambda: writer.look(self)
-        simulation, times_at, rows_at = self.simulation, self._times.ctypes.data, self.rows.ctypes.data
-        width = self.rows.strides[0]
+        simulation, outputs, last = self.simulation, OutputWindow(self._times, self.rows), len(self.samples) - 1
+        simulation.check_step(float(self.until[-1]))
         while not self.finished:
             resumed = self.begun
             if not (resumed or self._begin(watch, remember=writer is not None)):
                 break
             first, sample, stop = self.first, self.sample, self._next
-            count = stop - first if self._last else stop - first + 1  # with the sample that the stretch ends at
-            times, rows = self._times[first + sample : first + sample + count], self.rows[first : first + count]
+            count = stop - first + (sample < last)  # with the sample that the stretch ends at
+            outputs.show(first + sample, first, count)
             if resumed or not sample:
-                made = len(simulation.run(times, watch, pause, rows, resumed=resumed))
+                made = len(simulation.run(outputs.until, watch, pause, outputs.rows, resumed=resumed))
             else:
-                places = times_at + 8 * (first + sample), rows_at + width * first
-                made = simulation.run_checked(times, rows, watch, pause, places=places)
-            whole = made == count
-            self.finished = bool(simulation.events.ended) or (whole and self._last)
-            if not whole:
+                made = simulation.run_window(outputs, watch, pause)
+            self.finished = bool(simulation.events.ended) or (made == count and sample == last)
+            if made < count:
                 break
             if not self.finished:
                 self.sample, self.first, self.begun = sample + 1, stop, False
@@ -147,15 +146,11 @@ class SampledRun:
             except KeyboardInterrupt:
                 return False
             self.simulation.tau[:], self.memory = tau, memory
-            if self._next > self.first:
-                self._held[self.first : self._next] = tau
+            first, stop = self.first, self._next
+            if stop > first:
+                self._held[first:stop] = tau
         self.begun = True
         return True
-
-    @property
-    def _last(self) -> bool:
-        """Whether this stretch is the last."""
-        return self.sample == len(self.samples) - 1
 
     @property
     def _next(self) -> int:

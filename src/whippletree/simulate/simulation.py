@@ -31,15 +31,13 @@ from whippletree.simulate.run_state import (
     OUTPUTS,
     RATES_GIVEN,
     REFUSED,
-    SMALLEST_STEP,
-    SPAN,
     STEPS,
     TIME,
     RunState,
 )
-from whippletree.simulate.run_tolerances import LONG_SPAN, SMALLEST_STEP_SHARE, TIGHTEST_TOLERANCE
+from whippletree.simulate.run_tolerances import TIGHTEST_TOLERANCE
 from whippletree.simulate.singular_times import SingularTimes
-from whippletree.simulate.steppers import MethodOptions, Stepper, make_stepper
+from whippletree.simulate.steppers import MethodOptions, OutputWindow, Stepper, make_stepper
 from whippletree.spatial.scalars import shown
 from whippletree.system import System
 
@@ -452,7 +450,8 @@ class Simulation:
         now = self.run_state.t
         if now + length == now:
             raise StateError(f"duration={length:g} s is lost in rounding at t = {now:g} s: take more")
-        self.run_checked(np.array([now + length]), np.empty((1, self.row_size)))
+        self.check_step(now + length)
+        self._driver.step(now + length)
 
     def run(
         self,
@@ -477,36 +476,25 @@ class Simulation:
         if not until.size:
             return np.zeros((0, self.row_size))
         rows = self._room(until, rows, resumed=resumed)
-        return rows[: self.run_checked(until, rows, watch, pause, resumed=resumed)]
+        self.check_step(float(until[-1]))
+        return rows[: self.run_window(OutputWindow(until, rows), watch, pause, resumed=resumed)]
 
-    def run_checked(
+    def run_window(
         self,
-        until: Array,
-        rows: Array,
+        outputs: OutputWindow,
         watch: Callable[[float], bool] | None = None,
         pause: Callable[[], None] | None = None,
         *,
         resumed: bool = False,
-        places: tuple[int, int] | None = None,
     ) -> int:
-        """Do what `run` does with times and rows that are known to be good; return how many outputs are made.
-
-        Their addresses are `places`, if these are known.
+        """Do what `run` does with outputs that are known to be good; return how many of them are made.
 
         >>> from whippletree.simulate.simulation import _example
         >>> sim = _example()
-        >>> sim.run_checked(np.array([0.1, 0.2]), np.zeros((2, sim.row_size))), sim.state.t
+        >>> sim.run_window(OutputWindow(np.array([0.1, 0.2]), np.zeros((2, sim.row_size)))), sim.state.t
         (2, 0.2)
         """
-        times, end = self.run_state.times, until.item(-1)
-        if not resumed:
-            self.run_state.counts[OUTPUTS] = 0
-            times[SPAN] = span = min(end - times.item(TIME), LONG_SPAN)
-            times[SMALLEST_STEP] = SMALLEST_STEP_SHARE * max(span, 1e-9)
-        self.events.ended = ""
-        if not self.stepper.adaptive:
-            self._check_step(end)
-        return self._driver.go(until, rows, watch, pause, places)
+        return self._driver.go(outputs, watch, pause, resumed=resumed)
 
     def _asked(self, until: Any, *, resumed: bool) -> Array:
         """Return the times that outputs are asked for at."""
@@ -529,10 +517,10 @@ class Simulation:
             raise StateError("a run is resumed with the times and rows that it was begun with")
         return np.asarray(rows)
 
-    def _check_step(self, end: float) -> None:
-        """Refuse steps of a fixed size that rounding swallows."""
-        latest, step = max(abs(self.run_state.t), abs(end)), self.run_state.times.item(NEXT_STEP)
-        if step < 1e-14 * latest:
+    def check_step(self, end: float) -> None:
+        """Refuse steps of a fixed size that rounding swallows on the way to a time."""
+        latest, step = max(abs(self.run_state.t), abs(end)), float(self.run_state.times[NEXT_STEP])
+        if not self.adaptive and step < 1e-14 * latest:
             raise StateError(f"step={step:g} s is lost in rounding at t = {latest:g} s: take a larger one")
 
 

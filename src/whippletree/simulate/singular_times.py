@@ -31,11 +31,8 @@ class SingularTimes:
 
     def collect(self, run: RunState, parameters: Array | None) -> None:
         """Take over what machine code has logged in a stretch."""
-        count = run.counts.item(SINGULAR_FOUND)
-        if not count:
-            return
+        self._logged += [(np.array(row), parameters) for row in run.singular_found[: run.counts[SINGULAR_FOUND]]]
         run.counts[SINGULAR_FOUND] = 0
-        self._logged += [(np.array(row), parameters) for row in run.singular_found[:count]]
         if len(self._logged) > LOGGED_POSITIONS:
             self.found()  # before they become too many
 

@@ -17,7 +17,7 @@ import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from whippletree.spatial.scalars import shown
 __all__ = [
     "CompiledStepper",
     "MethodOptions",
+    "OutputWindow",
     "Stepper",
     "Stretch",
     "make_stepper",
@@ -54,17 +55,68 @@ class MethodOptions:
     spectral_radius: float | None = None
 
 
-class Stretch(NamedTuple):
+class OutputWindow:
+    """Times of outputs, and the rows that they are written to: those of a whole run, of which a stretch sees some.
+
+    These are `count` of them: the times from `start` on, and the rows from `row` on. Where that is in memory does not
+    have to be asked again for every stretch.
+
+    >>> window = OutputWindow(np.array([0.0, 0.1, 0.2]), np.zeros((3, 4)))
+    >>> window.show(1, 0, 2)
+    >>> window.until.tolist(), window.end, window.rows.shape
+    ([0.1, 0.2], 0.2, (2, 4))
+    """
+
+    def __init__(self, times: Array, rows: Array) -> None:
+        self._times, self._rows = times, rows
+        self._times_at, self._rows_at, self._row_bytes = times.ctypes.data, rows.ctypes.data, rows.strides[0]
+        self.show(0, 0, len(times))
+
+    def show(self, start: int, row: int, count: int) -> None:
+        """Let the next stretch see these."""
+        self.start, self.row, self.count = start, row, count
+
+    @property
+    def end(self) -> float:
+        """The last time."""
+        return float(self._times.item(self.start + self.count - 1))
+
+    @property
+    def until(self) -> Array:
+        """The times."""
+        return self._times[self.start : self.start + self.count]
+
+    @property
+    def rows(self) -> Array:
+        """The rows."""
+        return self._rows[self.row : self.row + self.count]
+
+    @property
+    def addresses(self) -> tuple[int, int]:
+        """Where the times and the rows are in memory."""
+        return self._times_at + 8 * self.start, self._rows_at + self._row_bytes * self.row
+
+
+@dataclass
+class Stretch:
     """What a method is to do next: go on until all outputs are written, or so many steps are taken."""
 
     bindings: KernelBindings
     run: RunState
     watch: EventWatch
-    until: Array  # times of the outputs
-    rows: Array  # where they are written
-    smallest: float  # a step that is smaller is a failure
-    steps: int
-    places: tuple[int, int] | None = None  # the addresses of `until` and `rows`, if they are known
+    outputs: OutputWindow
+    smallest: float = 0.0  # a step that is smaller is a failure
+    steps: int = 1
+
+    @property
+    def until(self) -> Array:
+        """The times of the outputs."""
+        return self.outputs.until
+
+    @property
+    def rows(self) -> Array:
+        """Where they are written."""
+        return self.outputs.rows
 
 
 class Stepper(ABC):
@@ -110,7 +162,7 @@ class Stepper(ABC):
         if options.step is None and not self.adaptive:
             raise StateError(f'method "{name}" takes steps of a fixed size: give step= in seconds')
         self.memory = np.zeros(0)
-        self._efforts = np.zeros(0)  # those that the memory is for
+        self._efforts = b""  # those that the memory is for
 
     @property
     def tolerance(self) -> float:
@@ -141,17 +193,18 @@ class Stepper(ABC):
 
     def use_efforts(self, tau: Array) -> None:
         """Be told the efforts of the next steps: a memory of others is forgotten."""
-        if self._efforts.tobytes() != tau.tobytes():
+        given = tau.tobytes()
+        if given != self._efforts:
             self.forget()
-            self._efforts = tau.copy()
+            self._efforts = given
 
     def pack(self) -> dict[str, Array]:
         """Return what the method keeps from step to step."""
-        return {"memory": self.memory.copy(), "memory_efforts": self._efforts.copy()}
+        return {"memory": self.memory.copy(), "memory_efforts": np.frombuffer(self._efforts)}
 
     def unpack(self, arrays: Mapping[str, Array]) -> None:
         """Take over what `pack` returned."""
-        self.memory, self._efforts = arrays["memory"].copy(), arrays["memory_efforts"].copy()
+        self.memory, self._efforts = arrays["memory"].copy(), arrays["memory_efforts"].tobytes()
 
 
 _WATCH, _TIMES, _ROWS, _MOST = (
@@ -174,6 +227,7 @@ class CompiledStepper(Stepper):
         self._limits = np.zeros(2)
         self._limits[TOLERANCE] = self.tolerance if self.adaptive else 0.0
         self._status = ctypes.c_int64()
+        self._status_at = ctypes.addressof(self._status)
         self._code: StepperCode | None = None
         self._structs: tuple[NativeStruct, NativeStruct] | None = None
 
@@ -195,8 +249,8 @@ class CompiledStepper(Stepper):
         self._code = StepperCode(method.address, work.address, self._limits, int(self.evaluates_end), *functions)
         none, outputs = np.zeros(0), np.zeros((0, bindings.row_size))
         self._task = task = StretchTask(self._code.address, bindings.buffers.address, run.address, 0, none, outputs, 0)
-        self._words = memoryview(task.table.reshape(-1))
-        self._run = run_stretch.code, ctypes.addressof(self._status), task.address
+        self._words = task.table.reshape(-1).data
+        self._run = run_stretch.code
 
     def forget(self) -> None:
         """Begin anew with the next step; the memory stays where machine code knows it."""
@@ -204,11 +258,11 @@ class CompiledStepper(Stepper):
 
     def advance(self, stretch: Stretch) -> int:
         """Let machine code go on."""
-        _, _, watch, until, rows, self._limits[SMALLEST_ALLOWED], steps, places = stretch
-        words, (run, *where) = self._words, self._run
-        words[_WATCH], words[_MOST], words[_TIMES + 1], words[_ROWS + 1] = watch.address, steps, len(until), len(rows)
-        words[_TIMES], words[_ROWS] = places or (until.ctypes.data, rows.ctypes.data)
-        if run(*where):
+        words, outputs, self._limits[SMALLEST_ALLOWED] = self._words, stretch.outputs, stretch.smallest
+        words[_WATCH], words[_MOST] = stretch.watch.address, stretch.steps
+        words[_TIMES], words[_ROWS] = outputs.addresses
+        words[_TIMES + 1] = words[_ROWS + 1] = outputs.count
+        if self._run(self._status_at, self._task.address):
             raise MemoryError("there is not enough memory for a step")
         return self._status.value
 

@@ -81,7 +81,7 @@ def linked_ir(functions: Iterable[MarkedFunction]) -> str:
     whole = llvm.parse_assembly(_MEMORY)
     for marked in functions:
         text, name = library_of(marked)
-        text = re.sub(rf'(?<![\w.$]){re.escape(name)}(?![\w.$:])', marked.symbol, text)
+        text = re.sub(rf"(?<![\w.$]){re.escape(name)}(?![\w.$:])", marked.symbol, text)
         text = _WORDS_OF_ERRORS.sub("null", _COUNTING.sub(r"declare void @\1(ptr)", text))
         whole.link_in(llvm.parse_assembly(text))
     _keep_only(whole, {marked.symbol for marked in functions})
