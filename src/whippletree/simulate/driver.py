@@ -106,7 +106,7 @@ class Driver:
                 if status == Status.EVENT:
                     events.act(sim, self.bindings, times[SPAN])
                 if status == Status.DONE or events.ended or (watch is not None and watch(run.t)):
-                    return counts[OUTPUTS]
+                    return int(counts[OUTPUTS])
                 if status == Status.CORNER:
                     sim.corners.arrive(sim)
                 elif status not in (Status.PAUSED, Status.EVENT):
