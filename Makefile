@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
-.PHONY: demo test test-deep lint bench papers papers-page clean
+.PHONY: demo loops test test-deep lint bench papers papers-page clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -19,6 +19,9 @@ $(STAMP)-%: $(BIN)/python pyproject.toml
 
 demo: $(STAMP)-plot  ## a quarter car over a bump, from a model file: certificate, quarter_car.csv, quarter_car.png
 	$(BIN)/whippletree run examples/quarter_car.yaml --csv quarter_car.csv --plot quarter_car.png
+
+loops: $(STAMP)-loops  ## the machine code of the time loops, after they were edited; about two minutes
+	$(BIN)/python -m whippletree.simulate.loop_compiler
 
 test: $(STAMP)-test  ## the tests, under ten minutes on two cores
 	$(BIN)/python -m pytest -n 2 -m "not deep"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numba import njit
 
 from whippletree.simulate.collocation_crossing import (
     RULE,
@@ -14,30 +13,31 @@ from whippletree.simulate.collocation_crossing import (
     iterate,
     resample,
 )
+from whippletree.simulate.loop_compiler.numba_functions import compiled
 
 Array = np.ndarray
 
 
-@njit
+@compiled
 def interpolated(share: float, Y: Array) -> Array:
     here = np.empty(Y.shape[1])
     interpolate(RULE, share, Y, here)
     return here
 
 
-@njit
+@compiled
 def integrals(share: float) -> Array:
     found = np.empty(RULE.c.size)
     integrals_to(RULE, share, found)
     return found
 
 
-@njit
+@compiled
 def part_of(start: float, part: float, Y: Array) -> None:
     resample(RULE, start, part, Y, np.empty(Y.shape[1]))
 
 
-@njit
+@compiled
 def solved(h: float, y: Array, rate: float, before: Array) -> Array:
     """Solve y' = rate y by the iteration; y is where the integrals `before` end."""
     Y, k, size = np.empty((RULE.c.size, y.size)), np.zeros((RULE.c.size, y.size)), np.ones(y.size)
@@ -50,7 +50,7 @@ def solved(h: float, y: Array, rate: float, before: Array) -> Array:
     return Y
 
 
-@njit
+@compiled
 def guessed(h: float, k: Array, nv: int, Y: Array) -> None:
     first_guess(RULE, h, k, nv, 1, Y)
 

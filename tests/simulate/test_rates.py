@@ -9,7 +9,7 @@ import whippletree as wt
 from support.systems import UPRIGHT, upright_four_bar
 from support.time_loops import bound, parallelogram, pendulum
 from whippletree.simulate.kernel_calls import NEGATIVE, PIVOT, SMALLEST
-from whippletree.simulate.native_functions import entry
+from whippletree.simulate.loop_compiler.numba_functions import compiled
 from whippletree.simulate.run_state import CLOSE_STAGES, EVALUATIONS, PLAIN, RATES_GIVEN, Status
 from whippletree.simulate.runge_kutta import _as_struct
 from whippletree.simulate.runge_kutta_stages import dense, error, step
@@ -21,33 +21,33 @@ Array = np.ndarray
 G = 9.81
 
 
-@entry
+@compiled
 def rates(b, run, t, y, k, near):
     return evaluate(b, t, y, k, run.flags, near)
 
 
-@entry
+@compiled
 def first_rates(b, run, k):
     return evaluate_first(b, run, k)
 
 
-@entry
+@compiled
 def one_step(b, method, run, h, k, stage, new):
     first = evaluate(b, run.times[0], run.y, k[0], run.flags, 0.0)
     return first + step(b, method, run.times[0], h, run.y, k, stage, run.flags, 0.0, new)
 
 
-@entry
+@compiled
 def off(method, h, y, new, k, scale, tolerance):
     return error(method, h, y, new, k, scale, tolerance)
 
 
-@entry
+@compiled
 def inside(method, h, share, y, new, k, here):
     dense(method, h, share, y, new, k, here)
 
 
-@entry
+@compiled
 def closed_end(b, run, new, reached, unused, end):
     return close_end(b, run, new, reached, unused, end, False)
 

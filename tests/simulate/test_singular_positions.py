@@ -11,7 +11,7 @@ from support.time_loops import bound, parallelogram
 from whippletree.simulate.built_in_methods import crossing_stepper
 from whippletree.simulate.collocation_crossing import RULE
 from whippletree.simulate.kernel_calls import NEGATIVE, PIVOT, SMALLEST, SMALLEST_AT, ZERO
-from whippletree.simulate.native_functions import entry
+from whippletree.simulate.loop_compiler.numba_functions import compiled
 from whippletree.simulate.run_state import (
     LAST_PIVOT,
     LAST_PIVOT_AT,
@@ -36,45 +36,45 @@ from whippletree.simulate.state_rates import evaluate
 Array = np.ndarray
 
 
-@entry
+@compiled
 def located(b, run, P, t, h, q, end):
     locate_singular(b, run, P, t, h, q, end)
 
 
-@entry
+@compiled
 def logged(b, run, t, q):
     log_singular(b, run, t, q, ZERO)
 
 
-@entry
+@compiled
 def passed(b, run):
     log_passage(b, run)
 
 
-@entry
+@compiled
 def kept_and_recalled(run, t, h, new, q, y, end):
     keep_step(run, t, h, new)
     return recall_step(run, q, y, end)
 
 
-@entry
+@compiled
 def signs(b, run):
     before = pivots_changed_sign(b, run)
     keep_pivot_signs(b, run)
     return before, pivots_changed_sign(b, run)
 
 
-@entry
+@compiled
 def looked_back(b, run):
     look_back_along(b, run)
 
 
-@entry
+@compiled
 def present(b, run, k):
     return evaluate(b, run.times[0], run.y, k, run.flags, 0.0)
 
 
-@entry
+@compiled
 def crossing(a, b, run, h, c0, start, tolerance, noise, k, Y):
     return cross_singular(a, b, run, h, c0, start, tolerance, noise, k, Y)
 

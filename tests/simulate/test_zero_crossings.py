@@ -10,18 +10,18 @@ import pytest
 import whippletree as wt
 from support.time_loops import bound
 from whippletree.simulate.event_handling import Events
-from whippletree.simulate.native_functions import entry
+from whippletree.simulate.loop_compiler.numba_functions import compiled
 from whippletree.simulate.zero_crossings import EventWatch, find_crossings, state_within
 
 Array = np.ndarray
 
 
-@entry
+@compiled
 def crossed(b, w, P, t, h, q, end):
     return find_crossings(b, w, P, t, h, q, end, 0)
 
 
-@entry
+@compiled
 def within(b, P, t, h, s, q, row):
     return state_within(b, P, t, h, s, q, 0, row)
 

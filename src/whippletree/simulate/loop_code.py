@@ -1,8 +1,9 @@
 """The machine code of the time loops: where it comes from, and the addresses of its functions.
 
-The package carries it in `compiled/`, as `loop_compiler` made it: an object file for Linux on x86-64, and the same in
-LLVM's language for all others. These compile it when they first need it, in a few seconds, and keep the result in the
-disk cache. So does whoever has changed the loops: then Numba makes them anew, in a process of its own.
+The package carries it in `compiled/`, as `loop_compiler` made it: object files for Linux on two levels of x86-64, and
+the same in LLVM's language for all others. These compile it when they first need it, in a few seconds, and keep the
+result in the disk cache. So does whoever has edited the loops: then Numba makes them anew, in a process of its own.
+Results are the same to the bit on all levels, since LLVM neither reorders sums nor joins products with them.
 
 Code is loaded from the package's own folder, which is trusted as its Python is, and from the disk cache, which takes
 care that it belongs to the user alone.
@@ -17,9 +18,8 @@ import lzma
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from whippletree.errors import WhippletreeError
 from whippletree.kernels.cache import open_cache
@@ -27,12 +27,26 @@ from whippletree.kernels.native import NativeCode, compile_ir, host, load_code
 from whippletree.once import making
 from whippletree.simulate.native_functions import MARKED, MarkedFunction
 
-__all__ = ["IR_FILE", "OBJECT_FILE", "SHIPPED", "TABLE_FILE", "address", "in_package", "make_ir", "source_digest"]
+__all__ = [
+    "IR_FILE",
+    "LEVELS",
+    "SHIPPED",
+    "TABLE_FILE",
+    "address",
+    "in_package",
+    "make_ir",
+    "object_file",
+    "processor_level",
+    "source_digest",
+]
 
 SHIPPED = Path(__file__).parent / "compiled"
 """The folder of what the package carries."""
 
-TABLE_FILE, IR_FILE, OBJECT_FILE = "loops.json", "loops.ll.xz", "loops-x86_64-linux.o.xz"
+TABLE_FILE, IR_FILE = "loops.json", "loops.ll.xz"
+
+LEVELS = {"x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"), "x86-64": ()}
+"""Levels of x86-64 by LLVM's names, the higher ones first, and the features that a processor has to have."""
 
 _PACKAGE = "whippletree.simulate."
 _MODULE = "whippletree.simulate.loop_compiler"
@@ -58,12 +72,34 @@ def _loops() -> NativeCode:
     table = json.loads((SHIPPED / TABLE_FILE).read_text(encoding="utf-8"))
     source = source_digest(table["files"])
     if source not in (table["source"], None):
-        code = _kept(f"edited time loops {source}", "they were edited; about 50 s", make_ir)
-    elif host().triple.startswith("x86_64") and "linux" in host().triple:
-        code = lzma.decompress((SHIPPED / OBJECT_FILE).read_bytes())
+        edited = functools.partial(make_ir, processor_level())
+        code = _kept(f"edited time loops {source}", "they were edited; about 60 s", edited)
+    elif processor_level() in LEVELS and "linux" in host().triple:
+        code = lzma.decompress((SHIPPED / object_file(processor_level())).read_bytes())
     else:
         code = _kept(f"time loops {table['source']}", "once for this processor; about 5 s", _shipped_ir)
     return load_code(code, table["symbols"])
+
+
+def processor_level() -> str:
+    """Return the highest level of this machine's processor, if it is an x86-64, or `generic`.
+
+    >>> processor_level() in (*LEVELS, "generic")
+    True
+    """
+    if not host().triple.startswith("x86_64"):
+        return "generic"
+    there = set(host().features.split(","))
+    return next(level for level, needed in LEVELS.items() if there.issuperset(f"+{one}" for one in needed))
+
+
+def object_file(level: str) -> str:
+    """Return the name of the object file for a level.
+
+    >>> object_file("x86-64-v3")
+    'loops-x86-64-v3.o.xz'
+    """
+    return f"loops-{level}.o.xz"
 
 
 def source_digest(files: Sequence[str]) -> str | None:
@@ -81,7 +117,7 @@ def _shipped_ir() -> str:
     return lzma.decompress((SHIPPED / IR_FILE).read_bytes()).decode()
 
 
-def _kept(what: str, why: str, make: Any) -> bytes:
+def _kept(what: str, why: str, make: Callable[[], str]) -> bytes:
     """Return machine code from the disk cache, or make it and keep it."""
     cache, key = open_cache(), f"{what}|{host().key()}"
     entry = None if cache is None else cache.load(key)
@@ -94,19 +130,20 @@ def _kept(what: str, why: str, make: Any) -> bytes:
     return entry["code"]
 
 
-def make_ir() -> str:
-    """Return the package's time loops as Numba makes them now, in a process of its own.
+def make_ir(level: str, *symbols: str) -> str:
+    """Return the package's time loops as Numba makes them now, for a level of processors, in a process of its own.
 
-    That has none of the user's settings for Numba, so that the result is always the same.
+    It makes all of them, unless some are named, and has none of the user's settings for Numba, so that the result is
+    always the same.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     environment |= {
-        "NUMBA_CPU_NAME": "x86-64" if host().triple.startswith("x86_64") else "generic",
+        "NUMBA_CPU_NAME": level,
         "NUMBA_CPU_FEATURES": "",
         "PYTHONHASHSEED": "0",
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
-    command = [sys.executable, "-P", "-m", _MODULE, "--print"]
+    command = [sys.executable, "-P", "-m", _MODULE, "--print", *symbols]
     done = subprocess.run(command, env=environment, cwd=SHIPPED, capture_output=True, check=False)
     if done.returncode:
         raise WhippletreeError(

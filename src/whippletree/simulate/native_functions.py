@@ -18,11 +18,12 @@ from __future__ import annotations
 import ctypes
 import functools
 import inspect
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from whippletree.simulate.native_structs import KINDS, NativeStruct
+from whippletree.simulate.native_structs import KINDS, NativeStruct, array_words
 
 __all__ = [
     "CASTS",
@@ -95,13 +96,13 @@ def instruction(function: Function) -> Function:
     return _marked("instruction", function)
 
 
-def cast_to(struct: type[Struct]) -> Callable[[int], Struct]:
+def cast_to(wanted: type[Struct]) -> Callable[[int], Struct]:
     """Return a function of machine code that reads an address as that of such a struct."""
 
     def struct_at(address: int) -> Struct:
-        raise NotImplementedError(f"only machine code finds {struct.__name__} at an address")
+        raise NotImplementedError(f"only machine code finds {wanted.__name__} at an address")
 
-    CASTS.append((struct_at, struct))
+    CASTS.append((struct_at, wanted))
     return struct_at
 
 
@@ -113,8 +114,8 @@ def entry(function: Callable[Given, Result]) -> EntryPoint[Given, Result]:
 class EntryPoint(Generic[Given, Result]):
     """Machine code that is called from Python.
 
-    It is handed addresses and numbers: a struct is an address, an array is an address and its sizes. It returns a
-    status, which is zero if it came to its end, and writes its result to where the first argument says.
+    It is handed the address of a table of words: a struct is its address, an array its address and its sizes, a number
+    is itself. It returns a status, which is zero if it came to its end, and writes its result where it is told to.
     """
 
     def __init__(self, function: Callable[Given, Result]) -> None:
@@ -123,37 +124,40 @@ class EntryPoint(Generic[Given, Result]):
         functools.update_wrapper(self, function)
 
     @functools.cached_property
-    def _forms(self) -> tuple[tuple[str, ...], type[Any] | None]:
-        """The annotations of arguments, and the kind of the result."""
-        given = inspect.signature(self._function)
-        result = {"int": ctypes.c_int64, "bool": ctypes.c_int64, "float": ctypes.c_double, "None": None}
-        return tuple(str(one.annotation) for one in given.parameters.values()), result[str(given.return_annotation)]
+    def _kinds(self) -> tuple[str, ...]:
+        """The annotations of the arguments."""
+        return tuple(str(one.annotation) for one in inspect.signature(self._function).parameters.values())
 
     @functools.cached_property
-    def code(self) -> Callable[..., int]:
-        """The machine code as a function of addresses and numbers, the first of them that of the result."""
+    def _packed(self) -> Callable[..., bytes]:
+        """How words become a table."""
+        words = ("d" if kind == "float" else "q" * (1 + KINDS.get(kind, (None, 0))[1]) for kind in self._kinds)
+        return struct.Struct("=" + "".join(words)).pack
+
+    @functools.cached_property
+    def _result(self) -> tuple[type[Any], Callable[[Any], Any]]:
+        """How a result is written, and what Python makes of it."""
+        forms: dict[str, tuple[type[Any], Callable[[Any], Any]]]
+        forms = {"float": (ctypes.c_double, float), "int": (ctypes.c_int64, int), "bool": (ctypes.c_int64, bool)}
+        return forms.get(str(inspect.signature(self._function).return_annotation), (ctypes.c_int64, lambda _: None))
+
+    @functools.cached_property
+    def _code(self) -> Callable[..., int]:
         from whippletree.simulate.loop_code import address
 
-        kinds: list[Any] = [ctypes.c_void_p]
-        for annotation in self._forms[0]:
-            dimensions = KINDS[annotation][1] if annotation in KINDS else 0
-            number = {"float": ctypes.c_double, "int": ctypes.c_int64, "bool": ctypes.c_int64}
-            kinds += [ctypes.c_void_p, *[ctypes.c_int64] * dimensions] if dimensions else []
-            kinds += [] if dimensions else [number.get(annotation, ctypes.c_void_p)]
-        return ctypes.CFUNCTYPE(ctypes.c_int32, *kinds)(address(self.symbol))
+        return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p)(address(self.symbol))
 
     def __call__(self, *arguments: Given.args, **named: Given.kwargs) -> Result:
         """Run the machine code."""
         words: list[Any] = []
-        for value in arguments:
-            if isinstance(value, NativeStruct):
-                words.append(value.address)
-            elif isinstance(value, int | float):
-                words.append(value)
+        given: tuple[Any, ...] = arguments
+        for kind, value in zip(self._kinds, given, strict=True):
+            if kind in KINDS:
+                words += array_words(value, kind)
             else:
-                words += (value.__array_interface__["data"][0], *value.shape)
-        kind = self._forms[1]
-        result: Any = None if kind is None else kind()
-        if self.code(None if result is None else ctypes.byref(result), *words):
+                words.append(value.address if isinstance(value, NativeStruct) else value)
+        written, meant = self._result
+        result = written()
+        if self._code(self._packed(*words), ctypes.byref(result)):
             raise MemoryError(f"there is not enough memory for {self.symbol}")
-        return None if result is None else result.value  # type: ignore[return-value]
+        return meant(result.value)  # type: ignore[no-any-return]

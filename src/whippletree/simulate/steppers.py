@@ -25,10 +25,10 @@ from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.loop_code import address
-from whippletree.simulate.native_structs import WORDS_PER_FIELD, NativeStruct
+from whippletree.simulate.native_structs import NativeStruct
 from whippletree.simulate.run_state import RunState
 from whippletree.simulate.run_tolerances import CORNER_HOP
-from whippletree.simulate.time_loop import SMALLEST_ALLOWED, TOLERANCE, StepperCode, StretchTask, run_stretch
+from whippletree.simulate.time_loop import SMALLEST_ALLOWED, TOLERANCE, StepperCode, run_stretch
 from whippletree.simulate.zero_crossings import EventWatch
 from whippletree.spatial.scalars import shown
 
@@ -207,9 +207,8 @@ class Stepper(ABC):
         self.memory, self._efforts = arrays["memory"].copy(), arrays["memory_efforts"].tobytes()
 
 
-_WATCH, _TIMES, _ROWS, _MOST = (
-    WORDS_PER_FIELD * list(StretchTask.fields).index(name) for name in ("watch", "until", "rows", "most")
-)
+_CODE, _BUFFERS, _RUN, _WATCH, _TIMES, _TIME_COUNT, _ROWS, _ROW_COUNT, _WIDTH, _MOST = range(10)
+"""The arguments of `run_stretch` as words: structs by their addresses, arrays by address and sizes."""
 
 
 class CompiledStepper(Stepper):
@@ -221,14 +220,14 @@ class CompiledStepper(Stepper):
     step_function: ClassVar[str]
     look_back_function: ClassVar[str]
     evaluates_end: ClassVar[bool] = False
+    _code: StepperCode
 
     def __init__(self, options: MethodOptions) -> None:
         super().__init__(options)
         self._limits = np.zeros(2)
         self._limits[TOLERANCE] = self.tolerance if self.adaptive else 0.0
-        self._status = ctypes.c_int64()
-        self._status_at = ctypes.addressof(self._status)
-        self._code: StepperCode | None = None
+        self._words, self._status = (ctypes.c_int64 * (_MOST + 1))(), ctypes.c_int64()
+        self._places = ctypes.addressof(self._words), ctypes.addressof(self._status)
         self._structs: tuple[NativeStruct, NativeStruct] | None = None
 
     @abstractmethod
@@ -247,10 +246,9 @@ class CompiledStepper(Stepper):
         method, work = self._structs = self.structs(bindings)
         functions = address(self.step_function), address(self.look_back_function)
         self._code = StepperCode(method.address, work.address, self._limits, int(self.evaluates_end), *functions)
-        none, outputs = np.zeros(0), np.zeros((0, bindings.row_size))
-        self._task = task = StretchTask(self._code.address, bindings.buffers.address, run.address, 0, none, outputs, 0)
-        self._words = task.table.reshape(-1).data
-        self._run = run_stretch.code
+        self._words[_CODE], self._words[_BUFFERS] = self._code.address, bindings.buffers.address
+        self._words[_RUN], self._words[_WIDTH] = run.address, bindings.row_size
+        self._entry = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(address(run_stretch.symbol))
 
     def forget(self) -> None:
         """Begin anew with the next step; the memory stays where machine code knows it."""
@@ -261,8 +259,8 @@ class CompiledStepper(Stepper):
         words, outputs, self._limits[SMALLEST_ALLOWED] = self._words, stretch.outputs, stretch.smallest
         words[_WATCH], words[_MOST] = stretch.watch.address, stretch.steps
         words[_TIMES], words[_ROWS] = outputs.addresses
-        words[_TIMES + 1] = words[_ROWS + 1] = outputs.count
-        if self._run(self._status_at, self._task.address):
+        words[_TIME_COUNT] = words[_ROW_COUNT] = outputs.count
+        if self._entry(*self._places):
             raise MemoryError("there is not enough memory for a step")
         return self._status.value
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from whippletree.simulate.corner_crossings import at_corner
 from whippletree.simulate.kernel_calls import KernelBuffers
-from whippletree.simulate.native_functions import cast_to, declared, entry
+from whippletree.simulate.native_functions import declared, entry
 from whippletree.simulate.native_structs import Address, NativeStruct, Number, Numbers, NumberTable
 from whippletree.simulate.run_state import LOOPS, OUTPUTS, RunState, Status
 from whippletree.simulate.state_rates import evaluate_end
 from whippletree.simulate.step_output import full, write_present
 from whippletree.simulate.zero_crossings import EventWatch
 
-__all__ = ["SMALLEST_ALLOWED", "TOLERANCE", "StepperCode", "StretchTask", "look_back", "run_stretch", "take_step"]
+__all__ = ["SMALLEST_ALLOWED", "TOLERANCE", "StepperCode", "look_back", "run_stretch", "take_step"]
 
 _DONE, _PAUSED, _EVENT, _AGAIN, _CORNER = Status.DONE, Status.PAUSED, Status.EVENT, Status.AGAIN, Status.CORNER
 
@@ -48,30 +48,14 @@ def look_back(s: StepperCode, b: KernelBuffers, run: RunState) -> None:
     raise NotImplementedError
 
 
-class StretchTask(NativeStruct):
-    """What is to be done next with a run, as one struct: calls from Python take the longer the more is handed over."""
-
-    code: Address  # of a `StepperCode`
-    buffers: Address
-    run: Address
-    watch: Address
-    until: Numbers  # the times of the outputs, and
-    rows: NumberTable  # where these are written to
-    most: Number  # steps
-
-
-_code_at, _buffers_at = cast_to(StepperCode), cast_to(KernelBuffers)
-_run_at, _watch_at = cast_to(RunState), cast_to(EventWatch)
-
-
 @entry
-def run_stretch(task: StretchTask) -> int:
-    """Go on with a run until all outputs are written, or something is to be decided.
+def run_stretch(
+    s: StepperCode, b: KernelBuffers, run: RunState, w: EventWatch, until: Numbers, rows: NumberTable, most: int
+) -> int:
+    """Go on with a run until all outputs `until` (times) are written to `rows`, or something is to be decided.
 
-    Events that are watched are recorded; one that acts ends the step that it is in.
+    Events that `w` watches are recorded in it; one that acts ends the step that it is in.
     """
-    s, b, run, w = _code_at(task.code), _buffers_at(task.buffers), _run_at(task.run), _watch_at(task.watch)
-    until, rows, most = task.until, task.rows, task.most
     write_present(run, until, rows)
     status, taken = _DONE, 0
     while status == _DONE and run.counts[OUTPUTS] < until.size:

@@ -7,7 +7,8 @@ call each other as those of the time loops do, that takes most of a minute; so t
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from llvmlite import ir
@@ -35,7 +36,7 @@ _word, _byte, _number = ir.IntType(64), ir.IntType(8), ir.DoubleType()
 _KERNEL_WORDS = 6
 
 
-class _NotYetCode(compiler.Compiler):  # type: ignore[misc]
+class _NotYetCode(compiler.Compiler):
     """Numba's own compiler, which stops at LLVM's language."""
 
     def __init__(self, *given: Any) -> None:
@@ -44,7 +45,7 @@ class _NotYetCode(compiler.Compiler):  # type: ignore[misc]
 
     def _compile_core(self) -> Any:
         made = super()._compile_core()  # type: ignore[no-untyped-call]
-        known_by = [].append  # what Numba knows it by would be its machine code
+        known_by = list[Any]().append  # what Numba knows it by would be its machine code
         self.state.targetctx.insert_user_function(known_by, made.fndesc, [made.library])
         return made._replace(entry_point=known_by)
 
@@ -156,7 +157,7 @@ def _cast(struct: NativeStructType) -> Callable[..., Any]:
     def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         return builder.inttoptr(values[0], context.get_value_type(sig.return_type))
 
-    return lambda context, address: (struct(_types.int64), generate)  # type: ignore[operator]
+    return lambda context, address: (struct(_types.int64), generate)
 
 
 def _kernel_call(context: Any, kernel: Any) -> Any:
@@ -183,27 +184,26 @@ def _kept_apart(context: Any) -> Any:
     return _types.void(), generate
 
 
-_INSTRUCTIONS = {"call": _kernel_call, "not_inlined": _kept_apart}
+_INSTRUCTIONS: dict[str, Callable[..., Any]] = {"call": _kernel_call, "not_inlined": _kept_apart}
 
 
 # ---------------------------------------------------------------------- entries
 
 
 def _entry_library(marked: MarkedFunction, made: Any) -> str:
-    """Return the module of a function that Python calls with addresses and numbers (see `EntryPoint`)."""
+    """Return the module of a function that Python calls with a table of words (see `EntryPoint`)."""
     context, kinds = made.target_context, made.signature.args
     library = context.codegen().create_library(marked.symbol)
     module = library.create_ir_module(marked.symbol)
-    places = [_number if kind == _types.float64 else _word for kind in kinds for _ in range(_places(kind))]
-    function = ir.Function(module, ir.FunctionType(ir.IntType(32), [_word.as_pointer(), *places]), marked.symbol)
-    builder = ir.IRBuilder(function.append_basic_block())
-    given = iter(function.args[1:])
-    values = [_value(context, builder, kind, [next(given) for _ in range(_places(kind))]) for kind in kinds]
+    function = ir.Function(module, ir.FunctionType(ir.IntType(32), [_word.as_pointer()] * 2), marked.symbol)
+    builder, (table, place) = ir.IRBuilder(function.append_basic_block()), function.args
+    words = (builder.load(builder.gep(table, [_word(k)])) for k in itertools.count())
+    values = [_argument(context, builder, kind, words) for kind in kinds]
     callee, returned = context.declare_function(module, made.fndesc), made.signature.return_type
     status, result = context.call_conv.call_function(builder, callee, returned, kinds, values)
     if returned != _types.none:
         result = builder.zext(result, _word) if returned == _types.boolean else result
-        builder.store(result, builder.bitcast(function.args[0], result.type.as_pointer()))
+        builder.store(result, builder.bitcast(place, result.type.as_pointer()))
     builder.ret(status.code)
     library.add_ir_module(module)
     library.add_linking_library(made.library)
@@ -211,15 +211,13 @@ def _entry_library(marked: MarkedFunction, made: Any) -> str:
     return str(library.get_llvm_str())
 
 
-def _places(kind: Any) -> int:
-    """Return by how many addresses and numbers an argument is handed over."""
-    return 1 + kind.ndim if isinstance(kind, types.Array) else 1
-
-
-def _value(context: Any, builder: Any, kind: Any, given: list[Any]) -> Any:
-    """Return an argument as Numba knows it."""
+def _argument(context: Any, builder: Any, kind: Any, words: Iterator[Any]) -> Any:
+    """Return an argument, made of the next words of the table, as Numba knows it."""
+    first = next(words)
     if isinstance(kind, types.Array):
-        return array_at(context, builder, kind, given[0], given[1:])
+        return array_at(context, builder, kind, first, [next(words) for _ in range(kind.ndim)])
     if isinstance(kind, NativeStructType):
-        return builder.inttoptr(given[0], context.get_value_type(kind))
-    return builder.trunc(given[0], ir.IntType(1)) if kind == _types.boolean else given[0]
+        return builder.inttoptr(first, context.get_value_type(kind))
+    if kind == _types.float64:
+        return builder.bitcast(first, _number)
+    return builder.trunc(first, ir.IntType(1)) if kind == _types.boolean else first

@@ -8,7 +8,7 @@ import inspect
 import json
 import lzma
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -18,7 +18,16 @@ import llvmlite.binding as llvm
 import numba
 import numpy as np
 
-from whippletree.simulate.loop_code import IR_FILE, OBJECT_FILE, SHIPPED, TABLE_FILE, in_package, source_digest
+from whippletree.simulate.loop_code import (
+    IR_FILE,
+    LEVELS,
+    SHIPPED,
+    TABLE_FILE,
+    in_package,
+    make_ir,
+    object_file,
+    source_digest,
+)
 from whippletree.simulate.loop_compiler.linked_loops import linked_ir
 from whippletree.simulate.native_functions import MARKED, MarkedFunction
 from whippletree.simulate.native_structs import NativeStruct
@@ -27,13 +36,18 @@ __all__ = ["loops_ir", "object_code", "source_files", "write_shipped"]
 
 _ROOM = "whippletree.simulate."
 _METHODS = ("built_in_methods", "python_stepping")  # which import all loops
-_MAKING = ("native_functions", "native_structs")
-_MAKING += tuple(f"loop_compiler.{name}" for name in ("linked_loops", "numba_functions", "numba_structs"))
+_MAKING = (
+    "native_functions",
+    "native_structs",
+    "loop_compiler.linked_loops",
+    "loop_compiler.numba_functions",
+    "loop_compiler.numba_structs",
+)
 
 
-def loops_ir() -> str:
-    """Return all time loops of the package as one module of LLVM's language."""
-    return linked_ir(exported())
+def loops_ir(symbols: Sequence[str] = ()) -> str:
+    """Return the time loops of the package as one module of LLVM's language: all of them, or some by name."""
+    return linked_ir(one for one in exported() if not symbols or one.symbol in symbols)
 
 
 def exported() -> list[MarkedFunction]:
@@ -44,19 +58,19 @@ def exported() -> list[MarkedFunction]:
     return sorted(found, key=lambda one: one.symbol)
 
 
-def object_code(text: str, triple: str = "x86_64-unknown-linux-gnu", cpu: str = "x86-64") -> bytes:
-    """Compile a module for a processor."""
+def object_code(text: str, level: str, triple: str = "x86_64-unknown-linux-gnu") -> bytes:
+    """Compile a module for a level of processors."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     target = llvm.Target.from_triple(triple)
-    machine = target.create_target_machine(cpu=cpu, opt=3, reloc="pic", codemodel="jitdefault")
+    machine = target.create_target_machine(cpu=level, opt=3, reloc="pic", codemodel="jitdefault")
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = triple, str(machine.target_data)
     return bytes(machine.emit_object(module))
 
 
-def write_shipped(text: str, folder: Path = SHIPPED) -> None:
-    """Write what the package carries: the table, the loops in LLVM's language, and as an object file."""
+def write_shipped(folder: Path = SHIPPED) -> None:
+    """Make what the package carries: a table, the loops in LLVM's language, and object files; about two minutes."""
     files = source_files()
     table = {
         "source": source_digest(files),
@@ -65,9 +79,11 @@ def write_shipped(text: str, folder: Path = SHIPPED) -> None:
         "made_by": made_by(),
     }
     folder.mkdir(exist_ok=True)
+    for level in LEVELS:
+        text = make_ir(level)
+        (folder / object_file(level)).write_bytes(_compressed(object_code(text, level)))
+    (folder / IR_FILE).write_bytes(_compressed(text.encode()))  # that of the lowest level suits all others
     (folder / TABLE_FILE).write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
-    (folder / IR_FILE).write_bytes(_compressed(text.encode()))
-    (folder / OBJECT_FILE).write_bytes(_compressed(object_code(text)))
 
 
 def made_by() -> dict[str, str]:
