@@ -6,6 +6,16 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+from support.sampling import examples, set_depth
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let random tests have fewer examples where deep tests are left out."""
+    set_depth(deep_run="not deep" not in config.option.markexpr)
+    settings.register_profile("whippletree", max_examples=examples(100))
+    settings.load_profile("whippletree")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -479,6 +479,7 @@ def test_loops_over_nodes_give_what_the_straight_line_gives(prescribed: bool, mo
             close(found[0][kind][name], straight, 1e-11)
 
 
+@pytest.mark.deep
 def test_rolled_functions_of_a_long_chain() -> None:
     pair = Pair(long_chain)
     for i, function in enumerate(FUNCTIONS):
@@ -495,7 +496,7 @@ def test_rolled_functions_of_a_long_chain() -> None:
         close(here["others"][name], other, 1e-9)
 
 
-@pytest.mark.parametrize("cut", ["A", "B", "C"])
+@pytest.mark.parametrize("cut", ["A", *deep(["B", "C"])])
 def test_loops_over_items_give_what_the_straight_line_gives(cut: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wrench, found = {"two.mass": np.arange(1.0, 7.0)}, []
     for least in (10**9, 1):

@@ -172,18 +172,18 @@ class Spiral(Joint):
         return ca.SX(ca.vertcat(0, 0, 0, -self.radius * v * v, 0, 0))
 
 
-@pytest.mark.parametrize("parameter", [True, *deep([False])])
-def test_a_joint_type_hands_over_its_own_constants(parameter: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("n", "parameter"), [(12, True), (12, False), *deep([(60, True), (60, False)])])
+def test_a_joint_type_hands_over_its_own_constants(n: int, parameter: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     m = wt.Mechanism("chain")
     body, scale = m.ground, m.parameter("scale", 0.02) if parameter else 0.02
-    for i in range(60):
+    for i in range(n):
         link = m.body(f"link{i}", wt.box((0.3, 0.05, 0.04), 1.0))
         backward = i % 5 == 4
         m.revolute(f"j{i}", *((link, body) if backward else (body, link)), at=(0.3, 0, 0), axis="xyz"[i % 3])
         m._joints[f"j{i}"] = replace(m._joints[f"j{i}"], joint=Spiral(scale * (1 + i % 7), 0.01 * (1 + i)))
         body = link
     rng = np.random.default_rng(5)
-    q, v, tau = rng.uniform(-0.5, 0.5, (3, 60))
+    q, v, tau = rng.uniform(-0.5, 0.5, (3, n))
 
     def compute(s: wt.System) -> dict[str, np.ndarray]:
         return {"a": s.forward_dynamics(q, v, tau), "mass": s.mass_matrix(q), "energy": np.array(s.energy(q, v))}

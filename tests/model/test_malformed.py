@@ -12,6 +12,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from support.sampling import examples
 from whippletree.elements.bodies import MassProperties, box, cylinder, point_mass, point_masses, rod, sphere
 from whippletree.elements.drivers import Spline
 from whippletree.errors import WhippletreeError
@@ -263,7 +264,7 @@ def expressions(m, own):
     return {f"expression {k}": text for k, text in enumerate(texts)}
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(calls(), min_size=8, max_size=24))
 def test_malformed_calls_raise_only_our_errors(sequence):
     with warnings.catch_warnings():
@@ -285,7 +286,7 @@ def test_malformed_calls_raise_only_our_errors(sequence):
         assert pickle.loads(pickle.dumps(m)).describe() == described
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(names, vectors)
 def test_malformed_mechanisms_raise_only_our_errors(name, gravity):
     with warnings.catch_warnings():
@@ -322,7 +323,7 @@ def shapes(draw):
     return name, make, {key: draw({**required, **optional}[key]) for key in [*required, *chosen]}
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(shapes(), vectors, mostly(np.eye(3)))
 def test_malformed_shapes_raise_only_our_errors(shape, at, rotation):
     name, make, arguments = shape

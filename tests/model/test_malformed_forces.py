@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from model.test_malformed import POISON, FromMechanism, P, mostly, names, numbers, poses, real, start, vectors
+from support.sampling import examples
 from whippletree.errors import WhippletreeError
 from whippletree.model import Description, Mechanism
 
@@ -128,7 +129,7 @@ def label(kind):
     return "state" if kind == "state" else "force"
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(calls(), min_size=8, max_size=24))  # many calls on one mechanism: making that takes longest
 def test_malformed_calls_raise_only_our_errors(sequence):
     with warnings.catch_warnings():

@@ -7,7 +7,19 @@ from typing import Any
 
 import pytest
 
-__all__ = ["deep", "sampled"]
+__all__ = ["deep", "examples", "sampled", "set_depth"]
+
+_DEEP_RUN = [True]
+
+
+def set_depth(*, deep_run: bool) -> None:
+    """Say whether this run of the tests is a deep one."""
+    _DEEP_RUN[0] = deep_run
+
+
+def examples(count: int) -> int:
+    """How many of so many random examples run: all of them in a deep run, and a fifth otherwise."""
+    return count if _DEEP_RUN[0] else max(count // 5, 1)
 
 
 def deep(cases: Iterable[Any]) -> list[Any]:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import whippletree as wt
+from support.sampling import examples
 from support.systems import arm, floating, loaded, state
 
 Z = np.zeros(1)
@@ -489,7 +490,7 @@ def finite(value) -> bool:
     return bool(np.isfinite(np.asarray(value, dtype=np.float64)).all())
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=examples(1000), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(data=st.data())
 def test_any_arguments_end_in_an_answer_or_our_error(data):
     s = systems()[data.draw(st.sampled_from([0, 0, 1, 1, 1, 2, 2, 3, 3, 4]))]

@@ -27,6 +27,8 @@ from whippletree.system.tolerances import (
     CLOSED,
     CLOSED_NEARBY,
     CONSISTENT,
+    CREEPING,
+    CREEPING_STEPS,
     GIVE_WAY_SINGLY,
     LONGEST_STEP,
     NEARER,
@@ -117,7 +119,7 @@ class Assembler:
     def _closed_better(self, found: _AssemblyAttempt, fewer: Sequence[Mask], where: Conditions) -> _AssemblyAttempt:
         """Return a configuration that is closed to rounding next to one that is not quite, if there is one."""
         for still in fewer:
-            other = _AssemblyAttempt(*self._newton(found.q, still, where, ASSEMBLY_RANK), still)
+            other = _AssemblyAttempt(*self._newton(found.q, still, where, ASSEMBLY_RANK, found), still)
             if other.residual <= CLOSED and self._beside(found, other.q):
                 return other
         return found
@@ -173,17 +175,22 @@ class Assembler:
             found = self._closed_better(found, [held], where)
         return found.q, found.residual
 
-    def _newton(self, q: Array, held: Mask, where: Conditions, smallest: float) -> tuple[Array, float]:
+    def _newton(
+        self, q: Array, held: Mask, where: Conditions, smallest: float, beside: _AssemblyAttempt | None = None
+    ) -> tuple[Array, float]:
         """Take damped Newton steps of least norm; return the last configuration and its largest residual.
 
-        Singular values below the share `smallest` are left out.
+        Singular values below the share `smallest` are left out. If only what is `beside` an attempt is wanted, steps
+        end where they have left that, or no longer halve the residual, as they do next to a closed configuration:
+        even at a singular one, where the residual goes with the square of the distance, it falls to a quarter.
         """
         numbers, positional = self.numbers, self.numbers.positional
         free = np.flatnonzero(~held)
         r = numbers.residual(q, *where)[positional]
+        creeping = 0
         for _ in range(ASSEMBLY_STEPS):
             size = _norm(r)
-            if not np.isfinite(size) or size <= ASSEMBLY_ROUNDING or not free.size:
+            if creeping == CREEPING_STEPS or not np.isfinite(size) or size <= ASSEMBLY_ROUNDING or not free.size:
                 break
             if numbers.families is not None:
                 step = sparse_newton_step(numbers, q, r, held, smallest)[free]
@@ -199,13 +206,19 @@ class Assembler:
             moved = self._search(q, step, free, size, where)
             if moved is None:
                 break
-            q, r = moved
+            q, r, halved = moved
+            creeping = creeping + 1 if halved and _norm(r) > CREEPING * size else 0
+            if beside is not None and (_norm(r) > size / 2 or not self._beside(beside, q)):
+                break
         return q, float(np.abs(r).max(initial=0.0)) if np.isfinite(r).all() else np.inf
 
     def _search(
         self, q: Array, step: Array, free: npt.NDArray[np.intp], size: float, where: Conditions
-    ) -> tuple[Array, Array] | None:
-        """Go along a step, less and less far until the residual falls; None if it does not."""
+    ) -> tuple[Array, Array, bool] | None:
+        """Go along a step, less and less far until the residual falls; None if it does not.
+
+        Return where that is, the residual there, and whether it was less than the whole step.
+        """
         numbers = self.numbers
         for halvings in range(STEP_HALVINGS):
             share = 0.5**halvings
@@ -214,7 +227,7 @@ class Assembler:
             there = self.space.integrate(q, dv)
             r = numbers.residual(there, *where)[numbers.positional]
             if np.isfinite(r).all() and _norm(r) < (1 - SUFFICIENT_DECREASE * share) * size:
-                return there, r
+                return there, r, halvings > 0
         return None
 
     def complaint(self, q: Array, held: Mask, where: Conditions) -> str:

@@ -58,6 +58,11 @@ ASSEMBLY_ROUNDING = 1e-14
 ASSEMBLY_STEPS = 60
 """Newton steps from one start. Quadratic convergence takes five; the rest is for damped steps from poor guesses."""
 
+CREEPING = 0.99
+CREEPING_STEPS = 10
+"""Assembly gives a start up after so many shortened steps in a row that leave this share of the residual or more: on
+the way to a closed configuration a step takes more off, and before a gap that cannot be closed it takes ever less."""
+
 LONGEST_STEP = 0.5
 """Largest change of a coordinate in one Newton step, scaled: a linearised rotation is useful up to half a radian."""
 

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import whippletree as wt
+from support.sampling import examples
 from whippletree.model.io import read_text, write_text
 from whippletree.model.io.forms import CLOSURES, FORCES, JOINTS, RUN, SHAPES, START
 from whippletree.model.io.reader import SECTIONS
@@ -19,7 +20,7 @@ from whippletree.model.io.reader import SECTIONS
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 TEXTS = [file.read_text(encoding="utf-8") for file in sorted(EXAMPLES.rglob("*.yaml")) if file.stat().st_size < 3000]
 QUICK = settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 
@@ -160,13 +161,17 @@ def test_random_sections(tree: Any) -> None:
     survives(as_text({"name": "m", **tree}))
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(250), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(models)
 def test_models_that_are_nearly_right(tree: Any) -> None:
     survives(as_text(tree))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(models)
 def test_what_is_read_can_be_written_or_is_refused(tree: Any) -> None:
     with contextlib.suppress(wt.FileError):
@@ -187,7 +192,7 @@ def test_files_with_something_changed(data: st.DataObject) -> None:
     survives(text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.data())
 def test_files_with_lines_in_other_places(data: st.DataObject) -> None:
     lines = data.draw(st.sampled_from(TEXTS)).splitlines()

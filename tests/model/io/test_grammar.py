@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import whippletree.model.io
+from support.sampling import examples
 from whippletree.model.io.grammar import FUNCTIONS, GrammarError, evaluate, tokens
 from whippletree.model.io.texts import Definitions, texts
 
@@ -127,7 +128,7 @@ def same(a: float, b: float) -> bool:
     return a == b or math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-300)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(expressions)
 def test_random_expressions_as_numbers(text: str) -> None:
     """What Python can compute, the grammar computes to the same number; what it cannot, is refused in words."""
@@ -146,7 +147,7 @@ def test_random_expressions_as_numbers(text: str) -> None:
         assert "**" in text or "exp" in text or "e" in text or "/" in text
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(expressions)
 def test_random_expressions_in_symbols(text: str) -> None:
     scope = Symbols()
@@ -160,7 +161,7 @@ def test_random_expressions_in_symbols(text: str) -> None:
     assert math.isclose(value, expected, rel_tol=1e-9, abs_tol=1e-12) or not math.isfinite(value)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(expressions)
 def test_random_expressions_are_written_and_read_as_the_same_graph(text: str) -> None:
     scope = Symbols()
@@ -329,7 +330,7 @@ def test_depth_and_length_are_bounded() -> None:
     assert time.process_time() - start < 5.0
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.text(max_size=40) | st.text(alphabet="0123456789.eE+-*/()[],'\"\\ abpi sin", max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
     for scope in (Plain(), Symbols()):

@@ -20,7 +20,7 @@ from support.loop_models import described
 from support.random_forces import load_up
 from support.random_loops import FAMILIES, Draft
 from support.random_trees import random_mechanism
-from support.sampling import sampled
+from support.sampling import examples, sampled
 from whippletree.model.io import Model, read_file, read_text, write_file, write_text
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
@@ -45,7 +45,7 @@ def test_random_trees(seed: int) -> None:
     check(m)
 
 
-@pytest.mark.parametrize("family", sampled(FAMILIES, lambda family: family in list(FAMILIES)[::2]))
+@pytest.mark.parametrize("family", sampled(FAMILIES, lambda family: family in list(FAMILIES)[::4]))
 def test_random_loops(family: str) -> None:
     draw, _, _ = FAMILIES[family]
     for i in range(2):
@@ -150,7 +150,7 @@ def test_any_name_can_be_written(name: str) -> None:
     check(m)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(min_size=1, max_size=12), st.text(alphabet=string.printable, min_size=1, max_size=12))
 def test_random_names(first: str, second: str) -> None:
     try:
@@ -163,7 +163,7 @@ def test_random_names(first: str, second: str) -> None:
     check(m)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=3, max_size=3),
     st.lists(st.floats(-1e2, 1e2), min_size=3, max_size=3),
