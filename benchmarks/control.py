@@ -4,9 +4,9 @@ Sections: arm and excavator (a thousand samples a second, Runge-Kutta steps from
 
 The overhead of a sample is what a run with a controller takes beyond the same steps without one, in one stretch of
 machine code, and beyond the controller's own function called by itself. The function here returns an array, or a
-mapping from joints to numbers, that it has at hand. MuJoCo's step from Python, with joint forces set, stands beside the
-arm. CPU time on one core, in bursts that alternate (see README.md). The threads' figures are of the wall clock, and need
-two cores that nobody else uses.
+mapping from joints to numbers, that it has at hand. MuJoCo's step from Python, with joint forces set, stands beside
+the arm. CPU time on one core, in bursts that alternate (see README.md). The figures of threads are of the wall clock,
+and need two cores that nobody else uses.
 """
 
 from __future__ import annotations
@@ -232,4 +232,4 @@ def _together(system: wt.System, step: float, end: float) -> tuple[float, str]:
 SECTIONS = {"arm": arm, "excavator": excavator, "threads": threads}
 
 if __name__ == "__main__":
-    main(__doc__ or "", SECTIONS)
+    main("Control", SECTIONS)
