@@ -119,7 +119,7 @@ class Driver:
 
     def _stretch(self, outputs: OutputWindow) -> int:
         """Let the method take steps for a tenth of a second; return a status."""
-        sim, run, times, bindings = self._sim, self._sim.run_state, self._times, self.bindings
+        sim, run, times, bindings, budget = self._sim, self._sim.run_state, self._times, self.bindings, self._budget
         if sim.corners.timed:
             sim.corners.prepare(sim, outputs.end)
         begun, steps = times[TIME], self._counts[STEPS]
@@ -131,12 +131,11 @@ class Driver:
         stretch = self._next
         stretch.outputs = outputs
         stretch.smallest = max(times[SMALLEST_STEP], TIME_ROUNDING * abs(begun))
-        stretch.steps = self._budget.begin()
+        stretch.brief, stretch.steps = budget.brief, budget.begin()
         status = self._advance(stretch)
-        if status == Status.PAUSED:
-            self._budget.end()
-            if times[TIME] == begun and self._counts[STEPS] > steps:
-                return Status.TOO_SMALL  # steps add nothing to the time any more
+        budget.end(paused=status == Status.PAUSED)
+        if status == Status.PAUSED and times[TIME] == begun and self._counts[STEPS] > steps:
+            return Status.TOO_SMALL  # steps add nothing to the time any more
         return status
 
     def _advance(self, stretch: Stretch) -> int:

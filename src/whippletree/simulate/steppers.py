@@ -107,6 +107,7 @@ class Stretch:
     outputs: OutputWindow
     smallest: float = 0.0  # a step that is smaller is a failure
     steps: int = 1
+    brief: bool = False  # so short that the interpreter's lock may be kept
 
     @property
     def until(self) -> Array:
@@ -248,7 +249,10 @@ class CompiledStepper(Stepper):
         self._code = StepperCode(method.address, work.address, self._limits, int(self.evaluates_end), *functions)
         self._words[_CODE], self._words[_BUFFERS] = self._code.address, bindings.buffers.address
         self._words[_RUN], self._words[_WIDTH] = run.address, bindings.row_size
-        self._entry = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(address(run_stretch.symbol))
+        form = ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p
+        self._entry, self._brief_entry = (
+            kind(*form)(address(run_stretch.symbol)) for kind in (ctypes.CFUNCTYPE, ctypes.PYFUNCTYPE)
+        )
 
     def forget(self) -> None:
         """Begin anew with the next step; the memory stays where machine code knows it."""
@@ -260,7 +264,7 @@ class CompiledStepper(Stepper):
         words[_WATCH], words[_MOST] = stretch.watch.address, stretch.steps
         words[_TIMES], words[_ROWS] = outputs.addresses
         words[_TIME_COUNT] = words[_ROW_COUNT] = outputs.count
-        if self._entry(*self._places):
+        if (self._brief_entry if stretch.brief else self._entry)(*self._places):
             raise MemoryError("there is not enough memory for a step")
         return self._status.value
 
