@@ -87,6 +87,21 @@ def test_a_function_made_anew_is_the_shipped_one():
         assert made == shipped, REMAKE
 
 
+def test_what_all_other_processors_compile_names_none_and_nothing_of_numba():
+    """Only what every C library has is called from outside."""
+    text = shipped_ir()
+    assert not re.findall(r"llvm\.x86|target (?:triple|datalayout)|NumbaEnv|Py[A-Z]\w+_|pickle|inttoptr \(", text)
+    outside = set(re.findall(r"^declare .*@([\w.]+)\(", text, re.MULTILINE))
+    assert {name for name in outside if not name.startswith("llvm.")} == {"malloc", "free", "sqrt"}
+
+
+@pytest.mark.deep
+def test_it_is_compiled_for_arm_processors():
+    """Not run there; 0xB7 is the number of AArch64 in an ELF file."""
+    code = shipped_loops.object_code(shipped_ir(), "generic", "aarch64-unknown-linux-gnu")
+    assert (code[:4], code[18], len(code) > 100_000) == (b"\x7fELF", 0xB7, True)
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("level", LEVELS)
 def test_all_made_anew_is_what_is_shipped(level: str, tmp_path: Path, as_shipped: list[str]):

@@ -181,7 +181,7 @@ def test_a_position_is_expected_straight_on():
     pivots = np.zeros(6)
     for now, ahead in ((0.3, 0.6), (0.5, np.inf), (-0.3, np.inf)):
         pivots[PIVOT] = now
-        assert _expected.py_func(SimpleNamespace(pivots=pivots), times) == pytest.approx(ahead)
+        assert _expected(SimpleNamespace(pivots=pivots), times) == pytest.approx(ahead)
 
 
 @pytest.mark.parametrize("c0", [0.0, 0.4])
