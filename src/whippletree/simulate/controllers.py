@@ -84,8 +84,9 @@ class ControlLaw:
         run = simulation.run_state
         self._times, self._state = run.times, (run.q, run.v, run.z)
         self._shape, self._efforts = base.shape, np.zeros(base.size)
-        joints = [system_interface.joint_of(simulation.system, i) for i in range(base.size)]
-        self._places = {joint: i for i, joint in enumerate(joints) if joints.count(joint) == 1}
+        owners = [use.name for use in simulation.system.description.coordinate_owners]
+        where = {name: simulation.system.v_slice(name) for name in owners}
+        self._places = {name: v.start for name, v in where.items() if v.stop == v.start + 1}  # joints of one freedom
 
     def efforts(self) -> Array:
         """Return the efforts that the controller wants, in an array that may be its own."""

@@ -98,8 +98,7 @@ class SampledRun:
             resumed = self.begun
             if not (resumed or self._begin(watch, remember=writer is not None)):
                 break
-            first, sample, stop = self.first, self.sample, self._next
-            count = stop - first + (sample < last)  # with the sample that the stretch ends at
+            first, sample, stop, count = self.first, self.sample, self._next, self._count
             outputs.show(first + sample, first, count)
             if resumed or not sample:
                 made = len(simulation.run(outputs.until, watch, pause, outputs.rows, resumed=resumed))
@@ -151,6 +150,11 @@ class SampledRun:
                 self._held[first:stop] = tau
         self.begun = True
         return True
+
+    @property
+    def _count(self) -> int:
+        """How many outputs this stretch has, with the sample that it ends at."""
+        return self._next - self.first + (self.sample < len(self.samples) - 1)
 
     @property
     def _next(self) -> int:
