@@ -21,7 +21,7 @@ demo: $(STAMP)-plot  ## a quarter car over a bump, from a model file: certificat
 	$(BIN)/whippletree run examples/quarter_car.yaml --csv quarter_car.csv --plot quarter_car.png
 
 loops: $(STAMP)-loops  ## the machine code of the time loops, after they were edited; about two minutes
-	$(BIN)/python -m whippletree.simulate.loop_compiler
+	$(BIN)/python -m whippletree.simulate.loop_compiler.make_loops
 
 test: $(STAMP)-test  ## the tests, under ten minutes on two cores
 	$(BIN)/python -m pytest -n 2 -m "not deep"

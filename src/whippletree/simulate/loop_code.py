@@ -16,7 +16,6 @@ import hashlib
 import json
 import lzma
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -49,7 +48,7 @@ LEVELS = {"x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "m
 """Levels of x86-64 by LLVM's names, the higher ones first, and the features that a processor has to have."""
 
 _PACKAGE = "whippletree.simulate."
-_MODULE = "whippletree.simulate.loop_compiler"
+_MAKER = "whippletree.simulate.loop_compiler.make_loops"
 
 
 def address(symbol: str) -> int:
@@ -136,6 +135,8 @@ def make_ir(level: str, *symbols: str) -> str:
     It makes all of them, unless some are named, and has none of the user's settings for Numba, so that the result is
     always the same.
     """
+    import subprocess  # which runs do without
+
     environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     environment |= {
         "NUMBA_CPU_NAME": level,
@@ -143,7 +144,7 @@ def make_ir(level: str, *symbols: str) -> str:
         "PYTHONHASHSEED": "0",
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
-    command = [sys.executable, "-P", "-m", _MODULE, "--print", *symbols]
+    command = [sys.executable, "-P", "-m", _MAKER, "--print", *symbols]
     done = subprocess.run(command, env=environment, cwd=SHIPPED, capture_output=True, check=False)
     if done.returncode:
         raise WhippletreeError(

@@ -91,7 +91,7 @@ def library_of(marked: MarkedFunction) -> tuple[str, str]:
     with global_compiler_lock:
         if marked.mark == "entry":
             return _entry_library(marked, made), marked.symbol
-        made.library._ensure_finalized()
+        made.library.finalize()
         return made.library.get_llvm_str(), made.fndesc.llvm_func_name
 
 

@@ -1,4 +1,4 @@
-"""`python -m whippletree.simulate.loop_compiler`: make anew what the package carries of its time loops."""
+"""`python -m whippletree.simulate.loop_compiler.make_loops`: make anew what the package carries of its time loops."""
 
 from __future__ import annotations
 
