@@ -39,6 +39,7 @@ bench: $(STAMP)-bench  ## our speed beside the peers', one core (needs gcc and g
 	$(BIN)/python benchmarks/trees.py
 	$(BIN)/python benchmarks/loops.py
 	$(BIN)/python benchmarks/simulation.py
+	$(BIN)/python benchmarks/control.py
 	$(BIN)/python benchmarks/growth.py families lcaba compile
 	$(BIN)/python benchmarks/choice.py
 

@@ -322,6 +322,38 @@ def test_example_four_bar() -> None:
     assert reactions.shared == ("A", "B", "C", "D")
 
 
+def test_example_excavator() -> None:
+    example = load("excavator")
+    found = example.main()
+    run, system = found["run"], found["system"]
+    assert run.certificate.ok
+    assert found["off"].max() < 0.04  # the soil pushes with several tonnes
+    assert found["off"][-1] < 1e-3  # and is gone in the end
+    assert (system.nv, len(system.plan.cuts), system.mobility.mobility) == (12, 3, 3)
+    # the teeth are where a chain of three turns in the plane has them, the cylinders as long as their ends are apart
+    turns = np.cumsum([run[name].ravel() for name in example.HINGES], axis=0)
+    pins = np.array([example.FOOT, example.TIP, example.WRIST, example.TEETH])
+    reached = [np.zeros((2, len(run.t)))]
+    for turn, link in zip(turns, np.diff(pins, axis=0), strict=True):
+        reached.append(reached[-1] + example.turned(turn, link))
+    assert run.position("teeth")[:, [0, 2]] == pytest.approx(reached[-1].T, abs=1e-9)
+    bodies = [np.zeros(len(run.t)), *turns]
+    for k, name in enumerate(example.CYLINDERS):
+        foot, head = (np.array(end) for end in example.ENDS[name])
+        ends = [reached[k] + example.turned(bodies[k], foot - pins[k]) if k else foot[:, None] * np.ones(len(run.t))]
+        ends.append(reached[k] + example.turned(bodies[k + 1], head - pins[k]))
+        apart = np.hypot(*(ends[1] - ends[0]))
+        assert run[name].ravel() == pytest.approx(apart - np.hypot(*(head - foot)), abs=1e-9)
+    # the same bits by hand, from sample to sample
+    law, sim = example.CylinderControl(system), wt.Simulation(system, q=run.q[0], method="rk4", step=example.PERIOD)
+    for k in range(100):
+        now = sim.state
+        sim.tau = law(now.t, now.q, now.v, now.z)
+        sim.run([example.PERIOD * (k + 1)])
+    assert np.array_equal(sim.state.q, run.q[5])
+    assert np.array_equal(sim.state.v, run.v[5])
+
+
 def test_example_five_bar() -> None:
     found = list(load("five_bar").main(0.3).values())
     assert len(found) == 3

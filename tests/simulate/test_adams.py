@@ -11,7 +11,7 @@ import whippletree as wt
 from support.systems import UPRIGHT, upright_four_bar
 from whippletree.simulate import Simulation, State, adams
 from whippletree.simulate.run_state import LOOPS, NEXT_STEP, POWERS
-from whippletree.simulate.steppers import Stretch
+from whippletree.simulate.steppers import OutputWindow, Stretch
 
 Array = np.ndarray
 
@@ -57,7 +57,7 @@ def at_fixed_order(system: wt.System, start: dict[str, object], k: int, h: float
     bindings = sim._driver.bindings
     bindings.buffers.tau[:] = sim.tau
     sim.run_state.flags[LOOPS], sim.run_state.flags[POWERS] = bindings.closed, bindings.powers
-    stretch = Stretch(bindings, sim.run_state, sim.events.watched(bindings), until, rows, 1e-12, 1)
+    stretch = Stretch(bindings, sim.run_state, sim.events.watched(bindings), OutputWindow(until, rows), 1e-12, 1)
     for _ in range(round((end - k * h) / h)):
         past[:4] = 1.0, k, 0.0, 0.0
         sim.run_state.times[NEXT_STEP] = h

@@ -154,7 +154,7 @@ def test_results_do_not_depend_on_pauses(options: dict[str, Any], monkeypatch: p
     found = []
     for steps in (10**8, 1, 7):
         monkeypatch.setattr(StepBudget, "begin", lambda self, steps=steps: steps)
-        monkeypatch.setattr(StepBudget, "end", lambda self: None)
+        monkeypatch.setattr(StepBudget, "end", lambda self, *, paused: None)
         sim = Simulation(system, formulation="constraint_embedding", **start, **options)
         found.append((sim.run(np.linspace(0.1, 2.0, 20)), sim.singular, sim.steps, sim.refused, sim.evaluations))
     for other in found[1:]:

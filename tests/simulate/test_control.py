@@ -11,6 +11,7 @@ import pytest
 
 import whippletree as wt
 from support.references import rk4
+from whippletree.simulate.controllers import ControlLaw
 from whippletree.simulate.run_state import SMALLEST_STEP, SPAN
 from whippletree.studies import checkpoint_files
 from whippletree.system.example_systems import four_bar
@@ -189,6 +190,86 @@ def test_an_exception_of_the_controller_is_told() -> None:
 def test_bad_options(options: dict[str, Any], words: str) -> None:
     with pytest.raises(wt.StateError, match=words):
         pendulum().simulate(1.0, every=0.1, **options)
+
+
+# ---------------------------------------------------------------------- beside steps by hand
+
+
+def arm() -> wt.System:
+    """Three links, the first on a ball joint."""
+    m = wt.Mechanism("arm")
+    places = [m.ground, *(m.body(name, wt.box((0.5, 0.1, 0.06), mass=1.0, at=(0.25, 0, 0))) for name in "abc")]
+    m.spherical("A", places[0], places[1])
+    m.revolute("B", places[1], places[2], at=(0.5, 0, 0), axis="y")
+    m.revolute("C", places[2], places[3], at=(0.5, 0, 0), axis="z")
+    return m.build()
+
+
+def answers(nv: int) -> list[Callable[..., Any]]:
+    """The same law with every kind of answer."""
+
+    def law(t: float, q: Array, v: Array, z: Array) -> Array:
+        return 0.3 * np.sin(40 * t + np.arange(nv)) - 0.1 * v
+
+    def by_joint(t: float, q: Array, v: Array, z: Array) -> dict[str, Any]:
+        tau = law(t, q, v, z)
+        return {"A": tau[:3], "B": tau[3], "C": float(tau[4])} if nv == 5 else dict(zip("ABCD", tau, strict=True))
+
+    return [
+        law,
+        lambda *x: law(*x).tolist(),
+        lambda *x: tuple(law(*x)),
+        lambda *x: np.array([law(*x)] * 2)[1],
+        by_joint,
+    ]
+
+
+@pytest.mark.parametrize("build", [arm, four_bar])
+@pytest.mark.parametrize(
+    "options", [{"method": "rk4", "step": 2.0**-9}, {"method": "dopri5"}, {"method": "adams"}, {"method": "dop853"}]
+)
+def test_samples_have_the_bits_of_steps_by_hand(build: Callable[[], wt.System], options: dict[str, Any]) -> None:
+    system, period, count = build(), 2.0**-8, 40  # so that sums of periods are exact
+    for law in answers(system.nv):
+        sim = wt.Simulation(system, **options)
+        rows = [sim.row()]
+        for _ in range(count):
+            now = sim.state
+            sim.step(period, tau=law(now.t, now.q, now.v, now.z))
+            rows.append(sim.row())
+        run = system.simulate((count + 1) * period, every=period, controller=law, period=period, **options)
+        assert np.array_equal(np.hstack([run.q, run.v, run.work])[:-1], rows)
+
+
+@pytest.mark.parametrize(
+    "given", [[1, 2, 3, 4, 5], (1, 2.0, 3, 4, 5), np.arange(1, 6), np.arange(1.0, 6.0)[::-1][::-1]]
+)
+def test_whole_numbers_and_views_are_efforts(given: Any) -> None:
+    run = arm().simulate(0.02, every=0.01, controller=lambda t, q, v, z: given, period=0.01)
+    assert run.efforts.tolist() == [[1.0, 2.0, 3.0, 4.0, 5.0]] * 3
+
+
+def test_an_array_that_the_controller_uses_again_is_read_at_the_sample() -> None:
+    tau = np.zeros(1)
+
+    def law(t: float, q: Array, v: Array, z: Array) -> Array:
+        tau[0] = 10 * t
+        return tau
+
+    run = pendulum().simulate(0.3, every=0.1, controller=law, period=0.1)
+    assert run.efforts[:, 0] == pytest.approx([0.0, 1.0, 2.0, 2.0])
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_efforts_that_are_not_finite_name_the_joint(wrong: float) -> None:
+    for answer in ([0.0, 0.0, 0.0, wrong, -wrong], np.array([0.0, 0.0, 0.0, wrong, 0.0]), {"B": wrong, "C": 1.0}):
+        with pytest.raises(wt.SimulationError, match=r't = 0 s the controller returned what is no effort.*joint "B"'):
+            arm().simulate(0.1, controller=lambda t, q, v, z, answer=answer: answer, period=0.1)
+
+
+def test_large_efforts_that_add_up_to_infinity_are_efforts() -> None:
+    law = ControlLaw(wt.Simulation(arm(), method="rk4", step=1e-3), lambda t, q, v, z: [1e308] * 5, np.zeros(5))
+    assert law.efforts().tolist() == [1e308] * 5
 
 
 # ---------------------------------------------------------------------- checkpoints

@@ -11,7 +11,6 @@ import json
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +23,7 @@ from whippletree.kernels.compile_notice import compiling, compiling_seconds
 from whippletree.kernels.entry import Signature
 from whippletree.kernels.native import NativeCode, compile_ir, host, load_code
 from whippletree.kernels.threads import help_with, lead, listening, processors
+from whippletree.once import made_once
 
 __all__ = ["Array", "Kernel", "NotFiniteError", "Program", "Signature"]
 
@@ -114,7 +114,7 @@ class Kernel:
         """The address of `void kernel(in, out, work, constants, tables)` for one state."""
         return self._one.code.addresses[_KERNEL]
 
-    @cached_property
+    @made_once
     def input_names(self) -> list[str]:
         """The names of the inputs, in order."""
         return [name for name, _ in self.signature.inputs]
@@ -150,12 +150,12 @@ class Kernel:
 
     # ------------------------------------------------------------------ calls
 
-    @cached_property
+    @made_once
     def entry(self) -> Callable[..., int] | None:
         """The fast way in for one state, or None if there is none (see `entry`)."""
         return None if self._entry is None else self._entry.call
 
-    @cached_property
+    @made_once
     def _entry(self) -> fast.Entry | None:
         part = self._one
         if "entry" not in part.code.addresses:
@@ -197,7 +197,7 @@ class Kernel:
         if call.fault >= 0:
             raise NotFiniteError("input" if call.fault & 1 else "result", (call.fault - 1) >> 1)
 
-    @cached_property
+    @made_once
     def batch_layout(self) -> tuple[Any, int]:
         """The type of what describes a batch, and doubles of scratch memory."""
         size = lane_buffer(self.input_sizes, self.output_sizes, host().lanes, self._many.work_size)
@@ -226,11 +226,11 @@ class Kernel:
             self._program = self._trace()
         return self._program
 
-    @cached_property
+    @made_once
     def _one(self) -> _KernelPart:
         return self._part("one")
 
-    @cached_property
+    @made_once
     def _many(self) -> _KernelPart:
         return self._part("many")
 

@@ -6,6 +6,8 @@ A controller may be a plain function, which then remembers nothing that matters.
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,14 +17,19 @@ from whippletree.errors import SimulationError, StateError, WhippletreeError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate import system_interface
 from whippletree.simulate.run_arguments import positive
+from whippletree.simulate.run_state import TIME
 from whippletree.simulate.run_tolerances import MOST_SAMPLES, SAMPLE_MEETS_OUTPUT
 from whippletree.simulate.simulation import Simulation
 from whippletree.spatial.scalars import shown
+from whippletree.system import System
 
-__all__ = ["Controller", "checked_period", "controller_efforts", "controller_state", "restore_controller", "samples"]
+__all__ = ["ControlLaw", "Controller", "checked_period", "controller_state", "restore_controller", "samples"]
 
 Controller = Callable[[float, Array, Array, Array], Any]
 """A function of time, coordinates, velocities and elements' states that returns joint efforts, all or by joint."""
+
+_FLOAT = np.dtype(np.float64)
+_NUMBERS = (float, np.float64)
 
 
 def checked_period(controller: Any, period: Any) -> float | None:
@@ -61,37 +68,86 @@ def samples(start: float, period: float, until: Array) -> Array:
     return np.asarray(found, dtype=np.float64)
 
 
-def controller_efforts(
-    simulation: Simulation, controller: Controller, base: Array, *, remember: bool = False
-) -> tuple[Array, Array | None]:
-    """Return the efforts that the controller wants at the present state, and what it remembers then, if wanted.
+class ControlLaw:
+    """A controller in one run: it is asked at the present state of a simulation, and its answer is checked.
+
+    `base` are the efforts of joints that it does not name. What can be known before the first call is looked up here:
+    a run may call its controller ten thousand times a second.
 
     >>> from whippletree.simulate.simulation import _example
-    >>> controller_efforts(_example(), lambda t, q, v, z: [t + 1.0], np.zeros(1))
-    (array([1.]), None)
+    >>> ControlLaw(_example(), lambda t, q, v, z: [t + 1.0], np.zeros(1)).efforts()
+    array([1.])
     """
-    state = simulation.state
-    when = f"at t = {state.t:.9g} s the controller"
-    try:
-        answer = controller(state.t, state.q, state.v, state.z)
-    except SimulationError as error:
-        raise SimulationError(f"{when} failed: {error}") from error
-    except Exception as error:
-        raise SimulationError(f"{when} failed: {type(error).__name__}: {error}") from error
-    if answer is None:
-        raise SimulationError(f"{when} returned nothing: it must return {base.size} efforts, or efforts by joint")
-    try:
-        efforts = system_interface.checked_efforts(simulation.system, answer)
-    except WhippletreeError as error:
-        raise SimulationError(f"{when} returned what is no effort: {_named(simulation, answer, error)}") from None
-    if isinstance(answer, Mapping):
-        for i in range(base.size):
-            if system_interface.joint_of(simulation.system, i) not in {getattr(name, "name", name) for name in answer}:
-                efforts[i] = base[i]
-    try:
-        return efforts, controller_state(controller) if remember else None
-    except StateError as error:
-        raise SimulationError(f"after its call at t = {state.t:.9g} s, {error}") from error
+
+    def __init__(self, simulation: Simulation, controller: Controller, base: Array) -> None:
+        self._simulation, self._controller, self._base = simulation, controller, base
+        run = simulation.run_state
+        self._times, self._state = run.times, (run.q, run.v, run.z)
+        self._shape, self._efforts = base.shape, np.zeros(base.size)
+        owners = [use.name for use in simulation.system.description.coordinate_owners]
+        where = {name: simulation.system.v_slice(name) for name in owners}
+        self._places = {name: v.start for name, v in where.items() if v.stop == v.start + 1}  # joints of one freedom
+
+    def efforts(self) -> Array:
+        """Return the efforts that the controller wants, in an array that may be its own."""
+        q, v, z = self._state
+        try:
+            answer = self._controller(self._times.item(TIME), q.copy(), v.copy(), z.copy())
+        except SimulationError as error:
+            raise SimulationError(f"{self._when} failed: {error}") from error
+        except Exception as error:
+            raise SimulationError(f"{self._when} failed: {type(error).__name__}: {error}") from error
+        plain = self._plain(answer)
+        if plain is not None and math.isfinite(sum(plain.tolist())):
+            return plain
+        return self._checked(answer)
+
+    def _plain(self, answer: Any) -> Array | None:
+        """Return an answer that needs no further look: a vector, or one number for each of some joints; else None."""
+        kind = type(answer)
+        if kind is dict:
+            efforts, places = self._efforts, self._places
+            efforts[:] = self._base
+            for joint, value in answer.items():
+                if type(joint) is not str or type(value) not in _NUMBERS or joint not in places:
+                    return None
+                efforts[places[joint]] = value
+            return efforts
+        if kind is list or kind is tuple:
+            with contextlib.suppress(Exception):  # what cannot be an array is refused in words, later
+                answer = np.array(answer)
+                answer = answer.astype(np.float64) if answer.dtype.kind in "iu" else answer
+        good = type(answer) is np.ndarray and answer.dtype is _FLOAT and answer.shape == self._shape
+        return answer if good else None
+
+    def _checked(self, answer: Any) -> Array:
+        """Return any answer as efforts, or say what is wrong with it."""
+        if answer is None:
+            raise SimulationError(
+                f"{self._when} returned nothing: it must return {self._base.size} efforts, or efforts by joint"
+            )
+        system = self._simulation.system
+        try:
+            efforts = system_interface.checked_efforts(system, answer)
+        except WhippletreeError as error:
+            raise SimulationError(f"{self._when} returned what is no effort: {_named(system, answer, error)}") from None
+        if isinstance(answer, Mapping):
+            named = {getattr(name, "name", name) for name in answer}
+            for i in range(self._base.size):
+                if system_interface.joint_of(system, i) not in named:
+                    efforts[i] = self._base[i]
+        return efforts
+
+    def remembered(self) -> Array | None:
+        """Return what the controller remembers after its call."""
+        try:
+            return controller_state(self._controller)
+        except StateError as error:
+            raise SimulationError(f"after its call at t = {self._times[TIME]:.9g} s, {error}") from error
+
+    @property
+    def _when(self) -> str:
+        return f"at t = {self._times[TIME]:.9g} s the controller"
 
 
 def controller_state(controller: Controller | None) -> Array | None:
@@ -145,14 +201,13 @@ def _methods(controller: Any) -> tuple[Callable[[], Any] | None, Callable[[Array
     return (get_state, set_state) if callable(get_state) else (None, None)
 
 
-def _named(simulation: Simulation, answer: Any, error: WhippletreeError) -> str:
+def _named(system: System, answer: Any, error: WhippletreeError) -> str:
     """Say which joint's effort is not finite; if that is not it, what the error says."""
     try:
-        system = simulation.system
         values = system.velocities(answer) if isinstance(answer, Mapping) else np.asarray(answer, dtype=np.float64)
         wrong = np.flatnonzero(~np.isfinite(values))
     except (WhippletreeError, TypeError, ValueError):
         return str(error)
-    if values.shape != (simulation.system.nv,) or not wrong.size:
+    if values.shape != (system.nv,) or not wrong.size:
         return str(error)
     return f"the effort of {system_interface.velocity_label(system, int(wrong[0]))} is {values[wrong[0]]}"

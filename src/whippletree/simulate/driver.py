@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whippletree.errors import AssemblyError, DynamicsError, SimulationError, WhippletreeError
-from whippletree.kernels.kernel import Array, NotFiniteError
+from whippletree.kernels.kernel import NotFiniteError
 from whippletree.simulate import system_interface
 from whippletree.simulate.built_in_methods import crossing_stepper
 from whippletree.simulate.kernel_bindings import KernelBindings
 from whippletree.simulate.progress import StepBudget
 from whippletree.simulate.run_state import (
+    HOP_SHARE,
     KEEP_PLAN,
     LOOPS,
     NEXT_STEP,
@@ -31,10 +32,13 @@ from whippletree.simulate.run_state import (
     SMALLEST_STEP,
     SPAN,
     STEPS,
+    STOP_AT,
+    TIME,
     Status,
+    smallest_step,
 )
-from whippletree.simulate.run_tolerances import TIME_ROUNDING
-from whippletree.simulate.steppers import Stepper, Stretch
+from whippletree.simulate.run_tolerances import LONG_SPAN, TIME_ROUNDING
+from whippletree.simulate.steppers import OutputWindow, Stepper, Stretch
 
 if TYPE_CHECKING:
     from whippletree.simulate.simulation import Simulation
@@ -47,65 +51,96 @@ class Driver:
 
     def __init__(self, simulation: Simulation) -> None:
         self._sim = simulation
+        run = simulation.run_state
+        # numbers are read faster in these
+        self._times, self._counts = run.times.data.cast("B").cast("d"), run.counts.data
         self._bindings: KernelBindings | None = None
         self._crossing: Stepper | None = None
+        self._budget = StepBudget()
+        self._end = np.zeros(1)
+        self._output = OutputWindow(self._end, np.zeros((1, run.row_size)))
 
     @property
     def bindings(self) -> KernelBindings:
         """The kernels under the present plan."""
         if self._bindings is None:
-            sim = self._sim
-            self._bindings = KernelBindings(sim.plans.now, sim.formulation, sim.parameters)
-            sim.stepper.prepare(self._bindings, sim.run_state)
+            sim, run = self._sim, self._sim.run_state
+            self._bindings = bound = KernelBindings(sim.plans.now, sim.formulation, sim.parameters)
+            run.flags[[LOOPS, POWERS, PLAIN]] = bound.closed, bound.powers, bound.plain
+            run.times[[STOP_AT, HOP_SHARE]] = np.inf, sim.stepper.corner_hop
+            run.counts[SINGULAR_FOUND] = 0
+            sim.stepper.prepare(bound, run)
+            watched = sim.events.watched(bound, sim.corners.watch(bound))
+            self._next = Stretch(bound, run, watched, self._output)
             self._crossing = None
         return self._bindings
 
+    def step(self, end: float) -> None:
+        """Go on to a time."""
+        self._end[0] = end
+        self.go(self._output)
+
     def go(
-        self, until: Array, rows: Array, watch: Callable[[float], bool] | None, pause: Callable[[], None] | None
-    ) -> Array:
-        """Go on until all outputs are made, an event ends the run, or `watch` wants it; return the rows made."""
-        sim, run, budget = self._sim, self._sim.run_state, StepBudget()
+        self,
+        outputs: OutputWindow,
+        watch: Callable[[float], bool] | None = None,
+        pause: Callable[[], None] | None = None,
+        *,
+        resumed: bool = False,
+    ) -> int:
+        """Go on until all outputs are made, an event ends the run, or `watch` wants it; return how many are made."""
+        sim, run, times, counts = self._sim, self._sim.run_state, self._times, self._counts
+        events = sim.events
+        events.ended = ""
+        if not resumed:
+            counts[OUTPUTS] = 0
+            times[SPAN] = span = min(outputs.end - times[TIME], LONG_SPAN)
+            times[SMALLEST_STEP] = smallest_step(span)
         try:
             while True:
                 if pause is not None:
                     pause()
-                status = self._stretch(until, rows, budget)
-                sim.singular_times.collect(run, sim.parameters)
-                sim.events.collect(sim)
+                status = self._stretch(outputs)
+                if counts[SINGULAR_FOUND]:
+                    sim.singular_times.collect(run, sim.parameters)
+                if events.uses:
+                    events.collect(sim)
                 if status == Status.EVENT:
-                    sim.events.act(sim, self.bindings, float(run.times[SPAN]))
-                if status == Status.DONE or sim.events.ended or (watch is not None and watch(run.t)):
-                    return rows[: run.counts[OUTPUTS]]
+                    events.act(sim, self.bindings, times[SPAN])
+                if status == Status.DONE or events.ended or (watch is not None and watch(run.t)):
+                    return int(counts[OUTPUTS])
                 if status == Status.CORNER:
                     sim.corners.arrive(sim)
                 elif status not in (Status.PAUSED, Status.EVENT):
                     self._decide(status)
         except SimulationError as error:
-            error.rows = rows[: run.counts[OUTPUTS]]
+            error.rows = outputs.rows[: counts[OUTPUTS]]
             raise
         except (DynamicsError, AssemblyError, NotFiniteError, np.linalg.LinAlgError) as error:
             failed = SimulationError(self._in_words(f"the motion blows up: {error}"))
-            failed.rows = rows[: run.counts[OUTPUTS]]
+            failed.rows = outputs.rows[: counts[OUTPUTS]]
             raise failed from error
 
     # ------------------------------------------------------------------ a stretch
 
-    def _stretch(self, until: Array, rows: Array, budget: StepBudget) -> int:
+    def _stretch(self, outputs: OutputWindow) -> int:
         """Let the method take steps for a tenth of a second; return a status."""
-        sim, run, bindings = self._sim, self._sim.run_state, self.bindings
-        sim.corners.prepare(sim, float(until[-1]))
-        begun, steps = run.t, run.counts[STEPS]
-        run.flags[[LOOPS, POWERS, PLAIN]] = bindings.closed, bindings.powers, bindings.plain
-        run.counts[SINGULAR_FOUND] = 0
+        sim, run, times, bindings, budget = self._sim, self._sim.run_state, self._times, self.bindings, self._budget
+        if sim.corners.timed:
+            sim.corners.prepare(sim, outputs.end)
+        begun, steps = times[TIME], self._counts[STEPS]
         bindings.buffers.tau[:] = run.tau
         if sim.parameters is not None:
             bindings.parameters[:] = sim.parameters
-        sim.events.start(sim, bindings)
-        smallest = max(float(run.times[SMALLEST_STEP]), TIME_ROUNDING * abs(begun))
-        watched = sim.events.watched(bindings, sim.corners.watch(bindings))
-        status = self._advance(Stretch(bindings, run, watched, until, rows, smallest, budget.begin()))
-        budget.end()
-        if status == Status.PAUSED and run.t == begun and run.counts[STEPS] > steps:
+        if not sim.events.started:
+            sim.events.start(sim, bindings)
+        stretch = self._next
+        stretch.outputs = outputs
+        stretch.smallest = max(times[SMALLEST_STEP], TIME_ROUNDING * abs(begun))
+        stretch.brief, stretch.steps = budget.brief, budget.begin()
+        status = self._advance(stretch)
+        budget.end(paused=status == Status.PAUSED)
+        if status == Status.PAUSED and times[TIME] == begun and self._counts[STEPS] > steps:
             return Status.TOO_SMALL  # steps add nothing to the time any more
         return status
 

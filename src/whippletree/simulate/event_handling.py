@@ -108,14 +108,12 @@ class Events:
         self.acted: dict[str, float] = {}
         self.ended = ""
         self.started = False
-        self._watched: EventWatch | None = None
         _check_parameters(system, self.uses)
 
     def copy(self) -> Events:
         """Return the same for a simulation that goes its own way."""
         twin = object.__new__(Events)
         twin.__dict__.update(self.__dict__)
-        twin._watched = None
         for name in ("side", "fresh", "_counts", "_found"):
             setattr(twin, name, getattr(self, name).copy())
         for name in ("happened", "changes", "acted"):
@@ -169,8 +167,7 @@ class Events:
     def watched(self, bindings: KernelBindings, corners: int = 0) -> EventWatch:
         """Return what the time loops need; `corners` is the address of what they watch beside events, or zero."""
         arrays = (self.side, self.fresh, self._wanted, self._acts, self._counts, self._found)
-        self._watched = EventWatch.of(self._watched, bindings.event_kernel, bindings.event_values, *arrays, corners)
-        return self._watched
+        return EventWatch(bindings.event_kernel, bindings.event_values, *arrays, corners)
 
     def start(self, sim: Simulation, bindings: KernelBindings) -> None:
         """Find out on which side of zero everything is, if that is not known."""

@@ -23,6 +23,7 @@ from pathlib import Path
 from whippletree.errors import WhippletreeError
 from whippletree.kernels.cache import open_cache
 from whippletree.kernels.native import NativeCode, compile_ir, host, load_code
+from whippletree.once import making
 from whippletree.simulate.native_functions import MARKED, MarkedFunction
 
 __all__ = [
@@ -53,9 +54,10 @@ _MAKER = "whippletree.simulate.loop_compiler.make_loops"
 def address(symbol: str) -> int:
     """Return the address of a function by address, or of an entry."""
     marked = next((one for one in reversed(MARKED) if one.symbol == symbol), None)
-    if marked is None or in_package(marked):
-        return _loops().addresses[symbol]
-    return _compiled_here(marked).addresses[symbol]
+    with making():
+        if marked is None or in_package(marked):
+            return _loops().addresses[symbol]
+        return _compiled_here(marked).addresses[symbol]
 
 
 def in_package(marked: MarkedFunction) -> bool:

@@ -123,28 +123,37 @@ def _in_words(seconds: float) -> str:
 
 _WISH = 0.1  # seconds
 _FIRST, _MOST = 200, 100_000_000
+_BRIEF, _BRIEF_STEPS = 1e-4, 8  # seconds, and steps that are hardly longer
 
 
 class StepBudget:
-    """The number of steps to take next; results do not depend on it.
+    """The number of steps to take next, and whether they are `brief`; results depend on neither.
+
+    Brief is what took less than a tenth of a millisecond the last time, as from sample to sample of a controller. Then
+    the interpreter's lock is not let go: to get it back takes up to five milliseconds if other threads are busy.
 
     >>> budget = StepBudget()
-    >>> budget.begin(), budget.end()
-    (200, None)
+    >>> budget.begin(), budget.brief, budget.end(paused=True)
+    (200, False, None)
     >>> 200 < budget.steps <= 1600
     True
+    >>> budget.brief = True
+    >>> budget.begin()
+    8
     """
 
     def __init__(self) -> None:
-        self.steps = _FIRST
+        self.steps, self.brief = _FIRST, False
         self._began = 0.0
 
     def begin(self) -> int:
         """Start the clock, and return how many steps to take."""
         self._began = time.perf_counter()
-        return self.steps
+        return min(self.steps, _BRIEF_STEPS) if self.brief else self.steps
 
-    def end(self) -> None:
-        """Stop the clock, and take more or fewer steps the next time."""
+    def end(self, *, paused: bool) -> None:
+        """Stop the clock; if all steps were taken, take more or fewer the next time."""
         took = max(time.perf_counter() - self._began, 1e-9)
-        self.steps = int(min(max(self.steps * min(max(_WISH / took, 0.02), 8.0), 1), _MOST))
+        if paused and not self.brief:
+            self.steps = int(min(max(self.steps * min(max(_WISH / took, 0.02), 8.0), 1), _MOST))
+        self.brief = took < _BRIEF and not paused

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whippletree.kernels.kernel import Array
 from whippletree.model.formula_corner_lists import corners_in_state, corners_in_time
 from whippletree.simulate.corner_crossings import CornerWatch
 from whippletree.simulate.corner_times import Timetable, corner_times
@@ -16,7 +15,6 @@ from whippletree.simulate.run_state import (
     AT_CORNER,
     GRID_NEXT,
     GRID_TIME,
-    HOP_SHARE,
     NEXT_STEP,
     RESUMED_STEP,
     STOP_AT,
@@ -50,7 +48,7 @@ class RunCorners:
         self._muted_at: dict[int, float] = {}
         self.passed = 0
         self._table: Timetable | None = None
-        self._table_for: tuple[float, float, Array] = (0.0, -np.inf, np.zeros(0))
+        self._table_for: tuple[float, float, bytes | None] = (0.0, -np.inf, None)
         self._watch: CornerWatch | None = None
 
     def watch(self, bindings: KernelBindings) -> int:
@@ -58,18 +56,20 @@ class RunCorners:
         if not self._in_state:
             return 0
         arrays = (bindings.corner_kernel, bindings.corner_values, self._whole, self._muted, self._last)
-        self._watch = CornerWatch.of(self._watch, *arrays)
+        self._watch = CornerWatch(*arrays)
         return self._watch.address
+
+    @property
+    def timed(self) -> bool:
+        """Whether there are corners in time, so that a stretch has to be prepared."""
+        return bool(self._in_time)
 
     def prepare(self, sim: Simulation, end: float) -> None:
         """Before a stretch: step behind a corner that the run is at, and set the time of the next."""
         run = sim.run_state
-        run.times[STOP_AT], run.times[HOP_SHARE] = np.inf, sim.stepper.corner_hop
-        if not self._in_time:
-            return
-        table = self._listed(run.t, end, sim.parameter_values)
-        t = run.t
-        k = int(np.searchsorted(table.behind, t, side="right"))
+        t, run.times[STOP_AT] = run.t, np.inf
+        table = self._listed(t, end, sim)
+        k = int(table.behind.searchsorted(t, side="right"))
         while k < table.before.size and table.before[k] <= t + TIME_ROUNDING * abs(t) and t < end:
             run.times[TIME] = t = min(float(table.behind[k]), end)
             sim.stepper.forget()
@@ -77,21 +77,16 @@ class RunCorners:
         if k < table.before.size:
             run.times[STOP_AT] = table.before[k]
 
-    def _listed(self, t: float, end: float, parameters: Array) -> Timetable:
+    def _listed(self, t: float, end: float, sim: Simulation) -> Timetable:
         """Return the table that holds from now to the end; it is made for longer than that, so that it serves again."""
         begin, horizon, used = self._table_for
-        if self._table is None or t < begin or end > horizon or not np.array_equal(used, parameters):
+        given = None if sim.parameters is None else sim.parameters.tobytes()
+        if self._table is None or t < begin or end > horizon or used != given:
             again = self._table is not None and end > horizon and t >= begin
             horizon = end + (end - begin if again else 0.0)
             begin = t - 8 * TIME_ROUNDING * abs(t) - 1e-300
-            self._table, self._table_for = (
-                corner_times(self._in_time, parameters, begin, horizon),
-                (
-                    begin,
-                    horizon,
-                    parameters.copy(),
-                ),
-            )
+            self._table = corner_times(self._in_time, sim.parameter_values, begin, horizon)
+            self._table_for = begin, horizon, given
         return self._table
 
     def arrive(self, sim: Simulation) -> None:

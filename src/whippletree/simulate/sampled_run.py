@@ -10,15 +10,17 @@ import numpy as np
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.simulate.controllers import (
+    ControlLaw,
     Controller,
     checked_period,
-    controller_efforts,
     controller_state,
     restore_controller,
     samples,
 )
 from whippletree.simulate.packed_forms import COUNT, ArrayForm, read_array, read_form
+from whippletree.simulate.run_arguments import increasing
 from whippletree.simulate.simulation import Simulation
+from whippletree.simulate.steppers import OutputWindow
 
 __all__ = ["SampledRun"]
 
@@ -53,8 +55,11 @@ class SampledRun:
         self.start = simulation.state.t if start is None else start
         self.controller, self.period = controller, checked_period(controller, period)
         self.samples = np.array([self.start]) if self.period is None else samples(self.start, self.period, until)
-        self._stops = np.append(np.searchsorted(until, self.samples[1:]), len(until))
+        stops = np.searchsorted(until, self.samples[1:])
+        self._stops = np.append(stops, len(until))
+        self._times = increasing(np.insert(until, stops, self.samples[1:]), "until")  # outputs and samples in one row
         self.base = simulation.tau.copy()
+        self._law = None if controller is None else ControlLaw(simulation, controller, self.base)
         self.origin = simulation.row()
         self.rows = np.zeros((len(until) + 1, simulation.row_size))  # one more, for the state at a sample
         self._held = np.zeros((len(until), 0 if controller is None else self.base.size))
@@ -85,22 +90,26 @@ class SampledRun:
         """
         if self.finished:
             return
+        pause = None
         if writer is not None:
-            self.memory = controller_state(self.controller)
+            self.memory, pause = controller_state(self.controller), lambda: writer.look(self)
+        simulation, outputs, last = self.simulation, OutputWindow(self._times, self.rows), len(self.samples) - 1
+        simulation.check_step(float(self.until[-1]))
         while not self.finished:
             resumed = self.begun
             if not (resumed or self._begin(watch, remember=writer is not None)):
                 break
-            times = self._times()
-            rows = self.rows[self.first : self.first + len(times)]
-            pause = None if writer is None else lambda: writer.look(self)
-            done = self.simulation.run(times, watch, pause, rows, resumed=resumed)
-            whole = len(done) == len(times)
-            self.finished = bool(self.simulation.events.ended) or (whole and self._last)
-            if not whole:
+            first, sample, stop, count = self.first, self.sample, self._next, self._count
+            outputs.show(first + sample, first, count)
+            if resumed or not sample:
+                made = len(simulation.run(outputs.until, watch, pause, outputs.rows, resumed=resumed))
+            else:
+                made = simulation.run_window(outputs, watch, pause)
+            self.finished = bool(simulation.events.ended) or (made == count and sample == last)
+            if made < count:
                 break
             if not self.finished:
-                self.sample, self.first, self.begun = self.sample + 1, self._next, False
+                self.sample, self.first, self.begun = sample + 1, stop, False
         if writer is not None:
             writer.write(self)
 
@@ -132,29 +141,27 @@ class SampledRun:
 
     def _begin(self, watch: Callable[[float], bool] | None, *, remember: bool) -> bool:
         """Ask the controller at a sample; tell whether the run goes on from there."""
-        if self.sample and watch is not None and watch(float(self.samples[self.sample])):
+        if self.sample and watch is not None and watch(self.samples.item(self.sample)):
             return False
-        if self.controller is not None:
+        if self._law is not None:
             try:
-                tau, memory = controller_efforts(self.simulation, self.controller, self.base, remember=remember)
+                tau = self._law.efforts()
+                memory = self._law.remembered() if remember else None
             except KeyboardInterrupt:
                 return False
             self.simulation.tau[:], self.memory = tau, memory
-            self._held[self.first : self._next] = tau
+            first, stop = self.first, self._next
+            if stop > first:
+                self._held[first:stop] = tau
         self.begun = True
         return True
 
     @property
-    def _last(self) -> bool:
-        """Whether this stretch is the last."""
-        return self.sample == len(self.samples) - 1
+    def _count(self) -> int:
+        """How many outputs this stretch has, with the sample that it ends at."""
+        return self._next - self.first + (self.sample < len(self.samples) - 1)
 
     @property
     def _next(self) -> int:
         """The first output of the next stretch."""
-        return int(self._stops[self.sample])
-
-    def _times(self) -> Array:
-        """Return the outputs of this stretch, and the sample that it ends at."""
-        inside = self.until[self.first : self._next]
-        return inside if self._last else np.append(inside, self.samples[self.sample + 1])
+        return int(self._stops.item(self.sample))

@@ -32,16 +32,13 @@ from whippletree.simulate.run_state import (
     OUTPUTS,
     RATES_GIVEN,
     REFUSED,
-    SMALLEST_STEP,
-    SPAN,
     STEPS,
     TIME,
     RunState,
-    smallest_step,
 )
-from whippletree.simulate.run_tolerances import LONG_SPAN, TIGHTEST_TOLERANCE
+from whippletree.simulate.run_tolerances import TIGHTEST_TOLERANCE
 from whippletree.simulate.singular_times import SingularTimes
-from whippletree.simulate.steppers import MethodOptions, Stepper, make_stepper
+from whippletree.simulate.steppers import MethodOptions, OutputWindow, Stepper, make_stepper
 from whippletree.spatial.scalars import shown, truth
 from whippletree.system import System
 from whippletree.user_frames import user_facing
@@ -469,7 +466,8 @@ class Simulation:
         now = self.run_state.t
         if now + length == now:
             raise StateError(f"duration={length:g} s is lost in rounding at t = {now:g} s: take more")
-        self.run(np.array([now + length]))
+        self.check_step(now + length)
+        self._driver.step(now + length)
 
     def run(
         self,
@@ -493,17 +491,29 @@ class Simulation:
         for what, call in (("watch", watch), ("pause", pause)):
             if call is not None and not callable(call):
                 raise StateError(f"{what}= must be a function, not {shown(call)}")
-        run, until = self.run_state, self._asked(until, resumed=truth(resumed, "resumed="))
+        until = self._asked(until, resumed=truth(resumed, "resumed="))
         if not until.size:
             return np.zeros((0, self.row_size))
         rows = self._room(until, rows, resumed=resumed)
-        if not resumed:
-            run.counts[OUTPUTS] = 0
-            run.times[SPAN] = min(float(until[-1]) - run.t, LONG_SPAN)
-            run.times[SMALLEST_STEP] = smallest_step(float(run.times[SPAN]))
-        self.events.ended = ""
-        self._check_step(float(until[-1]))
-        return self._driver.go(until, rows, watch, pause)
+        self.check_step(float(until[-1]))
+        return rows[: self.run_window(OutputWindow(until, rows), watch, pause, resumed=resumed)]
+
+    def run_window(
+        self,
+        outputs: OutputWindow,
+        watch: Callable[[float], bool] | None = None,
+        pause: Callable[[], None] | None = None,
+        *,
+        resumed: bool = False,
+    ) -> int:
+        """Do what `run` does with outputs that are known to be good; return how many of them are made.
+
+        >>> from whippletree.simulate.simulation import _example
+        >>> sim = _example()
+        >>> sim.run_window(OutputWindow(np.array([0.1, 0.2]), np.zeros((2, sim.row_size)))), sim.state.t
+        (2, 0.2)
+        """
+        return self._driver.go(outputs, watch, pause, resumed=resumed)
 
     def _asked(self, until: Any, *, resumed: bool) -> Array:
         """Return the times that outputs are asked for at."""
@@ -526,8 +536,8 @@ class Simulation:
             raise StateError("a run is resumed with the times and rows that it was begun with")
         return np.asarray(rows)
 
-    def _check_step(self, end: float) -> None:
-        """Refuse steps of a fixed size that rounding swallows."""
+    def check_step(self, end: float) -> None:
+        """Refuse steps of a fixed size that rounding swallows on the way to a time."""
         latest, step = max(abs(self.run_state.t), abs(end)), float(self.run_state.times[NEXT_STEP])
         if not self.adaptive and step < 1e-14 * latest:
             raise StateError(f"step={step:g} s is lost in rounding at t = {latest:g} s: take a larger one")

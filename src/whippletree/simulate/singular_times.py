@@ -32,6 +32,7 @@ class SingularTimes:
     def collect(self, run: RunState, parameters: Array | None) -> None:
         """Take over what machine code has logged in a stretch."""
         self._logged += [(np.array(row), parameters) for row in run.singular_found[: run.counts[SINGULAR_FOUND]]]
+        run.counts[SINGULAR_FOUND] = 0
         if len(self._logged) > LOGGED_POSITIONS:
             self.found()  # before they become too many
 

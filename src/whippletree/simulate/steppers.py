@@ -13,6 +13,7 @@ that does not cross them itself leaves that to a Runge-Kutta method, for one ste
 
 from __future__ import annotations
 
+import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from whippletree.spatial.scalars import shown
 __all__ = [
     "CompiledStepper",
     "MethodOptions",
+    "OutputWindow",
     "Stepper",
     "Stretch",
     "make_stepper",
@@ -54,17 +56,69 @@ class MethodOptions:
     spectral_radius: float | None = None
 
 
-@dataclass(frozen=True)
+class OutputWindow:
+    """Times of outputs, and the rows that they are written to: those of a whole run, of which a stretch sees some.
+
+    These are `count` of them: the times from `start` on, and the rows from `row` on. Where that is in memory does not
+    have to be asked again for every stretch.
+
+    >>> window = OutputWindow(np.array([0.0, 0.1, 0.2]), np.zeros((3, 4)))
+    >>> window.show(1, 0, 2)
+    >>> window.until.tolist(), window.end, window.rows.shape
+    ([0.1, 0.2], 0.2, (2, 4))
+    """
+
+    def __init__(self, times: Array, rows: Array) -> None:
+        self._times, self._rows = times, rows
+        self._times_at, self._rows_at, self._row_bytes = times.ctypes.data, rows.ctypes.data, rows.strides[0]
+        self.show(0, 0, len(times))
+
+    def show(self, start: int, row: int, count: int) -> None:
+        """Let the next stretch see these."""
+        self.start, self.row, self.count = start, row, count
+
+    @property
+    def end(self) -> float:
+        """The last time."""
+        return float(self._times.item(self.start + self.count - 1))
+
+    @property
+    def until(self) -> Array:
+        """The times."""
+        return self._times[self.start : self.start + self.count]
+
+    @property
+    def rows(self) -> Array:
+        """The rows."""
+        return self._rows[self.row : self.row + self.count]
+
+    @property
+    def addresses(self) -> tuple[int, int]:
+        """Where the times and the rows are in memory."""
+        return self._times_at + 8 * self.start, self._rows_at + self._row_bytes * self.row
+
+
+@dataclass
 class Stretch:
     """What a method is to do next: go on until all outputs are written, or so many steps are taken."""
 
     bindings: KernelBindings
     run: RunState
     watch: EventWatch
-    until: Array  # times of the outputs
-    rows: Array  # where they are written
-    smallest: float  # a step that is smaller is a failure
-    steps: int
+    outputs: OutputWindow
+    smallest: float = 0.0  # a step that is smaller is a failure
+    steps: int = 1
+    brief: bool = False  # so short that the interpreter's lock may be kept
+
+    @property
+    def until(self) -> Array:
+        """The times of the outputs."""
+        return self.outputs.until
+
+    @property
+    def rows(self) -> Array:
+        """Where they are written."""
+        return self.outputs.rows
 
 
 class Stepper(ABC):
@@ -110,7 +164,7 @@ class Stepper(ABC):
         if options.step is None and not self.adaptive:
             raise StateError(f'method "{name}" takes steps of a fixed size: give step= in seconds')
         self.memory = np.zeros(0)
-        self._efforts = np.zeros(0)  # those that the memory is for
+        self._efforts = b""  # those that the memory is for
 
     @property
     def tolerance(self) -> float:
@@ -141,17 +195,18 @@ class Stepper(ABC):
 
     def use_efforts(self, tau: Array) -> None:
         """Be told the efforts of the next steps: a memory of others is forgotten."""
-        if not np.array_equal(self._efforts, tau):
+        given = tau.tobytes()
+        if given != self._efforts:
             self.forget()
-            self._efforts = tau.copy()
+            self._efforts = given
 
     def pack(self) -> dict[str, Array]:
         """Return what the method keeps from step to step."""
-        return {"memory": self.memory.copy(), "memory_efforts": self._efforts.copy()}
+        return {"memory": self.memory.copy(), "memory_efforts": np.frombuffer(self._efforts)}
 
     def unpack(self, arrays: Mapping[str, Array]) -> None:
         """Take over what `pack` returned."""
-        self.memory, self._efforts = arrays["memory"].copy(), arrays["memory_efforts"].copy()
+        self.memory, self._efforts = arrays["memory"].copy(), arrays["memory_efforts"].tobytes()
 
     def unpack_from_file(self, arrays: Mapping[str, Array], nv: int) -> None:
         """Take over what `pack` returned, which may come from anywhere: refuse what no run can have left."""
@@ -162,6 +217,10 @@ class Stepper(ABC):
     def memory_entries(self, nv: int) -> Mapping[int, NumberForm]:
         """Return what entries of the memory may be that are not any finite number: counts, orders, places in v."""
         return {}
+
+
+_CODE, _BUFFERS, _RUN, _WATCH, _TIMES, _TIME_COUNT, _ROWS, _ROW_COUNT, _WIDTH, _MOST = range(10)
+"""The arguments of `run_stretch` as words: structs by their addresses, arrays by address and sizes."""
 
 
 class CompiledStepper(Stepper):
@@ -178,6 +237,9 @@ class CompiledStepper(Stepper):
     def __init__(self, options: MethodOptions) -> None:
         super().__init__(options)
         self._limits = np.zeros(2)
+        self._limits[TOLERANCE] = self.tolerance if self.adaptive else 0.0
+        self._words, self._status = (ctypes.c_int64 * (_MOST + 1))(), ctypes.c_int64()
+        self._places = ctypes.addressof(self._words), ctypes.addressof(self._status)
         self._structs: tuple[NativeStruct, NativeStruct] | None = None
 
     @abstractmethod
@@ -196,6 +258,12 @@ class CompiledStepper(Stepper):
         method, work = self._structs = self.structs(bindings)
         functions = address(self.step_function), address(self.look_back_function)
         self._code = StepperCode(method.address, work.address, self._limits, int(self.evaluates_end), *functions)
+        self._words[_CODE], self._words[_BUFFERS] = self._code.address, bindings.buffers.address
+        self._words[_RUN], self._words[_WIDTH] = run.address, bindings.row_size
+        form = ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p
+        self._entry, self._brief_entry = (
+            kind(*form)(address(run_stretch.symbol)) for kind in (ctypes.CFUNCTYPE, ctypes.PYFUNCTYPE)
+        )
 
     def forget(self) -> None:
         """Begin anew with the next step; the memory stays where machine code knows it."""
@@ -203,12 +271,13 @@ class CompiledStepper(Stepper):
 
     def advance(self, stretch: Stretch) -> int:
         """Let machine code go on."""
-        self._limits[TOLERANCE] = self.tolerance if self.adaptive else 0.0
-        self._limits[SMALLEST_ALLOWED] = stretch.smallest
-        buffers = stretch.bindings.buffers
-        return int(
-            run_stretch(self._code, buffers, stretch.run, stretch.watch, stretch.until, stretch.rows, stretch.steps)
-        )
+        words, outputs, self._limits[SMALLEST_ALLOWED] = self._words, stretch.outputs, stretch.smallest
+        words[_WATCH], words[_MOST] = stretch.watch.address, stretch.steps
+        words[_TIMES], words[_ROWS] = outputs.addresses
+        words[_TIME_COUNT] = words[_ROW_COUNT] = outputs.count
+        if (self._brief_entry if stretch.brief else self._entry)(*self._places):
+            raise MemoryError("there is not enough memory for a step")
+        return self._status.value
 
 
 # ---------------------------------------------------------------------- the registry

@@ -5,6 +5,7 @@ The only module of the room that looks into a system.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -52,6 +53,8 @@ __all__ = [
     "velocity_label",
     "with_plan",
 ]
+
+_FLOAT = np.dtype(np.float64)
 
 # ---------------------------------------------------------------------- kernels and numbers
 
@@ -207,7 +210,14 @@ def start_velocities(system: System, q: Array, v: Any, t: float, parameters: Arr
 
 def checked_efforts(system: System, tau: Any) -> Array:
     """Return efforts, given as a vector or by joint."""
+    if type(tau) is np.ndarray and tau.dtype is _FLOAT and tau.shape == (system.nv,) and _finite(tau):
+        return tau.copy()
     return np.array(system.kernels.inputs.efforts(tau))
+
+
+def _finite(numbers: Array) -> bool:
+    """Tell whether all of a few numbers are finite; if they are too large to be added up, it may be denied."""
+    return math.isfinite(sum(numbers.tolist()))
 
 
 def checked_parameters(system: System, parameters: Any) -> Array | None:

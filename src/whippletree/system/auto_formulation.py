@@ -11,7 +11,6 @@ just as it would be built by itself, and timed.
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -24,6 +23,7 @@ from whippletree.formulations.recursions.composite_body import freedom_parents
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.repeat import Repeated, least_seconds
+from whippletree.once import made_once
 from whippletree.system import loop_equations
 from whippletree.system.closure_numbers import ClosureNumbers
 from whippletree.system.equations import Equations, Request
@@ -77,7 +77,7 @@ class AutoFormulation:
         made: FormulationChoice | None = self.__dict__.get("chosen")
         return made
 
-    @functools.cached_property
+    @made_once
     def chosen(self) -> FormulationChoice:
         """The formulation that `auto` uses, and why; the same under all plans, since it may have been timed."""
         if self._first is not None:
@@ -91,7 +91,7 @@ class AutoFormulation:
             return FormulationChoice(rolled.formulation, {}, others, (), {})
         return self._remembered("auto", lambda: self.chooser.choose().packed(), FormulationChoice.unpacked)
 
-    @functools.cached_property
+    @made_once
     def group_methods(self) -> tuple[str, ...]:
         """How each group of loops is solved by "by_group"."""
 
@@ -100,7 +100,7 @@ class AutoFormulation:
 
         return self._remembered("groups", weigh, lambda data: tuple(data.decode().split()))
 
-    @functools.cached_property
+    @made_once
     def chooser(self) -> Chooser:
         """What weighs the candidates."""
         return Chooser(self.equations, self.candidates)
@@ -110,7 +110,7 @@ class AutoFormulation:
         self.chosen = self.chooser.tune(self.chosen, self.evaluation_times)
         return self.chosen
 
-    @functools.cached_property
+    @made_once
     def candidates(self) -> tuple[Formulation, ...]:
         """The formulations that `auto` weighs: those that need the tree's own inertia only if it has one."""
         regular = tree_regular(self.numbers, self.loop_plan.q, self.loop_plan.where)
@@ -328,7 +328,7 @@ class Chooser:
             return f"axes are plain here, and {model} is cheaper"
         return ""
 
-    @functools.cached_property
+    @made_once
     def _sizes(self) -> LoopSizes:
         """The sizes from which follows what a candidate costs at the very least."""
         groups = tuple(map(self.groups.size, range(len(self.groups.groups))))

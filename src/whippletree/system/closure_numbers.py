@@ -24,6 +24,7 @@ from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.formulations.recursions import composite_body as composite
 from whippletree.kernels.kernel import Array
+from whippletree.once import made_once
 from whippletree.system.equations import Equations
 from whippletree.system.lengths import LoopLengths, velocity_scale
 from whippletree.system.loop_equations import joint_order
@@ -106,7 +107,7 @@ class ClosureNumbers:
 
     # ------------------------------------------------------------------ what there is
 
-    @functools.cached_property
+    @made_once
     def families(self) -> LoopFamilies | None:
         """The loops by families, if there are many; else None."""
         return loop_families(self.closure_set.attachments, self.equations.node_tree())
@@ -116,18 +117,18 @@ class ClosureNumbers:
         described = self.description.parameter_values
         return Conditions(float(t), np.array(described, dtype=np.float64) if parameters is None else parameters)
 
-    @functools.cached_property
+    @made_once
     def cut_freedoms(self) -> frozenset[int]:
         """The freedoms of cut joints, by their places in v."""
         return frozenset(i for c in self.closure_set.attachments.cuts for i in range(c.v.start, c.v.stop))
 
-    @functools.cached_property
+    @made_once
     def free_freedoms(self) -> Indices:
         """The freedoms of the spanning tree that are not prescribed, by their places in v."""
         mask = self.equations.prescribed_mask
         return np.array([i for i in range(self.plan.nv) if i not in self.cut_freedoms and not mask[i]], dtype=int)
 
-    @functools.cached_property
+    @made_once
     def rows(self) -> tuple[ClosureRow, ...]:
         """The rows of the full set, in their order."""
         attachments = self.closure_set.attachments
@@ -138,7 +139,7 @@ class ClosureNumbers:
                 named += [ClosureRow(f.name, label, angular) for label in f.closure.labels]
         return tuple(named)
 
-    @functools.cached_property
+    @made_once
     def positional(self) -> Mask:
         """Which rows of the full set are conditions on positions."""
         mask = [True] * (6 * len(self.closure_set.attachments.cuts))
@@ -147,17 +148,17 @@ class ClosureNumbers:
                 mask += [f.closure.holonomic] * f.closure.n_rows
         return np.array(mask, dtype=bool)
 
-    @functools.cached_property
+    @made_once
     def row_scale(self) -> Array:
         """What rows of the full set are divided by."""
         return np.array([1.0 if row.angular else self.lengths.of_closure(row.closure) for row in self.rows])
 
-    @functools.cached_property
+    @made_once
     def column_scale(self) -> Array:
         """What velocities are multiplied with to compare with angular ones: 1, or a length for displacements."""
         return velocity_scale(self.description, self.lengths)
 
-    @functools.cached_property
+    @made_once
     def tree_row_scale(self) -> Array:
         """What the tree's rows are divided by: 1 for those that are angles, else the length of their group."""
         labelled = [(f.name, label) for f in self.closure_set.attachments.all for label in f.closure.labels]
@@ -169,7 +170,7 @@ class ClosureNumbers:
         """The share below which a singular value may be nothing but rounding, or an error of the data."""
         return max(RANK, SINGULAR_OVER_ACCURACY * self.accuracy)
 
-    @functools.cached_property
+    @made_once
     def blocks(self) -> tuple[RowBlock, ...]:
         """The rows of the full set that share freedoms, directly or by way of others, and these freedoms."""
         return connected_blocks(self._full_pattern)
@@ -245,7 +246,7 @@ class ClosureNumbers:
 
     # ------------------------------------------------------------------ traced once
 
-    @functools.cached_property
+    @made_once
     def _symbols(self) -> dict[str, ca.SX]:
         plan = self.plan
         sizes = {"q": plan.nq, "v": plan.nv, "tau": plan.nv, "a": plan.nv, "t": 1, "z": len(self.description.states)}
@@ -259,18 +260,18 @@ class ClosureNumbers:
             outputs = [ca.substitute(ca.SX(out), named, p) for out in outputs]
         return ca.Function(name, [*inputs, p], [ca.densify(out) for out in outputs])
 
-    @functools.cached_property
+    @made_once
     def _residual(self) -> ca.Function:
         x = self._symbols
         return self.function("residual", [x["q"], x["t"]], [self._gaps(*self._resting)])
 
-    @functools.cached_property
+    @made_once
     def _resting(self) -> tuple[Unrolled, ClosureSet]:
         """The walk without velocities, and the closures: what functions of the configuration share."""
         given = {"q": self._symbols["q"], "t": self._symbols["t"]}
         return self.equations.walk(given), self._closure_set(given)
 
-    @functools.cached_property
+    @made_once
     def _openings(self) -> ca.Function:
         x = {name: self._symbols[name] for name in ("q", "v", "t")}
         walk, closure_set = self.equations.walk(x), self._closure_set(x)
@@ -291,13 +292,13 @@ class ClosureNumbers:
         attachments = closure_set.attachments.all
         return closure_set.evaluate(walk, [k for k, f in enumerate(attachments) if f.cut is None and f.driven is None])
 
-    @functools.cached_property
+    @made_once
     def _rows(self) -> ca.Function:
         x = self._symbols
         rows, drift = closed.full_rows(*self._resting)
         return self.function("rows", [x["q"], x["t"]], [_matrix(rows, self.plan.nv), drift])
 
-    @functools.cached_property
+    @made_once
     def _full_pattern(self) -> Mask:
         """Which entries of `full_rows` can ever be other than zero."""
         rows = closed.full_rows(*self._resting)[0]
@@ -306,19 +307,19 @@ class ClosureNumbers:
             pattern[i, list(row)] = True
         return pattern
 
-    @functools.cached_property
+    @made_once
     def _tree_matrix(self) -> ca.SX:
         walk, closure_set = self._resting
         return _matrix(jacobian_rows(walk, closure_set.evaluate(walk)), self.plan.nv)
 
-    @functools.cached_property
+    @made_once
     def tree_pattern(self) -> Mask:
         """Which entries of `tree_rows` can ever be other than zero."""
         pattern = np.zeros(self._tree_matrix.shape, dtype=bool)
         pattern[self._tree_matrix.sparsity().get_triplet()] = True
         return pattern
 
-    @functools.cached_property
+    @made_once
     def _tree_rows(self) -> ca.Function:
         x = self._symbols
         return self.function("tree_rows", [x["q"], x["t"]], [self._tree_matrix])
@@ -346,12 +347,12 @@ class ClosureNumbers:
         )
         return function, names
 
-    @functools.cached_property
+    @made_once
     def _hinges(self) -> ca.Function:
         q = self._symbols["q"]
         return self.function("hinges", [q], [articulated.hinge_inertias(self._resting[0])])
 
-    @functools.cached_property
+    @made_once
     def _stretched(self) -> ca.Function:
         found = ca.SX(self.plan.nv, 1)
         for constants in self.equations.node_tree().node_constants:
@@ -359,14 +360,14 @@ class ClosureNumbers:
                 found[constants.v.start + i] = least / LEAST_IN_LOOPS
         return self.function("stretched", [], [found])
 
-    @functools.cached_property
+    @made_once
     def _complete(self) -> ca.Function:
         x = self._symbols
         closure_set = self._closure_set(x)
         a = closure_set.cut_accelerations(self.equations.walk({"q": x["q"], "v": x["v"]}), x["a"])
         return self.function("complete", [x["q"], x["v"], x["a"], x["t"]], [a])
 
-    @functools.cached_property
+    @made_once
     def _static(self) -> ca.Function:
         given = {"q": self._symbols["q"], "t": self._symbols["t"]}
         walk = self.equations.walk(given, weld=False)
@@ -378,7 +379,7 @@ class ClosureNumbers:
         reactions = closed.static_reactions(walk, closure_set, [unit[where, :] for where in slices], order)
         return self.function("static", [given["q"], given["t"]], [reactions])
 
-    @functools.cached_property
+    @made_once
     def _second(self) -> ca.Function:
         x = self._symbols
         walk = with_accelerations(self.equations.walk({"q": x["q"], "v": x["v"]}), x["a"])

@@ -5,12 +5,11 @@ Everything here goes through all coordinates of q and v, joint by joint.
 
 from __future__ import annotations
 
-import functools
-
 import casadi as ca
 import numpy as np
 
 from whippletree.kernels.kernel import Array
+from whippletree.once import made_once
 from whippletree.system.equations import Equations, Request
 from whippletree.system.lengths import LoopLengths
 from whippletree.system.state_space import StateSpace
@@ -50,10 +49,10 @@ class ConfigurationSpace:
         extra = (np.array(described, dtype=np.float64),) if described else ()
         return np.asarray(function(a, b, *extra).full().ravel())
 
-    @functools.cached_property
+    @made_once
     def _integrate(self) -> ca.Function:
         return self.equations.trace(Request("integrate", "kinematics"))
 
-    @functools.cached_property
+    @made_once
     def _difference(self) -> ca.Function:
         return self.equations.trace(Request("difference", "kinematics"))

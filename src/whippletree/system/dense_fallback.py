@@ -20,6 +20,7 @@ from whippletree.formulations.closures import loop_results as closed
 from whippletree.formulations.closures.loop_solution import Solution, by_closure
 from whippletree.formulations.methods.registry import known
 from whippletree.kernels.kernel import Array
+from whippletree.once import made_once
 from whippletree.system.closure_numbers import LoopTerms
 from whippletree.system.consistency import ClosureConsistency
 from whippletree.system.equations import Equations, Request
@@ -162,7 +163,7 @@ class DenseFallback:
         found = self._openings(state["q"], state["v"], *where).full()
         return np.asarray(2 * alpha * found[:, 1] + beta**2 * found[:, 0])
 
-    @functools.cached_property
+    @made_once
     def _openings(self) -> ca.Function:
         """The function from a state to phi and phi' of all rows, as columns."""
         eq = self.equations
@@ -273,7 +274,7 @@ class DenseFallback:
 
     # ------------------------------------------------------------------ bookkeeping
 
-    @functools.cached_property
+    @made_once
     def _kept(self) -> list[int]:
         """The places of the kept rows among all."""
         return self.equations.attachments().places(self.loop_plan.keep)

@@ -26,6 +26,7 @@ from whippletree.kernels.repeat import Repeated, least_seconds
 from whippletree.kernels.tape import read_tape
 from whippletree.model.description import Description
 from whippletree.model.names import suggestion
+from whippletree.once import made_once, making
 from whippletree.system.auto_formulation import FormulationChoice, close_ones, fastest
 from whippletree.system.calls import Call
 from whippletree.system.equations import Equations, Request
@@ -112,7 +113,7 @@ class Engine:
             return self.loops.auto.chosen.name
         return self.of_tree.name if FUNCTIONS[function].weighed else ARTICULATED.text
 
-    @functools.cached_property
+    @made_once
     def of_tree(self) -> FormulationChoice:
         """The formulation of a tree's forward dynamics, and why."""
         if self.equations.large or not 0 < self.plan.nv <= SMALL_TREE:
@@ -179,15 +180,18 @@ class Engine:
         """Return the call of a request, made when first asked for."""
         call = self._calls.get(request)
         if call is None:
-            resolved = self.resolved(request)
-            kernel = self._pieces(resolved) if self._in_pieces(resolved) else self.kernel(resolved)
-            arguments = [self.inputs.argument(name, size) for name, size in kernel.signature.inputs]
-            diagnose = functools.partial(self.diagnose, request.function)
-            rescued = self.equations.closed and FUNCTIONS[request.function].rescued
-            rescue = functools.partial(self.loops.fallback.answer, resolved) if rescued else None
-            call = Call(kernel, arguments, kernel.signature.shape, diagnose, rescue)
-            self._calls[request] = call
+            with making():
+                call = self._calls[request] = self._calls.get(request) or self._new_call(request)
         return call
+
+    def _new_call(self, request: Request) -> Call:
+        resolved = self.resolved(request)
+        kernel = self._pieces(resolved) if self._in_pieces(resolved) else self.kernel(resolved)
+        arguments = [self.inputs.argument(name, size) for name, size in kernel.signature.inputs]
+        diagnose = functools.partial(self.diagnose, request.function)
+        rescued = self.equations.closed and FUNCTIONS[request.function].rescued
+        rescue = functools.partial(self.loops.fallback.answer, resolved) if rescued else None
+        return Call(kernel, arguments, kernel.signature.shape, diagnose, rescue)
 
     def kernel(self, request: Request) -> Kernel:
         """Return the kernel of a request, made when first asked for."""
@@ -200,7 +204,8 @@ class Engine:
             key += f"|{outside_source(request.method)}"
             if self.equations.closed and function.planned:
                 key += code_key(self.equations.loop_plan, request.method)
-            kernel = self._kernels[request] = self._store.by_key.get(key) or self._new_kernel(key, request)
+            with making():
+                kernel = self._kernels[request] = self._store.by_key.get(key) or self._new_kernel(key, request)
         return kernel
 
     def _new_kernel(self, key: str, request: Request) -> Kernel:
@@ -241,7 +246,7 @@ class Engine:
         whole = self.equations.rolls(replace(request, function="forward_dynamics"))
         return Pieces(request, signature, mask, self.kernel, None if whole else self._branch_solver, whole)
 
-    @functools.cached_property
+    @made_once
     def _branch_solver(self) -> Kernel | None:
         """The kernel that solves with the mass matrix of a large tree."""
         return branch_solver(self.equations.node_tree().node_constants, self.plan.nv, self._cache)
@@ -305,7 +310,7 @@ class Engine:
         pivots = self._pivot_function(q, parameters)
         return np.where(np.isfinite(pivots), pivots, -np.inf)
 
-    @functools.cached_property
+    @made_once
     def _pivot_function(self) -> Callable[[Array, Array], Array]:
         request = self.resolved(Request("hinge_inertias"))
         signature = self.equations.signature(request)

@@ -7,7 +7,6 @@ wrenches). From a request follow the signature, without any tracing, and the tra
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
@@ -38,6 +37,7 @@ from whippletree.formulations.rolled.memory_layout import unrolled
 from whippletree.kernels.entry import Signature
 from whippletree.model.description import Description
 from whippletree.model.formula_corner_lists import corners_in_state
+from whippletree.once import made_once
 from whippletree.programs.loop_program import LoopProgram
 from whippletree.system import rolled_equations, size_policy
 from whippletree.system.functions import FUNCTIONS
@@ -135,7 +135,7 @@ class Equations:
             raise StateError("the loops have not been analysed")
         return self.loops
 
-    @functools.cached_property
+    @made_once
     def prescribed_mask(self) -> list[bool]:
         """Which freedoms are prescribed."""
         return [use.prescribed for use in self.description.coordinate_owners for _ in range(use.joint.nv)]

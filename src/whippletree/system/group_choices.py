@@ -6,7 +6,6 @@ that are alike are traced once.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from whippletree.formulations.closures.loop_groups import NodeGroup, node_groups
 from whippletree.formulations.methods import constraint_embedding
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.kernels.tape import read_tape
+from whippletree.once import made_once
 from whippletree.system.equations import Equations
 
 __all__ = ["GroupChoice", "LoopGroups", "merged", "operations"]
@@ -77,7 +77,7 @@ class LoopGroups:
         self.closure_set, self.regular = closure_set, regular
         self.groups = node_groups(walk.tree, closure_set.attachments, closure_set.keep, walk.units)
 
-    @functools.cached_property
+    @made_once
     def everything(self) -> bool:
         """Whether one group on the ground is the whole mechanism, so that its methods are the candidates."""
         return len(self.groups) == 1 and len(self.groups[0].nodes) == len(self.walk.nodes)
@@ -88,7 +88,7 @@ class LoopGroups:
         freedoms = {i for where in slices for i in range(where.start, where.stop)}
         return len(slices), sum(i in freedoms for i in self.plan.choice.independent)
 
-    @functools.cached_property
+    @made_once
     def choices(self) -> list[GroupChoice]:
         """Return how each group is solved: the cheapest of its methods, by its operations."""
         kinds: dict[Any, dict[str, int]] = {}

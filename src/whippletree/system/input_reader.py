@@ -5,7 +5,6 @@ What cannot be read is refused by name.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from whippletree.kernels.entry import UNIT_TOLERANCE
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND, Description
 from whippletree.model.names import quoted, suggestion
+from whippletree.once import made_once
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import expressions, masked, shown
 
@@ -217,7 +217,7 @@ class InputReader:
             raise ModelError(f"there is no body or frame {suggestion(name, places)}")
         return str.__str__(name)
 
-    @functools.cached_property
+    @made_once
     def _places(self) -> dict[str, None]:
         names = [b.name for b in self.description.bodies] + [f.name for f in self.description.frames]
         return dict.fromkeys([*names, *self.description.moving_frames])
@@ -289,7 +289,7 @@ class InputReader:
                 "body has: its principal moments must not be negative, and none may exceed the sum of the others"
             )
 
-    @functools.cached_property
+    @made_once
     def _open_bodies(self) -> tuple[list[str], list[str], ca.Function]:
         """Bodies whose masses and whose inertias depend on parameters, and the function from parameters to those."""
         bodies = [(b.name, b.properties) for b in self.description.bodies]

@@ -8,7 +8,6 @@ with the plan, in one place: `OnDemand`.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
@@ -18,6 +17,7 @@ import numpy as np
 from whippletree.formulations.closures.partition import Choice
 from whippletree.formulations.methods.formulation import Formulation, NumericDecisions
 from whippletree.kernels.kernel import Array
+from whippletree.once import made_once
 from whippletree.system.lengths import LoopLengths
 from whippletree.system.tolerances import OPEN_OVER_ACCURACY, PLAN_GRID, SINGULAR_OVER_ACCURACY
 
@@ -165,13 +165,13 @@ class LoopPlan:
         """Return what the code of every formulation depends on."""
         return repr([self.keep, self.choice, self.lengths, self.slack, self.made_at.tolist()])
 
-    @functools.cached_property
+    @made_once
     def _identity(self) -> tuple[Any, ...]:
         t, parameters = self.where
         numbers = (self.q.tobytes(), t, parameters.tobytes(), repr(self.lengths), self.slack)
         return self.keep, self.choice, numbers, self.rank, self.dependent, repr(self.imposed)
 
-    @functools.cached_property
+    @made_once
     def _hash(self) -> int:
         return hash(self._identity)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Array, Kernel
+from whippletree.once import made_once
 from whippletree.system.assembly import Assembler
 from whippletree.system.auto_formulation import AutoFormulation
 from whippletree.system.closure_numbers import ClosureNumbers
@@ -51,7 +51,7 @@ class LoopServices:
 
     # ------------------------------------------------------------------ the same under all plans
 
-    @functools.cached_property
+    @made_once
     def numbers(self) -> ClosureNumbers:
         """The closures in numbers."""
         if self._first is not None:
@@ -59,7 +59,7 @@ class LoopServices:
         lengths = loop_lengths(self.equations.description, self.equations.plan)
         return ClosureNumbers(self.equations, lengths, self._accuracy)
 
-    @functools.cached_property
+    @made_once
     def assembler(self) -> Assembler:
         """What closes loops from a guess."""
         if self._first is not None:
@@ -67,12 +67,12 @@ class LoopServices:
         space = ConfigurationSpace(self.equations, self.states, self.numbers.lengths)
         return Assembler(self.numbers, space)
 
-    @functools.cached_property
+    @made_once
     def planner(self) -> LoopPlanner:
         """What makes plans."""
         return self._first.planner if self._first is not None else LoopPlanner(self.assembler, self.states)
 
-    @functools.cached_property
+    @made_once
     def folded(self) -> FoldedLoops:
         """What finds joints that lie upon each other."""
         return self._first.folded if self._first is not None else FoldedLoops(self.numbers, self.states)
@@ -83,19 +83,19 @@ class LoopServices:
 
     # ------------------------------------------------------------------ under this plan
 
-    @functools.cached_property
+    @made_once
     def consistency(self) -> ClosureConsistency:
         """Checks of states, and their projections onto the closures."""
         return ClosureConsistency(self.assembler, self.equations.loop_plan)
 
-    @functools.cached_property
+    @made_once
     def auto(self) -> AutoFormulation:
         """What `auto` means."""
         before = self._first
         first = before.auto if before is not None and before.equations.loops is not None else None
         return AutoFormulation(self.equations, self.numbers, self._cache, self._kernel, first)
 
-    @functools.cached_property
+    @made_once
     def fallback(self) -> DenseFallback:
         """What solves states that kernels give up."""
         return DenseFallback(self.equations, self.consistency, self.states.freedom_name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -13,6 +12,7 @@ from whippletree.errors import AssemblyError
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import kinematics
 from whippletree.kernels.kernel import Array
+from whippletree.once import made_once
 from whippletree.system.assembly import Assembler
 from whippletree.system.decisions import Decision, alternatives, decide, on_grid, robust, smallest_pivot
 from whippletree.system.formulation_decisions import on_demand, plan_pivot
@@ -148,7 +148,7 @@ class LoopPlanner:
         R = np.array((placement @ use.on_child).rotation, dtype=np.float64)
         return R if index < 0 else np.asarray(self._node_axes(q).full()[3 * index : 3 * index + 3] @ R)
 
-    @functools.cached_property
+    @made_once
     def _node_axes(self) -> ca.Function:
         return self._function(lambda walk: ca.vertcat(*(kept.R for kept in kinematics.poses(walk).records)))
 
@@ -156,7 +156,7 @@ class LoopPlanner:
         """Return the potential energy of the weights."""
         return float(self._weights(q))
 
-    @functools.cached_property
+    @made_once
     def _weights(self) -> ca.Function:
         gravity = ca.vertcat(*self.equations.description.gravity)
         return self._function(lambda walk: -ca.dot(gravity, kinematics.momentum(walk)[1]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from whippletree.errors import ModelError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description, JointUse
 from whippletree.model.names import suggestion
+from whippletree.once import made_once
 from whippletree.spatial.scalars import masked
 from whippletree.system.example_systems import pendulum  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import Argument, as_array
@@ -108,7 +108,7 @@ class StateSpace:
             raise ModelError(f"there is no joint {suggestion(name, self._owners)}")
         return self.plan.slices_of(name)
 
-    @functools.cached_property
+    @made_once
     def _owners(self) -> dict[str, None]:
         return dict.fromkeys(use.name for use in self.description.coordinate_owners)
 
@@ -132,7 +132,7 @@ class StateSpace:
             vector[place] = numbers
         return vector
 
-    @functools.cached_property
+    @made_once
     def quaternions(self) -> tuple[slice, ...]:
         """Where the unit quaternions are in `q`."""
         return tuple(slice(q.start, q.start + 4) for use, (q, _) in self._placed if use.joint.quaternion)
@@ -153,7 +153,7 @@ class StateSpace:
         """Name a freedom by its joint, and its index there if the joint has several."""
         return self._freedom_names[i]
 
-    @functools.cached_property
+    @made_once
     def _freedom_names(self) -> list[str]:
         names = [""] * self.plan.nv
         for use, (_, where) in self._placed:
@@ -161,7 +161,7 @@ class StateSpace:
                 names[i] = use.name if use.joint.nv == 1 else f"{use.name}[{n}]"
         return names
 
-    @functools.cached_property
+    @made_once
     def _placed(self) -> tuple[tuple[JointUse, tuple[slice, slice]], ...]:
         """Everything that has coordinates, and where these are in q and v."""
         return tuple(zip(self.description.coordinate_owners, self.plan.coordinate_slices, strict=True))

@@ -10,6 +10,7 @@ import casadi as ca
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.loop_lowering import RolledLoops
 from whippletree.kernels.tape import OperationCount, read_tape
+from whippletree.once import making
 from whippletree.system.equations import Equations, Request
 from whippletree.system.evaluator import Evaluator
 from whippletree.system.example_systems import pendulum  # noqa: F401 (for the examples)
@@ -79,7 +80,8 @@ class SystemKernels:
         >>> pendulum().function("mass_matrix").name_in()
         ['q']
         """
-        return self.equations.trace(self._engine.request(name, formulation, frame, wrenches, **choice))
+        with making():
+            return self.equations.trace(self._engine.request(name, formulation, frame, wrenches, **choice))
 
     def c_source(
         self, /, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = (), **choice: Any
@@ -102,10 +104,11 @@ class SystemKernels:
         >>> pendulum().operations("forward_dynamics").trigonometric
         1
         """
-        request = self._engine.request(name, formulation, frame, wrenches, **choice)
-        if self.equations.rolls(request):
-            return RolledLoops(self.equations.roll(request)).count()
-        return read_tape(self.equations.trace(request)).count()
+        with making():
+            request = self._engine.request(name, formulation, frame, wrenches, **choice)
+            if self.equations.rolls(request):
+                return RolledLoops(self.equations.roll(request)).count()
+            return read_tape(self.equations.trace(request)).count()
 
     def kernel(
         self, /, name: str, *, frame: Any = "", formulation: str = "auto", wrenches: Sequence[Any] = (), **choice: Any

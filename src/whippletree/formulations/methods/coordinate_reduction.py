@@ -44,6 +44,7 @@ from whippletree.formulations.nodes.node import AngularState, Node
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body as composite
 from whippletree.formulations.recursions.articulated_body import unit_rows
+from whippletree.once import made_once
 from whippletree.spatial import ArticulatedInertia, mirror, stack
 from whippletree.symbolic.sparse_factors import minimum_degree, trusted
 from whippletree.topology import Tree
@@ -168,29 +169,29 @@ class _Reduction:
     pairs: Pairs
     pivots: list[ca.SX]
 
-    @functools.cached_property
+    @made_once
     def rows(self) -> list[range]:
         """The rows of each closure."""
         ends = list(itertools.accumulate(one.n_rows for one in self.closure_states))
         return [range(end - one.n_rows, end) for end, one in zip(ends, self.closure_states, strict=True)]
 
-    @functools.cached_property
+    @made_once
     def reduced(self) -> set[int]:
         """The rows that lose a dependent speed before they are complete."""
         return {r for i, r in self.pairs.items() if self.node_of[i] > self.complete[r]}
 
-    @functools.cached_property
+    @made_once
     def complete(self) -> dict[int, int]:
         """The node at which each row is complete."""
         return {r: at for rows, at in zip(self.rows, self.where.complete, strict=True) for r in rows}
 
-    @functools.cached_property
+    @made_once
     def node_of(self) -> dict[int, int]:
         """The node of each freedom."""
         walk = self.walk
         return {i: walk.home(k) for k, where in enumerate(walk.v_slices) for i in range(where.start, where.stop)}
 
-    @functools.cached_property
+    @made_once
     def ending(self) -> dict[int, list[int]]:
         """The closures that are complete or end at each node."""
         found: dict[int, list[int]] = {}

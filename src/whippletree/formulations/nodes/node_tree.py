@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import casadi as ca
 
@@ -20,6 +19,7 @@ from whippletree.formulations.nodes.hinge_scales import set_hinge_scales
 from whippletree.formulations.nodes.node import Node, NodeLoad
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.model.description import Body, Description, JointUse
+from whippletree.once import made_once
 from whippletree.spatial import Placement, RigidInertia
 from whippletree.spatial.scalars import Scalar
 from whippletree.topology import Plan, PlanNode, Tree
@@ -114,12 +114,12 @@ class NodeTree:
         homes = {k: b.home for k, b in enumerate(self.node_constants) if b.home is not None}
         return Unrolled(nodes, parents, slices, self.nv, column(self.gravity), self.positions, homes=homes)
 
-    @cached_property
+    @made_once
     def tree(self) -> Tree:
         """The tree of the nodes."""
         return Tree([constants.parent for constants in self.node_constants])
 
-    @cached_property
+    @made_once
     def homes(self) -> dict[int, int]:
         """The home of each node that shares freedoms: the node at which these are eliminated."""
         found: dict[int, int] = {}

@@ -11,7 +11,6 @@ walk drives the steps; this module holds the unrolled one, which calls them node
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -19,6 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import casadi as ca
 
 from whippletree.formulations.nodes.node import Node
+from whippletree.once import made_once
 from whippletree.spatial import mirror
 from whippletree.topology import Tree
 
@@ -123,12 +123,12 @@ class Unrolled:
         other.reached = self.reached
         return other
 
-    @functools.cached_property
+    @made_once
     def tree(self) -> Tree:
         """The tree of the nodes."""
         return Tree(self.parents)
 
-    @functools.cached_property
+    @made_once
     def units(self) -> tuple[frozenset[int], ...]:
         """The nodes of each body with own coordinates: its home, and those that share them."""
         found: dict[int, set[int]] = {k: {k} for k in self.homes}
