@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
-from whippletree.once import made_once
+from whippletree.foundation.once import made_once
 from whippletree.simulate.progress import StepBudget
 from whippletree.simulate.run_state import TIME
 from whippletree.simulate.simulation import Simulation

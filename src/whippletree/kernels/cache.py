@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from whippletree.errors import CacheError, CacheWarning
-from whippletree.user_frames import warn
+from whippletree.foundation.user_frames import warn
 
 __all__ = ["DiskCache", "default_folder", "open_cache"]
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from whippletree.foundation.once import made_once
 from whippletree.kernels import entry as fast
 from whippletree.kernels.batch import FAULT, batch_ir, batch_words, lane_buffer
 from whippletree.kernels.cache import DiskCache
@@ -23,7 +24,6 @@ from whippletree.kernels.compile_notice import compiling, compiling_seconds
 from whippletree.kernels.entry import Signature
 from whippletree.kernels.native import NativeCode, compile_ir, host, load_code
 from whippletree.kernels.threads import help_with, lead, listening, processors
-from whippletree.once import made_once
 
 __all__ = ["Array", "Kernel", "NotFiniteError", "Program", "Signature"]
 

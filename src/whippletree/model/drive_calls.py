@@ -9,13 +9,13 @@ import casadi as ca
 
 from whippletree.elements.drivers import Motion, Spline
 from whippletree.errors import ModelError
+from whippletree.foundation.user_frames import user_facing
 from whippletree.model.element_registry import JointLike, PlaceLike
 from whippletree.model.expression_symbols import names_in, parameters_in
 from whippletree.model.force_calls import ForceCalls
 from whippletree.model.handles import ClosureHandle
 from whippletree.model.names import called
 from whippletree.spatial.scalars import VectorLike, scalar, shown
-from whippletree.user_frames import user_facing
 
 __all__ = ["DriveCalls"]
 

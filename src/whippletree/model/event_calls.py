@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from whippletree.errors import ModelError
+from whippletree.foundation.user_frames import user_facing
 from whippletree.model.description import EventUse, JointUse
 from whippletree.model.force_calls import ExpressionLike, ForceCalls
 from whippletree.model.handles import JointHandle
 from whippletree.model.names import called, new_name, suggestion
 from whippletree.spatial.scalars import shown
-from whippletree.user_frames import user_facing
 
 __all__ = ["EventCalls"]
 

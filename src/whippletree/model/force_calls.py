@@ -22,6 +22,7 @@ from whippletree.elements.forces import (
     TorsionSpring,
 )
 from whippletree.errors import ModelError
+from whippletree.foundation.user_frames import user_facing
 from whippletree.model.description import GROUND, ForceUse, StateUse
 from whippletree.model.element_registry import CoordinateLike, JointLike, PlaceLike, Registry, SideLike, SideUse
 from whippletree.model.fields import checked
@@ -42,7 +43,6 @@ from whippletree.spatial.scalars import (
     shown,
     vector,
 )
-from whippletree.user_frames import user_facing
 
 __all__ = ["ForceCalls"]
 

@@ -23,6 +23,7 @@ from whippletree.elements.joints import (
     Universal,
 )
 from whippletree.errors import ModelError
+from whippletree.foundation.user_frames import user_facing
 from whippletree.model.body_kinds import checked_kind
 from whippletree.model.description import Body, Description, Frame, JointUse
 from whippletree.model.design_position import design_distance
@@ -46,7 +47,6 @@ from whippletree.spatial.scalars import (
     shown,
     vector,
 )
-from whippletree.user_frames import user_facing
 from whippletree.verbs import verb
 
 if TYPE_CHECKING:

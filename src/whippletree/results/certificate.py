@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from whippletree.errors import StateError
+from whippletree.foundation.notebook_html import html_list, html_section, html_table
 from whippletree.model.names import suggestion
-from whippletree.notebook_html import html_list, html_section, html_table
 from whippletree.spatial.scalars import shown
 
 __all__ = ["PART_TOLERANCE", "ROUNDING", "Certificate"]

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from whippletree.errors import FileError, ResultError, WhippletreeError
+from whippletree.foundation.user_frames import warn
 from whippletree.model import Mechanism
 from whippletree.model.io import Model, read_text, write_text
 from whippletree.system import System
-from whippletree.user_frames import warn
 
 __all__ = ["model_text", "system_of"]
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from whippletree.elements.drivers import Motion
 from whippletree.errors import ModelError, ResultError, StateError
+from whippletree.foundation.notebook_html import html_list, html_section, html_table
+from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
-from whippletree.notebook_html import html_list, html_section, html_table
 from whippletree.results.certificate import Certificate
 from whippletree.results.columns import STATES, columns
 from whippletree.results.instants import Event, Instant
@@ -24,7 +25,6 @@ from whippletree.results.replay import Replay, of_rows
 from whippletree.spatial.scalars import masked, shown, truth
 from whippletree.system import Energy, Reactions, System
 from whippletree.system.quantities import ElementForce
-from whippletree.user_frames import user_facing
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,9 +21,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from whippletree.errors import WhippletreeError
+from whippletree.foundation.once import making
 from whippletree.kernels.cache import open_cache
 from whippletree.kernels.native import NativeCode, compile_ir, host, load_code
-from whippletree.once import making
 from whippletree.simulate.native_functions import MARKED, MarkedFunction
 
 __all__ = [

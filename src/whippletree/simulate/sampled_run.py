@@ -129,7 +129,7 @@ class SampledRun:
         if not (self.sample < len(self.samples) and self.first <= self._next):
             raise StateError("its samples do not fit its outputs")
         made, size, nv = self.made, self.rows.shape[1], self.base.size
-        if self.begun and self.simulation.outputs > len(self._times()):
+        if self.begun and self.simulation.outputs > self._count:
             raise StateError("it has made more outputs than were asked for")
         self.rows[:made] = read_array(ArrayForm((made, size)), arrays, "rows")
         self.base[:] = read_array(ArrayForm((nv,)), arrays, "base")

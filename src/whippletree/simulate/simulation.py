@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from whippletree.errors import AssemblyError, StateError
+from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import quoted
 from whippletree.simulate import system_interface
@@ -41,7 +42,6 @@ from whippletree.simulate.singular_times import SingularTimes
 from whippletree.simulate.steppers import MethodOptions, OutputWindow, Stepper, make_stepper
 from whippletree.spatial.scalars import shown, truth
 from whippletree.system import System
-from whippletree.user_frames import user_facing
 
 __all__ = ["Simulation", "State"]
 

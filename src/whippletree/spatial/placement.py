@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from whippletree.errors import ModelError
+from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.orientation import IDENTITY, matmul, rotation_matrix, transpose
 from whippletree.spatial.scalars import (
     Rotation3,
@@ -20,7 +21,6 @@ from whippletree.spatial.scalars import (
     shown,
     vector,
 )
-from whippletree.user_frames import user_facing
 
 __all__ = ["Placement"]
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from whippletree.errors import ResultError, SimulationError, StateError, WhippletreeError
+from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import quoted
 from whippletree.results.certificate import Certificate
@@ -28,7 +29,6 @@ from whippletree.studies.checkpoint_files import CheckpointWriter, read_checkpoi
 from whippletree.studies.state_growth import state_growth
 from whippletree.studies.verification import Agreement, agreement, second_run
 from whippletree.system import System
-from whippletree.user_frames import user_facing
 
 __all__ = ["resume", "simulate"]
 

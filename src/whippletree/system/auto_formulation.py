@@ -20,10 +20,10 @@ from whippletree.formulations.methods import registry
 from whippletree.formulations.methods.formulation import Formulation, LoopSizes
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions.composite_body import freedom_parents
+from whippletree.foundation.once import made_once
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.repeat import Repeated, least_seconds
-from whippletree.once import made_once
 from whippletree.system import loop_equations
 from whippletree.system.closure_numbers import ClosureNumbers
 from whippletree.system.equations import Equations, Request

@@ -10,13 +10,13 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 import numpy as np
 
 from whippletree.errors import DynamicsError, StateError, WhippletreeError
+from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.entry import DONE, LONG_WAY
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
 from whippletree.kernels.threads import processors
 from whippletree.spatial.scalars import shown
 from whippletree.system.input_reader import Argument, as_array, state_in_batch
 from whippletree.system.large_composite import Pieces
-from whippletree.user_frames import user_facing
 
 __all__ = ["Call", "Delegated", "checked_out", "number_of_threads"]
 

@@ -23,8 +23,8 @@ from whippletree.formulations.nodes.hinge_scales import LEAST_IN_LOOPS
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.formulations.recursions import composite_body as composite
+from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
-from whippletree.once import made_once
 from whippletree.system.equations import Equations
 from whippletree.system.lengths import LoopLengths, velocity_scale
 from whippletree.system.loop_equations import joint_order

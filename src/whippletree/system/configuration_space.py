@@ -8,8 +8,8 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
-from whippletree.once import made_once
 from whippletree.system.equations import Equations, Request
 from whippletree.system.lengths import LoopLengths
 from whippletree.system.state_space import StateSpace

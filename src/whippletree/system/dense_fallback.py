@@ -19,8 +19,8 @@ from whippletree.errors import AssemblyError, DynamicsError
 from whippletree.formulations.closures import loop_results as closed
 from whippletree.formulations.closures.loop_solution import Solution, by_closure
 from whippletree.formulations.methods.registry import known
+from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
-from whippletree.once import made_once
 from whippletree.system.closure_numbers import LoopTerms
 from whippletree.system.consistency import ClosureConsistency
 from whippletree.system.equations import Equations, Request

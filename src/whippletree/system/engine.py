@@ -17,6 +17,7 @@ from whippletree.errors import DynamicsError, StateError
 from whippletree.formulations.methods.articulated import ARTICULATED
 from whippletree.formulations.methods.formulation import Formulation
 from whippletree.formulations.methods.registry import formulation_name, tree_formulations
+from whippletree.foundation.once import made_once, making
 from whippletree.kernels.cache import DiskCache, open_cache
 from whippletree.kernels.compile_notice import tracing_seconds
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError, Program
@@ -26,7 +27,6 @@ from whippletree.kernels.repeat import Repeated, least_seconds
 from whippletree.kernels.tape import read_tape
 from whippletree.model.description import Description
 from whippletree.model.names import suggestion
-from whippletree.once import made_once, making
 from whippletree.system.auto_formulation import FormulationChoice, close_ones, fastest
 from whippletree.system.calls import Call
 from whippletree.system.equations import Equations, Request

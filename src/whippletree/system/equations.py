@@ -34,10 +34,10 @@ from whippletree.formulations.nodes.applied_forces import (
 from whippletree.formulations.nodes.node_tree import NodeTree, StateSymbols, column, make_node_tree
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.rolled.memory_layout import unrolled
+from whippletree.foundation.once import made_once
 from whippletree.kernels.entry import Signature
 from whippletree.model.description import Description
 from whippletree.model.formula_corner_lists import corners_in_state
-from whippletree.once import made_once
 from whippletree.programs.loop_program import LoopProgram
 from whippletree.system import rolled_equations, size_policy
 from whippletree.system.functions import FUNCTIONS

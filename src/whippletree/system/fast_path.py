@@ -14,9 +14,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+from whippletree.foundation.user_frames import user_facing
 from whippletree.system.calls import Call
 from whippletree.system.evaluator import AUTO, cache_key
-from whippletree.user_frames import user_facing
 
 __all__ = ["arguments_of", "fast_path"]
 

@@ -17,8 +17,8 @@ from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.loop_groups import NodeGroup, node_groups, with_branches
 from whippletree.formulations.methods import constraint_embedding
 from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.foundation.once import made_once
 from whippletree.kernels.tape import read_tape
-from whippletree.once import made_once
 from whippletree.system.equations import Equations
 
 __all__ = ["GroupChoice", "LoopGroups", "merged", "operations"]

@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from whippletree.elements.bodies.rigid import can_be
 from whippletree.errors import ModelError, StateError
+from whippletree.foundation.once import made_once
 from whippletree.kernels.entry import UNIT_TOLERANCE
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND, Description
 from whippletree.model.names import quoted, suggestion
-from whippletree.once import made_once
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import expressions, masked, shown
 

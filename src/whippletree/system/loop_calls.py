@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError, StateError
+from whippletree.foundation.user_frames import warn
 from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembled
 from whippletree.system.auto_formulation import FormulationChoice
@@ -22,7 +23,6 @@ from whippletree.system.loop_services import LoopServices
 from whippletree.system.mobility import Mobility
 from whippletree.system.pose_guess import PoseGuess
 from whippletree.system.tolerances import OPEN_OVER_ACCURACY
-from whippletree.user_frames import warn
 
 __all__ = ["LoopCalls"]
 

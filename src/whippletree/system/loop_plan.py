@@ -16,8 +16,8 @@ import numpy as np
 
 from whippletree.formulations.closures.partition import Choice
 from whippletree.formulations.methods.formulation import Formulation, NumericDecisions
+from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
-from whippletree.once import made_once
 from whippletree.system.lengths import LoopLengths
 from whippletree.system.tolerances import OPEN_OVER_ACCURACY, PLAN_GRID, SINGULAR_OVER_ACCURACY
 

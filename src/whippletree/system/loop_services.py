@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from whippletree.foundation.once import made_once
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Array, Kernel
-from whippletree.once import made_once
 from whippletree.system.assembly import Assembler
 from whippletree.system.auto_formulation import AutoFormulation
 from whippletree.system.closure_numbers import ClosureNumbers

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from whippletree.errors import AssemblyError
+from whippletree.foundation.notebook_html import html_list, html_section, html_table
 from whippletree.kernels.kernel import Array
-from whippletree.notebook_html import html_list, html_section, html_table
 from whippletree.system.assembly import Assembler, coarser
 from whippletree.system.closure_numbers import ClosureNumbers, ClosureRow
 from whippletree.system.decisions import Decision, decide

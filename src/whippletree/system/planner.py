@@ -11,8 +11,8 @@ import numpy as np
 from whippletree.errors import AssemblyError
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import kinematics
+from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
-from whippletree.once import made_once
 from whippletree.system.assembly import Assembler
 from whippletree.system.decisions import Decision, alternatives, decide, on_grid, robust, smallest_pivot
 from whippletree.system.formulation_decisions import on_demand, plan_pivot

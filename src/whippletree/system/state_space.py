@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from whippletree.errors import ModelError, StateError
+from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description, JointUse
 from whippletree.model.names import suggestion
-from whippletree.once import made_once
 from whippletree.spatial.scalars import masked
 from whippletree.system.example_systems import pendulum  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import Argument, as_array

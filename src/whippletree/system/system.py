@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 
 from whippletree.errors import StateError
 from whippletree.formulations.methods.registry import formulation_name
+from whippletree.foundation.notebook_html import html_section, html_table
+from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description
-from whippletree.notebook_html import html_section, html_table
 from whippletree.spatial.scalars import shown, truth
 from whippletree.system.auto_formulation import FormulationChoice
 from whippletree.system.calls import Delegated
@@ -32,7 +33,6 @@ from whippletree.system.state_space import StateSpace
 from whippletree.system.system_kernels import SystemKernels
 from whippletree.system.tolerances import COARSEST_DATA, DATA_ACCURACY
 from whippletree.topology import Plan
-from whippletree.user_frames import user_facing
 from whippletree.verbs import verb
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import Any
 
 import casadi as ca
 
+from whippletree.foundation.once import making
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.loop_lowering import RolledLoops
 from whippletree.kernels.tape import OperationCount, read_tape
-from whippletree.once import making
 from whippletree.system.equations import Equations, Request
 from whippletree.system.evaluator import Evaluator
 from whippletree.system.example_systems import pendulum  # noqa: F401 (for the examples)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from whippletree.notebook_html import html_list, html_section, html_table
+from whippletree.foundation.notebook_html import html_list, html_section, html_table
 from whippletree.topology.graph import GROUND, PlanNode
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whippletree.errors import ModelError
+from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.orientation import IDENTITY, rotation_matrix
 from whippletree.spatial.scalars import (
     Matrix3,
@@ -23,7 +24,6 @@ from whippletree.spatial.scalars import (
     scalar,
     vector,
 )
-from whippletree.user_frames import user_facing
 
 __all__ = ["MassProperties", "can_be"]
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from whippletree.elements.bodies.rigid import MassProperties
 from whippletree.errors import ModelError
+from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.orientation import (
     AxisLike,
     Direction,
@@ -28,7 +29,6 @@ from whippletree.spatial.scalars import (
     shown,
     vector,
 )
-from whippletree.user_frames import user_facing
 
 __all__ = ["box", "cylinder", "point_mass", "point_masses", "rod", "sphere"]
 

@@ -44,7 +44,7 @@ from whippletree.formulations.nodes.node import AngularState, Node
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body as composite
 from whippletree.formulations.recursions.articulated_body import unit_rows
-from whippletree.once import made_once
+from whippletree.foundation.once import made_once
 from whippletree.spatial import ArticulatedInertia, mirror, stack
 from whippletree.symbolic.sparse_factors import minimum_degree, trusted
 from whippletree.topology import Tree

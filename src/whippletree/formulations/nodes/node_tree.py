@@ -18,8 +18,8 @@ from whippletree.elements.joints import Joint, Reversed
 from whippletree.formulations.nodes.hinge_scales import set_hinge_scales
 from whippletree.formulations.nodes.node import Node, NodeLoad
 from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.foundation.once import made_once
 from whippletree.model.description import Body, Description, JointUse
-from whippletree.once import made_once
 from whippletree.spatial import Placement, RigidInertia
 from whippletree.spatial.scalars import Scalar
 from whippletree.topology import Plan, PlanNode, Tree

@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import casadi as ca
 
 from whippletree.formulations.nodes.node import Node
-from whippletree.once import made_once
+from whippletree.foundation.once import made_once
 from whippletree.spatial import mirror
 from whippletree.topology import Tree
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
+from whippletree.foundation.user_frames import user_facing
 from whippletree.model.io.model_file import Model
 from whippletree.model.mechanism import Mechanism
-from whippletree.user_frames import user_facing
 
 __all__ = ["read", "read_file", "read_text", "write_file", "write_text"]
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whippletree.errors import FileError
+from whippletree.foundation.user_frames import user_facing
 from whippletree.model.io.output_paths import same_place
 from whippletree.model.mechanism import Mechanism
-from whippletree.user_frames import user_facing
 
 if TYPE_CHECKING:
     from whippletree.system import System
