@@ -68,7 +68,8 @@ class ProgressMonitor:
         try:
             if self._tell is not None and time.perf_counter() - self._told >= _BETWEEN:
                 self._told = time.perf_counter()
-                self._tell(min(max((t - self._start) / (self._end - self._start), 0.0), 1.0))
+                whole = self._end - self._start
+                self._tell(min(max((t - self._start) / whole, 0.0), 1.0) if whole > 0 else 1.0)
         except KeyboardInterrupt:
             self.interrupted = True
         return self.interrupted
