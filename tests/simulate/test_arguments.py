@@ -89,3 +89,10 @@ def test_what_is_given_to_a_simulation_by_hand() -> None:
     for options in ({"watch": 3}, {"pause": "x"}, {"resumed": "no"}):
         with pytest.raises(wt.StateError, match=next(iter(options))):
             sim.run(np.array([0.1]), **options)
+
+
+def test_a_run_whose_only_output_is_its_start_can_be_watched() -> None:
+    shares: list[float] = []
+    run = slider().simulate(1.0, times=[0.0], progress=shares.append)
+    assert run.t.tolist() == [0.0]
+    assert all(share == 1.0 for share in shares)

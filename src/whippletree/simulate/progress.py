@@ -73,7 +73,8 @@ class ProgressMonitor:
         try:
             if self._tell is not None and time.perf_counter() - self._told >= _BETWEEN:
                 self._told, self._time = time.perf_counter(), t
-                share = min(max((t - self._start) / (self._end - self._start), 0.0), 1.0)
+                whole = self._end - self._start
+                share = min(max((t - self._start) / whole, 0.0), 1.0) if whole > 0 else 1.0
                 self._first = self._first or (self._told, share)
                 self._tell(share)
         except KeyboardInterrupt:

@@ -148,6 +148,8 @@ def read_checkpoint(
             raise StateError("it is not a checkpoint that this version of whippletree can read")
         header = given | read_form(_HEADER_FORM, given, "header")
         until = increasing(read_array(ArrayForm((-1,)), arrays, "until"), "until")
+        if not until.size or until[0] < header["start"]:
+            raise StateError("it has no outputs, or some before its start")
         sim = _restored(header, arrays, system, on_event, check)
         run = SampledRun(sim, until, controller, _period(header, controller, period), header["start"])
         run.unpack(header, arrays)
