@@ -248,7 +248,8 @@ def by_joint(context: FileContext, node: Node, what: str) -> dict[str, Any]:
 def guess(context: FileContext, node: Node, what: str) -> dict[str, Any]:
     """Read a guess: numbers by joint, and poses by body or frame."""
     if not isinstance(node, MapNode):
-        raise UnfitError(node.mark, f"{what} must be a mapping from joints and bodies, but is {words_for(node)}")
+        wanted = "a mapping from joints to numbers, or from bodies to poses"
+        raise UnfitError(node.mark, f"{what} must be {wanted}, but is {words_for(node)}")
     poses = {name: item for name, item in node.items.items() if _is_pose(item)}
     described = context.mechanism.describe()
     places = [*(body.name for body in described.bodies), *(frame.name for frame in described.frames)]
