@@ -181,3 +181,9 @@ def test_loops_that_cannot_be_compiled_are_refused_in_words(monkeypatch: pytest.
     monkeypatch.setattr(loop_code.sys, "executable", "/bin/false")
     with pytest.raises(loop_code.WhippletreeError, match=r"edited.*takes Numba.*pip install"):
         make_ir("x86-64")
+
+
+def test_an_older_llvm_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("WHIPPLETREE_CACHE", str(tmp_path))
+    with pytest.raises(loop_code.WhippletreeError, match=r"llvmlite [\d.]+, LLVM .*pip install --upgrade llvmlite"):
+        loop_code._kept("loops", "", lambda: "define void @f(ptr words_of_another_version) {")

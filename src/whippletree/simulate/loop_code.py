@@ -123,7 +123,13 @@ def _kept(what: str, why: str, make: Callable[[], str]) -> bytes:
     if entry is None:
         if sys.stderr.isatty():
             print(f"whippletree: compiling the time loops ({why})", file=sys.stderr, flush=True)
-        entry = {"code": compile_ir(make())}
+        try:
+            entry = {"code": compile_ir(make())}
+        except RuntimeError as error:
+            raise WhippletreeError(
+                f"the time loops cannot be compiled by {host().versions}; they were made for llvmlite 0.50: "
+                f"pip install --upgrade llvmlite ({str(error)[:200]})"
+            ) from error
         if cache is not None:
             cache.store(key, entry)
     return entry["code"]

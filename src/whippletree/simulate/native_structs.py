@@ -85,16 +85,13 @@ class NativeStruct:
         return cls(*values)
 
     def __init__(self, *values: Any) -> None:
-        table = np.zeros((len(self.fields), WORDS_PER_FIELD), dtype=np.int64)
-        for row, (name, kind), value in zip(table, self.fields.items(), values, strict=True):
-            ndim = KINDS[kind][1]
+        words: list[int] = []
+        for (name, kind), value in zip(self.fields.items(), values, strict=True):
             setattr(self, name, value)
-            if not ndim:
-                row[0] = value
-                continue
-            row[: 1 + ndim] = array_words(value, kind)
-        self.table = table
-        self.address = _address_of(table)
+            numbers = array_words(value, kind) if KINDS[kind][1] else (value,)
+            words += (*numbers, 0, 0)[:WORDS_PER_FIELD]
+        self.table = np.array(words, dtype=np.int64)
+        self.address = _address_of(self.table)
 
 
 def array_words(array: Array, kind: str) -> tuple[int, ...]:
