@@ -144,5 +144,5 @@ def _floats(A: ca.SX) -> list[float]:
 def _standing(states: Sequence[NodeState]) -> Unrolled:
     """Return a walk that knows where its nodes are."""
     walk = Unrolled([], [], [], 0, ca.SX.zeros(3))
-    walk.memory.update({(-1, i, None): state for i, state in enumerate(states)})
+    walk.reached.update({(-1, i, None): state for i, state in enumerate(states)})
     return walk

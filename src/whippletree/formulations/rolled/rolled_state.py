@@ -170,7 +170,7 @@ class RolledState:
 
         def trace(given: ItemInputs) -> list[StepRecord]:
             walk = self._loop_walk(given, nodes, parents, cut.joint.nv)
-            walk.memory.update({(-1, i, None): state for i, state in enumerate(given.records[: len(reached)])})
+            walk.reached.update({(-1, i, None): state for i, state in enumerate(given.records[: len(reached)])})
             first, second = (
                 local_frame(side, known, given.constants) for side, known in zip(sides, frames, strict=True)
             )
