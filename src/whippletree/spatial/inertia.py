@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from whippletree.spatial.vectors import cross, mirror, skew, stack
-from whippletree.symbolic.arithmetic import entries
+from whippletree.symbolic.arithmetic import entries, minus, plus, product, times
 
 __all__ = ["ArticulatedInertia", "RigidInertia"]
 
@@ -32,33 +32,35 @@ class RigidInertia:
         return RigidInertia(ca.SX(0), ca.SX.zeros(3), ca.SX.zeros(3, 3))
 
     def __add__(self, other: RigidInertia) -> RigidInertia:
-        return RigidInertia(self.m + other.m, self.h + other.h, mirror(self.J + other.J))
+        return RigidInertia(plus(self.m, other.m), plus(self.h, other.h), mirror(plus(self.J, other.J)))
 
     def times(self, V: ca.SX) -> ca.SX:
         """Return the momentum of motion columns (6, k)."""
         w, v = V[0:3, :], V[3:6, :]
-        return stack(self.J @ w + cross(self.h, v), self.m * v - cross(self.h, w))
+        moment = plus(product(self.J, w), cross(self.h, v))
+        return stack(moment, minus(times(self.m, v), cross(self.h, w)))
 
     def translated(self, p: ca.SX) -> RigidInertia:
         """Return the inertia about a point from which the present one is at `p`."""
-        h = self.h + self.m * p
+        h = plus(self.h, times(self.m, p))
         # J' = J - p~ h~ - h'~ p~, with -a~ b~ = (a . b) I - b a^T
-        (tx, ty, tz), (px, py, pz) = entries(p * (self.h + h)), entries(p)
+        (tx, ty, tz), (px, py, pz) = entries(times(p, plus(self.h, h))), entries(p)
         (hx, hy, _), (_, gy, gz) = entries(h), entries(self.h)
         xx, xy, xz, _, yy, yz, _, _, zz = entries(self.J)
-        xy, xz, yz = xy - (px * gy + py * hx), xz - (px * gz + pz * hx), yz - (py * gz + pz * hy)
-        xx, yy, zz = xx + (ty + tz), yy + (tx + tz), zz + (tx + ty)
+        xy = minus(xy, plus(times(px, gy), times(py, hx)))
+        xz = minus(xz, plus(times(px, gz), times(pz, hx)))
+        yz = minus(yz, plus(times(py, gz), times(pz, hy)))
+        xx, yy, zz = plus(xx, plus(ty, tz)), plus(yy, plus(tx, tz)), plus(zz, plus(tx, ty))
         return RigidInertia(self.m, h, _symmetric(xx, xy, yy, xz, yz, zz))
 
     def rotated(self, R: ca.SX) -> RigidInertia:
         """Return the inertia in axes in which the present ones are the columns of `R`."""
-        return RigidInertia(self.m, R @ self.h, _rotated_symmetric(self.J, R))
+        return RigidInertia(self.m, product(R, self.h), _rotated_symmetric(self.J, R))
 
     def turned(self, c: ca.SX, s: ca.SX) -> RigidInertia:
         """Return the inertia in axes in which the present ones are turned about z."""
-        h = self.h
-        turned_h = ca.vertcat(c * h[0] - s * h[1], s * h[0] + c * h[1], h[2])
-        return RigidInertia(self.m, turned_h, _turned_symmetric(self.J, c, s))
+        x, y, z = entries(self.h)
+        return RigidInertia(self.m, stack(*_turned_pair(x, y, c, s), z), _turned_symmetric(self.J, c, s))
 
     def gyroscopic(self, W: ca.SX) -> ca.SX:
         """Return [w x J w; w x (w x h)] from W = skew(w)^2 (see `vectors.centripetal`).
@@ -69,10 +71,10 @@ class RigidInertia:
         Jxx, Jxy, Jxz, _, Jyy, Jyz, _, _, Jzz = entries(self.J)
         xx, xy, xz, _, yy, yz, _, _, zz = entries(W)
         # W_xx = -(wy^2 + wz^2), so W_zz - W_yy = wz^2 - wy^2 and so on.
-        x = (Jzz - Jyy) * yz - Jyz * (zz - yy) + Jxz * xy - Jxy * xz
-        y = (Jxx - Jzz) * xz - Jxz * (xx - zz) + Jxy * yz - Jyz * xy
-        z = (Jyy - Jxx) * xy - Jxy * (yy - xx) + Jyz * xz - Jxz * yz
-        return stack(x, y, z, W @ self.h)
+        x = _gyration(minus(Jzz, Jyy), yz, Jyz, minus(zz, yy), Jxz, xy, Jxy, xz)
+        y = _gyration(minus(Jxx, Jzz), xz, Jxz, minus(xx, zz), Jxy, yz, Jyz, xy)
+        z = _gyration(minus(Jyy, Jxx), xy, Jxy, minus(yy, xx), Jyz, xz, Jxz, yz)
+        return stack(x, y, z, product(W, self.h))
 
     def articulated(self) -> ArticulatedInertia:
         """Return the same inertia in the general form."""
@@ -108,23 +110,27 @@ class ArticulatedInertia:
         return ca.blockcat([[self.J, self.B], [self.B.T, self.M]])
 
     def __add__(self, other: ArticulatedInertia) -> ArticulatedInertia:
-        return ArticulatedInertia(mirror(self.J + other.J), self.B + other.B, mirror(self.M + other.M))
+        J, M = plus(self.J, other.J), plus(self.M, other.M)
+        return ArticulatedInertia(mirror(J), plus(self.B, other.B), mirror(M))
 
     def times(self, V: ca.SX) -> ca.SX:
         """Return the product with motion columns (6, k)."""
         w, v = V[0:3, :], V[3:6, :]
-        return stack(self.J @ w + self.B @ v, self.B.T @ w + self.M @ v)
+        moment = plus(product(self.J, w), product(self.B, v))
+        return stack(moment, plus(product(self.B.T, w), product(self.M, v)))
 
     def translated(self, p: ca.SX) -> ArticulatedInertia:
         """Return the inertia about a point from which the present one is at `p`."""
         S = skew(p)
-        B = self.B + S @ self.M
-        J = mirror(self.J + S @ self.B.T - B @ S)
+        B = plus(self.B, product(S, self.M))
+        J = mirror(minus(plus(self.J, product(S, self.B.T)), product(B, S)))
         return ArticulatedInertia(J, B, self.M)
 
     def rotated(self, R: ca.SX) -> ArticulatedInertia:
         """Return the inertia in axes in which the present ones are the columns of `R`."""
-        return ArticulatedInertia(mirror(R @ self.J @ R.T), R @ self.B @ R.T, mirror(R @ self.M @ R.T))
+        back = R.T
+        J, B, M = (product(product(R, A), back) for A in (self.J, self.B, self.M))
+        return ArticulatedInertia(mirror(J), B, mirror(M))
 
     def turned(self, c: ca.SX, s: ca.SX) -> ArticulatedInertia:
         """Return the inertia in axes in which the present ones are turned about z."""
@@ -159,21 +165,27 @@ def _turned_symmetric(A: ca.SX, c: ca.SX, s: ca.SX) -> ca.SX:
 
     With w = s (axx - ayy) + 2 c axy, the turned block is axx - s w, ayy + s w and c w - axy.
     """
-    xx, xy, yy, xz, yz = A[0, 0], A[1, 0], A[1, 1], A[2, 0], A[2, 1]
-    w = s * (xx - yy) + c * (xy + xy)
-    sw = s * w
-    return _symmetric(xx - sw, c * w - xy, yy + sw, c * xz - s * yz, s * xz + c * yz, A[2, 2])
+    xx, xy, xz, _, yy, yz, _, _, zz = entries(A)
+    w = plus(times(s, minus(xx, yy)), times(c, plus(xy, xy)))
+    sw = times(s, w)
+    return _symmetric(minus(xx, sw), minus(times(c, w), xy), plus(yy, sw), *_turned_pair(xz, yz, c, s), zz)
 
 
 def _turned(A: ca.SX, c: ca.SX, s: ca.SX) -> ca.SX:
     """Return Rz A Rz^T for a general A with 12 multiplications, in the manner of `_turned_symmetric`."""
-    xx, xy, yx, yy = A[0, 0], A[0, 1], A[1, 0], A[1, 1]
-    w = s * (xx - yy) + c * (xy + yx)
-    sw, cw = s * w, c * w
-    return ca.blockcat(
-        [
-            [xx - sw, cw - yx, c * A[0, 2] - s * A[1, 2]],
-            [cw - xy, yy + sw, s * A[0, 2] + c * A[1, 2]],
-            [c * A[2, 0] - s * A[2, 1], s * A[2, 0] + c * A[2, 1], A[2, 2]],
-        ]
-    )
+    xx, yx, zx, xy, yy, zy, xz, yz, zz = entries(A)
+    w = plus(times(s, minus(xx, yy)), times(c, plus(xy, yx)))
+    sw, cw = times(s, w), times(c, w)
+    (xz, yz), (zx, zy) = _turned_pair(xz, yz, c, s), _turned_pair(zx, zy, c, s)
+    return stack(minus(xx, sw), minus(cw, xy), zx, minus(cw, yx), plus(yy, sw), zy, xz, yz, zz).reshape((3, 3))
+
+
+def _turned_pair(x: ca.SX, y: ca.SX, c: ca.SX, s: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return the components of a vector along x and y, turned about z."""
+    return minus(times(c, x), times(s, y)), plus(times(s, x), times(c, y))
+
+
+def _gyration(*f: ca.SX) -> ca.SX:
+    """Return f0 f1 - f2 f3 + f4 f5 - f6 f7."""
+    a, b, c, d = (times(f[k], f[k + 1]) for k in range(0, 8, 2))
+    return minus(plus(minus(a, b), c), d)

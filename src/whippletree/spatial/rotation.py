@@ -29,8 +29,9 @@ def axis_angle(c: ca.SX, s: ca.SX) -> ca.SX:
     >>> axis_angle(ca.SX(1), ca.SX(0)).shape
     (3, 3)
     """
-    zero, one = ca.SX(0), ca.SX(1)
-    return ca.blockcat([[c, -s, zero], [s, c, zero], [zero, zero, one]])
+    R = ca.SX.zeros(3, 3)
+    R[0], R[1], R[3], R[4], R[8] = c, s, -s, c, 1.0  # column by column
+    return R
 
 
 def rotation_of_quaternion(e: ca.SX) -> ca.SX:

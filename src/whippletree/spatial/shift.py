@@ -21,6 +21,7 @@ import casadi as ca
 from whippletree.spatial.inertia import ArticulatedInertia, RigidInertia
 from whippletree.spatial.rotation import axis_angle
 from whippletree.spatial.vectors import centripetal, cross, dense, is_zero, stack
+from whippletree.symbolic.arithmetic import minus, plus, product
 
 __all__ = ["Rotation", "Shift", "ShiftFactor", "Translation", "Turn"]
 
@@ -63,13 +64,17 @@ class Translation:
 
     def motion(self, V: ca.SX) -> ca.SX:
         """Return [w; v + w x p]."""
+        if is_zero(self.p):
+            return dense(V)
         w, v = V[0:3, :], V[3:6, :]
-        return stack(w, v - cross(self.p, w))
+        return stack(w, minus(v, cross(self.p, w)))
 
     def force(self, f: ca.SX) -> ca.SX:
         """Return [n + p x f; f]."""
+        if is_zero(self.p):
+            return dense(f)
         n, f = f[0:3, :], f[3:6, :]
-        return stack(n + cross(self.p, f), f)
+        return stack(plus(n, cross(self.p, f)), f)
 
     def inertia(self, P: Inertia) -> Inertia:
         """Move the reference point of `P` to the parent's origin."""
@@ -77,8 +82,8 @@ class Translation:
 
     def carry(self, w: ca.SX, alpha: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return the acceleration of the material point at `p`."""
-        U = centripetal(w, alpha[0:3])
-        return w, stack(alpha[0:3], alpha[3:6] + U @ self.p)
+        turning = alpha[0:3]
+        return w, stack(turning, plus(alpha[3:6], product(centripetal(w, turning), self.p)))
 
     def inverse(self) -> Translation:
         """Return the translation back."""
@@ -99,13 +104,21 @@ class Rotation:
     def _back(self) -> ca.SX:
         return self.R.T
 
+    @cached_property
+    def _outward(self) -> ca.SX:
+        return ca.diagcat(self._back, self._back)
+
+    @cached_property
+    def _inward(self) -> ca.SX:
+        return ca.diagcat(self.R, self.R)
+
     def motion(self, V: ca.SX) -> ca.SX:
         """Express a motion in the child's axes."""
-        return stack(self._back @ V[0:3, :], self._back @ V[3:6, :])
+        return product(self._outward, V)
 
     def force(self, f: ca.SX) -> ca.SX:
         """Express a force in the parent's axes."""
-        return stack(self.R @ f[0:3, :], self.R @ f[3:6, :])
+        return product(self._inward, f)
 
     def inertia(self, P: Inertia) -> Inertia:
         """Express an inertia in the parent's axes."""
@@ -113,7 +126,7 @@ class Rotation:
 
     def carry(self, w: ca.SX, alpha: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Express rate and acceleration in the child's axes."""
-        return self._back @ w, self.motion(alpha)
+        return product(self._back, w), self.motion(alpha)
 
     def inverse(self) -> Rotation:
         """Return the rotation back."""
@@ -140,13 +153,21 @@ class Turn:
     def _back(self) -> ca.SX:
         return axis_angle(self.c, -self.s)
 
+    @cached_property
+    def _outward(self) -> ca.SX:
+        return ca.diagcat(self._back, self._back)
+
+    @cached_property
+    def _inward(self) -> ca.SX:
+        return ca.diagcat(self.R, self.R)
+
     def motion(self, V: ca.SX) -> ca.SX:
         """Express a motion in the child's axes."""
-        return stack(self._back @ V[0:3, :], self._back @ V[3:6, :])
+        return product(self._outward, V)
 
     def force(self, f: ca.SX) -> ca.SX:
         """Express a force in the parent's axes."""
-        return stack(self.R @ f[0:3, :], self.R @ f[3:6, :])
+        return product(self._inward, f)
 
     def inertia(self, P: Inertia) -> Inertia:
         """Express an inertia in the parent's axes."""
@@ -154,7 +175,7 @@ class Turn:
 
     def carry(self, w: ca.SX, alpha: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Express rate and acceleration in the child's axes."""
-        return self._back @ w, self.motion(alpha)
+        return product(self._back, w), self.motion(alpha)
 
     def inverse(self) -> Turn:
         """Return the turn back."""
@@ -178,6 +199,8 @@ class Shift:
 
     def motion(self, V: ca.SX) -> ca.SX:
         """Carry motion columns outward."""
+        if is_zero(V):
+            return V
         for factor in self.factors:
             V = factor.motion(V)
         return V
@@ -196,6 +219,8 @@ class Shift:
 
     def carry(self, w: ca.SX, alpha: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Carry a turning rate and an acceleration outward, centripetal part included."""
+        if is_zero(w) and is_zero(alpha):
+            return w, alpha
         for factor in self.factors:
             w, alpha = factor.carry(w, alpha)
         return w, alpha
@@ -213,7 +238,7 @@ class Shift:
         R = dense(ca.SX.eye(3))
         for factor in reversed(self.factors):
             if isinstance(factor, Rotation | Turn):
-                R = factor.R @ R
+                R = product(factor.R, R)
         return R
 
     @cached_property
@@ -221,9 +246,9 @@ class Shift:
         R, p = dense(ca.SX.eye(3)), ca.SX.zeros(3)
         for factor in self.factors:
             if isinstance(factor, Translation):
-                p = p + R @ factor.p
+                p = plus(p, product(R, factor.p))
             elif isinstance(factor, Rotation | Turn):
-                R = R @ factor.R
+                R = product(R, factor.R)
         return p
 
     def inverse(self) -> Shift:

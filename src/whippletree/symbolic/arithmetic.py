@@ -6,11 +6,12 @@ are to be read, write them with operators; where one line is passed ten thousand
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import casadi as ca
 
-__all__ = ["entries", "minus", "plus", "times"]
+__all__ = ["entries", "minus", "plus", "product", "times"]
 
 
 def times(x: ca.SX, y: ca.SX) -> ca.SX:
@@ -38,6 +39,21 @@ def minus(x: ca.SX, y: ca.SX) -> ca.SX:
     SX(-1)
     """
     return ca.SX.binary(ca.OP_SUB, x, y)
+
+
+def product(A: ca.SX, B: ca.SX) -> ca.SX:
+    """Return the matrix product A @ B, with all its entries stored.
+
+    >>> product(ca.SX([[1, 2]]), ca.SX([3, 4]))
+    SX(11)
+    """
+    return ca.mac(A, B, _zeros(A.size1(), B.size2()))
+
+
+@cache
+def _zeros(rows: int, columns: int) -> ca.SX:
+    """Return zeros to add to; they are shared, and must not be changed in place."""
+    return ca.SX.zeros(rows, columns)
 
 
 def entries(x: ca.SX) -> list[ca.SX]:

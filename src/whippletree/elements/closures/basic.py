@@ -21,12 +21,15 @@ scaled so that its multiplier is the force in the rod.
 
 from __future__ import annotations
 
+from functools import cache
+
 import casadi as ca
 
 from whippletree.elements.closures.base import Rows, Side
 from whippletree.spatial.orientation import IDENTITY, Direction
 from whippletree.spatial.scalars import Scalar
-from whippletree.spatial.vectors import cross
+from whippletree.spatial.vectors import cross, dense, stack
+from whippletree.symbolic.arithmetic import minus, plus, product
 
 __all__ = ["X", "Y", "Z", "d1", "d2", "s", "ss"]
 
@@ -41,11 +44,10 @@ def d1(a: Direction, b: Direction, sides: tuple[Side, ...]) -> Rows:
     SX(1)
     """
     i, j = sides
-    a_i, a_j = i.R @ ca.SX(a), j.R @ ca.SX(b)
-    n = cross(a_i, a_j)
-    dn = cross(cross(i.w, a_i), a_j) + cross(a_i, cross(j.w, a_j))
-    D = ca.densify(ca.horzcat(n.T, ca.SX.zeros(1, 3)))
-    return _rows(ca.dot(a_i, a_j), D, -D, ca.dot(dn, i.w - j.w))
+    a_i, a_j = product(i.R, _axis(a)), product(j.R, _axis(b))
+    dn = plus(cross(cross(i.w, a_i), a_j), cross(a_i, cross(j.w, a_j)))
+    D = stack(cross(a_i, a_j), ca.SX.zeros(3)).T
+    return _rows(ca.dot(a_i, a_j), D, -D, ca.dot(dn, minus(i.w, j.w)))
 
 
 def d2(a: Direction, sides: tuple[Side, ...]) -> Rows:
@@ -56,10 +58,9 @@ def d2(a: Direction, sides: tuple[Side, ...]) -> Rows:
     SX(1)
     """
     i, j = sides
-    a_i, p_ij, u_ij = i.R @ ca.SX(a), j.p - i.p, j.u - i.u
+    a_i, p_ij, u_ij = product(i.R, _axis(a)), minus(j.p, i.p), minus(j.u, i.u)
     da = cross(i.w, a_i)
-    on_i = ca.horzcat(cross(a_i, p_ij).T, -a_i.T)
-    on_j = ca.horzcat(ca.SX.zeros(1, 3), a_i.T)
+    on_i, on_j = stack(cross(a_i, p_ij), -a_i).T, stack(ca.SX.zeros(3), a_i).T
     # (a x p)' . w + a' . u_ij, where (a x u_ij) . w is a' . u_ij once more
     bias = ca.dot(cross(da, p_ij), i.w) + 2 * ca.dot(da, u_ij)
     return _rows(ca.dot(a_i, p_ij), on_i, on_j, bias)
@@ -73,8 +74,7 @@ def s(sides: tuple[Side, ...]) -> Rows:
     (3, 6)
     """
     i, j = sides
-    D = ca.densify(ca.horzcat(ca.SX.zeros(3, 3), ca.SX.eye(3)))
-    return _rows(j.p - i.p, -D, D, ca.SX.zeros(3))
+    return _rows(minus(j.p, i.p), -_LINEAR, _LINEAR, ca.SX.zeros(3))
 
 
 def ss(length: Scalar, sides: tuple[Side, ...]) -> Rows:
@@ -93,6 +93,14 @@ def ss(length: Scalar, sides: tuple[Side, ...]) -> Rows:
 
 def _rows(phi: ca.SX, on_i: ca.SX, on_j: ca.SX, bias: ca.SX) -> Rows:
     """Return rows on two sides that depend on no joint coordinate and not on time."""
-    m = phi.shape[0]
-    parts = (ca.densify(on_i), ca.densify(on_j))
-    return Rows(ca.densify(phi), parts, ca.SX(m, 0), ca.SX.zeros(m), ca.densify(bias))
+    m = phi.size1()
+    return Rows(dense(phi), (dense(on_i), dense(on_j)), ca.SX.zeros(m, 0), ca.SX.zeros(m), dense(bias))
+
+
+@cache
+def _axis(a: Direction) -> ca.SX:
+    return ca.SX(a)
+
+
+_LINEAR = dense(ca.horzcat(ca.SX.zeros(3, 3), ca.SX.eye(3)))
+"""What gives the velocity of a side's origin."""

@@ -11,6 +11,8 @@ import casadi as ca
 from whippletree.elements.closures.base import Rows, Side
 from whippletree.elements.joints import Joint
 from whippletree.spatial import cross, quaternion_log, skew, stack
+from whippletree.spatial.vectors import dense
+from whippletree.symbolic.arithmetic import minus, plus, product
 from whippletree.symbolic.dense_factors import factor, solve_factored
 
 __all__ = ["joint_rates", "left_inverse", "pose_error", "relative_motion"]
@@ -27,16 +29,15 @@ def relative_motion(sides: tuple[Side, ...]) -> Rows:
     (6, 6)
     """
     parent, child = sides
-    back, d = child.R.T, child.p - parent.p
-    w, u = child.w - parent.w, child.u - parent.u - cross(parent.w, d)
+    back, d = child.R.T, minus(child.p, parent.p)
+    w, u = minus(child.w, parent.w), minus(minus(child.u, parent.u), cross(parent.w, d))
     zero = ca.SX.zeros(3, 3)
-    on_parent = ca.blockcat([[-back, zero], [back @ skew(d), -back]])
-    on_child = ca.blockcat([[back, zero], [zero, back]])
+    on_parent = ca.blockcat([[-back, zero], [product(back, skew(d)), -back]])
+    on_child = ca.diagcat(back, back)
     # the acceleration that the parent's turning brings: w_0 x w, w_0 x (w_0 x d) + 2 w_0 x u
-    turning = cross(parent.w, cross(parent.w, d) + 2 * u)
-    bias = stack(-(back @ cross(parent.w, w)), -(back @ turning))
-    parts = (ca.densify(on_parent), ca.densify(on_child))
-    return Rows(ca.SX.zeros(6), parts, ca.SX(6, 0), ca.SX.zeros(6), bias)
+    turning = cross(parent.w, plus(cross(parent.w, d), 2 * u))
+    bias = stack(-product(back, cross(parent.w, w)), -product(back, turning))
+    return Rows(ca.SX.zeros(6), (dense(on_parent), dense(on_child)), ca.SX.zeros(6, 0), ca.SX.zeros(6), bias)
 
 
 def pose_error(joint: Joint, x: ca.SX, sides: tuple[Side, ...]) -> ca.SX:
@@ -66,10 +67,9 @@ def joint_rates(joint: Joint, x: ca.SX, v: ca.SX, sides: tuple[Side, ...]) -> Ro
     SX(1)
     """
     motion, N = relative_motion(sides), left_inverse(joint.joint_map(x))
-    bias = N @ (motion.bias - joint.joint_bias(x, v))
+    bias = product(N, minus(motion.bias, joint.joint_bias(x, v)))
     n = joint.nv
-    parts = tuple(ca.densify(N @ D) for D in motion.D)
-    return Rows(ca.SX.zeros(n), parts, ca.SX(n, 0), ca.SX.zeros(n), ca.densify(bias))
+    return Rows(ca.SX.zeros(n), tuple(product(N, D) for D in motion.D), ca.SX.zeros(n, 0), ca.SX.zeros(n), bias)
 
 
 def left_inverse(H: ca.SX) -> ca.SX:
@@ -78,9 +78,10 @@ def left_inverse(H: ca.SX) -> ca.SX:
     >>> left_inverse(ca.SX([0, 0, 2, 0, 0, 0]))[2]
     SX(0.5)
     """
-    if H.shape[1] == 0:
+    if H.size2() == 0:
         return ca.SX(0, 6)
-    return solve_factored(factor(ca.densify(H.T @ H)), ca.densify(H.T))
+    transposed = H.T
+    return solve_factored(factor(product(transposed, H)), dense(transposed))
 
 
 def _quaternion(R: ca.SX) -> ca.SX:

@@ -13,9 +13,9 @@ right-hand sides of the Schur complement.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import casadi as ca
 
@@ -30,6 +30,7 @@ from whippletree.formulations.nodes.frame_states import (
 )
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial import stack
+from whippletree.symbolic.arithmetic import plus, product
 from whippletree.symbolic.sparse_factors import add_to
 
 __all__ = [
@@ -40,6 +41,9 @@ __all__ = [
     "jacobian_rows",
     "with_closure_forces",
 ]
+
+
+Made = TypeVar("Made")
 
 
 class NodeForceColumns(NamedTuple):
@@ -139,19 +143,39 @@ class ClosureSet:
 
     def cut_rows(self, walk: Unrolled) -> list[Rows]:
         """Return for every cut joint the rows on its sides that give its velocities."""
-        return [self._cut_rows(cut, self.frame_states(walk, cut)) for cut in self.attachments.cuts]
+        return [self._cut_rows(walk, cut) for cut in self.attachments.cuts]
+
+    def _once(self, walk: Unrolled, key: tuple[object, ...], make: Callable[[], Made]) -> Made:
+        """Return what was found under a key over these very symbols on a walk that moves so, or find it."""
+        whole = (*key, *map(id, (self.attachments, self.q, self.v, self.a, self.t)))
+        if whole not in walk.reached:
+            walk.reached[whole] = make(), self  # the symbols are kept, so that nothing else has their identity
+        found: Made = walk.reached[whole][0]
+        return found
 
     def _side_rows(self, walk: Unrolled, attachment: ClosureAttachment) -> tuple[Rows, tuple[FrameState, ...]]:
         frame_states = self.frame_states(walk, attachment)
-        q, v, given = self.coordinates(attachment)
-        rows = attachment.closure.rows(tuple(s.side for s in frame_states), q, v, self.t)
-        return rows._replace(bias=rows.bias - given), frame_states
 
-    def _cut_rows(self, cut: CutJoint, frame_states: Sequence[FrameState]) -> Rows:
-        x = cut.joint.configuration(self.q[cut.q, :])
-        return joint_rates(cut.joint, x, self.v[cut.v, :], tuple(s.side for s in frame_states))
+        def rows() -> Rows:
+            q, v, given = self.coordinates(attachment)
+            found = attachment.closure.rows(tuple(s.side for s in frame_states), q, v, self.t)
+            return found._replace(bias=found.bias - given)
+
+        return self._once(walk, ("rows", id(attachment)), rows), frame_states
+
+    def _cut_rows(self, walk: Unrolled, cut: CutJoint) -> Rows:
+        def rows() -> Rows:
+            x = cut.joint.configuration(self.q[cut.q, :])
+            sides = tuple(s.side for s in self.frame_states(walk, cut))
+            return joint_rates(cut.joint, x, self.v[cut.v, :], sides)
+
+        return self._once(walk, ("cut rows", id(cut)), rows)
 
     def _evaluate(self, walk: Unrolled, attachment: ClosureAttachment, keep: Sequence[int]) -> ClosureState:
+        key = ("closure", id(attachment), tuple(keep))
+        return self._once(walk, key, lambda: self._closure_state(walk, attachment, keep))
+
+    def _closure_state(self, walk: Unrolled, attachment: ClosureAttachment, keep: Sequence[int]) -> ClosureState:
         rows, frame_states = self._side_rows(walk, attachment)
         chosen = list(keep)
         D = [d[chosen, :] for d in rows.D]
@@ -160,8 +184,8 @@ class ClosureSet:
         node_forces: list[NodeForceColumns] = []
         joint_forces: list[JointForceColumns] = []
         for frame, state, d in zip(attachment.frames, frame_states, D, strict=True):
-            rate = rate + d @ stack(state.side.w, state.side.u)
-            second = second + d @ state.acceleration
+            rate = plus(rate, product(d, stack(state.side.w, state.side.u)))
+            second = plus(second, product(d, state.acceleration))
             if frame.node >= 0:
                 node_forces.append(NodeForceColumns(frame.node, attachment.base, force_columns(frame, state, d)))
         for i, c in enumerate(attachment.coordinates):
@@ -188,13 +212,15 @@ class ClosureSet:
         return q, v, none
 
     def _cut_rates(self, walk: Unrolled, cut: CutJoint) -> ClosureState:
-        frame_states = self.frame_states(walk, cut)
-        rows = self._cut_rows(cut, frame_states)
+        return self._once(walk, ("cut", id(cut)), lambda: self._cut_state(walk, cut))
+
+    def _cut_state(self, walk: Unrolled, cut: CutJoint) -> ClosureState:
+        frame_states, rows = self.frame_states(walk, cut), self._cut_rows(walk, cut)
         rate, second = rows.drift, rows.bias
         node_forces = []
         for frame, state, d in zip(cut.frames, frame_states, rows.D, strict=True):
-            rate = rate + d @ stack(state.side.w, state.side.u)
-            second = second + d @ state.acceleration
+            rate = plus(rate, product(d, stack(state.side.w, state.side.u)))
+            second = plus(second, product(d, state.acceleration))
             if frame.node >= 0:
                 node_forces.append(NodeForceColumns(frame.node, cut.base, force_columns(frame, state, d)))
         return ClosureState(rows.phi, rate, second, tuple(node_forces), ())
@@ -232,8 +258,8 @@ def jacobian_rows(walk: Unrolled, closure_states: Sequence[ClosureState]) -> lis
             while k != on_node.base:
                 node = walk.nodes[k]
                 x = node.configuration()
-                block = node.joint_map(x).T @ F
-                blocks[k] = blocks[k] + block if k in blocks else block
+                block = product(node.joint_map(x).T, F)
+                blocks[k] = plus(blocks[k], block) if k in blocks else block
                 F, k = node.shift(x).force(F), walk.parents[k]
         for hinge in one.joint_forces:
             nv = walk.nodes[hinge.node].v.shape[0]

@@ -12,6 +12,8 @@ from whippletree.formulations.nodes.node import AngularState, Node
 from whippletree.formulations.nodes.node_tree import NodeTree, column, tidy
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial import Placement, Rotation, Translation, centripetal, cross, stack
+from whippletree.spatial.vectors import is_zero
+from whippletree.symbolic.arithmetic import entries, minus, plus, product
 
 __all__ = [
     "FrameState",
@@ -66,10 +68,13 @@ def _frame_state(reached: NodeState, frame: NodeFrame, origin: ca.SX) -> FrameSt
     """Return a frame on a node that was reached, its place measured from `origin`."""
     motion, p, V, alpha, own = reached
     axes, w = motion.axes, motion.rate
-    u = V[3:6] + cross(w, frame.point)
-    point = alpha[3:6] + centripetal(w, alpha[0:3]) @ frame.point
-    side = Side(axes @ frame.rotation, p + axes @ frame.point + (own - origin), axes @ w, axes @ u)
-    return FrameState(side, stack(axes @ alpha[0:3], axes @ point), axes)
+    u, turning, point = V[3:6], alpha[0:3], alpha[3:6]
+    if not is_zero(frame.point):
+        u = plus(u, cross(w, frame.point))
+        point = plus(point, product(centripetal(w, turning), frame.point))
+    place = plus(plus(p, product(axes, frame.point)), minus(own, origin))
+    side = Side(product(axes, frame.rotation), place, product(axes, w), product(axes, u))
+    return FrameState(side, stack(product(axes, turning), product(axes, point)), axes)
 
 
 _ZERO = ca.SX.zeros(3)
@@ -102,7 +107,7 @@ def _reach(walk: Unrolled, base: int, node: int, turn: Turn) -> NodeState:
         k = walk.parents[k]
     if k == base:
         rest = AngularState.rest() if turn is None else AngularState(ca.SX.zeros(3), ca.SX(ca.DM(turn)).T)
-        origin = rest.axes @ _beginning(walk.nodes[way[-1]]) if way else _ZERO
+        origin = product(rest.axes, _beginning(walk.nodes[way[-1]])) if way else _ZERO
         found = NodeState(rest, -origin, ca.SX.zeros(6), ca.SX.zeros(6), origin)
     else:
         found = walk.reached[base, k, turn]
@@ -113,8 +118,8 @@ def _reach(walk: Unrolled, base: int, node: int, turn: Turn) -> NodeState:
 
 def _beginning(node: Node) -> ca.SX:
     """Return where a node's joint is on its parent, as far as that is constant."""
-    place = ca.densify(node.shift(node.configuration()).position())
-    return ca.SX(ca.vertcat(*(x if x.is_constant() else ca.SX(0) for x in ca.vertsplit(place))))
+    place = entries(node.shift(node.configuration()).position())
+    return stack(*(x if x.is_constant() else ca.SX.zeros(1) for x in place))
 
 
 def advance(node: Node, parent: NodeState) -> NodeState:
@@ -122,9 +127,9 @@ def advance(node: Node, parent: NodeState) -> NodeState:
     x = node.configuration()
     shift, H = node.shift(x), node.joint_map(x)
     motion, alpha = node.carry(x, parent.motion, parent.alpha)
-    p = parent.p + parent.motion.axes @ shift.position()
-    V = shift.motion(parent.V) + H @ node.v
-    return NodeState(motion, p, V, alpha + H @ node.acceleration, parent.origin)
+    p = plus(parent.p, product(parent.motion.axes, shift.position()))
+    V = plus(shift.motion(parent.V), product(H, node.v))
+    return NodeState(motion, p, V, plus(alpha, product(H, node.acceleration)), parent.origin)
 
 
 def force_columns(frame: NodeFrame, state: FrameState, D: ca.SX) -> ca.SX:

@@ -50,6 +50,8 @@ from whippletree.spatial import (
     cross,
     stack,
 )
+from whippletree.spatial.vectors import is_zero
+from whippletree.symbolic.arithmetic import minus, plus, product, times
 
 __all__ = ["AngularState", "Node", "NodeLoad"]
 
@@ -130,11 +132,13 @@ class Node:
     def carry(self, x: ca.SX, parent: AngularState, alpha: ca.SX) -> tuple[AngularState, ca.SX]:
         """Return this node's motion, and its acceleration phi* alpha + a at zero joint acceleration."""
         H, shift = self.joint_map(x), self.shift(x)
-        relative = H @ self.v
+        relative = product(H, self.v)
+        turning = relative[0:3]
         rate, carried = shift.carry(parent.rate, alpha)
-        coriolis = stack(cross(rate, relative[0:3]), 2 * cross(rate, relative[3:6]))
-        motion = AngularState(rate + relative[0:3], parent.axes @ shift.rotation())
-        return motion, carried + coriolis + self.joint_bias(x)
+        motion = AngularState(plus(rate, turning), product(parent.axes, shift.rotation()))
+        if not is_zero(rate) and not is_zero(relative):
+            carried = plus(carried, stack(cross(rate, turning), 2 * cross(rate, relative[3:6])))
+        return motion, plus(carried, self.joint_bias(x))
 
     def own_inertia(self) -> OwnInertia | None:
         """Return the inertia in the directions of the node's own rates, if it has any (2)."""
@@ -163,8 +167,8 @@ class Node:
         inertia, W = self.inertia, centripetal(motion.rate)
         gyroscopic = inertia.gyroscopic(W)[0:3]
         U = centripetal(motion.rate, alpha[0:3])
-        moment = inertia.J @ alpha[0:3] + cross(inertia.h, alpha[3:6]) + gyroscopic
-        f = stack(moment, inertia.m * alpha[3:6] + U @ inertia.h) - self.load(motion)
+        moment = plus(plus(product(inertia.J, alpha[0:3]), cross(inertia.h, alpha[3:6])), gyroscopic)
+        f = minus(stack(moment, plus(times(inertia.m, alpha[3:6]), product(U, inertia.h))), self.load(motion))
         own = self.own_inertia()
         if own is None:
             return f
