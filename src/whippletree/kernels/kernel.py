@@ -263,7 +263,7 @@ class Kernel:
             text += fast.entry_ir(self.signature, _KERNEL)
             symbols.append("entry")
         notice.expect(compiling_seconds(text))
-        code = compile_ir(text)
+        code = compile_ir(text, opt=1 if form == "one" else 2)
         meta = {"symbols": symbols, "work": program.work_size}
         return {
             "meta": json.dumps(meta).encode(),

@@ -6,7 +6,9 @@ IR is written as text, which is some twenty times as fast as building it object 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -461,13 +463,15 @@ class StraightLine:
         """Return a module that evaluates the trace for `width` states, element by element beside each other."""
         self._pool = Pool(max(width, pack), table_numbers(self.tape).size)
         tape, T, align = arrange(fuse(self.tape)), vector_type(width), 8 * width
-        head: list[str] = ["  %go = icmp ne ptr %out, null"]
+        head: list[str] = ["begin:", "  %go = icmp ne ptr %out, null"]
         for a in sorted({argument for argument, _ in tape.inputs.values()}):
             head.append(f"  %pi{a} = getelementptr ptr, ptr %in, i64 {a}")
             head.append(f"  %i{a} = load ptr, ptr %pi{a}, align 8, !invariant.load !0")
         for a in sorted({argument for argument, _, _ in tape.outputs}):
             head.append(f"  %po{a} = getelementptr ptr, ptr %out, i64 {a}")
             head.append(f"  %o{a} = load ptr, ptr %po{a}, align 8, !invariant.load !0")
+        cleared = _mostly_zero(tape)
+        head += _clear(cleared, T, align)
 
         count = 0
 
@@ -481,7 +485,8 @@ class StraightLine:
 
         body = LoweredBody(tape, width, pack, load, fused=fused, pool=self._pool, block=BLOCK)
         body.write()
-        for index, (argument, element, value) in enumerate(tape.outputs):
+        left = [(a, e, v) for a, e, v in tape.outputs if a not in cleared or not _is_zero(tape, v)]
+        for index, (argument, element, value) in enumerate(left):
             if index % BLOCK == BLOCK - 1:
                 body.lines += [f"  br i1 %go, label %more{index}, label %stop", f"more{index}:"]
             at = f"%r{argument}_{element}"
@@ -499,3 +504,38 @@ class StraightLine:
         ]
         search = SEARCH if tape.tables else ""
         return "\n".join(lines) + "\n" + search + declarations({width, pack}, self._pool)
+
+
+_ZEROS = 64
+"""An output with more entries than this that are always zero is cleared by a loop, which compiles faster than stores."""
+
+
+def _is_zero(tape: Tape, value: int) -> bool:
+    """Tell whether a value is the constant zero, and not minus zero."""
+    return tape.constants.get(value) == 0.0 and math.copysign(1.0, tape.constants[value]) > 0.0
+
+
+def _mostly_zero(tape: Tape) -> dict[int, int]:
+    """Return the outputs of which many entries are always zero, and how many entries they have."""
+    zeros = Counter(argument for argument, _, value in tape.outputs if _is_zero(tape, value))
+    return {a: sum(b == a for b, _, _ in tape.outputs) for a in sorted(zeros) if zeros[a] > _ZEROS}
+
+
+def _clear(sizes: Mapping[int, int], T: str, align: int) -> list[str]:
+    """Return loops that set outputs of these sizes to zero; they follow the block `begin`."""
+    lines: list[str] = []
+    before = "begin"
+    for argument, size in sizes.items():
+        lines += [
+            f"  br label %clear{argument}",
+            f"clear{argument}:",
+            f"  %k{argument} = phi i64 [ 0, %{before} ], [ %n{argument}, %clear{argument} ]",
+            f"  %z{argument} = getelementptr {T}, ptr %o{argument}, i64 %k{argument}",
+            f"  store {T} zeroinitializer, ptr %z{argument}, align {align}",
+            f"  %n{argument} = add i64 %k{argument}, 1",
+            f"  %m{argument} = icmp ult i64 %n{argument}, {size}",
+            f"  br i1 %m{argument}, label %clear{argument}, label %cleared{argument}",
+            f"cleared{argument}:",
+        ]
+        before = f"cleared{argument}"
+    return lines
