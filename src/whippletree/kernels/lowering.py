@@ -131,7 +131,8 @@ class LoweredBody:
 
     `width` is the number of states in the lanes; `pack` is how many angles of one state share lanes for their sines
     and cosines when there is only one state. `load` writes the address computation of a leaf and returns the name of
-    the pointer; `prefix` keeps names of several bodies in one function apart.
+    the pointer; `prefix` keeps names of several bodies in one function apart. `found`, if given, is called with each
+    value that has been worked out, so that a result can be stored at once and needs no register any more.
     """
 
     def __init__(
@@ -144,10 +145,11 @@ class LoweredBody:
         fused: bool = True,
         pool: Pool | None = None,
         block: int = 0,
+        found: Callable[[int], None] | None = None,
     ) -> None:
         self.tape, self.width, self.pack = tape, width, pack
         self._load, self._prefix, self._fused = load, prefix, fused
-        self._pool, self._block = pool, block
+        self._pool, self._block, self._found = pool, block, found
         self._emitted = self._blocks = 0
         self.T, self._s = vector_type(width), _suffix(width)
         self.lines: list[str] = []
@@ -277,6 +279,8 @@ class LoweredBody:
         x = [self.use(o) for o in operands]
         self.names[value] = result
         self._operation(result, name, x)
+        if self._found is not None:
+            self._found(value)
 
     def use(self, value: int) -> str:
         """Return the name of a value; leaves are loaded if this block has not done so."""
@@ -483,16 +487,23 @@ class StraightLine:
             lines.append(f"  {at} = load {T}, ptr {at}p, align {align}, !invariant.load !0")
             return at
 
-        body = LoweredBody(tape, width, pack, load, fused=fused, pool=self._pool, block=BLOCK)
+        places: dict[int, list[tuple[int, int]]] = {}
+        for argument, element, value in tape.outputs:
+            if argument not in cleared or not _is_zero(tape, value):
+                places.setdefault(value, []).append((argument, element))
+
+        def store(value: int) -> None:
+            for argument, element in places.pop(value, ()):
+                at = f"%r{argument}_{element}"
+                body.lines.append(f"  {at} = getelementptr {T}, ptr %o{argument}, i64 {element}")
+                body.lines.append(f"  store {T} {body.result(value)}, ptr {at}, align {align}")
+
+        body = LoweredBody(tape, width, pack, load, fused=fused, pool=self._pool, block=BLOCK, found=store)
         body.write()
-        left = [(a, e, v) for a, e, v in tape.outputs if a not in cleared or not _is_zero(tape, v)]
-        for index, (argument, element, value) in enumerate(left):
+        for index, value in enumerate(list(places)):
             if index % BLOCK == BLOCK - 1:
                 body.lines += [f"  br i1 %go, label %more{index}, label %stop", f"more{index}:"]
-            at = f"%r{argument}_{element}"
-            result = body.result(value)
-            body.lines.append(f"  {at} = getelementptr {T}, ptr %o{argument}, i64 {element}")
-            body.lines.append(f"  store {T} {result}, ptr {at}, align {align}")
+            store(value)
         lines = [
             f"define void @{name}({ARGUMENTS}) #0 {{",
             *head,

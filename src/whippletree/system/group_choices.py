@@ -91,10 +91,12 @@ class LoopGroups:
     @made_once
     def choices(self) -> list[GroupChoice]:
         """Return how each group is solved: the cheapest of its methods, by its operations."""
+        if self.everything:
+            return [self._choice(0, {})]
         kinds: dict[Any, dict[str, int]] = {}
         keys = [self._kind(g) for g in range(len(self.groups))]
         size = {key: len(self._scope(g).nodes) for g, key in enumerate(keys)}
-        weigh = not self.everything and sum(size.values()) <= _PIECES
+        weigh = sum(size.values()) <= _PIECES
         for g, key in enumerate(keys):
             if weigh and key not in kinds:
                 kinds[key] = {method: self._piece(g, method) for method in self._methods(g)}

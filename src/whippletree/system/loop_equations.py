@@ -6,6 +6,7 @@ all of them. Results are guarded (see `guards`).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
@@ -96,9 +97,10 @@ def motion_basis(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 
 def self_stresses(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the reactions that balance by themselves, for each joint and component one after the other."""
-    welded = (eq.walk(x), eq.closure_set(x), eq.closure_set(x, kept=False))
-    unwelded = (eq.walk(x, weld=False), eq.closure_set(x, weld=False, kept=False))
-    stresses, pivots = closed.self_stresses(welded, unwelded, eq.loop_plan.choice, joint_order(eq))
+    whole = eq.closure_set(x, weld=False, kept=False)
+    kept = replace(whole, keep=eq.loop_plan.keep)  # the same symbols, over which rows are traced once
+    walk = eq.walk(x, weld=False)
+    stresses, pivots = closed.self_stresses(walk, kept, whole, eq.loop_plan.choice, joint_order(eq))
     return guard_pivots(eq, x, ca.vec(stresses.T), pivots)
 
 

@@ -29,6 +29,7 @@ from whippletree.formulations.nodes.sweeps import Kept, Unrolled
 from whippletree.formulations.recursions import composite_body as composite
 from whippletree.formulations.recursions.joint_wrenches import joint_wrench
 from whippletree.spatial import Rotation, stack
+from whippletree.symbolic.arithmetic import product
 
 __all__ = [
     "LengthOf",
@@ -159,7 +160,7 @@ def _ground_axes(walk: Unrolled) -> list[ca.SX]:
     axes: list[ca.SX] = []
     for k, node in enumerate(walk.nodes):
         own = node.shift(node.configuration()).rotation()
-        axes.append(own if walk.parents[k] < 0 else axes[walk.parents[k]] @ own)
+        axes.append(own if walk.parents[k] < 0 else product(axes[walk.parents[k]], own))
     return axes
 
 
@@ -182,18 +183,14 @@ def motion_basis(walk: Unrolled, closure_set: ClosureSet, choice: Choice) -> tup
 
 
 def self_stresses(
-    welded: tuple[Unrolled, ClosureSet, ClosureSet],
-    unwelded: tuple[Unrolled, ClosureSet],
-    choice: Choice,
-    order: Sequence[int],
+    walk: Unrolled, kept: ClosureSet, whole: ClosureSet, choice: Choice, order: Sequence[int]
 ) -> tuple[ca.SX, tuple[ca.SX, ...]]:
     """Return the joint reactions (6 n_joints, n) that balance by themselves, one column for each row not kept.
 
     A unit multiplier of a row that is not kept, and those of the kept ones that undo it on the tree:
-    C^T y = 0, by the same factors as the partition. `welded` holds the walk, the closures with the kept rows and with
-    all of them; `unwelded` the walk on which joint forces are found, and all closures on it.
+    C^T y = 0, by the same factors as the partition. On the walk nothing is welded, so that it has a node for each joint
+    of the tree; `kept` and `whole` are the closures with the kept rows and with all of them.
     """
-    walk, kept, whole = welded
     parts = partition(walk, kept, choice)
     closure_states = whole.evaluate(walk)
     rows = jacobian_rows(walk, closure_states)
@@ -207,7 +204,7 @@ def self_stresses(
         for k, value in parts.factors.solve_transposed(right).items():
             values[kept_rows[k], column] = value
     multipliers = [values[where, :] for where in row_slices(closure_states)]
-    return static_reactions(*unwelded, multipliers, order), parts.factors.pivots
+    return static_reactions(walk, whole, multipliers, order), parts.factors.pivots
 
 
 def row_slices(closure_states: Sequence[ClosureState]) -> list[slice]:
@@ -232,20 +229,20 @@ def static_reactions(
     `multipliers` holds for each closure as many columns (n_rows, k); one sweep serves all of them.
     """
     still = walk.with_nodes([node.idle() for node in walk.nodes])
-    closure_states = closure_set.evaluate(still)
+    closure_states = closure_set.evaluate(walk)
     k = multipliers[0].shape[1]
     push = [ca.SX(6, k)] * len(walk.nodes)
     for one, value in zip(closure_states, multipliers, strict=True):
         for on_node in one.node_forces:
             push[on_node.node] = push[on_node.node] + on_node.F @ value
-    placed = zip(still.nodes, _ground_axes(still), push, strict=True)
+    placed = zip(still.nodes, _ground_axes(walk), push, strict=True)
     loads = Kept([StaticForce(node.configuration(), axes, -force) for node, axes, force in placed])
     _, forces = still.inward(_pass_on, (ca.SX(6, k),), loads)
     wrenches = still.outward(joint_wrench, (), forces, forces)
     at = {place: kept.wrench for place, kept in zip(still.positions, wrenches.records, strict=True)}
     of_tree = ca.SX(ca.vertcat(ca.SX(0, k), *(at[place] for place in sorted(p for p in at if p is not None))))
     none = ca.SX.zeros(walk.nv, k)
-    return _in_order(of_tree, cut_reactions(still, closure_set, closure_states, none, multipliers), order)
+    return _in_order(of_tree, cut_reactions(walk, closure_set, closure_states, none, multipliers), order)
 
 
 def _pass_on(node: Node, children: tuple[ca.SX], load: StaticForce) -> tuple[tuple[ca.SX], StaticForce]:

@@ -16,6 +16,7 @@ from whippletree.formulations.closures.loop_solution import JOINT, Coordinates, 
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.symbolic.arithmetic import plus, times
 from whippletree.symbolic.sparse_factors import SparseLU, factor_lu
 
 __all__ = ["Choice", "Partition", "Row", "at_rest", "eliminate", "given_accelerations", "partition", "reduced"]
@@ -91,13 +92,13 @@ def reduced(mass: Mapping[tuple[int, int], ca.SX], E: Mapping[int, Row]) -> dict
     for (i, j), value in mass.items():
         for a, b in ((i, j), (j, i)) if i != j else ((i, j),):
             for column, entry in E.get(b, {}).items():
-                _add(product.setdefault(a, {}), column, value * entry)
+                _add(product.setdefault(a, {}), column, times(value, entry))
     result: dict[tuple[int, int], ca.SX] = {}
     for d, row in product.items():
         for i, left in E.get(d, {}).items():
             for j, entry in row.items():
                 if j <= i:
-                    _add(result, (i, j), left * entry)
+                    _add(result, (i, j), times(left, entry))
     return result
 
 
@@ -106,4 +107,4 @@ def _column(values: Row, nv: int) -> ca.SX:
 
 
 def _add(target: dict[Any, ca.SX], key: Any, value: ca.SX) -> None:
-    target[key] = target[key] + value if key in target else value
+    target[key] = plus(target[key], value) if key in target else value

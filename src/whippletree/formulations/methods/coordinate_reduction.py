@@ -46,6 +46,7 @@ from whippletree.formulations.recursions import composite_body as composite
 from whippletree.formulations.recursions.articulated_body import unit_rows
 from whippletree.foundation.once import made_once
 from whippletree.spatial import ArticulatedInertia, mirror, stack
+from whippletree.symbolic.arithmetic import minus, plus, product
 from whippletree.symbolic.sparse_factors import minimum_degree, trusted
 from whippletree.topology import Tree
 
@@ -326,12 +327,12 @@ def merged(fronts: Sequence[Front]) -> Front:
     for front in fronts:
         if front.P is not None:
             P = front.P if P is None else P + front.P
-        z = z + front.z
+        z = plus(z, front.z)
         at = [place[variable] for variable in front.variables]
         if at:
-            F[:, at] = F[:, at] + front.F
-            S[at, at] = S[at, at] + front.S
-            e[at, :] = e[at, :] + front.e
+            F[:, at] = plus(F[:, at], front.F)
+            S[at, at] = plus(S[at, at], front.S)
+            e[at, :] = plus(e[at, :], front.e)
     return Front(variables, P, F, z, S, e)
 
 
@@ -347,20 +348,20 @@ def eliminated(
     rest = [j for j in range(len(front.variables)) if j not in i]
     inverse, pivot = _inverse(front.S[i, i], least, negative=gone[0][0] == "row")
     K_w = front.S[i, rest]
-    G_w = (inverse @ K_w).T
-    nu = -(inverse @ front.e[i, :])
-    e = front.e[rest, :] + K_w.T @ nu
-    S = mirror(front.S[rest, rest] - G_w @ K_w) if rest else ca.SX(0, 0)
+    G_w = product(inverse, K_w).T
+    nu = -product(inverse, front.e[i, :])
+    e = plus(front.e[rest, :], product(K_w.T, nu))
+    S = mirror(minus(front.S[rest, rest], product(G_w, K_w))) if rest else ca.SX(0, 0)
     left = tuple(front.variables[j] for j in rest)
     P, F, z = front.P, front.F[:, rest], front.z
     G_a = ca.SX(6, len(i))
     if on_node:
         K_a = front.F[:, i]
-        G_a = K_a @ inverse
-        z = z + K_a @ nu
-        F = F - G_a @ K_w
-        change = -G_a @ K_a.T
-        P = ArticulatedInertia.of_matrix(change if P is None else P.matrix() + change)
+        G_a = product(K_a, inverse)
+        z = plus(z, product(K_a, nu))
+        F = minus(F, product(G_a, K_w))
+        change = product(-G_a, K_a.T)
+        P = ArticulatedInertia.of_matrix(change if P is None else plus(P.matrix(), change))
     return Front(left, P, F, z, S, e), EliminatedVariables(tuple(gone), nu, G_a, left, G_w), pivot
 
 
@@ -511,19 +512,20 @@ def _eliminate_speeds(
 def with_speeds(front: Front, H: ca.SX, tau: ca.SX, speeds: Sequence[FrontVariable]) -> Front:
     """Return the front with the joint's speeds as variables: A^ becomes that of the parent, carried to the node."""
     assert front.P is not None
-    PH, e = front.P.times(H), H.T @ front.z - tau
+    across = H.T
+    PH, e = front.P.times(H), minus(product(across, front.z), tau)
     known = [
         i for i, variable in enumerate(front.variables) if variable in speeds
     ]  # closures that hold this joint's speeds
     other = [i for i in range(len(front.variables)) if i not in known]
     variables = (*speeds, *(front.variables[i] for i in other))
-    D, h = H.T @ PH, H.T @ front.F[:, other]
+    D, h = product(across, PH), product(across, front.F[:, other])
     if known:  # the variable is the speed itself: w_k = E u
         E = ca.SX.zeros(len(known), len(speeds))
         for n, i in enumerate(known):
             E[n, list(speeds).index(front.variables[i])] = 1
         felt = front.F[:, known] @ E
-        D = D + H.T @ felt + felt.T @ H + E.T @ front.S[known, known] @ E
+        D = D + across @ felt + felt.T @ H + E.T @ front.S[known, known] @ E
         PH, e = PH + felt, e + E.T @ front.e[known, :]
         h = h + E.T @ front.S[known, other]
     D = mirror(D)
@@ -596,7 +598,7 @@ def recover(released: Sequence[EliminatedVariables], alpha: ca.SX | None, values
     for one in reversed(released):
         x = one.nu
         if alpha is not None:
-            x = x - one.on_node.T @ alpha
+            x = minus(x, product(one.on_node.T, alpha))
         if one.left:
             x = x - one.on_variables.T @ ca.SX(ca.vertcat(*(values[variable] for variable in one.left)))
         for i, variable in enumerate(one.gone):

@@ -66,6 +66,13 @@ class NodeConstants:
         """Whether this is the node of a body's moving frame."""
         return self.shared and self.body is None
 
+    @made_once
+    def expressions(self) -> tuple[ca.SX, ca.SX, RigidInertia, ca.SX | None]:
+        """Rotation and point of the placement, inertia and least inertia, as what is traced."""
+        least = column(self.least_inertia) if self.least_inertia else None
+        rotation = ca.SX(ca.DM(self.placement.rotation))
+        return rotation, column(self.placement.point), rigid_inertia(self.inertia), least
+
     @property
     def open(self) -> bool:
         """Whether parameters decide what inertia the joint meets."""
@@ -168,13 +175,13 @@ def rigid_inertia(values: Sequence[Scalar]) -> RigidInertia:
 
 def _node(constants: NodeConstants, symbols: StateSymbols, loads: tuple[NodeLoad, ...]) -> Node:
     q = symbols.q[constants.q, :]
-    inertia = rigid_inertia(constants.inertia)
+    rotation, point, inertia, least = constants.expressions
     if constants.body is not None:
         inertia = inertia + constants.body.inertia(q).rigid
     return Node(
         joint=constants.joint,
-        rotation=ca.SX(ca.DM(constants.placement.rotation)),
-        point=column(constants.placement.point),
+        rotation=rotation,
+        point=point,
         inertia=inertia,
         q=q,
         v=symbols.v[constants.v, :],
@@ -186,7 +193,7 @@ def _node(constants: NodeConstants, symbols: StateSymbols, loads: tuple[NodeLoad
         shared=constants.shared,
         on_frame=constants.on_frame,
         body=constants.body,
-        least_inertia=column(constants.least_inertia) if constants.least_inertia else None,
+        least_inertia=least,
         watched=constants.watched,
         new_reference=constants.new_reference,
     )

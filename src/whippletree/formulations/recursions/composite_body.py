@@ -24,6 +24,7 @@ from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled, Walk
 from whippletree.formulations.recursions.joint_wrenches import joint_wrenches
 from whippletree.spatial import RigidInertia, stack
+from whippletree.symbolic.arithmetic import plus, product
 from whippletree.symbolic.sparse_factors import SymmetricFactor, factor_symmetric
 
 __all__ = [
@@ -233,7 +234,7 @@ def accelerate(node: Node, parent: CarriedAcceleration) -> tuple[CarriedAccelera
     """Carry motion and acceleration to the node, and find the force its own body needs."""
     x = node.configuration()
     motion, alpha = node.carry(x, parent.motion, parent.alpha)
-    alpha = alpha + node.joint_map(x) @ node.acceleration
+    alpha = plus(alpha, product(node.joint_map(x), node.acceleration))
     f = node.inertial_force(motion, alpha)
     return CarriedAcceleration(motion, alpha), BodyForce(x, f, motion.axes, node.own_effort(motion, alpha))
 
@@ -280,7 +281,7 @@ def _own_terms(node: Node, children: CompositeBody) -> tuple[ca.SX, ca.SX]:
 def project(node: Node, column: Column, place: Configured) -> tuple[Column, ca.SX]:
     """Project columns on the node's joint, and carry them on to the parent; own coordinates follow at their home."""
     F = node.shift(place.x).force(column.F)
-    block = node.joint_map(place.x).T @ column.F
+    block = product(node.joint_map(place.x).T, column.F)
     if node.shared:
         return Column(F, column.own + block if column.own.numel() else block), block[:0, :]
     return Column(F), ca.vertcat(block, column.own) if column.own.numel() else block
