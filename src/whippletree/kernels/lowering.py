@@ -518,7 +518,7 @@ class StraightLine:
 
 
 _ZEROS = 64
-"""An output with more entries than this that are always zero is cleared by a loop, which compiles faster than stores."""
+"""An output with more zeros than this is cleared by a loop, which compiles faster than a store for each."""
 
 
 def _is_zero(tape: Tape, value: int) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from whippletree.spatial.vectors import cross, mirror, skew, stack
+from whippletree.spatial.vectors import cross, is_zero, mirror, skew, stack
 from whippletree.symbolic.arithmetic import entries, minus, plus, product, times
 
 __all__ = ["ArticulatedInertia", "RigidInertia"]
@@ -68,6 +68,8 @@ class RigidInertia:
         With the products of w at hand, w x J w needs no product with J w: for its first component,
         (Jzz - Jyy) wy wz + Jyz (wy^2 - wz^2) + Jxz wx wy - Jxy wx wz.
         """
+        if is_zero(W):
+            return ca.SX.zeros(6)
         Jxx, Jxy, Jxz, _, Jyy, Jyz, _, _, Jzz = entries(self.J)
         xx, xy, xz, _, yy, yz, _, _, zz = entries(W)
         # W_xx = -(wy^2 + wz^2), so W_zz - W_yy = wz^2 - wy^2 and so on.

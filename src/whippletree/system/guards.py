@@ -15,6 +15,7 @@ import casadi as ca
 
 from whippletree.formulations.closures import loop_results
 from whippletree.formulations.closures.loop_solution import Solution
+from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial.scalars import expressions
 from whippletree.symbolic.sparse_factors import smallest
 from whippletree.system.tolerances import CONSISTENT, PENALTY_PROMISE, WATCHED
@@ -43,8 +44,10 @@ def guard_pivots(eq: Equations, x: Symbols, result: ca.SX, pivots: tuple[ca.SX, 
     return guard(result, _pivots_large_enough(eq, x, Solution(result, list, pivots)))
 
 
-def guard_solution(eq: Equations, request: Request, x: Symbols, result: ca.SX, solution: Solution) -> ca.SX:
-    """Return a result of a solution that is not finite where it cannot be trusted.
+def guard_solution(
+    eq: Equations, request: Request, x: Symbols, walk: Unrolled, result: ca.SX, solution: Solution
+) -> ca.SX:
+    """Return a result of a solution on a walk that is not finite where it cannot be trusted.
 
     That is where a pivot is too small, where a motion that the loops allow moves nothing that has inertia, where an
     approximate formulation is not as good as is promised, and, if the request is checked, where the state does not
@@ -58,7 +61,7 @@ def guard_solution(eq: Equations, request: Request, x: Symbols, result: ca.SX, s
         ok = ca.logic_and(ok, solution.error <= PENALTY_PROMISE)
     if request.check:
         plan = eq.loop_plan
-        gap, slip = loop_results.closure_gap(eq.walk(x), eq.closure_set(x), plan.lengths.of_closure)
+        gap, slip = loop_results.closure_gap(walk, eq.closure_set(x), plan.lengths.of_closure)
         speed, limit = 1 + ca.sumsqr(x["v"]), plan.open_square(CONSISTENT)
         ok = ca.logic_and(ok, ca.logic_and(gap <= limit, slip <= limit * speed))
     return guard(result, ok)

@@ -50,12 +50,12 @@ __all__ = [
 def forward_dynamics(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the accelerations of all joints."""
     found = answer(eq, request, x)
-    return guard_solution(eq, request, x, found.a, found.solution)
+    return _guarded(eq, request, x, found.a, found.solution)
 
 
 def driving_forces(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the efforts, those of prescribed joints found."""
-    return guard_solution(eq, request, x, _efforts(eq, request, x), answer(eq, request, x).solution)
+    return _guarded(eq, request, x, _efforts(eq, request, x), answer(eq, request, x).solution)
 
 
 def reactions(eq: Equations, request: Request, x: Symbols) -> ca.SX:
@@ -64,7 +64,7 @@ def reactions(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     here = eq.loaded(eq.prescribed_only(x), weld=False)
     closure_set = _closure_set(eq, request, x, weld=False)
     wrenches = closed.reactions(here.walk, closure_set, here.tau, found, joint_order(eq))
-    return guard_solution(eq, request, x, wrenches, found.solution)
+    return _guarded(eq, request, x, wrenches, found.solution)
 
 
 def inverse_dynamics(eq: Equations, request: Request, x: Symbols) -> ca.SX:
@@ -86,7 +86,7 @@ def inverse_dynamics(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 def closure_efforts(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the multipliers of all kept rows."""
     found = answer(eq, request, x)
-    return guard_solution(eq, request, x, ca.SX(ca.vertcat(*found.multipliers)), found.solution)
+    return _guarded(eq, request, x, ca.SX(ca.vertcat(*found.multipliers)), found.solution)
 
 
 def motion_basis(eq: Equations, request: Request, x: Symbols) -> ca.SX:
@@ -225,6 +225,11 @@ def solution(eq: Equations, request: Request, x: Symbols) -> Solution:
         return method.solved(LoopProblem(here.acted, here.closure_set, decisions, request.baumgarte))
 
     return eq.once(("solution", request.formulation, request.wrenches, request.baumgarte, eq.loop_plan), solve)
+
+
+def _guarded(eq: Equations, request: Request, x: Symbols, result: ca.SX, solution: Solution) -> ca.SX:
+    """Return a result that is not finite where the solution it comes from cannot be trusted."""
+    return guard_solution(eq, request, x, prepared(eq, request, x).walk, result, solution)
 
 
 def _closure_set(eq: Equations, request: Request, x: Symbols, *, weld: bool = True) -> ClosureSet:
