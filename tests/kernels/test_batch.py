@@ -668,3 +668,21 @@ def test_many_outputs() -> None:
         kernel.one([row], [one])
         assert np.abs(one - function(row).full().ravel()).max() < 1e-12 * 1500
     assert np.array_equal(run_many(kernel, states)[0][-1], one)
+
+
+def test_outputs_that_are_mostly_zero():
+    """Zeros are written by a loop, whatever was there before, also after the loop's last turn."""
+    x = ca.SX.sym("x", 3)
+    y = ca.SX.zeros(203)
+    y[5], y[100], y[202] = x[0] * x[1], ca.sin(x[2]), x[0]
+    function = ca.Function("f", [x], [y])
+    kernel = Kernel("zeros", Signature((("x", 3),), (("y", 203),), (203,), ()), lambda: StraightLine(function), None)
+    given = np.random.default_rng(0).normal(size=(37, 3))
+    wanted = np.zeros((37, 203))
+    wanted[:, 5], wanted[:, 100], wanted[:, 202] = given[:, 0] * given[:, 1], np.sin(given[:, 2]), given[:, 0]
+    many, one = np.full((37, 203), 7.0), np.full((37, 203), 7.0)
+    kernel.many([given], [many], 37, 1)
+    for k in range(37):
+        kernel.one([given[k]], [one[k]])
+    assert same_bits(one, many)
+    np.testing.assert_allclose(one, wanted, rtol=1e-15, atol=0)

@@ -489,7 +489,7 @@ class StraightLine:
 
         places: dict[int, list[tuple[int, int]]] = {}
         for argument, element, value in tape.outputs:
-            if argument not in cleared or not _is_zero(tape, value):
+            if element >= cleared.get(argument, 0) or not _is_zero(tape, value):
                 places.setdefault(value, []).append((argument, element))
 
         def store(value: int) -> None:
@@ -521,19 +521,24 @@ _ZEROS = 64
 """An output with more zeros than this is cleared by a loop, which compiles faster than a store for each."""
 
 
+_AT_ONCE = 16
+"""So many entries are cleared in one turn of the loop: the compiler makes wide stores of them."""
+
+
 def _is_zero(tape: Tape, value: int) -> bool:
     """Tell whether a value is the constant zero, and not minus zero."""
     return tape.constants.get(value) == 0.0 and math.copysign(1.0, tape.constants[value]) > 0.0
 
 
 def _mostly_zero(tape: Tape) -> dict[int, int]:
-    """Return the outputs of which many entries are always zero, and how many entries they have."""
+    """Return the outputs of which many entries are always zero, and how many of their entries to clear by a loop."""
     zeros = Counter(argument for argument, _, value in tape.outputs if _is_zero(tape, value))
-    return {a: sum(b == a for b, _, _ in tape.outputs) for a in sorted(zeros) if zeros[a] > _ZEROS}
+    sizes = Counter(argument for argument, _, _ in tape.outputs)
+    return {a: sizes[a] // _AT_ONCE * _AT_ONCE for a in sorted(zeros) if zeros[a] > _ZEROS}
 
 
 def _clear(sizes: Mapping[int, int], T: str, align: int) -> list[str]:
-    """Return loops that set outputs of these sizes to zero; they follow the block `begin`."""
+    """Return loops that set so many entries of outputs to zero; they follow the block `begin`."""
     lines: list[str] = []
     before = "begin"
     for argument, size in sizes.items():
@@ -542,8 +547,15 @@ def _clear(sizes: Mapping[int, int], T: str, align: int) -> list[str]:
             f"clear{argument}:",
             f"  %k{argument} = phi i64 [ 0, %{before} ], [ %n{argument}, %clear{argument} ]",
             f"  %z{argument} = getelementptr {T}, ptr %o{argument}, i64 %k{argument}",
-            f"  store {T} zeroinitializer, ptr %z{argument}, align {align}",
-            f"  %n{argument} = add i64 %k{argument}, 1",
+            *(
+                line
+                for j in range(_AT_ONCE)
+                for line in (
+                    f"  %z{argument}_{j} = getelementptr {T}, ptr %z{argument}, i64 {j}",
+                    f"  store {T} zeroinitializer, ptr %z{argument}_{j}, align {align}",
+                )
+            ),
+            f"  %n{argument} = add i64 %k{argument}, {_AT_ONCE}",
             f"  %m{argument} = icmp ult i64 %n{argument}, {size}",
             f"  br i1 %m{argument}, label %clear{argument}, label %cleared{argument}",
             f"cleared{argument}:",
