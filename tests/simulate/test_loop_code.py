@@ -144,7 +144,7 @@ def test_another_processor_compiles_once_and_says_so(tmp_path: Path, as_shipped:
 
     ours, theirs = pty.openpty()
     assert runs(tmp_path, OTHER, terminal=theirs) == as_shipped
-    assert b"compiling the time loops (once for this processor" in os.read(ours, 10_000)
+    assert b"compiling the time loops, once for this processor, about 5 s" in os.read(ours, 10_000)
     kept = sorted((tmp_path / "cache" / "kernels").iterdir())
     assert all(file.stat().st_mode & 0o077 == 0 for file in kept)
     assert not (tmp_path / "numba").exists()
@@ -156,10 +156,10 @@ def test_code_that_others_can_write_is_not_loaded(tmp_path: Path, monkeypatch: p
     made = []
     monkeypatch.setattr(loop_code, "compile_ir", lambda text: made.append(text) or b"code of " + text.encode())
     keep = loop_code._kept
-    assert keep("loops", "", lambda: "one") == keep("loops", "", lambda: "two") == b"code of one"
+    assert keep("loops", "", 0.0, lambda: "one") == keep("loops", "", 0.0, lambda: "two") == b"code of one"
     (file,) = (tmp_path / "kernels").iterdir()
     file.chmod(0o666)
-    assert keep("loops", "", lambda: "three") == b"code of three"
+    assert keep("loops", "", 0.0, lambda: "three") == b"code of three"
     assert made == ["one", "three"]
 
 
@@ -186,4 +186,4 @@ def test_loops_that_cannot_be_compiled_are_refused_in_words(monkeypatch: pytest.
 def test_an_older_llvm_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("WHIPPLETREE_CACHE", str(tmp_path))
     with pytest.raises(loop_code.WhippletreeError, match=r"llvmlite [\d.]+, LLVM .*pip install --upgrade llvmlite"):
-        loop_code._kept("loops", "", lambda: "define void @f(ptr words_of_another_version) {")
+        loop_code._kept("loops", "", 0.0, lambda: "define void @f(ptr words_of_another_version) {")

@@ -23,6 +23,7 @@ from pathlib import Path
 from whippletree.errors import WhippletreeError
 from whippletree.foundation.once import making
 from whippletree.kernels.cache import open_cache
+from whippletree.kernels.compile_notice import compiling
 from whippletree.kernels.native import NativeCode, compile_ir, host, load_code
 from whippletree.simulate.native_functions import MARKED, MarkedFunction
 
@@ -72,11 +73,11 @@ def _loops() -> NativeCode:
     source = source_digest(table["files"])
     if source not in (table["source"], None):
         edited = functools.partial(make_ir, processor_level())
-        code = _kept(f"edited time loops {source}", "they were edited; about 60 s", edited)
+        code = _kept(f"edited time loops {source}", "the time loops, which were edited", 60.0, edited)
     elif processor_level() in LEVELS and "linux" in host().triple:
         code = lzma.decompress((SHIPPED / object_file(processor_level())).read_bytes())
     else:
-        code = _kept(f"time loops {table['source']}", "once for this processor; about 5 s", _shipped_ir)
+        code = _kept(f"time loops {table['source']}", "the time loops, once for this processor", 5.0, _shipped_ir)
     return load_code(code, table["symbols"])
 
 
@@ -116,15 +117,14 @@ def _shipped_ir() -> str:
     return lzma.decompress((SHIPPED / IR_FILE).read_bytes()).decode()
 
 
-def _kept(what: str, why: str, make: Callable[[], str]) -> bytes:
-    """Return machine code from the disk cache, or make it and keep it."""
-    cache, key = open_cache(), f"{what}|{host().key()}"
+def _kept(name: str, what: str, seconds: float, make: Callable[[], str]) -> bytes:
+    """Return machine code from the disk cache, or make it, which takes some seconds, and keep it."""
+    cache, key = open_cache(), f"{name}|{host().key()}"
     entry = None if cache is None else cache.load(key)
     if entry is None:
-        if sys.stderr.isatty():
-            print(f"whippletree: compiling the time loops ({why})", file=sys.stderr, flush=True)
         try:
-            entry = {"code": compile_ir(make())}
+            with compiling(what, seconds):
+                entry = {"code": compile_ir(make())}
         except RuntimeError as error:
             raise WhippletreeError(
                 f"the time loops cannot be compiled by {host().versions}; they were made for llvmlite 0.50: "
