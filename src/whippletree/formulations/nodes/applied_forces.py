@@ -166,7 +166,7 @@ def _seen(walk: Unrolled, placed: ForcePlacement, state: ElementState) -> Elemen
 
 
 def _entries(column: ca.SX, places: Sequence[int]) -> ca.SX:
-    return column[[*places]] if places else NO_NUMBERS
+    return column[[*places], 0] if places else NO_NUMBERS
 
 
 def _pushed(walk: Unrolled, push: dict[int, ca.SX], efforts: ca.SX) -> Unrolled:
