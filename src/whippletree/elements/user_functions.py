@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import casadi as ca
 
@@ -61,6 +61,10 @@ class UserFunction(Declared):
         It is made when it is first asked for: whoever reads thousands of laws need not wait for their functions.
         """
         return self.source.function(self.inputs) if isinstance(self.source, Written) else self.source
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel with the function: symbols of CasADi cannot be pickled."""
+        return type(self), (self.function, self.arguments)
 
     @property
     def text(self) -> str:
