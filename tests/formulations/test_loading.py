@@ -393,7 +393,7 @@ def test_forces_by_name():
     assert forces["spring"].on(body) == pytest.approx([0, 0, 0, -10, 0, 0])
     assert forces["spring"].on("ground") == pytest.approx([0, 0, 0, 10, 0, 0])
     assert forces["motor"].coordinates == (("slide", 0),) and forces["motor"].efforts.tolist() == [3.0]
-    with pytest.raises(wt.StateError, match="does not act on 'wheel', but on ground, block"):
+    with pytest.raises(wt.StateError, match="acts on ground, block, not on 'wheel'"):
         forces["spring"].on("wheel")
     m, _ = block()
     assert m.build().forces([0.0], [0.0]) == {}

@@ -24,13 +24,13 @@ NAMES = ("forward_dynamics", "inverse_dynamics", "bias_force", "mass_matrix")
 def long_ways(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count the calls that go the long way."""
     taken: list[int] = []
-    original = calls.Call.slow_path
+    original = calls.Call._plain_rows
 
     def counted(self: calls.Call, *arguments: object) -> object:
         taken.append(1)
         return original(self, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(calls.Call, "slow_path", counted)
+    monkeypatch.setattr(calls.Call, "_plain_rows", counted)
     return taken
 
 

@@ -78,7 +78,7 @@ def test_states_that_open_a_loop_are_refused_as_at_the_start() -> None:
         state = replace(good, **change)
         with pytest.raises(wt.StateError) as later:
             sim.state = state
-        assert str(later.value) == str(at_the_start.value)
+        assert str(at_the_start.value).startswith(str(later.value))  # and says what else a start may be
     v = sim.system.consistent_velocities(good.q, {"A": 2.0}, hold=["A"])
     sim.state = replace(good, v=v)
     assert sim.state.v == pytest.approx(v)

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.sampling import deep
 from support.systems import arm, chain, floater, loaded, same_bits, state
 from whippletree.system.example_systems import four_bar
 
@@ -76,7 +77,7 @@ def last(system: wt.System) -> str:
 
 
 @pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("make", [chain, floater, driven, parametric, long])
+@pytest.mark.parametrize("make", [floater, parametric, *deep([chain, driven, long])])
 def test_shapes(make, name):
     """One state, a batch, and batches of batches, row by row the same numbers."""
     s = make()

@@ -207,8 +207,10 @@ class LoopCalls:
         """
         joints, poses = self._inputs.pose_guesses(guess)
         q, given = self._inputs.guess(joints)
-        if not (self.closed or poses):
-            return q
+        if not self.closed:
+            self._inputs.idle(t=t, parameters=parameters, hold=hold)
+            if not poses:
+                return q
         where = self._conditions(t, parameters)
         named = np.logical_or.reduce([np.zeros(self.nv, dtype=bool), *given])
         posed = self._posed(poses, where)
@@ -216,7 +218,6 @@ class LoopCalls:
             q = posed.coordinates(q, named)
             given = [*given, *(posed.moving(q, name) for name in poses)]
         if not self.closed:
-            self._inputs.idle(t=t, parameters=parameters, hold=hold)
             self._report_poses(posed, q)
             return q
         found = self._loops.assembler.assemble(q, self._inputs.freedoms(hold, "hold"), given, where)
