@@ -197,6 +197,7 @@ CASES: dict[str, Case] = {
     "model.simulate(parameters=), again": Case(swept, lambda m: m.simulate(parameters={"mass": 3.0}), 0.05),
     "4000 laws, read": Case(lambda: laws(4000), read, 3.0),
     "4000 laws, build": Case(lambda: read(laws(4000)), lambda model: model.build()),
+    "4000 laws, forward_dynamics": Case(lambda: read(laws(4000)).build(), CALLS["forward_dynamics"]),
     "lift of 8, build": build_of(lambda: scissor_lift(8)),
     "100 four-bars, build": build_of(lambda: four_bars(100)),
     **{

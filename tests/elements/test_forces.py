@@ -1,7 +1,9 @@
 """Force elements by themselves: closed forms, the balance of energy and of momentum, signs, smoothness."""
 
+import copy
 import itertools
 import math
+import pickle
 
 import casadi as ca
 import numpy as np
@@ -560,6 +562,12 @@ def test_an_actuator_acts_on_its_first_coordinate_only():
     expected = seen.q[1] * seen.v[1] + seen.z[0] * seen.sides[0].w[1] - seen.t
     assert efforts == pytest.approx([expected, 0.0]) and not np.any(wrench)
     assert supplied == pytest.approx(expected * seen.v[0])
+
+
+@pytest.mark.parametrize("travel", [lambda law: pickle.loads(pickle.dumps(law)), copy.deepcopy, copy.copy])
+def test_a_law_that_nothing_has_asked_for_yet_can_travel(travel):
+    law = formula(lambda s: [2 * s.q[0] - ca.sin(s.t) * s.v[1]], n_coordinates=2)
+    assert travel(law).text == law.text == Formula.of(law.text, ()).text
 
 
 def test_formulas_say_what_they_depend_on():

@@ -39,6 +39,24 @@ def parameter(m):
     return m.describe().parameters[0].symbol
 
 
+def test_laws_and_symbols_stay_as_they_are_when_the_user_changes_what_was_given():
+    """An entry of an SX can be set in place, and the function of a law is made when it is first needed."""
+
+    def servo(change: bool) -> Mechanism:
+        m = mechanism()
+        q, rate, time, z = m.coordinate("A"), m.rate("A"), m.time, m.state_symbol("z")
+        effort = 2 * q - rate * time + z
+        m.actuator("servo", "A", effort=effort)
+        m.spring("line", "a", "tip", law=lambda x, v: 3 * x + v)
+        if change:
+            for given in (effort, q, rate, time, z, m.elongation, m.elongation_rate):
+                given[0] = 7.0
+        m.load("push", "b", force=(m.coordinate("A"), m.rate("A") + m.time, m.state_symbol("z")))
+        return m
+
+    assert servo(change=True).describe().fingerprint() == servo(change=False).describe().fingerprint()
+
+
 def folded(m, name="X"):
     return m.describe().folded().force(name)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from whippletree.elements.user_functions import Written
 from whippletree.formulations.closures import loop_results
 
 PENDULUM = """
@@ -132,3 +133,18 @@ def test_building_laws_is_linear_in_their_number():
     few, many = (wt.read(laws(n)) for n in (20, 80))
     few.build()
     assert calls(many.build) < 4.2 * calls(few.build)
+
+
+def test_the_functions_of_laws_are_made_when_they_are_asked_for(monkeypatch):
+    made: list[str] = []
+    function = Written.function
+
+    def counted(self: Written, inputs: Any) -> Any:
+        made.append(self.name)
+        return function(self, inputs)
+
+    monkeypatch.setattr(Written, "function", counted)
+    model = wt.read(laws(3))
+    assert made == []
+    assert model.mechanism.describe().fingerprint() == model.build().description.fingerprint()
+    assert made == ["formula"] * 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import casadi as ca
 
@@ -16,24 +16,55 @@ from whippletree.spatial.vectors import cross, dense
 if TYPE_CHECKING:
     from whippletree.elements.closures.base import Side
 
-__all__ = ["NO_NUMBERS", "UserFunction", "flow", "rewritten", "side_arrays"]
+__all__ = ["NO_NUMBERS", "UserFunction", "Written", "flow", "side_arrays"]
 
 NO_NUMBERS = ca.SX(0, 1)
 """An empty column, made once: making one takes CasADi as long as ten operations. It is never written to."""
+
+
+class Written(NamedTuple):
+    """A column as it was written, in symbols that stand for the inputs of a function and none of which is repeated.
+
+    >>> x = ca.SX.sym("my x")
+    >>> Written("twice", 2 * x, (x,)).function(("x",))
+    Function(twice:(i0)->(o0) SXFunction)
+    """
+
+    name: str
+    expression: ca.SX
+    symbols: Sequence[ca.SX]
+
+    def function(self, inputs: Sequence[str]) -> ca.Function:
+        """Return the function of the column in symbols of its own, which are called as its inputs are."""
+        given = ca.Function("given", list(self.symbols), [dense(self.expression)])
+        pairs = zip(inputs, self.symbols, strict=True)
+        own = [ca.SX.sym(each, *symbol.shape) if symbol.numel() else symbol for each, symbol in pairs]
+        return ca.Function(self.name, own, [dense(*given.call(own))])
 
 
 @dataclass(frozen=True, eq=False)
 class UserFunction(Declared):
     """A written column, computed by `function` from what `inputs` names; the parameters, `arguments`, are the last.
 
-    It is written in symbols of its own, so that it is the same for the same text, whatever the symbols of the text were
-    called.
+    It comes from what a user wrote, or from a text in which the function was kept.
     """
 
     inputs: ClassVar[tuple[str, ...]]
 
-    function: ca.Function
+    source: Written | ca.Function
     arguments: tuple[Scalar, ...] = ()
+
+    @cached_property
+    def function(self) -> ca.Function:
+        """The function, in symbols of its own: the same for the same text, whatever its symbols were called there.
+
+        It is made when it is first asked for: whoever reads thousands of laws need not wait for their functions.
+        """
+        return self.source.function(self.inputs) if isinstance(self.source, Written) else self.source
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel with the function: symbols of CasADi cannot be pickled."""
+        return type(self), (self.function, self.arguments)
 
     @property
     def text(self) -> str:
@@ -60,19 +91,6 @@ class UserFunction(Declared):
         found = {hash(symbol) for symbol in ca.symvar(ca.SX(self.function(*symbols)))}
         names = zip(self.inputs, symbols, strict=True)
         return {name for name, given in names if any(hash(symbol) in found for symbol in ca.symvar(given))}
-
-
-def rewritten(name: str, inputs: Sequence[str], expression: ca.SX, symbols: Sequence[ca.SX]) -> ca.Function:
-    """Return the function of an expression in some symbols, none of which is repeated, in symbols of its own.
-
-    >>> x = ca.SX.sym("my x")
-    >>> rewritten("twice", ("x",), 2 * x, (x,))
-    Function(twice:(i0)->(o0) SXFunction)
-    """
-    given = ca.Function("given", list(symbols), [dense(expression)])
-    pairs = zip(inputs, symbols, strict=True)
-    own = [ca.SX.sym(each, *symbol.shape) if symbol.numel() else symbol for each, symbol in pairs]
-    return ca.Function(name, own, [dense(*given.call(own))])
 
 
 def side_arrays(sides: Sequence[Side]) -> list[ca.SX]:

@@ -50,11 +50,6 @@ class Parameter:
     value: float
     symbol: ca.SX = field(compare=False)
 
-    @cached_property
-    def key(self) -> int:
-        """The symbol's hash, by which it is found in expressions."""
-        return hash(self.symbol)
-
 
 @dataclass(frozen=True)
 class Body:

@@ -11,7 +11,7 @@ from whippletree.elements.drivers import Motion, Spline
 from whippletree.errors import ModelError
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model.element_registry import JointLike, PlaceLike
-from whippletree.model.expression_symbols import names_in, parameters_in
+from whippletree.model.expression_symbols import names_in
 from whippletree.model.force_calls import ForceCalls
 from whippletree.model.handles import ClosureHandle
 from whippletree.model.names import called
@@ -101,4 +101,4 @@ class DriveCalls(ForceCalls):
         self._parameters.check(
             [start[k] for k in range(start.numel())], f"{names}, its rate or its acceleration at t = 0"
         )
-        return Motion.written(column, t, parameters_in(names_in(column), self._parameters.all()), components)
+        return Motion.written(column, t, self._parameters.among(names_in(column)), components)

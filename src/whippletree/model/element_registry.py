@@ -308,10 +308,11 @@ def _index(index: object, use: JointUse, *, of_rates: bool = False) -> int:
             f"{what} is {joint.kind}: its coordinates are a quaternion, which is of no use in a coupling or an "
             "expression; write an expression in .rotation, .position and .velocity of its bodies"
         )
+    whole = isinstance(index, int | np.integer) and not isinstance(index, bool | np.bool_)
+    if whole and 0 <= index < joint.nv:  # type: ignore[operator]
+        return int(index)  # type: ignore[call-overload, no-any-return]
     labels, word = (joint.velocity_labels, "freedom") if of_rates else (joint.position_labels, "coordinate")
     there = ", ".join(f"{k} ({label})" for k, label in enumerate(labels))
-    if isinstance(index, bool | np.bool_) or not isinstance(index, int | np.integer):
-        raise ModelError(f"the index of a {word} must be a whole number, got {shown(index)}; {what} has {there}")
-    if not 0 <= index < joint.nv:
+    if whole:
         raise ModelError(f"{what} has no {word} {index}; it has {there}")
-    return int(index)
+    raise ModelError(f"the index of a {word} must be a whole number, got {shown(index)}; {what} has {there}")

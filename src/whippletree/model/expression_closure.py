@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple, cast
 
 import casadi as ca
@@ -10,16 +10,16 @@ import numpy as np
 
 from whippletree.elements.closures import Expression
 from whippletree.errors import ModelError
-from whippletree.model.description import Parameter
 from whippletree.model.expression_symbols import (
     Found,
     check_constants,
     check_symbols,
     found_in,
     names_in,
-    parameters_in,
+    operations_of,
 )
 from whippletree.model.model_tolerances import AFFINE
+from whippletree.model.parameters import Parameters
 from whippletree.model.symbols import MechanismSymbols
 from whippletree.spatial.scalars import shown
 
@@ -39,7 +39,7 @@ class ReadClosure(NamedTuple):
 def read_closure(
     expression: object,
     symbols: MechanismSymbols,
-    parameters: Sequence[Parameter],
+    parameters: Parameters,
     places: Mapping[str, int],
     joints: Mapping[str, int],
 ) -> ReadClosure:
@@ -47,18 +47,19 @@ def read_closure(
 
     >>> known = MechanismSymbols()
     >>> q, v = known.coordinate("A", 0)
-    >>> read_closure(ca.sin(q) - known.time, known, (), {}, {"A": 0}).coordinates
+    >>> read_closure(ca.sin(q) - known.time, known, Parameters(), {}, {"A": 0}).coordinates
     (('A', 0),)
     """
     column = _column(expression)
-    occurring = names_in(column)
+    operations = operations_of(column)
+    occurring = names_in(operations)
     found = found_in(occurring, symbols, places, joints)
-    used = parameters_in(occurring, parameters)
+    used = parameters.among(occurring)
     if found.states:
         raise ModelError(f'the expression depends on the state "{found.states[0]}": only forces can do that')
     check_symbols(occurring, symbols, used, "the expression", _WORDS)
+    check_constants(operations, "the expression")
     closure = Expression.written(column, found.sides, found.q, found.v, symbols.time, used)
-    check_constants(closure.function, "the expression")
     _check_rows(column, found)
     if not closure.holonomic:
         _check_affine(column, found.speeds)

@@ -11,10 +11,9 @@ import casadi as ca
 from whippletree.elements.closures import Side
 from whippletree.elements.user_functions import NO_NUMBERS
 from whippletree.errors import ModelError
-from whippletree.model.description import Parameter
 from whippletree.model.symbols import MechanismSymbols
 
-__all__ = ["Found", "check_constants", "check_symbols", "found_in", "names_in", "parameters_in"]
+__all__ = ["Found", "check_constants", "check_symbols", "found_in", "names_in", "operations_of"]
 
 
 class Found(NamedTuple):
@@ -71,15 +70,6 @@ def _stacked(symbols: Sequence[ca.SX]) -> ca.SX:
     return ca.SX(ca.vertcat(*symbols)) if symbols else NO_NUMBERS
 
 
-def parameters_in(occurring: Mapping[int, str], parameters: Sequence[Parameter]) -> list[ca.SX]:
-    """Return the symbols of the parameters that are among those of an expression, in declared order.
-
-    >>> parameters_in(names_in(ca.SX(2)), ())
-    []
-    """
-    return [parameter.symbol for parameter in parameters if parameter.key in occurring]
-
-
 def check_symbols(
     occurring: Mapping[int, str], symbols: MechanismSymbols, others: Iterable[ca.SX], what: str, words: str
 ) -> None:
@@ -97,23 +87,32 @@ def check_symbols(
         )
 
 
-def check_constants(function: ca.Function, what: str) -> None:
-    """Check that every number written in an expression, given as a function, is finite.
+def check_constants(operations: ca.Function, what: str) -> None:
+    """Check that every number written in an expression, given by its operations, is finite.
 
-    >>> x = ca.SX.sym("x")
-    >>> check_constants(ca.Function("f", [x], [x + 2]), "the expression")
+    >>> check_constants(operations_of(ca.SX.sym("x") + 2), "the expression")
     """
-    for k in range(function.n_instructions()):
-        if function.instruction_id(k) == ca.OP_CONST:
-            value = function.instruction_constant(k)
+    for k in range(operations.n_instructions()):
+        if operations.instruction_id(k) == ca.OP_CONST:
+            value = operations.instruction_constant(k)
             if not math.isfinite(value):
                 raise ModelError(f"{what} has a number in it that is not finite, {value}")
 
 
-def names_in(expression: ca.SX) -> dict[int, str]:
-    """Return the names of the symbols in an expression by their hashes.
+def operations_of(expression: ca.SX) -> ca.Function:
+    """Return the operations of an expression one by one, as a function of nothing with all its symbols free.
+
+    >>> operations_of(ca.SX.sym("x") + 1).n_instructions()
+    4
+    """
+    return ca.Function("operations", [], [expression], {"allow_free": True})
+
+
+def names_in(expression: ca.SX | ca.Function) -> dict[int, str]:
+    """Return the names of the symbols in an expression, or in its operations, by their hashes.
 
     >>> list(names_in(ca.SX.sym("x") + 1).values())
     ['x']
     """
-    return {hash(symbol): symbol.name() for symbol in ca.symvar(expression)}
+    operations = expression if isinstance(expression, ca.Function) else operations_of(expression)
+    return {hash(symbol): symbol.name() for symbol in operations.free_sx()}

@@ -43,6 +43,7 @@ from whippletree.spatial.scalars import (
     shown,
     vector,
 )
+from whippletree.symbolic.arithmetic import copied
 
 __all__ = ["ForceCalls"]
 
@@ -364,7 +365,7 @@ class ForceCalls(Registry):
             text = new_name(name, self._states, "states")
             use = self._state_use(text, number(value, "value"), self._rate(text, 0.0 if rate is None else rate))
             self._states[text] = use
-            return ca.SX(self._symbols.state(text))
+            return copied(self._symbols.state(text))
 
     def state_rate(self, name: str, rate: Any) -> None:
         """Say how fast a state changes, given as for `state`; states can so depend on each other.
@@ -391,7 +392,7 @@ class ForceCalls(Registry):
         SX(z)
         """
         with called("mechanism", self._name):
-            return ca.SX(self._symbols.state(self._state_name(name)))
+            return copied(self._symbols.state(self._state_name(name)))
 
     @property
     def elongation(self) -> ca.SX:
@@ -401,12 +402,12 @@ class ForceCalls(Registry):
         >>> Mechanism("m").elongation
         SX(elongation)
         """
-        return ca.SX(self._symbols.elongation)
+        return copied(self._symbols.elongation)
 
     @property
     def elongation_rate(self) -> ca.SX:
         """The symbol of how fast a spring gets longer, for its law; see `elongation`."""
-        return ca.SX(self._symbols.elongation_rate)
+        return copied(self._symbols.elongation_rate)
 
     # ------------------------------------------------------------------ inside
 
@@ -427,7 +428,7 @@ class ForceCalls(Registry):
             sides = (*sides, *(self._placed(place) for place in read.places))
             coordinates, states = (*coordinates, *read.coordinates), (*states, *read.states)
         use = ForceUse(text, force, sides, coordinates, states)
-        rates = element_rates(use, self._parameters.all())
+        rates = element_rates(use, self._parameters)
         for state, value, rate in zip(states, values, rates, strict=False):
             self._states[state] = StateUse(state, number(value, "initial"), rate, sides, coordinates, states)
         self._forces[text] = use
@@ -450,7 +451,7 @@ class ForceCalls(Registry):
     def _rate(self, state: str, rate: object) -> Read:
         """Return the formula of a state's rate."""
         if callable(rate):
-            rate = _called_with(rate, "rate", ca.SX(self._symbols.state(state)))
+            rate = _called_with(rate, "rate", copied(self._symbols.state(state)))
         return self._formula(rate, 1, "rate")
 
     def _law(self, law: object, energy: object) -> Read:
@@ -487,7 +488,7 @@ class ForceCalls(Registry):
                 )
 
     def _formula(self, expression: object, count: int, what: str, *, of_length: bool = False) -> Read:
-        context = FormulaContext(self._symbols, self._parameters.all(), self._place_order, self._coordinate_order)
+        context = FormulaContext(self._symbols, self._parameters, self._place_order, self._coordinate_order)
         return read_formula(expression, count, what, context, of_length=of_length)
 
     def _entries(self, value: object, count: int, what: str) -> Sequence[Scalar]:

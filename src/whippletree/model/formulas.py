@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import casadi as ca
@@ -11,10 +11,12 @@ from whippletree.elements.closures import Side
 from whippletree.elements.forces import ElementState, Formula
 from whippletree.elements.user_functions import NO_NUMBERS
 from whippletree.errors import ModelError
-from whippletree.model.description import ForceUse, Parameter
-from whippletree.model.expression_symbols import check_constants, check_symbols, found_in, names_in, parameters_in
+from whippletree.model.description import ForceUse
+from whippletree.model.expression_symbols import check_constants, check_symbols, found_in, names_in, operations_of
+from whippletree.model.parameters import Parameters
 from whippletree.model.symbols import MechanismSymbols
 from whippletree.spatial.scalars import read_column, scalar
+from whippletree.symbolic.arithmetic import copied
 
 __all__ = ["FormulaContext", "Read", "element_rates", "read_formula"]
 
@@ -25,7 +27,7 @@ class FormulaContext(NamedTuple):
     """What an expression can be about: symbols, parameters, and places and joints with their declared order."""
 
     symbols: MechanismSymbols
-    parameters: Sequence[Parameter]
+    parameters: Parameters
     places: Mapping[str, int]
     joints: Mapping[str, int]
 
@@ -45,30 +47,31 @@ def read_formula(
     """Read so many numbers or expressions; `of_length` tells that the symbols of elongation may occur.
 
     >>> known = MechanismSymbols()
-    >>> context = FormulaContext(known, (), {}, {"A": 0})
+    >>> context = FormulaContext(known, Parameters(), {}, {"A": 0})
     >>> read_formula(-2 * known.coordinate("A", 0).q, 1, "effort", context).coordinates
     (('A', 0),)
     """
     column, symbols = _column(expression, count, what), context.symbols
-    occurring = names_in(column)
+    operations = operations_of(column)
+    occurring = names_in(operations)
     found = found_in(occurring, symbols, context.places, context.joints)
-    used = parameters_in(occurring, context.parameters)
+    used = context.parameters.among(occurring)
     lengths = (symbols.elongation, symbols.elongation_rate)
     if not of_length and any(hash(one) in occurring for one in lengths):
         raise ModelError(f"{what} depends on .elongation, which is a spring's own: it belongs in the law of a spring")
     words = _WORDS.replace(" and", ", .elongation, .elongation_rate and") if of_length else _WORDS
     check_symbols(occurring, symbols, [*used, *lengths], what, words)
+    check_constants(operations, what)
     seen = ElementState(found.sides, found.q, found.v, found.z, symbols.time)
     formula = Formula.written(column, seen, ca.vertcat(*lengths) if of_length else NO_NUMBERS, used)
-    check_constants(formula.function, what)
     return Read(formula, found.places, found.coordinates, found.states)
 
 
-def element_rates(use: ForceUse, parameters: Sequence[Parameter]) -> list[Formula]:
+def element_rates(use: ForceUse, parameters: Parameters) -> list[Formula]:
     """Return the formulas of the rates of an element's own states, in what the element is on.
 
     >>> from whippletree.elements.forces import TorsionSpring
-    >>> element_rates(ForceUse("return", TorsionSpring(2.0, 0.0, 0.1), (), (("A", 0),), ()), ())
+    >>> element_rates(ForceUse("return", TorsionSpring(2.0, 0.0, 0.1), (), (("A", 0),), ()), Parameters())
     []
     """
     if not use.force.state_labels:
@@ -79,15 +82,15 @@ def element_rates(use: ForceUse, parameters: Sequence[Parameter]) -> list[Formul
     rates = ca.densify(ca.SX(use.force.rates(seen)))
     if rates.shape != (len(use.force.state_labels), 1):
         raise ModelError(f"{use.force.kind}.rates must return one entry for each of state_labels, got {rates.shape}")
-    used = parameters_in(names_in(rates), parameters)
+    used = parameters.among(names_in(rates))
     return [Formula.written(rates[k], seen, ca.SX(0, 1), used) for k in range(rates.shape[0])]
 
 
 def _column(expression: object, count: int, what: str) -> ca.SX:
-    """Return numbers and expressions as a dense column."""
+    """Return numbers and expressions as a dense column, which is not the user's object: that may be changed later."""
     if issubclass(type(expression), ca.MX):
         raise ModelError(f"{what} is of CasADi's type MX: write it in the mechanism's symbols, {_WORDS}")
     if count == 1:
         read = scalar(expression, what)
-        return read if isinstance(read, ca.SX) and read.is_dense() else ca.densify(ca.SX(read))
+        return copied(read) if isinstance(read, ca.SX) else ca.SX(read)
     return ca.densify(ca.SX(ca.vertcat(*read_column(expression, count, what))))

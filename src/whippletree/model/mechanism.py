@@ -47,6 +47,7 @@ from whippletree.spatial.scalars import (
     shown,
     vector,
 )
+from whippletree.symbolic.arithmetic import copied
 from whippletree.verbs import verb
 
 if TYPE_CHECKING:
@@ -545,8 +546,8 @@ class Mechanism(DriveCalls, EventCalls):
         'profile'
         """
         with called("closure", name):
-            known = self._parameters.all()
-            read = read_closure(expression, self._symbols, known, self._place_order, self._coordinate_order)
+            orders = self._place_order, self._coordinate_order
+            read = read_closure(expression, self._symbols, self._parameters, *orders)
             sides = tuple(self._placed(place) for place in read.places)
             return self._close(name, read.closure, sides, read.coordinates)
 
@@ -558,12 +559,12 @@ class Mechanism(DriveCalls, EventCalls):
         SX(A)
         """
         with called("mechanism", self._name):
-            return ca.SX(self._symbols.coordinate(*self._coordinate((joint, index))).q)
+            return copied(self._symbols.coordinate(*self._coordinate((joint, index))).q)
 
     def rate(self, joint: JointLike, index: int = 0) -> ca.SX:
         """Return the symbol of the rate of a joint coordinate; see `coordinate`."""
         with called("mechanism", self._name):
-            return ca.SX(self._symbols.coordinate(*self._coordinate((joint, index))).v)
+            return copied(self._symbols.coordinate(*self._coordinate((joint, index))).v)
 
     def position(self, place: PlaceLike) -> ca.SX:
         """Return the origin of a body or frame in the ground frame (3), for expressions.
@@ -603,7 +604,7 @@ class Mechanism(DriveCalls, EventCalls):
         >>> Mechanism("m").time
         SX(t)
         """
-        return ca.SX(self._symbols.time)
+        return copied(self._symbols.time)
 
     def describe(self) -> Description:
         """Return the mechanism as it is now, frozen.

@@ -26,6 +26,7 @@ class Parameters:
     def __init__(self, parameters: Iterable[Parameter] = ()) -> None:
         self._by_name = {parameter.name: parameter for parameter in parameters}
         self._by_symbol = {hash(parameter.symbol): parameter for parameter in self._by_name.values()}
+        self._order = {key: k for k, key in enumerate(self._by_symbol)}
 
     @property
     def names(self) -> Collection[str]:
@@ -35,12 +36,18 @@ class Parameters:
     def add(self, name: str, value: float) -> ca.SX:
         """Declare a parameter and return its symbol."""
         own = symbol(name)
+        self._order[hash(own)] = len(self._order)
         self._by_name[name] = self._by_symbol[hash(own)] = Parameter(name, value, own)
         return own
 
     def all(self) -> tuple[Parameter, ...]:
         """Return the parameters in order."""
         return tuple(self._by_name.values())
+
+    def among(self, found: Iterable[int]) -> list[ca.SX]:
+        """Return the symbols of the parameters that are among those of an expression, given by hashes, in order."""
+        own = sorted((key for key in found if key in self._order), key=self._order.__getitem__)
+        return [self._by_symbol[key].symbol for key in own]
 
     def values_of(self, entries: Iterable[Scalar], what: str) -> list[float]:
         """Return the entries at the parameters' values, if they are in these parameters and finite."""

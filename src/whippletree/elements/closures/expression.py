@@ -10,7 +10,7 @@ from typing import ClassVar
 import casadi as ca
 
 from whippletree.elements.closures.base import DeclaredClosure, Rows, Side
-from whippletree.elements.user_functions import UserFunction, flow, rewritten, side_arrays
+from whippletree.elements.user_functions import UserFunction, Written, flow, side_arrays
 
 __all__ = ["Expression"]
 
@@ -20,9 +20,8 @@ class Expression(UserFunction, DeclaredClosure):
     """A written column that must be zero, with its derivatives taken by CasADi; made by `written`.
 
     `function` computes the column from the sides' R (9, n), p, w and u (3, n), the joint coordinates q and their
-    rates v, the time t and the parameters, which are `arguments`. It is written in symbols of its own, so that it
-    is the same for the same text, whatever the symbols of the text were called. If it depends on w, u or v, it is
-    a velocity-only closure, and affine in them.
+    rates v, the time t and the parameters, which are `arguments`. If it depends on w, u or v, it is a velocity-only
+    closure, and affine in them.
 
     >>> x = ca.SX.sym("x")
     >>> circle = Expression.written(x * x - 1, (), x, ca.SX.sym("v"), ca.SX.sym("t"), ())
@@ -38,7 +37,7 @@ class Expression(UserFunction, DeclaredClosure):
     ) -> Expression:
         """Return the closure of an expression in these symbols, none of which is repeated."""
         symbols = [*side_arrays(sides), *map(_column, (q, v)), t, _column(*parameters)]
-        return Expression(rewritten("closure", Expression.inputs, expression, symbols), tuple(parameters))
+        return Expression(Written("closure", expression, symbols), tuple(parameters))
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import casadi as ca
 from whippletree.elements.declaration import part
 from whippletree.elements.forces.base import ElementForces, ElementState, Force, SeenFormula
 from whippletree.elements.forces.formula import Formula
+from whippletree.symbolic.arithmetic import times
 
 __all__ = ["Actuator"]
 
@@ -37,8 +38,7 @@ class Actuator(Force):
     def act(self, seen: ElementState) -> ElementForces:
         """Return the effort, whose power is input."""
         effort = self.effort.value(seen.beyond(0, 1))
-        efforts = ca.vertcat(effort, ca.SX(seen.q.shape[0] - 1, 1))
-        none = ca.SX.zeros(6)
-        return ElementForces(
-            tuple(none for _ in seen.sides), ca.densify(efforts), ca.SX(0), ca.SX(0), effort * seen.v[0]
-        )
+        others = seen.q.shape[0] - 1
+        efforts = ca.densify(ca.vertcat(effort, ca.SX(others, 1))) if others else effort
+        wrenches = tuple(ca.SX.zeros(6) for _ in seen.sides)
+        return ElementForces(wrenches, efforts, ca.SX(0.0), ca.SX(0.0), times(effort, seen.v[0]))

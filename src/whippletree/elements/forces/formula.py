@@ -11,8 +11,9 @@ import casadi as ca
 
 from whippletree.elements.forces.base import ElementState
 from whippletree.elements.formula_corners import Corners, corners_of
-from whippletree.elements.user_functions import NO_NUMBERS, UserFunction, flow, rewritten, side_arrays
+from whippletree.elements.user_functions import NO_NUMBERS, UserFunction, Written, flow, side_arrays
 from whippletree.spatial.scalars import Scalar
+from whippletree.spatial.vectors import dense
 
 __all__ = ["Formula"]
 
@@ -42,8 +43,7 @@ class Formula(UserFunction):
     """A written column; made by `written`.
 
     `function` computes it from the sides' R (9, n), p, w and u (3, n), the joint coordinates q and rates v, auxiliary
-    states z, further arguments of the element's own, time and the parameters, which are `arguments`. It is written in
-    symbols of its own, so that it is the same for the same text, whatever the symbols of the text were called.
+    states z, further arguments of the element's own, time and the parameters, which are `arguments`.
 
     >>> q, v = ca.SX.sym("q"), ca.SX.sym("v")
     >>> none = ca.SX(0, 1)
@@ -57,8 +57,7 @@ class Formula(UserFunction):
     @classmethod
     def written(cls, expression: ca.SX, seen: ElementState, more: ca.SX, parameters: Sequence[ca.SX]) -> Self:
         """Return the formula of an expression in these symbols, none of which is repeated."""
-        symbols = _inputs(seen, more, parameters)
-        return cls(rewritten("formula", cls.inputs, expression, symbols), tuple(parameters))
+        return cls(Written("formula", expression, _inputs(seen, more, parameters)), tuple(parameters))
 
     @property
     def size(self) -> int:
@@ -82,8 +81,8 @@ class Formula(UserFunction):
 
     def value(self, seen: ElementState, more: ca.SX | None = None) -> ca.SX:
         """Return the column in a situation."""
-        inputs = _inputs(seen, ca.SX(0, 1) if more is None else more, self.arguments)
-        return ca.densify(ca.SX(self.function(*inputs)))
+        inputs = _inputs(seen, NO_NUMBERS if more is None else more, self.arguments)
+        return dense(*self.function.call(inputs))
 
     @cached_property
     def corners(self) -> Corners:

@@ -8,17 +8,19 @@ in the tree is in `tau`, where the loop formulations look for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import casadi as ca
 
 from whippletree.elements.forces import ElementForces, ElementState, Force, Formula
+from whippletree.elements.user_functions import NO_NUMBERS
 from whippletree.formulations.nodes.frame_states import NodeFrame, force_columns, frame_on_node, frame_state
 from whippletree.formulations.nodes.node_tree import NodeTree
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.model.description import Description, EventUse, ForceUse, StateUse
+from whippletree.symbolic.arithmetic import entries, plus
 from whippletree.topology import Plan
 
 __all__ = [
@@ -83,9 +85,10 @@ class LoadedWalk:
 
 def place_forces(description: Description, plan: Plan, node_tree: NodeTree) -> ForcePlacements:
     """Return what the elements of a description and the rates of its states take hold of."""
+    states = _places_of_states(description)
     return ForcePlacements(
-        tuple((use.force, _placed(use, description, plan, node_tree)) for use in description.forces),
-        tuple((use.rate, _placed(use, description, plan, node_tree)) for use in description.states),
+        tuple((use.force, _placed(use, states, plan, node_tree)) for use in description.forces),
+        tuple((use.rate, _placed(use, states, plan, node_tree)) for use in description.states),
     )
 
 
@@ -93,14 +96,15 @@ def with_applied_forces(walk: Unrolled, acting: ForcePlacements, state: ElementS
     """Let everything act; `state` has the mechanism's q, v, z and t, and no sides. The walk is at that state."""
     applied = [force.act(_seen(walk, placed, state)) for force, placed in acting.forces]
     push: dict[int, ca.SX] = {}
-    efforts = ca.SX.zeros(walk.nv)
+    totals = entries(ca.SX.zeros(walk.nv))
     for (_, placed), done in zip(acting.forces, applied, strict=True):
         for frame, wrench in zip(placed.frames, done.wrenches, strict=True):
             if frame.node >= 0 and not wrench.is_zero():
                 on_node = force_columns(frame, frame_state(walk, -1, frame), wrench.T)
                 push[frame.node] = push[frame.node] + on_node if frame.node in push else on_node
         for k, i in enumerate(placed.v):
-            efforts[i] = efforts[i] + done.efforts[k]
+            totals[i] = plus(totals[i], done.efforts[k])
+    efforts = ca.SX(ca.vertcat(NO_NUMBERS, *totals))
     rates = [rate.value(_seen(walk, placed, state)) for rate, placed in acting.states]
     return LoadedWalk(
         _pushed(walk, push, efforts),
@@ -122,8 +126,9 @@ def events(
     walk: Unrolled, description: Description, plan: Plan, node_tree: NodeTree, state: ElementState
 ) -> list[ca.SX]:
     """Return the column of each event at a state: what is watched, and the values that it sets."""
-    uses = description.events
-    return [use.formula.value(_seen(walk, _placed(use, description, plan, node_tree), state)) for use in uses]
+    states = _places_of_states(description)
+    placed = [(use.formula, _placed(use, states, plan, node_tree)) for use in description.events]
+    return [formula.value(_seen(walk, where, state)) for formula, where in placed]
 
 
 def corners(walk: Unrolled, acting: ForcePlacements, state: ElementState) -> ca.SX:
@@ -135,10 +140,14 @@ def corners(walk: Unrolled, acting: ForcePlacements, state: ElementState) -> ca.
     return ca.SX(ca.vertcat(*found))
 
 
+def _places_of_states(description: Description) -> dict[str, int]:
+    """Return the place of each auxiliary state in z, by name."""
+    return {state.name: k for k, state in enumerate(description.states)}
+
+
 def _placed(
-    use: ForceUse | StateUse | EventUse, description: Description, plan: Plan, node_tree: NodeTree
+    use: ForceUse | StateUse | EventUse, states: Mapping[str, int], plan: Plan, node_tree: NodeTree
 ) -> ForcePlacement:
-    states = {state.name: k for k, state in enumerate(description.states)}
     places = [(plan.slices_of(name), component) for name, component in use.coordinates]
     return ForcePlacement(
         tuple(frame_on_node(node_tree, body, placement) for body, placement in use.sides),
@@ -157,7 +166,7 @@ def _seen(walk: Unrolled, placed: ForcePlacement, state: ElementState) -> Elemen
 
 
 def _entries(column: ca.SX, places: Sequence[int]) -> ca.SX:
-    return ca.SX(ca.vertcat(ca.SX(0, 1), *(column[i] for i in places)))
+    return column[[*places], 0] if places else NO_NUMBERS
 
 
 def _pushed(walk: Unrolled, push: dict[int, ca.SX], efforts: ca.SX) -> Unrolled:
@@ -175,5 +184,5 @@ def _pushed(walk: Unrolled, push: dict[int, ca.SX], efforts: ca.SX) -> Unrolled:
 def _total(parts: Sequence[ca.SX]) -> ca.SX:
     total = ca.SX(0)
     for part in parts:
-        total = total + part
+        total = plus(total, part)
     return total

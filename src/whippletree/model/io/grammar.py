@@ -16,9 +16,11 @@ Length and depth are bounded.
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from functools import partial, reduce
 from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias
 
 import casadi as ca
@@ -27,7 +29,6 @@ from whippletree.elements.drivers import pulse
 from whippletree.errors import ModelError
 from whippletree.model.names import quoted
 from whippletree.spatial.scalars import Scalar
-from whippletree.symbolic.arithmetic import minus, plus, times
 
 __all__ = ["CONSTANTS", "FUNCTIONS", "GrammarError", "Scope", "Token", "evaluate", "tokens", "unquoted"]
 
@@ -71,7 +72,7 @@ class Function(NamedTuple):
     """A function of the grammar, on numbers and on symbols, with its fewest and most arguments."""
 
     plain: Callable[..., float]
-    symbolic: Callable[..., Any]
+    symbolic: Callable[..., ca.SX]
     fewest: int = 1
     most: int = 1
 
@@ -80,37 +81,41 @@ def _sign(x: float) -> float:
     return float(x > 0) - float(x < 0)
 
 
-def _folded(pair: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """Return a function of many arguments from one of two."""
+def _one(code: int) -> Callable[[ca.SX], ca.SX]:
+    """Return an operation on an expression; `ca.sin(x)`, say, first finds out what x is, which takes longer."""
+    return partial(ca.SX.unary, code)
 
-    def fold(first: Any, *others: Any) -> Any:
-        for other in others:
-            first = pair(first, other)
-        return first
 
-    return fold
+def _two(code: int) -> Callable[[Scalar, Scalar], ca.SX]:
+    """Return an operation on two expressions, of which one may be a number."""
+    return partial(ca.SX.binary, code)
+
+
+def _many(code: int) -> Callable[..., ca.SX]:
+    """Return a function of several arguments from an operation on two."""
+    return lambda *given: reduce(_two(code), given)
 
 
 _MANY = 100
 FUNCTIONS: dict[str, Function] = {
-    "sin": Function(math.sin, ca.sin),
-    "cos": Function(math.cos, ca.cos),
-    "tan": Function(math.tan, ca.tan),
-    "asin": Function(math.asin, ca.asin),
-    "acos": Function(math.acos, ca.acos),
-    "atan": Function(math.atan, ca.atan),
-    "atan2": Function(math.atan2, ca.atan2, 2, 2),
-    "sinh": Function(math.sinh, ca.sinh),
-    "cosh": Function(math.cosh, ca.cosh),
-    "tanh": Function(math.tanh, ca.tanh),
-    "sqrt": Function(math.sqrt, ca.sqrt),
-    "exp": Function(math.exp, ca.exp),
-    "log": Function(math.log, ca.log),
-    "abs": Function(abs, ca.fabs),
-    "sign": Function(_sign, ca.sign),
-    "floor": Function(math.floor, ca.floor),
-    "min": Function(min, _folded(ca.fmin), 2, _MANY),
-    "max": Function(max, _folded(ca.fmax), 2, _MANY),
+    "sin": Function(math.sin, _one(ca.OP_SIN)),
+    "cos": Function(math.cos, _one(ca.OP_COS)),
+    "tan": Function(math.tan, _one(ca.OP_TAN)),
+    "asin": Function(math.asin, _one(ca.OP_ASIN)),
+    "acos": Function(math.acos, _one(ca.OP_ACOS)),
+    "atan": Function(math.atan, _one(ca.OP_ATAN)),
+    "atan2": Function(math.atan2, _two(ca.OP_ATAN2), 2, 2),
+    "sinh": Function(math.sinh, _one(ca.OP_SINH)),
+    "cosh": Function(math.cosh, _one(ca.OP_COSH)),
+    "tanh": Function(math.tanh, _one(ca.OP_TANH)),
+    "sqrt": Function(math.sqrt, _one(ca.OP_SQRT)),
+    "exp": Function(math.exp, _one(ca.OP_EXP)),
+    "log": Function(math.log, _one(ca.OP_LOG)),
+    "abs": Function(abs, _one(ca.OP_FABS)),
+    "sign": Function(_sign, _one(ca.OP_SIGN)),
+    "floor": Function(math.floor, _one(ca.OP_FLOOR)),
+    "min": Function(min, _many(ca.OP_FMIN), 2, _MANY),
+    "max": Function(max, _many(ca.OP_FMAX), 2, _MANY),
     "pulse": Function(pulse, pulse, 3, 3),
 }
 """The functions that every expression may use."""
@@ -119,15 +124,14 @@ CONSTANTS = {"pi": math.pi}
 """The constants that every expression may use."""
 
 _TOKEN = re.compile(
-    r"""(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.]))
+    r"""(?:(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.]))
     |(?P<name>[^\W\d]\w*)
     |(?P<text>"(?:[^"\\]|\\["'\\])*"|'(?:[^'\\]|\\["'\\])*')
-    |(?P<sign>\*\*|[-+*/()\[\],])""",
+    |(?P<sign>\*\*|[-+*/()\[\],]))\s*""",
     re.VERBOSE,
 )
 _NOT_FINITE = re.compile(r"\s*[-+]?\.(inf|nan)\s*", re.IGNORECASE)
 _DATE = re.compile(r"\s*[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}\s*")
-_SPACE = re.compile(r"\s*")
 _HINTS = {
     "^": "write ** for powers",
     "=": "an expression has a value and assigns nothing",
@@ -151,14 +155,15 @@ def tokens(text: str) -> list[Token]:
     if _DATE.fullmatch(text):
         raise GrammarError(f"{text.strip()} is a date, not a number; if differences are meant, put spaces between")
     found: list[Token] = []
-    at = _space(text, 0)
+    at = len(text) - len(text.lstrip())
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
             raise GrammarError(_unknown(text, at), at)
         kind = match.lastgroup or ""
-        found.append(Token(match.group() if kind == "sign" else kind, match.group(), at))
-        at = _space(text, match.end())
+        piece = match[kind]
+        found.append(Token(piece if kind == "sign" else kind, piece, at))
+        at = match.end()
     return [*found, Token("end", "", len(text))]
 
 
@@ -188,8 +193,9 @@ class _Descent:
     """Reads an expression and computes it on the way, one rule of the grammar a method."""
 
     def __init__(self, pieces: list[Token], scope: Scope) -> None:
-        self._pieces, self._scope = pieces, scope
-        self._next = 0
+        self._scope = scope
+        self._pieces = iter(pieces)
+        self._peek = next(self._pieces)
         self._depth = 0
 
     def value(self) -> Scalar:
@@ -201,19 +207,15 @@ class _Descent:
             self._unexpected("the end")
         return value
 
-    @property
-    def _peek(self) -> Token:
-        return self._pieces[self._next]
-
     def _take(self) -> Token:
         piece = self._peek
-        self._next += 1
+        self._peek = next(self._pieces)
         return piece
 
     def _expect(self, kind: str) -> None:
         if self._peek.kind != kind:
             self._unexpected(f'"{kind}"')
-        self._next += 1
+        self._take()
 
     def _unexpected(self, wanted: str) -> NoReturn:
         piece = self._peek
@@ -262,7 +264,7 @@ class _Descent:
             at = self._take().at
             places = self._listed("]", self._index)
             return _entry_of(value, places, at)
-        if isinstance(value, ca.SX) and value.shape != (1, 1):
+        if isinstance(value, ca.SX) and not value.is_scalar():
             raise GrammarError(f"this has {_sizes(value)} entries: say which, as in {_example(start, value)}", start.at)
         return value
 
@@ -270,7 +272,7 @@ class _Descent:
         piece = self._peek
         if piece.kind == "number":
             self._take()
-            return _finite(piece, lambda: float(piece.text))
+            return _finite(piece, float, piece.text)
         if piece.kind == "name":
             self._take()
             return self._called(piece) if self._peek.kind == "(" else self._named(piece)
@@ -346,20 +348,17 @@ class _at:  # noqa: N801 - reads as a statement: with _at(piece)
 def _combined(sign: Token, a: Scalar, b: Scalar) -> Scalar:
     """Return a sum, difference, product, quotient or power."""
     if not isinstance(a, float) or not isinstance(b, float):
-        combined: ca.SX = _SYMBOLIC.get(sign.kind, _OPERATIONS[sign.kind])(a, b)
-        return combined
-    plain = math.pow if sign.kind == "**" else _OPERATIONS[sign.kind]
-    return _finite(sign, lambda: plain(a, b))
+        return _OPERATIONS[sign.kind].symbolic(a, b)
+    return _finite(sign, _OPERATIONS[sign.kind].plain, a, b)
 
 
-_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-    "**": lambda a, b: a**b,
+_OPERATIONS = {
+    "+": Function(operator.add, _two(ca.OP_ADD)),
+    "-": Function(operator.sub, _two(ca.OP_SUB)),
+    "*": Function(operator.mul, _two(ca.OP_MUL)),
+    "/": Function(operator.truediv, _two(ca.OP_DIV)),
+    "**": Function(math.pow, _two(ca.OP_POW)),
 }
-_SYMBOLIC: dict[str, Callable[[Any, Any], Any]] = {"+": plus, "-": minus, "*": times}
 
 
 def _applied(piece: Token, function: Function, arguments: list[Argument]) -> Scalar:
@@ -372,15 +371,14 @@ def _applied(piece: Token, function: Function, arguments: list[Argument]) -> Sca
         plural = "" if wanted == "1" else "s"
         raise GrammarError(f"{piece.text} takes {wanted} argument{plural}, not {len(numbers)}", piece.at)
     if all(isinstance(number, float) for number in numbers):
-        return _finite(piece, lambda: function.plain(*numbers))
-    result: ca.SX = function.symbolic(*numbers)
-    return result
+        return _finite(piece, function.plain, *numbers)
+    return function.symbolic(*numbers)
 
 
-def _finite(piece: Token, compute: Callable[[], float]) -> float:
+def _finite(piece: Token, compute: Callable[..., float], *given: Any) -> float:
     """Return a number if it can be computed and is finite."""
     try:
-        value = float(compute())
+        value = float(compute(*given))
     except ZeroDivisionError:
         raise GrammarError("this divides by zero", piece.at) from None
     except (ValueError, OverflowError):
@@ -417,12 +415,6 @@ def _no_function(name: str, known: Sequence[str]) -> str:
     if close:
         return f'there is no function {quoted(name)}; did you mean "{close[0]}"?'
     return f"there is no function {quoted(name)}; there are {', '.join(known)}"
-
-
-def _space(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
-    assert match is not None
-    return match.end()
 
 
 def _unknown(text: str, at: int) -> str:

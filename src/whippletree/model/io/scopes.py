@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
 
@@ -32,6 +32,7 @@ TIME = "t"
 LENGTHS = ("elongation", "elongation_rate")
 LAW_FUNCTIONS = ("coordinate", "rate", "position", "rotation", "velocity", "state", "time", "spline", "piece")
 PARAMETER = "parameter"
+_FUNCTIONS = (*LAW_FUNCTIONS, PARAMETER)
 RESERVED = frozenset({*CONSTANTS, *FUNCTIONS, *LAW_FUNCTIONS, *LENGTHS, TIME, PARAMETER})
 """Names that stand for something already."""
 
@@ -68,13 +69,13 @@ class Names:
         for kind, section in (("parameter", parameters), ("definition", definitions)):
             for name, node in ({} if section is None else section.items).items():
                 self._enter(kind, name, node, section.keys[name] if section is not None else None)
-        self._laws: list[str] = []
+        self._laws: dict[str, None] = {}
         self._declare()
 
     @property
-    def known(self) -> Sequence[str]:
-        """The names, for messages."""
-        return [*self._entries]
+    def known(self) -> Collection[str]:
+        """The names."""
+        return self._entries.keys()
 
     def is_law(self, name: str) -> bool:
         """Tell whether a name stands for something that moves."""
@@ -136,7 +137,7 @@ class Names:
                         f"parameter {quoted(name)}: a parameter does not depend on time, coordinates or places: "
                         "put it under definitions",
                     )
-                self._laws.append(name)
+                self._laws[name] = None
             else:
                 self._compute(name, numbers)
 
@@ -260,7 +261,7 @@ class LawScope:
 
     def functions(self) -> Sequence[str]:
         """Return the functions besides those that every expression has."""
-        return (*LAW_FUNCTIONS, PARAMETER)
+        return _FUNCTIONS
 
 
 class located:  # noqa: N801 - reads as a statement: with located(leaf, "mass")
