@@ -105,7 +105,9 @@ def example(name: str) -> Callable[[], tuple[Any, None]]:
 
 
 def laws(count: int) -> str:
-    """A model file with so many laws."""
+    """A model file with so many laws; the package is loaded."""
+    import whippletree  # noqa: F401
+
     bodies = "".join(f"  b{i}: {{rod: {{length: 1, mass: 1}}}}\n" for i in range(10))
     joints = "".join(f"  j{i}: {{revolute: [ground, b{i}], axis: y}}\n" for i in range(10))
     forces = "".join(
