@@ -19,6 +19,7 @@ import pytest
 
 import whippletree as wt
 from support.systems import arm, chain, floater, floating, kernel_of, run_many, run_one, same_bits, state
+from whippletree.foundation.once import making
 from whippletree.kernels import kernel as kernels
 from whippletree.kernels import threads as helpers
 from whippletree.kernels.batch import CHUNK, lane_buffer
@@ -569,9 +570,21 @@ def test_a_fork_while_the_helpers_are_busy(busy):
 def test_a_fork_while_locks_are_held():
     """They belong to threads that the child does not have."""
     chain().forward_dynamics(*big()[0], threads=2)
-    with helpers._LOCK, kernels._WRITING:
-        fork(_child)
-        fork(_compiling_child)
+    held, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with helpers._LOCK, making():
+            held.set()
+            over.wait(60)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(hold)
+        assert held.wait(60)
+        try:
+            fork(_child)
+            fork(_compiling_child)
+        finally:
+            over.set()
 
 
 @forks

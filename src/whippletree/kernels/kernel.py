@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from whippletree.foundation.once import made_once
+from whippletree.foundation.once import made_once, making
 from whippletree.kernels import entry as fast
 from whippletree.kernels.batch import FAULT, batch_ir, batch_words, lane_buffer
 from whippletree.kernels.cache import DiskCache
@@ -34,17 +32,6 @@ _KERNEL = "kernel"
 _PER_THREAD = 64  # states; fewer are not worth a thread
 _MOST = 2**30  # states in one go
 _APART = 64  # doubles between what different threads write
-_WRITING = threading.Lock()
-
-
-def _forget() -> None:
-    """Begin with a free lock in a child process, whose parent may have held it."""
-    global _WRITING
-    _WRITING = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
 
 
 class Program(Protocol):
@@ -252,7 +239,7 @@ class Kernel:
     def _compile(self, form: str, notice: compiling) -> dict[str, bytes]:
         program, machine = self.program(), host()
         width = 1 if form == "one" else machine.lanes
-        with _WRITING:  # another thread may want the other form of the same program
+        with making():  # another thread may want the other form of the same program
             text = program.ir(name=_KERNEL, width=width, pack=machine.lanes, fused=machine.fused)
             constants = program.constants.tobytes()
         symbols = [_KERNEL]

@@ -9,7 +9,7 @@ A struct is a class with annotations, and its fields are read in Python and in m
 from __future__ import annotations
 
 import ctypes
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -66,23 +66,6 @@ class NativeStruct:
 
     def __init_subclass__(cls) -> None:
         cls.fields = {name: str(kind) for name, kind in cls.__annotations__.items()}
-
-    @classmethod
-    def of(cls, last: Self | None, *values: Any) -> Self:
-        """Return a struct of these arrays: the last one, if it is of them.
-
-        >>> class One(NativeStruct):
-        ...     values: Numbers
-        >>> x = np.zeros(3)
-        >>> one = One.of(None, x)
-        >>> One.of(one, x) is one, One.of(one, np.zeros(3)) is one
-        (True, False)
-        """
-        if last is not None and all(
-            getattr(last, name) is value for name, value in zip(cls.fields, values, strict=True)
-        ):
-            return last
-        return cls(*values)
 
     def __init__(self, *values: Any) -> None:
         words: list[int] = []
