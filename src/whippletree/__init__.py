@@ -106,6 +106,7 @@ _LATE = {
 provide(
     {
         "Mechanism.build": ("whippletree.system", "System"),
+        "System.assemble_batch": ("whippletree.kinematics.batch_assembly", "assemble_batch"),
         "System.simulate": ("whippletree.studies", "simulate"),
     }
 )

@@ -191,20 +191,7 @@ class LoopCalls:
     def assemble(
         self, guess: Any = None, *, hold: Any = None, t: float = 0.0, parameters: ParameterValues = None
     ) -> Array:
-        """Return the closed configuration nearest to a guess: coordinates by joint, or all of them (nq).
-
-        A guess by name may also give the poses of bodies or frames in the ground frame, 4 x 4 matrices or
-        `Placement`s: `guess={"coupler": pose}`. Joints and bodies that the guess names stay where it puts them if the
-        loops allow it, and joints in `hold` in any case. An `AssemblyWarning` tells when another branch had to be
-        taken, or when the loops are closed folded; `AssemblyError` names a loop that stays open.
-
-        >>> s = four_bar()
-        >>> q = s.assemble({"A": 1.2})
-        >>> bool(abs(q[0] - 1.2) < 1e-12), bool(abs(s.closure_residual(q)).max() < 1e-12)
-        (True, True)
-        >>> bool(abs(s.assemble({"coupler": s.pose(q, "coupler")}) - q).max() < 1e-8)
-        True
-        """
+        """Return the closed configuration nearest to one guess; see `System.assemble`."""
         joints, poses = self._inputs.pose_guesses(guess)
         q, given = self._inputs.guess(joints)
         if not self.closed:

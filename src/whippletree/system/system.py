@@ -36,6 +36,7 @@ from whippletree.topology import Plan
 from whippletree.verbs import verb
 
 if TYPE_CHECKING:
+    from whippletree.kinematics import Assemblies
     from whippletree.results import Trajectory
 
 __all__ = ["System"]
@@ -336,6 +337,49 @@ class System:
     momentum = Delegated("_kinematics", KinematicCalls.momentum)
     center_of_mass = Delegated("_kinematics", KinematicCalls.center_of_mass)
 
+    # ------------------------------------------------------------------ positions that the loops allow
+
+    def assemble(
+        self, guess: Any = None, *, hold: Any = None, t: float = 0.0, parameters: ParameterValues = None
+    ) -> Array:
+        """Return the closed configuration nearest to a guess: coordinates by joint, or all of them (nq).
+
+        A guess by name may also give the poses of bodies or frames in the ground frame, 4 x 4 matrices or
+        `Placement`s: `guess={"coupler": pose}`. Joints and bodies that the guess names stay where it puts them if the
+        loops allow it, and joints in `hold` in any case. An `AssemblyWarning` tells when another branch had to be
+        taken, or when the loops are closed folded; `AssemblyError` names a loop that stays open.
+
+        Many guesses, (n, nq) or by joint (n), are closed in one call, each on its branch: the configurations (n, nq)
+        are NaN where the loops stay open, and an `AssemblyWarning` tells which; see `assemble_batch`.
+
+        >>> s = four_bar()
+        >>> q = s.assemble({"A": 1.2})
+        >>> bool(abs(q[0] - 1.2) < 1e-12), bool(abs(s.closure_residual(q)).max() < 1e-12)
+        (True, True)
+        >>> bool(abs(s.assemble({"coupler": s.pose(q, "coupler")}) - q).max() < 1e-8)
+        True
+        >>> s.assemble({"A": [0.5, 1.2, 2.0]}).shape
+        (3, 4)
+        """
+        if self._inputs.is_batch(guess):
+            return self.assemble_batch(guess, hold=hold, t=t, parameters=parameters).q
+        return self._loops.assemble(guess, hold=hold, t=t, parameters=parameters)
+
+    def assemble_batch(self, guesses: Any, **options: Any) -> Assemblies:
+        """Close the loops of many configurations in one call, in machine code, and tell which could not be closed.
+
+        `guesses` are configurations (n, nq), or coordinates (n) by joint. Options: `hold`, joints that stay where their
+        guess is; `restart=False`, to give a configuration up if it cannot be closed straight from its guess, instead of
+        trying other starts as `assemble` does; `t`, `parameters`, `threads`. Answers are those of `assemble`, one by one.
+        See `whippletree.kinematics`.
+
+        >>> found = four_bar().assemble_batch({"A": [0.5, 1.2]}, hold=["A"])
+        >>> found.closed, found.q.shape
+        (array([ True,  True]), (2, 4))
+        """
+        found: Assemblies = verb("System.assemble_batch")(self, guesses, **options)
+        return found
+
     # ------------------------------------------------------------------ loops
 
     @property
@@ -407,7 +451,6 @@ class System:
 
     tune = Delegated("_loops", LoopCalls.tune)
     mobility_at = Delegated("_loops", LoopCalls.mobility_at)
-    assemble = Delegated("_loops", LoopCalls.assemble)
     consistent_velocities = Delegated("_loops", LoopCalls.consistent_velocities)
     consistent_accelerations = Delegated("_loops", LoopCalls.consistent_accelerations)
     closure_residual = Delegated("_loops", LoopCalls.closure_residual)

@@ -1,0 +1,84 @@
+"""The numbers that kinematics decides by. Those of assembly itself are in `system/tolerances.py`."""
+
+from __future__ import annotations
+
+__all__ = [
+    "BRANCH_TURN",
+    "FOLLOWED_FROM",
+    "HELD_OFF",
+    "HALVED_WAYS",
+    "IK_DAMPING",
+    "IK_LEAST_GAIN",
+    "IK_MOST_DAMPING",
+    "IK_REACHED",
+    "IK_SETTLED",
+    "IK_STARTS",
+    "IK_STEPS",
+    "LEAST_MOTION",
+    "LONGEST_CLOSING_LINE",
+    "NEAR_ACTUATION_SINGULARITY",
+    "NO_MOTION",
+    "SINGULAR_INPUT",
+]
+
+# ---------------------------------------------------------------------- many configurations at once
+
+LONGEST_CLOSING_LINE = 100_000
+"""Operations of a step toward closed loops up to which it is compiled: some ten seconds, once. Beyond, configurations
+are closed one by one."""
+
+# ---------------------------------------------------------------------- along a motion of inputs
+
+FOLLOWED_FROM = 0.1
+"""How far, scaled, a configuration may move in one stride of a followed path without the correction being compared
+with what was foreseen: a tenth of a radian stays on its branch unless the position is next to a singular one."""
+
+BRANCH_TURN = 0.35
+"""Share of the foreseen displacement that the correction of it may have along a followed path; beyond, the stride is
+halved. Where a stride is d and the path bends with radius r, the share is d / 2r."""
+
+HALVED_WAYS = 10
+"""How often a stride is halved before the inputs are said to be out of reach: 1/1024 of a stride."""
+
+HELD_OFF = 1e-9
+"""How far, scaled, an input may be from its value where a sweep ends at the last position within reach."""
+
+SINGULAR_INPUT = 1e-6
+"""Smallest measure of transmission, as a share of the largest along a sweep, below which a position counts as singular
+itself, and is not only next to one."""
+
+# ---------------------------------------------------------------------- actuation
+
+NEAR_ACTUATION_SINGULARITY = 1e-2
+"""Inverse condition number of the actuators' rates over the motions below which users are told: efforts are then a
+hundred times as large in one direction as in another."""
+
+NO_MOTION = 1e-9
+"""Singular values of the actuators' rates below this are none, with motions of unit size; configurations are closed to
+1e-10."""
+
+LEAST_MOTION = 0.1
+"""Share of the largest motion of a body or joint from which on it is named in a motion that nothing controls."""
+
+# ---------------------------------------------------------------------- inverse kinematics
+
+IK_REACHED = 1e-9
+"""Norm of the errors, in radians and characteristic lengths, at which poses are reached: as `POSE_REACHED`."""
+
+IK_STEPS = 100
+"""Damped steps from one start; ten lead to a pose within reach."""
+
+IK_DAMPING = 1e-3
+"""The first damping, as a share of a unit error for a unit displacement."""
+
+IK_MOST_DAMPING = 1e8
+"""Damping at which a step is none, so that the nearest pose has been found."""
+
+IK_LEAST_GAIN = 1e-12
+"""Share of the error that a step must take off, or the nearest pose has been found; its square is rounding."""
+
+IK_SETTLED = 1e-10
+"""Scaled displacement of a step that shortens the way from the guess below which the shortest way has been found."""
+
+IK_STARTS = 12
+"""Other starts if a pose was not reached from the guess: an arm has up to sixteen ways to one pose."""
