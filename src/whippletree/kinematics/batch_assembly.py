@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError, StateError
+from whippletree.foundation.once import made_once
 from whippletree.foundation.user_frames import user_facing, warn
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.kinematic_tolerances import HELD_OFF, LONGEST_CLOSING_LINE
@@ -25,6 +26,7 @@ from whippletree.system.calls import number_of_threads
 from whippletree.system.evaluator import CallOptions
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import Mask
+from whippletree.system.ranks import rank_of
 from whippletree.system.tolerances import (
     ASSEMBLY_ROUNDING,
     ASSEMBLY_STEPS,
@@ -179,7 +181,9 @@ def _column(system: System, name: Any, value: Any) -> Array:
 class BatchCloser:
     """Closes the loops of many configurations under one set of conditions (time and parameters).
 
-    A mechanism with very many rows has no kernel for that: its configurations are closed one by one.
+    Configurations are closed one by one, by the assembler, where machine code would be too long, where data are rounded,
+    and where loops lose rank as they close (`_special`) and what is held does not determine them: there, which
+    configuration is the nearest hangs on how small singular values are treated.
     """
 
     def __init__(self, system: System, t: Any = 0.0, parameters: Any = None, threads: int | None = None) -> None:
@@ -189,8 +193,9 @@ class BatchCloser:
         self.options = CallOptions(t=inputs.time(t), parameters=parameters)
         self.assembler: Assembler = loops.assembler
         self.scale: Array = loops.numbers.column_scale
-        self.in_machine_code = loops.numbers.families is None and (
-            _estimated_operations([len(block.rows) for block in loops.numbers.blocks]) <= LONGEST_CLOSING_LINE
+        self._numbers, self._plan = loops.numbers, system.kernels.loop_plan
+        self._short = self._numbers.families is None and (
+            _estimated_operations([len(block.rows) for block in self._numbers.blocks]) <= LONGEST_CLOSING_LINE
         )
 
     # ------------------------------------------------------------------ from guesses to assemblies
@@ -261,13 +266,30 @@ class BatchCloser:
 
     def close(self, q: Array, held: Mask) -> tuple[Array, Array]:
         """Take damped Newton steps of least norm from configurations (n, nq); return where they end, and what is open."""
-        if self.in_machine_code:
+        if self._suits(held):
             try:
                 return self._newton(np.array(q), held)
             except DynamicsError:
                 pass  # a closure that is not finite somewhere: each configuration by itself
         found = [self.assembler.close(one, held, self.conditions) for one in q]
         return np.array([one for one, _ in found]).reshape(q.shape), np.array([worst for _, worst in found])
+
+    def _suits(self, held: Mask) -> bool:
+        """Tell whether machine code gives the assembler's answers with these freedoms held."""
+        if not self._short or self._plan.slack:
+            return False
+        return not self._special or self._determined(held)
+
+    @made_once
+    def _special(self) -> bool:
+        """Whether the loops have more independent rows while open than when closed: they move by special dimensions."""
+        start = self.assembler.space.random(np.random.default_rng(0))
+        return rank_of(self._numbers.full_rows(start, *self.conditions)[0]) > self._plan.rank
+
+    def _determined(self, held: Mask) -> bool:
+        """Tell whether nothing can move while some freedoms are held."""
+        G = self._numbers.full_rows(self._plan.q, *self.conditions)[0][:, ~held]
+        return rank_of(G) == G.shape[1]
 
     def _newton(self, q: Array, held: Mask) -> tuple[Array, Array]:
         """Let each configuration take its steps, halved where they are too long, until it is closed or gives up."""
