@@ -106,8 +106,10 @@ _LATE = {
 provide(
     {
         "Mechanism.build": ("whippletree.system", "System"),
+        "System.actuation": ("whippletree.kinematics.actuation", "actuation"),
         "System.assemble_batch": ("whippletree.kinematics.batch_assembly", "assemble_batch"),
         "System.simulate": ("whippletree.studies", "simulate"),
+        "System.sweep_joint": ("whippletree.kinematics.joint_sweeps", "sweep_joint"),
     }
 )
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 __all__ = [
     "BRANCH_TURN",
-    "FOLLOWED_FROM",
-    "HELD_OFF",
+    "DOUBTFUL_CONDITION",
     "HALVED_WAYS",
+    "HELD_OFF",
     "IK_DAMPING",
     "IK_LEAST_GAIN",
     "IK_MOST_DAMPING",
@@ -16,8 +16,10 @@ __all__ = [
     "IK_STEPS",
     "LEAST_MOTION",
     "LONGEST_CLOSING_LINE",
+    "LONGEST_STRIDE",
     "NEAR_ACTUATION_SINGULARITY",
     "NO_MOTION",
+    "SHORT_CORRECTION",
     "SINGULAR_INPUT",
 ]
 
@@ -29,9 +31,12 @@ are closed one by one."""
 
 # ---------------------------------------------------------------------- along a motion of inputs
 
-FOLLOWED_FROM = 0.1
-"""How far, scaled, a configuration may move in one stride of a followed path without the correction being compared
-with what was foreseen: a tenth of a radian stays on its branch unless the position is next to a singular one."""
+LONGEST_STRIDE = 0.3
+"""How far, scaled, inputs move in one stride: a linkage's other joints then move little enough to be foreseen."""
+
+SHORT_CORRECTION = 0.02
+"""Correction of what was foreseen, scaled, that is not compared with it: two branches are farther apart unless they
+are about to meet."""
 
 BRANCH_TURN = 0.35
 """Share of the foreseen displacement that the correction of it may have along a followed path; beyond, the stride is
@@ -43,15 +48,19 @@ HALVED_WAYS = 10
 HELD_OFF = 1e-9
 """How far, scaled, an input may be from its value where a sweep ends at the last position within reach."""
 
+DOUBTFUL_CONDITION = 0.1
+"""Share of the smallest singular value of the loops, along a sweep, below which a singular position is looked for between
+two positions."""
+
 SINGULAR_INPUT = 1e-6
-"""Smallest measure of transmission, as a share of the largest along a sweep, below which a position counts as singular
-itself, and is not only next to one."""
+"""The same share below which a position is singular: nearer to it values are found to 1e-9, and the share goes with the
+distance."""
 
 # ---------------------------------------------------------------------- actuation
 
 NEAR_ACTUATION_SINGULARITY = 1e-2
-"""Inverse condition number of the actuators' rates over the motions below which users are told: efforts are then a
-hundred times as large in one direction as in another."""
+"""Smallest singular value of the actuators' rates over motions of unit size below which users are told: a hundredth of
+what a joint can have, so that efforts are a hundred times what they need be."""
 
 NO_MOTION = 1e-9
 """Singular values of the actuators' rates below this are none, with motions of unit size; configurations are closed to

@@ -36,7 +36,7 @@ from whippletree.topology import Plan
 from whippletree.verbs import verb
 
 if TYPE_CHECKING:
-    from whippletree.kinematics import Assemblies
+    from whippletree.kinematics import Actuation, Assemblies, JointSweep
     from whippletree.results import Trajectory
 
 __all__ = ["System"]
@@ -259,8 +259,15 @@ class System:
         method, checked = formulation_name(formulation), truth(check, "check=")
         options = CallOptions(None, t, z, wrenches, parameters, method, None, checked)
         if self._loops.closed or actuators is not None:
-            return self._loops.actuator_efforts(q, v, a, actuators, options, out, threads)
+            return self._loops.actuator_efforts(q, v, a, actuators, options, out, threads, self._uncontrolled)
         return self._evaluate("inverse_dynamics", (q, v, a), options, out, threads)
+
+    def _uncontrolled(self, q: Array, acting: list[tuple[str, int]], options: CallOptions) -> str:
+        """Say which motion some actuated freedoms do not control at a configuration."""
+        found: Actuation = verb("System.actuation")(
+            self, q, actuators=acting, t=options.t, parameters=options.parameters
+        )
+        return found.words
 
     @fast_path
     def bias_force(
@@ -378,6 +385,36 @@ class System:
         (array([ True,  True]), (2, 4))
         """
         found: Assemblies = verb("System.assemble_batch")(self, guesses, **options)
+        return found
+
+    def actuation(
+        self, q: ArrayLike, *, actuators: Any, t: float = 0.0, parameters: ParameterValues = None
+    ) -> Actuation:
+        """Return what actuated joints control at a closed configuration, and how far that is from a singular position.
+
+        `actuators` lists joints, or (joint, index) pairs. The answer tells in words which motion goes on with all of
+        them held, if there is one; see `whippletree.kinematics`.
+
+        >>> s = four_bar()
+        >>> s.actuation(s.q0, actuators=["A"]).rank
+        1
+        """
+        found: Actuation = verb("System.actuation")(self, q, actuators=actuators, t=t, parameters=parameters)
+        return found
+
+    def sweep_joint(self, joint: Any, values: ArrayLike, **options: Any) -> JointSweep:
+        """Move a joint, or a (joint, index), through values in radians or metres, and return what all else does.
+
+        The mechanism is followed from where it is, both ways from the value that is next to that, always on its branch;
+        where the input can go no further, an `AssemblyWarning` tells why. Options: `start`, a configuration or guess to
+        follow from (`q0` by default); `hold`, joints that rest; `t`, `parameters`. The `JointSweep` has configurations,
+        poses, velocity ratios, transmission angles, conditioning, singular positions, tables and plots.
+
+        >>> sweep = four_bar().sweep_joint("A", np.linspace(0.5, 1.5, 11))
+        >>> sweep.q.shape, sweep.position("coupler").shape, sweep.ratio("D").shape
+        ((11, 4), (11, 3), (11,))
+        """
+        found: JointSweep = verb("System.sweep_joint")(self, joint, values, **options)
         return found
 
     # ------------------------------------------------------------------ loops
