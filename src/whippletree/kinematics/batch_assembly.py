@@ -265,20 +265,24 @@ class BatchCloser:
     # ------------------------------------------------------------------ Newton's method on many configurations
 
     def close(self, q: Array, held: Mask) -> tuple[Array, Array]:
-        """Take damped Newton steps of least norm from configurations (n, nq); return where they end, and what is open."""
+        """Take damped Newton steps of least norm from configurations (n, nq); return where they end, and what is open.
+
+        `held` (nv) is the same for all of them, or (n, nv) one for each.
+        """
         if self._suits(held):
             try:
                 return self._newton(np.array(q), held)
             except DynamicsError:
                 pass  # a closure that is not finite somewhere: each configuration by itself
-        found = [self.assembler.close(one, held, self.conditions) for one in q]
+        each = np.broadcast_to(held, (len(q), self.system.nv))
+        found = [self.assembler.close(one, still, self.conditions) for one, still in zip(q, each, strict=True)]
         return np.array([one for one, _ in found]).reshape(q.shape), np.array([worst for _, worst in found])
 
     def _suits(self, held: Mask) -> bool:
         """Tell whether machine code gives the assembler's answers with these freedoms held."""
         if not self._short or self._plan.slack:
             return False
-        return not self._special or self._determined(held)
+        return not self._special or (held.ndim == 1 and self._determined(held))
 
     @made_once
     def _special(self) -> bool:
@@ -294,6 +298,7 @@ class BatchCloser:
     def _newton(self, q: Array, held: Mask) -> tuple[Array, Array]:
         """Let each configuration take its steps, halved where they are too long, until it is closed or gives up."""
         free = np.where(held, 0.0, 1.0)
+        alike = free.ndim == 1
         steps, size, worst = self.look(q, free)
         share, halvings, creeping = np.ones(len(q)), np.zeros(len(q), dtype=int), np.zeros(len(q), dtype=int)
         taken, polished = np.zeros(len(q), dtype=int), np.zeros(len(q), dtype=bool)
@@ -301,7 +306,7 @@ class BatchCloser:
         while busy.size:
             part = share[busy]
             there = self.system.integrate(q[busy], part[:, None] * steps[busy])
-            new_steps, new_size, new_worst = self.look(there, free)
+            new_steps, new_size, new_worst = self.look(there, free if alike else free[busy])
             good = new_size < (1 - SUFFICIENT_DECREASE * part) * size[busy]
             gone, stayed = busy[good], busy[~good]
             slow = (part[good] < 1) & (new_size[good] > CREEPING * size[gone])

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from whippletree.system import System
 
-__all__ = ["JointSweep", "SingularInput", "sweep_joint"]
+__all__ = ["JointSweep", "SingularInput", "SweepEnd", "sweep_joint"]
 
 _REFINEMENTS = 45
 """Steps of the golden section that find a singular position between two of a sweep: to 1e-9 of their distance."""
@@ -42,13 +42,20 @@ class SingularInput(NamedTuple):
     words: str
 
 
+class SweepEnd(NamedTuple):
+    """Where a sweep ends before its last value: the input's value at the dead position, and words."""
+
+    value: float
+    words: str
+
+
 @user_facing
 @dataclass(frozen=True, eq=False)
 class JointSweep:
     """A mechanism over the values of an input: `System.sweep_joint`.
 
-    `values` (n) are those of the input, `q` (n, nq) the configurations, NaN beyond the `ends`, which tell in words
-    where the input can go no further; `singular` are positions on the way in which the loops, with the input held, do
+    `values` (n) are those of the input, `q` (n, nq) the configurations, NaN beyond the `ends`, dead positions which the
+    input cannot go beyond; `singular` are positions on the way in which the loops, with the input held, do
     not determine the mechanism.
 
     >>> sweep = four_bar().sweep_joint("A", np.linspace(0.8, 1.2, 5))
@@ -60,7 +67,7 @@ class JointSweep:
     input: str
     values: Array
     q: Array
-    ends: tuple[str, ...]
+    ends: tuple[SweepEnd, ...]
     singular: tuple[SingularInput, ...]
     conditioning: Array
     ratios: Array
@@ -73,7 +80,7 @@ class JointSweep:
         inside = self.values[self.closed]
         unit = self.input_label.unit
         reach = f"from {inside.min():.6g} to {inside.max():.6g} {unit}" if inside.size else "nowhere"
-        lines = [f'"{self.input}" over {len(self)} positions; closed in {len(inside)}, {reach}', *self.ends]
+        lines = [f'"{self.input}" over {len(self)} positions; closed in {len(inside)}, {reach}', *(end.words for end in self.ends)]
         return "\n".join([*lines, *(one.words for one in self.singular)])
 
     @property
@@ -219,8 +226,8 @@ def sweep_joint(
         q = system.assemble(system.q0 if start is None else start, t=t, parameters=parameters)
     path = InputPath(system, [freedom], inputs.freedoms(hold, "hold"), t, parameters)
     found, ends = _both_ways(path, q, numbers, states.freedom_name(freedom))
-    for words in ends:
-        warn(words, AssemblyWarning)
+    for end in ends:
+        warn(end.words, AssemblyWarning)
     closed = np.isfinite(found).all(axis=1)
     ratios = np.full((len(numbers), system.nv), np.nan)
     for i in np.flatnonzero(closed):
@@ -255,7 +262,7 @@ def _stroke(values: Any) -> Array:
     return numbers
 
 
-def _both_ways(path: InputPath, q: Array, values: Array, name: str) -> tuple[Array, tuple[str, ...]]:
+def _both_ways(path: InputPath, q: Array, values: Array, name: str) -> tuple[Array, tuple[SweepEnd, ...]]:
     """Follow the input from the value next to where it is, up and down the list; return where that leads, and ends."""
     found = np.full((len(values), len(q)), np.nan)
     middle = int(np.abs(values - q[path.places[0]]).argmin())
@@ -275,11 +282,16 @@ def _both_ways(path: InputPath, q: Array, values: Array, name: str) -> tuple[Arr
     return found, tuple(ends)
 
 
-def _end(path: InputPath, at: Followed, value: float, name: str) -> str:
-    """Say where the input stops, and why."""
+def _end(path: InputPath, at: Followed, value: float, name: str) -> SweepEnd:
+    """Say where the input stops, and which loop stops it."""
     assert path.closer is not None and at.open is not None
-    why = path.closer.assembler.complaint(at.open, path.held, path.closer.conditions).split(";")[0]
-    return f'"{name}" cannot go from {at.inputs[0]:.6g} to {value:.6g}: beyond its dead position, {why}'
+    assembler = path.closer.assembler
+    row = assembler.numbers.rows[int(np.abs(assembler.numbers.residual(at.open, *path.closer.conditions)).argmax())]
+    words = (
+        f'"{name}" stops at {at.inputs[0]:.8g}, before {value:.6g}: a dead position, beyond which '
+        f"{assembler.loop_in_words(row.closure)} cannot be closed"
+    )
+    return SweepEnd(float(at.inputs[0]), words)
 
 
 def _singular(path: InputPath, q: Array, values: Array, name: str) -> tuple[Array, tuple[SingularInput, ...]]:

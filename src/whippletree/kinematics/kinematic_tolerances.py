@@ -18,6 +18,7 @@ __all__ = [
     "LONGEST_CLOSING_LINE",
     "LONGEST_STRIDE",
     "NEAR_ACTUATION_SINGULARITY",
+    "NEIGHBOUR",
     "NO_MOTION",
     "SHORT_CORRECTION",
     "SINGULAR_INPUT",
@@ -42,8 +43,8 @@ BRANCH_TURN = 0.35
 """Share of the foreseen displacement that the correction of it may have along a followed path; beyond, the stride is
 halved. Where a stride is d and the path bends with radius r, the share is d / 2r."""
 
-HALVED_WAYS = 10
-"""How often a stride is halved before the inputs are said to be out of reach: 1/1024 of a stride."""
+HALVED_WAYS = 24
+"""How often a stride is halved before the inputs are said to be out of reach: so dead positions are found to 1e-7."""
 
 HELD_OFF = 1e-9
 """How far, scaled, an input may be from its value where a sweep ends at the last position within reach."""
@@ -55,6 +56,9 @@ two positions."""
 SINGULAR_INPUT = 1e-6
 """The same share below which a position is singular: nearer to it values are found to 1e-9, and the share goes with the
 distance."""
+
+NEIGHBOUR = 1.0
+"""How far, scaled, joints may move from one point of a map to the next: farther is another branch, or too coarse a grid."""
 
 # ---------------------------------------------------------------------- actuation
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ from whippletree.topology import Plan
 from whippletree.verbs import verb
 
 if TYPE_CHECKING:
-    from whippletree.kinematics import Actuation, Assemblies, JointSweep
+    from whippletree.kinematics import Actuation, Assemblies, JointSweep, PoseSolutions, Workspace
     from whippletree.results import Trajectory
 
 __all__ = ["System"]
@@ -387,6 +388,24 @@ class System:
         found: Assemblies = verb("System.assemble_batch")(self, guesses, **options)
         return found
 
+    def inverse_kinematics(self, targets: Mapping[str, Any], **options: Any) -> PoseSolutions:
+        """Return configurations that bring frames to poses (4 x 4) or positions (3) in the ground frame, loops closed.
+
+        `targets` gives one pose or position for each frame, or many, (n, 4, 4) or (n, 3). Options: `guess`, where to
+        start from (`q0` by default), and of all solutions the nearest to it is looked for; `hold`, joints that stay;
+        `weights`, by frame a number or six, for turns about and shifts along x, y, z of the ground (zero: free);
+        `limits=False`, to go beyond the described limits of joints; `restart=False`, not to try other starts; `t`,
+        `parameters`, `threads`. What is out of reach is approached as nearly as possible, and a warning tells by how
+        much it is missed. See `whippletree.kinematics`.
+
+        >>> s = four_bar()
+        >>> found = s.inverse_kinematics({"coupler": s.pose(s.assemble({"A": 0.8}), "coupler")})
+        >>> bool(found.reached), bool(abs(found.q[0] - 0.8) < 1e-8)
+        (True, True)
+        """
+        found: PoseSolutions = verb("System.inverse_kinematics")(self, targets, **options)
+        return found
+
     def actuation(
         self, q: ArrayLike, *, actuators: Any, t: float = 0.0, parameters: ParameterValues = None
     ) -> Actuation:
@@ -415,6 +434,19 @@ class System:
         ((11, 4), (11, 3), (11,))
         """
         found: JointSweep = verb("System.sweep_joint")(self, joint, values, **options)
+        return found
+
+    def workspace(self, frame: Any, inputs: Mapping[Any, ArrayLike] | None = None, **options: Any) -> Workspace:
+        """Map where a frame can get: over a grid of `inputs`, joints with the values they take, or of `poses`.
+
+        `poses=` is a grid of poses (..., 4, 4) or positions (..., 3) of the frame. The whole map is of the branch that
+        `start` is on (`q0` by default). Options: `actuators`, whose conditioning is wanted (the inputs by default);
+        `hold`, `limits=False`, `t`, `parameters` as for `inverse_kinematics`. See `whippletree.kinematics`.
+
+        >>> four_bar().workspace("coupler", {"A": np.linspace(0.5, 1.5, 11)}).points.shape
+        (11, 3)
+        """
+        found: Workspace = verb("System.workspace")(self, frame, inputs, **options)
         return found
 
     # ------------------------------------------------------------------ loops
