@@ -50,7 +50,7 @@ def main(picture: str = "") -> dict[str, Any]:
     swing = np.degrees(np.ptp(sweep.coordinate("D")))
     print(f"the rocker swings by {swing:.2f} degrees, and turns back near", *np.degrees(sweep.values[back]).round(1))
 
-    dead = sweep.q[back[-1]]
+    dead = sweep.q[back[-1]].copy()
     dead[0] = np.pi + _inner_angle(COUPLER - CRANK)
     dead = system.assemble(dead, hold=["A"])
     print(f"driven at D instead: {system.actuation(dead, actuators=['D'])}")

@@ -46,10 +46,8 @@ def transmission(system: System, q: Array, driven: str, joint: str | None, param
     description = _in_numbers(system.description, parameters)
     uses = {use.name: use for use in description.joints}
     names = _loop(system, driven, joint)
-    at = _opposite(names, driven) if joint is None else names.index(getattr(joint, "name", joint))
-    steps = (names.index(driven) - at) % len(names)
-    toward = 1 if steps <= len(names) - steps else -1  # the way round the loop to the input is by the coupler
-    here, coupler, output = (uses[names[(at + k * toward) % len(names)]] for k in (0, 1, -1))
+    at = _opposite(names) if joint is None else names.index(getattr(joint, "name", joint))
+    here, coupler, output = (uses[names[(at + k) % len(names)]] for k in (0, -1, 1))
     if output.joint.nv != 1 or output.joint.kind not in ("revolute", "prismatic"):
         raise ModelError(f'the output turns or slides in a joint "{output.name}" of kind {output.joint.kind}: the '
                          "transmission angle is for revolute and prismatic ones")
@@ -75,26 +73,35 @@ def _in_numbers(description: Description, parameters: Any) -> Description:
     return description.folded()
 
 
-def _loop(system: System, driven: str, joint: str | None) -> list[str]:
-    """Return the joints around the shortest loop that has both the input and the joint in it."""
-    moving = {use.name for use in system.description.joints if use.joint.nv}
-    loops = [[name for name in loop.joints if name in moving] for loop in system.plan.loops]
-    wanted = {driven} if joint is None else {driven, getattr(joint, "name", joint)}
-    if joint is not None and getattr(joint, "name", joint) not in moving:
-        raise ModelError(f"there is no joint {suggestion(joint, moving)}")
-    found = sorted((loop for loop in loops if wanted <= set(loop)), key=len)
+def _loop(system: System, driven: str, joint: Any) -> list[str]:
+    """Return the joints that move around the shortest loop with both the input and the joint in it.
+
+    The input comes first, then what follows on the link that it drives.
+    """
+    uses = {use.name: use for use in system.description.joints}
+    name = getattr(joint, "name", joint)
+    if name is not None and name not in uses:
+        raise ModelError(f"there is no joint {suggestion(name, uses)}")
+    wanted = {driven} if name is None else {driven, name}
+    found = sorted((loop for loop in system.plan.loops if wanted <= set(loop.joints)), key=lambda one: len(one.joints))
     if not found:
         raise ModelError(f"no loop has {' and '.join(sorted(wanted))} in it: there is no coupler between them")
-    return found[0]
+    i, around = found[0].joints.index(driven), list(found[0].joints)
+    around = around[i:] + around[:i]
+    first, second = uses[driven], uses[around[1]]
+    link = first.parent if first.child == found[0].base else first.child
+    if link not in (second.parent, second.child):
+        around = [around[0], *reversed(around[1:])]
+    return [one for one in around if uses[one].joint.nv]
 
 
-def _opposite(names: list[str], driven: str) -> int:
-    """Return the place of the joint between coupler and output, in a loop of four joints."""
+def _opposite(names: list[str]) -> int:
+    """Return the place of the joint between coupler and output, in a loop of four joints that begins with the input."""
     if len(names) != 4:
         raise ModelError(
-            f"the loop of {driven} has {len(names)} joints, not four: name the joint between coupler and output"
+            f"the loop of {names[0]} has {len(names)} joints, not four: name the joint between coupler and output"
         )
-    return (names.index(driven) + 2) % 4
+    return 2
 
 
 def _points(system: System, q: Array, use: JointUse, parameters: Any) -> Array:
