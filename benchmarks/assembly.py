@@ -38,7 +38,12 @@ def guesses(system: six_legs.wt.System, count: int) -> np.ndarray:
     angle = np.linalg.norm(turn, axis=1)[:, None]
     q = np.tile(system.q0, (count, 1))
     q[:, system.q_slice("pose")] = np.concatenate(
-        [np.cos(angle / 2), np.sin(angle / 2) * turn / angle, [0, 0, 0.9] + rng.uniform(-0.12, 0.12, (count, 3))], axis=1
+        [
+            np.cos(angle / 2),
+            np.sin(angle / 2) * turn / angle,
+            rng.uniform([-0.12, -0.12, 0.78], [0.12, 0.12, 1.02], (count, 3)),
+        ],
+        axis=1,
     )
     return q
 

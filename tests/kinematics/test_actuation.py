@@ -25,7 +25,7 @@ def leg_lines(angle: float, height: float = 0.9) -> np.ndarray:
     base, plate = corners()
     c, s = np.cos(angle), np.sin(angle)
     arms = plate @ np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]).T
-    along = arms + [0, 0, height] - base
+    along = arms + np.array([0, 0, height]) - base
     along /= np.linalg.norm(along, axis=1)[:, None]
     return np.hstack([np.cross(arms, along), along])
 

@@ -1,4 +1,4 @@
-"""Inverse kinematics: planar arms by trigonometry, a platform by its legs' lengths, redundancy, limits, out of reach."""
+"""Inverse kinematics: planar arms by trigonometry, a platform by its legs, redundancy, limits, out of reach."""
 
 from __future__ import annotations
 

@@ -57,10 +57,13 @@ def test_a_crank_rocker_over_a_turn() -> None:
     turned = (sweep.coordinate("D") - expected + np.pi) % (2 * np.pi) - np.pi
     np.testing.assert_allclose(turned, 0.0, atol=1e-12)
     h = 1e-3
-    ratio = sum(
-        c * rocker_angle(a + k * h, LENGTHS, side)
-        for k, c in ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
-    ) / h
+    ratio = (
+        sum(
+            c * rocker_angle(a + k * h, LENGTHS, side)
+            for k, c in ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
+        )
+        / h
+    )
     jump = np.abs(ratio) > 10  # where arctan2 jumps
     np.testing.assert_allclose(sweep.ratio("D")[~jump], ratio[~jump], atol=1e-9)
     crank, coupler, rocker, ground = LENGTHS
@@ -117,7 +120,7 @@ def test_a_five_link_suspension_against_newton() -> None:
     arms = knuckle - module.CENTRE
     lengths = np.linalg.norm(knuckle - chassis, axis=1)
     for i, travel in enumerate(sweep.values):
-        R, p = np.eye(3), np.array(module.CENTRE) + [0, 0, travel]
+        R, p = np.eye(3), np.add(module.CENTRE, (0, 0, travel))
         for _ in range(30):
             ways = p + arms @ R.T - chassis
             rows = ways / np.linalg.norm(ways, axis=1)[:, None]
@@ -138,7 +141,9 @@ def test_a_five_link_suspension_against_newton() -> None:
 
 def test_tables_files_and_pictures(tmp_path: Path) -> None:
     sweep = four_bar().sweep_joint("A", np.linspace(0.8, 1.2, 5))
-    table = sweep.table("D", "D.ratio", "coupler", "transmission angle", "conditioning", more={"twice [rad]": 2 * sweep.values})
+    table = sweep.table(
+        "D", "D.ratio", "coupler", "transmission angle", "conditioning", more={"twice [rad]": 2 * sweep.values}
+    )
     assert list(table)[:3] == ["A.angle [rad]", "D.angle [rad]", "D.angular velocity over A"]
     assert list(table)[-3:] == ["C.transmission angle [deg]", "conditioning", "twice [rad]"]
     sweep.write_csv(tmp_path / "s.csv", "D")

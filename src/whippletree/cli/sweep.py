@@ -39,7 +39,9 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("-n", "--count", type=int, default=25, help="how many positions (25)")
     parser.add_argument("--degrees", action="store_true", help="the joint's values are given in degrees")
-    parser.add_argument("--hold", action="append", default=[], metavar="JOINT", help="a joint that rests; may be repeated")
+    parser.add_argument(
+        "--hold", action="append", default=[], metavar="JOINT", help="a joint that rests; may be repeated"
+    )
     parser.add_argument("--csv", metavar="FILE.csv", help="write the table as text, with all digits")
     parser.add_argument("--plot", metavar="FILE.png", help="draw it over the joint")
     parser.set_defaults(run=sweep)

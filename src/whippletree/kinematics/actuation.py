@@ -81,7 +81,8 @@ class Actuation:
     @property
     def singular(self) -> bool:
         """Whether there is a motion here that the actuators do not control, though they do around it."""
-        return self.rank < min(self.generic, self.motions.shape[1]) or self.motions.shape[1] > self.needed
+        count = int(self.motions.shape[1])
+        return self.rank < min(self.generic, count) or count > self.needed
 
     @property
     def too_few(self) -> bool:
@@ -92,9 +93,7 @@ class Actuation:
         return self.words
 
 
-def actuation(
-    system: System, q: Any, *, actuators: Any, t: float = 0.0, parameters: Any = None
-) -> Actuation:
+def actuation(system: System, q: Any, *, actuators: Any, t: float = 0.0, parameters: Any = None) -> Actuation:
     """Return what actuators control at a closed configuration; see `System.actuation`."""
     inputs, states = system.kernels.inputs, system.kernels.states
     q, acting = inputs.configuration(q), inputs.freedoms(actuators, "actuators")
@@ -173,8 +172,8 @@ def _in_words(system: System, q: Array, found: Actuation, parameters: Any) -> st
         motion = motion_in_words(system, q, found.motions[:, -1], parameters)
         return (
             f"singular position of the actuators: with all of them held, {motion}. They control {found.rank} of "
-            f"{found.motions.shape[1]} motions here, and all {found.needed} around it: more of the same would not help; "
-            f"move off this position, or act on that motion"
+            f"{found.motions.shape[1]} motions here, and all {found.needed} around it: "
+            f"more of the same would not help; move off this position, or act on that motion"
         )
     near = ""
     if found.smallest < NEAR_ACTUATION_SINGULARITY:

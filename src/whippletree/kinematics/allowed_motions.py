@@ -8,6 +8,7 @@ import numpy as np
 
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.kinematic_tolerances import LEAST_MOTION
+from whippletree.system.evaluator import ParameterValues
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.loop_plan import Conditions
 from whippletree.system.tolerances import SINGULAR_HERE
@@ -25,7 +26,7 @@ class MotionSpace:
     whose joints move by one together, whichever joints the spanning tree has.
     """
 
-    def __init__(self, system: System, t: float = 0.0, parameters: object = None) -> None:
+    def __init__(self, system: System, t: float = 0.0, parameters: ParameterValues = None) -> None:
         inputs, loops = system.kernels.inputs, system.kernels.loops
         self.system, self.nv = system, system.nv
         self.scale: Array = loops.numbers.column_scale
@@ -61,7 +62,7 @@ class _BodyMotion(NamedTuple):
     way: Array
 
 
-def motion_in_words(system: System, q: Array, v: Array, parameters: object = None) -> str:
+def motion_in_words(system: System, q: Array, v: Array, parameters: ParameterValues = None) -> str:
     """Say how bodies move with velocities v: the one that moves most, how, and which others move with it.
 
     >>> s = four_bar()

@@ -58,8 +58,8 @@ class Assemblies:
     """Many configurations, closed where that was possible: what `System.assemble_batch` returns.
 
     `q` (n, nq) are the configurations, in the order of the guesses, with NaN where the loops could not be closed;
-    `closed` (n) tells where they are, and `straight` (n) where they were closed straight from their guess, with all that
-    was given where it was: on its branch. The others were found from another start, or a named joint gave way.
+    `closed` (n) tells where they are, and `straight` (n) where they were closed straight from their guess, with all
+    that was given where it was: on its branch. The others were found from another start, or a named joint gave way.
     `least_open` (n, nq) is as `q`, and where that is NaN the least open configuration that was found.
 
     >>> found = four_bar().assemble_batch({"A": np.linspace(0.5, 1.5, 5)})
@@ -147,7 +147,9 @@ def read_guesses(system: System, guesses: Any) -> tuple[Array, list[Mask]]:
         columns = {name: _column(system, name, value) for name, value in guesses.items()}
         counts = {len(column) for column in columns.values()} - {1}
         if len(counts) > 1:
-            raise StateError(f"the guesses are for {' and '.join(map(str, sorted(counts)))} configurations: give as many")
+            raise StateError(
+                f"the guesses are for {' and '.join(map(str, sorted(counts)))} configurations: give as many"
+            )
         q = np.tile(states.neutral(), (counts.pop() if counts else 1, 1))
         for name, column in columns.items():
             q[:, states.q_slice(name)] = column
@@ -181,8 +183,8 @@ def _column(system: System, name: Any, value: Any) -> Array:
 class BatchCloser:
     """Closes the loops of many configurations under one set of conditions (time and parameters).
 
-    Configurations are closed one by one, by the assembler, where machine code would be too long, where data are rounded,
-    and where loops lose rank as they close (`_special`) and what is held does not determine them: there, which
+    Configurations are closed one by one, by the assembler, where machine code would be too long, where data are
+    rounded, and where loops lose rank as they close (`_special`) and what is held does not determine them: there, which
     configuration is the nearest hangs on how small singular values are treated.
     """
 
@@ -293,7 +295,7 @@ class BatchCloser:
     def _determined(self, held: Mask) -> bool:
         """Tell whether nothing can move while some freedoms are held."""
         G = self._numbers.full_rows(self._plan.q, *self.conditions)[0][:, ~held]
-        return rank_of(G) == G.shape[1]
+        return bool(rank_of(G) == G.shape[1])
 
     def _newton(self, q: Array, held: Mask) -> tuple[Array, Array]:
         """Let each configuration take its steps, halved where they are too long, until it is closed or gives up."""
@@ -311,7 +313,12 @@ class BatchCloser:
             gone, stayed = busy[good], busy[~good]
             slow = (part[good] < 1) & (new_size[good] > CREEPING * size[gone])
             polished[gone] = worst[gone] <= CLOSED
-            q[gone], steps[gone], size[gone], worst[gone] = there[good], new_steps[good], new_size[good], new_worst[good]
+            q[gone], steps[gone], size[gone], worst[gone] = (
+                there[good],
+                new_steps[good],
+                new_size[good],
+                new_worst[good],
+            )
             share[gone], halvings[gone], taken[gone] = 1.0, 0, taken[gone] + 1
             creeping[gone] = np.where(slow, creeping[gone] + 1, 0)
             share[stayed], halvings[stayed] = share[stayed] / 2, halvings[stayed] + 1

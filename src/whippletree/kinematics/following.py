@@ -18,6 +18,7 @@ from whippletree.kinematics.allowed_motions import MotionSpace
 from whippletree.kinematics.batch_assembly import BatchCloser
 from whippletree.kinematics.kinematic_tolerances import BRANCH_TURN, HALVED_WAYS, LONGEST_STRIDE, SHORT_CORRECTION
 from whippletree.system import System
+from whippletree.system.evaluator import ParameterValues
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import Mask
 from whippletree.system.tolerances import CLOSED
@@ -49,7 +50,7 @@ class InputPath:
     """
 
     def __init__(
-        self, system: System, inputs: list[int], held: Mask, t: float = 0.0, parameters: object = None
+        self, system: System, inputs: list[int], held: Mask, t: float = 0.0, parameters: ParameterValues = None
     ) -> None:
         self.system, self.inputs = system, np.array(inputs)
         self.places = coordinate_places(system, inputs)
@@ -117,16 +118,16 @@ class InputPath:
         y = np.linalg.lstsq(N[fixed], right, rcond=1e-9)[0]
         v = (N @ y) * self.space.scale[:, None]
         missed = np.abs(N[fixed] @ y - right).max(initial=0.0) * self.space.scale.max()
-        return np.full_like(v, np.nan) if missed > 1e-6 else np.asarray(v)
+        return np.full(v.shape, np.nan) if missed > 1e-6 else np.asarray(v, dtype=np.float64)
 
     def conditioning(self, q: Array) -> Array:
         """Return the singular values of the loops with inputs and `held` fixed: the smallest one is zero in a dead
         position, and where two branches cross."""
-        return np.linalg.svd(self.space.rows(q)[:, ~self.held], compute_uv=False)
+        return np.asarray(np.linalg.svd(self.space.rows(q)[:, ~self.held], compute_uv=False), dtype=np.float64)
 
 
 def coordinate_places(system: System, freedoms: list[int]) -> npt.NDArray[np.intp]:
-    """Return where in q the coordinates of some freedoms are; of joints whose coordinates are no vectors there are none.
+    """Return where in q the coordinates of some freedoms are, of joints whose coordinates are vectors.
 
     >>> coordinate_places(four_bar(), [2])
     array([2])

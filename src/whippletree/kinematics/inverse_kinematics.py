@@ -55,7 +55,8 @@ class PoseSolutions:
     """Configurations that bring frames to their targets, or as near as they can: `System.inverse_kinematics`.
 
     `q` is one configuration (nq) or many (n, nq), `reached` tells which of them are at all targets. `angles` and
-    `distances`, (k) or (n, k) for k frames in the order of `frames`, are by how much frames miss, in radians and metres.
+    `distances`, (k) or (n, k) for k frames in the order of `frames`, tell by how much frames miss, in radians and
+    metres.
 
     >>> s = four_bar()
     >>> found = s.inverse_kinematics({"coupler": s.pose(s.q0, "coupler")[:3, 3]})
@@ -245,7 +246,9 @@ class PoseSolver:
         stopped = room.min(axis=1, initial=np.inf)
         there = self.system.integrate(q, step * np.minimum(share, stopped)[:, None])
         hit = blocked | (room <= np.minimum(share, stopped)[:, None])
-        there[:, self.places] = np.where(hit, np.clip(there[:, self.places], self.lower, self.upper), there[:, self.places])
+        there[:, self.places] = np.where(
+            hit, np.clip(there[:, self.places], self.lower, self.upper), there[:, self.places]
+        )
         found, closed = self._closed(there, hit)
         return found, closed & ~self._outside(found)
 

@@ -1,4 +1,4 @@
-"""A mechanism over the stroke of one of its joints: configurations, ratios, transmission, singular positions, tables."""
+"""A mechanism over the stroke of a joint: configurations, ratios, transmission, singular positions, tables."""
 
 from __future__ import annotations
 
@@ -80,13 +80,16 @@ class JointSweep:
         inside = self.values[self.closed]
         unit = self.input_label.unit
         reach = f"from {inside.min():.6g} to {inside.max():.6g} {unit}" if inside.size else "nowhere"
-        lines = [f'"{self.input}" over {len(self)} positions; closed in {len(inside)}, {reach}', *(end.words for end in self.ends)]
+        lines = [
+            f'"{self.input}" over {len(self)} positions; closed in {len(inside)}, {reach}',
+            *(end.words for end in self.ends),
+        ]
         return "\n".join([*lines, *(one.words for one in self.singular)])
 
     @property
     def closed(self) -> Mask:
         """Where (n) the loops are closed."""
-        return np.isfinite(self.q).all(axis=1)
+        return np.asarray(np.isfinite(self.q).all(axis=1))
 
     @made_once
     def labels(self) -> Labels:
@@ -103,7 +106,7 @@ class JointSweep:
         names = self.system.kernels.states
         freedom = next(i for i in range(self.system.nv) if names.freedom_name(i) == self.input)
         joint = names.joint_of(freedom)
-        return self.system.q_slice(joint).start + freedom - self.system.v_slice(joint).start
+        return int(self.system.q_slice(joint).start + freedom - self.system.v_slice(joint).start)
 
     # ------------------------------------------------------------------ quantities over the stroke
 
@@ -188,7 +191,8 @@ class JointSweep:
 
     def table(self, *what: str, more: Any = None) -> pd.DataFrame:
         """Return quantities as columns, the input first: joints, "joint.ratio", bodies and frames (their positions),
-        "transmission angle", "conditioning"; all coordinates unless given. `more` maps further columns' names to values.
+        "transmission angle", "conditioning"; all coordinates unless given. `more` adds
+        columns by name.
 
         >>> list(four_bar().sweep_joint("A", [1.0, 1.1]).table("D", "D.ratio"))
         ['A.angle [rad]', 'D.angle [rad]', 'D.angular velocity over A']
@@ -234,9 +238,7 @@ def sweep_joint(
         ratios[i] = path.ratios(found[i])[:, 0]
     conditioning, singular = _singular(path, found, numbers, states.freedom_name(freedom))
     given = inputs.parameters(parameters)
-    return JointSweep(
-        system, states.freedom_name(freedom), numbers, found, ends, singular, conditioning, ratios, given
-    )
+    return JointSweep(system, states.freedom_name(freedom), numbers, found, ends, singular, conditioning, ratios, given)
 
 
 def _single_freedom(system: System, joint: Any) -> int:
@@ -303,12 +305,14 @@ def _singular(path: InputPath, q: Array, values: Array, name: str) -> tuple[Arra
     for i, s in spectra.items():
         measure[i] = s[rank - 1] / s[0] if rank else 1.0
     found = []
-    for i in closed:
+    for i in spectra:
         beside = [k for k in (i - 1, i + 1) if k in spectra]
         if rank and measure[i] < DOUBTFUL_CONDITION and all(measure[i] <= measure[k] for k in beside):
-            one = _refined(path, q, values, int(i), beside, rank)
+            one = _refined(path, q, values, i, beside, rank)
             if one[2] < SINGULAR_INPUT:
-                words = f'singular position at "{name}" = {one[0]:.9g}: with it held, the loops leave a motion free there'
+                words = (
+                    f'singular position at "{name}" = {one[0]:.9g}: with it held, the loops leave a motion free there'
+                )
                 found.append(SingularInput(one[0], one[1], one[2], words))
     return measure, tuple(found)
 

@@ -50,15 +50,14 @@ HELD_OFF = 1e-9
 """How far, scaled, an input may be from its value where a sweep ends at the last position within reach."""
 
 DOUBTFUL_CONDITION = 0.1
-"""Share of the smallest singular value of the loops, along a sweep, below which a singular position is looked for between
-two positions."""
+"""Share of the smallest singular value of the loops, along a sweep, below which a singular position is looked for."""
 
 SINGULAR_INPUT = 1e-6
 """The same share below which a position is singular: nearer to it values are found to 1e-9, and the share goes with the
 distance."""
 
 NEIGHBOUR = 1.0
-"""How far, scaled, joints may move from one point of a map to the next: farther is another branch, or too coarse a grid."""
+"""How far, scaled, joints may move from one point of a map to the next: farther is another branch, or a coarse grid."""
 
 # ---------------------------------------------------------------------- actuation
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
@@ -42,7 +43,7 @@ class PoseTargets:
         self.length = system.characteristic_length
         self.count = len(targets[0].poses)
 
-    def errors(self, q: Array, rows: Array) -> Array:
+    def errors(self, q: Array, rows: npt.NDArray[np.intp]) -> Array:
         """Return (1) with its weights, frame after frame, at configurations of the targets with these numbers."""
         parts = []
         for target in self.targets:
@@ -96,7 +97,9 @@ def read_targets(system: System, targets: Any, weights: Any, parameters: Any) ->
     count = counts.pop() if counts else 1
     found = [
         FrameTarget(
-            name, np.ascontiguousarray(np.broadcast_to(poses, (count, 4, 4))), _weights(name, by_name.get(name, 1.0), whole)
+            name,
+            np.ascontiguousarray(np.broadcast_to(poses, (count, 4, 4))),
+            _weights(name, by_name.get(name, 1.0), whole),
         )
         for name, (poses, whole, _) in read.items()
     ]

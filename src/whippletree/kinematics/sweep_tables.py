@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -87,7 +87,11 @@ def write_csv(sweep: JointSweep, path: Any, what: tuple[Any, ...], more: Any) ->
     """Write a table as text, every number with all its digits."""
     place = new_file(path)
     text = table(sweep, what, more).to_csv(index=False, lineterminator="\n")
-    write_whole(place, lambda file: file.write(text.encode()))
+
+    def write(file: BinaryIO) -> None:
+        file.write(text.encode())
+
+    write_whole(place, write)
 
 
 def plotted(sweep: JointSweep, what: tuple[Any, ...], more: Any, path: Any) -> Figure:

@@ -18,7 +18,7 @@ import numpy as np
 
 from whippletree.errors import ModelError
 from whippletree.kernels.kernel import Array
-from whippletree.model.description import Description, JointUse
+from whippletree.model.description import GROUND, Description, JointUse
 from whippletree.model.names import suggestion
 from whippletree.spatial.placement import Placement
 
@@ -49,9 +49,13 @@ def transmission(system: System, q: Array, driven: str, joint: str | None, param
     at = _opposite(names) if joint is None else names.index(getattr(joint, "name", joint))
     here, coupler, output = (uses[names[(at + k) % len(names)]] for k in (0, -1, 1))
     if output.joint.nv != 1 or output.joint.kind not in ("revolute", "prismatic"):
-        raise ModelError(f'the output turns or slides in a joint "{output.name}" of kind {output.joint.kind}: the '
-                         "transmission angle is for revolute and prismatic ones")
-    poses = {name: _points(system, q, use, parameters) for name, use in zip("CBD", (here, coupler, output), strict=True)}
+        raise ModelError(
+            f'the output turns or slides in a joint "{output.name}" of kind {output.joint.kind}: the '
+            "transmission angle is for revolute and prismatic ones"
+        )
+    poses = {
+        name: _points(system, q, use, parameters) for name, use in zip("CBD", (here, coupler, output), strict=True)
+    }
     c = _unit(poses["B"][:, :3, 3] - poses["C"][:, :3, 3])
     axis = poses["D"][:, :3, 2]
     if output.joint.kind == "prismatic":
@@ -89,7 +93,9 @@ def _loop(system: System, driven: str, joint: Any) -> list[str]:
     i, around = found[0].joints.index(driven), list(found[0].joints)
     around = around[i:] + around[:i]
     first, second = uses[driven], uses[around[1]]
-    link = first.parent if first.child == found[0].base else first.child
+    base = found[0].base
+    on_base = first.child == (GROUND if base < 0 else system.plan.nodes[base].body)
+    link = first.parent if on_base else first.child
     if link not in (second.parent, second.child):
         around = [around[0], *reversed(around[1:])]
     return [one for one in around if uses[one].joint.nv]

@@ -1,7 +1,7 @@
 """Where a frame can get: over a grid of inputs, or over a grid of poses, with a measure of how well it moves there.
 
-A grid is gone through outward from its point nearest to where the mechanism is: each point starts from the configuration
-of a neighbour that has been reached, so that the whole map is of one branch. All points at the rim are solved together.
+A grid is gone through outward from its point nearest to where the mechanism is: each point starts from a neighbour that
+has been reached, so that the whole map is of one branch. All points at the rim are solved together.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["Workspace", "workspace"]
 
 Nodes = npt.NDArray[np.intp]
 Solve = Callable[[Nodes, Array], tuple[Array, Mask]]
-"""Solves grid points, by their numbers, from configurations next to them; returns configurations, and where it could."""
+"""Solves grid points, by their numbers, from configurations beside them; returns these, and where it could."""
 
 
 @user_facing
@@ -108,8 +108,8 @@ def workspace(
         points = np.full((len(nodes), 3), np.nan)
     else:
         shape, points = _pose_grid(poses)
-        targets, _ = read_targets(system, {name: np.asarray(poses).reshape(len(points), *np.shape(poses)[len(shape) :])},
-                                  None, parameters)  # fmt: skip
+        wanted = np.asarray(poses, dtype=np.float64).reshape(len(points), *np.shape(poses)[len(shape) :])
+        targets, _ = read_targets(system, {name: wanted}, None, parameters)
         solver = PoseSolver(system, targets, hold, limits, t, parameters, None)
         first = int(np.linalg.norm(points - system.pose(q, name, parameters=parameters)[:3, 3], axis=1).argmin())
         found = _march(shape, first, q, _by_poses(solver))
@@ -146,11 +146,12 @@ def _mapped(
 def _dexterity(system: System, name: str, q: Array, path: InputPath, parameters: Any) -> Array:
     """Return the inverse condition numbers (n) of the velocity of a frame's origin over the inputs' rates."""
     spectra = {}
-    for i in np.flatnonzero(np.isfinite(q).all(axis=1)):
+    for k in np.flatnonzero(np.isfinite(q).all(axis=1)):
+        i = int(k)
         ratios = path.ratios(q[i])
         if np.isfinite(ratios).all():
             J = system.jacobian(q[i], name, parameters=parameters)[3:] @ (ratios * path.space.scale[path.inputs])
-            spectra[int(i)] = np.linalg.svd(J, compute_uv=False)
+            spectra[i] = np.linalg.svd(J, compute_uv=False)
     rank = max((int((s > NO_MOTION * s[0]).sum()) for s in spectra.values()), default=0)
     found = np.where(np.isfinite(q).all(axis=1), 0.0, np.nan)
     for i, s in spectra.items():
@@ -266,7 +267,8 @@ def _plotted(space: Workspace, axes: str, colour: str, path: Any) -> Figure:
     spans = np.ptp(points[reached], axis=0)
     across, up = ("xyz".index(a) for a in axes) if axes else sorted(np.argsort(spans, kind="stable")[-2:].tolist())
     values = getattr(space, colour).ravel()
-    figure = Figure(figsize=(7.2, 5.6), layout="constrained")
+    height = 1.4 + 5.2 * float(np.clip(np.ptp(points[:, up]) / max(np.ptp(points[:, across]), 1e-12), 0.3, 1.3))
+    figure = Figure(figsize=(7.2, height), layout="constrained")
     drawn = figure.subplots()
     missed = points[~reached]
     missed = missed[np.isfinite(missed).all(axis=1)]

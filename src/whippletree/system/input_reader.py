@@ -155,7 +155,7 @@ class InputReader:
             return _dimensions(guess) > 1
         sizes = {use.name: use.joint.nq for use in self.description.coordinate_owners}
         for key, value in guess.items():
-            size, dimensions = sizes.get(getattr(key, "name", key), 0), _dimensions(value)
+            size, dimensions = sizes.get(str(getattr(key, "name", key)), 0), _dimensions(value)
             if size and (dimensions > 1 or (dimensions == size == 1 and len(value) > 1)):
                 return True
         return False

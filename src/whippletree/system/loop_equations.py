@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
 
-from whippletree.formulations.closures import closure_projection as projection
 from whippletree.formulations.closures import closing_step as closing
+from whippletree.formulations.closures import closure_projection as projection
 from whippletree.formulations.closures import loop_results as closed
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.loop_solution import Solution

@@ -378,8 +378,8 @@ class System:
 
         `guesses` are configurations (n, nq), or coordinates (n) by joint. Options: `hold`, joints that stay where their
         guess is; `restart=False`, to give a configuration up if it cannot be closed straight from its guess, instead of
-        trying other starts as `assemble` does; `t`, `parameters`, `threads`. Answers are those of `assemble`, one by one.
-        See `whippletree.kinematics`.
+        trying other starts as `assemble` does; `t`, `parameters`, `threads`. Answers are those of `assemble`, one by
+        one. See `whippletree.kinematics`.
 
         >>> found = four_bar().assemble_batch({"A": [0.5, 1.2]}, hold=["A"])
         >>> found.closed, found.q.shape
