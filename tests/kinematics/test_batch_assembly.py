@@ -145,8 +145,8 @@ def test_guesses_by_joint_and_trees() -> None:
     ("guess", "words"),
     [
         ({"A": [0.5, 1.0], "B": [0.1, 0.2, 0.3]}, "for 2 and 3 configurations"),
-        ({"A": [0.5, np.nan]}, 'guess 1 for the angle of joint "A"'),
-        ({"A": ["x", "y"]}, "as numbers"),
+        ({"A": [0.5, np.nan]}, "must be finite numbers"),
+        ({"A": ["x", "y"]}, "must be real numbers"),
         ({"X": [0.5, 1.0]}, "there is no joint"),
         (np.zeros((2, 3)), "4"),
     ],

@@ -94,7 +94,7 @@ def test_weights_leave_directions_free() -> None:
     [
         ({}, {}, "by frame"),
         ({"tip": (1.0, 2.0)}, {}, "pose"),
-        ({"tip": (1.0, np.nan, 0.0)}, {}, "not finite"),
+        ({"tip": (1.0, np.nan, 0.0)}, {}, "finite numbers"),
         ({"top": (1.0, 0.0, 0.0)}, {}, "no body or frame"),
         ({"tip": (1.0, 0.0, 0.0)}, {"weights": {"tip": -1.0}}, "not negative"),
         ({"tip": (1.0, 0.0, 0.0)}, {"weights": {"bar 0": 1.0}}, "no target"),

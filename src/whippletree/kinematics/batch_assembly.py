@@ -19,8 +19,9 @@ from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError, St
 from whippletree.foundation.once import made_once
 from whippletree.foundation.user_frames import user_facing, warn
 from whippletree.kernels.kernel import Array
+from whippletree.kinematics.given_numbers import given_numbers
 from whippletree.kinematics.kinematic_tolerances import HELD_OFF, LONGEST_CLOSING_LINE
-from whippletree.spatial.scalars import shown, truth
+from whippletree.spatial.scalars import truth
 from whippletree.system.assembly import Assembler
 from whippletree.system.calls import number_of_threads
 from whippletree.system.evaluator import CallOptions
@@ -169,10 +170,7 @@ def _column(system: System, name: Any, value: Any) -> Array:
     where = system.kernels.states.q_slice(name)
     size = where.stop - where.start
     label = f'joint "{getattr(name, "name", name)}"'
-    try:
-        numbers = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise StateError(f"{label}: give its coordinates as numbers, not {shown(value)}") from None
+    numbers = given_numbers(value, f"guesses for {label}")
     if size == 1 and numbers.ndim < 2:
         return numbers.reshape(-1, 1)
     if numbers.ndim not in (1, 2) or numbers.shape[-1] != size:

@@ -13,17 +13,24 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.allowed_motions import MotionSpace
 from whippletree.kinematics.batch_assembly import BatchCloser
-from whippletree.kinematics.kinematic_tolerances import BRANCH_TURN, HALVED_WAYS, LONGEST_STRIDE, SHORT_CORRECTION
+from whippletree.kinematics.kinematic_tolerances import (
+    BRANCH_TURN,
+    FARTHEST_INPUT,
+    HALVED_WAYS,
+    LONGEST_STRIDE,
+    SHORT_CORRECTION,
+)
 from whippletree.system import System
 from whippletree.system.evaluator import ParameterValues
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import Mask
 from whippletree.system.tolerances import CLOSED
 
-__all__ = ["Followed", "InputPath"]
+__all__ = ["Followed", "InputPath", "check_vector", "coordinate_places"]
 
 
 class Followed(NamedTuple):
@@ -64,6 +71,10 @@ class InputPath:
         at = Followed(q, q[self.places], stride, True)
         way = target - at.inputs
         size = float(np.abs(way / self.space.scale[self.inputs]).max(initial=0.0))
+        if not size <= FARTHEST_INPUT:
+            raise StateError(
+                f"an input is to go to {target.tolist()}, too far from {at.inputs.tolist()} to be followed"
+            )
         done, share, halvings = 0.0, 1.0 / max(1.0, np.ceil(size / LONGEST_STRIDE)), 0
         first = at.inputs
         while done < 1.0:
@@ -138,3 +149,11 @@ def coordinate_places(system: System, freedoms: list[int]) -> npt.NDArray[np.int
         q, v = system.q_slice(joint), system.v_slice(joint)
         places.append(q.start + i - v.start)
     return np.array(places, dtype=np.intp)
+
+
+def check_vector(system: System, freedom: int) -> None:
+    """Refuse a freedom of a joint with a quaternion: its coordinates cannot be set one by one."""
+    name = system.kernels.states.joint_of(freedom)
+    q, v = system.q_slice(name), system.v_slice(name)
+    if q.stop - q.start != v.stop - v.start:
+        raise StateError(f'joint "{name}" has a quaternion, whose coordinates cannot be set one by one')

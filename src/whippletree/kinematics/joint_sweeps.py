@@ -11,7 +11,8 @@ from whippletree.errors import AssemblyWarning, StateError
 from whippletree.foundation.once import made_once
 from whippletree.foundation.user_frames import user_facing, warn
 from whippletree.kernels.kernel import Array
-from whippletree.kinematics.following import Followed, InputPath
+from whippletree.kinematics.following import Followed, InputPath, check_vector
+from whippletree.kinematics.given_numbers import given_numbers
 from whippletree.kinematics.kinematic_tolerances import DOUBTFUL_CONDITION, SINGULAR_INPUT
 from whippletree.kinematics.sweep_tables import plotted, table, write_csv
 from whippletree.kinematics.transmission import Transmission, transmission
@@ -247,20 +248,14 @@ def _single_freedom(system: System, joint: Any) -> int:
     if len(chosen) != 1:
         raise StateError(f"a sweep is over one freedom: name a joint with one, or (joint, index), not {shown(joint)}")
     freedom = int(chosen[0])
-    name = system.kernels.states.joint_of(freedom)
-    q, v = system.q_slice(name), system.v_slice(name)
-    if q.stop - q.start != v.stop - v.start:
-        raise StateError(f'joint "{name}" has a quaternion, whose coordinates cannot be swept one by one')
+    check_vector(system, freedom)
     return freedom
 
 
 def _stroke(values: Any) -> Array:
-    try:
-        numbers = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = np.zeros((0, 0))
-    if numbers.ndim != 1 or not numbers.size or not np.isfinite(numbers).all():
-        raise StateError("the values of a sweep must be finite numbers, in radians or metres, in one dimension")
+    numbers = given_numbers(values, "the values of a sweep")
+    if numbers.ndim != 1 or not numbers.size:
+        raise StateError("the values of a sweep must be a list of finite numbers, in radians or metres, one dimension")
     return numbers
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = [
     "BRANCH_TURN",
     "DOUBTFUL_CONDITION",
+    "FARTHEST_INPUT",
     "HALVED_WAYS",
     "HELD_OFF",
     "IK_DAMPING",
@@ -34,6 +35,9 @@ are closed one by one."""
 
 LONGEST_STRIDE = 0.3
 """How far, scaled, inputs move in one stride: a linkage's other joints then move little enough to be foreseen."""
+
+FARTHEST_INPUT = 3000.0
+"""How far, scaled, inputs are followed from one value to the next: ten thousand strides, some seconds."""
 
 SHORT_CORRECTION = 0.02
 """Correction of what was foreseen, scaled, that is not compared with it: two branches are farther apart unless they

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
+from whippletree.kinematics.given_numbers import given_numbers
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import shown
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
@@ -110,12 +111,7 @@ def _poses(name: str, value: Any) -> tuple[Array, bool, bool]:
     """Return a target as poses (n, 4, 4), whether its axes count, and whether it is for many configurations."""
     if isinstance(value, Placement):
         return np.asarray(value.matrix())[None], True, False
-    try:
-        numbers = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = np.zeros(0)
-    if not np.isfinite(numbers).all():
-        raise StateError(f'the target of "{name}" has numbers that are not finite')
+    numbers = given_numbers(value, f'the target of "{name}"')
     if numbers.shape[-2:] == (4, 4) and numbers.ndim in (2, 3):
         poses = numbers.reshape(-1, 4, 4)
         for one in poses:
@@ -129,11 +125,9 @@ def _poses(name: str, value: Any) -> tuple[Array, bool, bool]:
 
 
 def _weights(name: str, value: Any, whole: bool) -> Array:
-    try:
-        numbers = np.broadcast_to(np.asarray(value, dtype=np.float64), (6,)).copy()
-    except (TypeError, ValueError):
-        numbers = np.full(6, np.nan)
-    if not (np.isfinite(numbers).all() and (numbers >= 0).all() and (numbers > 0).any()):
+    given = given_numbers(value, f'the weights of "{name}"')
+    numbers = np.full(6, float(given)) if given.ndim == 0 else given
+    if numbers.shape != (6,) or (numbers < 0).any() or not numbers.any():
         raise StateError(f'the weights of "{name}" must be one number, or six, not negative and not all zero')
     if not whole:
         numbers[:3] = 0.0

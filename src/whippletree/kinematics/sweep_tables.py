@@ -67,7 +67,7 @@ def _label(name: Any) -> Label:
 
 
 def _values(name: Any, values: Any, count: int) -> Array:
-    numbers = np.asarray(values, dtype=np.float64)
+    numbers = np.asarray(values, dtype=np.float64)  # NaN where a sweep has ended
     if numbers.shape != (count,):
         raise StateError(f"column {name!r} must have {count} numbers, one for each position")
     return numbers

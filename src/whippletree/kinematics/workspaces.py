@@ -17,11 +17,13 @@ from whippletree.errors import ResultError, StateError
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.actuation import inverse_conditions
-from whippletree.kinematics.following import InputPath
+from whippletree.kinematics.following import InputPath, check_vector
+from whippletree.kinematics.given_numbers import given_numbers
 from whippletree.kinematics.inverse_kinematics import PoseSolver
 from whippletree.kinematics.kinematic_tolerances import IK_REACHED, NEIGHBOUR, NO_MOTION
 from whippletree.kinematics.pose_targets import read_targets
 from whippletree.results.output_files import new_file, write_whole
+from whippletree.spatial.scalars import shown
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import Mask
 from whippletree.system.tolerances import CLOSED
@@ -108,7 +110,7 @@ def workspace(
         points = np.full((len(nodes), 3), np.nan)
     else:
         shape, points = _pose_grid(poses)
-        wanted = np.asarray(poses, dtype=np.float64).reshape(len(points), *np.shape(poses)[len(shape) :])
+        wanted = given_numbers(poses, "poses=").reshape(len(points), *np.shape(poses)[len(shape) :])
         targets, _ = read_targets(system, {name: wanted}, None, parameters)
         solver = PoseSolver(system, targets, hold, limits, t, parameters, None)
         first = int(np.linalg.norm(points - system.pose(q, name, parameters=parameters)[:3, 3], axis=1).argmin())
@@ -169,17 +171,18 @@ def _input_grid(system: System, inputs: Any) -> tuple[list[int], Array]:
     freedoms, axes = [], []
     for key, values in inputs.items():
         chosen = np.flatnonzero(system.kernels.inputs.freedoms([key], "inputs"))
-        numbers = np.asarray(values, dtype=np.float64)
-        if len(chosen) != 1 or numbers.ndim != 1 or not numbers.size or not np.isfinite(numbers).all():
-            raise StateError(f"input {key!r} must be one freedom, with a list of finite values")
+        numbers = given_numbers(values, f"values of input {shown(key)}")
+        if len(chosen) != 1 or numbers.ndim != 1 or not numbers.size:
+            raise StateError(f"input {shown(key)} must be one freedom, with a list of values")
         freedoms.append(int(chosen[0]))
+        check_vector(system, freedoms[-1])
         axes.append(numbers)
     return freedoms, np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
 
 
 def _pose_grid(poses: Any) -> tuple[tuple[int, ...], Array]:
     """Return the shape of a grid of poses (..., 4, 4) or positions (..., 3), and the positions (n, 3)."""
-    numbers = np.asarray(poses, dtype=np.float64)
+    numbers = given_numbers(poses, "poses=")
     if numbers.shape[-2:] == (4, 4) and numbers.ndim > 2:
         return numbers.shape[:-2], numbers[..., :3, 3].reshape(-1, 3).copy()
     if numbers.ndim > 1 and numbers.shape[-1] == 3:
