@@ -222,6 +222,7 @@ class Engine:
             defaults,
             what=f'{request.function} of "{self.description.name}"',
             seconds=lambda: self._compiling_seconds(request),
+            effort=0 if FUNCTIONS[request.function].prelude else 1,
         )
         self._store.by_key[key] = kernel
         self._store.recent.append(kernel)
@@ -278,7 +279,8 @@ class Engine:
 
         With parameters that depends on their values, so that a result has to be looked at (see `diagnose`).
         """
-        if self._checked or self.description.parameters:
+        watched = any(constants.watched for constants in self.equations.node_tree().node_constants)
+        if self._checked or self.description.parameters or not watched:
             return
         worst = np.full(sum(position is not None for position in self.equations.node_tree().positions), np.inf)
         for seed in (0, 1):

@@ -42,6 +42,7 @@ class SystemFunction:
     - it is `framed`: about a body or frame
     - it is `planned`: its code depends on the numeric plan of the loops
     - it has a meaning `without_freedoms`
+    - it is a `prelude` for one state: NumPy goes on with its result, and takes far longer
     """
 
     inputs: tuple[str, ...]
@@ -65,6 +66,7 @@ class SystemFunction:
     framed: bool = False
     planned: bool = True
     without_freedoms: bool = False
+    prelude: bool = False
 
     @property
     def of_closures(self) -> bool:
@@ -145,6 +147,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
         of_loops=True,
         rescued=True,
         without_freedoms=True,
+        prelude=True,
     ),
     "project": SystemFunction(("q", "v"), "state", ("n_projected",), loop_equations.project, of_loops=True),
     "pose": SystemFunction(("q",), "pose", (4, 4), tree_equations.pose, framed=True, without_freedoms=True),
