@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from whippletree.foundation.once import made_once, making
+from whippletree.foundation.once import made_once, making, without_collecting
 from whippletree.kernels import entry as fast
 from whippletree.kernels.batch import FAULT, batch_ir, batch_words, lane_buffer
 from whippletree.kernels.cache import DiskCache
@@ -235,7 +235,7 @@ class Kernel:
 
     def _make(self, form: str) -> dict[str, bytes]:
         """Trace and compile, with a word about it on a terminal if that takes long."""
-        with compiling(self._what, self._seconds()) as notice:
+        with compiling(self._what, self._seconds()) as notice, without_collecting():
             return self._compile(form, notice)
 
     def _compile(self, form: str, notice: compiling) -> dict[str, bytes]:

@@ -20,7 +20,7 @@ from whippletree.formulations.methods import registry
 from whippletree.formulations.methods.formulation import Formulation, LoopSizes
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions.composite_body import freedom_parents
-from whippletree.foundation.once import made_once
+from whippletree.foundation.once import made_once, without_collecting
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.repeat import Repeated, least_seconds
@@ -131,7 +131,8 @@ class AutoFormulation:
             return read(kept[what])
         made = _DECIDED.get(key)
         if made is None:
-            made = make()
+            with without_collecting():
+                made = make()
             while len(_DECIDED) >= _REMEMBERED:
                 _DECIDED.pop(next(iter(_DECIDED)))
             _DECIDED[key] = made

@@ -222,11 +222,15 @@ class Engine:
             defaults,
             what=f'{request.function} of "{self.description.name}"',
             seconds=lambda: self._compiling_seconds(request),
-            effort=0 if FUNCTIONS[request.function].prelude else 1,
+            effort=0 if self._prelude(request) else 1,
         )
         self._store.by_key[key] = kernel
         self._store.recent.append(kernel)
         return kernel
+
+    def _prelude(self, request: Request) -> bool:
+        """Tell whether what NumPy does with one result takes far longer than the kernel, however that is compiled."""
+        return FUNCTIONS[request.function].prelude and self.equations.closed and self.equations.size("n_redundant") > 0
 
     def _compiling_seconds(self, request: Request) -> float | None:
         """Return about how long a straight line takes; loops over the nodes, and what is traced already, are quick."""

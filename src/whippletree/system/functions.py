@@ -42,7 +42,7 @@ class SystemFunction:
     - it is `framed`: about a body or frame
     - it is `planned`: its code depends on the numeric plan of the loops
     - it has a meaning `without_freedoms`
-    - it is a `prelude` for one state: NumPy goes on with its result, and takes far longer
+    - it is a `prelude` where loops have redundant rows: NumPy goes on with its result, and takes far longer
     """
 
     inputs: tuple[str, ...]
@@ -102,6 +102,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
         tree_equations.reactions,
         loop_trace=loop_equations.reactions,
         without_freedoms=True,
+        prelude=True,
     ),
     "closure_efforts": _Dynamic(
         ("q", "v", "tau"), "multipliers", ("n_rows",), loop_equations.closure_efforts, of_loops=True
