@@ -72,7 +72,7 @@ def _at_rest(eq: Equations, x: Symbols, *, kept: bool) -> tuple[Unrolled, Closur
 
     Where forces act follows from these alone; they are made once, and what they have in common is traced once.
     """
-    given = {name: x[name] for name in ("q", "t") if name in x}
+    given: Symbols = {name: x[name] for name in ("q", "t") if name in x}
     key = ("at rest", "t" in given)
     walk, whole = eq.once(key, lambda: (eq.walk(given, weld=False), eq.closure_set(given, weld=False, kept=False)))
     return walk, replace(whole, keep=eq.loop_plan.keep) if kept else whole
