@@ -75,3 +75,14 @@ def test_a_biped_with_rounded_feet_runs(duration: float) -> None:
     run = s.simulate(duration, every=0.1)
     assert run.certificate.ok, run.certificate
     assert run.certificate.closure_residual < 1e-6
+
+
+def test_velocities_go_onto_the_rows_of_a_plan_as_by_impulses() -> None:
+    exact, options = twin("four-bar")
+    s = tilted(exact, 1e-7, seed=1).build(**options)
+    before = np.random.default_rng(4).standard_normal(s.nv)
+    q, v = s.kernels.loops.on_kept_rows(s.q0, before, s.kernels.loops.conditions())
+    basis, mass = s.motion_basis(q), s.mass_matrix(q)
+    assert np.abs(q - s.q0).max() < 1e-6
+    assert np.abs(v - basis @ v[list(s.kernels.loop_plan.choice.independent)]).max() < 1e-12
+    assert np.abs(basis.T @ mass @ (v - before)).max() < 1e-12
