@@ -336,9 +336,9 @@ class LoopCalls:
         (0.0, 0.0)
         """
         v = self._inputs.velocities(v)
-        slack = self._engine.equations.loop_plan.slack if self.closed else 0.0
-        speed = np.abs(v / self._loops.numbers.column_scale).max(initial=0.0) if slack else 0.0
-        return slack, float(OPEN_OVER_ACCURACY * slack * speed)
+        open_by = OPEN_OVER_ACCURACY * self._engine.equations.loop_plan.slack if self.closed else 0.0
+        speed = np.abs(v / self._loops.numbers.column_scale).max(initial=0.0) if open_by else 0.0
+        return open_by, float(open_by * speed)
 
     def closure_residual(self, q: ArrayLike, *, t: float = 0.0, parameters: ParameterValues = None) -> Array:
         """Return how far the closures are from closed, row by row, in radians and metres; see `closure_rows`.
