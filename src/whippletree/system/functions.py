@@ -42,6 +42,7 @@ class SystemFunction:
     - it is `framed`: about a body or frame
     - it is `planned`: its code depends on the numeric plan of the loops
     - it has a meaning `without_freedoms`
+    - it is a `prelude` where loops have redundant rows: NumPy goes on with its result, and takes far longer
     """
 
     inputs: tuple[str, ...]
@@ -65,6 +66,7 @@ class SystemFunction:
     framed: bool = False
     planned: bool = True
     without_freedoms: bool = False
+    prelude: bool = False
 
     @property
     def of_closures(self) -> bool:
@@ -100,6 +102,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
         tree_equations.reactions,
         loop_trace=loop_equations.reactions,
         without_freedoms=True,
+        prelude=True,
     ),
     "closure_efforts": _Dynamic(
         ("q", "v", "tau"), "multipliers", ("n_rows",), loop_equations.closure_efforts, of_loops=True
@@ -145,6 +148,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
         of_loops=True,
         rescued=True,
         without_freedoms=True,
+        prelude=True,
     ),
     "closing_step": SystemFunction(
         ("q", "free"), "step", ("n_closing",), loop_equations.closing_step, of_loops=True, without_freedoms=True
