@@ -104,8 +104,9 @@ def test_a_parallelogram_is_followed_through_its_singular_positions() -> None:
 def test_a_sweep_ends_at_dead_positions() -> None:
     s = linkage(1.0, 0.8, 1.0, 2.0).build(guess={"A": 0.9, "D": 2.2})
     dead = np.arccos((1 + 4 - 1.8**2) / 4)  # coupler and rocker in line
-    with pytest.warns(wt.AssemblyWarning, match='"A" stops at 1.115'):
+    with pytest.warns(wt.AssemblyWarning, match='"A" stops at ') as told:
         sweep = s.sweep_joint("A", np.linspace(-2.0, 2.0, 41))
+    assert len(told) == 2
     np.testing.assert_allclose(sorted(end.value for end in sweep.ends), [-dead, dead], atol=1e-5)
     np.testing.assert_array_equal(sweep.closed, np.abs(sweep.values) < dead)
     assert np.isnan(sweep.q[~sweep.closed]).all()

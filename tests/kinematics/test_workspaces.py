@@ -57,7 +57,7 @@ def test_bad_grids_are_refused() -> None:
     s = two_cranks()
     with pytest.raises(wt.StateError, match="either inputs"):
         s.workspace("tool")
-    with pytest.raises(wt.StateError, match="one freedom"):
+    with pytest.raises(wt.StateError, match="must be finite numbers"):
         s.workspace("tool", {"left": [np.nan]})
     with pytest.raises(wt.StateError, match="a grid of poses"):
         s.workspace("tool", poses=np.zeros(2))
