@@ -165,8 +165,8 @@ def _in_words(system: System, q: Array, found: Actuation, parameters: Any) -> st
         motion = motion_in_words(system, q, found.motions[:, -1], parameters)
         kinds = f"{count} actuated freedom{'' if count == 1 else 's'} control{'s' if count == 1 else ''}"
         return (
-            f"the {kinds} {found.generic} of {found.needed} motions, here and around it: name more actuators, or "
-            f"others. With these held, {motion}"
+            f"the mechanism has mobility {found.needed}, and the {kinds} {found.generic} of {found.needed} motions, "
+            f"here and around it: name more actuators, or others. With these held, {motion}"
         )
     if found.singular:
         motion = motion_in_words(system, q, found.motions[:, -1], parameters)
