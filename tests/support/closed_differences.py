@@ -6,6 +6,7 @@ have followed: positions by Newton's method on `closure_residual`, velocities by
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,6 +27,11 @@ def central(f: Callable[[float], Array], h: float) -> Array:
     tables = [sum(w * (f(k * s) - f(-k * s)) for k, w in enumerate(_WEIGHTS, 1)) / s for s in (h, h / 2, h / 4)]
     better = [b + (b - a) / 63 for a, b in zip(tables, tables[1:], strict=False)]
     return better[-1]
+
+
+@functools.cache
+def _traced(s: wt.System, name: str) -> tuple[Any, tuple[int, ...]]:
+    return s.function(name), s.kernels.of(name).signature.shape
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,16 @@ class Neighbour:
         if any(use.prescribed for use in self.s.description.joints):
             given["a"] = self.a
         return given | ({"wrenches": self.wrenches} if self.wrenches else {})
+
+    def parameter_options(self) -> dict[str, Any]:
+        return {"parameters": self.parameters} if len(self.parameters) else {}
+
+    def evaluated(self, name: str) -> Array:
+        """A function's value in its shape, by CasADi's evaluator."""
+        function, shape = _traced(self.s, name)
+        given = {"q": self.q, "v": self.v, "tau": self.tau, "a": self.a, "t": self.t, "z": self.z}
+        given["parameters"] = self.parameters
+        return np.array(function(*(given[one] for one in function.name_in()))).reshape(shape)
 
     def accelerations(self) -> Array:
         return self.s.forward_dynamics(self.q, self.v, self.tau, **self.options())

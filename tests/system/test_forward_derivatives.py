@@ -113,17 +113,56 @@ def four_bar(*, prescribed: str = "", drive: bool = False, cut: str = "C") -> wt
     return m.build(guess={"A": 0.4, "D": -2.0}, cut=[cut])
 
 
+def moving_four_bar(options: dict[str, Any]) -> Neighbour:
+    s = four_bar(**options)
+    rng = np.random.default_rng(1)
+    t = 0.2 if options.get("drive") else 0.0
+    q = s.assemble(s.q0, **({"t": t} if t else {}))
+    v = rng.uniform(-1, 1, s.nv)
+    state = Neighbour(s, q, v, rng.uniform(-3, 3, s.nv), rng.uniform(-2, 2, s.nv), t, np.array([0.2]),
+                     np.array(s.description.parameter_values))  # fmt: skip
+    return state.closed()
+
+
 @pytest.mark.parametrize(
     "options",
     [{}, {"prescribed": "A"}, {"prescribed": "C"}, {"drive": True}, {"drive": True, "cut": "A"}],
     ids=["free", "given crank", "given cut joint", "drive", "drive at the cut joint"],
 )
 def test_four_bar_with_everything(options: dict[str, Any]) -> None:
-    s = four_bar(**options)
-    rng = np.random.default_rng(1)
-    t = 0.2 if options.get("drive") else 0.0
-    q = s.assemble(s.q0, **({"t": t} if t else {}))
-    v = rng.uniform(-1, 1, s.nv)
-    here = Neighbour(s, q, v, rng.uniform(-3, 3, s.nv), rng.uniform(-2, 2, s.nv), t, np.array([0.2]),
-                     np.array(s.description.parameter_values))  # fmt: skip
-    assert_differences(here.closed(), h=0.004)
+    assert_differences(moving_four_bar(options), h=0.004)
+
+
+RESULTS: dict[str, Any] = {
+    "pose": lambda x: x.s.pose(x.q, "coupler", **x.parameter_options()),
+    "velocity": lambda x: x.s.velocity(x.q, x.v, "coupler", **x.parameter_options()),
+    "acceleration": lambda x: x.s.acceleration(x.q, x.v, x.accelerations(), "coupler", **x.parameter_options()),
+    "energy": lambda x: x.evaluated("energy"),
+    "momentum": lambda x: x.evaluated("momentum"),
+    "center_of_mass": lambda x: x.evaluated("center_of_mass"),
+    "reactions": lambda x: x.s.reactions(x.q, x.v, x.tau, **x.options()).wrenches,
+    "driving_forces": lambda x: x.s.driving_forces(x.q, x.v, x.tau, **x.options()),
+    "closure_efforts": lambda x: x.evaluated("closure_efforts"),
+    "closure_residual": lambda x: x.evaluated("closure_residual"),
+    "closure_jacobian": lambda x: x.evaluated("closure_jacobian"),
+    "element_forces": lambda x: x.evaluated("element_forces"),
+    "state_rates": lambda x: x.evaluated("state_rates"),
+    "powers": lambda x: x.evaluated("powers"),
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"prescribed": "A"}, {"drive": True}], ids=["free", "given crank", "drive"])
+def test_derivatives_of_results(options: dict[str, Any]) -> None:
+    """Every result of a four-bar with redundant closures, by all that it depends on."""
+    here = moving_four_bar(options)
+    for name, of in RESULTS.items():
+        frame = {"frame": "coupler"} if name in ("pose", "velocity", "acceleration") else {}
+        found = here.s.derivatives_of(name, here.q, here.v, here.tau, **frame, **here.options())
+        value = of(here)
+        for kind, ours in found._asdict().items():
+            columns_of = ours[..., None] if kind == "t" else ours
+            assert columns_of.shape[:-1] == value.shape
+            scale = max(np.abs(columns_of).max(initial=0.0), np.abs(value).max(), 1e-3)
+            for j in columns(here, kind):
+                off = np.abs(columns_of[..., j] - differences(here, kind, j, of, h=0.004)).max() / scale
+                assert off < TOLERANCE, (name, kind, j, off)

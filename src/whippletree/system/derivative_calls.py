@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
+from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
+from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import truth
 from whippletree.system.derivative_columns import DerivativeColumns, derivative_columns
+from whippletree.system.functions import FUNCTIONS, derivatives_name
+from whippletree.system.output_derivatives import RESULTS
 from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues, Wrenches
 from whippletree.system.example_systems import four_bar, pendulum  # noqa: F401 (for the examples)
 
-__all__ = ["DerivativeCalls", "ForwardDerivatives", "InverseDerivatives", "MinimalCoordinates"]
+__all__ = ["DerivativeCalls", "ForwardDerivatives", "InverseDerivatives", "MinimalCoordinates", "ResultDerivatives"]
 
 IndexArray = npt.NDArray[np.int_]
 
@@ -33,6 +38,18 @@ class ForwardDerivatives(NamedTuple):
     The columns of `q` are those of the independent displacements, of `v` of the independent velocities (see
     `minimal_coordinates`), of `tau` and `a` of all freedoms, of `z` and `parameters` of elements' states and parameters.
     """
+
+    q: Array
+    v: Array
+    tau: Array
+    t: Array
+    z: Array
+    parameters: Array
+    a: Array
+
+
+class ResultDerivatives(NamedTuple):
+    """Derivatives of a result: each field has its shape, and one more axis for the columns; see `derivatives_of`."""
 
     q: Array
     v: Array
@@ -131,6 +148,46 @@ class DerivativeCalls:
         values = self._evaluate("forward_dynamics_derivatives", (q, v, tau), options, None, threads)
         return self._layout.forward(values)
 
+    def derivatives_of(
+        self,
+        name: str,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
+        *,
+        frame: Any = "",
+        a: Any = None,
+        t: float = 0.0,
+        z: ArrayLike | None = None,
+        wrenches: Wrenches | None = None,
+        parameters: ParameterValues = None,
+        check: bool = True,
+        threads: int | None = None,
+    ) -> ResultDerivatives:
+        """Return the exact derivatives of another result, with the columns of `forward_dynamics_derivatives`.
+
+        The result is named as in `function`: "pose", "velocity" and "acceleration" of a `frame`, "energy", "momentum"
+        (about the ground's origin), "center_of_mass", "reactions" (n_joints, 6), "driving_forces", "closure_efforts",
+        "closure_residual", "closure_jacobian", "element_forces", "state_rates", "powers". All of them are those of the
+        motion: other joints follow the independent ones, and accelerations and reactions follow the state. Each field
+        has the shape of the result, and one more axis for its columns.
+
+        >>> s = four_bar()
+        >>> s.derivatives_of("pose", s.q0, s.v0, frame="coupler").q.shape
+        (4, 4, 1)
+        """
+        if name not in RESULTS:
+            raise StateError(f"there are no derivatives of {suggestion(name, RESULTS)}")
+        if FUNCTIONS[name].of_loops and not self._evaluate.closed:
+            raise StateError(f'"{name}" is about closures, and there are none')
+        inputs = self._evaluate.inputs
+        if FUNCTIONS[name].framed and isinstance(frame, str) and not frame:
+            raise StateError(f"{name} is about a body or frame: name it with frame=")
+        place = inputs.place_name(frame) if FUNCTIONS[name].framed else ""
+        options = CallOptions(a, t, z, wrenches, parameters, check=truth(check, "check="))
+        call, more = self._evaluate.prepare(derivatives_name(name), options, place)
+        return self._layout.result(call.run((q, v, tau, *more), None, threads))
+
     def minimal_coordinates(
         self, q: ArrayLike, v: ArrayLike | None = None, *, t: float = 0.0, parameters: ParameterValues = None
     ) -> MinimalCoordinates:
@@ -175,14 +232,24 @@ class _Layout:
 
     def forward(self, values: Array) -> ForwardDerivatives:
         """Return the derivatives of accelerations by what they are for."""
-        at, columns = self._at, self.columns
-        shape = values.shape[:-1]
-        a = np.zeros((*shape, columns.nv))
-        if columns.prescribed:
-            a[..., columns.prescribed] = values[..., at["a"]]
-        t = values[..., at["t"].start] if columns.timed else np.zeros(shape)
-        q, v, tau, z, parameters = (values[..., at[kind]] for kind in ("q", "v", "tau", "z", "parameters"))
-        return ForwardDerivatives(q, v, tau, t, z, parameters, a)
+        return ForwardDerivatives(*self._parts(values))
+
+    def result(self, values: Array) -> ResultDerivatives:
+        """Return the derivatives of a result by what they are for."""
+        return ResultDerivatives(*self._parts(values))
+
+    def _parts(self, values: Array) -> Iterator[Array]:
+        """Yield the columns of each kind; those that do not count are zero."""
+        shape, columns = values.shape[:-1], self.columns
+        for kind, at in self._at.items():
+            if kind == "t":
+                yield values[..., at.start] if columns.timed else np.zeros(shape)
+            elif kind == "a":
+                a = np.zeros((*shape, columns.nv))
+                a[..., columns.prescribed] = values[..., at]
+                yield a
+            else:
+                yield values[..., at]
 
     def minimal(self, values: Array) -> MinimalCoordinates:
         """Return the maps."""

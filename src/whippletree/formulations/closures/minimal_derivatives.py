@@ -45,6 +45,7 @@ __all__ = [
     "by_column",
     "combined",
     "effort_responses",
+    "following",
     "motions",
     "multiplier_changes",
     "reduced_mass",
@@ -224,6 +225,16 @@ def motions(follower: Follower, choice: Choice) -> dict[int, Column]:
     return {i: follower.velocity({i: _ONE}, {}, {}) for i in choice.independent}
 
 
+def following(
+    follower: Follower, closures: RowSlopes, cuts: RowSlopes, dq: Column, dv: Column, explicit: Explicit
+) -> tuple[Column, Column]:
+    """Return the displacements (1) and changes of velocities (2) of all joints."""
+    moved = follower.position(dq, explicit.phi[0], explicit.cut[0])
+    rate = combined(closures.rate_q, moved, dict(explicit.phi[1]))
+    cut_rate = combined(cuts.rate_q, moved, dict(explicit.cut[1]))
+    return moved, follower.velocity(dv, rate, cut_rate)
+
+
 def response(
     m: Mechanics,
     *,
@@ -235,10 +246,7 @@ def response(
     """Return what follows from changes of independent or prescribed displacements, velocities and accelerations, and
     from what changes by itself."""
     slopes = m.slopes
-    moved = m.follower.position(dq, explicit.phi[0], explicit.cut[0])
-    rate = combined(slopes.closures.rate_q, moved, dict(explicit.phi[1]))
-    cut_rate = combined(slopes.cuts.rate_q, moved, dict(explicit.cut[1]))
-    moving = m.follower.velocity(dv, rate, cut_rate)
+    moved, moving = following(m.follower, slopes.closures, slopes.cuts, dq, dv, explicit)
     second, cut_second = dict(explicit.phi[2]), dict(explicit.cut[2])
     for of_rows, total in ((slopes.closures, second), (slopes.cuts, cut_second)):
         combined(of_rows.second_q, moved, total)
