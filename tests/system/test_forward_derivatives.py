@@ -9,8 +9,7 @@ import pytest
 
 import whippletree as wt
 from support.closed_differences import Neighbour, differences
-from support.loop_models import Looped, built, described, where
-from support.random_forces import loaded
+from support.loop_models import Looped, built, where
 from support.random_loops import MEMBERS, QUICK, case
 from support.sampling import sampled
 
@@ -104,7 +103,9 @@ def four_bar(*, prescribed: str = "", drive: bool = False, cut: str = "C") -> wt
     ):
         m.revolute(name, parent, child, at=at, at_child=at_child, axis="y", prescribed=name == prescribed)
     m.torsion_spring("spring", "C", stiffness=k, damping=0.4)
-    m.spring("bar", m.ground, coupler, at=(1, 0, -1), at_child=(0.4, 0, 0.1), stiffness=k * 2, free_length=0.3, damping=1.0)
+    m.spring(
+        "bar", m.ground, coupler, at=(1, 0, -1), at_child=(0.4, 0, 0.1), stiffness=k * 2, free_length=0.3, damping=1.0
+    )
     y = m.state("y", 0.3)
     m.state_rate("y", (m.coordinate("A") - y) / 0.1)
     m.actuator("motor", "B", effort=-2.0 * y + 0.3 * m.time * m.rate("C"))

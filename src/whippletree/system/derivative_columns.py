@@ -60,7 +60,7 @@ class DerivativeColumns(NamedTuple):
         return [*range(at["t"].start, at["t"].stop), *range(at["parameters"].start, at["parameters"].stop)]
 
     @property
-    def count(self) -> int:
+    def total(self) -> int:
         """How many columns there are."""
         return sum(self.sizes().values())
 

@@ -53,7 +53,7 @@ _ONE = ca.SX(1)
 def forward_dynamics_derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the derivatives of all accelerations, row by row."""
     columns = derivative_columns(eq)
-    whole = ca.SX(columns.nv, columns.count)
+    whole = ca.SX(columns.nv, columns.total)
     motion = _motion(eq, request, x, columns)
     for n, change in _accelerations(motion, columns, _explicit(eq, x, motion.a, motion.multipliers)):
         _put(whole, n, change)
@@ -79,7 +79,7 @@ def changes_of_motion(
 ) -> ChangesOfMotion:
     """Return the changes of a motion, with those of accelerations and multipliers if they are wanted."""
     columns = derivative_columns(eq)
-    nv, count = columns.nv, columns.count
+    nv, count = columns.nv, columns.total
     dq, dv, da = (ca.SX(nv, count) for _ in range(3))
     if not solved:
         follower = _put_following(eq, x, columns, dq, dv)
@@ -115,7 +115,8 @@ def _put_following(eq: Equations, x: Symbols, columns: DerivativeColumns, dq: ca
     follower = _follower(walk, closure_set, columns)
     slopes = closure_row_slopes(walk, closure_set, ca.SX.zeros(eq.plan.nv)), cut_row_slopes(walk, closure_set)
     at, none = columns.slices(), Explicit()
-    asked = [(n, {j: _ONE}, {}, none) for n, j in enumerate(columns.displacements, at["q"].start)]
+    asked: list[tuple[int, Column, Column, Explicit]] = []
+    asked += [(n, {j: _ONE}, {}, none) for n, j in enumerate(columns.displacements, at["q"].start)]
     asked += [(n, {}, {j: _ONE}, none) for n, j in enumerate(columns.velocities, at["v"].start)]
     multipliers = [ca.SX.zeros(len(rows)) for rows in closure_set.keep]
     explicit = _explicit(eq, x, ca.SX.zeros(eq.plan.nv), multipliers)

@@ -208,7 +208,7 @@ class Equations:
             "n_full_rows": lambda: full_row_count(self.attachments()),
             "n_redundant": lambda: self.attachments().n_rows - n_rows,
             "n_independent": lambda: len(self.loop_plan.choice.independent),
-            "n_columns": lambda: derivative_columns(self).count,
+            "n_columns": lambda: derivative_columns(self).total,
             "n_minimal": lambda: derivative_columns(self).n_minimal,
             "n_unknowns": lambda: n_unknowns,
             "n_residuals": lambda: n_unknowns + plan.nv + n_rows,

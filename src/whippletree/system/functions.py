@@ -74,7 +74,6 @@ class SystemFunction:
         return self.solved or self.of_loops or self.newton
 
 
-
 def derivatives_name(function: str) -> str:
     """Return the name of the function that gives another one's derivatives.
 

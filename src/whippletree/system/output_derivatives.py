@@ -37,7 +37,7 @@ def result_derivatives(result: Result, solved: bool, eq: Equations, request: Req
     columns, nv = derivative_columns(eq), eq.plan.nv
     n_rows = eq.loop_plan.n_rows if eq.closed else 0
     kept = {**x, "a": ca.SX.sym("a", nv), "multipliers": ca.SX.sym("multipliers", n_rows)}
-    Y = ca.densify(ca.vec(result(eq, request, kept)))
+    Y = ca.SX(ca.densify(ca.vec(result(eq, request, kept))))
     changes = changes_of_motion(eq, request, x, solved=solved, multipliers=ca.depends_on(Y, kept["multipliers"]))
     parameters = [parameter.symbol for parameter in eq.description.parameters]
     none = ca.SX(0, 1)
@@ -47,13 +47,18 @@ def result_derivatives(result: Result, solved: bool, eq: Equations, request: Req
         (ca.jacobian(Y, kept["a"]), changes.da),
         (ca.jacobian(Y, kept["multipliers"]), changes.dl),
     ]
-    direct = {"tau": x["tau"], "t": x.get("t", none), "z": x.get("z", none), "parameters": ca.vertcat(none, *parameters)}
+    direct = {
+        "tau": x["tau"],
+        "t": x.get("t", none),
+        "z": x.get("z", none),
+        "parameters": ca.vertcat(none, *parameters),
+    }
     at = columns.slices()
     slopes = [slope for slope, _ in by] + [ca.jacobian(Y, symbol) for symbol in direct.values()]
     if changes.motion is not None:
         values = ca.densify(ca.vertcat(changes.motion.a, *changes.motion.multipliers))
         slopes = ca.substitute(slopes, [ca.vertcat(kept["a"], kept["multipliers"])], [values])
-    whole = ca.SX(Y.shape[0], columns.count)
+    whole = ca.SX(Y.shape[0], columns.total)
     for slope, (_, change) in zip(slopes, by, strict=False):
         whole = whole + slope @ change
     for slope, kind in zip(slopes[len(by) :], direct, strict=True):

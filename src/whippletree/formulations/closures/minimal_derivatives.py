@@ -25,6 +25,7 @@ of cut joints in B, da = B (B^T M B)^-1 B^T. The multipliers' changes follow fro
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import casadi as ca
@@ -53,7 +54,6 @@ __all__ = [
 ]
 
 
-
 class ClosureRows(NamedTuple):
     """The closures' rows at a state: C on the tree's joints, G of cut joints by place in v, and what depends on these.
 
@@ -73,7 +73,7 @@ class Explicit(NamedTuple):
 
     phi: tuple[Column, Column, Column] = ({}, {}, {})
     cut: tuple[Column, Column, Column] = ({}, {}, {})
-    R: Column = {}
+    R: Mapping[int, ca.SX] = MappingProxyType({})
 
 
 _ONE = ca.SX(1)
@@ -135,11 +135,11 @@ class Follower:
         found = {**given, **factors.solve(right)}
         for c, row in self.rows.G.items():
             if c not in self.rows.driven:
-                value = _dot(row, found)
+                follows = _dot(row, found)
                 if c in at_cuts:
-                    value = at_cuts[c] if value is None else plus(value, at_cuts[c])
-                if value is not None:
-                    found[c] = value
+                    follows = at_cuts[c] if follows is None else plus(follows, at_cuts[c])
+                if follows is not None:
+                    found[c] = follows
         return found
 
 
@@ -201,7 +201,7 @@ def reduced_mass(mass: Mapping[int, Column], basis: Mapping[int, Column]) -> dic
 
 
 class Mechanics(NamedTuple):
-    """What (4) is solved with: the follower, the slopes, M by columns, the motions B by independent freedom, factors."""
+    """What (4) is solved with: the follower, slopes, M by columns, the motions B by independent freedom, factors."""
 
     follower: Follower
     slopes: Slopes
