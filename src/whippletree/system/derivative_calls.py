@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from whippletree.errors import DynamicsError, StateError
+from whippletree.errors import StateError
+from whippletree.kernels.entry import DONE
 from whippletree.kernels.kernel import Array
-from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues, Wrenches
-from whippletree.system.example_systems import pendulum  # noqa: F401 (for the examples)
+from whippletree.model.names import suggestion
+from whippletree.spatial.scalars import truth
+from whippletree.system.derivative_columns import DerivativeColumns, derivative_columns
+from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues, Wrenches, cache_key
+from whippletree.system.example_systems import four_bar, pendulum  # noqa: F401 (for the examples)
+from whippletree.system.functions import FUNCTIONS, derivatives_name
+from whippletree.system.output_derivatives import RESULTS
 
-__all__ = ["DerivativeCalls", "ForwardDerivatives", "InverseDerivatives"]
+__all__ = ["DerivativeCalls", "ForwardDerivatives", "InverseDerivatives", "MinimalCoordinates", "ResultDerivatives"]
+
+IndexArray = npt.NDArray[np.int_]
+
+_FORWARD = cache_key("forward_dynamics_derivatives", True)
 
 
 class InverseDerivatives(NamedTuple):
@@ -24,11 +36,44 @@ class InverseDerivatives(NamedTuple):
 
 
 class ForwardDerivatives(NamedTuple):
-    """Derivatives (..., nv, nv) of accelerations for displacements, velocities and efforts (the inverse mass)."""
+    """Derivatives of all accelerations (..., nv) in minimal coordinates; see `forward_dynamics_derivatives`.
+
+    The columns of `q` are those of the independent displacements, of `v` of the independent velocities (see
+    `minimal_coordinates`), of `tau` and `a` of all freedoms, of `z` of elements' states, of `parameters` of these.
+    """
 
     q: Array
     v: Array
     tau: Array
+    t: Array
+    z: Array
+    parameters: Array
+    a: Array
+
+
+class ResultDerivatives(NamedTuple):
+    """Derivatives of a result: each field has its shape, and one more axis for the columns; see `derivatives_of`."""
+
+    q: Array
+    v: Array
+    tau: Array
+    t: Array
+    z: Array
+    parameters: Array
+    a: Array
+
+
+class MinimalCoordinates(NamedTuple):
+    """The independent displacements and velocities of a mechanism, and what the others do when these change.
+
+    `displacements` and `velocities` are places in v; every one of the latter is one of the former.
+    """
+
+    displacements: IndexArray
+    velocities: IndexArray
+    displacement_map: Array
+    velocity_map: Array
+    velocity_slope: Array
 
 
 class DerivativeCalls:
@@ -36,6 +81,8 @@ class DerivativeCalls:
 
     def __init__(self, evaluate: Evaluator) -> None:
         self._evaluate = evaluate
+        self._cached = evaluate.cached
+        self._columns: _Layout | None = None
 
     def inverse_dynamics_derivatives(
         self,
@@ -76,29 +123,158 @@ class DerivativeCalls:
         v: ArrayLike,
         tau: ArrayLike | None = None,
         *,
+        a: Any = None,
         t: float = 0.0,
         z: ArrayLike | None = None,
         wrenches: Wrenches | None = None,
         parameters: ParameterValues = None,
+        check: bool = True,
         threads: int | None = None,
     ) -> ForwardDerivatives:
-        """Return the derivatives of the accelerations of a tree, by those of its inverse dynamics.
+        """Return the exact derivatives of all accelerations: those of the motion that the closures allow.
+
+        Column j of `.q` (..., nv, n) is the rate at which the accelerations change when the configuration moves with
+        unit velocity of independent displacement j, the others following so that the closures of positions stay closed;
+        the independent velocities stay, and the others follow so that all closures hold. Likewise `.v` for independent
+        velocities. `.tau` (..., nv, nv) is for the efforts of all joints, cut ones too, `.t` (..., nv) for time, `.z`
+        for the elements' states, `.parameters` for parameters, the independent coordinates and velocities being kept,
+        and `.a` (..., nv, nv) for the given accelerations of prescribed joints, whose displacements and velocities are
+        independent ones. Which freedoms are independent, and what the others do, is told by `minimal_coordinates`; in
+        a tree all are.
 
         >>> pendulum().forward_dynamics_derivatives([0.0], [0.0]).tau.round(6)
         array([[1.5]])
+        >>> s = four_bar()
+        >>> s.forward_dynamics_derivatives(s.q0, s.v0).q.shape
+        (4, 1)
         """
-        equations = self._evaluate.engine.equations
-        if equations.closed or equations.prescribed:
-            what = "loops" if equations.closed else "prescribed joints"
-            raise StateError(
-                f"forward_dynamics_derivatives is for trees whose joints are all free, and there are {what}; "
-                f"inverse_dynamics_derivatives and closure_jacobian have what its equations are made of"
-            )
-        options = CallOptions(t=t, z=z, wrenches=wrenches, parameters=parameters)
-        a = self._evaluate("forward_dynamics", (q, v, tau), options, None, threads)
-        found = self._inverse(q, v, a, options, threads)
-        try:
-            inverse: Array = np.linalg.inv(found.a).astype(np.float64, copy=False)
-        except np.linalg.LinAlgError:
-            raise DynamicsError("the mass matrix is singular in this configuration") from None
-        return ForwardDerivatives(-inverse @ found.q, -inverse @ found.v, inverse)
+        plain = a is None and z is None and wrenches is None and parameters is None and threads is None
+        if plain and check is True and t.__class__ is float and t == 0.0:
+            call = self._cached.get(_FORWARD)  # the second call of one state with nothing else said
+            if call is not None:
+                result = call.empty()
+                if call.entry(result, q, v, tau) == DONE:
+                    return (self._columns or self._layout).forward(result)
+        options = CallOptions(a, t, z, wrenches, parameters, check=truth(check, "check="))
+        values = self._evaluate("forward_dynamics_derivatives", (q, v, tau), options, None, threads)
+        return self._layout.forward(values)
+
+    def derivatives_of(
+        self,
+        name: str,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
+        *,
+        frame: Any = "",
+        a: Any = None,
+        t: float = 0.0,
+        z: ArrayLike | None = None,
+        wrenches: Wrenches | None = None,
+        parameters: ParameterValues = None,
+        check: bool = True,
+        threads: int | None = None,
+    ) -> ResultDerivatives:
+        """Return the exact derivatives of another result, with the columns of `forward_dynamics_derivatives`.
+
+        The result is named as in `function`: "pose", "velocity" and "acceleration" of a `frame`, "energy", "momentum"
+        (about the ground's origin), "center_of_mass", "reactions" (n_joints, 6), "driving_forces", "closure_efforts",
+        "closure_residual", "closure_jacobian", "element_forces", "state_rates", "powers". All of them are those of the
+        motion: other joints follow the independent ones, and accelerations and reactions follow the state. Each field
+        has the shape of the result, and one more axis for its columns.
+
+        >>> s = four_bar()
+        >>> s.derivatives_of("pose", s.q0, s.v0, frame="coupler").q.shape
+        (4, 4, 1)
+        """
+        if name not in RESULTS:
+            raise StateError(f"there are no derivatives of {suggestion(name, RESULTS)}")
+        if FUNCTIONS[name].of_loops and not self._evaluate.closed:
+            raise StateError(f'"{name}" is about closures, and there are none')
+        inputs = self._evaluate.inputs
+        if FUNCTIONS[name].framed and isinstance(frame, str) and not frame:
+            raise StateError(f"{name} is about a body or frame: name it with frame=")
+        place = inputs.place_name(frame) if FUNCTIONS[name].framed else ""
+        options = CallOptions(a, t, z, wrenches, parameters, check=truth(check, "check="))
+        call, more = self._evaluate.prepare(derivatives_name(name), options, place)
+        return self._layout.result(call.run((q, v, tau, *more), None, threads))
+
+    def minimal_coordinates(
+        self, q: ArrayLike, v: ArrayLike | None = None, *, t: float = 0.0, parameters: ParameterValues = None
+    ) -> MinimalCoordinates:
+        """Return which displacements and velocities are independent, and what all joints do when these change.
+
+        `displacement_map` (..., nv, n) holds all displacements for unit independent ones, `velocity_map` all velocities
+        for unit independent velocities, and `velocity_slope` the change of all velocities for unit independent
+        displacements, the independent velocities being kept. Prescribed joints are independent. There are fewer
+        velocities than displacements if there are velocity-only closures, such as wheels that roll.
+
+        >>> s = four_bar()
+        >>> found = s.minimal_coordinates(s.q0)
+        >>> found.displacements.shape, found.displacement_map.shape
+        ((1,), (4, 1))
+        """
+        layout = self._layout
+        if not self._evaluate.closed:
+            inputs = self._evaluate.inputs
+            inputs.idle(t=t, parameters=parameters)
+            shape = inputs.configurations(q).shape[:-1]
+            one = np.broadcast_to(np.eye(layout.columns.nv), (*shape, layout.columns.nv, layout.columns.nv))
+            places = np.arange(layout.columns.nv)
+            return MinimalCoordinates(places, places.copy(), one.copy(), one.copy(), np.zeros_like(one))
+        v = np.zeros(layout.columns.nv) if v is None else v
+        values = self._evaluate("minimal_coordinates", (q, v), CallOptions(t=t, parameters=parameters))
+        return layout.minimal(values)
+
+    @property
+    def _layout(self) -> _Layout:
+        """Where the columns are."""
+        if self._columns is None:
+            self._columns = _Layout(derivative_columns(self._evaluate.engine.equations))
+        return self._columns
+
+
+class _Layout:
+    """Takes the kernels' results apart."""
+
+    def __init__(self, columns: DerivativeColumns) -> None:
+        self.columns, self._at = columns, columns.slices()
+        nv = columns.nv
+        self._plain = not (columns.timed or columns.n_states or columns.n_parameters or columns.prescribed)
+        self._first, self._second = self._at["v"].start, self._at["v"].stop
+        self._nothing = np.zeros(nv), np.zeros((nv, 0)), np.zeros((nv, 0)), np.zeros((nv, nv))
+        for array in self._nothing:
+            array.flags.writeable = False
+
+    def forward(self, values: Array) -> ForwardDerivatives:
+        """Return the derivatives of accelerations by what they are for."""
+        if self._plain and values.ndim == 2:  # one state
+            first, second = self._first, self._second
+            return ForwardDerivatives(values[:, :first], values[:, first:second], values[:, second:], *self._nothing)
+        return ForwardDerivatives(*self._parts(values))
+
+    def result(self, values: Array) -> ResultDerivatives:
+        """Return the derivatives of a result by what they are for."""
+        return ResultDerivatives(*self._parts(values))
+
+    def _parts(self, values: Array) -> Iterator[Array]:
+        """Yield the columns of each kind; those that do not count are zero."""
+        shape, columns = values.shape[:-1], self.columns
+        for kind, at in self._at.items():
+            if kind == "t":
+                yield values[..., at.start] if columns.timed else np.zeros(shape)
+            elif kind == "a":
+                a = np.zeros((*shape, columns.nv))
+                a[..., columns.prescribed] = values[..., at]
+                yield a
+            else:
+                yield values[..., at]
+
+    def minimal(self, values: Array) -> MinimalCoordinates:
+        """Return the maps."""
+        displacements, velocities = (
+            np.array(x, dtype=int) for x in (self.columns.displacements, self.columns.velocities)
+        )
+        n, m = len(displacements), len(velocities)
+        maps = (values[..., :n], values[..., n : n + m], values[..., n + m :])
+        return MinimalCoordinates(displacements, velocities, *maps)

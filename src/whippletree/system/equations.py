@@ -40,6 +40,7 @@ from whippletree.model.description import Description
 from whippletree.model.formula_corner_lists import corners_in_state
 from whippletree.programs.loop_program import LoopProgram
 from whippletree.system import rolled_equations, size_policy
+from whippletree.system.derivative_columns import derivative_columns
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.loop_plan import LoopPlan, decisions_of
 from whippletree.system.part_program import PartFamily, PivotSizes, part_families, part_program
@@ -157,7 +158,7 @@ class Equations:
         inputs = [(name, size[name]) for name in function.inputs]
         if function.newton and self.closed and self.loop_plan.n_rows:
             inputs.append(("multipliers", self.loop_plan.n_rows))
-        if self.prescribed and function.solved:
+        if self.prescribed and (function.solved or function.dynamic):
             inputs.append(("a", nv))
         inputs += [(f"wrench on {name}", 6) for name in request.wrenches]
         if self.stated(request):
@@ -204,8 +205,11 @@ class Equations:
             "n_nodes": lambda: sum(position is not None for position in self.node_tree().positions),
             "n_states": lambda: len(described.states),
             "n_rows": lambda: n_rows,
+            "n_full_rows": lambda: full_row_count(self.attachments()),
             "n_redundant": lambda: self.attachments().n_rows - n_rows,
             "n_independent": lambda: len(self.loop_plan.choice.independent),
+            "n_columns": lambda: derivative_columns(self).total,
+            "n_minimal": lambda: derivative_columns(self).n_minimal,
             "n_unknowns": lambda: n_unknowns,
             "n_residuals": lambda: n_unknowns + plan.nv + n_rows,
             "n_closing": lambda: plan.nv + 2,
@@ -340,6 +344,12 @@ class Equations:
         """Return the efforts given, and at prescribed hinges those needed, less what the elements do there."""
         needed = here.less_efforts(needed)
         return ca.SX(ca.vertcat(*(needed[i] if given else tau[i] for i, given in enumerate(self.prescribed_mask))))
+
+
+def full_row_count(attachments: ClosureAttachments) -> int:
+    """Return the number of rows of all closures on all joints: six for each cut joint, and those described."""
+    described = [f.closure.n_rows for f in attachments.all if f.cut is None and f.driven is None]
+    return 6 * len(attachments.cuts) + sum(described)
 
 
 def _labels(names: list[str]) -> list[str]:

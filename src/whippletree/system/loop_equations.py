@@ -35,6 +35,8 @@ __all__ = [
     "answer",
     "closing_step",
     "closure_efforts",
+    "closure_jacobian",
+    "closure_residual",
     "derivatives",
     "driving_forces",
     "forward_dynamics",
@@ -120,10 +122,11 @@ def closing_step(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 
     `free` is 1 for freedoms that may move and 0 for those that are held. Rows are scaled as in assembly.
     """
-    given = {name: value for name, value in x.items() if name in ("q", "t")}
-    walk, closure_set, lengths = eq.walk(given), eq.closure_set(given, kept=False), eq.loop_plan.lengths
+    walk, closure_set, lengths = eq.walk({"q": x["q"]}), _all_closures(eq, x), eq.loop_plan.lengths
     sizes, positional = _full_row_sizes(closure_set, lengths)
-    scaled = [gap / size for gap, size in zip(ca.vertsplit(closed.full_gaps(walk, closure_set)), sizes, strict=True)]
+    scaled = [
+        gap / size for gap, size in zip(ca.vertsplit(closed.full_residual(walk, closure_set)), sizes, strict=True)
+    ]
     gaps = [gap if held else None for gap, held in zip(scaled, positional, strict=True)]
     scale = [x["free"][j] * size for j, size in enumerate(velocity_scale(eq.description, lengths).tolist())]
     u = closing.closing_step(walk, closure_set, gaps, scale, sizes)
@@ -143,6 +146,26 @@ def _full_row_sizes(closure_set: ClosureSet, lengths: LoopLengths) -> tuple[list
             sizes += [lengths.of_closure(f.name)] * f.closure.n_rows
             positional += [f.closure.holonomic] * f.closure.n_rows
     return sizes, positional
+
+
+def closure_residual(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return how far the closures are from closed, row by row."""
+    return closed.full_residual(eq.walk({"q": x["q"]}), _all_closures(eq, x))
+
+
+def closure_jacobian(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return the closures' rows on the velocities of all joints, row after row."""
+    rows, _ = closed.full_rows(eq.walk({"q": x["q"]}), _all_closures(eq, x))
+    whole = ca.SX(len(rows), eq.plan.nv)
+    for i, row in enumerate(rows):
+        for j, value in row.items():
+            whole[i, j] = value
+    return ca.densify(ca.vec(whole.T))
+
+
+def _all_closures(eq: Equations, x: Symbols) -> ClosureSet:
+    """Return all rows of all closures at a configuration."""
+    return eq.closure_set({name: x[name] for name in ("q", "t") if name in x}, kept=False)
 
 
 def project(eq: Equations, request: Request, x: Symbols) -> ca.SX:
