@@ -48,6 +48,7 @@ from whippletree.system import Energy, Momentum, Reaction, Reactions, System
 from whippletree.verbs import provide
 
 if TYPE_CHECKING:
+    from whippletree.linear import LinearModel
     from whippletree.results import Certificate, Event, Trajectory
     from whippletree.simulate import Simulation
 
@@ -62,6 +63,7 @@ __all__ = [
     "Energy",
     "Event",
     "FileError",
+    "LinearModel",
     "MassProperties",
     "Mechanism",
     "Model",
@@ -97,6 +99,7 @@ __all__ = [
 _LATE = {
     "Certificate": "whippletree.results",
     "Event": "whippletree.results",
+    "LinearModel": "whippletree.linear",
     "Simulation": "whippletree.simulate",
     "Trajectory": "whippletree.results",
     "resume": "whippletree.studies",
@@ -106,6 +109,7 @@ _LATE = {
 provide(
     {
         "Mechanism.build": ("whippletree.system", "System"),
+        "System.linearize": ("whippletree.linear", "linearize"),
         "System.simulate": ("whippletree.studies", "simulate"),
     }
 )

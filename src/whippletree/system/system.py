@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ from whippletree.topology import Plan
 from whippletree.verbs import verb
 
 if TYPE_CHECKING:
+    from whippletree.linear import LinearModel
     from whippletree.results import Trajectory
 
 __all__ = ["System"]
@@ -325,6 +327,34 @@ class System:
         """
         trajectory: Trajectory = verb("System.simulate")(self, duration, **options)
         return trajectory
+
+    def linearize(
+        self,
+        q: Any = None,
+        v: Any = None,
+        tau: Any = None,
+        *,
+        a: Any = None,
+        t: float = 0.0,
+        z: ArrayLike | None = None,
+        parameters: ParameterValues = None,
+        inputs: Sequence[Any] = (),
+        outputs: Sequence[Any] = (),
+    ) -> LinearModel:
+        """Return the linear model about a state: x' = A x + B u + offset, y = C x + D u, in minimal coordinates.
+
+        The state is `q0` at rest unless given. Inputs are joints (their efforts), parameters, "joint.acceleration" of
+        prescribed joints, and drives: "motor.acceleration", by which the drive's position and rate become states, or
+        "motor.effort". Outputs are joints (coordinates), bodies and frames (positions), states of elements, and words
+        about them such as "hinge.velocity" or "tip.rotation". See `whippletree.linear`.
+
+        >>> pendulum().linearize([np.pi / 2]).modes().frequencies.round(6)
+        array([0.610525])
+        """
+        model: LinearModel = verb("System.linearize")(
+            self, q, v, tau, a=a, t=t, z=z, parameters=parameters, inputs=inputs, outputs=outputs
+        )
+        return model
 
     # ------------------------------------------------------------------ kinematics
 

@@ -1,0 +1,121 @@
+"""From a mechanism and a state to a linear model in minimal coordinates.
+
+With u the displacements of all joints from a reference that goes on with the velocities v of the nominal state, d the
+independent ones of these and w the independent velocities less the nominal ones,
+
+    u  = P d                                                    P  displacement_map
+    dv = V w + S d                                              V  velocity_map, S  velocity_slope
+    u' = dv + G u                                               G  axes that move with the joints (`moving_axes`)
+    w' = a_d d + a_w w + a_z z + a_u inputs + a_0               derivatives of the forward dynamics
+    z' = Y_q P d + Y_v (V w + S d) + Y_z z + z'_0
+
+Rows of u' that belong to d are the first rows of A. Where closures hold velocities there are more displacements than
+velocities, and V and S have rows for these that are not trivial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from whippletree.kernels.kernel import Array
+from whippletree.linear.drive_variants import free_drives
+from whippletree.linear.linear_model import LinearModel
+from whippletree.linear.linear_signals import InputSignal, LinearMaps, freedom_labels, named_inputs, named_outputs
+from whippletree.linear.nominal_state import NominalState, moving_axes, read_state
+from whippletree.linear.reference_derivatives import forward_derivatives, minimal_coordinates
+from whippletree.system import System
+
+__all__ = ["linearize"]
+
+
+def linearize(
+    system: System,
+    q: Any = None,
+    v: Any = None,
+    tau: Any = None,
+    *,
+    a: Any = None,
+    t: float = 0.0,
+    z: Any = None,
+    parameters: Any = None,
+    inputs: Sequence[Any] = (),
+    outputs: Sequence[Any] = (),
+) -> LinearModel:
+    """Return the linear model about a state; see `System.linearize`."""
+    at = read_state(system, q, v, tau, a, t, z, parameters)
+    at, names = free_drives(at, inputs)
+    return _linear_model(at, named_inputs(at.system, names), outputs)
+
+
+def _linear_model(at: NominalState, signals: list[InputSignal], outputs: Sequence[Any]) -> LinearModel:
+    """Return the linear model about a state with these inputs."""
+    s = at.system
+    accelerations = at.accelerations()
+    slopes = forward_derivatives(s, at.q, at.v, at.tau, **at.options)
+    small = minimal_coordinates(s, at.q, at.v, t=at.t, parameters=at.parameters)
+    kept = _moving(s, signals)
+    d = [k for k, i in enumerate(small.displacements) if kept[i]]
+    w = [k for k, i in enumerate(small.velocities) if kept[i]]
+    of_d, of_w = np.asarray(small.displacements)[d], np.asarray(small.velocities)[w]
+    P, V, S = small.displacement_map[:, d], small.velocity_map[:, w], small.velocity_slope[:, d]
+    n, m, nz = len(d), len(w), s.nz
+    by_d, by_w = slopes.q[:, d], slopes.v[:, w]
+    shifted = S + moving_axes(s, at.q, at.v) @ P
+    Yq, Yv, Yz = at.rate_derivatives()
+    A = np.zeros((n + m + nz, n + m + nz))
+    A[:n, :n], A[:n, n : n + m] = shifted[of_d], V[of_d]
+    A[n : n + m] = np.hstack([by_d, by_w, slopes.z])[of_w]
+    A[n + m :] = np.hstack([Yq @ P + Yv @ S, Yv @ V, Yz])
+    by_inputs = _input_columns(slopes, signals, s.nv)
+    B = np.vstack([np.zeros((n, len(signals))), by_inputs[of_w], np.zeros((nz, len(signals)))])
+    offset = np.concatenate([np.zeros(n), accelerations[of_w], at.state_rates()])
+    unit = np.eye(n + m + nz)
+    maps = LinearMaps(
+        np.hstack([P, np.zeros((s.nv, m + nz))]),
+        np.hstack([S, V, np.zeros((s.nv, nz))]),
+        np.hstack([by_d, by_w, slopes.z]),
+        unit[n + m :],
+    )
+    found = named_outputs(at, maps, outputs)
+    C = np.array([one.row for one in found]).reshape(len(found), n + m + nz)
+    D = np.zeros((len(found), len(signals)))
+    places, speeds = freedom_labels(s)
+    states = (*(places[i] for i in of_d), *(speeds[i] for i in of_w), *((name, "") for name in s.element_states))
+    return LinearModel(
+        A,
+        B,
+        C,
+        D,
+        offset,
+        tuple(name for name, _ in states),
+        tuple(one.name for one in signals),
+        tuple(one.name for one in found),
+        n,
+        m,
+        P,
+        V,
+        S,
+        np.array([one.value for one in found]),
+        {"q": at.q, "v": at.v, "tau": at.tau, "z": at.z, "t": at.t, "parameters": at.parameters},
+        tuple(name for name, _ in places),
+        {b.name: s.jacobian(at.q, b.name, parameters=at.parameters) for b in s.description.bodies},
+        V.T @ s.mass_matrix(at.q, parameters=at.parameters) @ V,
+        {name: unit for name, unit in (*states, *((one.name, one.unit) for one in (*signals, *found)))},
+    )
+
+
+def _moving(system: System, signals: list[InputSignal]) -> Array:
+    """Return which freedoms may be states: not those of prescribed joints whose acceleration is no input."""
+    driven = {one.index for one in signals if one.kind == "acceleration"}
+    mask = system.kernels.equations.prescribed_mask
+    return np.array([not given or i in driven for i, given in enumerate(mask)], dtype=bool)
+
+
+def _input_columns(slopes: Any, signals: list[InputSignal], nv: int) -> Array:
+    """Return the derivatives of all accelerations for the inputs (nv, inputs)."""
+    of_kind = {"effort": slopes.tau, "acceleration": slopes.a, "parameter": slopes.parameters}
+    columns = [of_kind[one.kind][:, one.index] for one in signals]
+    return np.stack(columns, axis=1) if columns else np.zeros((nv, 0))
