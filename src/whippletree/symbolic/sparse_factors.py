@@ -153,6 +153,26 @@ class SymmetricFactor:
         """Return A^-1 b."""
         return self.backward(self.scaled(self.forward(b)))
 
+    def inverse(self) -> dict[Any, Column]:
+        """Return A^-1 by columns; each pair of mirrored entries is computed once.
+
+        >>> f = factor_symmetric({(0, 0): ca.SX(2), (1, 0): ca.SX(1), (1, 1): ca.SX(1)}, [0, 1])
+        >>> f.inverse()[0]
+        {1: SX(-1), 0: SX(1)}
+        """
+        found: dict[Any, Column] = {k: {} for k in self.order}
+        for j in self.order:
+            x = self.scaled(self.forward({j: ca.SX(1)}))
+            for k in reversed(self.order):
+                for i, entry in self.L[k].items():
+                    if i in x:
+                        _take_from(x, k, entry, x[i])
+                if k in x:
+                    found[j][k] = found[k][j] = x[k]
+                if k == j:
+                    break
+        return found
+
 
 def factor_symmetric(
     entries: Mapping[tuple[Key, Key], ca.SX],

@@ -35,7 +35,7 @@ from whippletree.system.tolerances import (
     ZERO_ROW,
 )
 
-__all__ = ["Decision", "alternatives", "decide", "on_grid", "robust", "smallest_pivot"]
+__all__ = ["Decision", "alternatives", "decide", "on_grid", "positional_choice", "robust", "smallest_pivot"]
 
 
 class Decision(NamedTuple):
@@ -152,6 +152,18 @@ def on_grid(numbers: ClosureNumbers, decision: Decision, where: Conditions) -> D
         if (share > 1 / SAME_PIVOT).all() and (share < SAME_PIVOT).all():
             return decision._replace(q=there)
     return decision
+
+
+def positional_choice(numbers: ClosureNumbers, decision: Decision, rows: Indices, where: Conditions) -> Choice:
+    """Return the partition by some of the kept rows; its dependent freedoms are among those of the decision."""
+    kept = np.array(numbers.closure_set.attachments.places(decision.kept_rows), dtype=int)[rows]
+    dependent = np.array(sorted(column for _, column in decision.partition.pivots), dtype=int)
+    C = _scaled(_rows(numbers, decision.q, where)[None], ZERO_ROW)[:, kept]
+    dependent = dependent[choose_columns(C[:, :, dependent], len(rows))]
+    pivots = choose_pivots(C[:, :, dependent], numbers.tree_pattern[np.ix_(kept, dependent)])
+    left = {column for _, column in decision.partition.pivots} - set(dependent.tolist())
+    independent = tuple(sorted({*decision.partition.independent, *left}))
+    return Choice(independent, tuple((int(rows[r]), int(dependent[c])) for r, c in pivots))
 
 
 def smallest_pivot(numbers: ClosureNumbers, decision: Decision, q: Array, where: Conditions) -> float:

@@ -70,6 +70,12 @@ class DenseFallback:
             self.consistency.check(given["q"], given["v"], where)
         if request.function == "motion_basis":
             return self._motions(given["q"], where)
+        if request.function in ("forward_dynamics_derivatives", "minimal_coordinates"):
+            self._motions(given["q"], where)  # which refuses a singular position
+            raise DynamicsError(
+                f"{request.function} is not determined at this state by the independent coordinates; build the system "
+                "from a guess near it"
+            )
         if request.function == "self_stresses":
             raise DynamicsError("self-stresses have no fixed number at this configuration")
         method = known(request.formulation)

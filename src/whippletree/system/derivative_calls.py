@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from whippletree.errors import DynamicsError, StateError
 from whippletree.kernels.kernel import Array
+from whippletree.spatial.scalars import truth
+from whippletree.system.derivative_columns import DerivativeColumns, derivative_columns
 from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues, Wrenches
-from whippletree.system.example_systems import pendulum  # noqa: F401 (for the examples)
+from whippletree.system.example_systems import four_bar, pendulum  # noqa: F401 (for the examples)
 
-__all__ = ["DerivativeCalls", "ForwardDerivatives", "InverseDerivatives"]
+__all__ = ["DerivativeCalls", "ForwardDerivatives", "InverseDerivatives", "MinimalCoordinates"]
+
+IndexArray = npt.NDArray[np.int_]
 
 
 class InverseDerivatives(NamedTuple):
@@ -24,11 +28,32 @@ class InverseDerivatives(NamedTuple):
 
 
 class ForwardDerivatives(NamedTuple):
-    """Derivatives (..., nv, nv) of accelerations for displacements, velocities and efforts (the inverse mass)."""
+    """Derivatives of all accelerations (..., nv) in minimal coordinates; see `forward_dynamics_derivatives`.
+
+    The columns of `q` are those of the independent displacements, of `v` of the independent velocities (see
+    `minimal_coordinates`), of `tau` and `a` of all freedoms, of `z` and `parameters` of elements' states and parameters.
+    """
 
     q: Array
     v: Array
     tau: Array
+    t: Array
+    z: Array
+    parameters: Array
+    a: Array
+
+
+class MinimalCoordinates(NamedTuple):
+    """The independent displacements and velocities of a mechanism, and what the others do when these change.
+
+    `displacements` and `velocities` are places in v; every one of the latter is one of the former.
+    """
+
+    displacements: IndexArray
+    velocities: IndexArray
+    displacement_map: Array
+    velocity_map: Array
+    velocity_slope: Array
 
 
 class DerivativeCalls:
@@ -36,6 +61,7 @@ class DerivativeCalls:
 
     def __init__(self, evaluate: Evaluator) -> None:
         self._evaluate = evaluate
+        self._columns: tuple[object, _Layout] | None = None
 
     def inverse_dynamics_derivatives(
         self,
@@ -76,29 +102,91 @@ class DerivativeCalls:
         v: ArrayLike,
         tau: ArrayLike | None = None,
         *,
+        a: Any = None,
         t: float = 0.0,
         z: ArrayLike | None = None,
         wrenches: Wrenches | None = None,
         parameters: ParameterValues = None,
+        check: bool = True,
         threads: int | None = None,
     ) -> ForwardDerivatives:
-        """Return the derivatives of the accelerations of a tree, by those of its inverse dynamics.
+        """Return the exact derivatives of all accelerations: those of the motion that the closures allow.
+
+        Column j of `.q` (..., nv, n) is the rate at which the accelerations change when the configuration moves with
+        unit velocity of independent displacement j, the others following so that the closures of positions stay closed;
+        the independent velocities stay, and the others follow so that all closures hold. Likewise `.v` for independent
+        velocities. `.tau` (..., nv, nv) is for the efforts of all joints, cut ones too, `.t` (..., nv) for time, `.z`
+        for the elements' states, `.parameters` for parameters, the independent coordinates and velocities being kept,
+        and `.a` (..., nv, nv) for the given accelerations of prescribed joints, whose displacements and velocities are
+        independent ones. Which freedoms are independent, and what the others do, is told by `minimal_coordinates`; in
+        a tree all are.
 
         >>> pendulum().forward_dynamics_derivatives([0.0], [0.0]).tau.round(6)
         array([[1.5]])
+        >>> s = four_bar()
+        >>> s.forward_dynamics_derivatives(s.q0, s.v0).q.shape
+        (4, 1)
         """
+        options = CallOptions(a, t, z, wrenches, parameters, check=truth(check, "check="))
+        values = self._evaluate("forward_dynamics_derivatives", (q, v, tau), options, None, threads)
+        return self._layout.forward(values)
+
+    def minimal_coordinates(
+        self, q: ArrayLike, v: ArrayLike | None = None, *, t: float = 0.0, parameters: ParameterValues = None
+    ) -> MinimalCoordinates:
+        """Return which displacements and velocities are independent, and what all joints do when these change.
+
+        `displacement_map` (..., nv, n) holds all displacements for unit independent ones, `velocity_map` all velocities
+        for unit independent velocities, and `velocity_slope` the change of all velocities for unit independent
+        displacements, the independent velocities being kept. Prescribed joints are independent. There are fewer
+        velocities than displacements if there are velocity-only closures, such as wheels that roll.
+
+        >>> s = four_bar()
+        >>> found = s.minimal_coordinates(s.q0)
+        >>> found.displacements, found.displacement_map.shape
+        (array([0]), (4, 1))
+        """
+        layout = self._layout
+        if not self._evaluate.closed:
+            inputs = self._evaluate.inputs
+            inputs.idle(t=t, parameters=parameters)
+            shape = inputs.configurations(q).shape[:-1]
+            one = np.broadcast_to(np.eye(layout.columns.nv), (*shape, layout.columns.nv, layout.columns.nv))
+            places = np.arange(layout.columns.nv)
+            return MinimalCoordinates(places, places.copy(), one.copy(), one.copy(), np.zeros_like(one))
+        v = np.zeros(layout.columns.nv) if v is None else v
+        values = self._evaluate("minimal_coordinates", (q, v), CallOptions(t=t, parameters=parameters))
+        return layout.minimal(values)
+
+    @property
+    def _layout(self) -> _Layout:
+        """Where the columns are."""
         equations = self._evaluate.engine.equations
-        if equations.closed or equations.prescribed:
-            what = "loops" if equations.closed else "prescribed joints"
-            raise StateError(
-                f"forward_dynamics_derivatives is for trees whose joints are all free, and there are {what}; "
-                f"inverse_dynamics_derivatives and closure_jacobian have what its equations are made of"
-            )
-        options = CallOptions(t=t, z=z, wrenches=wrenches, parameters=parameters)
-        a = self._evaluate("forward_dynamics", (q, v, tau), options, None, threads)
-        found = self._inverse(q, v, a, options, threads)
-        try:
-            inverse: Array = np.linalg.inv(found.a).astype(np.float64, copy=False)
-        except np.linalg.LinAlgError:
-            raise DynamicsError("the mass matrix is singular in this configuration") from None
-        return ForwardDerivatives(-inverse @ found.q, -inverse @ found.v, inverse)
+        if self._columns is None or self._columns[0] is not equations:
+            self._columns = equations, _Layout(derivative_columns(equations))
+        return self._columns[1]
+
+
+class _Layout:
+    """Takes the kernels' results apart."""
+
+    def __init__(self, columns: DerivativeColumns) -> None:
+        self.columns, self._at = columns, columns.slices()
+
+    def forward(self, values: Array) -> ForwardDerivatives:
+        """Return the derivatives of accelerations by what they are for."""
+        at, columns = self._at, self.columns
+        shape = values.shape[:-1]
+        a = np.zeros((*shape, columns.nv))
+        if columns.prescribed:
+            a[..., columns.prescribed] = values[..., at["a"]]
+        t = values[..., at["t"].start] if columns.timed else np.zeros(shape)
+        q, v, tau, z, parameters = (values[..., at[kind]] for kind in ("q", "v", "tau", "z", "parameters"))
+        return ForwardDerivatives(q, v, tau, t, z, parameters, a)
+
+    def minimal(self, values: Array) -> MinimalCoordinates:
+        """Return the maps."""
+        displacements, velocities = (np.array(x, dtype=int) for x in (self.columns.displacements, self.columns.velocities))
+        n, m = len(displacements), len(velocities)
+        maps = (values[..., :n], values[..., n : n + m], values[..., n + m :])
+        return MinimalCoordinates(displacements, velocities, *maps)

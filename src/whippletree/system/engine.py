@@ -236,7 +236,7 @@ class Engine:
     def _in_pieces(self, request: Request) -> bool:
         """Tell whether the composite formulation is too large to be traced whole."""
         tree = request.method.tree
-        asked = tree is not None and tree.in_pieces and FUNCTIONS[request.function].dynamic
+        asked = tree is not None and tree.in_pieces and FUNCTIONS[request.function].solved
         return asked and self.equations.large and not self.equations.rolls(request)
 
     def _pieces(self, request: Request) -> Pieces:

@@ -40,6 +40,7 @@ from whippletree.model.description import Description
 from whippletree.model.formula_corner_lists import corners_in_state
 from whippletree.programs.loop_program import LoopProgram
 from whippletree.system import rolled_equations, size_policy
+from whippletree.system.derivative_columns import derivative_columns
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.loop_plan import LoopPlan, decisions_of
 from whippletree.system.part_program import PartFamily, PivotSizes, part_families, part_program
@@ -157,7 +158,7 @@ class Equations:
         inputs = [(name, size[name]) for name in function.inputs]
         if function.newton and self.closed and self.loop_plan.n_rows:
             inputs.append(("multipliers", self.loop_plan.n_rows))
-        if self.prescribed and function.solved:
+        if self.prescribed and (function.solved or function.dynamic):
             inputs.append(("a", nv))
         inputs += [(f"wrench on {name}", 6) for name in request.wrenches]
         if self.stated(request):
@@ -206,6 +207,8 @@ class Equations:
             "n_rows": lambda: n_rows,
             "n_redundant": lambda: self.attachments().n_rows - n_rows,
             "n_independent": lambda: len(self.loop_plan.choice.independent),
+            "n_columns": lambda: derivative_columns(self).count,
+            "n_minimal": lambda: derivative_columns(self).n_minimal,
             "n_unknowns": lambda: n_unknowns,
             "n_residuals": lambda: n_unknowns + plan.nv + n_rows,
             "n_projected": lambda: 2 * plan.nv + 3,

@@ -18,12 +18,13 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from whippletree.errors import DynamicsError
+from whippletree.formulations.closures.partition import Choice
 from whippletree.formulations.methods.coordinate_reduction import closure_extents
 from whippletree.formulations.methods.penalty import PenaltySettings
 from whippletree.kernels.kernel import Array
 from whippletree.system.closure_numbers import ClosureNumbers, LoopTerms
 from whippletree.system.consistency import allowed_motions
-from whippletree.system.decisions import Decision
+from whippletree.system.decisions import Decision, positional_choice
 from whippletree.system.decisions import smallest_pivot as smallest_pivot_at
 from whippletree.system.loop_plan import Conditions, Key, LoopPlan, OnDemand, PenaltyWeights
 from whippletree.system.ranks import choose_pivots
@@ -50,6 +51,7 @@ def on_demand(numbers: ClosureNumbers) -> OnDemand:
         "absolute_pivots": absolute_pivots,
         "penalty": penalty,
         "reduction": reduction,
+        "position_partition": position_partition,
     }
     return OnDemand({name: functools.partial(find, numbers) for name, find in finders.items()})
 
@@ -57,6 +59,22 @@ def on_demand(numbers: ClosureNumbers) -> OnDemand:
 def smallest_pivot(numbers: ClosureNumbers, plan: LoopPlan) -> float:
     """Return the smallest pivot of the partition where the plan was made, scaled."""
     return plan_pivot(numbers, plan, plan.q, plan.where)
+
+
+def position_partition(numbers: ClosureNumbers, plan: LoopPlan) -> Choice:
+    """Return the partition of the freedoms by the kept closures of positions, found on the grid, as code is made.
+
+    Its dependent freedoms are among those of all closures, so that independent velocities are independent displacements.
+    """
+    positional = [
+        f.closure.holonomic or f.driven is not None
+        for f, rows in zip(numbers.closure_set.attachments.all, plan.keep, strict=True)
+        for _ in rows
+    ]
+    if all(positional):
+        return plan.choice
+    decision = Decision(plan.keep, plan.choice, plan.made_at)
+    return positional_choice(numbers, decision, np.flatnonzero(positional), numbers.conditions(plan.where.t))
 
 
 def plan_pivot(numbers: ClosureNumbers, plan: LoopPlan, q: Array, where: Conditions) -> float:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from whippletree.system import (
+    derivative_equations,
     loop_equations,
     newton_equations,
     tree_equations,
@@ -129,6 +130,26 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "motion_reactions": _Given(("q", "v", "a"), "reactions", ("nj", 6), tree_equations.motion_reactions),
     "inverse_dynamics_derivatives": _Loaded(
         ("q", "v", "a"), "derivatives", (3, "nv", "nv"), newton_equations.inverse_dynamics_derivatives, rolled=False
+    ),
+    "forward_dynamics_derivatives": _Loaded(
+        ("q", "v", "tau"),
+        "derivatives",
+        ("nv", "n_columns"),
+        derivative_equations.forward_dynamics_derivatives,
+        formulation="composite",
+        dynamic=True,
+        of_loops=True,
+        rescued=True,
+        rolled=False,
+    ),
+    "minimal_coordinates": SystemFunction(
+        ("q", "v"),
+        "motions",
+        ("nv", "n_minimal"),
+        derivative_equations.minimal_coordinates,
+        of_loops=True,
+        rescued=True,
+        rolled=False,
     ),
     "newton_residual": _Newton(("q", "v", "a", "tau"), "residual", ("n_residuals",), newton_equations.newton_residual),
     "newton_matrix": _Newton(

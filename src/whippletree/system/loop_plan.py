@@ -154,6 +154,14 @@ class LoopPlan:
         pairs: Mapping[int, int] = self.decision("reduction")
         return pairs
 
+    def position_partition(self) -> Choice:
+        """Return the partition of the freedoms by closures of positions alone; its dependent freedoms are among `choice`'s.
+
+        Without velocity-only closures it is `choice`.
+        """
+        found: Choice = self.decision("position_partition")
+        return found
+
     def group_methods(self) -> Sequence[str]:
         """Return how each group of loops is solved (`by_group`)."""
         methods: Sequence[str] = self.decision("group_methods")

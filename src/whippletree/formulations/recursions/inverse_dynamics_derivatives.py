@@ -135,7 +135,16 @@ def differentiate(walk: Unrolled) -> Derivatives:
 
 
 def accelerate(node: Node, parent: DrivenMotion) -> tuple[DrivenMotion, NodeDerivativeTerms]:
-    """Carry velocity and acceleration to the node, and find what its joint's motion does to them."""
+    """Carry velocity and acceleration to the node, and find what its joint's motion does to its body."""
+    driven, E, G = drive(node, parent)
+    body = _body(node, driven.seat, driven.A)
+    if node.body is not None:
+        body = body + _inside(node, driven.seat)
+    return driven, NodeDerivativeTerms(driven.seat, E, G, body, driven.A)
+
+
+def drive(node: Node, parent: DrivenMotion) -> tuple[DrivenMotion, ca.SX, ca.SX]:
+    """Carry velocity and acceleration to the node, and find what its joint's motion does to them: E and G."""
     seat, hinge = carry_motion(node, parent.seat)
     bias = hinge.bias
     turn = seat.V - parent.seat.V
@@ -150,10 +159,7 @@ def accelerate(node: Node, parent: DrivenMotion) -> tuple[DrivenMotion, NodeDeri
             g = g + place(seat, hinge.bias_rates[:, j])
         E.append(e)
         G.append(g)
-    body = _body(node, seat, A)
-    if node.body is not None:
-        body = body + _inside(node, seat)
-    return DrivenMotion(seat, A), NodeDerivativeTerms(seat, _columns(E), _columns(G), body, A)
+    return DrivenMotion(seat, A), _columns(E), _columns(G)
 
 
 def gather(node: Node, beyond: tuple[Compound], laden: NodeDerivativeTerms) -> tuple[tuple[Compound], Compound]:
@@ -384,6 +390,7 @@ class View:
         axes = ca.SX.eye(3) if turn is None else ca.SX(ca.DM(turn)).T
         self._rest = SpatialMotion(ca.densify(axes), origin, *(ca.SX.zeros(6),) * 3, ())
         self._seats: dict[int, SpatialMotion] = {}
+        self._driven: dict[int, tuple[DrivenMotion, ca.SX, ca.SX]] = {}
 
     def seat(self, k: int) -> SpatialMotion:
         """Return the seat of a node."""
@@ -393,6 +400,39 @@ class View:
             before = self._rest if parent == self.base else self._seats[parent]
             self._seats[n] = carry_motion(self.walk.nodes[n], before)[0]
         return self._seats[k]
+
+    def driven(self, k: int) -> tuple[DrivenMotion, ca.SX, ca.SX]:
+        """Return a node's motion with its acceleration, the base being at rest, and the columns E and G of its joint."""
+        way = [n for n in ancestors(self.walk, k, self.base) if n not in self._driven]
+        for n in reversed(way):
+            parent = self.walk.parents[n]
+            resting = DrivenMotion(self._rest, ca.SX.zeros(6))
+            self._driven[n] = drive(self.walk.nodes[n], resting if parent == self.base else self._driven[parent][0])
+        return self._driven[k]
+
+    def frame_changes(self, frame: NodeFrame) -> Iterator[tuple[int, ca.SX, ca.SX]]:
+        """Return the freedoms on the way to a frame, with the frame's changes for a displacement and for a velocity.
+
+        These are 18 numbers: its turning and displacement, and the changes of its angular velocity, of the velocity of
+        its origin, of its angular acceleration and of the acceleration of the material point there.
+        """
+        (seat, A), _, _ = self.driven(frame.node)
+        V, x = seat.V, seat.x + seat.R @ frame.point
+        w, alpha = V[0:3], A[0:3]
+        u = V[3:6] + cross(w, x)
+        for n in ancestors(self.walk, frame.node, self.base):
+            (own, _), E, G = self.driven(n)
+            where = self.walk.v_slices[n]
+            for j in range(where.stop - where.start):
+                s, d = own.S[:, j], own.D[:, j]
+                way = s[3:6] + cross(s[0:3], x)
+                dV, dA = twist_cross(s, V) + d, twist_cross(s, A) + twist_cross(d, V) + E[:, j]
+                speed = dV[3:6] + cross(dV[0:3], x) + cross(w, way)
+                point = dA[3:6] + cross(dA[0:3], x) + cross(alpha, way) + cross(dV[0:3], u) + cross(w, speed)
+                moved = stack(s[0:3], way, dV[0:3], speed, dA[0:3], point)
+                dA = twist_cross(s, V) + G[:, j]
+                point = dA[3:6] + cross(dA[0:3], x) + cross(s[0:3], u) + cross(w, way)
+                yield where.start + j, moved, stack(ca.SX.zeros(6), s[0:3], way, dA[0:3], point)
 
     def columns(self, k: int) -> Iterator[tuple[int, ca.SX, ca.SX]]:
         """Return the freedoms on the way to a node, with s_j and d_j of each."""

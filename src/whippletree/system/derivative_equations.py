@@ -1,0 +1,280 @@
+"""How derivatives of the motion are traced: accelerations and multipliers first, then what follows from each change.
+
+The mathematics is in `formulations.closures.minimal_derivatives`; here the equations of a mechanism become what it
+works with, and its responses the columns of a matrix (`derivative_columns`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import casadi as ca
+
+from whippletree.formulations.closures.closure_derivatives import closure_row_slopes, cut_row_slopes
+from whippletree.formulations.closures.closure_projection import missed
+from whippletree.formulations.closures.closure_set import ClosureSet, jacobian_rows
+from whippletree.formulations.closures.element_derivatives import MechanismState, closure_slopes, force_slopes
+from whippletree.formulations.closures.loop_solution import Solution, stacked_rows
+from whippletree.formulations.closures.minimal_derivatives import (
+    ClosureRows,
+    Explicit,
+    Follower,
+    Mechanics,
+    Response,
+    Slopes,
+    by_column,
+    combined,
+    effort_responses,
+    motions,
+    reduced_mass,
+    response,
+)
+from whippletree.formulations.nodes.frame_states import with_accelerations
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.formulations.recursions import composite_body
+from whippletree.formulations.recursions.inverse_dynamics_derivatives import AppliedDerivatives, differentiate
+from whippletree.symbolic.sparse_factors import Column, SymmetricFactor, factor_symmetric, minimum_degree
+from whippletree.system import loop_equations
+from whippletree.system.derivative_columns import DerivativeColumns, derivative_columns
+from whippletree.system.guards import guard_pivots, guard_solution
+
+if TYPE_CHECKING:
+    from whippletree.system.equations import Equations, Request, Symbols
+
+__all__ = ["forward_dynamics_derivatives", "minimal_coordinates"]
+
+_ONE = ca.SX(1)
+
+
+def forward_dynamics_derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return the derivatives of all accelerations, row by row."""
+    columns = derivative_columns(eq)
+    whole = ca.SX(columns.nv, columns.count)
+    motion = _motion(eq, request, x, columns)
+    for n, change in _accelerations(motion, columns, _explicit(eq, request, x, motion)):
+        _put(whole, n, change)
+    return _guarded(eq, request, x, motion, ca.densify(ca.vec(whole.T)))
+
+
+def minimal_coordinates(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return, row by row, the maps of displacements and velocities and the slope of velocities; see the call."""
+    columns = derivative_columns(eq)
+    walk, closure_set = eq.walk(x), eq.closure_set(x)
+    follower = _follower(walk, closure_set, columns)
+    closures, cuts = closure_row_slopes(walk, closure_set, ca.SX.zeros(eq.plan.nv)), cut_row_slopes(walk, closure_set)
+    whole = ca.SX(columns.nv, columns.n_minimal)
+    n_q, n_v = len(columns.displacements), len(columns.velocities)
+    for n, j in enumerate(columns.displacements):
+        moved = follower.position({j: _ONE}, {}, {})
+        slope = follower.velocity({}, combined(closures.rate_q, moved), combined(cuts.rate_q, moved))
+        _put(whole, n, moved)
+        _put(whole, n_q + n_v + n, slope)
+    for n, j in enumerate(columns.velocities):
+        _put(whole, n_q + n, follower.velocity({j: _ONE}, {}, {}))
+    result = guard_pivots(eq, x, ca.densify(ca.vec(whole.T)), follower.factors.pivots)
+    if follower.position_factors is not follower.factors:
+        result = guard_pivots(eq, x, result, follower.position_factors.pivots)
+    return result
+
+
+# ---------------------------------------------------------------------- the motion, and what its equations are made of
+
+
+class Motion(NamedTuple):
+    """A motion at a state: accelerations, multipliers by closure, what responses are worked out with, and R by z."""
+
+    a: ca.SX
+    multipliers: list[ca.SX]
+    mechanics: Mechanics
+    by_states: dict[int, Column]
+    closure_set: ClosureSet
+    solution: Solution | None
+
+
+def _motion(eq: Equations, request: Request, x: Symbols, columns: DerivativeColumns) -> Motion:
+    """Solve for the motion, and differentiate its equations with accelerations and multipliers kept."""
+    closure_set = eq.closure_set(x) if eq.closed else eq.closure_set(kept=False)
+    solution: Solution | None = None
+    if eq.closed:
+        found = loop_equations.answer(eq, replace(request, formulation="independent_coordinates"), x)
+        a, multipliers, solution = found.a, found.multipliers, found.solution
+    else:
+        system = composite_body.equations(eq.loaded(eq.prescribed_only(x)).walk)
+        factors = system.factor()
+        a, multipliers = system.complete(factors.solve(dict(system.right))), []
+    walk = with_accelerations(eq.walk(x), a)
+    own, outside = differentiate(walk), AppliedDerivatives(walk)
+    efforts = force_slopes(walk, eq.nodes.acting(), _state(eq, x), outside)
+    closure_slopes(walk, closure_set, multipliers, eq.loaded(x).tau, efforts, outside)
+    applied = outside.project()
+    slopes = Slopes(
+        by_column(own.q, applied["q"]),
+        by_column(own.v, applied["v"]),
+        closure_row_slopes(walk, closure_set, a),
+        cut_row_slopes(walk, closure_set),
+    )
+    follower, mass = _follower(walk, closure_set, columns), by_column(own.a)
+    basis = motions(follower, columns.choice)
+    if eq.closed:
+        factors = _factored_mass(mass, basis)
+    mechanics = Mechanics(follower, slopes, mass, basis, factors)
+    return Motion(a, multipliers, mechanics, by_column({}, applied["z"]), closure_set, solution)
+
+
+def _factored_mass(mass: dict[int, Column], basis: dict[int, Column]) -> SymmetricFactor:
+    entries = reduced_mass(mass, basis)
+    return factor_symmetric(entries, minimum_degree(entries, list(basis)))
+
+
+def _state(eq: Equations, x: Symbols) -> MechanismState:
+    z = x.get("z", ca.SX.zeros(len(eq.description.states)))
+    return MechanismState(x["q"], x["v"], z, x.get("t", ca.SX(0)))
+
+
+def _follower(walk: Unrolled, closure_set: ClosureSet, columns: DerivativeColumns) -> Follower:
+    """Return what lets dependent joints follow the others."""
+    C = [dict(row) for row in jacobian_rows(walk, closure_set.evaluate(walk))]
+    cut_rows = iter(jacobian_rows(walk, closure_set.cut_rates(walk)))
+    cuts = closure_set.attachments.cuts
+    G = {i: dict(next(cut_rows)) for cut in cuts for i in range(cut.v.start, cut.v.stop)}
+    on_cuts: dict[int, Column] = {}
+    driven: dict[int, int] = {}
+    positional: list[bool] = []
+    for attachment, keep, rows in zip(
+        closure_set.attachments.all, closure_set.keep, closure_set.side_rows(walk), strict=True
+    ):
+        for number in keep:
+            r = len(positional)
+            positional.append(attachment.closure.holonomic or attachment.driven is not None)
+            if attachment.driven is not None:
+                driven[cuts[attachment.driven].v.start + number] = r
+            for i, c in enumerate(attachment.coordinates):
+                if c.cut is not None:
+                    on_cuts.setdefault(r, {})[c.v] = rows.K[number, i]
+    return Follower(ClosureRows(C, G, on_cuts, driven), columns.positions, columns.choice, positional)
+
+
+# ---------------------------------------------------------------------- time and parameters
+
+
+def _explicit(eq: Equations, request: Request, x: Symbols, motion: Motion) -> list[Explicit]:
+    """Return what time, if it counts, and each parameter change by themselves."""
+    by = [x["t"]] if "t" in x else []
+    by += [parameter.symbol for parameter in eq.description.parameters]
+    if not by:
+        return []
+    nv, n_rows = eq.plan.nv, sum(len(rows) for rows in motion.closure_set.keep)
+    kept = {**x, "a": ca.SX.sym("a", nv), "multipliers": ca.SX.sym("multipliers", n_rows)}
+    closure_set = eq.closure_set(kept) if eq.closed else eq.closure_set(kept=False)
+    here = eq.loaded(kept)
+    cuts = [cut for cut in closure_set.attachments.cuts if cut.joint.nv]
+    cut_rates = [
+        one
+        for cut, one in zip(closure_set.attachments.cuts, closure_set.cut_rates(here.walk), strict=True)
+        if cut.joint.nv
+    ]
+    parts = [
+        _positions(here.walk, closure_set),
+        *(_column(stacked_rows(closure_set.evaluate(here.walk), part)) for part in ("rate", "second")),
+        _column([missed(here.walk, closure_set, cut) for cut in cuts]),
+        *(_column([getattr(one, part) for one in cut_rates]) for part in ("rate", "second")),
+        _unbalanced(eq, closure_set, here.walk, here.tau, kept["multipliers"]),
+    ]
+    slope = ca.jacobian(ca.vertcat(*parts), ca.vertcat(*by))
+    values = [motion.a, ca.SX(ca.vertcat(ca.SX(0, 1), *motion.multipliers))]
+    slope = ca.substitute(slope, ca.vertcat(kept["a"], kept["multipliers"]), ca.densify(ca.vertcat(*values)))
+    places = [i for cut in cuts for i in range(cut.v.start, cut.v.stop)]
+    numbers = [list(range(n_rows))] * 3 + [places] * 3 + [list(range(nv))]
+    return [_split(slope[:, n], numbers) for n in range(len(by))]
+
+
+def _split(column: ca.SX, numbers: Sequence[Sequence[int]]) -> Explicit:
+    """Return a column of partial derivatives, part by part."""
+    found: list[Column] = []
+    at = 0
+    for own in numbers:
+        found.append({place: column[at + i] for i, place in enumerate(own) if not column[at + i].is_zero()})
+        at += len(own)
+    return Explicit((found[0], found[1], found[2]), (found[3], found[4], found[5]), found[6])
+
+
+def _column(parts: Sequence[ca.SX]) -> ca.SX:
+    return ca.SX(ca.vertcat(ca.SX(0, 1), *parts))
+
+
+def _positions(walk: Unrolled, closure_set: ClosureSet) -> ca.SX:
+    """Return phi of the kept rows; those that drive a joint are how far its coordinates are behind its bodies."""
+    phi = stacked_rows(closure_set.evaluate(walk), "phi")
+    first = 0
+    for attachment, keep in zip(closure_set.attachments.all, closure_set.keep, strict=True):
+        if attachment.driven is not None:
+            off = missed(walk, closure_set, closure_set.attachments.cuts[attachment.driven])
+            for i, number in enumerate(keep):
+                phi[first + i] = off[number]
+        first += len(keep)
+    return _column(phi)
+
+
+def _unbalanced(eq: Equations, closure_set: ClosureSet, walk: Unrolled, tau: ca.SX, multipliers: ca.SX) -> ca.SX:
+    """Return R: what the tree's joints need for their accelerations beyond what acts on them."""
+    acted = closure_set.efforts_at_cuts(walk, tau)
+    R = ca.densify(ca.SX(composite_body.inverse_dynamics(acted)))
+    for node, where in zip(acted.nodes, acted.v_slices, strict=True):
+        if where.stop > where.start and not node.on_frame:
+            R[where] = R[where] - node.tau
+    for i, row in enumerate(jacobian_rows(walk, closure_set.evaluate(walk))):
+        for j, value in row.items():
+            R[j] = R[j] - value * multipliers[i]
+    return R
+
+
+# ---------------------------------------------------------------------- the columns
+
+
+def _accelerations(
+    motion: Motion, columns: DerivativeColumns, explicit: Sequence[Explicit]
+) -> Iterator[tuple[int, Column]]:
+    """Return the columns of derivatives of all accelerations, with their numbers."""
+    for n, change in _responses(motion, columns, explicit):
+        yield n, change.da
+    by_effort = effort_responses(motion.mechanics)
+    start = columns.slices()["tau"].start
+    for i in range(columns.nv):
+        yield start + i, by_effort.get(i, {})
+
+
+def _responses(
+    motion: Motion, columns: DerivativeColumns, explicit: Sequence[Explicit]
+) -> Iterator[tuple[int, Response]]:
+    """Return the responses to all changes but those of efforts, with the numbers of their columns."""
+    at, m = columns.slices(), motion.mechanics
+    for n, j in enumerate(columns.displacements, at["q"].start):
+        yield n, response(m, dq={j: _ONE})
+    for n, j in enumerate(columns.velocities, at["v"].start):
+        yield n, response(m, dv={j: _ONE})
+    for n in range(columns.n_states):
+        yield at["z"].start + n, response(m, explicit=Explicit(R=motion.by_states.get(n, {})))
+    for n, j in enumerate(columns.prescribed, at["a"].start):
+        yield n, response(m, da={j: _ONE})
+    numbers = [*range(*at["t"].indices(columns.count)), *range(*at["parameters"].indices(columns.count))]
+    for n, own in zip(numbers, explicit, strict=True):
+        yield n, response(m, explicit=own)
+
+
+def _put(target: ca.SX, n: int, column: Column) -> None:
+    for i, value in column.items():
+        target[i, n] = value
+
+
+def _guarded(eq: Equations, request: Request, x: Symbols, motion: Motion, result: ca.SX) -> ca.SX:
+    """Return derivatives that are not finite where their equations cannot be trusted, or the state is not closed."""
+    if motion.solution is None:
+        return result
+    walk = loop_equations.prepared(eq, request, x).walk
+    result = guard_solution(eq, request, x, walk, result, motion.solution)
+    follower = motion.mechanics.follower
+    if follower.position_factors is not follower.factors:
+        result = guard_pivots(eq, x, result, follower.position_factors.pivots)
+    return result
