@@ -33,6 +33,7 @@ from whippletree.errors import (
     CacheError,
     CacheWarning,
     DynamicsError,
+    EquilibriumError,
     FileError,
     ModelError,
     ResultError,
@@ -48,6 +49,7 @@ from whippletree.system import Energy, Momentum, Reaction, Reactions, System
 from whippletree.verbs import provide
 
 if TYPE_CHECKING:
+    from whippletree.equilibria import Equilibrium
     from whippletree.linear import LinearModel
     from whippletree.results import Certificate, Event, Trajectory
     from whippletree.simulate import Simulation
@@ -61,6 +63,8 @@ __all__ = [
     "Certificate",
     "DynamicsError",
     "Energy",
+    "Equilibrium",
+    "EquilibriumError",
     "Event",
     "FileError",
     "LinearModel",
@@ -98,6 +102,7 @@ __all__ = [
 
 _LATE = {
     "Certificate": "whippletree.results",
+    "Equilibrium": "whippletree.equilibria",
     "Event": "whippletree.results",
     "LinearModel": "whippletree.linear",
     "Simulation": "whippletree.simulate",
@@ -109,6 +114,9 @@ _LATE = {
 provide(
     {
         "Mechanism.build": ("whippletree.system", "System"),
+        "System.eigenvalues_over": ("whippletree.equilibria", "eigenvalues_over"),
+        "System.equilibrium": ("whippletree.equilibria", "equilibrium"),
+        "System.equilibrium_path": ("whippletree.equilibria", "equilibrium_path"),
         "System.linearize": ("whippletree.linear", "linearize"),
         "System.simulate": ("whippletree.studies", "simulate"),
     }

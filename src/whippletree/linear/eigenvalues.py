@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from whippletree.kernels.kernel import Array
-from whippletree.linear.linear_tolerances import BALANCING_SWEEPS, ENTRY_ERROR, ROUNDING, ZERO_SHARE
+from whippletree.linear.linear_tolerances import ENTRY_ERROR, ROUNDING, ZERO_SHARE
 
 __all__ = ["Spectrum", "spectrum"]
 
@@ -37,8 +37,11 @@ class Spectrum(NamedTuple):
     n_zero: int
 
 
-def spectrum(A: Array) -> Spectrum:
+def spectrum(A: Array, scale: Array | None = None) -> Spectrum:
     """Return the eigenvalues and eigenvectors of a state matrix.
+
+    `scale` (n,) are the sizes of the states that compare with each other: a radian with a length, and a velocity with
+    those times a frequency. What is zero is decided for states divided by these.
 
     >>> spectrum(np.array([[0.0, 1.0], [-4.0, 0.0]])).values.round(6).tolist()
     [2j, -2j]
@@ -52,8 +55,8 @@ def spectrum(A: Array) -> Spectrum:
     if not n:
         none = np.zeros((0, 0))
         return Spectrum(np.zeros(0), none, np.zeros(0), none, 0)
-    balanced, scale = _balanced(A)
-    steps, rest = _without_zeros(balanced)
+    scale = np.ones(n) if scale is None else scale
+    steps, rest = _without_zeros(A / scale[:, None] * scale)
     m = len(rest)
     values, left, right = eig(rest, left=True) if m else (np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)))
     order = np.lexsort((-values.imag, values.real, np.abs(values).round(12))) if m else np.zeros(0, dtype=int)
@@ -68,21 +71,6 @@ def spectrum(A: Array) -> Spectrum:
     vectors = scale[:, None] * right
     first = steps[0][0] if steps else np.zeros((n, 0))
     return Spectrum(values, vectors, errors, _echelon(scale[:, None] * first), n - m)
-
-
-def _balanced(A: Array) -> tuple[Array, Array]:
-    """Return A with rows and columns of about the same size, diag(1/s) A diag(s), and s: powers of two (Osborne)."""
-    scale = np.ones(len(A))
-    off = np.abs(A - np.diag(np.diag(A)))
-    for _ in range(BALANCING_SWEEPS):
-        before = scale.copy()
-        for i in range(len(A)):
-            column, row = float((off[:, i] / scale).sum() * scale[i]), float((off[i] * scale).sum() / scale[i])
-            if column and row:
-                scale[i] *= 2.0 ** np.rint(np.log2(row / column) / 2)
-        if (scale == before).all():
-            break
-    return A / scale[:, None] * scale, scale
 
 
 def _without_zeros(A: Array) -> tuple[list[tuple[Array, Array, Array]], Array]:

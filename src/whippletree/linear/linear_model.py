@@ -14,7 +14,8 @@ from whippletree.foundation.notebook_html import html_section, html_table
 from whippletree.foundation.once import made_once
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
-from whippletree.linear.eigenvalues import Spectrum, spectrum
+from whippletree.linear.eigenvalues import Spectrum
+from whippletree.linear.eigenvalues import spectrum as spectrum_of
 from whippletree.linear.linear_tolerances import STEADY
 from whippletree.linear.modal_analysis import Modes, modes_of, undamped
 from whippletree.results.output_files import new_file, write_whole
@@ -81,12 +82,14 @@ class LinearModel:
     body_jacobians: Mapping[str, Array] = field(repr=False, default_factory=dict)
     mass_matrix: Array | None = field(repr=False, default=None)
     units: Mapping[str, str] = field(repr=False, default_factory=dict)
+    scale: Array | None = field(repr=False, default=None)
 
     # ------------------------------------------------------------------ eigenvalues and modes
 
     @made_once
-    def _spectrum(self) -> Spectrum:
-        return spectrum(self.A)
+    def spectrum(self) -> Spectrum:
+        """Eigenvalues other than zero with vectors and the error of each, and the states that map to zero."""
+        return spectrum_of(self.A, self.scale)
 
     @property
     def eigenvalues(self) -> npt.NDArray[np.complex128]:
@@ -101,7 +104,7 @@ class LinearModel:
             pairs = [w for value in found for w in ((value, value.conjugate()) if value.imag else (value,))]
             values = np.array([*pairs, *(0j for _ in range(self.modes().n_zero))], dtype=complex)
         else:
-            values = np.concatenate([self._spectrum.values, np.zeros(self._spectrum.n_zero)]).astype(complex)
+            values = np.concatenate([self.spectrum.values, np.zeros(self.spectrum.n_zero)]).astype(complex)
         return values[np.lexsort((-values.imag, -values.real.round(12)))]
 
     def modes(self) -> Modes:
@@ -166,7 +169,7 @@ class LinearModel:
 
     def _settling_time(self) -> float:
         """Return how long the slowest mode takes to settle, or ten of its periods if it does not."""
-        values = self._spectrum.values
+        values = self.spectrum.values
         if not len(values):
             return 1.0
         settled = [_SETTLED / -value.real for value in values if value.real < -1e-3 * abs(value)]

@@ -10,7 +10,7 @@ ENTRY_ERROR = 64.0
 formulas, and the mass matrix is solved once with a condition number of some tens."""
 
 ZERO_SHARE = 1e-12
-"""Singular values of a balanced state matrix below this share of the largest are zero: a rigid-body motion. A slow mode
+"""Singular values of a scaled state matrix below this share of the largest are zero: a rigid-body motion. A slow mode
 has (slow / fast frequency)^2 there, so that modes a million times slower than the fastest count as rigid; their
 eigenvalues would have no correct digit either."""
 
@@ -20,9 +20,6 @@ potential are seldom so weak, and derivatives of those that have one are symmetr
 
 SHOWN_SHARE = 1e-6
 """Entries of a mode's shape below this share of the largest are not named in tables."""
-
-BALANCING_SWEEPS = 20
-"""Sweeps over a matrix that balance it; rows and columns are of about one size after three or four."""
 
 STEADY = 1e-9
 """A state counts as steady in words if no rate is more than this: metres or radians per second squared."""

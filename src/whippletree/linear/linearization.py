@@ -25,7 +25,6 @@ from whippletree.linear.drive_variants import free_drives
 from whippletree.linear.linear_model import LinearModel
 from whippletree.linear.linear_signals import InputSignal, LinearMaps, freedom_labels, named_inputs, named_outputs
 from whippletree.linear.nominal_state import NominalState, moving_axes, read_state
-from whippletree.linear.reference_derivatives import forward_derivatives, minimal_coordinates
 from whippletree.system import System
 
 __all__ = ["linearize"]
@@ -54,8 +53,8 @@ def _linear_model(at: NominalState, signals: list[InputSignal], outputs: Sequenc
     """Return the linear model about a state with these inputs."""
     s = at.system
     accelerations = at.accelerations()
-    slopes = forward_derivatives(s, at.q, at.v, at.tau, **at.options)
-    small = minimal_coordinates(s, at.q, at.v, t=at.t, parameters=at.parameters)
+    slopes = s.forward_dynamics_derivatives(at.q, at.v, at.tau, **at.options)
+    small = s.minimal_coordinates(at.q, at.v, t=at.t, parameters=at.parameters)
     kept = _moving(s, signals)
     d = [k for k, i in enumerate(small.displacements) if kept[i]]
     w = [k for k, i in enumerate(small.velocities) if kept[i]]
@@ -104,7 +103,25 @@ def _linear_model(at: NominalState, signals: list[InputSignal], outputs: Sequenc
         {b.name: s.jacobian(at.q, b.name, parameters=at.parameters) for b in s.description.bodies},
         V.T @ s.mass_matrix(at.q, parameters=at.parameters) @ V,
         {name: unit for name, unit in (*states, *((one.name, one.unit) for one in (*signals, *found)))},
+        _sizes(A, s.kernels.loops.numbers.column_scale, of_d, of_w),
     )
+
+
+def _sizes(A: Array, lengths: Array, of_d: Array, of_w: Array) -> Array:
+    """Return the sizes of states that compare with each other.
+
+    For displacements that is a radian or a characteristic length, for velocities these times the fastest rate of the
+    model, and for states of elements what brings their fastest rate to that of the mechanism.
+    """
+    n, m = len(of_d), len(of_w)
+    size = np.concatenate([lengths[of_d], lengths[of_w], np.ones(len(A) - n - m)])
+    scaled = np.abs(A / size[:, None] * size)
+    rate = max(np.sqrt(scaled[n : n + m, :n].max(initial=0.0)), scaled[n : n + m, n : n + m].max(initial=0.0)) or 1.0
+    size[n : n + m] *= rate
+    for k in range(n + m, len(A)):
+        fed = (np.abs(A[k, : n + m]) * size[: n + m]).max(initial=0.0)
+        size[k] = fed / rate or 1.0
+    return np.asarray(size)
 
 
 def _moving(system: System, signals: list[InputSignal]) -> Array:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from whippletree.errors import StateError
 from whippletree.foundation.notebook_html import html_section, html_table
 from whippletree.kernels.kernel import Array
-from whippletree.linear.eigenvalues import Spectrum, spectrum
+from whippletree.linear.eigenvalues import Spectrum
 from whippletree.linear.linear_tolerances import SHOWN_SHARE, SYMMETRIC, ZERO_SHARE
 from whippletree.model.names import suggestion
 
@@ -172,8 +172,7 @@ def modes_of(model: LinearModel) -> Modes:
         found = _symmetric(*pair)
         if found is not None:
             return _collected(model, *found)
-    whole = spectrum(model.A)
-    return _collected(model, *_paired(whole, model.n_displacements))
+    return _collected(model, *_paired(model.spectrum, model.n_displacements))
 
 
 def _symmetric(M: Array, K: Array) -> tuple[list[tuple[complex, Complex, float]], int] | None:

@@ -37,6 +37,7 @@ from whippletree.topology import Plan
 from whippletree.verbs import verb
 
 if TYPE_CHECKING:
+    from whippletree.equilibria import EigenvalueBranches, Equilibrium, EquilibriumPath
     from whippletree.linear import LinearModel
     from whippletree.results import Trajectory
 
@@ -328,6 +329,86 @@ class System:
         """
         trajectory: Trajectory = verb("System.simulate")(self, duration, **options)
         return trajectory
+
+    def equilibrium(
+        self,
+        guess: Any = None,
+        *,
+        hold: Any = None,
+        tau: Any = None,
+        parameters: ParameterValues = None,
+        speeds: Any = None,
+        unknowns: Sequence[Any] = (),
+        t: float = 0.0,
+        z: ArrayLike | None = None,
+        nearest: bool = False,
+        starts: int = 0,
+        seed: int = 0,
+    ) -> Equilibrium:
+        """Return where the mechanism stays at rest, or moves steadily, under efforts `tau` and all described forces.
+
+        The search starts from a guess (as `assemble` takes it; `q0` unless given) and goes downhill, to a stable
+        equilibrium if forces have a potential; with `nearest=True` it goes to the next equilibrium, stable or not.
+        Joints in `hold` stay where the guess has them, and what they need comes out. With `speeds` by joint, these
+        turn or move steadily, and the forces must not depend on how far they have come. `unknowns` are numbers to be
+        found, parameters or "joint.effort", as many as there are held freedoms: the preload for a given ride height.
+        `starts` searches from so many random configurations too, for other equilibria. If there is none,
+        `EquilibriumError` says what cannot be balanced.
+
+        >>> pendulum().equilibrium().q.round(6)
+        array([1.570796])
+        """
+        found: Equilibrium = verb("System.equilibrium")(
+            self,
+            guess,
+            hold=hold,
+            tau=tau,
+            parameters=parameters,
+            speeds=speeds,
+            unknowns=unknowns,
+            t=t,
+            z=z,
+            nearest=nearest,
+            starts=starts,
+            seed=seed,
+        )
+        return found
+
+    def equilibrium_path(
+        self, parameter: Any, values: Any, *, guess: Any = None, nearest: bool = False, **load: Any
+    ) -> EquilibriumPath:
+        """Return the equilibria over a parameter, "joint.effort" or "joint.speed", each with its stability.
+
+        The path begins at the first of the `values` and is followed, around turning points (snap-through), until it
+        reaches the last one or leaves their range; it has points at all values on the way. `load` are `hold`, `tau`,
+        `parameters`, `speeds`, `t` and `z` as for `equilibrium`.
+
+        >>> path = pendulum().equilibrium_path("hinge.effort", [0.0, -5.0])
+        >>> path.coordinate("hinge")[[0, -1]].round(4)
+        array([1.5708, 1.0359])
+        """
+        found: EquilibriumPath = verb("System.equilibrium_path")(
+            self, parameter, values, guess=guess, nearest=nearest, **load
+        )
+        return found
+
+    def eigenvalues_over(
+        self, parameter: Any, values: Any, *, guess: Any = None, nearest: bool = True, **load: Any
+    ) -> EigenvalueBranches:
+        """Return the eigenvalues about equilibria over a parameter, "joint.effort" or "joint.speed" (root locus).
+
+        At each of the `values` the equilibrium next to the one before is found, and the mechanism linearised there;
+        the first one is next to the guess, or a stable one with `nearest=False`. `load` are `tau`, `parameters`,
+        `speeds`, `t` and `z` as for `equilibrium`. `.changes` are the values at which stability changes.
+
+        >>> pendulum().eigenvalues_over("hinge.effort", [0.0, -5.0], guess=[1.5]).eigenvalues.imag.round(4)
+        array([[ 3.836 , -3.836 ],
+               [ 3.5576, -3.5576]])
+        """
+        found: EigenvalueBranches = verb("System.eigenvalues_over")(
+            self, parameter, values, guess=guess, nearest=nearest, **load
+        )
+        return found
 
     def linearize(
         self,
