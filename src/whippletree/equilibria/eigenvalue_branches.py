@@ -28,7 +28,8 @@ __all__ = ["EigenvalueBranches", "eigenvalues_over"]
 
 Complex = npt.NDArray[np.complex128]
 
-_BISECTIONS = 60
+_CROSSING = 1e-13
+"""How accurately a change of stability is located, relative to the value."""
 
 _GROWING = 1e-9
 """A real part above this share of the largest eigenvalue is positive."""
@@ -52,8 +53,8 @@ class EigenvalueBranches:
 
     @property
     def growth(self) -> Array:
-        """The largest real part at each value."""
-        return np.asarray(self.eigenvalues.real.max(axis=1, initial=-np.inf))
+        """The largest real part at each value, of eigenvalues that are not zero."""
+        return np.array([_growth(row) for row in self.eigenvalues])
 
     @property
     def changes(self) -> tuple[float, ...]:
@@ -67,13 +68,8 @@ class EigenvalueBranches:
         found = []
         for k in np.flatnonzero(growing[1:] != growing[:-1]):
             low, high = float(self.values[k]), float(self.values[k + 1])
-            for _ in range(_BISECTIONS if self.growth_at is not None else 0):
-                middle = (low + high) / 2
-                if middle in (low, high):
-                    break
-                assert self.growth_at is not None
-                same = (self.growth_at(middle) > largest) == growing[k]
-                low, high = (middle, high) if same else (low, middle)
+            if self.growth_at is not None:
+                low = high = _crossing(self.growth_at, low, high)
             found.append((low + high) / 2)
         return tuple(found)
 
@@ -116,7 +112,7 @@ def eigenvalues_over(
     def growth(value: float) -> float:
         k = int(np.argmin(np.abs(wanted - value)))
         near = equilibria[k]
-        return float(at(value, near.q, near.z).linearize().eigenvalues.real.max(initial=-np.inf))
+        return _growth(at(value, near.q, near.z).linearize().eigenvalues)
 
     equilibria: list[Equilibrium] = []
     if not truth(nearest, "nearest="):
@@ -136,6 +132,20 @@ def eigenvalues_over(
         system.description.name,
         growth,
     )
+
+
+def _growth(values: Complex) -> float:
+    """Return the largest real part of eigenvalues that are not zero."""
+    return float(values.real[values != 0].max(initial=-np.inf))
+
+
+def _crossing(growth: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a growth rate passes zero between two values of which only one has a positive one."""
+    from scipy.optimize import brentq
+
+    if growth(low) * growth(high) >= 0:  # one of them is zero up to rounding
+        return low if abs(growth(low)) < abs(growth(high)) else high
+    return float(brentq(growth, low, high, xtol=_CROSSING * max(abs(low), abs(high)), rtol=8.9e-16))
 
 
 def _matched(rows: list[Complex]) -> Complex:

@@ -26,7 +26,7 @@ from whippletree.spatial.scalars import shown, truth
 from whippletree.system import Reactions, System
 from whippletree.system.input_reader import as_array
 
-__all__ = ["Equilibrium", "Search", "equilibrium"]
+__all__ = ["Equilibrium", "Search", "equilibrium", "turned_back"]
 
 _SHOWN, _SHOWN_ZERO = 1e-9, 1e-12
 """Velocities that are named in words, and coordinates that are shown as zero."""
@@ -272,12 +272,7 @@ class Search:
 
     def differs(self, reached: Reached, other: Equilibrium) -> bool:
         """Tell whether a search ended elsewhere than at an equilibrium; turns of 2 pi do not count."""
-        apart = self.balance.difference(other.q, reached.here.q)
-        for use in self.system.description.coordinate_owners:
-            where = self.system.v_slice(use.name)
-            for i, label in zip(range(where.start, where.stop), use.joint.velocity_labels, strict=True):
-                if "angular" in label:
-                    apart[i] = (apart[i] + np.pi) % (2 * np.pi) - np.pi
+        apart = turned_back(self.system, self.balance.difference(other.q, reached.here.q))
         changed = [abs(reached.load.value(one) - other.unknowns[one.name]) for one in self._named(other)]
         return float(np.abs(apart).max(initial=0.0)) > SAME_PLACE or any(x > SAME_PLACE for x in changed)
 
@@ -365,6 +360,22 @@ class Search:
                 joint = self.system.kernels.states.joint_of(int(np.argmax(np.abs(here.lacking))))
                 return f'{said}, and nothing holds it there: add a spring or a stop, or hold "{joint}"'
         return f"{said}. Give another guess, several starts=, or hold= what is to stay"
+
+
+def turned_back(system: System, displacement: Array) -> Array:
+    """Return a displacement (nv) with angles between -pi and pi.
+
+    >>> from whippletree.system.example_systems import pendulum
+    >>> turned_back(pendulum(), np.array([6.5])).round(4)
+    array([0.2168])
+    """
+    found = displacement.copy()
+    for use in system.description.coordinate_owners:
+        where = system.v_slice(use.name)
+        for i, label in zip(range(where.start, where.stop), use.joint.velocity_labels, strict=True):
+            if "angular" in label:
+                found[i] = (found[i] + np.pi) % (2 * np.pi) - np.pi
+    return found
 
 
 def _stability(balance: Balance, own: Imbalance, load: LoadCase, plain: Equilibrium) -> Stability:

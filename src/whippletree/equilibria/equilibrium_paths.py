@@ -16,7 +16,7 @@ import numpy as np
 
 from whippletree.equilibria.balance import Imbalance
 from whippletree.equilibria.descent import Reached, jacobian, newton
-from whippletree.equilibria.equilibrium import Equilibrium, Search
+from whippletree.equilibria.equilibrium import Equilibrium, Search, turned_back
 from whippletree.equilibria.equilibrium_tolerances import (
     ARC_CORRECTIONS,
     ARC_STEPS,
@@ -43,6 +43,9 @@ __all__ = ["EquilibriumPath", "equilibrium_path", "values_of"]
 
 _STRAIGHT = 0.9
 """Tangents of neighbouring points have at least this cosine; otherwise the step was too long."""
+
+_DETOUR = 1.0
+"""A path that has turned back may go so many ranges beyond its first value before it is given up."""
 
 _TURNS = 40
 """Bisections that find a turning point."""
@@ -209,12 +212,28 @@ class _Follower:
                 if corner is not None:
                     found.append((corner, True))
             found.append((ahead, False))
-            if not self.low <= self._value(ahead) <= self.high:
+            if self._beyond(ahead):
+                break
+            if len(found) > 2 and self._closes(found[0][0], point, ahead):
+                note = "the path comes back to where it began"
                 break
             point, arc = ahead, min(1.3 * arc, LONGEST_ARC)
         else:
             note = f"{ARC_STEPS} points do not lead to {self.what.name} = {self.end:.6g}"
         return self._path(found, note)
+
+    def _beyond(self, point: _Point) -> bool:
+        """Tell whether a path has passed the last value, or is far on the other side of the first one."""
+        past = self.forward * (self._value(point) - self.end)
+        return past > 0 or past < -(1 + _DETOUR) * self.range
+
+    def _closes(self, first: _Point, point: _Point, ahead: _Point) -> bool:
+        """Tell whether the first point of the path lies between two others."""
+        balance = self.search.balance
+        across = (self._value(point) - self._value(first)) * (self._value(ahead) - self._value(first)) <= 0
+        near = np.abs(turned_back(self.search.system, balance.difference(first.here.q, ahead.here.q))).max(initial=0.0)
+        step = np.abs(balance.difference(point.here.q, ahead.here.q)).max(initial=0.0)
+        return bool(across and near <= step)
 
     # ------------------------------------------------------------------ points
 
@@ -310,7 +329,7 @@ class _Follower:
         for (before, _), (point, turned) in zip([found[0], *found], found, strict=False):
             for reached in self._between(before, point):
                 add(reached, False)
-            if self.low <= self._value(point) <= self.high:
+            if not self._beyond(point):
                 if not values or abs(self._value(point) - values[-1]) > 1e-9 * self.range or turned:
                     add(self._reached(point), turned)
         return EquilibriumPath(self.what.name, points, values, turning, note)
