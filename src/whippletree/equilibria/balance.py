@@ -18,8 +18,6 @@ independent and dependent coordinates plays a part.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
 import casadi as ca
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +26,6 @@ from whippletree.equilibria.equilibrium_tolerances import AT_REST, RANK, SMALLES
 from whippletree.equilibria.load_case import LoadCase
 from whippletree.kernels.kernel import Array
 from whippletree.system import System
-from whippletree.system.evaluator import CallOptions
 from whippletree.system.loop_plan import Conditions
 
 __all__ = ["Balance", "Imbalance", "Slopes"]
@@ -91,29 +88,34 @@ class Balance:
         self.lengths = self._numbers.column_scale
         self._free = self._numbers.free_freedoms
         self._cut = np.array(sorted(self._numbers.cut_freedoms), dtype=int)
+        self._traces: dict[str, ca.Function] = {}
         self._n_rows = kernels.loop_plan.n_rows if kernels.closed else 0
 
     # ------------------------------------------------------------------ kernels
 
-    def _options(self, z: Array, load: LoadCase) -> CallOptions:
-        parameters = load.parameters if len(load.parameters) else None
-        return CallOptions(t=load.t, z=z if len(z) else None, parameters=parameters)
+    def _evaluate(self, function: str, z: Array, load: LoadCase, **state: Array) -> Array:
+        """Evaluate a function of the system by its trace: a search takes some ten evaluations, which are not worth
+        the time of making machine code.
+        """
+        traced = self._traces.get(function)
+        if traced is None:
+            traced = self._traces[function] = self.system.function(function)
+        given = {"tau": load.tau, "z": z, "t": load.t, "parameters": load.parameters, **state}
+        found = traced.call([given[traced.name_in(i)] for i in range(traced.n_in())])[0]
+        return np.asarray(found.full().ravel())
 
     def _matrix(
         self, q: Array, v: Array, a: Array, z: Array, load: LoadCase, multipliers: Array, step: tuple[float, float]
     ) -> Array:
-        s = self.system
-        state: tuple[Any, ...] = (q, np.zeros(s.nv), v, a, load.tau, np.array(step))
-        if s.kernels.closed:
-            state = (*state, multipliers)
-        return s.kernels.evaluate("newton_matrix", state, self._options(z, load))
+        u = np.zeros(self.system.nv)
+        state = {"q": q, "u": u, "v": v, "a": a, "multipliers": multipliers, "step": np.array(step)}
+        found = self._evaluate("newton_matrix", z, load, **state)
+        n = self.system.nv + self._n_rows + self.system.nz
+        return found.reshape(n, n)
 
     def _residual(self, q: Array, v: Array, a: Array, z: Array, load: LoadCase) -> tuple[Array, Array]:
         s = self.system
-        state: tuple[Any, ...] = (q, v, a, load.tau)
-        if s.kernels.closed:
-            state = (*state, np.zeros(self._n_rows))
-        found = s.kernels.evaluate("newton_residual", state, self._options(z, load))
+        found = self._evaluate("newton_residual", z, load, q=q, v=v, a=a, multipliers=np.zeros(self._n_rows))
         first = s.nv + self._n_rows
         return found[: s.nv], found[first : first + s.nz]
 
@@ -131,12 +133,12 @@ class Balance:
 
     def moved(self, q: Array, displacement: Array, load: LoadCase) -> tuple[Array, float]:
         """Return the closed configuration that a scaled displacement (nv) leads to."""
-        there = self.system.integrate(q, displacement * self.lengths)
+        there = self._assembler.space.integrate(q, displacement * self.lengths)
         return self.close(self.system.normalize(there), load)
 
     def difference(self, q0: Array, q1: Array) -> Array:
         """Return the scaled displacement (nv) between two configurations."""
-        return self.system.difference(q0, q1) / self.lengths
+        return self._assembler.space.difference(q0, q1) / self.lengths
 
     def velocities(self, q: Array, load: LoadCase) -> Array:
         """Return the velocities that the speeds ask for: the least ones that the closures allow."""
@@ -212,18 +214,17 @@ class Balance:
 
     def effort_scale(self, q: Array, z: Array, load: LoadCase) -> float:
         """Return the size of the efforts in the mechanism, scaled: weights, efforts given, and what elements do."""
-        s, parameters = self.system, load.parameters if len(load.parameters) else None
+        s = self.system
         masses = ca.vertcat(0, *(body.properties.mass for body in s.description.bodies))
         gravity = ca.norm_2(ca.vertcat(*s.description.gravity))
         weights = self._numbers.function("weights", [], [ca.sum1(masses) * gravity])
         total = float(weights(self.conditions(load).parameters))
-        state = {"z": z} if len(z) else {}
-        acting = s.forces(q, self.velocities(q, load), t=load.t, parameters=parameters, **state).values()
-        forces = [float(np.abs(one.wrenches[:, 3:]).max(initial=0.0)) for one in acting]
-        moments = [float(np.abs(one.efforts).max(initial=0.0)) for one in acting]
+        acting = np.zeros(0)
+        if s.description.forces:
+            acting = self._evaluate("element_forces", z, load, q=q, v=self.velocities(q, load))
         length = s.characteristic_length
         given = float(np.abs(load.tau * self.lengths).max(initial=0.0))
-        return max(total * length, *(f * length for f in forces), *moments, given, SMALLEST_EFFORT)
+        return max(total * length, float(np.abs(acting).max(initial=0.0)) * length, given, SMALLEST_EFFORT)
 
     def slopes(self, here: Imbalance, load: LoadCase) -> Slopes:
         """Return mass, damping and stiffness along the motions, exact; velocities and accelerations being kept."""

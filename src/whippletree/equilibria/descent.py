@@ -72,7 +72,22 @@ def descend(balance: Balance, q: Array, z: Array, load: LoadCase) -> Reached:
         if there.size >= here.size and _rounding(here, there, scale):
             break
         here = there
-    return _ended(balance, here, load)
+    return _ended(balance, _polished(balance, here, load), load)
+
+
+def _polished(balance: Balance, here: Imbalance, load: LoadCase) -> Imbalance:
+    """Take Newton steps as long as they halve what is unbalanced: from nearly nothing down to rounding."""
+    for _ in range(NEWTON_STEPS):
+        J, _ = jacobian(balance, here, load, ())
+        dy = np.linalg.lstsq(J, -np.concatenate([here.efforts, here.rates]), rcond=SINGULAR)[0]
+        n = len(dy) - len(here.z)
+        if not np.linalg.norm(dy[:n]) < FIRST_STEP:
+            break
+        there = _attempt(balance, here, dy[:n], load, here.z + dy[n:])
+        if there is None or not there.size <= here.size / 2:
+            break
+        here = there
+    return here
 
 
 def _ended(balance: Balance, here: Imbalance, load: LoadCase) -> Reached:
@@ -107,13 +122,15 @@ def _stiffness(slopes: Slopes) -> Array:
     return np.asarray(slopes.K - slopes.Kz @ np.linalg.solve(slopes.Yz, slopes.Yq))
 
 
-def _attempt(balance: Balance, here: Imbalance, x: Array, load: LoadCase) -> Imbalance | None:
+def _attempt(
+    balance: Balance, here: Imbalance, x: Array, load: LoadCase, z: Array | None = None
+) -> Imbalance | None:
     """Return the balance after a step along the motions, or None where the loops cannot be closed."""
     q, opening = balance.moved(here.q, here.motions @ x, load)
     if not opening <= _CLOSED or not np.isfinite(q).all():
         return None
     try:
-        there = balance.at(q, here.z, load)
+        there = balance.at(q, here.z if z is None else z, load)
     except WhippletreeError:  # what cannot be evaluated there is no equilibrium
         return None
     return there if np.isfinite(there.size) else None
@@ -188,7 +205,7 @@ def newton(
         here = better
         if stuck:
             break
-    return _ended(balance, here, load)
+    return _ended(balance, here if trim else _polished(balance, here, load), load)
 
 
 def _complete(balance: Balance, here: Imbalance, load: LoadCase, trim: bool) -> Imbalance:
