@@ -35,7 +35,7 @@ def check_word(found: wt.Equilibrium) -> None:
         assert energy[-1] < 0.9 * energy[0]
     elif found.stability == "unstable":
         rate = max(mode.eigenvalue.real for mode in found.linearize().modes())
-        away, _ = disturbed(found, 8.0 / rate)
+        away, _ = disturbed(found, 14.0 / rate)
         assert away.max() > 30 * DISTURBANCE
 
 
@@ -45,7 +45,10 @@ def test_random_mechanisms_come_to_rest(family: str, i: int) -> None:
     s = found.system
     assert found.residual < BALANCED
     assert np.abs(s.closure_residual(found.q)).max(initial=0.0) < 1e-10
-    assert np.abs(s.forward_dynamics(found.q, found.v)).max() < 1e-8
+    _, sizes, vt = np.linalg.svd(s.closure_jacobian(found.q))
+    motions = vt[int((sizes > 1e-9).sum()) :]
+    bias = s.function("bias_force")(found.q, found.v).full().ravel()
+    assert np.abs(motions @ bias).max() < 1e-9
     assert found.stability in ("stable", "undecided")
 
 

@@ -23,13 +23,14 @@ _AXES = ("x", "y", "z")
 class LinearMaps(NamedTuple):
     """How velocities and displacements of all joints follow from the states x = (displacements, velocities, z).
 
-    `displacements` (nv, n) and `velocities` (nv, n) are columns for every state of the model; `accelerations` likewise,
-    with those for every effort, parameter and given acceleration.
+    `displacements`, `velocities` and `accelerations` (nv, n) have a column for every state of the model, `by_inputs`
+    (nv, m) are those of the accelerations for the inputs.
     """
 
     displacements: Array
     velocities: Array
     accelerations: Array
+    by_inputs: Array
     z: Array
 
 
@@ -43,12 +44,13 @@ class InputSignal(NamedTuple):
 
 
 class OutputSignal(NamedTuple):
-    """An output: its name and unit, its rows of C, and its value at the nominal state."""
+    """An output: its name and unit, its rows of C and D, and its value at the nominal state."""
 
     name: str
     unit: str
     row: Array
     value: float
+    direct: Array | None = None
 
 
 def freedom_labels(system: System) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
@@ -182,7 +184,8 @@ def _of_freedoms(at: NominalState, maps: LinearMaps, joint: str, word: str) -> l
     if word == "velocity":
         return _signals(speeds[where], maps.velocities[where], at.v[where])
     labels = [(name.replace("velocity", "acceleration"), rate_unit(unit)) for name, unit in speeds[where]]
-    return _signals(labels, maps.accelerations[where], at.accelerations()[where])
+    found = _signals(labels, maps.accelerations[where], at.accelerations()[where])
+    return [one._replace(direct=row) for one, row in zip(found, maps.by_inputs[where], strict=True)]
 
 
 def _of_place(at: NominalState, maps: LinearMaps, place: str, word: str) -> list[OutputSignal]:

@@ -76,11 +76,13 @@ def _linear_model(at: NominalState, signals: list[InputSignal], outputs: Sequenc
         np.hstack([P, np.zeros((s.nv, m + nz))]),
         np.hstack([S, V, np.zeros((s.nv, nz))]),
         np.hstack([by_d, by_w, slopes.z]),
+        by_inputs,
         unit[n + m :],
     )
     found = named_outputs(at, maps, outputs)
     C = np.array([one.row for one in found]).reshape(len(found), n + m + nz)
-    D = np.zeros((len(found), len(signals)))
+    none = np.zeros(len(signals))
+    D = np.array([none if one.direct is None else one.direct for one in found]).reshape(len(found), len(signals))
     places, speeds = freedom_labels(s)
     states = (*(places[i] for i in of_d), *(speeds[i] for i in of_w), *((name, "") for name in s.element_states))
     return LinearModel(
