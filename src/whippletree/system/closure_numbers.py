@@ -14,9 +14,8 @@ import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
-from whippletree.elements.closures import pose_error
 from whippletree.formulations.closures import loop_results as closed
-from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState, jacobian_rows
+from whippletree.formulations.closures.closure_set import ClosureSet, jacobian_rows
 from whippletree.formulations.methods import absolute
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.hinge_scales import LEAST_IN_LOOPS
@@ -263,7 +262,7 @@ class ClosureNumbers:
     @made_once
     def _residual(self) -> ca.Function:
         x = self._symbols
-        return self.function("residual", [x["q"], x["t"]], [self._gaps(*self._resting)])
+        return self.function("residual", [x["q"], x["t"]], [closed.full_residual(*self._resting)])
 
     @made_once
     def _resting(self) -> tuple[Unrolled, ClosureSet]:
@@ -276,21 +275,9 @@ class ClosureNumbers:
         x = {name: self._symbols[name] for name in ("q", "v", "t")}
         walk, closure_set = self.equations.walk(x), self._closure_set(x)
         rates = [closed.cut_opening(walk, closure_set, cut) for cut in closure_set.attachments.cuts]
-        rates += [held.rate for held in self._described(walk, closure_set)]
-        return self.function("openings", [*x.values()], [self._gaps(walk, closure_set), ca.SX(ca.vertcat(*rates))])
-
-    def _gaps(self, walk: Unrolled, closure_set: ClosureSet) -> ca.SX:
-        """Return the residual of the full set of rows."""
-        parts = []
-        for cut in closure_set.attachments.cuts:
-            sides = tuple(s.side for s in closure_set.frame_states(walk, cut))
-            parts.append(pose_error(cut.joint, cut.joint.configuration(closure_set.q[cut.q, :]), sides))
-        return ca.SX(ca.vertcat(*parts, *(held.phi for held in self._described(walk, closure_set))))
-
-    def _described(self, walk: Unrolled, closure_set: ClosureSet) -> list[ClosureState]:
-        """Return the closures that are neither cut joints nor drives of such."""
-        attachments = closure_set.attachments.all
-        return closure_set.evaluate(walk, [k for k, f in enumerate(attachments) if f.cut is None and f.driven is None])
+        rates += [held.rate for held in closed.described_states(walk, closure_set)]
+        gaps = closed.full_residual(walk, closure_set)
+        return self.function("openings", [*x.values()], [gaps, ca.SX(ca.vertcat(*rates))])
 
     @made_once
     def _rows(self) -> ca.Function:

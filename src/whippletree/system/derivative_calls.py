@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
+from whippletree.errors import StateError
+from whippletree.kernels.entry import DONE
 from whippletree.kernels.kernel import Array
+from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import truth
 from whippletree.system.derivative_columns import DerivativeColumns, derivative_columns
-from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues, Wrenches
+from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues, Wrenches, cache_key
 from whippletree.system.example_systems import four_bar, pendulum  # noqa: F401 (for the examples)
+from whippletree.system.functions import FUNCTIONS, derivatives_name
+from whippletree.system.output_derivatives import RESULTS
 
-__all__ = ["DerivativeCalls", "ForwardDerivatives", "InverseDerivatives", "MinimalCoordinates"]
+__all__ = ["DerivativeCalls", "ForwardDerivatives", "InverseDerivatives", "MinimalCoordinates", "ResultDerivatives"]
 
 IndexArray = npt.NDArray[np.int_]
+
+_FORWARD = cache_key("forward_dynamics_derivatives", True)
 
 
 class InverseDerivatives(NamedTuple):
@@ -31,8 +39,20 @@ class ForwardDerivatives(NamedTuple):
     """Derivatives of all accelerations (..., nv) in minimal coordinates; see `forward_dynamics_derivatives`.
 
     The columns of `q` are those of the independent displacements, of `v` of the independent velocities (see
-    `minimal_coordinates`), of `tau` and `a` of all freedoms, of `z` and `parameters` of elements' states and parameters.
+    `minimal_coordinates`), of `tau` and `a` of all freedoms, of `z` of elements' states, of `parameters` of these.
     """
+
+    q: Array
+    v: Array
+    tau: Array
+    t: Array
+    z: Array
+    parameters: Array
+    a: Array
+
+
+class ResultDerivatives(NamedTuple):
+    """Derivatives of a result: each field has its shape, and one more axis for the columns; see `derivatives_of`."""
 
     q: Array
     v: Array
@@ -61,7 +81,8 @@ class DerivativeCalls:
 
     def __init__(self, evaluate: Evaluator) -> None:
         self._evaluate = evaluate
-        self._columns: tuple[object, _Layout] | None = None
+        self._cached = evaluate.cached
+        self._columns: _Layout | None = None
 
     def inverse_dynamics_derivatives(
         self,
@@ -127,9 +148,56 @@ class DerivativeCalls:
         >>> s.forward_dynamics_derivatives(s.q0, s.v0).q.shape
         (4, 1)
         """
+        plain = a is None and z is None and wrenches is None and parameters is None and threads is None
+        if plain and check is True and t.__class__ is float and t == 0.0:
+            call = self._cached.get(_FORWARD)  # the second call of one state with nothing else said
+            if call is not None:
+                result = call.empty()
+                if call.entry(result, q, v, tau) == DONE:
+                    return (self._columns or self._layout).forward(result)
         options = CallOptions(a, t, z, wrenches, parameters, check=truth(check, "check="))
         values = self._evaluate("forward_dynamics_derivatives", (q, v, tau), options, None, threads)
         return self._layout.forward(values)
+
+    def derivatives_of(
+        self,
+        name: str,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
+        *,
+        frame: Any = "",
+        a: Any = None,
+        t: float = 0.0,
+        z: ArrayLike | None = None,
+        wrenches: Wrenches | None = None,
+        parameters: ParameterValues = None,
+        check: bool = True,
+        threads: int | None = None,
+    ) -> ResultDerivatives:
+        """Return the exact derivatives of another result, with the columns of `forward_dynamics_derivatives`.
+
+        The result is named as in `function`: "pose", "velocity" and "acceleration" of a `frame`, "energy", "momentum"
+        (about the ground's origin), "center_of_mass", "reactions" (n_joints, 6), "driving_forces", "closure_efforts",
+        "closure_residual", "closure_jacobian", "element_forces", "state_rates", "powers". All of them are those of the
+        motion: other joints follow the independent ones, and accelerations and reactions follow the state. Each field
+        has the shape of the result, and one more axis for its columns.
+
+        >>> s = four_bar()
+        >>> s.derivatives_of("pose", s.q0, s.v0, frame="coupler").q.shape
+        (4, 4, 1)
+        """
+        if name not in RESULTS:
+            raise StateError(f"there are no derivatives of {suggestion(name, RESULTS)}")
+        if FUNCTIONS[name].of_loops and not self._evaluate.closed:
+            raise StateError(f'"{name}" is about closures, and there are none')
+        inputs = self._evaluate.inputs
+        if FUNCTIONS[name].framed and isinstance(frame, str) and not frame:
+            raise StateError(f"{name} is about a body or frame: name it with frame=")
+        place = inputs.place_name(frame) if FUNCTIONS[name].framed else ""
+        options = CallOptions(a, t, z, wrenches, parameters, check=truth(check, "check="))
+        call, more = self._evaluate.prepare(derivatives_name(name), options, place)
+        return self._layout.result(call.run((q, v, tau, *more), None, threads))
 
     def minimal_coordinates(
         self, q: ArrayLike, v: ArrayLike | None = None, *, t: float = 0.0, parameters: ParameterValues = None
@@ -161,10 +229,9 @@ class DerivativeCalls:
     @property
     def _layout(self) -> _Layout:
         """Where the columns are."""
-        equations = self._evaluate.engine.equations
-        if self._columns is None or self._columns[0] is not equations:
-            self._columns = equations, _Layout(derivative_columns(equations))
-        return self._columns[1]
+        if self._columns is None:
+            self._columns = _Layout(derivative_columns(self._evaluate.engine.equations))
+        return self._columns
 
 
 class _Layout:
@@ -172,21 +239,42 @@ class _Layout:
 
     def __init__(self, columns: DerivativeColumns) -> None:
         self.columns, self._at = columns, columns.slices()
+        nv = columns.nv
+        self._plain = not (columns.timed or columns.n_states or columns.n_parameters or columns.prescribed)
+        self._first, self._second = self._at["v"].start, self._at["v"].stop
+        self._nothing = np.zeros(nv), np.zeros((nv, 0)), np.zeros((nv, 0)), np.zeros((nv, nv))
+        for array in self._nothing:
+            array.flags.writeable = False
 
     def forward(self, values: Array) -> ForwardDerivatives:
         """Return the derivatives of accelerations by what they are for."""
-        at, columns = self._at, self.columns
-        shape = values.shape[:-1]
-        a = np.zeros((*shape, columns.nv))
-        if columns.prescribed:
-            a[..., columns.prescribed] = values[..., at["a"]]
-        t = values[..., at["t"].start] if columns.timed else np.zeros(shape)
-        q, v, tau, z, parameters = (values[..., at[kind]] for kind in ("q", "v", "tau", "z", "parameters"))
-        return ForwardDerivatives(q, v, tau, t, z, parameters, a)
+        if self._plain and values.ndim == 2:  # one state
+            first, second = self._first, self._second
+            return ForwardDerivatives(values[:, :first], values[:, first:second], values[:, second:], *self._nothing)
+        return ForwardDerivatives(*self._parts(values))
+
+    def result(self, values: Array) -> ResultDerivatives:
+        """Return the derivatives of a result by what they are for."""
+        return ResultDerivatives(*self._parts(values))
+
+    def _parts(self, values: Array) -> Iterator[Array]:
+        """Yield the columns of each kind; those that do not count are zero."""
+        shape, columns = values.shape[:-1], self.columns
+        for kind, at in self._at.items():
+            if kind == "t":
+                yield values[..., at.start] if columns.timed else np.zeros(shape)
+            elif kind == "a":
+                a = np.zeros((*shape, columns.nv))
+                a[..., columns.prescribed] = values[..., at]
+                yield a
+            else:
+                yield values[..., at]
 
     def minimal(self, values: Array) -> MinimalCoordinates:
         """Return the maps."""
-        displacements, velocities = (np.array(x, dtype=int) for x in (self.columns.displacements, self.columns.velocities))
+        displacements, velocities = (
+            np.array(x, dtype=int) for x in (self.columns.displacements, self.columns.velocities)
+        )
         n, m = len(displacements), len(velocities)
         maps = (values[..., :n], values[..., n : n + m], values[..., n + m :])
         return MinimalCoordinates(displacements, velocities, *maps)

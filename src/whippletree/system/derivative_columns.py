@@ -54,8 +54,13 @@ class DerivativeColumns(NamedTuple):
             start += size
         return found
 
+    def explicit(self) -> list[int]:
+        """Return the numbers of the columns of time, if it counts, and of the parameters."""
+        at = self.slices()
+        return [*range(at["t"].start, at["t"].stop), *range(at["parameters"].start, at["parameters"].stop)]
+
     @property
-    def count(self) -> int:
+    def total(self) -> int:
         """How many columns there are."""
         return sum(self.sizes().values())
 

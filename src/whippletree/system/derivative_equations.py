@@ -27,7 +27,9 @@ from whippletree.formulations.closures.minimal_derivatives import (
     by_column,
     combined,
     effort_responses,
+    following,
     motions,
+    multiplier_changes,
     reduced_mass,
     response,
 )
@@ -43,7 +45,7 @@ from whippletree.system.guards import guard_pivots, guard_solution
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request, Symbols
 
-__all__ = ["forward_dynamics_derivatives", "minimal_coordinates"]
+__all__ = ["ChangesOfMotion", "changes_of_motion", "forward_dynamics_derivatives", "guarded", "minimal_coordinates"]
 
 _ONE = ca.SX(1)
 
@@ -51,11 +53,78 @@ _ONE = ca.SX(1)
 def forward_dynamics_derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the derivatives of all accelerations, row by row."""
     columns = derivative_columns(eq)
-    whole = ca.SX(columns.nv, columns.count)
+    whole = ca.SX(columns.nv, columns.total)
     motion = _motion(eq, request, x, columns)
-    for n, change in _accelerations(motion, columns, _explicit(eq, request, x, motion)):
+    for n, change in _accelerations(motion, columns, _explicit(eq, x, motion.a, motion.multipliers)):
         _put(whole, n, change)
-    return _guarded(eq, request, x, motion, ca.densify(ca.vec(whole.T)))
+    return guarded(eq, request, x, motion, motion.mechanics.follower, ca.densify(ca.vec(whole.T)))
+
+
+class ChangesOfMotion(NamedTuple):
+    """What all joints' displacements, velocities, accelerations and the multipliers do in each column of derivatives.
+
+    The last two, and the motion itself, are there if it was `solved`.
+    """
+
+    dq: ca.SX
+    dv: ca.SX
+    da: ca.SX
+    dl: ca.SX
+    motion: Motion | None
+    follower: Follower
+
+
+def changes_of_motion(
+    eq: Equations, request: Request, x: Symbols, *, solved: bool, multipliers: bool = False
+) -> ChangesOfMotion:
+    """Return the changes of a motion, with those of accelerations and multipliers if they are wanted."""
+    columns = derivative_columns(eq)
+    nv, count = columns.nv, columns.total
+    dq, dv, da = (ca.SX(nv, count) for _ in range(3))
+    if not solved:
+        follower = _put_following(eq, x, columns, dq, dv)
+        dl = ca.SX(eq.loop_plan.n_rows if eq.closed else 0, count)
+        return ChangesOfMotion(dq, dv, da, dl, None, follower)
+    motion = _motion(eq, request, x, columns)
+    m = motion.mechanics
+    dl = ca.SX(sum(len(rows) for rows in motion.closure_set.keep), count)
+    changes = [*_responses(motion, columns, _explicit(eq, x, motion.a, motion.multipliers))]
+    changes += _effort_changes(m, columns)
+    for n, change in changes:
+        for target, column in ((dq, change.dq), (dv, change.dv), (da, change.da)):
+            _put(target, n, column)
+        if multipliers and dl.shape[0]:
+            _put(dl, n, multiplier_changes(m, change))
+    return ChangesOfMotion(dq, dv, da, dl, motion, m.follower)
+
+
+def _effort_changes(m: Mechanics, columns: DerivativeColumns) -> Iterator[tuple[int, Response]]:
+    """Return the responses to unit efforts, those of cut joints by the forces that they are on the tree's joints."""
+    start, rows = columns.slices()["tau"].start, m.follower.rows
+    minus = -_ONE
+    for i in range(columns.nv):
+        if i in rows.driven:
+            continue  # its drive makes up for it
+        own = {j: -value for j, value in rows.G[i].items()} if i in rows.G else {i: minus}
+        yield start + i, response(m, explicit=Explicit(R=own))
+
+
+def _put_following(eq: Equations, x: Symbols, columns: DerivativeColumns, dq: ca.SX, dv: ca.SX) -> Follower:
+    """Put in what displacements and velocities do in each column."""
+    walk, closure_set = eq.walk(x), eq.closure_set(x) if eq.closed else eq.closure_set(kept=False)
+    follower = _follower(walk, closure_set, columns)
+    slopes = closure_row_slopes(walk, closure_set, ca.SX.zeros(eq.plan.nv)), cut_row_slopes(walk, closure_set)
+    at, none = columns.slices(), Explicit()
+    asked: list[tuple[int, Column, Column, Explicit]] = []
+    asked += [(n, {j: _ONE}, {}, none) for n, j in enumerate(columns.displacements, at["q"].start)]
+    asked += [(n, {}, {j: _ONE}, none) for n, j in enumerate(columns.velocities, at["v"].start)]
+    multipliers = [ca.SX.zeros(len(rows)) for rows in closure_set.keep]
+    explicit = _explicit(eq, x, ca.SX.zeros(eq.plan.nv), multipliers)
+    asked += [(n, {}, {}, own) for n, own in zip(columns.explicit(), explicit, strict=True)]
+    for n, moved, moving, own in asked:
+        for target, column in zip((dq, dv), following(follower, *slopes, moved, moving, own), strict=True):
+            _put(target, n, column)
+    return follower
 
 
 def minimal_coordinates(eq: Equations, request: Request, x: Symbols) -> ca.SX:
@@ -159,13 +228,13 @@ def _follower(walk: Unrolled, closure_set: ClosureSet, columns: DerivativeColumn
 # ---------------------------------------------------------------------- time and parameters
 
 
-def _explicit(eq: Equations, request: Request, x: Symbols, motion: Motion) -> list[Explicit]:
+def _explicit(eq: Equations, x: Symbols, a: ca.SX, multipliers: Sequence[ca.SX]) -> list[Explicit]:
     """Return what time, if it counts, and each parameter change by themselves."""
     by = [x["t"]] if "t" in x else []
     by += [parameter.symbol for parameter in eq.description.parameters]
     if not by:
         return []
-    nv, n_rows = eq.plan.nv, sum(len(rows) for rows in motion.closure_set.keep)
+    nv, n_rows = eq.plan.nv, eq.loop_plan.n_rows if eq.closed else 0
     kept = {**x, "a": ca.SX.sym("a", nv), "multipliers": ca.SX.sym("multipliers", n_rows)}
     closure_set = eq.closure_set(kept) if eq.closed else eq.closure_set(kept=False)
     here = eq.loaded(kept)
@@ -183,7 +252,7 @@ def _explicit(eq: Equations, request: Request, x: Symbols, motion: Motion) -> li
         _unbalanced(eq, closure_set, here.walk, here.tau, kept["multipliers"]),
     ]
     slope = ca.jacobian(ca.vertcat(*parts), ca.vertcat(*by))
-    values = [motion.a, ca.SX(ca.vertcat(ca.SX(0, 1), *motion.multipliers))]
+    values = [a, ca.SX(ca.vertcat(ca.SX(0, 1), *multipliers))]
     slope = ca.substitute(slope, ca.vertcat(kept["a"], kept["multipliers"]), ca.densify(ca.vertcat(*values)))
     places = [i for cut in cuts for i in range(cut.v.start, cut.v.stop)]
     numbers = [list(range(n_rows))] * 3 + [places] * 3 + [list(range(nv))]
@@ -258,8 +327,7 @@ def _responses(
         yield at["z"].start + n, response(m, explicit=Explicit(R=motion.by_states.get(n, {})))
     for n, j in enumerate(columns.prescribed, at["a"].start):
         yield n, response(m, da={j: _ONE})
-    numbers = [*range(*at["t"].indices(columns.count)), *range(*at["parameters"].indices(columns.count))]
-    for n, own in zip(numbers, explicit, strict=True):
+    for n, own in zip(columns.explicit(), explicit, strict=True):
         yield n, response(m, explicit=own)
 
 
@@ -268,13 +336,16 @@ def _put(target: ca.SX, n: int, column: Column) -> None:
         target[i, n] = value
 
 
-def _guarded(eq: Equations, request: Request, x: Symbols, motion: Motion, result: ca.SX) -> ca.SX:
+def guarded(
+    eq: Equations, request: Request, x: Symbols, motion: Motion | None, follower: Follower, result: ca.SX
+) -> ca.SX:
     """Return derivatives that are not finite where their equations cannot be trusted, or the state is not closed."""
-    if motion.solution is None:
+    if not eq.closed:
         return result
-    walk = loop_equations.prepared(eq, request, x).walk
-    result = guard_solution(eq, request, x, walk, result, motion.solution)
-    follower = motion.mechanics.follower
+    walk = loop_equations.prepared(eq, request, x).walk if motion else eq.walk(x)
+    pivots = follower.factors.pivots
+    solution = motion.solution if motion and motion.solution else Solution(result, list, pivots)
+    result = guard_solution(eq, request, x, walk, result, solution)
     if follower.position_factors is not follower.factors:
         result = guard_pivots(eq, x, result, follower.position_factors.pivots)
     return result

@@ -205,9 +205,10 @@ class Equations:
             "n_nodes": lambda: sum(position is not None for position in self.node_tree().positions),
             "n_states": lambda: len(described.states),
             "n_rows": lambda: n_rows,
+            "n_full_rows": lambda: full_row_count(self.attachments()),
             "n_redundant": lambda: self.attachments().n_rows - n_rows,
             "n_independent": lambda: len(self.loop_plan.choice.independent),
-            "n_columns": lambda: derivative_columns(self).count,
+            "n_columns": lambda: derivative_columns(self).total,
             "n_minimal": lambda: derivative_columns(self).n_minimal,
             "n_unknowns": lambda: n_unknowns,
             "n_residuals": lambda: n_unknowns + plan.nv + n_rows,
@@ -342,6 +343,12 @@ class Equations:
         """Return the efforts given, and at prescribed hinges those needed, less what the elements do there."""
         needed = here.less_efforts(needed)
         return ca.SX(ca.vertcat(*(needed[i] if given else tau[i] for i, given in enumerate(self.prescribed_mask))))
+
+
+def full_row_count(attachments: ClosureAttachments) -> int:
+    """Return the number of rows of all closures on all joints: six for each cut joint, and those described."""
+    described = [f.closure.n_rows for f in attachments.all if f.cut is None and f.driven is None]
+    return 6 * len(attachments.cuts) + sum(described)
 
 
 def _labels(names: list[str]) -> list[str]:

@@ -117,8 +117,8 @@ class Evaluator:
         self.cached.clear()
         self._calls.clear()
 
-    def prepare(self, function: str, options: CallOptions) -> tuple[Call, tuple[Any, ...]]:
-        """Return the call of a function, and the values of its inputs beyond the state."""
+    def prepare(self, function: str, options: CallOptions, frame: str = "") -> tuple[Call, tuple[Any, ...]]:
+        """Return the call of a function, which may be about a frame, and the values of its inputs beyond the state."""
         equations = self.engine.equations
         a, t, z, wrenches, parameters, formulation, baumgarte, check = options
         more: list[Any] = []
@@ -134,7 +134,7 @@ class Evaluator:
         if formulation is not AUTO:
             formulation = formulation_name(formulation)
         damping = _NONE if baumgarte is None else _damping(baumgarte, formulation)
-        call, stated, timed = self._call(function, formulation, places, check and self.closed, damping)
+        call, stated, timed = self._call(function, formulation, places, check and self.closed, damping, frame)
         if stated:
             more.append(z)
         elif z is not None:
@@ -149,13 +149,19 @@ class Evaluator:
         return call, tuple(more)
 
     def _call(
-        self, function: str, formulation: str, places: tuple[str, ...], check: bool, damping: tuple[float, float]
+        self,
+        function: str,
+        formulation: str,
+        places: tuple[str, ...],
+        check: bool,
+        damping: tuple[float, float],
+        frame: str,
     ) -> tuple[Call, bool, bool]:
         """Return a call, and whether auxiliary states and the time are among its inputs."""
-        key = (function, formulation, places, check, damping)
+        key = (function, formulation, places, check, damping, frame)
         found = self._calls.get(key)
         if found is None:
-            equations, request = self.engine.equations, Request(function, formulation, "", places, check, damping)
+            equations, request = self.engine.equations, Request(function, formulation, frame, places, check, damping)
             found = self.engine.call(request), equations.stated(request), equations.timed(request)
             self._calls[key] = found
         return found

@@ -64,7 +64,7 @@ def smallest_pivot(numbers: ClosureNumbers, plan: LoopPlan) -> float:
 def position_partition(numbers: ClosureNumbers, plan: LoopPlan) -> Choice:
     """Return the partition of the freedoms by the kept closures of positions, found on the grid, as code is made.
 
-    Its dependent freedoms are among those of all closures, so that independent velocities are independent displacements.
+    Its dependent freedoms are among those of all closures: independent velocities are independent displacements.
     """
     positional = [
         f.closure.holonomic or f.driven is not None

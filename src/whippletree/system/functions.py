@@ -11,13 +11,14 @@ from whippletree.system import (
     derivative_equations,
     loop_equations,
     newton_equations,
+    output_derivatives,
     tree_equations,
 )
 
 if TYPE_CHECKING:
     from whippletree.system.equations import Request, Symbols
 
-__all__ = ["FUNCTIONS", "SystemFunction", "Trace"]
+__all__ = ["FUNCTIONS", "SystemFunction", "Trace", "derivatives_name"]
 
 Trace = Callable[[Any, "Request", "Symbols"], Any]
 """A trace takes the equations, unrolled or rolled, the request and the symbols of its inputs."""
@@ -71,6 +72,15 @@ class SystemFunction:
     def of_closures(self) -> bool:
         """Whether the closures have a part in it."""
         return self.solved or self.of_loops or self.newton
+
+
+def derivatives_name(function: str) -> str:
+    """Return the name of the function that gives another one's derivatives.
+
+    >>> derivatives_name("pose")
+    'pose_derivatives'
+    """
+    return f"{function}_derivatives"
 
 
 _Loaded = partial(SystemFunction, loaded=True, stated=True)
@@ -158,6 +168,12 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "motion_basis": SystemFunction(
         ("q",), "motions", ("nv", "n_independent"), loop_equations.motion_basis, of_loops=True, rescued=True
     ),
+    "closure_residual": SystemFunction(
+        ("q",), "residual", ("n_full_rows",), loop_equations.closure_residual, of_loops=True, planned=False
+    ),
+    "closure_jacobian": SystemFunction(
+        ("q",), "jacobian", ("n_full_rows", "nv"), loop_equations.closure_jacobian, of_loops=True, planned=False
+    ),
     "self_stresses": SystemFunction(
         ("q",),
         "reactions",
@@ -193,3 +209,21 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "difference": _JointWise(("q0", "q1"), "displacement", ("nv",), tree_equations.difference),
 }
 """All functions by name."""
+
+FUNCTIONS |= {
+    derivatives_name(name): SystemFunction(
+        ("q", "v", "tau"),
+        "derivatives",
+        (*FUNCTIONS[name].shape, "n_columns"),
+        trace,
+        formulation="composite",
+        dynamic=True,
+        of_loops=True,
+        rescued=True,
+        rolled=False,
+        loaded=True,
+        stated=True,
+        framed=FUNCTIONS[name].framed,
+    )
+    for name, trace in output_derivatives.RESULTS.items()
+}

@@ -366,10 +366,12 @@ class LoopCalls:
         >>> bool(abs(s.closure_residual(s.q0)).max() < 1e-12)
         True
         """
-        q = self._inputs.configuration(q)
+        q = self._inputs.configurations(q)
         if not self.closed:
             self._inputs.idle(t=t, parameters=parameters)
-            return np.zeros(0)
+            return np.zeros((*q.shape[:-1], 0))
+        if q.ndim > 1:
+            return self._evaluate("closure_residual", (q,), CallOptions(t=t, parameters=parameters))
         numbers = self._loops.numbers
         return np.asarray(numbers.residual(q, *self._conditions(t, parameters)) * numbers.row_scale)
 
@@ -411,10 +413,12 @@ class LoopCalls:
         >>> s.closure_jacobian(s.q0).shape
         (6, 4)
         """
-        q = self._inputs.configuration(q)
+        q = self._inputs.configurations(q)
         if not self.closed:
             self._inputs.idle(t=t, parameters=parameters)
-            return np.zeros((0, self.nv))
+            return np.zeros((*q.shape[:-1], 0, self.nv))
+        if q.ndim > 1:
+            return self._evaluate("closure_jacobian", (q,), CallOptions(t=t, parameters=parameters))
         numbers = self._loops.numbers
         rows = numbers.full_rows(q, *self._conditions(t, parameters))[0]
         return np.asarray(rows * numbers.row_scale[:, None] / numbers.column_scale)

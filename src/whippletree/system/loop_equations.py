@@ -33,6 +33,8 @@ __all__ = [
     "CONSISTENT",
     "answer",
     "closure_efforts",
+    "closure_jacobian",
+    "closure_residual",
     "derivatives",
     "driving_forces",
     "forward_dynamics",
@@ -102,6 +104,26 @@ def self_stresses(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     walk = eq.walk(x, weld=False)
     stresses, pivots = closed.self_stresses(walk, kept, whole, eq.loop_plan.choice, joint_order(eq))
     return guard_pivots(eq, x, ca.vec(stresses.T), pivots)
+
+
+def closure_residual(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return how far the closures are from closed, row by row."""
+    return closed.full_residual(eq.walk({"q": x["q"]}), _all_closures(eq, x))
+
+
+def closure_jacobian(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return the closures' rows on the velocities of all joints, row after row."""
+    rows, _ = closed.full_rows(eq.walk({"q": x["q"]}), _all_closures(eq, x))
+    whole = ca.SX(len(rows), eq.plan.nv)
+    for i, row in enumerate(rows):
+        for j, value in row.items():
+            whole[i, j] = value
+    return ca.densify(ca.vec(whole.T))
+
+
+def _all_closures(eq: Equations, x: Symbols) -> ClosureSet:
+    """Return all rows of all closures at a configuration."""
+    return eq.closure_set({name: x[name] for name in ("q", "t") if name in x}, kept=False)
 
 
 def project(eq: Equations, request: Request, x: Symbols) -> ca.SX:

@@ -155,9 +155,9 @@ class LoopPlan:
         return pairs
 
     def position_partition(self) -> Choice:
-        """Return the partition of the freedoms by closures of positions alone; its dependent freedoms are among `choice`'s.
+        """Return the partition of the freedoms by closures of positions alone.
 
-        Without velocity-only closures it is `choice`.
+        Its dependent freedoms are among those of `choice`. Without velocity-only closures it is `choice`.
         """
         found: Choice = self.decision("position_partition")
         return found

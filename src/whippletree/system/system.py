@@ -308,6 +308,7 @@ class System:
     reactions = Delegated("_reactions", ReactionCalls.reactions)
     inverse_dynamics_derivatives = Delegated("_derivatives", DerivativeCalls.inverse_dynamics_derivatives)
     forward_dynamics_derivatives = Delegated("_derivatives", DerivativeCalls.forward_dynamics_derivatives)
+    derivatives_of = Delegated("_derivatives", DerivativeCalls.derivatives_of)
     minimal_coordinates = Delegated("_derivatives", DerivativeCalls.minimal_coordinates)
 
     # ------------------------------------------------------------------ motion

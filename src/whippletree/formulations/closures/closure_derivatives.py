@@ -1,8 +1,8 @@
 """How the velocities and accelerations that closures watch change with the state.
 
 A closure's phi' and phi'' are small expressions of frames, coordinates and rates (`elements.closures.base`), and so are
-the velocities and accelerations of a cut joint. CasADi differentiates each by itself, in symbols of its own; the frames'
-changes for a displacement or a velocity of a joint on the way to them are known (`View.frame_changes`).
+the velocities and accelerations of a cut joint. CasADi differentiates each by itself, in symbols of its own; the
+frames' changes for a displacement or a velocity of a joint on the way to them are known (`View.frame_changes`).
 """
 
 from __future__ import annotations
@@ -167,9 +167,7 @@ def _differentiated(seen: _SeenRows, rows: RowsAt, keep: Sequence[int]) -> ca.SX
     return ca.sparsify(slope)
 
 
-def _motion(
-    found: Rows, sides: Sequence[Side], alphas: Sequence[ca.SX], v: ca.SX, a: ca.SX, keep: list[int]
-) -> ca.SX:
+def _motion(found: Rows, sides: Sequence[Side], alphas: Sequence[ca.SX], v: ca.SX, a: ca.SX, keep: list[int]) -> ca.SX:
     """Return phi' and phi'' of the kept rows."""
     rate, second = found.drift, found.bias
     if found.K.shape[1]:

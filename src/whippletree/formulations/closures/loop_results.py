@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.closures import relative_motion
+from whippletree.elements.closures import pose_error, relative_motion
 from whippletree.formulations.closures.closure_frames import CutJoint
 from whippletree.formulations.closures.closure_set import (
     ClosureSet,
@@ -38,7 +38,9 @@ __all__ = [
     "closure_gap",
     "cut_opening",
     "cut_reactions",
+    "described_states",
     "driving_forces",
+    "full_residual",
     "full_rows",
     "full_seconds",
     "motion_basis",
@@ -285,6 +287,21 @@ def cut_opening(walk: Unrolled, closure_set: ClosureSet, cut: CutJoint) -> ca.SX
     for D, state in zip(rows.D, frame_states, strict=True):
         total = total + D @ stack(state.side.w, state.side.u)
     return ca.SX(total)
+
+
+def full_residual(walk: Unrolled, closure_set: ClosureSet) -> ca.SX:
+    """Return how far the closures are from closed: six rows for each cut joint, then those of described closures."""
+    parts = []
+    for cut in closure_set.attachments.cuts:
+        sides = tuple(s.side for s in closure_set.frame_states(walk, cut))
+        parts.append(pose_error(cut.joint, cut.joint.configuration(closure_set.q[cut.q, :]), sides))
+    return ca.SX(ca.vertcat(ca.SX(0, 1), *parts, *(state.phi for state in described_states(walk, closure_set))))
+
+
+def described_states(walk: Unrolled, closure_set: ClosureSet) -> list[ClosureState]:
+    """Return the closures that are neither cut joints nor drives of such."""
+    attachments = closure_set.attachments.all
+    return closure_set.evaluate(walk, [k for k, f in enumerate(attachments) if f.cut is None and f.driven is None])
 
 
 def full_rows(walk: Unrolled, closure_set: ClosureSet) -> tuple[list[dict[int, ca.SX]], ca.SX]:

@@ -25,6 +25,7 @@ of cut joints in B, da = B (B^T M B)^-1 B^T. The multipliers' changes follow fro
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import casadi as ca
@@ -45,12 +46,12 @@ __all__ = [
     "by_column",
     "combined",
     "effort_responses",
+    "following",
     "motions",
     "multiplier_changes",
     "reduced_mass",
     "response",
 ]
-
 
 
 class ClosureRows(NamedTuple):
@@ -72,7 +73,7 @@ class Explicit(NamedTuple):
 
     phi: tuple[Column, Column, Column] = ({}, {}, {})
     cut: tuple[Column, Column, Column] = ({}, {}, {})
-    R: Column = {}
+    R: Mapping[int, ca.SX] = MappingProxyType({})
 
 
 _ONE = ca.SX(1)
@@ -134,11 +135,11 @@ class Follower:
         found = {**given, **factors.solve(right)}
         for c, row in self.rows.G.items():
             if c not in self.rows.driven:
-                value = _dot(row, found)
+                follows = _dot(row, found)
                 if c in at_cuts:
-                    value = at_cuts[c] if value is None else plus(value, at_cuts[c])
-                if value is not None:
-                    found[c] = value
+                    follows = at_cuts[c] if follows is None else plus(follows, at_cuts[c])
+                if follows is not None:
+                    found[c] = follows
         return found
 
 
@@ -200,7 +201,7 @@ def reduced_mass(mass: Mapping[int, Column], basis: Mapping[int, Column]) -> dic
 
 
 class Mechanics(NamedTuple):
-    """What (4) is solved with: the follower, the slopes, M by columns, the motions B by independent freedom, factors."""
+    """What (4) is solved with: the follower, slopes, M by columns, the motions B by independent freedom, factors."""
 
     follower: Follower
     slopes: Slopes
@@ -224,6 +225,16 @@ def motions(follower: Follower, choice: Choice) -> dict[int, Column]:
     return {i: follower.velocity({i: _ONE}, {}, {}) for i in choice.independent}
 
 
+def following(
+    follower: Follower, closures: RowSlopes, cuts: RowSlopes, dq: Column, dv: Column, explicit: Explicit
+) -> tuple[Column, Column]:
+    """Return the displacements (1) and changes of velocities (2) of all joints."""
+    moved = follower.position(dq, explicit.phi[0], explicit.cut[0])
+    rate = combined(closures.rate_q, moved, dict(explicit.phi[1]))
+    cut_rate = combined(cuts.rate_q, moved, dict(explicit.cut[1]))
+    return moved, follower.velocity(dv, rate, cut_rate)
+
+
 def response(
     m: Mechanics,
     *,
@@ -235,10 +246,7 @@ def response(
     """Return what follows from changes of independent or prescribed displacements, velocities and accelerations, and
     from what changes by itself."""
     slopes = m.slopes
-    moved = m.follower.position(dq, explicit.phi[0], explicit.cut[0])
-    rate = combined(slopes.closures.rate_q, moved, dict(explicit.phi[1]))
-    cut_rate = combined(slopes.cuts.rate_q, moved, dict(explicit.cut[1]))
-    moving = m.follower.velocity(dv, rate, cut_rate)
+    moved, moving = following(m.follower, slopes.closures, slopes.cuts, dq, dv, explicit)
     second, cut_second = dict(explicit.phi[2]), dict(explicit.cut[2])
     for of_rows, total in ((slopes.closures, second), (slopes.cuts, cut_second)):
         combined(of_rows.second_q, moved, total)

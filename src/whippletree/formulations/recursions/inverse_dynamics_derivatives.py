@@ -402,7 +402,7 @@ class View:
         return self._seats[k]
 
     def driven(self, k: int) -> tuple[DrivenMotion, ca.SX, ca.SX]:
-        """Return a node's motion with its acceleration, the base being at rest, and the columns E and G of its joint."""
+        """Return a node's motion with its acceleration, the base being at rest, and columns E and G of its joint."""
         way = [n for n in ancestors(self.walk, k, self.base) if n not in self._driven]
         for n in reversed(way):
             parent = self.walk.parents[n]

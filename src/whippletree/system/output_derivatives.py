@@ -1,0 +1,144 @@
+"""How derivatives of a mechanism's results are traced: poses, energies, reactions, forces of elements, closures.
+
+A result is an expression Y of the state, of the accelerations and of the closures' multipliers. CasADi differentiates
+it by each of these; what they do when an independent coordinate, an effort, time or a parameter changes is known
+(`derivative_equations`), and so, with columns of the same meaning,
+
+    dY = Y_q dq + Y_v dv + Y_a da + Y_lambda dlambda + what the change does by itself
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+
+from whippletree.formulations.closures import loop_results
+from whippletree.formulations.closures.loop_solution import Solution, by_closure
+from whippletree.formulations.nodes.frame_states import with_accelerations
+from whippletree.formulations.recursions import composite_body
+from whippletree.symbolic.dense_factors import factor, solve_factored
+from whippletree.system import loop_equations, tree_equations
+from whippletree.system.derivative_columns import derivative_columns
+from whippletree.system.derivative_equations import changes_of_motion, guarded
+
+if TYPE_CHECKING:
+    from whippletree.system.equations import Equations, Request, Symbols
+
+__all__ = ["RESULTS", "result_derivatives"]
+
+Result = Callable[["Equations", "Request", "Symbols"], Any]
+
+
+def result_derivatives(result: Result, solved: bool, eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return the derivatives of a result, one row for each of its numbers; `solved` if it needs the accelerations."""
+    columns, nv = derivative_columns(eq), eq.plan.nv
+    n_rows = eq.loop_plan.n_rows if eq.closed else 0
+    kept = {**x, "a": ca.SX.sym("a", nv), "multipliers": ca.SX.sym("multipliers", n_rows)}
+    Y = ca.SX(ca.densify(ca.vec(result(eq, request, kept))))
+    changes = changes_of_motion(eq, request, x, solved=solved, multipliers=ca.depends_on(Y, kept["multipliers"]))
+    parameters = [parameter.symbol for parameter in eq.description.parameters]
+    none = ca.SX(0, 1)
+    by = [
+        (_by_displacements(eq, Y, x["q"]), changes.dq),
+        (ca.jacobian(Y, x["v"]), changes.dv),
+        (ca.jacobian(Y, kept["a"]), changes.da),
+        (ca.jacobian(Y, kept["multipliers"]), changes.dl),
+    ]
+    direct = {
+        "tau": x["tau"],
+        "t": x.get("t", none),
+        "z": x.get("z", none),
+        "parameters": ca.vertcat(none, *parameters),
+    }
+    at = columns.slices()
+    slopes = [slope for slope, _ in by] + [ca.jacobian(Y, symbol) for symbol in direct.values()]
+    if changes.motion is not None:
+        values = ca.densify(ca.vertcat(changes.motion.a, *changes.motion.multipliers))
+        slopes = ca.substitute(slopes, [ca.vertcat(kept["a"], kept["multipliers"])], [values])
+    whole = ca.SX(Y.shape[0], columns.total)
+    for slope, (_, change) in zip(slopes, by, strict=False):
+        whole = whole + slope @ change
+    for slope, kind in zip(slopes[len(by) :], direct, strict=True):
+        if at[kind].stop > at[kind].start:
+            whole[:, at[kind]] += slope
+    return guarded(eq, request, x, changes.motion, changes.follower, ca.densify(ca.vec(whole.T)))
+
+
+def _by_displacements(eq: Equations, Y: ca.SX, q: ca.SX) -> ca.SX:
+    """Return the derivatives for displacements of all joints."""
+    blocks = [
+        use.joint.rate_map(q[where])
+        for use, (where, _) in zip(eq.description.coordinate_owners, eq.plan.coordinate_slices, strict=True)
+        if use.joint.nv
+    ]
+    return ca.jacobian(Y, q) @ ca.SX(ca.diagcat(*blocks))
+
+
+# ---------------------------------------------------------------------- results that need accelerations
+
+
+def _answer(eq: Equations, x: Symbols, *, weld: bool) -> tuple[Any, Any, loop_results.Answer]:
+    """Return the loaded walk, the closures, and accelerations and multipliers as an answer."""
+    closure_set = eq.closure_set(x, weld=weld)
+    here = eq.loaded(x, weld=weld)
+    states = closure_set.evaluate(here.walk)
+    multipliers = by_closure(ca.vertsplit(x["multipliers"]), states)
+    return here, closure_set, loop_results.Answer(x["a"], Solution(x["a"], lambda: multipliers, ()))
+
+
+def _reactions(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return the reactions; of those that redundancy leaves open, the ones of least norm."""
+    if not eq.closed:
+        return ca.SX(composite_body.reactions(eq.loaded(x, weld=False).walk))
+    here, closure_set, answer = _answer(eq, x, weld=False)
+    order = loop_equations.joint_order(eq)
+    found = loop_results.reactions(here.walk, closure_set, here.tau, answer, order)
+    if not eq.size("n_redundant"):
+        return found
+    whole = eq.closure_set(x, weld=False, kept=False)
+    Z, _ = loop_results.self_stresses(here.walk, closure_set, whole, eq.loop_plan.choice, order)
+    weight = ca.repmat(ca.vertcat(ca.DM.ones(3) / eq.loop_plan.lengths.mechanism**2, ca.DM.ones(3)), Z.shape[0] // 6, 1)
+    weighted = ca.densify(Z * ca.repmat(weight, 1, Z.shape[1]))
+    share = solve_factored(factor(ca.densify(weighted.T @ Z)), ca.densify(weighted.T @ found))
+    return ca.SX(found - Z @ share)
+
+
+def _driving_forces(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    if not eq.closed:
+        here = eq.loaded(x)
+        return eq.driving(here, composite_body.inverse_dynamics(with_accelerations(here.walk, x["a"])), x["tau"])
+    here, closure_set, answer = _answer(eq, x, weld=True)
+    return eq.driving(here, loop_results.driving_forces(here.walk, closure_set, here.tau, answer), x["tau"])
+
+
+def _closure_efforts(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    return x["multipliers"]
+
+
+_SOLVED: dict[str, Result] = {
+    "reactions": _reactions,
+    "driving_forces": _driving_forces,
+    "closure_efforts": _closure_efforts,
+    "acceleration": tree_equations.acceleration,
+}
+_OF_STATE: dict[str, Result] = {
+    "closure_residual": loop_equations.closure_residual,
+    "closure_jacobian": loop_equations.closure_jacobian,
+    "pose": tree_equations.pose,
+    "velocity": tree_equations.velocity,
+    "energy": tree_equations.energy,
+    "momentum": tree_equations.momentum,
+    "center_of_mass": tree_equations.center_of_mass,
+    "state_rates": tree_equations.state_rates,
+    "powers": tree_equations.element_powers,
+    "element_forces": tree_equations.element_forces,
+}
+
+RESULTS: dict[str, Callable[..., ca.SX]] = {
+    **{name: partial(result_derivatives, result, True) for name, result in _SOLVED.items()},
+    **{name: partial(result_derivatives, result, False) for name, result in _OF_STATE.items()},
+}
+"""How the derivatives of each result are traced, by the result's name."""

@@ -1,0 +1,169 @@
+"""Derivatives of accelerations, with loops: against differences of high order, closed forms and Pinocchio."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import whippletree as wt
+from support.closed_differences import Neighbour, differences
+from support.loop_models import Looped, built, where
+from support.random_loops import MEMBERS, QUICK, case
+from support.sampling import sampled
+
+Array = np.ndarray
+
+TOLERANCE = 1e-8
+
+
+def columns(here: Neighbour, kind: str) -> list[int]:
+    s = here.s
+    if kind == "a":
+        return [i for use, v in zip(s.description.joints, s.plan.v_slices, strict=True) if use.prescribed
+                for i in range(v.start, v.stop)]  # fmt: skip
+    minimal = s.minimal_coordinates(here.q)
+    counts = {
+        "q": len(minimal.displacements),
+        "v": len(minimal.velocities),
+        "tau": s.nv,
+        "t": int(here.timed),
+        "z": len(here.z),
+        "parameters": len(here.parameters),
+    }
+    return list(range(counts[kind]))
+
+
+def assert_differences(here: Neighbour, h: float = 0.02) -> None:
+    """All columns agree with differences, relative to the largest of their kind or of the accelerations."""
+    found = here.s.forward_dynamics_derivatives(here.q, here.v, here.tau, **here.options())
+    a = here.accelerations()
+    for kind, ours in found._asdict().items():
+        values = ours[:, None] if kind == "t" else ours
+        scale = max(np.abs(values).max(initial=0.0), np.abs(a).max())
+        asked = columns(here, kind)
+        for j in asked:
+            off = np.abs(values[:, j] - differences(here, kind, j, h=h)).max() / scale
+            assert off < TOLERANCE, (kind, j, off)
+        if kind in ("t", "a"):
+            others = np.setdiff1d(np.arange(values.shape[1]), asked)
+            assert not values[:, others].any()
+
+
+def of_case(s: wt.System, c: Any, **more: Any) -> Neighbour:
+    described = s.description
+    state = {"z": np.array(described.state_values), "parameters": np.array(described.parameter_values)}
+    state |= {"a": np.zeros(s.nv), "t": c.looped.t, "wrenches": dict(c.loads)} | more
+    return Neighbour(s, c.q, c.v, c.tau, **state).closed()
+
+
+@pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda one: one in QUICK))
+def test_random_mechanisms(family: str, i: int) -> None:
+    c = case(family, i)
+    assert_differences(of_case(built(c.looped), c))
+
+
+def parametrised(looped: Looped) -> wt.Mechanism:
+    """A mechanism with rods, whose masses, centres of mass, lengths and places depend on parameters."""
+    m = wt.Mechanism(looped.name, gravity=looped.gravity)
+    mass, com, shift = m.parameter("mass", 1.0), m.parameter("com", 0.0), m.parameter("shift", 0.0)
+    for part in looped.parts:
+        m.body(part.name, mass=part.mass * mass, com=[part.com[0] + com, *part.com[1:]], inertia=part.inertia)
+    for hinge in looped.hinges:
+        options: dict[str, Any] = {"lead": hinge.lead} if hinge.kind == "screw" else {}
+        getattr(m, hinge.kind)(
+            hinge.name, hinge.parent, hinge.child, pose=hinge.on_parent, pose_child=hinge.on_child, **options
+        )
+    for rod in looped.rods:
+        at = [rod.at[0] + 0.1 * shift, *rod.at[1:]]
+        m.distance(rod.name, rod.parent, rod.child, length=rod.length + 0.1 * shift, at=at, at_child=rod.at_child)
+    return m
+
+
+@pytest.mark.parametrize(("family", "i"), sampled([("rods", i) for i in range(4)], lambda one: one[1] < 1))
+def test_parameters_of_random_mechanisms(family: str, i: int) -> None:
+    c = case(family, i)
+    s = parametrised(c.looped).build(**where(c.looped))
+    assert_differences(of_case(s, c, wrenches={}))
+
+
+def four_bar(*, prescribed: str = "", drive: bool = False, cut: str = "C") -> wt.System:
+    """A four-bar whose lengths, places and stiffness are parameters, with a spring, a damper and a sensor that lags."""
+    m = wt.Mechanism("four-bar")
+    b, L, k = m.parameter("b", 1.3), m.parameter("L", 2.0), m.parameter("k", 30.0)
+    crank = m.body("crank", wt.rod(length=0.6, mass=1.0, axis="x"))
+    coupler = m.body("coupler", mass=2.0, com=[b / 2, 0.1, 0], inertia=[0.02, 0.3, 0.3 + 0.01 * b])
+    rocker = m.body("rocker", wt.rod(length=1.2, mass=1.5, axis="x"))
+    for name, parent, child, at, at_child in (
+        ("A", m.ground, crank, (0, 0, 0), (0, 0, 0)),
+        ("B", crank, coupler, (0.6, 0, 0), (0, 0, 0)),
+        ("C", coupler, rocker, (b, 0, 0), (1.2, 0, 0)),
+        ("D", m.ground, rocker, (L, 0, 0), (0, 0, 0)),
+    ):
+        m.revolute(name, parent, child, at=at, at_child=at_child, axis="y", prescribed=name == prescribed)
+    m.torsion_spring("spring", "C", stiffness=k, damping=0.4)
+    m.spring(
+        "bar", m.ground, coupler, at=(1, 0, -1), at_child=(0.4, 0, 0.1), stiffness=k * 2, free_length=0.3, damping=1.0
+    )
+    y = m.state("y", 0.3)
+    m.state_rate("y", (m.coordinate("A") - y) / 0.1)
+    m.actuator("motor", "B", effort=-2.0 * y + 0.3 * m.time * m.rate("C"))
+    if drive:
+        m.drive("crank drive", "A", position=0.4 + 0.7 * m.time + 0.2 * m.time**2)
+    return m.build(guess={"A": 0.4, "D": -2.0}, cut=[cut])
+
+
+def moving_four_bar(options: dict[str, Any]) -> Neighbour:
+    s = four_bar(**options)
+    rng = np.random.default_rng(1)
+    t = 0.2 if options.get("drive") else 0.0
+    q = s.assemble(s.q0, **({"t": t} if t else {}))
+    v = rng.uniform(-1, 1, s.nv)
+    state = Neighbour(s, q, v, rng.uniform(-3, 3, s.nv), rng.uniform(-2, 2, s.nv), t, np.array([0.2]),
+                     np.array(s.description.parameter_values))  # fmt: skip
+    return state.closed()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"prescribed": "A"}, {"prescribed": "C"}, {"drive": True}, {"drive": True, "cut": "A"}],
+    ids=["free", "given crank", "given cut joint", "drive", "drive at the cut joint"],
+)
+def test_four_bar_with_everything(options: dict[str, Any]) -> None:
+    assert_differences(moving_four_bar(options), h=0.004)
+
+
+RESULTS: dict[str, Any] = {
+    "pose": lambda x: x.s.pose(x.q, "coupler", **x.parameter_options()),
+    "velocity": lambda x: x.s.velocity(x.q, x.v, "coupler", **x.parameter_options()),
+    "acceleration": lambda x: x.s.acceleration(x.q, x.v, x.accelerations(), "coupler", **x.parameter_options()),
+    "energy": lambda x: x.evaluated("energy"),
+    "momentum": lambda x: x.evaluated("momentum"),
+    "center_of_mass": lambda x: x.evaluated("center_of_mass"),
+    "reactions": lambda x: x.s.reactions(x.q, x.v, x.tau, **x.options()).wrenches,
+    "driving_forces": lambda x: x.s.driving_forces(x.q, x.v, x.tau, **x.options()),
+    "closure_efforts": lambda x: x.evaluated("closure_efforts"),
+    "closure_residual": lambda x: x.evaluated("closure_residual"),
+    "closure_jacobian": lambda x: x.evaluated("closure_jacobian"),
+    "element_forces": lambda x: x.evaluated("element_forces"),
+    "state_rates": lambda x: x.evaluated("state_rates"),
+    "powers": lambda x: x.evaluated("powers"),
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"prescribed": "A"}, {"drive": True}], ids=["free", "given crank", "drive"])
+def test_derivatives_of_results(options: dict[str, Any]) -> None:
+    """Every result of a four-bar with redundant closures, by all that it depends on."""
+    here = moving_four_bar(options)
+    for name, of in RESULTS.items():
+        frame = {"frame": "coupler"} if name in ("pose", "velocity", "acceleration") else {}
+        found = here.s.derivatives_of(name, here.q, here.v, here.tau, **frame, **here.options())
+        value = of(here)
+        for kind, ours in found._asdict().items():
+            columns_of = ours[..., None] if kind == "t" else ours
+            assert columns_of.shape[:-1] == value.shape
+            scale = max(np.abs(columns_of).max(initial=0.0), np.abs(value).max(), 1e-3)
+            for j in columns(here, kind):
+                off = np.abs(columns_of[..., j] - differences(here, kind, j, of, h=0.004)).max() / scale
+                assert off < TOLERANCE, (name, kind, j, off)
