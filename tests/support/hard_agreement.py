@@ -40,6 +40,9 @@ def state(s: wt.System, h: Hard) -> tuple[Array, Array]:
 def acceleration(s: wt.System, h: Hard, formulation: str) -> Array:
     """What a call would return, without machine code; it raises what a call would raise."""
     q, v = state(s, h)
+    if s.closure_rows:
+        loops = s.kernels.loops
+        loops.consistency.check(q, v, loops.conditions(h.case.looped.t))
     function = s.function("forward_dynamics", formulation=formulation)
     found = np.array(function(*inputs(function, {"q": q, "v": v, "tau": h.case.tau, "t": [h.case.looped.t]}))).ravel()
     if np.isfinite(found).all():

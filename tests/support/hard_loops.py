@@ -35,6 +35,9 @@ ROUNDINGS = 100.0
 LEAST = 1e-9
 """The relative error that is always allowed, as in the comparison of well-conditioned mechanisms."""
 
+CONTRADICTION = 1e-6
+"""By how much velocities may miss the closures, as a share, unless there are none that meet them."""
+
 NONE = 0.1
 """The allowed error from which on there is no acceleration to speak of, and no number is right."""
 
@@ -84,6 +87,9 @@ def finished(looped: Looped, equations: Equations, tau: Array, sizes: object = N
     solution, condition = refined(equations, tau)
     whole = ((1.0, frozenset(hinge.name for hinge in looped.hinges)),)
     conditioned = max(LEAST, ROUNDINGS * EPSILON * condition)
+    slip = equations.rows.G @ equations.v + equations.rows.drift
+    if np.abs(slip).max(initial=0.0) > CONTRADICTION * (1.0 + np.abs(equations.v).max()):
+        conditioned = np.inf  # closures of time contradict each other, and nothing can move so
     return Hard(Case(looped, equations, tau, {}, solution), condition, max(allowed, conditioned), sizes or whole)
 
 

@@ -701,6 +701,8 @@ def aim(d: Draft, name: str) -> Law:
 def piston(d: Draft, name: str, timed: bool) -> Law:
     """The distance between two points as a function of time, like a hydraulic cylinder."""
     a, b = d.point(), d.point()
+    while timed and d.on(a) == d.on(b):  # a rigid body cannot grow
+        b = d.point()
     between = d.place(a)[:3, 3] - d.place(b)[:3, 3]
     square = float(between @ between)
     stroke = wave(d) if timed else lambda s: 0.0

@@ -180,6 +180,30 @@ def test_large_mechanisms_leave_out_what_is_plainly_larger() -> None:
     assert all(f"{name} left out: {why}" in str(s.plan) for name, why in chosen.left_out.items())
 
 
+def parallel_cranks(n: int) -> wt.System:
+    """Cranks in a row, each coupled to the next: one loop after the other, and one freedom."""
+    m = wt.Mechanism("cranks")
+    crank = None
+    for i in range(n):
+        last, crank = crank, m.body(f"crank {i}", wt.rod(length=1.0, mass=1.0 + 0.1 * i, axis="x"))
+        m.revolute(f"A{i}", m.ground, crank, at=(2 * i, 0, 0), axis="y")
+        if last is not None:
+            coupler = m.body(f"coupler {i}", wt.rod(length=2.0, mass=1.0, axis="x"))
+            m.revolute(f"B{i}", last, coupler, at=(1, 0, 0), axis="y")
+            m.revolute(f"C{i}", coupler, crank, at=(2, 0, 0), at_child=(1, 0, 0), axis="y")
+    return m.build(guess={f"A{i}": -1.0 for i in range(n)} | {f"B{i}": 1.0 for i in range(1, n)})
+
+
+def test_rows_are_not_carried_along_where_there_are_many_for_few_freedoms() -> None:
+    """What is left out unweighed is plainly dearer than what is chosen; with as few rows as here it is weighed."""
+    s = parallel_cranks(7)
+    assert "rows or more cross a joint" in s.chosen.left_out["coordinate_reduction"]
+    names = ("coordinate_reduction", s.chosen.name)
+    left_out, chosen = (s.operations("forward_dynamics", formulation=name).total for name in names)
+    assert left_out > 1.2 * chosen
+    assert "coordinate_reduction" in cells(5).chosen.counts
+
+
 @pytest.mark.parametrize(("n", "axes"), [(4, "xyz"), (8, "y"), (2, "xy")])
 def test_small_trees(n: int, axes: str) -> None:
     m = wt.Mechanism("tree")

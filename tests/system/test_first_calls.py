@@ -52,6 +52,20 @@ def test_one_sweep_serves_all_redundant_equations(rungs, monkeypatch):
     assert sweeps == [kernel.output_sizes[0] // (6 * len(s.joint_names))] == [3 + 4 * (rungs - 2)]
 
 
+@pytest.mark.parametrize("name", ["reactions", "self_stresses"])
+def test_code_that_took_little_effort_gives_the_same_bits(name):
+    """For one state it is compiled with less effort than in lanes, since NumPy takes far longer with the result."""
+    s = ladder(4)
+    kernel = s.kernel(name)
+    v = s.consistent_velocities(s.q0, np.ones(s.nv))
+    given = [{"q": s.q0, "v": v, "tau": np.arange(s.nv, dtype=float)}.get(n) for n in kernel.input_names]
+    one, many = np.zeros(kernel.output_sizes[0]), np.zeros((3, kernel.output_sizes[0]))
+    kernel.one(given, [one])
+    kernel.many(given, [many], 3, 1)
+    assert np.array_equal(many, np.stack([one] * 3))
+    assert np.abs(one).max() > 0.1
+
+
 @pytest.mark.parametrize("rungs", [2, 4])
 def test_self_stresses_balance_on_every_body(rungs):
     """Newton and Euler at rest, in NumPy: what the joints exert on a body by a self-stress has no resultant."""

@@ -12,6 +12,7 @@ import pytest
 import whippletree as wt
 from support.rounded_models import SPATIAL, TWINS, biped, biped_guess, four_bar, rounded, tilted, twin
 from support.sampling import deep
+from whippletree.system.tolerances import ROUNDING
 
 QUICK = ("four-bar", "scissors", "Bennett")
 TILTS = (1e-12, 1e-10, 1e-9, 1e-8, 1e-7)
@@ -27,8 +28,8 @@ def built(m: wt.Mechanism, options: dict[str, Any]) -> wt.System:
 def check_within_accuracy(m: wt.Mechanism, name: str, size: float, accuracy: float = 1e-6) -> None:
     """The mobility is the twin's, assembly goes to the twin's position, and the kept rows are closed to rounding.
 
-    Rows disagree by up to some seven times the tilt of single axes, so that the largest tilts may need an accuracy
-    that says so.
+    Rows disagree by up to some thirty times the tilt of single axes, so that the largest tilts may need an accuracy
+    that says so. Where they disagree by rounding only, all of them are closed as well as the data allow.
     """
     exact, options = twin(name)
     s, e = built(m, {**options, "accuracy": accuracy}), built(exact, options)
@@ -40,7 +41,8 @@ def check_within_accuracy(m: wt.Mechanism, name: str, size: float, accuracy: flo
     off = abs(s.closure_residual(s.q0)) / s.closure_lengths
     assert off.max() <= 30 * size
     # in a plane, rows of the full set are those of the plan: as many as are kept are closed to rounding
-    assert (np.sort(off)[: len(off) - len(found.redundant)] < 1e-13).all() or name in SPATIAL
+    limit = 1e-13 if found.disagreement else ROUNDING
+    assert (np.sort(off)[: len(off) - len(found.redundant)] < limit).all() or name in SPATIAL
 
 
 @pytest.mark.parametrize("tilt", [1e-10, 1e-7])
@@ -54,7 +56,7 @@ def test_tilted_axes_leave_the_mobility_of_the_exact_twin(name: str, tilt: float
 @pytest.mark.parametrize("tilt", TILTS)
 @pytest.mark.parametrize("name", [*TWINS, *SPATIAL])
 def test_tilted_axes_of_many_mechanisms(name: str, tilt: float, seed: int) -> None:
-    check_within_accuracy(tilted(twin(name)[0], tilt, seed), name, tilt, accuracy=max(1e-6, 20 * tilt))
+    check_within_accuracy(tilted(twin(name)[0], tilt, seed), name, tilt, accuracy=max(1e-6, 30 * tilt))
 
 
 @pytest.mark.parametrize("digits", [8, 10, 12])

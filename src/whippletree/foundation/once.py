@@ -9,12 +9,14 @@ the lock, and machine code runs without it.
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import threading
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar, overload
 
-__all__ = ["made_once", "making"]
+__all__ = ["made_once", "making", "without_collecting"]
 
 T = TypeVar("T")
 
@@ -40,6 +42,25 @@ def making() -> AbstractContextManager[Any]:
     'both'
     """
     return _lock
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """Let Python's collector of cyclic garbage rest while much is made that will be kept.
+
+    It would look through a hundred thousand new objects again and again, and find none to throw away.
+
+    >>> with without_collecting():
+    ...     gc.isenabled()
+    False
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 class made_once(functools.cached_property[T]):  # noqa: N801 (a decorator)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from whippletree.foundation.once import made_once, making
+from whippletree.foundation.once import made_once, making, without_collecting
 from whippletree.kernels import entry as fast
 from whippletree.kernels.batch import FAULT, batch_ir, batch_words, lane_buffer
 from whippletree.kernels.cache import DiskCache
@@ -69,7 +69,8 @@ class Kernel:
     """One function in machine code.
 
     `trace` is called only if the code is not in the cache. `what` is what is written on a terminal if that takes long,
-    and `seconds` returns how long it is expected to take, None if that is not known before it is traced.
+    and `seconds` returns how long it is expected to take, None if that is not known before it is traced. `effort` is
+    how much of it the compiler spends on code for one state (`compile_ir`).
     """
 
     def __init__(
@@ -82,9 +83,10 @@ class Kernel:
         *,
         what: str = "a function",
         seconds: Callable[[], float | None] = lambda: None,
+        effort: int = 1,
     ) -> None:
         self.key, self.signature = key, signature
-        self._what, self._seconds = what, seconds
+        self._what, self._seconds, self._effort = what, seconds, effort
         self._trace, self._cache = trace, cache
         self._program: Program | None = None
         self._defaults = {
@@ -233,7 +235,7 @@ class Kernel:
 
     def _make(self, form: str) -> dict[str, bytes]:
         """Trace and compile, with a word about it on a terminal if that takes long."""
-        with compiling(self._what, self._seconds()) as notice:
+        with compiling(self._what, self._seconds()) as notice, without_collecting():
             return self._compile(form, notice)
 
     def _compile(self, form: str, notice: compiling) -> dict[str, bytes]:
@@ -250,7 +252,7 @@ class Kernel:
             text += fast.entry_ir(self.signature, _KERNEL)
             symbols.append("entry")
         notice.expect(compiling_seconds(text))
-        code = compile_ir(text, opt=1 if form == "one" else 2)
+        code = compile_ir(text, opt=self._effort if form == "one" else 2)
         meta = {"symbols": symbols, "work": program.work_size}
         return {
             "meta": json.dumps(meta).encode(),

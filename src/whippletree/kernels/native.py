@@ -88,7 +88,8 @@ def compile_ir(text: str, *, opt: int = 2) -> bytes:
 
     The text is optimised before it is written, so no passes over the IR are run: they would triple the time. With
     `opt=1` the instructions are the same, but are not put into another order after registers have been given out. That
-    takes a third of the time, and speeds up lanes by a few per cent; for one state it changes nothing.
+    takes a third of the time, and speeds up lanes by a few per cent; for one state it changes nothing. With `opt=0`
+    values wait in memory more often: a third of the time that is left, and code that takes up to twice as long.
     """
     import llvmlite.binding as llvm
 

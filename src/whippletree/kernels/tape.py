@@ -68,6 +68,7 @@ _UNARY = {
     ca.OP_NOT: "not",
     ca.OP_ERF: "erf",
 }
+_NAMES = _BINARY | _UNARY
 _COMMUTATIVE = frozenset({"add", "mul", "fmin", "fmax", "eq", "ne", "and", "or", "hypot"})
 _LEAVES = frozenset({"const", "input"})
 _SIGNED = frozenset({"add", "sub", "mul", "div"})
@@ -134,12 +135,10 @@ class Tape:
     def put(self, key: tuple[object, ...], name: str, operands: tuple[int, ...]) -> int:
         """Append an operation unless an equal one is there."""
         found = self._known.get(key)
-        if found is not None:
-            return found
-        self.operations.append((name, operands))
-        value = len(self.operations) - 1
-        self._known[key] = value
-        return value
+        if found is None:
+            found = self._known[key] = len(self.operations)
+            self.operations.append((name, operands))
+        return found
 
     def constant(self, number: float) -> int:
         """Return the value of a constant."""
@@ -155,26 +154,25 @@ class Tape:
 
     def operation(self, name: str, *operands: int) -> int:
         """Return the value of an operation, simplified where signs and units allow."""
-        simple = self._simplify(name, operands)
-        if simple is not None:
-            return simple
+        if name in _SIGNED or name == "neg":
+            simple = self._simplify(name, operands)
+            if simple is not None:
+                return simple
         if name in _COMMUTATIVE and operands[0] > operands[1]:
             operands = (operands[1], operands[0])
-        return self.put((name, *operands), name, operands)
+        return self.put((name, operands), name, operands)
 
     def _simplify(self, name: str, operands: tuple[int, ...]) -> int | None:
         """Fold signs: a + (-b), a - (-b), (-a) b, a (1/d)."""
         if name == "neg":
             return self._opposite(operands[0])
-        if name not in _SIGNED:
-            return None
         a, b = operands
-        if name == "mul":
-            if self.constants.get(a) == -1.0:
-                return self.operation("neg", b)
-            if self.constants.get(b) == -1.0:
-                return self.operation("neg", a)
         (first, inside_a), (second, inside_b) = self.operations[a], self.operations[b]
+        if name == "mul":
+            if first == "const" and self.constants[a] == -1.0:
+                return self.operation("neg", b)
+            if second == "const" and self.constants[b] == -1.0:
+                return self.operation("neg", a)
         if second == "neg":
             if name in ("add", "sub"):
                 return self.operation("sub" if name == "add" else "add", a, inside_b[0])
@@ -295,9 +293,14 @@ def _read(function: ca.Function) -> Tape:
     """Read the instructions, merging equal values."""
     tape, slots = Tape(), dict[int, int]()
     calls = _Calls(function)
+    code_of, given, left = function.instruction_id, function.instruction_input, function.instruction_output
     for k in range(function.n_instructions()):
-        code = function.instruction_id(k)
-        arguments, results = function.instruction_input(k), function.instruction_output(k)
+        code = code_of(k)
+        name = _NAMES.get(code)
+        if name is not None:
+            slots[left(k)[0]] = tape.operation(name, *[slots[a] for a in given(k)])
+            continue
+        arguments, results = given(k), left(k)
         if code == ca.OP_INPUT:
             slots[results[0]] = tape.input(arguments[0], arguments[1])
         elif code == ca.OP_OUTPUT:
@@ -307,7 +310,7 @@ def _read(function: ca.Function) -> Tape:
         elif code == ca.OP_CALL:
             calls.append(tape, k, slots[arguments[0]], results, slots)
         else:
-            slots[results[0]] = _append(tape, code, [slots[a] for a in arguments])
+            slots[results[0]] = _shorthand(tape, code, slots[arguments[0]])
     return tape
 
 
@@ -338,13 +341,8 @@ class _Calls:
                 slots[slot] = tape.operation(f"entry:{number}:{j}", row)
 
 
-def _append(tape: Tape, code: int, operands: Sequence[int]) -> int:
-    """Append one CasADi instruction, spelling out its shorthands."""
-    if code in _BINARY:
-        return tape.operation(_BINARY[code], *operands)
-    if code in _UNARY:
-        return tape.operation(_UNARY[code], operands[0])
-    x = operands[0]
+def _shorthand(tape: Tape, code: int, x: int) -> int:
+    """Append one of CasADi's shorthands, spelled out."""
     if code == ca.OP_ASSIGN:
         return x
     if code == ca.OP_SQ:
@@ -403,7 +401,8 @@ def fuse(tape: Tape) -> Tape:
         elif name in ("add", "sub") and (operands[0] in product or operands[1] in product):
             new.append(_fused(result, tape, name, operands, product, new))
         else:
-            new.append(result.put((name, *(new[o] for o in operands)), name, tuple(new[o] for o in operands)))
+            same = tuple([new[o] for o in operands])
+            new.append(result.put((name, same), name, same))
     result.outputs = [(a, e, new[v]) for a, e, v in tape.outputs]
     return result.pruned()
 
@@ -449,7 +448,7 @@ def _fused(
     else:
         x, y = product[b]
         fused, operands = ("fma" if name == "add" else "fnma"), (new[x], new[y], new[a])
-    return result.put((fused, *operands), fused, operands)
+    return result.put((fused, operands), fused, operands)
 
 
 def arrange(tape: Tape) -> Tape:

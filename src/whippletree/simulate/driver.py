@@ -182,6 +182,9 @@ class Driver:
         self._bindings = None
         run.forget_pivots()
         sim.replans.append(run.t)
+        if system_interface.loop_plan(sim.plans.now).slack:
+            # the rows of the new plan agree with those of the old one up to the accuracy of the data only
+            sim.move_to(*sim.plans.loops.on_kept_rows(run.q, run.v, where))
 
     def _give_rates(self) -> None:
         """Take the accelerations at a singular position from the branch that the motion is on."""

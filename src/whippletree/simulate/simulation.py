@@ -285,6 +285,11 @@ class Simulation:
         self._begin_anew()
         self.run_state.v[:] = given
 
+    def move_to(self, q: Array, v: Array) -> None:
+        """Go on from another configuration and other velocities, which belong to the present time."""
+        self._begin_anew()
+        self.run_state.q[:], self.run_state.v[:] = q, v
+
     def record_work(self, energy: float) -> None:
         """Record energy that came at an instant as work put in, and what went as work dissipated."""
         self.run_state.y[-2 if energy > 0 else -1] += abs(energy)

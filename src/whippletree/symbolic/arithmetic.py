@@ -47,6 +47,8 @@ def product(A: ca.SX, B: ca.SX) -> ca.SX:
     >>> product(ca.SX([[1, 2]]), ca.SX([3, 4]))
     SX(11)
     """
+    if B.is_zero():  # of a mechanism at rest
+        return ca.SX.zeros(A.size1(), B.size2())
     return ca.mac(A, B, _zeros(A.size1(), B.size2()))
 
 

@@ -20,7 +20,7 @@ from whippletree.formulations.methods import registry
 from whippletree.formulations.methods.formulation import Formulation, LoopSizes
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions.composite_body import freedom_parents
-from whippletree.foundation.once import made_once
+from whippletree.foundation.once import made_once, without_collecting
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Kernel
 from whippletree.kernels.repeat import Repeated, least_seconds
@@ -131,7 +131,8 @@ class AutoFormulation:
             return read(kept[what])
         made = _DECIDED.get(key)
         if made is None:
-            made = make()
+            with without_collecting():
+                made = make()
             while len(_DECIDED) >= _REMEMBERED:
                 _DECIDED.pop(next(iter(_DECIDED)))
             _DECIDED[key] = made
@@ -166,6 +167,10 @@ _COLUMNS = 5
 
 _SHALLOW = 2
 """Entries of a mass matrix per freedom up to which it is so sparse that E^T M E is as cheap as bodies' own maps."""
+
+_FRONTS = 2
+"""Rows across a joint for each independent freedom of its group from which on its loops are cheaper solved than carried
+along. Among the mechanisms of `benchmarks/` and `examples/`, carrying takes 1.3 to 2 times the operations there."""
 
 _HOPELESS = 1.2
 """A candidate that needs this many times the operations of another one, at the least, is not traced."""
@@ -283,6 +288,9 @@ class Chooser:
             if m >= n:
                 words = f"it solves for {m} multipliers, where the others solve for {n} freedoms"
                 left_out = {one.text: words for one in some if one.inverts_mass}
+            why = self._fronts_wide()
+            if why:
+                left_out |= {one.text: why for one in some if "reduction" in one.needs}
             why = self._embedding_pointless(each)
             if why:
                 left_out |= {one.text: why for one in some if one.by_groups and "group_methods" not in one.needs}
@@ -298,6 +306,14 @@ class Chooser:
         if self.groups.everything and n >= _COLUMNS:
             return f"one group is the whole mechanism, and its maps have {n} columns"
         return ""
+
+    def _fronts_wide(self) -> str:
+        """Return why rows need not be carried along as fronts; nothing if that may be the cheapest."""
+        groups = range(len(self.groups.groups))
+        if any(self.groups.rows_across(g) <= _FRONTS * self.groups.size(g)[1] for g in groups):
+            return ""
+        rows = min(map(self.groups.rows_across, groups))
+        return f"{rows:.2g} rows or more cross a joint, where a group of loops has few freedoms"
 
     def _depths(self, some: Iterable[int]) -> list[int]:
         """Return for each of some freedoms of the tree how many of them are on its way to the ground, with itself."""

@@ -256,9 +256,9 @@ class DenseFallback:
         walk = here.walk
         held = closure_set.evaluate(walk)
         solution = Solution(found, lambda: by_closure(ca.vertsplit(values), held), ())
-        answer = closed.Answer(closure_set.cut_accelerations(walk, found), solution)
+        answer = closed.Answer(walk, closure_set, solution)
         if function == "reactions":
-            result = closed.reactions(walk, closure_set, here.tau, answer, joint_order(eq))
+            result = closed.reactions(walk, closure_set, here.tau, answer, joint_order(eq), walk)
         elif function == "driving_forces":
             result = eq.driving(here, closed.driving_forces(walk, closure_set, here.tau, answer), x["tau"])
         else:

@@ -222,10 +222,15 @@ class Engine:
             defaults,
             what=f'{request.function} of "{self.description.name}"',
             seconds=lambda: self._compiling_seconds(request),
+            effort=0 if self._prelude(request) else 1,
         )
         self._store.by_key[key] = kernel
         self._store.recent.append(kernel)
         return kernel
+
+    def _prelude(self, request: Request) -> bool:
+        """Tell whether what NumPy does with one result takes far longer than the kernel, however that is compiled."""
+        return FUNCTIONS[request.function].prelude and self.equations.closed and self.equations.size("n_redundant") > 0
 
     def _compiling_seconds(self, request: Request) -> float | None:
         """Return about how long a straight line takes; loops over the nodes, and what is traced already, are quick."""
@@ -278,7 +283,8 @@ class Engine:
 
         With parameters that depends on their values, so that a result has to be looked at (see `diagnose`).
         """
-        if self._checked or self.description.parameters:
+        watched = any(constants.watched for constants in self.equations.node_tree().node_constants)
+        if self._checked or self.description.parameters or not watched:
             return
         worst = np.full(sum(position is not None for position in self.equations.node_tree().positions), np.inf)
         for seed in (0, 1):

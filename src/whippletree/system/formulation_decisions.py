@@ -88,10 +88,13 @@ def tree_regular(numbers: ClosureNumbers, q: Array, where: Conditions) -> bool:
     With parameters, which may be given other values, and of bodies with own coordinates, that is asked at this
     configuration only.
     """
+    watched = [c for c in numbers.equations.node_tree().node_constants if c.watched]
+    if not watched:  # the body behind each joint has inertia enough by itself
+        return True
     many = numbers.equations.large or numbers.families is not None
     if many and every_joint_moves_mass(numbers.equations.node_tree()):
         return True
-    if any(c.watched and not c.open and c.home is None for c in numbers.equations.node_tree().node_constants):
+    if any(not c.open and c.home is None for c in watched):
         return False
     return bool((numbers.hinge_pivots(q, where.parameters) > 1.0).all())
 

@@ -44,6 +44,7 @@ class SystemFunction:
     - it is `framed`: about a body or frame
     - it is `planned`: its code depends on the numeric plan of the loops
     - it has a meaning `without_freedoms`
+    - it is a `prelude` where loops have redundant rows: NumPy goes on with its result, and takes far longer
     """
 
     inputs: tuple[str, ...]
@@ -67,6 +68,7 @@ class SystemFunction:
     framed: bool = False
     planned: bool = True
     without_freedoms: bool = False
+    prelude: bool = False
 
     @property
     def of_closures(self) -> bool:
@@ -111,6 +113,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
         tree_equations.reactions,
         loop_trace=loop_equations.reactions,
         without_freedoms=True,
+        prelude=True,
     ),
     "closure_efforts": _Dynamic(
         ("q", "v", "tau"), "multipliers", ("n_rows",), loop_equations.closure_efforts, of_loops=True
@@ -182,6 +185,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
         of_loops=True,
         rescued=True,
         without_freedoms=True,
+        prelude=True,
     ),
     "project": SystemFunction(("q", "v"), "state", ("n_projected",), loop_equations.project, of_loops=True),
     "pose": SystemFunction(("q",), "pose", (4, 4), tree_equations.pose, framed=True, without_freedoms=True),

@@ -88,6 +88,15 @@ class LoopGroups:
         freedoms = {i for where in slices for i in range(where.start, where.stop)}
         return len(slices), sum(i in freedoms for i in self.plan.choice.independent)
 
+    def rows_across(self, g: int) -> float:
+        """Return how many rows of closures cross a joint of a group, in the mean over its nodes."""
+        group, crossed = self.groups[g], 0
+        for c in group.attachments:
+            held = self.closure_set.attachments.all[c]
+            way = {k for frame in held.frames for k in self.walk.tree.path(frame.node, held.base)}
+            crossed += len(self.closure_set.keep[c]) * len(way)
+        return crossed / len(group.nodes)
+
     @made_once
     def choices(self) -> list[GroupChoice]:
         """Return how each group is solved: the cheapest of its methods, by its operations."""

@@ -14,7 +14,6 @@ from whippletree.kernels.kernel import Array
 from whippletree.system.assembly import Assembled
 from whippletree.system.auto_formulation import FormulationChoice
 from whippletree.system.calls import checked_out, number_of_threads
-from whippletree.system.equations import Request
 from whippletree.system.evaluator import AUTO, CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import Mask, as_array
@@ -30,9 +29,6 @@ _JUMP = 0.5
 """A coordinate that was given but moved farther than this in assembly (radians, lengths) is reported."""
 
 _TRIES = 50
-
-_POLISHING_STEPS = 3
-"""Newton steps onto the kept rows from a configuration that is closed up to the accuracy of the data: 1e-3 to 1e-24."""
 
 
 class LoopCalls:
@@ -63,7 +59,7 @@ class LoopCalls:
         self._report_independent(wanted or frozenset(), plan)
         self._engine.adopt(plan, mobility)
         if plan.slack:
-            q = self._on_kept_rows(q)
+            q, _ = self._loops.on_kept_rows(q, np.zeros(self.nv), where)
         v = self._loops.consistency.velocities(q, np.zeros(self.nv), where)
         if mobility.singular:
             warn(
@@ -84,21 +80,6 @@ class LoopCalls:
                 f"independent are {independent}; ask for other joints, or for fewer",
                 AssemblyWarning,
             )
-
-    def _on_kept_rows(self, q: Array) -> Array:
-        """Return a configuration at which the kept rows are closed to rounding, next to one closed to the accuracy."""
-        space, project = self._loops.assembler.space, self._engine.equations.trace(Request("project"))
-        values = self._engine.description.parameter_values
-        for _ in range(_POLISHING_STEPS):
-            given: dict[str, Any] = {
-                "q": q,
-                "v": np.zeros(self.nv),
-                "t": 0.0,
-                "parameters": np.array(values, dtype=np.float64),
-            }
-            inputs = [given[project.name_in(i)] for i in range(project.n_in())]
-            q = space.integrate(q, np.array(project.call(inputs)[0]).ravel()[: self.nv])
-        return q
 
     # ------------------------------------------------------------------ what the mechanism can do
 
@@ -355,9 +336,9 @@ class LoopCalls:
         (0.0, 0.0)
         """
         v = self._inputs.velocities(v)
-        slack = self._engine.equations.loop_plan.slack if self.closed else 0.0
-        speed = np.abs(v / self._loops.numbers.column_scale).max(initial=0.0) if slack else 0.0
-        return slack, float(OPEN_OVER_ACCURACY * slack * speed)
+        open_by = OPEN_OVER_ACCURACY * self._engine.equations.loop_plan.slack if self.closed else 0.0
+        speed = np.abs(v / self._loops.numbers.column_scale).max(initial=0.0) if open_by else 0.0
+        return open_by, float(open_by * speed)
 
     def closure_residual(self, q: ArrayLike, *, t: float = 0.0, parameters: ParameterValues = None) -> Array:
         """Return how far the closures are from closed, row by row, in radians and metres; see `closure_rows`.

@@ -64,9 +64,20 @@ def reactions(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the reactions of all joints for the kept rows: where there is redundancy, one choice of many."""
     found = answer(eq, request, x)
     here = eq.loaded(eq.prescribed_only(x), weld=False)
-    closure_set = _closure_set(eq, request, x, weld=False)
-    wrenches = closed.reactions(here.walk, closure_set, here.tau, found, joint_order(eq))
+    still, closure_set = _at_rest(eq, x, kept=not request.method.keeps_all_rows)
+    wrenches = closed.reactions(here.walk, closure_set, here.tau, found, joint_order(eq), still)
     return _guarded(eq, request, x, wrenches, found.solution)
+
+
+def _at_rest(eq: Equations, x: Symbols, *, kept: bool) -> tuple[Unrolled, ClosureSet]:
+    """Return the walk at rest with nothing welded, and the closures on it, with the rows that the plan keeps or all.
+
+    Where forces act follows from these alone; they are made once, and what they have in common is traced once.
+    """
+    given: Symbols = {name: x[name] for name in ("q", "t") if name in x}
+    key = ("at rest", "t" in given)
+    walk, whole = eq.once(key, lambda: (eq.walk(given, weld=False), eq.closure_set(given, weld=False, kept=False)))
+    return walk, replace(whole, keep=eq.loop_plan.keep) if kept else whole
 
 
 def inverse_dynamics(eq: Equations, request: Request, x: Symbols) -> ca.SX:
@@ -99,9 +110,7 @@ def motion_basis(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 
 def self_stresses(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the reactions that balance by themselves, for each joint and component one after the other."""
-    whole = eq.closure_set(x, weld=False, kept=False)
-    kept = replace(whole, keep=eq.loop_plan.keep)  # the same symbols, over which rows are traced once
-    walk = eq.walk(x, weld=False)
+    (walk, whole), (_, kept) = (_at_rest(eq, x, kept=kept) for kept in (False, True))
     stresses, pivots = closed.self_stresses(walk, kept, whole, eq.loop_plan.choice, joint_order(eq))
     return guard_pivots(eq, x, ca.vec(stresses.T), pivots)
 
@@ -214,7 +223,7 @@ def answer(eq: Equations, request: Request, x: Symbols) -> closed.Answer:
 
     def solved() -> closed.Answer:
         here = prepared(eq, request, x)
-        return closed.accelerations(here.walk, here.closure_set, solution(eq, request, x))
+        return closed.Answer(here.walk, here.closure_set, solution(eq, request, x))
 
     return eq.once((request.formulation, request.wrenches, request.baumgarte, eq.loop_plan), solved)
 
@@ -254,6 +263,6 @@ def _guarded(eq: Equations, request: Request, x: Symbols, result: ca.SX, solutio
     return guard_solution(eq, request, x, prepared(eq, request, x).walk, result, solution)
 
 
-def _closure_set(eq: Equations, request: Request, x: Symbols, *, weld: bool = True) -> ClosureSet:
+def _closure_set(eq: Equations, request: Request, x: Symbols) -> ClosureSet:
     """Return the closures, with the rows that the plan keeps or, if the formulation wants them, with all."""
-    return eq.closure_set(x, weld=weld, kept=not request.method.keeps_all_rows)
+    return eq.closure_set(x, kept=not request.method.keeps_all_rows)

@@ -324,13 +324,13 @@ def _step(
     eq: Equations, request: Request, family: PartFamily, traced: _TracedFamily, results: Sequence[PartResult]
 ) -> StepFunction:
     """Return the function of one part with where its numbers come from, and where its results go."""
-    columns = _Columns(family.members[0])
+    columns = _PartColumns(family.members[0])
     place = {name: k for k, (name, _) in enumerate(eq.signature(request).inputs)}
     constants = [*traced.own, *traced.sizes.reciprocals]
     symbols = [*traced.inputs.values(), *traced.shared, *constants]
     sources = [ref for name in traced.inputs for ref in columns.inputs(name, place[name])]
     sources += [MemoryRef("input", k, argument=place["parameters"]) for k in range(len(traced.shared))]
-    sources += [MemoryRef("constant", k, _Columns.CONSTANTS) for k in range(len(constants))]
+    sources += [MemoryRef("constant", k, _PartColumns.CONSTANTS) for k in range(len(constants))]
     outputs: list[ca.SX] = []
     targets: list[MemoryRef] = []
     answers = ca.vertsplit(traced.result)
@@ -349,7 +349,7 @@ def _step(
     return StepFunction(function, tuple(sources), tuple(targets))
 
 
-class _Columns:
+class _PartColumns:
     """The columns of a part's row in the table: family, constants, then where each joint is in q and in v, and z."""
 
     CONSTANTS = 1

@@ -109,17 +109,20 @@ class ClosureSet:
                 complete[cut.v] = closure_states.second
         return complete
 
-    def efforts_at_cuts(self, walk: Unrolled, tau: ca.SX, *, prescribed: bool = False) -> Unrolled:
+    def efforts_at_cuts(
+        self, walk: Unrolled, tau: ca.SX, *, prescribed: bool = False, still: Unrolled | None = None
+    ) -> Unrolled:
         """Return the walk with the efforts of cut joints applied to the nodes they join.
 
         Those of prescribed cut joints are left out, since their drives make up for them, unless they are asked for.
+        Where they act is found on the walk, or on one at rest, if that is given.
         """
         chosen = [
             cut
             for cut in self.attachments.cuts
             if cut.joint.nv and (prescribed or not cut.use.prescribed) and not tau[cut.v, :].is_zero()
         ]
-        rates = [self._cut_rates(walk, cut) for cut in chosen]
+        rates = [self._cut_rates(still or walk, cut) for cut in chosen]
         return with_closure_forces(walk, rates, [tau[cut.v, :] for cut in chosen])
 
     def frame_states(self, walk: Unrolled, attachment: ClosureAttachment | CutJoint) -> tuple[FrameState, ...]:

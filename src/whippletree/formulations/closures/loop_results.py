@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -28,13 +29,14 @@ from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.sweeps import Kept, Unrolled
 from whippletree.formulations.recursions import composite_body as composite
 from whippletree.formulations.recursions.joint_wrenches import joint_wrench
+from whippletree.foundation.once import made_once
 from whippletree.spatial import Rotation, stack
 from whippletree.symbolic.arithmetic import product
 
 __all__ = [
+    "Answer",
     "LengthOf",
     "Solve",
-    "accelerations",
     "closure_gap",
     "cut_opening",
     "cut_reactions",
@@ -56,32 +58,38 @@ LengthOf = Callable[[str], Any]
 """Gives the characteristic length of a cut joint or closure by its name."""
 
 
-class Answer(NamedTuple):
-    """A solution with the accelerations of cut joints, and the closures at the state."""
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A solution on a walk with closures, and what follows from it for all joints, worked out when it is asked for."""
 
-    a: ca.SX
+    walk: Unrolled
+    closure_set: ClosureSet
     solution: Solution
 
-    @property
+    @made_once
+    def a(self) -> ca.SX:
+        """The accelerations (nv) of all joints, cut ones too."""
+        return self.closure_set.cut_accelerations(self.walk, self.solution.a)
+
+    @made_once
     def multipliers(self) -> list[ca.SX]:
         """The multipliers of each closure's rows."""
         return self.solution.multipliers()
 
 
-def accelerations(walk: Unrolled, closure_set: ClosureSet, solution: Solution) -> Answer:
-    """Return the accelerations (nv) of all joints, and the solution they come from."""
-    return Answer(closure_set.cut_accelerations(walk, solution.a), solution)
+def loaded(walk: Unrolled, closure_set: ClosureSet, tau: ca.SX, answer: Answer, still: Unrolled) -> Unrolled:
+    """Return the walk with its accelerations, the efforts at cut joints and the closures' forces, which act at `still`.
 
-
-def loaded(walk: Unrolled, closure_set: ClosureSet, tau: ca.SX, answer: Answer) -> Unrolled:
-    """Return the walk with its accelerations, the efforts at cut joints and the closures' forces."""
-    moving = with_accelerations(closure_set.efforts_at_cuts(walk, tau), answer.a)
-    return with_closure_forces(moving, closure_set.evaluate(walk), answer.multipliers)
+    That is the walk itself, or the same configuration at rest: where forces act does not depend on the motion.
+    """
+    moving = with_accelerations(walk, answer.solution.a)
+    acted = closure_set.efforts_at_cuts(moving, tau, still=still)
+    return with_closure_forces(acted, closure_set.evaluate(still), answer.multipliers)
 
 
 def driving_forces(walk: Unrolled, closure_set: ClosureSet, tau: ca.SX, answer: Answer) -> ca.SX:
     """Return the efforts (nv): those given, and those that prescribed hinges need, cut or not."""
-    needed = composite.inverse_dynamics(loaded(walk, closure_set, tau, answer))
+    needed = composite.inverse_dynamics(loaded(walk, closure_set, tau, answer, walk))
     efforts = ca.SX(tau)
     closure_states = closure_set.evaluate(walk)
     # a closure that holds a prescribed hinge's coordinate acts on it beside the drive
@@ -95,13 +103,15 @@ def driving_forces(walk: Unrolled, closure_set: ClosureSet, tau: ca.SX, answer: 
     return efforts
 
 
-def reactions(walk: Unrolled, closure_set: ClosureSet, tau: ca.SX, answer: Answer, order: Sequence[int]) -> ca.SX:
+def reactions(
+    walk: Unrolled, closure_set: ClosureSet, tau: ca.SX, answer: Answer, order: Sequence[int], still: Unrolled
+) -> ca.SX:
     """Return the reaction of every joint (n_joints * 6), in the declared order.
 
-    `order` gives the places of the tree's joints among all, then those of the cut ones.
+    `order` gives the places of the tree's joints among all, then those of the cut ones; `still` is as in `loaded`.
     """
-    of_tree = composite.reactions(loaded(walk, closure_set, tau, answer))
-    of_cuts = cut_reactions(walk, closure_set, closure_set.evaluate(walk), tau, answer.multipliers)
+    of_tree = composite.reactions(loaded(walk, closure_set, tau, answer, still))
+    of_cuts = cut_reactions(still, closure_set, closure_set.evaluate(still), tau, answer.multipliers)
     return _in_order(of_tree, of_cuts, order)
 
 
