@@ -17,7 +17,9 @@ import whippletree as wt
 MASS, PITCH, ROLL, WHEEL = 1400.0, 2300.0, 500.0, 38.0
 SPRING, DAMPER, TYRE = {"front": 24e3, "rear": 28e3}, {"front": 1.6e3, "rear": 1.9e3}, 210e3
 CORNERS = {
-    f"{end} {side}": (end, x, y) for end, x in (("front", 1.2), ("rear", -1.5)) for side, y in (("left", 0.75), ("right", -0.75))
+    f"{end} {side}": (end, x, y)
+    for end, x in (("front", 1.2), ("rear", -1.5))
+    for side, y in (("left", 0.75), ("right", -0.75))
 }
 
 

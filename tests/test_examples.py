@@ -661,7 +661,7 @@ def test_example_internal_mass() -> None:
 
 
 def published_bicycle(speed: float) -> Any:
-    """The four eigenvalues of M q'' + v C1 q' + (g K0 + v^2 K2) q = 0 with the matrices of Meijaard and others (2007)."""
+    """The eigenvalues of M q'' + v C1 q' + (g K0 + v^2 K2) q = 0, with the matrices of Meijaard and others (2007)."""
     M = np.array([[80.81722, 2.31941332208709], [2.31941332208709, 0.29784188199686]])
     K0 = np.array([[-80.95, -2.59951685249872], [-2.59951685249872, -0.80329488458618]])
     K2 = np.array([[0, 76.59734589573222], [0, 2.65431523794604]])

@@ -104,7 +104,9 @@ def test_a_motion_that_is_not_steady_is_refused() -> None:
 def test_what_nothing_holds_is_refused_in_words() -> None:
     m = wt.Mechanism("stone")
     m.free("flight", m.ground, m.body("stone", mass=2.0, inertia=(1, 1, 1)))
-    with pytest.raises(wt.EquilibriumError, match=r'19\.6 N at the velocity along z of joint "flight" .* nothing holds it'):
+    with pytest.raises(
+        wt.EquilibriumError, match=r'19\.6 N at the velocity along z of joint "flight" .* nothing holds it'
+    ):
         m.build().equilibrium()
     with pytest.raises(wt.EquilibriumError, match=r"20 N m at the angular velocity of joint"):
         pendulum().equilibrium(tau={"hinge": 20.0 + G}, nearest=True, guess=[np.pi])

@@ -209,7 +209,7 @@ def test_matrices_of_a_cart_with_a_pendulum() -> None:
     M = np.array([[3.0, -0.5], [-0.5, 0.25]])
     K, D = np.diag([30.0, 9.81 * 0.5]), np.diag([2.0, 0.0])
     A = np.block([[np.zeros((2, 2)), np.eye(2)], [-np.linalg.solve(M, K), -np.linalg.solve(M, D)]])
-    assert lin.A == pytest.approx(A, abs=1e-11)
+    assert np.abs(lin.A - A).max() < 1e-11
     assert lin.B[:, 0] == pytest.approx(np.concatenate([[0, 0], np.linalg.solve(M, [1, 0])]), abs=1e-12)
     assert lin.B[:, 1] == pytest.approx(np.zeros(4), abs=1e-12)  # at rest the length has no effect
     assert lin.inputs == ("rail.effort", "length")
@@ -255,6 +255,33 @@ def test_a_drive_is_an_input_by_its_acceleration_or_its_effort() -> None:
     assert driven.B[:, 0] == pytest.approx([0, 0, 1, 2.0], abs=1e-10)  # the pivot follows with 1 / length
     pushed = s.linearize(s.q0, v, inputs=["motor.effort"])
     assert pushed.B[2:, 0] == pytest.approx(np.linalg.solve([[3.0, -0.5], [-0.5, 0.25]], [1, 0]), abs=1e-10)
+
+
+def test_reactions_elements_and_drives_are_outputs() -> None:
+    """Against differences of the calls themselves, at a state that moves."""
+    s = cart().build()
+    q, v, h = np.array([0.1, 0.4]), np.array([0.2, -0.7]), 1e-5
+    names = ["pivot.force", "spring", "tip.velocity", "tip", "tip.rotation", "rail.acceleration", "rail.effort"]
+    lin = s.linearize(q, v, inputs=["rail", "length"], outputs=names)
+
+    def outputs(x: Array, u: Array) -> Array:
+        here, speed, given = q + x[:2], v + x[2:], {"parameters": {"length": 0.5 + u[1]}}
+        tau = np.array([u[0], 0.0])
+        force = s.forces(here, speed, **given)["spring"].efforts
+        pose = s.pose(here, "tip", **given)
+        turn = pose[:3, :3] @ s.pose(q, "tip")[:3, :3].T
+        rotation = [turn[2, 1], turn[0, 2], turn[1, 0]]
+        a = s.forward_dynamics(here, speed, tau, **given)
+        pivot = s.reactions(here, speed, tau, **given)["pivot"].force
+        place = [s.velocity(here, speed, "tip", **given)[3:], pose[:3, 3], rotation]
+        return np.concatenate([pivot, force, *place, a[:1], tau[:1]])
+
+    x, u = np.zeros(4), np.zeros(2)
+    C = np.stack([(outputs(x + h * e, u) - outputs(x - h * e, u)) / (2 * h) for e in np.eye(4)], axis=1)
+    D = np.stack([(outputs(x, u + h * e) - outputs(x, u - h * e)) / (2 * h) for e in np.eye(2)], axis=1)
+    assert np.abs(lin.C - C).max() < 1e-6
+    assert np.abs(lin.D - D).max() < 1e-6
+    assert lin.nominal_outputs[:3] == pytest.approx(outputs(x, u)[:3], abs=1e-12)
 
 
 def test_what_is_not_steady_has_an_offset_that_is_the_acceleration() -> None:

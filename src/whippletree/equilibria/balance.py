@@ -18,6 +18,7 @@ independent and dependent coordinates plays a part.
 from __future__ import annotations
 
 from dataclasses import dataclass
+
 import casadi as ca
 import numpy as np
 import numpy.typing as npt

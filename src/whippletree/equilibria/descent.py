@@ -64,7 +64,7 @@ def descend(balance: Balance, q: Array, z: Array, load: LoadCase) -> Reached:
         if there is not None:
             way = balance.difference(here.q, there.q)
             gained = -float((here.lacking + there.lacking) @ way) / 2
-        if there is None or gained < POOR_STEP * predicted and not _rounding(here, there, scale):
+        if there is None or (gained < POOR_STEP * predicted and not _rounding(here, there, scale)):
             length = min(length, float(np.linalg.norm(x))) / 4
             continue
         if gained > GOOD_STEP * predicted:
@@ -122,9 +122,7 @@ def _stiffness(slopes: Slopes) -> Array:
     return np.asarray(slopes.K - slopes.Kz @ np.linalg.solve(slopes.Yz, slopes.Yq))
 
 
-def _attempt(
-    balance: Balance, here: Imbalance, x: Array, load: LoadCase, z: Array | None = None
-) -> Imbalance | None:
+def _attempt(balance: Balance, here: Imbalance, x: Array, load: LoadCase, z: Array | None = None) -> Imbalance | None:
     """Return the balance after a step along the motions, or None where the loops cannot be closed."""
     q, opening = balance.moved(here.q, here.motions @ x, load)
     if not opening <= _CLOSED or not np.isfinite(q).all():

@@ -110,9 +110,7 @@ class Equilibrium:
                 unit = "" if "quaternion" in what else "rad" if "angle" in what else "m"
                 rows.append((f"{use.name}.{what}", f"{_plain(value):.6g} {unit}".strip()))
         speeds = freedom_labels(self.system)[1]
-        rows += [
-            (name, f"{x:.6g} {unit}") for (name, unit), x in zip(speeds, self.v, strict=True) if abs(x) > _SHOWN
-        ]
+        rows += [(name, f"{x:.6g} {unit}") for (name, unit), x in zip(speeds, self.v, strict=True) if abs(x) > _SHOWN]
         rows += [(name, f"{value:.6g}") for name, value in zip(self.system.element_states, self.z, strict=True)]
         rows += [(f"{name} (found)", f"{value:.9g}") for name, value in self.unknowns.items()]
         rows += [(f"{name} (held)", f"needs {value:.6g}") for name, value in self.hold_efforts.items()]

@@ -353,5 +353,3 @@ class _Follower:
             if reached.balanced:
                 found.append(reached)
         return found
-
-

@@ -66,7 +66,7 @@ ADVANCES = (0.37, 1.1)
 STEADY = 1e-7
 """What may be unbalanced there, as a share of the mechanism's efforts."""
 
-FIRST_ARC, LONGEST_ARC, SHORTEST_ARC = 0.02, 0.15, 1e-6
+FIRST_ARC, LONGEST_ARC, SHORTEST_ARC = 0.02, 0.1, 1e-6
 """Steps along a path of equilibria: scaled displacements together with the share of the parameter's range."""
 
 ARC_STEPS = 2000

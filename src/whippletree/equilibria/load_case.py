@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from whippletree.errors import ModelError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
@@ -67,7 +65,9 @@ def quantity_named(system: System, given: Any, what: str) -> Quantity:
     if joint in owners and word in ("effort", "speed"):
         where = system.v_slice(joint)
         if where.stop - where.start != 1:
-            raise StateError(f'{what}: joint "{joint}" has {where.stop - where.start} freedoms: name one with a single one')
+            raise StateError(
+                f'{what}: joint "{joint}" has {where.stop - where.start} freedoms: name one with a single one'
+            )
         return Quantity(name, word, where.start)
     known = [*parameters, *(f"{one}.{word}" for one in owners for word in ("effort", "speed"))]
     raise ModelError(f"{what}: there is no parameter, effort or speed {suggestion(name, known)}")

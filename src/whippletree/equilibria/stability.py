@@ -67,7 +67,9 @@ def _by_potential(slopes: Slopes) -> Stability | None:
     if (values < -INDIFFERENT * size).any():
         if gyroscopic:
             return None
-        return Stability(UNSTABLE, "the potential energy falls along a motion", vectors[:, values < -INDIFFERENT * size])
+        return Stability(
+            UNSTABLE, "the potential energy falls along a motion", vectors[:, values < -INDIFFERENT * size]
+        )
     flat = vectors[:, values <= INDIFFERENT * size]
     return Stability(UNDECIDED, "a motion meets no stiffness", flat)
 
@@ -97,13 +99,9 @@ def judged(found: Spectrum, n: int) -> Stability:
     growing = values.real > error
     if growing.any():
         k = int(np.argmax(values.real))
-        return Stability(
-            UNSTABLE, f"a motion grows as exp({values[k].real:.3g} t)", found.vectors[:n, growing].real
-        )
+        return Stability(UNSTABLE, f"a motion grows as exp({values[k].real:.3g} t)", found.vectors[:n, growing].real)
     if found.n_zero:
         return Stability(UNDECIDED, "a motion meets no stiffness", found.still[:n])
     if (values.real < -error).all():
         return Stability(STABLE, "all motions die away", np.zeros((n, 0)))
-    return Stability(
-        UNDECIDED, "an oscillation neither grows nor dies away in the linear model", np.zeros((n, 0))
-    )
+    return Stability(UNDECIDED, "an oscillation neither grows nor dies away in the linear model", np.zeros((n, 0)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -32,6 +33,8 @@ class LinearMaps(NamedTuple):
     accelerations: Array
     by_inputs: Array
     z: Array
+    pick: ColumnPick
+    independent: tuple[int, ...]
 
 
 class InputSignal(NamedTuple):
@@ -41,6 +44,23 @@ class InputSignal(NamedTuple):
     unit: str
     kind: str
     index: int
+
+
+class ColumnPick(NamedTuple):
+    """Which columns of derivatives are those of the states (displacements d, velocities w, all z) and of the inputs."""
+
+    d: tuple[int, ...]
+    w: tuple[int, ...]
+    signals: tuple[InputSignal, ...]
+
+    def columns(self, slopes: Any) -> tuple[Array, Array]:
+        """Return derivatives of a result, a row for each of its numbers, for the states and for the inputs."""
+        by_state = np.concatenate([slopes.q[..., list(self.d)], slopes.v[..., list(self.w)], slopes.z], axis=-1)
+        of_kind = {"effort": slopes.tau, "acceleration": slopes.a, "parameter": slopes.parameters}
+        picked = [of_kind[one.kind][..., one.index] for one in self.signals]
+        by_input = np.stack(picked, axis=-1) if picked else np.zeros((*by_state.shape[:-1], 0))
+        rows = math.prod(by_state.shape[:-1])
+        return by_state.reshape(rows, by_state.shape[-1]), by_input.reshape(rows, len(self.signals))
 
 
 class OutputSignal(NamedTuple):
@@ -103,7 +123,9 @@ def _input(system: System, given: Any) -> list[InputSignal]:
     if text in parameters and index is None:
         return [InputSignal(text, "", "parameter", parameters.index(text))]
     drives = [f"{use.name}.{word}" for use in system.description.closures for word in ("acceleration", "effort")]
-    raise ModelError(f"inputs=: there is no joint, drive or parameter {suggestion(text, [*owners, *parameters, *drives])}")
+    raise ModelError(
+        f"inputs=: there is no joint, drive or parameter {suggestion(text, [*owners, *parameters, *drives])}"
+    )
 
 
 def _of_joint(system: System, joint: str, word: str, index: Any) -> list[InputSignal]:
@@ -133,8 +155,9 @@ def named_outputs(at: NominalState, maps: LinearMaps, names: Any) -> list[Output
     """Return the outputs that names stand for.
 
     A joint means its coordinates, and a body or frame its position; "joint.velocity", "joint.acceleration",
-    "place.velocity", "place.rotation" and "place.angular velocity" what they say; the name of a state or a label such
-    as "A.angle" that one number.
+    "place.velocity", "place.rotation" and "place.angular velocity" what they say; "joint.force" and "joint.moment" are
+    those that the joint transmits, "joint.effort" what drives it; the name of a force element stands for what it does,
+    that of a closure for its forces; the name of a state or a label such as "A.angle" for that one number.
     """
     found: list[OutputSignal] = []
     for name in listed(names, "outputs"):
@@ -155,9 +178,17 @@ def _output(at: NominalState, maps: LinearMaps, text: Any) -> list[OutputSignal]
         k = system.element_states.index(text)
         assert at.z is not None
         return [OutputSignal(text, "", maps.z[k], float(at.z[k]))]
+    if text in [use.name for use in system.description.forces]:
+        return _of_element(at, maps, text)
+    if text in [use.name for use in system.description.closures]:
+        return _of_closure(at, maps, text)
     owner, _, word = text.rpartition(".") if isinstance(text, str) else ("", "", "")
     if owner in owners and word in _FREEDOM_WORDS:
         return _of_freedoms(at, maps, owner, word)
+    if owner in system.joint_names and word in ("force", "moment"):
+        return _of_reaction(at, maps, owner, word)
+    if owner in owners and word == "effort":
+        return _of_drive(at, maps, owner)
     if owner in places and word in _PLACE_WORDS:
         return _of_place(at, maps, owner, word)
     for kind, labels in zip(("coordinates", "velocity"), freedom_labels(system), strict=True):
@@ -170,6 +201,7 @@ def _output(at: NominalState, maps: LinearMaps, text: Any) -> list[OutputSignal]
 
 
 _FREEDOM_WORDS = ("coordinates", "velocity", "acceleration")
+_WRENCH = tuple((f"{what} {c}", unit) for what, unit in (("moment", "N m"), ("force", "N")) for c in _AXES)
 _PLACE_WORDS = ("position", "rotation", "velocity", "angular velocity")
 
 
@@ -177,6 +209,8 @@ def _of_freedoms(at: NominalState, maps: LinearMaps, joint: str, word: str) -> l
     """Return a joint's displacements, velocities or accelerations."""
     system, where = at.system, at.system.v_slice(joint)
     places, speeds = freedom_labels(system)
+    if word in ("coordinates", "velocity"):
+        _refuse_followers(maps, joint, where)
     if word == "coordinates":
         use = next(one for one in system.description.coordinate_owners if one.name == joint)
         values = np.zeros(use.joint.nv) if use.joint.quaternion else at.q[system.q_slice(joint)]
@@ -188,6 +222,75 @@ def _of_freedoms(at: NominalState, maps: LinearMaps, joint: str, word: str) -> l
     return [one._replace(direct=row) for one, row in zip(found, maps.by_inputs[where], strict=True)]
 
 
+def _refuse_followers(maps: LinearMaps, joint: str, where: slice) -> None:
+    """Refuse outputs whose dependence on a parameter by way of the loops is not known."""
+    if any(one.kind == "parameter" for one in maps.pick.signals):
+        for i in range(where.start, where.stop):
+            if i not in maps.independent:
+                raise StateError(
+                    f'outputs=: with a parameter as input, joint "{joint}" follows others by the loops, and is no output: '
+                    "take the position of a body instead"
+                )
+
+
+def _of_result(at: NominalState, maps: LinearMaps, name: str) -> tuple[Array, Array]:
+    """Return the rows of C and D of a result by name."""
+    return maps.pick.columns(at.system.derivatives_of(name, at.q, at.v, at.tau, **at.options))
+
+
+def _direct(found: list[OutputSignal], direct: Array) -> list[OutputSignal]:
+    return [one._replace(direct=row) for one, row in zip(found, direct, strict=True)]
+
+
+def _of_reaction(at: NominalState, maps: LinearMaps, joint: str, word: str) -> list[OutputSignal]:
+    """Return force or moment that a joint transmits to its child, in ground axes."""
+    system = at.system
+    first = 6 * system.joint_names.index(joint) + (3 if word == "force" else 0)
+    rows, direct = (part[first : first + 3] for part in _of_result(at, maps, "reactions"))
+    values = getattr(system.reactions(at.q, at.v, at.tau, **at.options)[joint], word)
+    unit = "N" if word == "force" else "N m"
+    return _direct(_signals([(f"{joint}.{word} {c}", unit) for c in _AXES], rows, values), direct)
+
+
+def _of_drive(at: NominalState, maps: LinearMaps, joint: str) -> list[OutputSignal]:
+    """Return the effort that drives a joint: that given, or what a prescribed joint needs."""
+    where = at.system.v_slice(joint)
+    rows, direct = (part[where] for part in _of_result(at, maps, "driving_forces"))
+    values = at.system.driving_forces(at.q, at.v, at.tau, **at.options)[where]
+    labels = [(f"{name}: effort", effort_unit(unit)) for name, unit in freedom_labels(at.system)[1][where]]
+    return _direct(_signals(labels, rows, values), direct)
+
+
+def _of_element(at: NominalState, maps: LinearMaps, name: str) -> list[OutputSignal]:
+    """Return what a force element does: wrenches on bodies in ground axes, and efforts on coordinates."""
+    more = {key: value for key, value in at.options.items() if key != "a"}
+    first, labels, values = 0, [], np.zeros(0)
+    for other, force in at.system.forces(at.q, at.v, **more).items():
+        if other == name:
+            labels = [(f"{name}.{w} on {body}", unit) for body in force.bodies for w, unit in _WRENCH]
+            labels += [(f"{name}.effort on {joint}[{i}]", "") for joint, i in force.coordinates]
+            values = np.concatenate([force.wrenches.ravel(), force.efforts])
+            break
+        first += force.wrenches.size + force.efforts.size
+    rows, direct = (part[first : first + len(values)] for part in _of_result(at, maps, "element_forces"))
+    return _direct(_signals(labels, rows, values), direct)
+
+
+def _of_closure(at: NominalState, maps: LinearMaps, name: str) -> list[OutputSignal]:
+    """Return the forces of a closure's rows; those of rows that redundancy leaves out are zero."""
+    equations = at.system.kernels.equations
+    rows, direct = _of_result(at, maps, "closure_efforts")
+    values = at.system.closure_forces(at.q, at.v, at.tau, **at.options)[name]
+    first = 0
+    for attachment, keep in zip(equations.attachments().all, equations.loop_plan.keep, strict=True):
+        if attachment.name == name and attachment.cut is None and attachment.driven is None:
+            labels = [(f"{name}.{attachment.closure.labels[k]}" if len(values) > 1 else name, "") for k in keep]
+            part = slice(first, first + len(keep))
+            return _direct(_signals(labels, rows[part], values[list(keep)]), direct[part])
+        first += len(keep)
+    raise ModelError(f'outputs=: closure "{name}" has no forces of its own')
+
+
 def _of_place(at: NominalState, maps: LinearMaps, place: str, word: str) -> list[OutputSignal]:
     """Return position, small rotation or velocities of a body or frame, in ground axes."""
     system = at.system
@@ -196,32 +299,29 @@ def _of_place(at: NominalState, maps: LinearMaps, place: str, word: str) -> list
     if word in ("position", "rotation"):
         values = system.pose(at.q, place, parameters=at.parameters)[:3, 3] if word == "position" else np.zeros(3)
         unit = "m" if word == "position" else "rad"
-        return _signals([(f"{place}.{word} {c}", unit) for c in _AXES], (J @ maps.displacements)[part], values)
+        found = _signals([(f"{place}.{word} {c}", unit) for c in _AXES], (J @ maps.displacements)[part], values)
+        return _direct(found, _placed_by_inputs(at, maps, place, word))
     unit = "m/s" if word == "velocity" else "rad/s"
     values = system.velocity(at.q, at.v, place, parameters=at.parameters)
-    rows = J @ maps.velocities + _turned_velocity(at, place) @ maps.displacements
-    return _signals([(f"{place}.{word} {c}", unit) for c in _AXES], rows[part], values[part])
+    rows, direct = J @ maps.velocities, np.zeros((6, len(maps.pick.signals)))
+    if at.v.any():
+        slopes = at.system.derivatives_of("velocity", at.q, at.v, at.tau, frame=place, **at.options)
+        rows, direct = maps.pick.columns(slopes)
+    return _direct(_signals([(f"{place}.{word} {c}", unit) for c in _AXES], rows[part], values[part]), direct[part])
 
 
-def _turned_velocity(at: NominalState, place: str) -> Array:
-    """Return the derivatives (6, nv) of a place's velocity for displacements, the joints' velocities staying."""
-    import casadi as ca
-
-    system = at.system
-    if not np.abs(at.v).max(initial=0.0):
-        return np.zeros((6, system.nv))
-    velocity, move = system.function("velocity", frame=place), system.function("integrate")
-    u = ca.SX.sym("u", system.nv)
-    values = {"q": at.q, "v": at.v, "parameters": _parameters(at)}
-    given = [values[velocity.name_in(i)] for i in range(1, velocity.n_in())]
-    moved = move(at.q, u, *([_parameters(at)] if move.n_in() > 2 else []))
-    slope = ca.jacobian(velocity(moved, *given), u)
-    return np.asarray(ca.Function("slope", [u], [slope])(0).full())
-
-
-def _parameters(at: NominalState) -> Array:
-    described = at.system.description.parameter_values
-    return np.array(described, dtype=np.float64) if at.parameters is None else at.parameters
+def _placed_by_inputs(at: NominalState, maps: LinearMaps, place: str, word: str) -> Array:
+    """Return how inputs move a place at once (3, m): parameters do, which are lengths."""
+    signals = maps.pick.signals
+    if not any(one.kind == "parameter" for one in signals):
+        return np.zeros((3, len(signals)))
+    slopes = at.system.derivatives_of("pose", at.q, at.v, at.tau, frame=place, **at.options)
+    change = maps.pick.columns(slopes)[1].reshape(4, 4, -1)
+    if word == "position":
+        return np.asarray(change[:3, 3])
+    R = at.system.pose(at.q, place, parameters=at.parameters)[:3, :3]
+    turn = np.einsum("ijk,lj->ilk", change[:3, :3], R)
+    return np.stack([turn[2, 1], turn[0, 2], turn[1, 0]])
 
 
 def _signals(labels: Sequence[tuple[str, str]], rows: Array, values: Array) -> list[OutputSignal]:
@@ -248,5 +348,3 @@ def _refuse_twice(names: Iterable[str], what: str) -> None:
         if name in seen:
             raise StateError(f'{what}= names "{name}" twice')
         seen.add(name)
-
-

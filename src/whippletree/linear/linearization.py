@@ -7,7 +7,7 @@ independent ones of these and w the independent velocities less the nominal ones
     dv = V w + S d                                              V  velocity_map, S  velocity_slope
     u' = dv + G u                                               G  axes that move with the joints (`moving_axes`)
     w' = a_d d + a_w w + a_z z + a_u inputs + a_0               derivatives of the forward dynamics
-    z' = Y_q P d + Y_v (V w + S d) + Y_z z + z'_0
+    z' = z_d d + z_w w + z_z z + z_u inputs + z'_0
 
 Rows of u' that belong to d are the first rows of A. Where closures hold velocities there are more displacements than
 velocities, and V and S have rows for these that are not trivial.
@@ -20,10 +20,18 @@ from typing import Any
 
 import numpy as np
 
+from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.linear.drive_variants import free_drives
 from whippletree.linear.linear_model import LinearModel
-from whippletree.linear.linear_signals import InputSignal, LinearMaps, freedom_labels, named_inputs, named_outputs
+from whippletree.linear.linear_signals import (
+    ColumnPick,
+    InputSignal,
+    LinearMaps,
+    freedom_labels,
+    named_inputs,
+    named_outputs,
+)
 from whippletree.linear.nominal_state import NominalState, moving_axes, read_state
 from whippletree.system import System
 
@@ -61,23 +69,30 @@ def _linear_model(at: NominalState, signals: list[InputSignal], outputs: Sequenc
     of_d, of_w = np.asarray(small.displacements)[d], np.asarray(small.velocities)[w]
     P, V, S = small.displacement_map[:, d], small.velocity_map[:, w], small.velocity_slope[:, d]
     n, m, nz = len(d), len(w), s.nz
-    by_d, by_w = slopes.q[:, d], slopes.v[:, w]
     shifted = S + moving_axes(s, at.q, at.v) @ P
-    Yq, Yv, Yz = at.rate_derivatives()
+    pick = ColumnPick(tuple(d), tuple(w), tuple(signals))
+    rates, rates_by_inputs = _rate_slopes(at, pick)
     A = np.zeros((n + m + nz, n + m + nz))
     A[:n, :n], A[:n, n : n + m] = shifted[of_d], V[of_d]
-    A[n : n + m] = np.hstack([by_d, by_w, slopes.z])[of_w]
-    A[n + m :] = np.hstack([Yq @ P + Yv @ S, Yv @ V, Yz])
-    by_inputs = _input_columns(slopes, signals, s.nv)
-    B = np.vstack([np.zeros((n, len(signals))), by_inputs[of_w], np.zeros((nz, len(signals)))])
+    A[n : n + m] = pick.columns(slopes)[0][of_w]
+    A[n + m :] = rates
+    by_states, by_inputs = pick.columns(slopes)
+    B = np.vstack([np.zeros((n, len(signals))), by_inputs[of_w], rates_by_inputs])
+    if n > m and at.v.any() and any(one.kind == "parameter" for one in signals):
+        raise StateError(
+            "inputs=: where closures hold velocities, parameters are inputs at rest only: velocities that follow depend on "
+            "them; compare the models of two values instead"
+        )
     offset = np.concatenate([np.zeros(n), accelerations[of_w], at.state_rates()])
     unit = np.eye(n + m + nz)
     maps = LinearMaps(
         np.hstack([P, np.zeros((s.nv, m + nz))]),
         np.hstack([S, V, np.zeros((s.nv, nz))]),
-        np.hstack([by_d, by_w, slopes.z]),
+        by_states,
         by_inputs,
         unit[n + m :],
+        pick,
+        tuple(int(i) for i in of_d),
     )
     found = named_outputs(at, maps, outputs)
     C = np.array([one.row for one in found]).reshape(len(found), n + m + nz)
@@ -133,8 +148,9 @@ def _moving(system: System, signals: list[InputSignal]) -> Array:
     return np.array([not given or i in driven for i, given in enumerate(mask)], dtype=bool)
 
 
-def _input_columns(slopes: Any, signals: list[InputSignal], nv: int) -> Array:
-    """Return the derivatives of all accelerations for the inputs (nv, inputs)."""
-    of_kind = {"effort": slopes.tau, "acceleration": slopes.a, "parameter": slopes.parameters}
-    columns = [of_kind[one.kind][:, one.index] for one in signals]
-    return np.stack(columns, axis=1) if columns else np.zeros((nv, 0))
+def _rate_slopes(at: NominalState, pick: ColumnPick) -> tuple[Array, Array]:
+    """Return the derivatives of the elements' states' rates for the states and for the inputs."""
+    n, m = len(pick.d) + len(pick.w) + at.system.nz, len(pick.signals)
+    if not at.system.nz:
+        return np.zeros((0, n)), np.zeros((0, m))
+    return pick.columns(at.system.derivatives_of("state_rates", at.q, at.v, at.tau, **at.options))

@@ -12,7 +12,6 @@ import numpy as np
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.system import System
-from whippletree.system.evaluator import CallOptions
 from whippletree.system.input_reader import as_array
 
 __all__ = ["NominalState", "moving_axes", "read_state"]
@@ -50,29 +49,8 @@ class NominalState:
         more = {name: value for name, value in self.options.items() if name != "a"}
         return self.system.state_rates(self.q, self.v, self.tau, **more)
 
-    def rate_derivatives(self) -> tuple[Array, Array, Array]:
-        """Return the derivatives of the elements' states' rates for displacements, velocities and states."""
-        s = self.system
-        nv, nz = s.nv, s.nz
-        if not nz:
-            return np.zeros((0, nv)), np.zeros((0, nv)), np.zeros((0, 0))
-        m = s.kernels.loop_plan.n_rows if s.kernels.closed else 0
-        options = CallOptions(t=self.t, z=self.z, parameters=self.parameters)
 
-        def rows(cv: float, cu: float) -> Array:
-            zeros = np.zeros(nv)
-            state: tuple[Any, ...] = (self.q, zeros, self.v, zeros, self.tau, np.array([cv, cu]))
-            if s.kernels.closed:
-                state = (*state, np.zeros(m))
-            return s.kernels.evaluate("newton_matrix", state, options)[nv + m :]
-
-        by_q, by_v = rows(0.0, 1.0), rows(1.0, 0.0)
-        return -by_q[:, :nv], -by_v[:, :nv], np.eye(nz) - by_v[:, nv + m :]
-
-
-def read_state(
-    system: System, q: Any, v: Any, tau: Any, a: Any, t: Any, z: Any, parameters: Any
-) -> NominalState:
+def read_state(system: System, q: Any, v: Any, tau: Any, a: Any, t: Any, z: Any, parameters: Any) -> NominalState:
     """Return the state that a user gave; what was not given is as at the start of a run, at rest."""
     inputs = system.kernels.inputs
     time, values = inputs.time(t), inputs.parameter_set(parameters)
