@@ -1,8 +1,8 @@
 """Why a bicycle stays up by itself: eigenvalues of Whipple's bicycle over its speed.
 
-Four rigid bodies with the parameters of the benchmark by Meijaard, Papadopoulos, Ruina and Schwab (2007): a frame with a
-rigid rider, a fork, and two thin wheels that roll without slipping. Each wheel is two closures: it touches the ground, and
-its lowest point is at rest. x is forward, y to the right and z down.
+Four rigid bodies with the parameters of the benchmark by Meijaard, Papadopoulos, Ruina and Schwab (2007): a frame
+with a rigid rider, a fork, and two thin wheels that roll without slipping. Each wheel is two closures: it touches the
+ground, and its lowest point is at rest. x is forward, y to the right and z down.
 
 Between the weave speed of 4.29 m/s and the capsize speed of 6.02 m/s it needs no rider who steers.
 """

@@ -1,8 +1,8 @@
 """Modes of a car on its suspension: bounce, pitch, roll, and four wheels that hop.
 
-The body heaves, pitches and rolls; each wheel moves up and down under it on a spring and a damper, and stands on its tyre.
-The car is put where it is at rest, linearised there, and its modes are printed with frequency and damping. Beside the
-linear model stand mass, stiffness and damping matrix written by hand, as textbooks have them.
+The body heaves, pitches and rolls; each wheel moves up and down under it on a spring and a damper, and stands on its
+tyre. The car is linearised where it is at rest, and its modes are printed with frequency and damping. Beside the linear
+model stand mass, stiffness and damping matrix written by hand, as textbooks have them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A centrifugal governor: how far its arms open over the speed of its spindle.
 
-Two arms with balls hang from the top of a spindle, and two links lead from the balls down to a sleeve on it, which a spring
-holds down. The arms stay closed until the spindle is fast enough. Both loops are planar, so that the mechanism is
-overconstrained. The spindle turns at a given speed; `equilibrium_path` follows the arms over that speed, and tells for every
-point whether it is stable.
+Two arms with balls hang from the top of a spindle, and two links lead from the balls down to a sleeve on it, which a
+spring holds down. The arms stay closed until the spindle is fast enough. Both loops are planar, so that the mechanism
+is overconstrained. The spindle turns at a given speed; `equilibrium_path` follows the arms over that speed, and tells
+for every point whether it is stable.
 """
 
 from __future__ import annotations

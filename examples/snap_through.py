@@ -1,8 +1,9 @@
 """Snap-through of a flat arch: equilibria of a linkage over a load.
 
-Two rigid bars of 1 m form an arch. Its left foot is pinned, the right one slides on a spring, and the load presses on the
-crown. As the load grows the arch sinks, until it has nothing to balance the load with and snaps to the other side. The
-path of equilibria is followed through that: down the unstable part, where the load would have to pull, and up again.
+Two rigid bars of 1 m form an arch. Its left foot is pinned, the right one slides on a spring, and the load presses on
+the crown. As the load grows the arch sinks, until it has nothing to balance the load with and snaps to the other
+side. The path of equilibria is followed through that: down the unstable part, where the load would have to pull, and
+up again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Equilibria of random mechanisms with loops that springs hold: balanced, and the word about stability true of a run."""
+"""Equilibria of random mechanisms with loops that springs hold: balanced, and the word about stability is true."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = words.add_parser(
         "equilibrium",
         help="find where a model is at rest",
-        description="Find where the mechanism of a model file is at rest, from its start as a guess; with velocities in "
-        "the file's start, in steady motion with these. The exit code is 1 if the equilibrium is unstable.",
+        description="Find where the mechanism of a model file is at rest, from its start as a guess; with velocities "
+        "in the file's start, in steady motion with these. The exit code is 1 if the equilibrium is unstable.",
     )
     add_load(parser)
     parser.add_argument("--starts", type=int, default=0, metavar="N", help="search from N random configurations too")

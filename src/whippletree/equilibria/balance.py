@@ -1,7 +1,7 @@
 """The balance of efforts of a mechanism that keeps its velocities, and its exact derivatives.
 
-With R the efforts that the tree's joints lack in a configuration (`newton_residual` without multipliers) and C the rows of
-all closures,
+With R the efforts that the tree's joints lack in a configuration (`newton_residual` without multipliers) and C the rows
+of all closures,
 
     R - C^T lambda = 0                                                                                  (1)
 
@@ -18,6 +18,7 @@ independent and dependent coordinates plays a part.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -101,7 +102,7 @@ class Balance:
         traced = self._traces.get(function)
         if traced is None:
             traced = self._traces[function] = self.system.function(function)
-        given = {"tau": load.tau, "z": z, "t": load.t, "parameters": load.parameters, **state}
+        given: dict[str, Any] = {"tau": load.tau, "z": z, "t": load.t, "parameters": load.parameters, **state}
         found = traced.call([given[traced.name_in(i)] for i in range(traced.n_in())])[0]
         return np.asarray(found.full().ravel())
 
@@ -195,11 +196,12 @@ class Balance:
         motions = np.zeros((s.nv, N.shape[1]))
         motions[free] = N
         motions[self._cut] = follow @ N
-        multipliers, held = np.zeros(self._n_rows), np.zeros(len(hold))
-        lacking = np.zeros(s.nv)
+        multipliers: Array = np.zeros(self._n_rows)
+        held: Array = np.zeros(len(hold))
+        lacking: Array = np.zeros(s.nv)
         if len(rows):
             found = np.linalg.lstsq(rows.T, needed, rcond=RANK)[0]
-            multipliers, held = found[: self._n_rows], found[self._n_rows :]
+            multipliers, held = np.asarray(found[: self._n_rows]), np.asarray(found[self._n_rows :])
         lacking[free] = needed - rows.T @ np.concatenate([multipliers, held]) if len(rows) else needed
         return Imbalance(q, v, z, motions, N.T @ needed, rates, lacking, multipliers, held)
 

@@ -1,11 +1,11 @@
 """To an equilibrium from a guess: descent of the energy with steps of limited length, and Newton's method.
 
-The descent is a trust-region method whose merit is work: with r the efforts that are lacking and K the stiffness along the
-motions, the step x minimises r.x + x.K x / 2 within the trusted length, and is taken if the work really done on the way,
--(r_old + r_new).x / 2, is as predicted to a reasonable share. For forces that have a potential that work is its decrease,
-but for terms of third order, and it does not lose digits where the energy is flat. So the descent ends where the
-potential has a minimum; at a saddle only if it starts there. The step follows from the eigenvalues of K as Moré and
-Sorensen (1983) have it.
+The descent is a trust-region method whose merit is work: with r the efforts that are lacking and K the stiffness
+along the motions, the step x minimises r.x + x.K x / 2 within the trusted length, and is taken if the work really
+done on the way, -(r_old + r_new).x / 2, is as predicted to a reasonable share. For forces that have a potential that
+work is its decrease, but for terms of third order, and it does not lose digits where the energy is flat. So the
+descent ends where the potential has a minimum; at a saddle only if it starts there. The step follows from the
+eigenvalues of K as Moré and Sorensen (1983) have it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CLOSED = 1e-8
 
 
 class Reached(NamedTuple):
-    """Where a search has ended: what is unbalanced there, under which load, the size of the efforts, and if it is rest."""
+    """Where a search has ended: what is unbalanced there, the load, the size of efforts, and whether that is rest."""
 
     here: Imbalance
     load: LoadCase

@@ -37,10 +37,10 @@ _SHOWN, _SHOWN_ZERO = 1e-9, 1e-12
 class Equilibrium:
     """A state in which a mechanism stays: at rest, or in steady motion with velocities `v` that do not change.
 
-    `residual` is the largest effort that is not balanced, in N m (forces times the characteristic length of their loops).
-    `stability` is "stable", "unstable" or "undecided", by the linear model, and `reason` says why. `unknowns` are the
-    numbers of the load that were found, `hold_efforts` what held joints need, `free` the joints that may be anywhere, and
-    `others` are further equilibria, if several starts were asked for.
+    `residual` is the largest effort that is not balanced, in N m (forces times the characteristic length of their
+    loops). `stability` is "stable", "unstable" or "undecided", by the linear model, and `reason` says why. `unknowns`
+    are the numbers of the load that were found, `hold_efforts` what held joints need, `free` the joints that may be
+    anywhere, and `others` are further equilibria, if several starts were asked for.
 
     >>> from whippletree.system.example_systems import pendulum
     >>> found = pendulum().equilibrium()
@@ -68,7 +68,7 @@ class Equilibrium:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The state as calls of the system take it beside q and v: `tau`, `t`, and `z` and `parameters` if there are."""
+        """The state as calls take it beside q and v: `tau`, `t`, and `z` and `parameters` if there are any."""
         given: dict[str, Any] = {"tau": self.tau, "t": self.t}
         if len(self.z):
             given["z"] = self.z
@@ -221,8 +221,8 @@ class Search:
         count = int(self.held.sum())
         if found and len(found) != count:
             raise StateError(
-                f"unknowns= names {len(found)} and hold= {count} freedoms: for each number that is to be found, hold one "
-                "freedom where it is wanted"
+                f"unknowns= names {len(found)} and hold= {count} freedoms: for each number that is to be found, "
+                "hold one freedom where it is wanted"
             )
         missing = [one.name for one in found if one.kind == "speed" and one.index not in dict(self.load.speeds)]
         if missing:
@@ -329,8 +329,8 @@ class Search:
             if there.size > STEADY * reached.scale:
                 mover = self.system.kernels.states.freedom_name(int(np.argmax(np.abs(here.v / self.balance.lengths))))
                 raise EquilibriumError(
-                    f'this motion is not steady: when "{mover}" has advanced, {self._unbalanced(there)} is not balanced. '
-                    "The forces must not depend on coordinates that advance"
+                    f'this motion is not steady: when "{mover}" has advanced, {self._unbalanced(there)} is not '
+                    "balanced. The forces must not depend on coordinates that advance"
                 )
 
     def _unbalanced(self, here: Imbalance) -> str:
@@ -408,7 +408,9 @@ def _speeds(system: System, speeds: Any) -> tuple[tuple[int, float], ...]:
 
 def _pairs(system: System, mask: Mask) -> list[tuple[str, int]]:
     states = system.kernels.states
-    return [(states.joint_of(i), int(i) - system.v_slice(states.joint_of(i)).start) for i in np.flatnonzero(mask)]
+    return [
+        (states.joint_of(int(i)), int(i) - system.v_slice(states.joint_of(int(i))).start) for i in np.flatnonzero(mask)
+    ]
 
 
 def _plain(value: float) -> float:

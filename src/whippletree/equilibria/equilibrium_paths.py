@@ -1,9 +1,9 @@
 """Paths of equilibria over a parameter, an effort or a speed, around turning points (snap-through).
 
 A point of the path has coordinates x of the motions, states z of elements, and the number p, as a share of its range. A
-step goes along the tangent, the null vector of the derivative [K, r_p], by an arc length; then Newton's method leads back
-onto the path at right angles to the tangent. Where the path turns back, p has an extremum, and K is singular there while
-[K, r_p] is not.
+step goes along the tangent, the null vector of the derivative [K, r_p], by an arc length; then Newton's method leads
+back onto the path at right angles to the tangent. Where the path turns back, p has an extremum, and K is singular there
+while [K, r_p] is not.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from whippletree.equilibria.equilibrium_tolerances import (
     LONGEST_ARC,
     NEARLY_BALANCED,
     SAME_PLACE,
+    SAME_VALUE,
     SHORTEST_ARC,
 )
 from whippletree.equilibria.load_case import LoadCase, Quantity, quantity_named
@@ -85,7 +86,7 @@ class EquilibriumPath(Sequence[Equilibrium]):
 
     def at(self, value: float) -> tuple[Equilibrium, ...]:
         """Return all equilibria of the path at a value that was asked for."""
-        near = np.abs(self.values - value) <= 1e-9 * max(np.abs(self.values).max(initial=0.0), 1e-300)
+        near = np.abs(self.values - value) <= SAME_VALUE * max(np.abs(self.values).max(initial=0.0), 1e-300)
         return tuple(self[int(k)] for k in np.flatnonzero(near))
 
     def changes(self) -> tuple[int, ...]:
@@ -107,7 +108,7 @@ class EquilibriumPath(Sequence[Equilibrium]):
         return drawn_path(self, joints, path)
 
     def _rows(self) -> list[tuple[str, ...]]:
-        rows = []
+        rows: list[tuple[str, ...]] = []
         for k, (value, one) in enumerate(zip(self.values, self, strict=True)):
             said = f"{one.stability}{', turning point' if k in self.turning else ''}"
             rows.append((f"{value:.6g}", ", ".join(f"{x:.6g}" for x in one.q[:6]), said))
@@ -173,7 +174,7 @@ _LOAD = ("hold", "tau", "parameters", "speeds", "t", "z")
 
 
 class _Point(NamedTuple):
-    """A point of a path: the balance there, the load, and the tangent as a displacement of joints, states and number."""
+    """A point of a path: the balance, the load, and the tangent as a displacement of joints, states and number."""
 
     here: Imbalance
     load: LoadCase
@@ -329,9 +330,9 @@ class _Follower:
         for (before, _), (point, turned) in zip([found[0], *found], found, strict=False):
             for reached in self._between(before, point):
                 add(reached, False)
-            if not self._beyond(point):
-                if not values or abs(self._value(point) - values[-1]) > 1e-9 * self.range or turned:
-                    add(self._reached(point), turned)
+            new = not values or abs(self._value(point) - values[-1]) > SAME_VALUE * self.range
+            if not self._beyond(point) and (new or turned):
+                add(self._reached(point), turned)
         return EquilibriumPath(self.what.name, points, values, turning, note)
 
     def _reached(self, point: _Point) -> Reached:

@@ -1,6 +1,6 @@
 """Tolerances, limits and step sizes of this room, each with what it measures and where it comes from.
 
-Displacements are *scaled*: in radians, or characteristic lengths of the loops' groups; efforts likewise, in newton metres.
+Displacements are *scaled*: in radians, or characteristic lengths of the loops' groups; efforts likewise, in N m.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ BALANCED = 1e-11
 terms, so that rounding leaves a hundred times less."""
 
 NEARLY_BALANCED = 1e-9
-"""What is accepted where steps no longer lower the imbalance: stiff stops lose digits of what they are a difference of."""
+"""What is accepted where steps no longer lower the imbalance: stiff stops lose digits in differences of positions."""
 
 SMALLEST_EFFORT = 1e-12
 """Efforts in N m below which nothing acts at all: a mechanism without gravity and springs."""
@@ -38,8 +38,8 @@ STEP_HALVINGS = 12
 """How often a Newton step is halved if it does not lower the imbalance."""
 
 SINGULAR = 1e-11
-"""Singular values of the scaled stiffness below this share of the largest are none: the mechanism is free to move there.
-Stiffness is exact up to rounding, and that is ten times less."""
+"""Singular values of the scaled stiffness below this share of the largest are none: the mechanism is free to move
+there. Stiffness is exact up to rounding, and that is ten times less."""
 
 INDIFFERENT = 1e-10
 """A stiffness or an eigenvalue below this share of the largest is neither stable nor unstable."""
@@ -59,6 +59,9 @@ that of rounding a hundred thousand times rounding. It only steers the iteration
 
 SAME_PLACE = 1e-5
 """Equilibria that are nearer to each other, scaled, are the same one."""
+
+SAME_VALUE = 1e-9
+"""Values of a number along a path that differ by less than this share of its range are the same."""
 
 ADVANCES = (0.37, 1.1)
 """How far, scaled, coordinates advance when it is tested that a steady motion does not depend on them."""

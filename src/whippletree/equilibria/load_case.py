@@ -48,7 +48,7 @@ class LoadCase:
 
 
 def quantity_named(system: System, given: Any, what: str) -> Quantity:
-    """Return the number that a name stands for: a parameter, "joint.effort" or "joint.speed" of a joint with one freedom.
+    """Return the number that a name stands for: a parameter, or "joint.effort" or "joint.speed" of a simple joint.
 
     >>> from whippletree.system.example_systems import pendulum
     >>> quantity_named(pendulum(), "hinge.effort", "unknowns")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def drawn_path(path: EquilibriumPath, joints: tuple[Any, ...], file: Any) -> Fig
 def _draw_pieces(axes: Any, path: EquilibriumPath, y: Any, colour: str, name: str) -> None:
     """Draw a curve in pieces of one stability each; a piece begins at the last point of the one before."""
     ends = [0, *path.changes(), len(path)]
-    for first, last in zip(ends, ends[1:], strict=False):
+    for first, last in pairwise(ends):
         begin = max(first - 1, 0) if path.stability[first] != "stable" or first == 0 else first
         stop = last if path.stability[first] != "stable" else min(last, len(path))
         style = _STYLES[path.stability[first]]

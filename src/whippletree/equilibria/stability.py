@@ -17,7 +17,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.equilibria.balance import Slopes
 from whippletree.equilibria.equilibrium_tolerances import INDIFFERENT, SYMMETRIC
@@ -93,7 +92,7 @@ def _state_sizes(slopes: Slopes) -> Array:
 
 def judged(found: Spectrum, n: int) -> Stability:
     """Judge by eigenvalues of which the error is known; `n` states are displacements."""
-    values: npt.NDArray[np.complex128] = found.values
+    values = found.values.astype(np.complex128)
     rate = float(np.abs(values).max(initial=0.0))
     error = np.maximum(found.errors, INDIFFERENT * rate)
     growing = values.real > error

@@ -92,7 +92,7 @@ def _echelon(basis: Array) -> Array:
     """Return a basis of the same space in which each column has a state of its own with the value one."""
     from scipy.linalg import qr
 
-    n, k = basis.shape
+    k = basis.shape[1]
     if not k:
         return basis
     _, _, order = qr(basis.T, pivoting=True, mode="economic")

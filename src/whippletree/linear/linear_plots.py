@@ -89,7 +89,7 @@ def _frequency_response(model: LinearModel, place: Any) -> Figure:
     rates = np.abs(model.eigenvalues)
     rates = rates[rates > 0]
     ends = (np.log10(rates.min()) - _DECADES, np.log10(rates.max()) + _DECADES) if len(rates) else (-1.0, 1.0)
-    w = np.logspace(*ends, _POINTS)
+    w = np.logspace(ends[0], ends[1], _POINTS)
     response = model.frequency_response(w)
     figure = new_figure((8.0, 6.0), place)
     upper, lower = figure.subplots(2, 1, sharex=True)

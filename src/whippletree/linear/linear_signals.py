@@ -43,7 +43,7 @@ class InputSignal(NamedTuple):
     name: str
     unit: str
     kind: str
-    index: int
+    place: int
 
 
 class ColumnPick(NamedTuple):
@@ -57,7 +57,7 @@ class ColumnPick(NamedTuple):
         """Return derivatives of a result, a row for each of its numbers, for the states and for the inputs."""
         by_state = np.concatenate([slopes.q[..., list(self.d)], slopes.v[..., list(self.w)], slopes.z], axis=-1)
         of_kind = {"effort": slopes.tau, "acceleration": slopes.a, "parameter": slopes.parameters}
-        picked = [of_kind[one.kind][..., one.index] for one in self.signals]
+        picked = [of_kind[one.kind][..., one.place] for one in self.signals]
         by_input = np.stack(picked, axis=-1) if picked else np.zeros((*by_state.shape[:-1], 0))
         rows = math.prod(by_state.shape[:-1])
         return by_state.reshape(rows, by_state.shape[-1]), by_input.reshape(rows, len(self.signals))
@@ -228,8 +228,8 @@ def _refuse_followers(maps: LinearMaps, joint: str, where: slice) -> None:
         for i in range(where.start, where.stop):
             if i not in maps.independent:
                 raise StateError(
-                    f'outputs=: with a parameter as input, joint "{joint}" follows others by the loops, and is no output: '
-                    "take the position of a body instead"
+                    f'outputs=: with a parameter as input, joint "{joint}" follows others by the loops, and is no '
+                    "output: take the position of a body instead"
                 )
 
 

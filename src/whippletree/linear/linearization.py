@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
@@ -36,6 +37,8 @@ from whippletree.linear.nominal_state import NominalState, moving_axes, read_sta
 from whippletree.system import System
 
 __all__ = ["linearize"]
+
+Indices = npt.NDArray[np.int_]
 
 
 def linearize(
@@ -80,8 +83,8 @@ def _linear_model(at: NominalState, signals: list[InputSignal], outputs: Sequenc
     B = np.vstack([np.zeros((n, len(signals))), by_inputs[of_w], rates_by_inputs])
     if n > m and at.v.any() and any(one.kind == "parameter" for one in signals):
         raise StateError(
-            "inputs=: where closures hold velocities, parameters are inputs at rest only: velocities that follow depend on "
-            "them; compare the models of two values instead"
+            "inputs=: where closures hold velocities, parameters are inputs at rest only: velocities that follow "
+            "depend on them; compare the models of two values instead"
         )
     offset = np.concatenate([np.zeros(n), accelerations[of_w], at.state_rates()])
     unit = np.eye(n + m + nz)
@@ -119,12 +122,12 @@ def _linear_model(at: NominalState, signals: list[InputSignal], outputs: Sequenc
         tuple(name for name, _ in places),
         {b.name: s.jacobian(at.q, b.name, parameters=at.parameters) for b in s.description.bodies},
         V.T @ s.mass_matrix(at.q, parameters=at.parameters) @ V,
-        {name: unit for name, unit in (*states, *((one.name, one.unit) for one in (*signals, *found)))},
+        dict([*states, *((one.name, one.unit) for one in signals), *((one.name, one.unit) for one in found)]),
         _sizes(A, s.kernels.loops.numbers.column_scale, of_d, of_w),
     )
 
 
-def _sizes(A: Array, lengths: Array, of_d: Array, of_w: Array) -> Array:
+def _sizes(A: Array, lengths: Array, of_d: Indices, of_w: Indices) -> Array:
     """Return the sizes of states that compare with each other.
 
     For displacements that is a radian or a characteristic length, for velocities these times the fastest rate of the
@@ -143,7 +146,7 @@ def _sizes(A: Array, lengths: Array, of_d: Array, of_w: Array) -> Array:
 
 def _moving(system: System, signals: list[InputSignal]) -> Array:
     """Return which freedoms may be states: not those of prescribed joints whose acceleration is no input."""
-    driven = {one.index for one in signals if one.kind == "acceleration"}
+    driven = {one.place for one in signals if one.kind == "acceleration"}
     mask = system.kernels.equations.prescribed_mask
     return np.array([not given or i in driven for i, given in enumerate(mask)], dtype=bool)
 

@@ -154,7 +154,8 @@ def _start_state(system: System, start: Any, options: Mapping[str, Any], t0: flo
     """Return the state of an equilibrium as options of a run."""
     from whippletree.equilibria import Equilibrium
 
-    found, load = start, {name: options.get(name) for name in ("tau", "parameters", "z")}
+    found = start
+    load: dict[str, Any] = {name: options.get(name) for name in ("tau", "parameters", "z")}
     if isinstance(start, str) and start == "equilibrium":
         speeds = options.get("v")
         if speeds is not None and not isinstance(speeds, Mapping):

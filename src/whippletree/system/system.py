@@ -318,8 +318,8 @@ class System:
 
         Options: `every` (seconds between outputs) or `times`, `q`, `v`, `z` (the start; `q0`, `v0`, `z0` by default),
         `start="equilibrium"` (at rest, or with `v` by joint in steady motion), `tau` (constant joint efforts),
-        `method` ("dopri5", "dop853", "adams"; with a fixed `step` "rk4" and "semi_implicit_euler", and for stiff springs
-        "trapezoidal" and "generalized_alpha" with its `spectral_radius`),
+        `method` ("dopri5", "dop853", "adams"; with a fixed `step` "rk4" and "semi_implicit_euler", and for stiff
+        springs "trapezoidal" and "generalized_alpha" with its `spectral_radius`),
         `tolerance`, `max_step` (the longest step, if the method chooses), `verify` (run again by another method, and
         compare), `formulation`, `parameters`, `progress`; `controller`, a function of (t, q, v, z) that returns
         efforts, and its `period`; `on_event`, a function that is called at events; `checkpoint`, a file from which
