@@ -34,7 +34,7 @@ from whippletree.foundation.notebook_html import html_section, html_table
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
-from whippletree.spatial.scalars import shown
+from whippletree.spatial.scalars import shown, truth
 from whippletree.system import System
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def equilibrium_path(
         raise StateError("values must be at least two different numbers, the first where the path begins")
     search = search_over(system, what, float(wanted[0]), load)
     q = search.start(guess)
-    first = newton(search.balance, q, search.z, search.load) if nearest else search.from_start(q)
+    first = newton(search.balance, q, search.z, search.load) if truth(nearest, "nearest=") else search.from_start(q)
     search.result(first, [])  # which says why if it is none
     return _Follower(search, what, wanted).follow(first)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import casadi as ca
+
 from whippletree.errors import ModelError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
@@ -55,8 +57,8 @@ def quantity_named(system: System, given: Any, what: str) -> Quantity:
     Quantity(name='hinge.effort', kind='effort', index=0)
     """
     name = getattr(given, "name", given)
-    if callable(name):  # the symbol of a parameter
-        name = name()
+    if isinstance(given, ca.SX) and given.is_symbolic() and given.numel() == 1:  # a parameter
+        name = given.name()
     parameters = [p.name for p in system.description.parameters]
     if isinstance(name, str) and name in parameters:
         return Quantity(name, "parameter", parameters.index(name))

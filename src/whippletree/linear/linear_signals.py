@@ -111,9 +111,11 @@ def named_inputs(system: System, names: Any) -> list[InputSignal]:
 def _input(system: System, given: Any) -> list[InputSignal]:
     name, index = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
     text = getattr(name, "name", name)
+    if not isinstance(text, str):
+        raise ModelError(f"inputs=: there is no joint, drive or parameter {suggestion(text, ())}")
     parameters = [p.name for p in system.description.parameters]
     owners = [use.name for use in system.description.coordinate_owners]
-    joint, _, word = text.rpartition(".") if isinstance(text, str) and "." in text else (text, "", "effort")
+    joint, _, word = text.rpartition(".") if "." in text else (text, "", "effort")
     if text in owners:
         joint, word = text, "effort"
     if joint in owners and word in ("effort", "acceleration"):
@@ -168,6 +170,8 @@ def named_outputs(at: NominalState, maps: LinearMaps, names: Any) -> list[Output
 
 def _output(at: NominalState, maps: LinearMaps, text: Any) -> list[OutputSignal]:
     system = at.system
+    if not isinstance(text, str):
+        raise ModelError(f"outputs=: there is no quantity {suggestion(text, ())}")
     owners = [use.name for use in system.description.coordinate_owners]
     places = [b.name for b in system.description.bodies] + [f.name for f in system.description.frames]
     if text in owners:
@@ -182,7 +186,7 @@ def _output(at: NominalState, maps: LinearMaps, text: Any) -> list[OutputSignal]
         return _of_element(at, maps, text)
     if text in [use.name for use in system.description.closures]:
         return _of_closure(at, maps, text)
-    owner, _, word = text.rpartition(".") if isinstance(text, str) else ("", "", "")
+    owner, _, word = text.rpartition(".")
     if owner in owners and word in _FREEDOM_WORDS:
         return _of_freedoms(at, maps, owner, word)
     if owner in system.joint_names and word in ("force", "moment"):
