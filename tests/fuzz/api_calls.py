@@ -245,9 +245,9 @@ def _of_equilibria(s: wt.System, name: str, joint: str) -> list[Call]:
         (
             s.equilibrium_path,
             (f"{joint}.effort", [0.0, 1e-3]),
-            load | {"guess": s.q0, "hold": [joint], "nearest": True},
+            followed | {"hold": [joint]},
         ),
-        (s.eigenvalues_over, (f"{joint}.effort", [0.0, 1e-3]), load | {"guess": s.q0, "nearest": True}),
+        (s.eigenvalues_over, (f"{joint}.effort", [0.0, 1e-3]), followed),
         (s.linearize, (s.q0, s.v0, np.zeros(s.nv)), signals),
     ]
 
