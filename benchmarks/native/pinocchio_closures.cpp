@@ -1,6 +1,7 @@
 // Pinocchio's two forward dynamics with closed loops, in a loop over a ring of states, behind a C interface.
 #include "pinocchio_peer.hpp"
 
+#include <pinocchio/algorithm/constrained-dynamics-derivatives.hpp>
 #include <pinocchio/algorithm/constrained-dynamics.hpp>
 #include <pinocchio/algorithm/loop-constrained-aba.hpp>
 
@@ -40,7 +41,7 @@ EXPORT void pinocchio_anchor(
   computeJointMinimalOrdering(p.model, p.data, c.models);
 }
 
-// task 0: constraintDynamics; 1: lcaba. Returns seconds; the last accelerations go to `out` if it is not null.
+// task 0: constraintDynamics; 1: lcaba; 2: constraintDynamics and its derivatives. Returns seconds; the last accelerations go to `out` if it is not null.
 EXPORT double pinocchio_run(void * handle, int task, long start, long count, double * out)
 {
   Peer & p = *static_cast<Peer *>(handle);
@@ -49,6 +50,9 @@ EXPORT double pinocchio_run(void * handle, int task, long start, long count, dou
   Data & d = p.data;
   const double time = task == 0 ? loop(p, start, count, [&](size_t k) {
     constraintDynamics(m, d, p.q[k], p.v[k], p.x[k], c.models, c.datas, c.settings);
+  }) : task == 2 ? loop(p, start, count, [&](size_t k) {
+    constraintDynamics(m, d, p.q[k], p.v[k], p.x[k], c.models, c.datas, c.settings);
+    computeConstraintDynamicsDerivatives(m, d, c.models, c.datas, c.settings);
   }) : loop(p, start, count, [&](size_t k) {
     lcaba(m, d, p.q[k], p.v[k], p.x[k], c.models, c.datas, c.settings);
   });

@@ -11,7 +11,7 @@ import whippletree as wt
 from support.closed_differences import Neighbour, differences
 from support.loop_models import Looped, built, where
 from support.random_loops import MEMBERS, QUICK, case
-from support.sampling import sampled
+from support.sampling import deep, sampled
 
 Array = np.ndarray
 
@@ -127,8 +127,7 @@ def moving_four_bar(options: dict[str, Any]) -> Neighbour:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"prescribed": "A"}, {"prescribed": "C"}, {"drive": True}, {"drive": True, "cut": "A"}],
-    ids=["free", "given crank", "given cut joint", "drive", "drive at the cut joint"],
+    [{"prescribed": "A"}, {"prescribed": "C"}, {"drive": True, "cut": "A"}, *deep([{}, {"drive": True}])],
 )
 def test_four_bar_with_everything(options: dict[str, Any]) -> None:
     assert_differences(moving_four_bar(options), h=0.004)
@@ -152,7 +151,7 @@ RESULTS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("options", [{}, {"prescribed": "A"}, {"drive": True}], ids=["free", "given crank", "drive"])
+@pytest.mark.parametrize("options", [{"prescribed": "A"}, *deep([{}, {"drive": True}])])
 def test_derivatives_of_results(options: dict[str, Any]) -> None:
     """Every result of a four-bar with redundant closures, by all that it depends on."""
     here = moving_four_bar(options)
@@ -167,3 +166,76 @@ def test_derivatives_of_results(options: dict[str, Any]) -> None:
             for j in columns(here, kind):
                 off = np.abs(columns_of[..., j] - differences(here, kind, j, of, h=0.004)).max() / scale
                 assert off < TOLERANCE, (name, kind, j, off)
+
+
+def test_pendulum_in_closed_form() -> None:
+    """A rod of length L on a hinge: a = 3 g / (2 L) cos q + 3 tau / (m L^2), the length and mass being parameters."""
+    m = wt.Mechanism("pendulum")
+    L, mass = m.parameter("L", 0.8), m.parameter("mass", 2.0)
+    rod = m.body("rod", mass=mass, com=[L / 2, 0, 0], inertia=[0, mass * L**2 / 12, mass * L**2 / 12])
+    m.revolute("hinge", m.ground, rod, axis="y")
+    s = m.build()
+    q, tau, g = 0.3, 0.7, 9.81
+    d = s.forward_dynamics_derivatives([q], [1.3], [tau])
+    unit = 3 / (2.0 * 0.8**2)
+    assert d.q[0, 0] == pytest.approx(-3 * g / (2 * 0.8) * np.sin(q), rel=1e-12)
+    assert d.v[0, 0] == pytest.approx(0.0, abs=1e-12)
+    assert d.tau[0, 0] == pytest.approx(unit, rel=1e-12)
+    by_length = -3 * g / (2 * 0.8**2) * np.cos(q) - 2 * unit * tau / 0.8
+    assert d.parameters[0] == pytest.approx([by_length, -unit * tau / 2.0], rel=1e-12)
+
+
+def test_parallelogram_in_closed_form() -> None:
+    """A four-bar of parallel cranks with a translating coupler: (J + m r^2) a = -m g r cos q, in one coordinate."""
+    m, r, mass = wt.Mechanism("parallelogram"), 0.5, 3.0
+    cranks = [m.body(name, wt.rod(length=r, mass=1.2, axis="x")) for name in ("left", "right")]
+    coupler = m.body("coupler", mass=mass, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])
+    for name, crank, x in (("A", cranks[0], 0.0), ("D", cranks[1], 1.0)):
+        m.revolute(name, m.ground, crank, at=(x, 0, 0), axis="y")
+    m.revolute("B", cranks[0], coupler, at=(r, 0, 0), axis="y")
+    m.revolute("C", coupler, cranks[1], at=(1.0, 0, 0), at_child=(r, 0, 0), axis="y")
+    s = m.build(guess={"A": 0.4, "D": 0.4, "B": -0.4}, dependent=["B", "D"])
+    q = s.assemble({"A": 0.4, "D": 0.4, "B": -0.4, "C": 0.4})
+    v = s.consistent_velocities(q, {"A": 1.1})
+    J, lever = 2 * 1.2 * r**2 / 3 + mass * r**2, 9.81 * (1.2 * r + mass * r)
+    d, place = s.forward_dynamics_derivatives(q, v), s.v_slice("A").start
+    j = s.minimal_coordinates(q).displacements.tolist().index(place)
+    assert d.q[place, j] == pytest.approx(-lever / J * np.sin(q[place]), rel=1e-9)
+    assert d.tau[place, place] == pytest.approx(1 / J, rel=1e-9)
+
+
+def test_trees_against_pinocchio() -> None:
+    pin = pytest.importorskip("pinocchio")
+    from support.pinocchio_models import mechanism_from_pinocchio, random_state, state_from_pinocchio
+
+    model = pin.buildSampleModelManipulator()
+    theirs = random_state(model, np.random.default_rng(0), 3)
+    ours = state_from_pinocchio(model, *theirs)
+    s, data = mechanism_from_pinocchio(model).build(), model.createData()
+    d = s.forward_dynamics_derivatives(ours.q, ours.v, ours.tau)
+    for k in range(3):
+        pin.computeABADerivatives(model, data, theirs.q[k], theirs.v[k], theirs.tau[k])
+        inverse = np.triu(data.Minv) + np.triu(data.Minv, 1).T
+        for one, other in ((d.q[k], data.ddq_dq), (d.v[k], data.ddq_dv), (d.tau[k], inverse)):
+            assert np.abs(one - other).max() < 1e-10 * np.abs(other).max()
+
+
+def test_batches_functions_and_refusals() -> None:
+    here = moving_four_bar({})
+    s, options = here.s, here.options()
+    one = s.forward_dynamics_derivatives(here.q, here.v, here.tau, **options)
+    many = s.forward_dynamics_derivatives(np.stack([here.q] * 5), here.v, here.tau, **options)
+    for first, second in zip(one, many, strict=True):
+        assert second.shape == (5, *first.shape)
+        assert np.array_equal(first, second[3])
+    residuals = s.closure_residual(np.stack([here.q, s.q0]), parameters=here.parameters)
+    assert residuals.shape == (2, len(s.closure_rows))
+    assert s.closure_jacobian(here.q[None], parameters=here.parameters)[0] == pytest.approx(
+        s.closure_jacobian(here.q, parameters=here.parameters), abs=1e-14
+    )
+    with pytest.raises(wt.StateError, match="pose"):
+        s.derivatives_of("poses", here.q, here.v)
+    with pytest.raises(wt.StateError, match="frame="):
+        s.derivatives_of("pose", here.q, here.v)
+    with pytest.raises(wt.StateError, match="open"):
+        s.forward_dynamics_derivatives(here.q + 0.1, here.v, here.tau, **options)

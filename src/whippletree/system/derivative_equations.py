@@ -6,7 +6,7 @@ works with, and its responses the columns of a matrix (`derivative_columns`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -53,10 +53,9 @@ _ONE = ca.SX(1)
 def forward_dynamics_derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the derivatives of all accelerations, row by row."""
     columns = derivative_columns(eq)
-    whole = ca.SX(columns.nv, columns.total)
     motion = _motion(eq, request, x, columns)
-    for n, change in _accelerations(motion, columns, _explicit(eq, x, motion.a, motion.multipliers)):
-        _put(whole, n, change)
+    explicit = _explicit(eq, x, motion.a, motion.multipliers)
+    whole = _matrix(dict(_accelerations(motion, columns, explicit)), columns.nv, columns.total)
     return guarded(eq, request, x, motion, motion.mechanics.follower, ca.densify(ca.vec(whole.T)))
 
 
@@ -80,22 +79,18 @@ def changes_of_motion(
     """Return the changes of a motion, with those of accelerations and multipliers if they are wanted."""
     columns = derivative_columns(eq)
     nv, count = columns.nv, columns.total
-    dq, dv, da = (ca.SX(nv, count) for _ in range(3))
+    n_rows = eq.loop_plan.n_rows if eq.closed else 0
     if not solved:
-        follower = _put_following(eq, x, columns, dq, dv)
-        dl = ca.SX(eq.loop_plan.n_rows if eq.closed else 0, count)
-        return ChangesOfMotion(dq, dv, da, dl, None, follower)
+        follower, moved = _all_following(eq, x, columns)
+        dq, dv = (_matrix({n: pair[k] for n, pair in moved.items()}, nv, count) for k in range(2))
+        return ChangesOfMotion(dq, dv, ca.SX(nv, count), ca.SX(n_rows, count), None, follower)
     motion = _motion(eq, request, x, columns)
     m = motion.mechanics
-    dl = ca.SX(sum(len(rows) for rows in motion.closure_set.keep), count)
-    changes = [*_responses(motion, columns, _explicit(eq, x, motion.a, motion.multipliers))]
-    changes += _effort_changes(m, columns)
-    for n, change in changes:
-        for target, column in ((dq, change.dq), (dv, change.dv), (da, change.da)):
-            _put(target, n, column)
-        if multipliers and dl.shape[0]:
-            _put(dl, n, multiplier_changes(m, change))
-    return ChangesOfMotion(dq, dv, da, dl, motion, m.follower)
+    changes = dict(_responses(motion, columns, _explicit(eq, x, motion.a, motion.multipliers)))
+    changes.update(_effort_changes(m, columns))
+    dq, dv, da = (_matrix({n: one[k] for n, one in changes.items()}, nv, count) for k in range(3))
+    dl = {n: multiplier_changes(m, one) for n, one in changes.items()} if multipliers and n_rows else {}
+    return ChangesOfMotion(dq, dv, da, _matrix(dl, n_rows, count), motion, m.follower)
 
 
 def _effort_changes(m: Mechanics, columns: DerivativeColumns) -> Iterator[tuple[int, Response]]:
@@ -109,8 +104,10 @@ def _effort_changes(m: Mechanics, columns: DerivativeColumns) -> Iterator[tuple[
         yield start + i, response(m, explicit=Explicit(R=own))
 
 
-def _put_following(eq: Equations, x: Symbols, columns: DerivativeColumns, dq: ca.SX, dv: ca.SX) -> Follower:
-    """Put in what displacements and velocities do in each column."""
+def _all_following(
+    eq: Equations, x: Symbols, columns: DerivativeColumns
+) -> tuple[Follower, dict[int, tuple[Column, Column]]]:
+    """Return what all displacements and velocities do, by column."""
     walk, closure_set = eq.walk(x), eq.closure_set(x) if eq.closed else eq.closure_set(kept=False)
     follower = _follower(walk, closure_set, columns)
     slopes = closure_row_slopes(walk, closure_set, ca.SX.zeros(eq.plan.nv)), cut_row_slopes(walk, closure_set)
@@ -121,10 +118,7 @@ def _put_following(eq: Equations, x: Symbols, columns: DerivativeColumns, dq: ca
     multipliers = [ca.SX.zeros(len(rows)) for rows in closure_set.keep]
     explicit = _explicit(eq, x, ca.SX.zeros(eq.plan.nv), multipliers)
     asked += [(n, {}, {}, own) for n, own in zip(columns.explicit(), explicit, strict=True)]
-    for n, moved, moving, own in asked:
-        for target, column in zip((dq, dv), following(follower, *slopes, moved, moving, own), strict=True):
-            _put(target, n, column)
-    return follower
+    return follower, {n: following(follower, *slopes, moved, moving, own) for n, moved, moving, own in asked}
 
 
 def minimal_coordinates(eq: Equations, request: Request, x: Symbols) -> ca.SX:
@@ -133,15 +127,15 @@ def minimal_coordinates(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     walk, closure_set = eq.walk(x), eq.closure_set(x)
     follower = _follower(walk, closure_set, columns)
     closures, cuts = closure_row_slopes(walk, closure_set, ca.SX.zeros(eq.plan.nv)), cut_row_slopes(walk, closure_set)
-    whole = ca.SX(columns.nv, columns.n_minimal)
+    maps: dict[int, Column] = {}
     n_q, n_v = len(columns.displacements), len(columns.velocities)
     for n, j in enumerate(columns.displacements):
         moved = follower.position({j: _ONE}, {}, {})
         slope = follower.velocity({}, combined(closures.rate_q, moved), combined(cuts.rate_q, moved))
-        _put(whole, n, moved)
-        _put(whole, n_q + n_v + n, slope)
+        maps[n], maps[n_q + n_v + n] = moved, slope
     for n, j in enumerate(columns.velocities):
-        _put(whole, n_q + n, follower.velocity({j: _ONE}, {}, {}))
+        maps[n_q + n] = follower.velocity({j: _ONE}, {}, {})
+    whole = _matrix(maps, columns.nv, columns.n_minimal)
     result = guard_pivots(eq, x, ca.densify(ca.vec(whole.T)), follower.factors.pivots)
     if follower.position_factors is not follower.factors:
         result = guard_pivots(eq, x, result, follower.position_factors.pivots)
@@ -331,9 +325,11 @@ def _responses(
         yield n, response(m, explicit=own)
 
 
-def _put(target: ca.SX, n: int, column: Column) -> None:
-    for i, value in column.items():
-        target[i, n] = value
+def _matrix(columns: Mapping[int, Column], rows: int, count: int) -> ca.SX:
+    """Return sparse columns as a matrix, put together at once: entry by entry would take long."""
+    places = [(i, n) for n in sorted(columns) for i in sorted(columns[n])]
+    values = ca.SX(ca.vertcat(ca.SX(0, 1), *(columns[n][i] for i, n in places)))
+    return ca.SX(ca.Sparsity.triplet(rows, count, [i for i, _ in places], [n for _, n in places]), values)
 
 
 def guarded(
