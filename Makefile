@@ -42,6 +42,7 @@ bench: $(STAMP)-bench  ## our speed beside the peers', one core (needs gcc and g
 	$(BIN)/python benchmarks/control.py
 	$(BIN)/python benchmarks/growth.py families lcaba compile
 	$(BIN)/python benchmarks/choice.py
+	$(BIN)/python benchmarks/assembly.py
 
 papers: $(STAMP)-core  ## the papers' tables and figures with ours beside them
 	$(BIN)/whippletree papers

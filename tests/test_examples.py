@@ -714,3 +714,47 @@ def test_example_car_modes(tmp_path: Path) -> None:
     expected = np.sort_complex(np.linalg.eigvals(A))
     assert np.sort_complex(result["model"].eigenvalues) == pytest.approx(expected, abs=1e-6)
     assert len(result["model"].modes().frequencies) == size
+
+
+def test_example_crank_rocker() -> None:
+    found = run("crank_rocker")
+    sweep, module = found["sweep"], load("crank_rocker")
+    for k, apart in ((0, module.GROUND - module.CRANK), (36, module.GROUND + module.CRANK)):
+        cosine = (module.COUPLER**2 + module.ROCKER**2 - apart**2) / (2 * module.COUPLER * module.ROCKER)
+        assert found["angle"][k] == pytest.approx(np.degrees(np.arccos(cosine)), abs=1e-9)
+    assert found["angle"].argmin() in (0, 72)
+    assert found["angle"].argmax() == 36
+    # in the dead position crank and coupler are in line
+    assert np.sin(found["dead"][1]) == pytest.approx(0.0, abs=1e-9)
+    assert len(found["back"]) == 2
+    assert sweep.closed.all()
+
+
+def test_example_suspension_table() -> None:
+    found = run("suspension_table")
+    sweep, geometry, module = found["sweep"], found["geometry"], load("suspension_table")
+    assert found["system"].mobility.mobility == 1
+    pose = sweep.pose("upright")
+    for chassis, knuckle in module.LINKS.values():  # the links keep their lengths
+        ends = pose[:, :3, 3] + pose[:, :3, :3] @ np.subtract(knuckle, module.CENTRE)
+        np.testing.assert_allclose(
+            np.linalg.norm(ends - chassis, axis=1), np.linalg.norm(np.subtract(knuckle, chassis)), atol=1e-12
+        )
+    np.testing.assert_allclose(pose[:, 2, 3], module.CENTRE[2] + sweep.values, atol=1e-12)
+    for name, design in (("camber [deg]", 0.0), ("toe [deg]", 0.0), ("track [m]", 1.5)):
+        assert geometry[name][8] == pytest.approx(design, abs=1e-10)
+    # the roll centre is above the contact point by the slope of its path times its distance from the middle
+    down = pose[:, 2, 3] - module.RADIUS * np.cos(np.radians(geometry["camber [deg]"]))
+    rough = down + geometry["track [m]"] / 2 * np.gradient(geometry["track [m]"] / 2, down)
+    np.testing.assert_allclose(geometry["roll centre [m]"][1:-1], rough[1:-1], atol=2e-3)
+
+
+def test_example_robot_workspace() -> None:
+    found = run("robot_workspace")
+    module, space = load("robot_workspace"), found["space"]
+    x, y = space.points[..., 0], space.points[..., 1]
+    rings = [np.hypot(x - pivot, y) for pivot in (-module.PIVOT, module.PIVOT)]
+    longest, shortest = module.CRANK + module.ARM, module.ARM - module.CRANK
+    np.testing.assert_array_equal(space.reached, np.logical_and.reduce([(d < longest) & (d > shortest) for d in rings]))
+    np.testing.assert_allclose(found["tips"], found["path"], atol=1e-9)
+    assert found["singular"].singular

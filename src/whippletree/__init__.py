@@ -118,7 +118,12 @@ provide(
         "System.equilibrium": ("whippletree.equilibria", "equilibrium"),
         "System.equilibrium_path": ("whippletree.equilibria", "equilibrium_path"),
         "System.linearize": ("whippletree.linear", "linearize"),
+        "System.actuation": ("whippletree.kinematics.actuation", "actuation"),
+        "System.assemble_batch": ("whippletree.kinematics.batch_assembly", "assemble_batch"),
+        "System.inverse_kinematics": ("whippletree.kinematics.inverse_kinematics", "inverse_kinematics"),
         "System.simulate": ("whippletree.studies", "simulate"),
+        "System.sweep_joint": ("whippletree.kinematics.joint_sweeps", "sweep_joint"),
+        "System.workspace": ("whippletree.kinematics.workspaces", "workspace"),
     }
 )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from whippletree.equilibria.balance import Balance, Imbalance, Mask
 from whippletree.equilibria.descent import Reached, descend, newton
-from whippletree.equilibria.equilibrium_tolerances import ADVANCES, SAME_PLACE, SINGULAR, STEADY
+from whippletree.equilibria.equilibrium_tolerances import ADVANCES, ROUNDING, SAME_PLACE, SINGULAR, STEADY, TURNING
 from whippletree.equilibria.load_case import LoadCase, Quantity, quantity_named
 from whippletree.equilibria.stability import Stability, judged, stability_of
 from whippletree.errors import DynamicsError, EquilibriumError, StateError, WhippletreeError
@@ -289,7 +289,7 @@ class Search:
         own = free_of_hold.at(here.q, here.z, load)
         parameters = load.parameters if len(load.parameters) else None
         plain = Equilibrium(self.system, here.q, here.v, here.z, load.tau, parameters, load.t, here.size, "", "")
-        found = _stability(free_of_hold, own, load, plain)
+        found = _stability(free_of_hold, own, reached, plain)
         free = self._named_motions(own, found) if found.word == "undecided" else ()
         return replace(
             plain,
@@ -376,10 +376,14 @@ def turned_back(system: System, displacement: Array) -> Array:
     return found
 
 
-def _stability(balance: Balance, own: Imbalance, load: LoadCase, plain: Equilibrium) -> Stability:
-    """Judge an equilibrium: at rest by mass, damping and stiffness, in motion by the linear model."""
+def _stability(balance: Balance, own: Imbalance, reached: Reached, plain: Equilibrium) -> Stability:
+    """Judge an equilibrium: at rest by mass, damping and stiffness, in motion by the linear model.
+
+    At a turning point what is unbalanced, r, moves the place by the root of r / K', and stiffness by the root of r K'.
+    """
     if not own.v.any():
-        return stability_of(balance.slopes(own, load))
+        unbalanced = max(reached.here.size, ROUNDING * reached.scale)
+        return stability_of(balance.slopes(own, reached.load), TURNING * np.sqrt(unbalanced * reached.scale))
     try:
         model = plain.linearize()
     except DynamicsError as error:

@@ -44,6 +44,12 @@ there. Stiffness is exact up to rounding, and that is ten times less."""
 INDIFFERENT = 1e-10
 """A stiffness or an eigenvalue below this share of the largest is neither stable nor unstable."""
 
+ROUNDING = 1e-15
+"""What rounding leaves unbalanced, as a share of the mechanism's efforts."""
+
+TURNING = 10.0
+"""Stiffness up to so many times the root of (unbalanced effort times efforts) may come from an inaccurate place."""
+
 SYMMETRIC = 1e-9
 """Stiffness that is symmetric up to this share of its largest entry has a potential."""
 

@@ -36,13 +36,13 @@ class Stability(NamedTuple):
     motions: Array
 
 
-def stability_of(slopes: Slopes) -> Stability:
-    """Tell whether an equilibrium at rest is stable."""
+def stability_of(slopes: Slopes, least: float = 0.0) -> Stability:
+    """Tell whether an equilibrium at rest is stable; stiffness below `least` may come from its inaccurate place."""
     n = len(slopes.K)
     if not n:
         return Stability(STABLE, "nothing can move", np.zeros((0, 0)))
     if not len(slopes.Yz):
-        found = _by_potential(slopes)
+        found = _by_potential(slopes, least)
         if found is not None:
             return found
     if np.linalg.matrix_rank(slopes.M, tol=1e-12 * np.abs(slopes.M).max(initial=0.0)) < n:
@@ -50,7 +50,7 @@ def stability_of(slopes: Slopes) -> Stability:
     return judged(spectrum(_state_matrix(slopes), _state_sizes(slopes)), n)
 
 
-def _by_potential(slopes: Slopes) -> Stability | None:
+def _by_potential(slopes: Slopes, least: float) -> Stability | None:
     """Judge by the stiffness alone, where forces have a potential and damping takes energy out."""
     K, size = slopes.K, float(np.abs(slopes.K).max(initial=0.0))
     if np.abs(K - K.T).max(initial=0.0) > SYMMETRIC * size:
@@ -61,15 +61,14 @@ def _by_potential(slopes: Slopes) -> Stability | None:
     if np.linalg.eigvalsh(damping).min(initial=0.0) < -INDIFFERENT * most:
         return None
     gyroscopic = np.abs(slopes.D - slopes.D.T).max(initial=0.0) > SYMMETRIC * most
-    if (values > INDIFFERENT * size).all():
+    floor = max(INDIFFERENT * size, least)
+    if (values > floor).all():
         return Stability(STABLE, "the potential energy has a minimum", np.zeros((len(K), 0)))
-    if (values < -INDIFFERENT * size).any():
+    if (values < -floor).any():
         if gyroscopic:
             return None
-        return Stability(
-            UNSTABLE, "the potential energy falls along a motion", vectors[:, values < -INDIFFERENT * size]
-        )
-    flat = vectors[:, values <= INDIFFERENT * size]
+        return Stability(UNSTABLE, "the potential energy falls along a motion", vectors[:, values < -floor])
+    flat = vectors[:, values <= floor]
     return Stability(UNDECIDED, "a motion meets no stiffness", flat)
 
 

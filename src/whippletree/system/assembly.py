@@ -83,7 +83,7 @@ class Assembler:
         `held` freedoms do not move. `given` lists those that the guess is about, joint by joint: they stay if that is
         possible; if not, the ones named last are the first to give way.
         """
-        fewer = self._ever_fewer(held, given)
+        fewer = self.ever_fewer(held, given)
         best = self._nearest(guess, fewer, where, self.numbers.negligible)
         if best.residual > CLOSED and best.residual <= self.numbers.accuracy:
             best = self._closed_better(best, [still for still in fewer if not (still & ~best.held).any()], where)
@@ -134,7 +134,7 @@ class Assembler:
         return nearly.q if nearly.residual <= NEARLY_CLOSED and not self._beside(nearly, q) else None
 
     @staticmethod
-    def _ever_fewer(held: Mask, given: Sequence[Mask]) -> list[Mask]:
+    def ever_fewer(held: Mask, given: Sequence[Mask]) -> list[Mask]:
         """Return what to hold, in the order in which it is tried: all that was given, then less and less."""
         kept = len(given) if len(given) <= GIVE_WAY_SINGLY else 0
         counts = [len(given), *range(kept - 1, -1, -1)] if given else [0]

@@ -262,7 +262,7 @@ class ClosureNumbers:
     @made_once
     def _residual(self) -> ca.Function:
         x = self._symbols
-        return self.function("residual", [x["q"], x["t"]], [closed.full_residual(*self._resting)])
+        return self.function("residual", [x["q"], x["t"]], [closed.full_gaps(*self._resting)])
 
     @made_once
     def _resting(self) -> tuple[Unrolled, ClosureSet]:
@@ -275,8 +275,8 @@ class ClosureNumbers:
         x = {name: self._symbols[name] for name in ("q", "v", "t")}
         walk, closure_set = self.equations.walk(x), self._closure_set(x)
         rates = [closed.cut_opening(walk, closure_set, cut) for cut in closure_set.attachments.cuts]
-        rates += [held.rate for held in closed.described_states(walk, closure_set)]
-        gaps = closed.full_residual(walk, closure_set)
+        rates += [held.rate for held in closed.described_closures(walk, closure_set)]
+        gaps = closed.full_gaps(walk, closure_set)
         return self.function("openings", [*x.values()], [gaps, ca.SX(ca.vertcat(*rates))])
 
     @made_once

@@ -153,7 +153,7 @@ class Equations:
     def signature(self, request: Request) -> Signature:
         """Return names and sizes of inputs and outputs."""
         nq, nv = self.plan.nq, self.plan.nv
-        size = {"q": nq, "q0": nq, "q1": nq, "v": nv, "tau": nv, "a": nv, "dv": nv, "u": nv, "step": 2}
+        size = {"q": nq, "q0": nq, "q1": nq, "v": nv, "tau": nv, "a": nv, "dv": nv, "u": nv, "step": 2, "free": nv}
         function = FUNCTIONS[request.function]
         inputs = [(name, size[name]) for name in function.inputs]
         if function.newton and self.closed and self.loop_plan.n_rows:
@@ -212,6 +212,7 @@ class Equations:
             "n_minimal": lambda: derivative_columns(self).n_minimal,
             "n_unknowns": lambda: n_unknowns,
             "n_residuals": lambda: n_unknowns + plan.nv + n_rows,
+            "n_closing": lambda: plan.nv + 2,
             "n_projected": lambda: 2 * plan.nv + 3,
             "n_displaced": lambda: plan.nq + plan.nv,
             "n_derivatives": lambda: plan.nv + len(described.states) + 2 * (self.closed + described.powered),

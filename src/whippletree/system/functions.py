@@ -187,6 +187,9 @@ FUNCTIONS: dict[str, SystemFunction] = {
         without_freedoms=True,
         prelude=True,
     ),
+    "closing_step": SystemFunction(
+        ("q", "free"), "step", ("n_closing",), loop_equations.closing_step, of_loops=True, without_freedoms=True
+    ),
     "project": SystemFunction(("q", "v"), "state", ("n_projected",), loop_equations.project, of_loops=True),
     "pose": SystemFunction(("q",), "pose", (4, 4), tree_equations.pose, framed=True, without_freedoms=True),
     "velocity": SystemFunction(("q", "v"), "velocity", (6,), tree_equations.velocity, framed=True),

@@ -143,6 +143,23 @@ class InputReader:
         if isinstance(name, str) and name in self._places and name not in owners:
             raise StateError(f"guess: {quoted(name)} is a body or frame: give its pose, a 4 x 4 matrix or a Placement")
 
+    def is_batch(self, guess: Any) -> bool:
+        """Tell whether a guess, by joint or whole, is for many configurations.
+
+        >>> from whippletree.system.example_systems import four_bar
+        >>> inputs = four_bar().kernels.inputs
+        >>> inputs.is_batch({"A": [0.1, 0.2]}), inputs.is_batch({"A": 0.1}), inputs.is_batch(np.zeros((3, 4)))
+        (True, False, True)
+        """
+        if not isinstance(guess, Mapping):
+            return _dimensions(guess) > 1
+        sizes = {use.name: use.joint.nq for use in self.description.coordinate_owners}
+        for key, value in guess.items():
+            size, dimensions = sizes.get(str(getattr(key, "name", key)), 0), _dimensions(value)
+            if size and (dimensions > 1 or (dimensions == size == 1 and len(value) > 1)):
+                return True
+        return False
+
     def motion(self, values: Any, name: str) -> tuple[Array, Mask]:
         """Return velocities, accelerations or efforts, by joint or whole, and which were given by joint."""
         given = np.zeros(self.nv, dtype=bool)
@@ -364,6 +381,14 @@ def as_array(value: Any, argument: Argument) -> npt.NDArray[np.float64]:
                 f"({argument.label(where.start)}): divide it by its length, or use system.normalize(q)"
             )
     return result
+
+
+def _dimensions(value: Any) -> int:
+    """Return how many dimensions a value has as an array; none if it cannot be one."""
+    try:
+        return np.ndim(value)
+    except Exception:  # whatever it raises, it is told where the value is read
+        return 0
 
 
 def _four_by_four(value: Any) -> bool:

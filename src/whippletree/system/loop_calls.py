@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from whippletree.system.auto_formulation import FormulationChoice
 from whippletree.system.calls import checked_out, number_of_threads
 from whippletree.system.evaluator import AUTO, CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
-from whippletree.system.input_reader import Mask, as_array
+from whippletree.system.input_reader import Mask, as_array, state_in_batch
 from whippletree.system.loop_plan import Conditions, LoopPlan
 from whippletree.system.loop_services import LoopServices
 from whippletree.system.mobility import Mobility
@@ -172,20 +172,7 @@ class LoopCalls:
     def assemble(
         self, guess: Any = None, *, hold: Any = None, t: float = 0.0, parameters: ParameterValues = None
     ) -> Array:
-        """Return the closed configuration nearest to a guess: coordinates by joint, or all of them (nq).
-
-        A guess by name may also give the poses of bodies or frames in the ground frame, 4 x 4 matrices or
-        `Placement`s: `guess={"coupler": pose}`. Joints and bodies that the guess names stay where it puts them if the
-        loops allow it, and joints in `hold` in any case. An `AssemblyWarning` tells when another branch had to be
-        taken, or when the loops are closed folded; `AssemblyError` names a loop that stays open.
-
-        >>> s = four_bar()
-        >>> q = s.assemble({"A": 1.2})
-        >>> bool(abs(q[0] - 1.2) < 1e-12), bool(abs(s.closure_residual(q)).max() < 1e-12)
-        (True, True)
-        >>> bool(abs(s.assemble({"coupler": s.pose(q, "coupler")}) - q).max() < 1e-8)
-        True
-        """
+        """Return the closed configuration nearest to one guess; see `System.assemble`."""
         joints, poses = self._inputs.pose_guesses(guess)
         q, given = self._inputs.guess(joints)
         if not self.closed:
@@ -442,6 +429,7 @@ class LoopCalls:
         options: CallOptions,
         out: Array | None,
         threads: int | None,
+        uncontrolled: Callable[[Array, list[tuple[str, int]], CallOptions], str],
     ) -> Array:
         """Return the efforts of some joints that make the mechanism move as given: E^T tau = E^T tau_tree."""
         inputs, t, parameters = self._inputs, options.t, options.parameters
@@ -457,12 +445,16 @@ class LoopCalls:
         needed = np.einsum("...ij,...i->...j", E, tree)
         A = np.swapaxes(E[..., acting, :], -1, -2)
         efforts = np.einsum("...ij,...j->...i", np.linalg.pinv(A, rcond=1e-10), needed)
-        left = np.einsum("...ij,...j->...i", A, efforts) - needed
+        left = np.abs(np.einsum("...ij,...j->...i", A, efforts) - needed)
         scale = np.abs(needed).max(initial=0.0) + np.abs(tree).max(initial=0.0)
-        if np.abs(left).max(initial=0.0) > 1e-8 * max(scale, 1e-300):
+        if left.max(initial=0.0) > 1e-8 * max(scale, 1e-300):
+            at = np.unravel_index(int(left.argmax()), left.shape)[:-1]
+            one_q = np.broadcast_to(q, (*left.shape[:-1], q.shape[-1]))[at]
+            freedoms = [(self._states.joint_of(int(i)), int(i)) for i in np.flatnonzero(acting)]
+            named = [(joint, i - self._states.v_slice(joint).start) for joint, i in freedoms]
             raise DynamicsError(
-                f"these {int(acting.sum())} actuated freedoms cannot make this motion: the mechanism has mobility "
-                f"{E.shape[-1]}, and a part of the motion is out of their reach; name more actuators"
+                f"these {len(named)} actuated freedoms cannot make this motion{state_in_batch(tuple(map(int, at)))}: "
+                f"{uncontrolled(one_q, named, options)}"
             )
         shape = (*efforts.shape[:-1], self.nv)
         result = np.empty(shape) if out is None else checked_out(out, shape)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
 
+from whippletree.formulations.closures import closing_step as closing
 from whippletree.formulations.closures import closure_projection as projection
 from whippletree.formulations.closures import loop_results as closed
 from whippletree.formulations.closures.closure_set import ClosureSet
@@ -21,7 +22,7 @@ from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body
 from whippletree.symbolic.sparse_factors import nearest_zero, smallest
 from whippletree.system.guards import guard, guard_pivots, guard_solution, inertia_changed, pivot_sizes
-from whippletree.system.lengths import velocity_scale
+from whippletree.system.lengths import LoopLengths, velocity_scale
 from whippletree.system.loop_plan import decisions_of
 from whippletree.system.tolerances import CONSISTENT, PENALTY_PROMISE
 from whippletree.system.tree_equations import element_rates, hinge_power, powers
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONSISTENT",
     "answer",
+    "closing_step",
     "closure_efforts",
     "closure_jacobian",
     "closure_residual",
@@ -117,7 +119,7 @@ def self_stresses(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 
 def closure_residual(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return how far the closures are from closed, row by row."""
-    return closed.full_residual(eq.walk({"q": x["q"]}), _all_closures(eq, x))
+    return closed.full_gaps(eq.walk({"q": x["q"]}), _all_closures(eq, x))
 
 
 def closure_jacobian(eq: Equations, request: Request, x: Symbols) -> ca.SX:
@@ -133,6 +135,36 @@ def closure_jacobian(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 def _all_closures(eq: Equations, x: Symbols) -> ClosureSet:
     """Return all rows of all closures at a configuration."""
     return eq.closure_set({name: x[name] for name in ("q", "t") if name in x}, kept=False)
+
+
+def closing_step(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return a displacement toward closed loops, the squares of how far they are open, and the largest opening.
+
+    `free` is 1 for freedoms that may move and 0 for those that are held. Rows are scaled as in assembly.
+    """
+    given = {name: value for name, value in x.items() if name in ("q", "t")}
+    walk, closure_set, lengths = eq.walk(given), eq.closure_set(given, kept=False), eq.loop_plan.lengths
+    sizes, positional = _full_row_sizes(closure_set, lengths)
+    scaled = [gap / size for gap, size in zip(ca.vertsplit(closed.full_gaps(walk, closure_set)), sizes, strict=True)]
+    gaps = [gap if held else None for gap, held in zip(scaled, positional, strict=True)]
+    scale = [x["free"][j] * size for j, size in enumerate(velocity_scale(eq.description, lengths).tolist())]
+    u = closing.closing_step(walk, closure_set, gaps, scale, sizes)
+    opened = ca.SX(ca.vertcat(0, *(gap for gap in gaps if gap is not None)))
+    return ca.SX(ca.vertcat(u, ca.sumsqr(opened), ca.mmax(ca.fabs(opened))))
+
+
+def _full_row_sizes(closure_set: ClosureSet, lengths: LoopLengths) -> tuple[list[float], list[bool]]:
+    """Return what each row of the full set is divided by, and whether it is about positions."""
+    sizes: list[float] = []
+    positional: list[bool] = []
+    for cut in closure_set.attachments.cuts:
+        sizes += [1.0] * 3 + [lengths.of_closure(cut.use.name)] * 3
+        positional += [True] * 6
+    for f in closure_set.attachments.all:
+        if f.cut is None and f.driven is None:
+            sizes += [lengths.of_closure(f.name)] * f.closure.n_rows
+            positional += [f.closure.holonomic] * f.closure.n_rows
+    return sizes, positional
 
 
 def project(eq: Equations, request: Request, x: Symbols) -> ca.SX:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ from whippletree.verbs import verb
 
 if TYPE_CHECKING:
     from whippletree.equilibria import EigenvalueBranches, Equilibrium, EquilibriumPath
+    from whippletree.kinematics import Actuation, Assemblies, JointSweep, PoseSolutions, Workspace
     from whippletree.linear import LinearModel
     from whippletree.results import Trajectory
 
@@ -261,8 +262,15 @@ class System:
         method, checked = formulation_name(formulation), truth(check, "check=")
         options = CallOptions(None, t, z, wrenches, parameters, method, None, checked)
         if self._loops.closed or actuators is not None:
-            return self._loops.actuator_efforts(q, v, a, actuators, options, out, threads)
+            return self._loops.actuator_efforts(q, v, a, actuators, options, out, threads, self._uncontrolled)
         return self._evaluate("inverse_dynamics", (q, v, a), options, out, threads)
+
+    def _uncontrolled(self, q: Array, acting: list[tuple[str, int]], options: CallOptions) -> str:
+        """Say which motion some actuated freedoms do not control at a configuration."""
+        found: Actuation = verb("System.actuation")(
+            self, q, actuators=acting, t=options.t, parameters=options.parameters
+        )
+        return found.words
 
     @fast_path
     def bias_force(
@@ -450,6 +458,110 @@ class System:
     momentum = Delegated("_kinematics", KinematicCalls.momentum)
     center_of_mass = Delegated("_kinematics", KinematicCalls.center_of_mass)
 
+    # ------------------------------------------------------------------ positions that the loops allow
+
+    def assemble(
+        self, guess: Any = None, *, hold: Any = None, t: float = 0.0, parameters: ParameterValues = None
+    ) -> Array:
+        """Return the closed configuration nearest to a guess: coordinates by joint, or all of them (nq).
+
+        A guess by name may also give the poses of bodies or frames in the ground frame, 4 x 4 matrices or
+        `Placement`s: `guess={"coupler": pose}`. Joints and bodies that the guess names stay where it puts them if the
+        loops allow it, and joints in `hold` in any case. An `AssemblyWarning` tells when another branch had to be
+        taken, or when the loops are closed folded; `AssemblyError` names a loop that stays open.
+
+        Many guesses, (n, nq) or by joint (n), are closed in one call, each on its branch: the configurations (n, nq)
+        are NaN where the loops stay open, and an `AssemblyWarning` tells which; see `assemble_batch`.
+
+        >>> s = four_bar()
+        >>> q = s.assemble({"A": 1.2})
+        >>> bool(abs(q[0] - 1.2) < 1e-12), bool(abs(s.closure_residual(q)).max() < 1e-12)
+        (True, True)
+        >>> bool(abs(s.assemble({"coupler": s.pose(q, "coupler")}) - q).max() < 1e-8)
+        True
+        >>> s.assemble({"A": [0.5, 1.2, 2.0]}).shape
+        (3, 4)
+        """
+        if self._inputs.is_batch(guess):
+            return self.assemble_batch(guess, hold=hold, t=t, parameters=parameters).q
+        return self._loops.assemble(guess, hold=hold, t=t, parameters=parameters)
+
+    def assemble_batch(self, guesses: Any, **options: Any) -> Assemblies:
+        """Close the loops of many configurations in one call, in machine code, and tell which could not be closed.
+
+        `guesses` are configurations (n, nq), or coordinates (n) by joint. Options: `hold`, joints that stay where their
+        guess is; `restart=False`, to give a configuration up if it cannot be closed straight from its guess, instead of
+        trying other starts as `assemble` does; `t`, `parameters`, `threads`. Answers are those of `assemble`, one by
+        one. See `whippletree.kinematics`.
+
+        >>> found = four_bar().assemble_batch({"A": [0.5, 1.2]}, hold=["A"])
+        >>> found.closed, found.q.shape
+        (array([ True,  True]), (2, 4))
+        """
+        found: Assemblies = verb("System.assemble_batch")(self, guesses, **options)
+        return found
+
+    def inverse_kinematics(self, targets: Mapping[str, Any], **options: Any) -> PoseSolutions:
+        """Return configurations that bring frames to poses (4 x 4) or positions (3) in the ground frame, loops closed.
+
+        `targets` gives one pose or position for each frame, or many, (n, 4, 4) or (n, 3). Options: `guess`, where to
+        start from (`q0` by default), and of all solutions the nearest to it is looked for; `hold`, joints that stay;
+        `weights`, by frame a number or six, for turns about and shifts along x, y, z of the ground (zero: free);
+        `limits=False`, to go beyond the described limits of joints; `restart=False`, not to try other starts; `t`,
+        `parameters`, `threads`. What is out of reach is approached as nearly as possible, and a warning tells by how
+        much it is missed. See `whippletree.kinematics`.
+
+        >>> s = four_bar()
+        >>> found = s.inverse_kinematics({"coupler": s.pose(s.assemble({"A": 0.8}), "coupler")})
+        >>> bool(found.reached), bool(abs(found.q[0] - 0.8) < 1e-8)
+        (True, True)
+        """
+        found: PoseSolutions = verb("System.inverse_kinematics")(self, targets, **options)
+        return found
+
+    def actuation(
+        self, q: ArrayLike, *, actuators: Any, t: float = 0.0, parameters: ParameterValues = None
+    ) -> Actuation:
+        """Return what actuated joints control at a closed configuration, and how far that is from a singular position.
+
+        `actuators` lists joints, or (joint, index) pairs. The answer tells in words which motion goes on with all of
+        them held, if there is one; see `whippletree.kinematics`.
+
+        >>> s = four_bar()
+        >>> s.actuation(s.q0, actuators=["A"]).rank
+        1
+        """
+        found: Actuation = verb("System.actuation")(self, q, actuators=actuators, t=t, parameters=parameters)
+        return found
+
+    def sweep_joint(self, joint: Any, values: ArrayLike, **options: Any) -> JointSweep:
+        """Move a joint, or a (joint, index), through values in radians or metres, and return what all else does.
+
+        The mechanism is followed from where it is, both ways from the value that is next to that, always on its branch;
+        where the input can go no further, an `AssemblyWarning` tells why. Options: `start`, a configuration or guess to
+        follow from (`q0` by default); `hold`, joints that rest; `t`, `parameters`. The `JointSweep` has configurations,
+        poses, velocity ratios, transmission angles, conditioning, singular positions, tables and plots.
+
+        >>> sweep = four_bar().sweep_joint("A", np.linspace(0.5, 1.5, 11))
+        >>> sweep.q.shape, sweep.position("coupler").shape, sweep.ratio("D").shape
+        ((11, 4), (11, 3), (11,))
+        """
+        found: JointSweep = verb("System.sweep_joint")(self, joint, values, **options)
+        return found
+
+    def workspace(self, frame: Any, inputs: Mapping[Any, ArrayLike] | None = None, **options: Any) -> Workspace:
+        """Map where a frame can get: over a grid of `inputs`, joints with the values they take, or of `poses`.
+
+        `poses=` is a grid of poses (..., 4, 4) or positions (..., 3) of the frame. The whole map is of the branch that
+        `start` is on (`q0` by default). Options: `actuators`, whose conditioning is wanted (the inputs by default);
+        `hold`, `limits=False`, `t`, `parameters` as for `inverse_kinematics`. See `whippletree.kinematics`.
+
+        >>> four_bar().workspace("coupler", {"A": np.linspace(0.5, 1.5, 11)}).points.shape
+        (11, 3)
+        """
+        found: Workspace = verb("System.workspace")(self, frame, inputs, **options)
+        return found
+
     # ------------------------------------------------------------------ loops
 
     @property
@@ -521,7 +633,6 @@ class System:
 
     tune = Delegated("_loops", LoopCalls.tune)
     mobility_at = Delegated("_loops", LoopCalls.mobility_at)
-    assemble = Delegated("_loops", LoopCalls.assemble)
     consistent_velocities = Delegated("_loops", LoopCalls.consistent_velocities)
     consistent_accelerations = Delegated("_loops", LoopCalls.consistent_accelerations)
     closure_residual = Delegated("_loops", LoopCalls.closure_residual)

@@ -40,9 +40,9 @@ __all__ = [
     "closure_gap",
     "cut_opening",
     "cut_reactions",
-    "described_states",
+    "described_closures",
     "driving_forces",
-    "full_residual",
+    "full_gaps",
     "full_rows",
     "full_seconds",
     "motion_basis",
@@ -299,16 +299,16 @@ def cut_opening(walk: Unrolled, closure_set: ClosureSet, cut: CutJoint) -> ca.SX
     return ca.SX(total)
 
 
-def full_residual(walk: Unrolled, closure_set: ClosureSet) -> ca.SX:
-    """Return how far the closures are from closed: six rows for each cut joint, then those of described closures."""
+def full_gaps(walk: Unrolled, closure_set: ClosureSet) -> ca.SX:
+    """Return how far the rows of `full_rows` are from closed; none may have been left out of the closure set."""
     parts = []
     for cut in closure_set.attachments.cuts:
         sides = tuple(s.side for s in closure_set.frame_states(walk, cut))
         parts.append(pose_error(cut.joint, cut.joint.configuration(closure_set.q[cut.q, :]), sides))
-    return ca.SX(ca.vertcat(ca.SX(0, 1), *parts, *(state.phi for state in described_states(walk, closure_set))))
+    return ca.SX(ca.vertcat(ca.SX(0, 1), *parts, *(held.phi for held in described_closures(walk, closure_set))))
 
 
-def described_states(walk: Unrolled, closure_set: ClosureSet) -> list[ClosureState]:
+def described_closures(walk: Unrolled, closure_set: ClosureSet) -> list[ClosureState]:
     """Return the closures that are neither cut joints nor drives of such."""
     attachments = closure_set.attachments.all
     return closure_set.evaluate(walk, [k for k, f in enumerate(attachments) if f.cut is None and f.driven is None])

@@ -1,0 +1,343 @@
+"""Assembly of many configurations at once, in machine code.
+
+Each configuration takes the steps that `system/assembly.py` would take from its guess: damped Newton steps of least
+norm. One kernel (`closing_step`) gives step and residual for all of them, in lanes and threads; here is only what each
+of them does with it. What has not been closed after that goes the ways of the assembler: what is nearly closed by
+itself, all others from other starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError, StateError
+from whippletree.foundation.once import made_once
+from whippletree.foundation.user_frames import user_facing, warn
+from whippletree.kernels.kernel import Array
+from whippletree.kinematics.given_numbers import given_numbers
+from whippletree.kinematics.kinematic_tolerances import HELD_OFF, LONGEST_CLOSING_LINE
+from whippletree.spatial.scalars import truth
+from whippletree.system.assembly import Assembler
+from whippletree.system.calls import number_of_threads
+from whippletree.system.evaluator import CallOptions
+from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
+from whippletree.system.input_reader import Mask
+from whippletree.system.ranks import rank_of
+from whippletree.system.tolerances import (
+    ASSEMBLY_ROUNDING,
+    ASSEMBLY_STEPS,
+    CLOSED,
+    CREEPING,
+    CREEPING_STEPS,
+    LONGEST_STEP,
+    NEARER,
+    NEARLY_CLOSED,
+    OTHER_STARTS,
+    STEP_HALVINGS,
+    SUFFICIENT_DECREASE,
+)
+
+if TYPE_CHECKING:
+    from whippletree.system import System
+
+__all__ = ["Assemblies", "BatchCloser", "assemble_batch", "read_guesses"]
+
+Indices = npt.NDArray[np.intp]
+
+_LISTED = 8
+"""How many indices of configurations a warning names."""
+
+
+@user_facing
+@dataclass(frozen=True, eq=False)
+class Assemblies:
+    """Many configurations, closed where that was possible: what `System.assemble_batch` returns.
+
+    `q` (n, nq) are the configurations, in the order of the guesses, with NaN where the loops could not be closed;
+    `closed` (n) tells where they are, and `straight` (n) where they were closed straight from their guess, with all
+    that was given where it was: on its branch. The others were found from another start, or a named joint gave way.
+    `least_open` (n, nq) is as `q`, and where that is NaN the least open configuration that was found.
+
+    >>> found = four_bar().assemble_batch({"A": np.linspace(0.5, 1.5, 5)})
+    >>> found.q.shape, bool(found.closed.all()), found.failed
+    ((5, 4), True, array([], dtype=int64))
+    """
+
+    q: Array
+    closed: Mask
+    straight: Mask
+    least_open: Array
+    _complaint: Callable[[Array], str]
+
+    @property
+    def failed(self) -> Indices:
+        """The indices of configurations that could not be closed."""
+        return np.flatnonzero(~self.closed)
+
+    def reason(self, index: int) -> str:
+        """Say which loop stays open in a configuration, and by how much; nothing if it is closed."""
+        return "" if self.closed[index] else self._complaint(self.least_open[index])
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def __str__(self) -> str:
+        return "\n".join([f"{int(self.closed.sum())} of {len(self)} configurations are closed", *self.remarks()])
+
+    def remarks(self) -> list[str]:
+        """Return what is to be said of configurations that are open, or were not closed straight from their guess."""
+        lines = []
+        if self.failed.size:
+            first = int(self.failed[0])
+            lines.append(f"not closed: {_some(self.failed)}; in {first}, {self.reason(first)}")
+        bent = np.flatnonzero(self.closed & ~self.straight)
+        if bent.size:
+            lines.append(f"not closed straight from their guess, so that the branch may be another: {_some(bent)}")
+        return lines
+
+
+def _some(indices: Indices) -> str:
+    """Return indices in words.
+
+    >>> _some(np.arange(12))
+    '0, 1, 2, 3, 4, 5, 6, 7 and 4 more'
+    """
+    more = f" and {len(indices) - _LISTED} more" if len(indices) > _LISTED else ""
+    return ", ".join(map(str, indices[:_LISTED].tolist())) + more
+
+
+def assemble_batch(
+    system: System,
+    guesses: Any,
+    *,
+    hold: Any = None,
+    restart: bool = True,
+    t: float = 0.0,
+    parameters: Any = None,
+    threads: int | None = None,
+) -> Assemblies:
+    """Close the loops of many configurations; see `System.assemble_batch`."""
+    q, given = read_guesses(system, guesses)
+    held, again = system.kernels.inputs.freedoms(hold, "hold"), truth(restart, "restart=")
+    if not system.kernels.closed:
+        system.kernels.inputs.idle(t=t, parameters=parameters, hold=hold)
+        everywhere = np.ones(len(q), dtype=bool)
+        return Assemblies(q, everywhere, everywhere, q, lambda _: "")
+    closer = BatchCloser(system, t, parameters, threads)
+    found = closer.assemble(q, held, given, restart=again)
+    for remark in found.remarks():
+        warn(remark, AssemblyWarning)
+    return found
+
+
+def read_guesses(system: System, guesses: Any) -> tuple[Array, list[Mask]]:
+    """Return guesses, by joint or whole, as configurations (n, nq), and which freedoms are named, joint by joint.
+
+    >>> q, given = read_guesses(four_bar(), {"A": [0.1, 0.2], "B": 0.3})
+    >>> q.tolist(), len(given)
+    ([[0.1, 0.3, 0.0, 0.0], [0.2, 0.3, 0.0, 0.0]], 2)
+    """
+    inputs, states = system.kernels.inputs, system.kernels.states
+    given: list[Mask] = []
+    if isinstance(guesses, Mapping):
+        columns = {name: _column(system, name, value) for name, value in guesses.items()}
+        counts = {len(column) for column in columns.values()} - {1}
+        if len(counts) > 1:
+            raise StateError(
+                f"the guesses are for {' and '.join(map(str, sorted(counts)))} configurations: give as many"
+            )
+        q = np.tile(states.neutral(), (counts.pop() if counts else 1, 1))
+        for name, column in columns.items():
+            q[:, states.q_slice(name)] = column
+        given = [inputs.freedoms([name], "guesses") for name in columns]
+    else:
+        q = np.array(inputs.configurations(guesses))
+        if q.ndim != 2:
+            raise StateError(f"guesses must be configurations of the shape (n, {system.nq}), or numbers (n) by joint")
+    if not np.isfinite(q).all():
+        row, i = (int(k) for k in np.argwhere(~np.isfinite(q))[0])
+        raise StateError(f"guess {row} for the {states.position_label(i)} is {q[row, i]}: it must be finite")
+    return states.normalize(q), given
+
+
+def _column(system: System, name: Any, value: Any) -> Array:
+    """Return a joint's coordinates (n, k) in all configurations."""
+    where = system.kernels.states.q_slice(name)
+    size = where.stop - where.start
+    label = f'joint "{getattr(name, "name", name)}"'
+    numbers = given_numbers(value, f"guesses for {label}")
+    if size == 1 and numbers.ndim < 2:
+        return numbers.reshape(-1, 1)
+    if numbers.ndim not in (1, 2) or numbers.shape[-1] != size:
+        raise StateError(f"{label} has {size} coordinates: give an array of the shape (n, {size})")
+    return np.atleast_2d(numbers)
+
+
+class BatchCloser:
+    """Closes the loops of many configurations under one set of conditions (time and parameters).
+
+    Configurations are closed one by one, by the assembler, where machine code would be too long, where data are
+    rounded, and where loops lose rank as they close (`_special`) and what is held does not determine them: there, which
+    configuration is the nearest hangs on how small singular values are treated.
+    """
+
+    def __init__(self, system: System, t: Any = 0.0, parameters: Any = None, threads: int | None = None) -> None:
+        inputs, loops = system.kernels.inputs, system.kernels.loops
+        self.system, self.threads = system, number_of_threads(threads)
+        self.conditions = loops.conditions(inputs.time(t), inputs.parameter_set(parameters))
+        self.options = CallOptions(t=inputs.time(t), parameters=parameters)
+        self.assembler: Assembler = loops.assembler
+        self.scale: Array = loops.numbers.column_scale
+        self._numbers, self._plan = loops.numbers, system.kernels.loop_plan
+        self._short = self._numbers.families is None and (
+            _estimated_operations([len(block.rows) for block in self._numbers.blocks]) <= LONGEST_CLOSING_LINE
+        )
+
+    # ------------------------------------------------------------------ from guesses to assemblies
+
+    def assemble(self, guess: Array, held: Mask, given: Sequence[Mask], *, restart: bool = True) -> Assemblies:
+        """Return the closed configurations nearest to guesses (n, nq), by the assembler's own rules."""
+        q, worst = self._straight(guess, self.assembler.ever_fewer(held, given))
+        straight = worst <= CLOSED
+        self._by_itself(guess, held, given, q, worst, straight)
+        if restart:
+            self._from_elsewhere(guess, held, given, q, worst)
+        named = np.logical_or.reduce([held, *given])
+        if named.any() and straight.any():
+            moved = np.abs(self.system.difference(guess, q) / self.scale)[:, named]
+            straight &= moved.max(axis=-1, initial=0.0) <= HELD_OFF
+        closed = worst <= max(CLOSED, self.assembler.numbers.accuracy)
+        complaint = lambda one: self.assembler.complaint(one, held, self.conditions)  # noqa: E731
+        return Assemblies(np.where(closed[:, None], q, np.nan), closed, straight & closed, q, complaint)
+
+    def _straight(self, guess: Array, fewer: Sequence[Mask]) -> tuple[Array, Array]:
+        """Hold ever less until the loops are closed; return the best configurations and their largest residuals."""
+        best, least = guess.copy(), np.full(len(guess), np.inf)
+        for still in fewer:
+            for start in (guess,) if still is fewer[0] else (best, guess):
+                open_ones = np.flatnonzero(least > CLOSED)
+                if not open_ones.size:
+                    return best, least
+                q, worst = self.close(start[open_ones], still)
+                better = worst < least[open_ones]
+                best[open_ones[better]], least[open_ones[better]] = q[better], worst[better]
+        return best, least
+
+    def _by_itself(
+        self, guess: Array, held: Mask, given: Sequence[Mask], q: Array, worst: Array, straight: Mask
+    ) -> None:
+        """Leave configurations that are nearly closed to the assembler, which knows how good the data are."""
+        for i in np.flatnonzero((worst > CLOSED) & (worst <= NEARLY_CLOSED)):
+            try:
+                found = self.assembler.assemble(guess[i], held, given, self.conditions)
+            except AssemblyError:
+                continue
+            q[i], worst[i], straight[i] = found.q, found.residual, found.straight
+
+    def _from_elsewhere(self, guess: Array, held: Mask, given: Sequence[Mask], q: Array, worst: Array) -> None:
+        """Try the assembler's other starts for all that is open; the closed configuration nearest to the guess wins."""
+        rows = np.flatnonzero(worst > max(CLOSED, self.assembler.numbers.accuracy))
+        if not rows.size:
+            return
+        rng, space = np.random.default_rng(0), self.assembler.space
+        fixed = np.logical_or.reduce([held, *given])
+        nearest = np.full(len(rows), np.inf)
+        for _ in range(OTHER_STARTS):
+            away = self.system.difference(guess[rows], np.tile(space.random(rng), (len(rows), 1)))
+            start = self.system.integrate(guess[rows], np.where(fixed, 0.0, away))
+            left = np.arange(len(rows))
+            for still in (fixed, held) if (fixed & ~held).any() else (held,):
+                there, residual = self.close(start[left], still)
+                far = np.abs(self.system.difference(guess[rows[left]], there) / self.scale).sum(axis=-1)
+                done = residual <= CLOSED
+                nearer = done & (far < nearest[left] * (1 - NEARER))
+                less = ~done & np.isinf(nearest[left]) & (residual < worst[rows[left]])
+                for chosen in (nearer, less):
+                    q[rows[left[chosen]]], worst[rows[left[chosen]]] = there[chosen], residual[chosen]
+                nearest[left[nearer]] = far[nearer]
+                left = left[~done]
+
+    # ------------------------------------------------------------------ Newton's method on many configurations
+
+    def close(self, q: Array, held: Mask) -> tuple[Array, Array]:
+        """Take damped Newton steps of least norm from configurations (n, nq); return where they end, and what is open.
+
+        `held` (nv) is the same for all of them, or (n, nv) one for each.
+        """
+        if self._suits(held):
+            try:
+                return self._newton(np.array(q), held)
+            except DynamicsError:
+                pass  # a closure that is not finite somewhere: each configuration by itself
+        each = np.broadcast_to(held, (len(q), self.system.nv))
+        found = [self.assembler.close(one, still, self.conditions) for one, still in zip(q, each, strict=True)]
+        return np.array([one for one, _ in found]).reshape(q.shape), np.array([worst for _, worst in found])
+
+    def _suits(self, held: Mask) -> bool:
+        """Tell whether machine code gives the assembler's answers with these freedoms held."""
+        if not self._short or self._plan.slack:
+            return False
+        return not self._special or (held.ndim == 1 and self._determined(held))
+
+    @made_once
+    def _special(self) -> bool:
+        """Whether the loops have more independent rows while open than when closed: they move by special dimensions."""
+        start = self.assembler.space.random(np.random.default_rng(0))
+        return rank_of(self._numbers.full_rows(start, *self.conditions)[0]) > self._plan.rank
+
+    def _determined(self, held: Mask) -> bool:
+        """Tell whether nothing can move while some freedoms are held."""
+        G = self._numbers.full_rows(self._plan.q, *self.conditions)[0][:, ~held]
+        return bool(rank_of(G) == G.shape[1])
+
+    def _newton(self, q: Array, held: Mask) -> tuple[Array, Array]:
+        """Let each configuration take its steps, halved where they are too long, until it is closed or gives up."""
+        free = np.where(held, 0.0, 1.0)
+        alike = free.ndim == 1
+        steps, size, worst = self.look(q, free)
+        share, halvings, creeping = np.ones(len(q)), np.zeros(len(q), dtype=int), np.zeros(len(q), dtype=int)
+        taken, polished = np.zeros(len(q), dtype=int), np.zeros(len(q), dtype=bool)
+        busy = np.flatnonzero(size > ASSEMBLY_ROUNDING) if free.any() else np.zeros(0, dtype=np.intp)
+        while busy.size:
+            part = share[busy]
+            there = self.system.integrate(q[busy], part[:, None] * steps[busy])
+            new_steps, new_size, new_worst = self.look(there, free if alike else free[busy])
+            good = new_size < (1 - SUFFICIENT_DECREASE * part) * size[busy]
+            gone, stayed = busy[good], busy[~good]
+            slow = (part[good] < 1) & (new_size[good] > CREEPING * size[gone])
+            polished[gone] = worst[gone] <= CLOSED
+            q[gone], steps[gone], size[gone], worst[gone] = (
+                there[good],
+                new_steps[good],
+                new_size[good],
+                new_worst[good],
+            )
+            share[gone], halvings[gone], taken[gone] = 1.0, 0, taken[gone] + 1
+            creeping[gone] = np.where(slow, creeping[gone] + 1, 0)
+            share[stayed], halvings[stayed] = share[stayed] / 2, halvings[stayed] + 1
+            polished[stayed] |= worst[stayed] <= CLOSED
+            over = (size[busy] <= ASSEMBLY_ROUNDING) | polished[busy] | (halvings[busy] == STEP_HALVINGS)
+            over |= (taken[busy] == ASSEMBLY_STEPS) | (creeping[busy] == CREEPING_STEPS)
+            busy = busy[~over]
+        return q, worst
+
+    def look(self, q: Array, free: Array) -> tuple[Array, Array, Array]:
+        """Return the next steps (n, nv), no longer than they are useful, and norm and maximum of the residuals."""
+        found = self.system.kernels.evaluate("closing_step", (q, free), self.options, None, self.threads)
+        steps = found[:, :-2]
+        longest = np.abs(steps / self.scale).max(axis=-1, initial=0.0)
+        return steps * (LONGEST_STEP / np.maximum(longest, LONGEST_STEP))[:, None], np.sqrt(found[:, -2]), found[:, -1]
+
+
+def _estimated_operations(rows: Sequence[int]) -> float:
+    """Return about how many operations a step toward closed loops takes at most, of blocks with so many rows.
+
+    >>> _estimated_operations([36])
+    41472.0
+    """
+    return sum(n**3 / 3 + 20.0 * n**2 for n in rows)

@@ -1,0 +1,131 @@
+"""Quantities over the stroke of a joint as columns: tables, files and plots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from whippletree.errors import ResultError, StateError
+from whippletree.kernels.kernel import Array
+from whippletree.model.names import suggestion
+from whippletree.results.labels import Label
+from whippletree.results.output_files import new_file, write_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from whippletree.kinematics.joint_sweeps import JointSweep
+
+__all__ = ["plotted", "table", "write_csv"]
+
+_TRANSMISSION, _CONDITIONING = "transmission angle", "conditioning"
+
+Columns = list[tuple[Label, Array]]
+
+
+def columns(sweep: JointSweep, what: tuple[Any, ...], more: Any = None) -> Columns:
+    """Return quantities by name as columns with their labels; all coordinates unless given."""
+    names = [getattr(one, "name", one) for one in what] or list(sweep.labels.joints)
+    found = [column for name in names for column in _named(sweep, name)]
+    if more is not None:
+        if not isinstance(more, Mapping):
+            raise StateError("more= must map names of columns to values, one for each position")
+        found += [(_label(name), _values(name, values, len(sweep))) for name, values in more.items()]
+    return found
+
+
+def _named(sweep: JointSweep, name: Any) -> Columns:
+    """Return the columns of one quantity."""
+    labels = sweep.labels
+    if name in labels.joints:
+        where = labels.q_slice(name)
+        return list(zip(labels.coordinates[where], sweep.q[:, where].T, strict=True))
+    joint, _, word = str(name).rpartition(".")
+    if word == "ratio" and joint in labels.joints:
+        where = labels.v_slice(joint)
+        of = [Label(one.owner, f"{one.what} over {sweep.input}", "") for one in labels.velocities[where]]
+        return list(zip(of, sweep.ratios[:, where].T, strict=True))
+    if str(name).startswith(_TRANSMISSION):
+        found = sweep.transmission(str(name).removeprefix(_TRANSMISSION).strip() or None)
+        return [(Label(found.joint, _TRANSMISSION, "deg"), np.degrees(found.angle))]
+    if name == _CONDITIONING:
+        return [(Label("", _CONDITIONING, ""), sweep.conditioning)]
+    places = [*(b.name for b in sweep.system.description.bodies), *(f.name for f in sweep.system.description.frames)]
+    if name in places:
+        return [(Label(name, axis, "m"), x) for axis, x in zip("xyz", sweep.position(name).T, strict=True)]
+    known = [*labels.joints, *places, _TRANSMISSION, _CONDITIONING]
+    raise StateError(f"a sweep has no {suggestion(name, known)}; ratios are called by joint: A.ratio")
+
+
+def _label(name: Any) -> Label:
+    """Return the label of a further column: "camber [deg]"."""
+    text, _, unit = str(name).partition(" [")
+    return Label("", text, unit.rstrip("]"))
+
+
+def _values(name: Any, values: Any, count: int) -> Array:
+    numbers = np.asarray(values, dtype=np.float64)  # NaN where a sweep has ended
+    if numbers.shape != (count,):
+        raise StateError(f"column {name!r} must have {count} numbers, one for each position")
+    return numbers
+
+
+def table(sweep: JointSweep, what: tuple[Any, ...], more: Any) -> pd.DataFrame:
+    """Return quantities as columns, the input first."""
+    import pandas as pd
+
+    found = {sweep.input_label.column: sweep.values}
+    for label, values in columns(sweep, what, more):
+        found.setdefault(label.column, values)
+    return pd.DataFrame(found)
+
+
+def write_csv(sweep: JointSweep, path: Any, what: tuple[Any, ...], more: Any) -> None:
+    """Write a table as text, every number with all its digits."""
+    place = new_file(path)
+    text = table(sweep, what, more).to_csv(index=False, lineterminator="\n")
+
+    def write(file: BinaryIO) -> None:
+        file.write(text.encode())
+
+    write_whole(place, write)
+
+
+def plotted(sweep: JointSweep, what: tuple[Any, ...], more: Any, path: Any) -> Figure:
+    """Return a figure with one diagram for each unit over the input, and write it if a path is given."""
+    place = None if path is None else new_file(path)
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ResultError('plots need matplotlib: install it with pip install "whippletree[plot]"') from None
+    units: dict[str, Columns] = {}
+    for label, values in columns(sweep, what, more):
+        if label.column != sweep.input_label.column or what:
+            units.setdefault(label.unit, []).append((label, values))
+    figure = Figure(figsize=(8.0, 1.0 + 2.6 * len(units)), layout="constrained")
+    every = figure.subplots(len(units), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, (unit, group) in zip(every, units.items(), strict=True):
+        _draw(axes, sweep, unit, group)
+    every[-1].set_xlabel(sweep.input_label.column)
+    figure.suptitle(sweep.labels.mechanism)
+    if place is not None:
+        form = place.suffix.lstrip(".") or "png"
+        write_whole(place, lambda file: figure.savefig(file, format=form, dpi=150))
+    return figure
+
+
+def _draw(axes: Any, sweep: JointSweep, unit: str, group: Columns) -> None:
+    """Draw the curves of one unit, and lines where singular positions are."""
+    for label, values in group:
+        axes.plot(sweep.values, values, label=label.text, marker="o" if len(sweep) < 3 else None, linewidth=1.4)
+    for one in sweep.singular:
+        axes.axvline(one.value, color="0.6", linestyle=":", linewidth=1.0, zorder=0)
+    if len(group) == 1:
+        axes.set_ylabel(group[0][0].column)
+    else:
+        axes.set_ylabel(f"[{unit}]" if unit else "")
+        axes.legend(fontsize="small")
+    axes.grid(True, alpha=0.3)
