@@ -112,7 +112,7 @@ class LinearModel:
 
         >>> from whippletree.system.example_systems import pendulum
         >>> pendulum().linearize([np.pi / 2]).modes().frequencies.round(6)
-        array([0.610525])
+        array([0.610521])
         """
         return self._modes
 
@@ -148,7 +148,7 @@ class LinearModel:
         >>> lin = pendulum().linearize([np.pi / 2], inputs=["hinge"], outputs=["hinge"])
         >>> t, y = lin.step(0.5, points=3)
         >>> t.tolist(), y[:, 0, 0].round(4).tolist()
-        ([0.0, 0.25, 0.5], [0.0, 0.0434, 0.1368])
+        ([0.0, 0.25, 0.5], [0.0, 0.0434, 0.1366])
         """
         from scipy.linalg import expm
 

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from whippletree.errors import StateError
 from whippletree.foundation.notebook_html import html_section, html_table
 from whippletree.kernels.kernel import Array
 from whippletree.linear.eigenvalues import Spectrum
 from whippletree.linear.linear_tolerances import SHOWN_SHARE, SYMMETRIC, ZERO_SHARE
-from whippletree.model.names import suggestion
 
 if TYPE_CHECKING:
     from whippletree.linear.linear_model import LinearModel
@@ -80,7 +78,7 @@ class Modes(Sequence[Mode]):
     >>> modes = m.build().linearize().modes()
     >>> print(modes)
       nr  frequency [Hz]  omega [rad/s]  damping ratio  kind         moves most
-       1         1.59155             10            0.1  oscillation  slide
+       1         1.59155             10            0.1  oscillation  slide.displacement
     """
 
     def __init__(self, modes: Sequence[Mode], n_zero: int) -> None:
@@ -225,15 +223,3 @@ def _kind(value: complex) -> str:
     if value.imag:
         return "oscillation"
     return "decay" if value.real < 0 else "growth"
-
-
-def mode_by_number(modes: Modes, number: object) -> Mode:
-    """Return a mode by its number in tables, counted from 1.
-
-    >>> mode_by_number(Modes([], 0), 1)
-    Traceback (most recent call last):
-    whippletree.errors.StateError: there is no mode 1: there are 0
-    """
-    if isinstance(number, bool) or not isinstance(number, int | np.integer) or not 1 <= number <= len(modes):
-        raise StateError(f"there is no mode {suggestion(number, ())}: there are {len(modes)}".replace('"', ""))
-    return modes[int(number) - 1]

@@ -86,7 +86,8 @@ def _answer(eq: Equations, x: Symbols, *, weld: bool) -> tuple[Any, Any, loop_re
     here = eq.loaded(x, weld=weld)
     states = closure_set.evaluate(here.walk)
     multipliers = by_closure(ca.vertsplit(x["multipliers"]), states)
-    return here, closure_set, loop_results.Answer(x["a"], Solution(x["a"], lambda: multipliers, ()))
+    solution = Solution(x["a"], lambda: multipliers, ())
+    return here, closure_set, loop_results.Answer(here.walk, closure_set, solution)
 
 
 def _reactions(eq: Equations, request: Request, x: Symbols) -> ca.SX:
@@ -95,7 +96,7 @@ def _reactions(eq: Equations, request: Request, x: Symbols) -> ca.SX:
         return ca.SX(composite_body.reactions(eq.loaded(x, weld=False).walk))
     here, closure_set, answer = _answer(eq, x, weld=False)
     order = loop_equations.joint_order(eq)
-    found = loop_results.reactions(here.walk, closure_set, here.tau, answer, order)
+    found = loop_results.reactions(here.walk, closure_set, here.tau, answer, order, here.walk)
     if not eq.size("n_redundant"):
         return found
     whole = eq.closure_set(x, weld=False, kept=False)

@@ -395,7 +395,7 @@ class System:
 
         >>> path = pendulum().equilibrium_path("hinge.effort", [0.0, -5.0])
         >>> path.coordinate("hinge")[[0, -1]].round(4)
-        array([1.5708, 1.0359])
+        array([1.5708, 1.036 ])
         """
         found: EquilibriumPath = verb("System.equilibrium_path")(
             self, parameter, values, guess=guess, nearest=nearest, **load
@@ -413,7 +413,7 @@ class System:
 
         >>> pendulum().eigenvalues_over("hinge.effort", [0.0, -5.0], guess=[1.5]).eigenvalues.imag.round(4)
         array([[ 3.836 , -3.836 ],
-               [ 3.5576, -3.5576]])
+               [ 3.5581, -3.5581]])
         """
         found: EigenvalueBranches = verb("System.eigenvalues_over")(
             self, parameter, values, guess=guess, nearest=nearest, **load
@@ -441,7 +441,7 @@ class System:
         about them such as "hinge.velocity" or "tip.rotation". See `whippletree.linear`.
 
         >>> pendulum().linearize([np.pi / 2]).modes().frequencies.round(6)
-        array([0.610525])
+        array([0.610521])
         """
         model: LinearModel = verb("System.linearize")(
             self, q, v, tau, a=a, t=t, z=z, parameters=parameters, inputs=inputs, outputs=outputs
