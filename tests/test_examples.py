@@ -660,6 +660,62 @@ def test_example_internal_mass() -> None:
     np.testing.assert_allclose(r["eye"][:, 2, 3], -distance * np.cos(a), rtol=1e-12, atol=1e-14)
 
 
+def published_bicycle(speed: float) -> Any:
+    """The eigenvalues of M q'' + v C1 q' + (g K0 + v^2 K2) q = 0, with the matrices of Meijaard and others (2007)."""
+    M = np.array([[80.81722, 2.31941332208709], [2.31941332208709, 0.29784188199686]])
+    K0 = np.array([[-80.95, -2.59951685249872], [-2.59951685249872, -0.80329488458618]])
+    K2 = np.array([[0, 76.59734589573222], [0, 2.65431523794604]])
+    C1 = np.array([[0, 33.86641391492494], [-0.85035641456978, 1.68540397397560]])
+    lower = [-np.linalg.solve(M, G * K0 + speed**2 * K2), -np.linalg.solve(M, speed * C1)]
+    return np.linalg.eigvals(np.block([[np.zeros((2, 2)), np.eye(2)], lower]))
+
+
+def test_example_bicycle(tmp_path: Path) -> None:
+    result = load("bicycle").main(tmp_path / "bicycle.png")
+    assert result["weave"] == pytest.approx(4.29238253634111, abs=1e-9)
+    assert result["capsize"] == pytest.approx(6.02426201538837, abs=1e-9)
+    s = result["branches"].equilibria[0].system
+    for speed in np.linspace(1, 10, 10):
+        values = s.linearize(s.q0, {"rear hub": speed / 0.3}).eigenvalues
+        found = np.sort_complex(values[values != 0])
+        assert found == pytest.approx(np.sort_complex(published_bicycle(speed)), abs=1e-9)
+
+
+def test_example_governor(tmp_path: Path) -> None:
+    result = load("governor").main(tmp_path / "governor.png")
+    path, arm = result["path"], result["path"].coordinate("left arm")
+    length, ball, sleeve, stiffness = 0.3, 1.2, 1.0, 400.0
+    # energy in turning axes: both balls out at length sin, all lifted; the sleeve moves by twice what the balls do
+    lift = 2 * length * (1 - np.cos(arm))
+    force = 2 * ball * G * length * np.sin(arm) + (sleeve * G + stiffness * lift) * 2 * length * np.sin(arm)
+    out = 2 * ball * path.values**2 * length**2 * np.sin(arm) * np.cos(arm)
+    assert out == pytest.approx(force, abs=1e-8)
+    assert arm[-1] > 0.5
+    assert set(path.stability) == {"stable"}
+
+
+def test_example_snap_through(tmp_path: Path) -> None:
+    path = load("snap_through").main(tmp_path / "snap.png")["path"]
+    angle = path.coordinate("left")
+    rise = np.cos(0.35)
+    assert path.values == pytest.approx(4 * 500.0 * (np.sin(angle) - rise * np.tan(angle)), abs=1e-7)
+    assert np.abs(path.values[list(path.turning)]) == pytest.approx(
+        [4 * 500.0 * (1 - rise ** (2 / 3)) ** 1.5] * 2, rel=1e-8
+    )
+    assert path.stability[0] == path.stability[-1] == "stable"
+    assert "unstable" in path.stability
+
+
+def test_example_car_modes(tmp_path: Path) -> None:
+    result = load("car_modes").main(tmp_path / "car.png")
+    M, K, D = result["matrices"]
+    size = len(M)
+    A = np.block([[np.zeros((size, size)), np.eye(size)], [-np.linalg.solve(M, K), -np.linalg.solve(M, D)]])
+    expected = np.sort_complex(np.linalg.eigvals(A))
+    assert np.sort_complex(result["model"].eigenvalues) == pytest.approx(expected, abs=1e-6)
+    assert len(result["model"].modes().frequencies) == size
+
+
 def test_example_crank_rocker() -> None:
     found = run("crank_rocker")
     sweep, module = found["sweep"], load("crank_rocker")

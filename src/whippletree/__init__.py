@@ -33,6 +33,7 @@ from whippletree.errors import (
     CacheError,
     CacheWarning,
     DynamicsError,
+    EquilibriumError,
     FileError,
     ModelError,
     ResultError,
@@ -48,6 +49,8 @@ from whippletree.system import Energy, Momentum, Reaction, Reactions, System
 from whippletree.verbs import provide
 
 if TYPE_CHECKING:
+    from whippletree.equilibria import Equilibrium
+    from whippletree.linear import LinearModel
     from whippletree.results import Certificate, Event, Trajectory
     from whippletree.simulate import Simulation
 
@@ -60,8 +63,11 @@ __all__ = [
     "Certificate",
     "DynamicsError",
     "Energy",
+    "Equilibrium",
+    "EquilibriumError",
     "Event",
     "FileError",
+    "LinearModel",
     "MassProperties",
     "Mechanism",
     "Model",
@@ -96,7 +102,9 @@ __all__ = [
 
 _LATE = {
     "Certificate": "whippletree.results",
+    "Equilibrium": "whippletree.equilibria",
     "Event": "whippletree.results",
+    "LinearModel": "whippletree.linear",
     "Simulation": "whippletree.simulate",
     "Trajectory": "whippletree.results",
     "resume": "whippletree.studies",
@@ -106,6 +114,10 @@ _LATE = {
 provide(
     {
         "Mechanism.build": ("whippletree.system", "System"),
+        "System.eigenvalues_over": ("whippletree.equilibria", "eigenvalues_over"),
+        "System.equilibrium": ("whippletree.equilibria", "equilibrium"),
+        "System.equilibrium_path": ("whippletree.equilibria", "equilibrium_path"),
+        "System.linearize": ("whippletree.linear", "linearize"),
         "System.actuation": ("whippletree.kinematics.actuation", "actuation"),
         "System.assemble_batch": ("whippletree.kinematics.batch_assembly", "assemble_batch"),
         "System.inverse_kinematics": ("whippletree.kinematics.inverse_kinematics", "inverse_kinematics"),

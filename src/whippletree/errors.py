@@ -12,6 +12,7 @@ __all__ = [
     "CacheError",
     "CacheWarning",
     "DynamicsError",
+    "EquilibriumError",
     "FileError",
     "ModelError",
     "ResultError",
@@ -54,6 +55,10 @@ class TopologyError(WhippletreeError, ValueError):
 
 class StateError(WhippletreeError, ValueError):
     """A state or another argument of a call has the wrong shape, type or value."""
+
+
+class EquilibriumError(WhippletreeError, ArithmeticError):
+    """A mechanism cannot be at rest, or no equilibrium was found. The message says what is not balanced."""
 
 
 class DynamicsError(WhippletreeError, ArithmeticError):

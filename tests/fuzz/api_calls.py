@@ -234,7 +234,26 @@ def of_system(s: wt.System, name: str, joint: str) -> list[Call]:
         (s.data_slack, (v,), {}),
         (s.function, ("forward_dynamics",), {"frame": "", "formulation": "auto", "wrenches": ()}),
         (s.operations, ("mass_matrix",), {"frame": "", "formulation": "auto", "wrenches": ()}),
+        *_of_equilibria(s, name, joint),
         *_of_simulation(s, joint),
+    ]
+
+
+def _of_equilibria(s: wt.System, name: str, joint: str) -> list[Call]:
+    """Calls about rest and what is near it."""
+    load: dict[str, Any] = {"tau": np.zeros(s.nv), "parameters": None, "t": 0.0, "speeds": None}
+    searched = load | {"hold": [joint], "unknowns": (), "nearest": False, "starts": 0, "seed": 0}
+    followed = load | {"guess": s.q0, "nearest": True}
+    signals = {"inputs": [joint], "outputs": [name], "t": 0.0, "parameters": None}
+    return [
+        (s.equilibrium, (s.q0,), searched),
+        (
+            s.equilibrium_path,
+            (f"{joint}.effort", [0.0, 1e-3]),
+            followed | {"hold": [joint]},
+        ),
+        (s.eigenvalues_over, (f"{joint}.effort", [0.0, 1e-3]), followed),
+        (s.linearize, (s.q0, s.v0, np.zeros(s.nv)), signals),
     ]
 
 

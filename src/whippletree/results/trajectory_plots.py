@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from whippletree.errors import ResultError, StateError
 from whippletree.results.columns import Columns, columns
-from whippletree.results.output_files import new_file, write_whole
+from whippletree.results.output_files import new_file
+from whippletree.results.plot_files import new_figure, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,7 +75,7 @@ def plotted(run: Trajectory, names: tuple[Any, ...], path: Any = None) -> Figure
     figure.suptitle(run.labels.mechanism)
     figure.axes[-1].set_xlabel("time [s]")
     if place is not None:
-        _write(figure, place)
+        write_figure(figure, place)
     return figure
 
 
@@ -104,30 +104,10 @@ def _sort(group: Columns, length: float, diagrams: dict[str, _Diagram]) -> None:
 
 
 def _figure(heights: list[float], place: Path | None) -> Figure:
-    """Return a figure with diagrams one below the other.
-
-    One that is written to a file is not shared; otherwise pyplot knows it, so that notebooks and `plt.show()` do.
-    """
-    size = (10.0, 1.2 + sum(heights))
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ResultError('plots need matplotlib: install it with pip install "whippletree[plot]"') from None
-    figure = Figure(figsize=size, layout="constrained") if place is not None else _shown(size)
+    """Return a figure with diagrams one below the other."""
+    figure = new_figure((10.0, 1.2 + sum(heights)), place)
     figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
     return figure
-
-
-def _shown(size: tuple[float, float]) -> Figure:
-    """Return a figure that pyplot knows, or a plain one where there is no screen for it."""
-    from matplotlib.figure import Figure
-
-    try:
-        from matplotlib import pyplot
-
-        return pyplot.figure(figsize=size, layout="constrained")
-    except Exception:  # whatever a backend raises, a figure can be had without one
-        return Figure(figsize=size, layout="constrained")
 
 
 def _draw(axes: Any, run: Trajectory, diagram: _Diagram) -> None:
@@ -162,11 +142,3 @@ def _broken(text: str) -> str:
     'velocity of the middle of\\nthe second arm'
     """
     return "\n".join(textwrap.wrap(text, _NAME, break_on_hyphens=False)) or text
-
-
-def _write(figure: Figure, place: Path) -> None:
-    kind = place.suffix.lstrip(".").lower()
-    known = figure.canvas.get_supported_filetypes()
-    if kind not in known:
-        raise StateError(f'a plot cannot be written as "{place.name}": end it in {", ".join(sorted(known))}')
-    write_whole(place, lambda file: figure.savefig(file, format=kind, dpi=150))

@@ -24,7 +24,7 @@ from whippletree.simulate.progress import ProgressMonitor
 from whippletree.simulate.run_arguments import duration_of, finite, increasing, positive
 from whippletree.simulate.sampled_run import SampledRun
 from whippletree.simulate.simulation import Simulation
-from whippletree.spatial.scalars import truth
+from whippletree.spatial.scalars import shown, truth
 from whippletree.studies.checkpoint_files import CheckpointWriter, read_checkpoint
 from whippletree.studies.state_growth import state_growth
 from whippletree.studies.verification import Agreement, agreement, second_run
@@ -60,9 +60,13 @@ def simulate(
     checkpoint: Any = None,
     checkpoint_every: float = 60.0,
     verify: bool = False,
+    start: Any = None,
     **options: Any,
 ) -> Trajectory:
     """Simulate for a duration and return the trajectory; options as for `Simulation`.
+
+    With `start="equilibrium"` the run begins where the mechanism is at rest, found from `q` as a guess; with velocities
+    `v` by joint, in steady motion with these. An `Equilibrium` that was found before can be given too.
 
     A `controller(t, q, v, z)` is called every `period` seconds and returns joint efforts, all or by joint, which are
     held until the next call; joints that it does not name keep those of `tau`. A plain function counts as one that
@@ -90,6 +94,8 @@ def simulate(
     ([0.0, 0.5, 1.0], True)
     """
     _check_options(options)
+    if start is not None:
+        options |= _start_state(system, start, options, t0)
     until = _outputs(duration, every, times, finite(t0, "t0"))
     simulation = Simulation(system, t=t0, **options)
     try:
@@ -142,6 +148,31 @@ def resume(
     found = read_checkpoint(path, system, on_event, check, controller, period)
     writer = _writer(path, found.every if checkpoint_every is None else checkpoint_every, found.wall)
     return _followed(found.run, progress, writer)
+
+
+def _start_state(system: System, start: Any, options: Mapping[str, Any], t0: float) -> dict[str, Any]:
+    """Return the state of an equilibrium as options of a run."""
+    from whippletree.equilibria import Equilibrium
+
+    found = start
+    load: dict[str, Any] = {name: options.get(name) for name in ("tau", "parameters", "z")}
+    if isinstance(start, str) and start == "equilibrium":
+        speeds = options.get("v")
+        if speeds is not None and not isinstance(speeds, Mapping):
+            raise StateError('start="equilibrium": give the velocities of a steady motion by joint, v={"shaft": 6.0}')
+        found = system.equilibrium(options.get("q"), speeds=speeds, t=t0, **load)
+    elif not isinstance(start, Equilibrium):
+        raise StateError(f'start= must be "equilibrium", or what system.equilibrium() returns, not {shown(start)}')
+    elif found.system is not system:
+        raise StateError("start= is an equilibrium of another system")
+    state: dict[str, Any] = {"q": found.q, "v": found.v}
+    if system.nz:
+        state["z"] = found.z
+    if load["tau"] is None:
+        state["tau"] = found.tau
+    if load["parameters"] is None and found.parameters is not None and found is start:
+        state["parameters"] = found.parameters
+    return state
 
 
 def _writer(path: Any, every: Any, wall: float = 0.0) -> CheckpointWriter:

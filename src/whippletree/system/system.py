@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,9 @@ from whippletree.topology import Plan
 from whippletree.verbs import verb
 
 if TYPE_CHECKING:
+    from whippletree.equilibria import EigenvalueBranches, Equilibrium, EquilibriumPath
     from whippletree.kinematics import Actuation, Assemblies, JointSweep, PoseSolutions, Workspace
+    from whippletree.linear import LinearModel
     from whippletree.results import Trajectory
 
 __all__ = ["System"]
@@ -323,8 +325,9 @@ class System:
         """Simulate for a duration in seconds and return the `Trajectory`, with a certificate.
 
         Options: `every` (seconds between outputs) or `times`, `q`, `v`, `z` (the start; `q0`, `v0`, `z0` by default),
-        `tau` (constant joint efforts), `method` ("dopri5", "dop853", "adams"; with a fixed `step` "rk4" and
-        "semi_implicit_euler", and for stiff springs "trapezoidal" and "generalized_alpha" with its `spectral_radius`),
+        `start="equilibrium"` (at rest, or with `v` by joint in steady motion), `tau` (constant joint efforts),
+        `method` ("dopri5", "dop853", "adams"; with a fixed `step` "rk4" and "semi_implicit_euler", and for stiff
+        springs "trapezoidal" and "generalized_alpha" with its `spectral_radius`),
         `tolerance`, `max_step` (the longest step, if the method chooses), `verify` (run again by another method, and
         compare), `formulation`, `parameters`, `progress`; `controller`, a function of (t, q, v, z) that returns
         efforts, and its `period`; `on_event`, a function that is called at events; `checkpoint`, a file from which
@@ -336,6 +339,114 @@ class System:
         """
         trajectory: Trajectory = verb("System.simulate")(self, duration, **options)
         return trajectory
+
+    def equilibrium(
+        self,
+        guess: Any = None,
+        *,
+        hold: Any = None,
+        tau: Any = None,
+        parameters: ParameterValues = None,
+        speeds: Any = None,
+        unknowns: Sequence[Any] = (),
+        t: float = 0.0,
+        z: ArrayLike | None = None,
+        nearest: bool = False,
+        starts: int = 0,
+        seed: int = 0,
+    ) -> Equilibrium:
+        """Return where the mechanism stays at rest, or moves steadily, under efforts `tau` and all described forces.
+
+        The search starts from a guess (as `assemble` takes it; `q0` unless given) and goes downhill, to a stable
+        equilibrium if forces have a potential; with `nearest=True` it goes to the next equilibrium, stable or not.
+        Joints in `hold` stay where the guess has them, and what they need comes out. With `speeds` by joint, these
+        turn or move steadily, and the forces must not depend on how far they have come. `unknowns` are numbers to be
+        found, parameters or "joint.effort", as many as there are held freedoms: the preload for a given ride height.
+        `starts` searches from so many random configurations too, for other equilibria. If there is none,
+        `EquilibriumError` says what cannot be balanced.
+
+        >>> pendulum().equilibrium().q.round(6)
+        array([1.570796])
+        """
+        found: Equilibrium = verb("System.equilibrium")(
+            self,
+            guess,
+            hold=hold,
+            tau=tau,
+            parameters=parameters,
+            speeds=speeds,
+            unknowns=unknowns,
+            t=t,
+            z=z,
+            nearest=nearest,
+            starts=starts,
+            seed=seed,
+        )
+        return found
+
+    def equilibrium_path(
+        self, parameter: Any, values: Any, *, guess: Any = None, nearest: bool = False, **load: Any
+    ) -> EquilibriumPath:
+        """Return the equilibria over a parameter, "joint.effort" or "joint.speed", each with its stability.
+
+        The path begins at the first of the `values` and is followed, around turning points (snap-through), until it
+        reaches the last one or leaves their range; it has points at all values on the way. `load` are `hold`, `tau`,
+        `parameters`, `speeds`, `t` and `z` as for `equilibrium`.
+
+        >>> path = pendulum().equilibrium_path("hinge.effort", [0.0, -5.0])
+        >>> path.coordinate("hinge")[[0, -1]].round(4)
+        array([1.5708, 1.036 ])
+        """
+        found: EquilibriumPath = verb("System.equilibrium_path")(
+            self, parameter, values, guess=guess, nearest=nearest, **load
+        )
+        return found
+
+    def eigenvalues_over(
+        self, parameter: Any, values: Any, *, guess: Any = None, nearest: bool = True, **load: Any
+    ) -> EigenvalueBranches:
+        """Return the eigenvalues about equilibria over a parameter, "joint.effort" or "joint.speed" (root locus).
+
+        At each of the `values` the equilibrium next to the one before is found, and the mechanism linearised there;
+        the first one is next to the guess, or a stable one with `nearest=False`. `load` are `tau`, `parameters`,
+        `speeds`, `t` and `z` as for `equilibrium`. `.changes` are the values at which stability changes.
+
+        >>> pendulum().eigenvalues_over("hinge.effort", [0.0, -5.0], guess=[1.5]).eigenvalues.imag.round(4)
+        array([[ 3.836 , -3.836 ],
+               [ 3.5581, -3.5581]])
+        """
+        found: EigenvalueBranches = verb("System.eigenvalues_over")(
+            self, parameter, values, guess=guess, nearest=nearest, **load
+        )
+        return found
+
+    def linearize(
+        self,
+        q: Any = None,
+        v: Any = None,
+        tau: Any = None,
+        *,
+        a: Any = None,
+        t: float = 0.0,
+        z: ArrayLike | None = None,
+        parameters: ParameterValues = None,
+        inputs: Sequence[Any] = (),
+        outputs: Sequence[Any] = (),
+    ) -> LinearModel:
+        """Return the linear model about a state: x' = A x + B u + offset, y = C x + D u, in minimal coordinates.
+
+        The state is `q0` at rest unless given. Inputs are joints (their efforts), parameters, "joint.acceleration" of
+        prescribed joints, and drives: "motor.acceleration", by which the drive's position and rate become states, or
+        "motor.effort". Outputs are joints (coordinates), bodies and frames (positions), states of elements, and words
+        about them such as "hinge.velocity" or "tip.rotation". See `whippletree.linear`.
+
+        >>> pendulum().linearize([np.pi / 2]).modes().frequencies.round(6)
+        array([0.610521])
+        """
+        model: LinearModel = verb("System.linearize")(
+            self, q, v, tau, a=a, t=t, z=z, parameters=parameters, inputs=inputs, outputs=outputs
+        )
+        return model
 
     # ------------------------------------------------------------------ kinematics
 

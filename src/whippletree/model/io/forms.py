@@ -237,6 +237,7 @@ START: dict[str, Reader] = {
     "dependent": values.joints,
     "accuracy": values.positive,
     "velocities": values.by_joint,
+    "equilibrium": values.flag,
 }
 
 RUN: dict[str, Reader] = {

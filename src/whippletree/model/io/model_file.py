@@ -29,7 +29,7 @@ class Model:
     """A mechanism with where it starts and how to run it.
 
     `start` may hold "guess", "hold", "cut", "dependent" and "accuracy", as `Mechanism.build` takes them, and
-    "velocities" by joint.
+    "velocities" by joint; with "equilibrium" the run starts at rest, or with these velocities in steady motion.
     `run` may hold what `System.simulate` takes, above all "duration", and "outputs": what tables and plots show.
 
     >>> import whippletree as wt
@@ -90,6 +90,9 @@ class Model:
         """
         t = self.run.get("t0", 0.0)
         hold, velocities = self.start.get("hold"), self.start.get("velocities", {})
+        if self.start.get("equilibrium"):
+            found = system.equilibrium(speeds=velocities or None, t=t)
+            return found.q, found.v
         q = system.assemble(self.start.get("guess"), hold=hold, t=t) if t else system.q0
         if not velocities and not t:
             return q, system.v0
@@ -107,6 +110,9 @@ class Model:
         if self.name and same_place(run.get("checkpoint"), self.name):
             raise FileError(f"{self.name}: the checkpoint would take the place of the model: name another file")
         built = self._system() if system is None else system
+        if self.start.get("equilibrium"):
+            velocities = self.start.get("velocities") or None
+            return built.simulate(**{"start": "equilibrium", "v": velocities, **run})
         q, v = self.initial(built)
         return built.simulate(**{"q": q, "v": v, **run})
 

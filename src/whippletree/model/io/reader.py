@@ -239,6 +239,8 @@ class _Reading:
         node = self._root.items.get(key)
         if node is None or _is_empty(node):
             return {}
+        if key == "start" and isinstance(node, Leaf) and node.value == "equilibrium":
+            return {"equilibrium": True}
         try:
             return arguments(self._context, _mapping(node, key), {}, readers)
         except UnfitError as error:

@@ -1,0 +1,260 @@
+"""The balance of efforts of a mechanism that keeps its velocities, and its exact derivatives.
+
+With R the efforts that the tree's joints lack in a configuration (`newton_residual` without multipliers) and C the rows
+of all closures,
+
+    R - C^T lambda = 0                                                                                  (1)
+
+Let N be an orthonormal basis of the motions that the closures allow, C N = 0, displacements scaled. Then the equations
+are r = N^T R = 0. Moving along N and closing the loops again by a displacement of least norm, r changes by
+
+    dr = N^T K(lambda) N,       lambda from (1) by least squares                                        (2)
+
+where K is the derivative of the left-hand side of (1) for displacements with lambda held (`newton_matrix`): the second
+derivative of the energy along the closed configurations, curvature of the closures included. No partition into
+independent and dependent coordinates plays a part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+import numpy.typing as npt
+
+from whippletree.equilibria.equilibrium_tolerances import AT_REST, RANK, SMALLEST_EFFORT
+from whippletree.equilibria.load_case import LoadCase
+from whippletree.kernels.kernel import Array
+from whippletree.system import System
+from whippletree.system.loop_plan import Conditions
+
+__all__ = ["Balance", "Imbalance", "Slopes"]
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Imbalance:
+    """What is not balanced at a configuration, along the motions that the closures allow and nothing holds.
+
+    `motions` (nv, n) are scaled displacements of all joints for unit coordinates; `efforts` (n) what is lacking along
+    them, `rates` (nz) those of the elements' states; `lacking` (nv) what each joint lacks, scaled, with the multipliers
+    that fit best.
+    """
+
+    q: Array
+    v: Array
+    z: Array
+    motions: Array
+    efforts: Array
+    rates: Array
+    lacking: Array
+    multipliers: Array
+    held: Array
+
+    @property
+    def size(self) -> float:
+        """The largest effort that is lacking, scaled."""
+        return float(np.abs(np.concatenate([self.efforts, self.rates])).max(initial=0.0))
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """Derivatives at a configuration, along its motions: mass, damping and stiffness, and those of elements' states."""
+
+    M: Array
+    D: Array
+    K: Array
+    Kz: Array
+    Yq: Array
+    Yv: Array
+    Yz: Array
+
+
+class Balance:
+    """The equations of balance of a system; `held` freedoms do not move, and what they need is given to them.
+
+    >>> from whippletree.system.example_systems import pendulum
+    >>> s = pendulum()
+    >>> at = Balance(s, np.zeros(1, dtype=bool)).at(np.zeros(1), np.zeros(0), LoadCase(np.zeros(1), np.zeros(0)))
+    >>> at.efforts.round(6)
+    array([-9.81])
+    """
+
+    def __init__(self, system: System, held: Mask) -> None:
+        self.system, self.held = system, held
+        kernels = system.kernels
+        self._numbers, self._assembler = kernels.loops.numbers, kernels.loops.assembler
+        self.lengths = self._numbers.column_scale
+        self._free = self._numbers.free_freedoms
+        self._cut = np.array(sorted(self._numbers.cut_freedoms), dtype=int)
+        self._traces: dict[str, ca.Function] = {}
+        self._n_rows = kernels.loop_plan.n_rows if kernels.closed else 0
+
+    # ------------------------------------------------------------------ kernels
+
+    def _evaluate(self, function: str, z: Array, load: LoadCase, **state: Array) -> Array:
+        """Evaluate a function of the system by its trace: a search takes some ten evaluations, which are not worth
+        the time of making machine code.
+        """
+        traced = self._traces.get(function)
+        if traced is None:
+            traced = self._traces[function] = self.system.function(function)
+        given: dict[str, Any] = {"tau": load.tau, "z": z, "t": load.t, "parameters": load.parameters, **state}
+        found = traced.call([given[traced.name_in(i)] for i in range(traced.n_in())])[0]
+        return np.asarray(found.full().ravel())
+
+    def _matrix(
+        self, q: Array, v: Array, a: Array, z: Array, load: LoadCase, multipliers: Array, step: tuple[float, float]
+    ) -> Array:
+        u = np.zeros(self.system.nv)
+        state = {"q": q, "u": u, "v": v, "a": a, "multipliers": multipliers, "step": np.array(step)}
+        found = self._evaluate("newton_matrix", z, load, **state)
+        n = self.system.nv + self._n_rows + self.system.nz
+        return found.reshape(n, n)
+
+    def _residual(self, q: Array, v: Array, a: Array, z: Array, load: LoadCase) -> tuple[Array, Array]:
+        s = self.system
+        found = self._evaluate("newton_residual", z, load, q=q, v=v, a=a, multipliers=np.zeros(self._n_rows))
+        first = s.nv + self._n_rows
+        return found[: s.nv], found[first : first + s.nz]
+
+    # ------------------------------------------------------------------ states
+
+    def conditions(self, load: LoadCase) -> Conditions:
+        """Return time and parameters as the closures want them."""
+        return self.system.kernels.loops.conditions(load.t, load.parameters if len(load.parameters) else None)
+
+    def close(self, q: Array, load: LoadCase) -> tuple[Array, float]:
+        """Return the closed configuration next to one, and the largest residual that is left."""
+        if not self.system.kernels.closed:
+            return q, 0.0
+        return self._assembler.close(q, self.held, self.conditions(load))
+
+    def moved(self, q: Array, displacement: Array, load: LoadCase) -> tuple[Array, float]:
+        """Return the closed configuration that a scaled displacement (nv) leads to."""
+        there = self._assembler.space.integrate(q, displacement * self.lengths)
+        return self.close(self.system.normalize(there), load)
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        """Return the scaled displacement (nv) between two configurations."""
+        return self._assembler.space.difference(q0, q1) / self.lengths
+
+    def velocities(self, q: Array, load: LoadCase) -> Array:
+        """Return the velocities that the speeds ask for: the least ones that the closures allow."""
+        s = self.system
+        if not load.speeds and not self.drifts(q, load):
+            return np.zeros(s.nv)
+        v = np.zeros(s.nv)
+        for i, speed in load.speeds:
+            v[i] = speed
+        if not s.kernels.closed:
+            return v
+        held, none = np.zeros(s.nv, dtype=bool), np.zeros(s.nv, dtype=bool)
+        held[[i for i, _ in load.speeds]] = True
+        return s.kernels.loops.consistency.velocities(q, v, self.conditions(load), held, none)
+
+    def drifts(self, q: Array, load: LoadCase) -> bool:
+        """Tell whether drives and other closures move by themselves at the time."""
+        if not self.system.description.closures_moving:
+            return False
+        return bool(np.abs(self._numbers.full_rows(q, *self.conditions(load))[1]).max(initial=0.0) > AT_REST)
+
+    def accelerations(self, q: Array, v: Array, load: LoadCase) -> Array:
+        """Return the least accelerations that the closures allow at constant rates of what drives them.
+
+        They are zero unless velocities ask for others. Accelerations of the drives themselves are left out.
+        """
+        s = self.system
+        none = np.zeros(s.nv)
+        if not s.kernels.closed or not v.any():
+            return none
+        where = self.conditions(load)
+        bias = self._numbers.second(q, v, none, *where) - self._numbers.second(q, none, none, *where)
+        if not bias.any():
+            return none
+        rows = self._numbers.full_rows(q, *where)[0]
+        return np.asarray(np.linalg.lstsq(rows, -bias, rcond=RANK)[0] * self.lengths)
+
+    # ------------------------------------------------------------------ balance
+
+    def at(self, q: Array, z: Array, load: LoadCase, *, moving: bool = True) -> Imbalance:
+        """Return what is not balanced at a configuration; along all motions if held joints are not to be `moving`."""
+        v = self.velocities(q, load)
+        a = self.accelerations(q, v, load)
+        residual, rates = self._residual(q, v, a, z, load)
+        zero = self._matrix(q, v, a, z, load, np.zeros(self._n_rows), (0.0, 0.0))
+        free, s = self._free, self.system
+        C = zero[s.nv : s.nv + self._n_rows, :][:, free] * self.lengths[free]
+        follow = -zero[np.ix_(self._cut, free)] * self.lengths[free] / self.lengths[self._cut][:, None]
+        hold = self._hold_rows(follow)
+        rows = np.vstack([C, hold]) if moving else C
+        N = _null_space(rows)
+        needed = residual[free] * self.lengths[free]
+        motions = np.zeros((s.nv, N.shape[1]))
+        motions[free] = N
+        motions[self._cut] = follow @ N
+        multipliers: Array = np.zeros(self._n_rows)
+        held: Array = np.zeros(len(hold))
+        lacking: Array = np.zeros(s.nv)
+        if len(rows):
+            found = np.linalg.lstsq(rows.T, needed, rcond=RANK)[0]
+            multipliers, held = np.asarray(found[: self._n_rows]), np.asarray(found[self._n_rows :])
+        lacking[free] = needed - rows.T @ np.concatenate([multipliers, held]) if len(rows) else needed
+        return Imbalance(q, v, z, motions, N.T @ needed, rates, lacking, multipliers, held)
+
+    def _hold_rows(self, follow: Array) -> Array:
+        """Return the rows that say that held freedoms do not move, on the free ones."""
+        rows = []
+        for i in np.flatnonzero(self.held):
+            if i in self._cut:
+                rows.append(follow[int(np.searchsorted(self._cut, i))])
+            else:
+                rows.append((self._free == i).astype(np.float64))
+        return np.array(rows).reshape(len(rows), len(self._free))
+
+    def effort_scale(self, q: Array, z: Array, load: LoadCase) -> float:
+        """Return the size of the efforts in the mechanism, scaled: weights, efforts given, and what elements do."""
+        s = self.system
+        masses = ca.vertcat(0, *(body.properties.mass for body in s.description.bodies))
+        gravity = ca.norm_2(ca.vertcat(*s.description.gravity))
+        weights = self._numbers.function("weights", [], [ca.sum1(masses) * gravity])
+        total = float(weights(self.conditions(load).parameters))
+        acting = np.zeros(0)
+        if s.description.forces:
+            acting = self._evaluate("element_forces", z, load, q=q, v=self.velocities(q, load))
+        length = s.characteristic_length
+        given = float(np.abs(load.tau * self.lengths).max(initial=0.0))
+        return max(total * length, float(np.abs(acting).max(initial=0.0)) * length, given, SMALLEST_EFFORT)
+
+    def slopes(self, here: Imbalance, load: LoadCase) -> Slopes:
+        """Return mass, damping and stiffness along the motions, exact; velocities and accelerations being kept."""
+        s, free = self.system, self._free
+        a = self.accelerations(here.q, here.v, load)
+        known = (here.q, here.v, a, here.z, load, here.multipliers)
+        zero = self._matrix(*known, (0.0, 0.0))
+        by_q, by_v = self._matrix(*known, (0.0, 1.0)) - zero, self._matrix(*known, (1.0, 0.0)) - zero
+        N = here.motions * self.lengths[:, None]
+        left = N[free].T
+        first = s.nv + self._n_rows
+        return Slopes(
+            left @ zero[free][:, : s.nv] @ N,
+            left @ by_v[free][:, : s.nv] @ N,
+            left @ by_q[free][:, : s.nv] @ N,
+            left @ by_v[free][:, first:],
+            -by_q[first:, : s.nv] @ N,
+            -by_v[first:, : s.nv] @ N,
+            -by_v[first:, first:],
+        )
+
+
+def _null_space(rows: Array) -> Array:
+    """Return an orthonormal basis of what rows map to zero."""
+    n = rows.shape[1]
+    if not len(rows):
+        return np.eye(n)
+    _, s, vt = np.linalg.svd(rows)
+    rank = int((s > RANK * max(s.max(initial=0.0), 1e-300)).sum())
+    return np.asarray(vt[rank:].T)

@@ -1,0 +1,428 @@
+"""Equilibria of a mechanism: at rest, in steady motion, and with unknowns of the load (trim)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from whippletree.equilibria.balance import Balance, Imbalance, Mask
+from whippletree.equilibria.descent import Reached, descend, newton
+from whippletree.equilibria.equilibrium_tolerances import ADVANCES, ROUNDING, SAME_PLACE, SINGULAR, STEADY, TURNING
+from whippletree.equilibria.load_case import LoadCase, Quantity, quantity_named
+from whippletree.equilibria.stability import Stability, judged, stability_of
+from whippletree.errors import DynamicsError, EquilibriumError, StateError, WhippletreeError
+from whippletree.foundation.notebook_html import html_section, html_table
+from whippletree.foundation.once import made_once
+from whippletree.foundation.user_frames import user_facing
+from whippletree.kernels.kernel import Array
+from whippletree.linear.linear_model import LinearModel
+from whippletree.linear.linear_signals import freedom_labels, listed
+from whippletree.linear.linearization import linearize
+from whippletree.results.labels import effort_unit
+from whippletree.spatial.scalars import shown, truth
+from whippletree.system import Reactions, System
+from whippletree.system.input_reader import as_array
+
+__all__ = ["Equilibrium", "Search", "equilibrium", "turned_back"]
+
+_SHOWN, _SHOWN_ZERO = 1e-9, 1e-12
+"""Velocities that are named in words, and coordinates that are shown as zero."""
+
+
+@user_facing
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """A state in which a mechanism stays: at rest, or in steady motion with velocities `v` that do not change.
+
+    `residual` is the largest effort that is not balanced, in N m (forces times the characteristic length of their
+    loops). `stability` is "stable", "unstable" or "undecided", by the linear model, and `reason` says why. `unknowns`
+    are the numbers of the load that were found, `hold_efforts` what held joints need, `free` the joints that may be
+    anywhere, and `others` are further equilibria, if several starts were asked for.
+
+    >>> from whippletree.system.example_systems import pendulum
+    >>> found = pendulum().equilibrium()
+    >>> found.q.round(6), found.stability
+    (array([1.570796]), 'stable')
+    >>> print(found)
+    Equilibrium of "pendulum": stable (the potential energy has a minimum)
+      hinge.angle  1.5708 rad
+    """
+
+    system: System = field(repr=False)
+    q: Array
+    v: Array
+    z: Array
+    tau: Array
+    parameters: Array | None
+    t: float
+    residual: float
+    stability: str
+    reason: str
+    unknowns: Mapping[str, float] = field(default_factory=dict)
+    hold_efforts: Mapping[str, float] = field(default_factory=dict)
+    free: tuple[str, ...] = ()
+    others: tuple[Equilibrium, ...] = field(default=(), repr=False)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The state as calls take it beside q and v: `tau`, `t`, and `z` and `parameters` if there are any."""
+        given: dict[str, Any] = {"tau": self.tau, "t": self.t}
+        if len(self.z):
+            given["z"] = self.z
+        if self.parameters is not None:
+            given["parameters"] = self.parameters
+        return given
+
+    @property
+    def reactions(self) -> Reactions:
+        """What every joint transmits."""
+        return self._reactions
+
+    @made_once
+    def _reactions(self) -> Reactions:
+        return self.system.reactions(self.q, self.v, **self.options)
+
+    def linearize(self, *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = ()) -> LinearModel:
+        """Return the linear model about it; see `System.linearize`."""
+        return self._linearized(tuple(inputs), tuple(outputs))
+
+    def _linearized(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> LinearModel:
+        return linearize(self.system, self.q, self.v, inputs=inputs, outputs=outputs, **self.options)
+
+    def coordinates(self) -> dict[str, Array]:
+        """Return the coordinates by joint.
+
+        >>> from whippletree.system.example_systems import pendulum
+        >>> pendulum().equilibrium().coordinates()["hinge"].round(4)
+        array([1.5708])
+        """
+        owners = self.system.description.coordinate_owners
+        return {use.name: self.q[self.system.q_slice(use.name)] for use in owners if use.joint.nq}
+
+    def _rows(self) -> list[tuple[str, str]]:
+        rows = []
+        for use in self.system.description.coordinate_owners:
+            where = self.system.q_slice(use.name)
+            for what, value in zip(use.joint.position_labels, self.q[where], strict=True):
+                unit = "" if "quaternion" in what else "rad" if "angle" in what else "m"
+                rows.append((f"{use.name}.{what}", f"{_plain(value):.6g} {unit}".strip()))
+        speeds = freedom_labels(self.system)[1]
+        rows += [(name, f"{x:.6g} {unit}") for (name, unit), x in zip(speeds, self.v, strict=True) if abs(x) > _SHOWN]
+        rows += [(name, f"{value:.6g}") for name, value in zip(self.system.element_states, self.z, strict=True)]
+        rows += [(f"{name} (found)", f"{value:.9g}") for name, value in self.unknowns.items()]
+        rows += [(f"{name} (held)", f"needs {value:.6g}") for name, value in self.hold_efforts.items()]
+        return rows
+
+    def __str__(self) -> str:
+        kind = "Steady motion" if np.abs(self.v).max(initial=0.0) > _SHOWN else "Equilibrium"
+        lines = [f'{kind} of "{self.system.description.name}": {self.stability} ({self.reason})']
+        rows = self._rows()
+        width = max((len(name) for name, _ in rows), default=0)
+        lines += [f"  {name:<{width}}  {value}" for name, value in rows]
+        if self.free:
+            lines.append(f"  anywhere: {', '.join(self.free)}")
+        if self.others:
+            lines.append(f"  {len(self.others)} more: {', '.join(one.stability for one in self.others)}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        title = f'Equilibrium of "{self.system.description.name}": {self.stability} ({self.reason})'
+        return html_section(title, html_table(self._rows()))
+
+
+def equilibrium(
+    system: System,
+    guess: Any = None,
+    *,
+    hold: Any = None,
+    tau: Any = None,
+    parameters: Any = None,
+    speeds: Any = None,
+    unknowns: Sequence[Any] = (),
+    t: float = 0.0,
+    z: Any = None,
+    nearest: bool = False,
+    starts: int = 0,
+    seed: int = 0,
+) -> Equilibrium:
+    """Return an equilibrium; see `System.equilibrium`."""
+    search = Search.of(system, hold=hold, tau=tau, parameters=parameters, speeds=speeds, t=t, z=z)
+    sought = search.quantities(unknowns)
+    if truth(nearest, "nearest=") or sought:
+        reached = newton(search.balance, search.start(guess), search.z, search.load, sought)
+    else:
+        reached = search.from_start(search.start(guess))
+    count = _count(starts)
+    if not count:
+        return search.result(reached, sought)
+    return _with_others(search, reached, sought, count, seed)
+
+
+def _with_others(search: Search, first: Reached, sought: list[Quantity], count: int, seed: int) -> Equilibrium:
+    """Return the equilibrium from the guess, and those from random starts that differ."""
+    found = [search.result(first, sought)] if first.balanced else []
+    rng = search.system.kernels.states.generator(seed)
+    for _ in range(count):
+        for reached in search.random_searches(rng, sought):
+            if reached.balanced and all(search.differs(reached, one) for one in found):
+                found.append(search.result(reached, sought))
+    if not found:
+        return search.result(first, sought)  # which says why
+    return replace(found[0], others=tuple(found[1:]))
+
+
+class Search:
+    """A search for equilibria: the equations of balance, and the load, as a user gave them.
+
+    >>> from whippletree.system.example_systems import pendulum
+    >>> search = Search.of(pendulum(), tau={"hinge": 9.81})
+    >>> search.result(search.from_start(np.zeros(1)), []).stability
+    'undecided'
+    """
+
+    def __init__(self, system: System, balance: Balance, load: LoadCase, z: Array) -> None:
+        self.system, self.balance, self.load, self.z = system, balance, load, z
+
+    @classmethod
+    def of(
+        cls,
+        system: System,
+        *,
+        hold: Any = None,
+        tau: Any = None,
+        parameters: Any = None,
+        speeds: Any = None,
+        t: Any = 0.0,
+        z: Any = None,
+    ) -> Search:
+        """Read what a user gave."""
+        inputs = system.kernels.inputs
+        values = inputs.parameter_set(parameters)
+        described = np.array(system.description.parameter_values, dtype=np.float64)
+        load = LoadCase(
+            inputs.efforts(tau), described if values is None else values, _speeds(system, speeds), inputs.time(t)
+        )
+        if z is not None and not system.nz:
+            raise StateError("z= is for auxiliary states, and there is none: declare one with mechanism.state(...)")
+        states = system.z0 if z is None else as_array(z, inputs.argument("z", system.nz))
+        return cls(system, Balance(system, inputs.freedoms(hold, "hold")), load, states)
+
+    @property
+    def held(self) -> Mask:
+        """Which freedoms do not move."""
+        return self.balance.held
+
+    def quantities(self, unknowns: Any) -> list[Quantity]:
+        """Return the unknowns of the load, as many as there are held freedoms."""
+        found = [quantity_named(self.system, one, "unknowns=") for one in listed(unknowns, "unknowns")]
+        count = int(self.held.sum())
+        if found and len(found) != count:
+            raise StateError(
+                f"unknowns= names {len(found)} and hold= {count} freedoms: for each number that is to be found, "
+                "hold one freedom where it is wanted"
+            )
+        missing = [one.name for one in found if one.kind == "speed" and one.index not in dict(self.load.speeds)]
+        if missing:
+            raise StateError(f'unknowns=: give a first value of "{missing[0]}" in speeds=')
+        return found
+
+    def start(self, guess: Any) -> Array:
+        """Return the closed configuration to start from: the guess, or where the system was assembled."""
+        load, s = self.load, self.system
+        hold = None if not self.held.any() else _pairs(s, self.held)
+        given = s.q0 if guess is None else guess
+        if not s.kernels.closed:
+            return s.assemble(given)
+        parameters = load.parameters if len(load.parameters) else None
+        return s.assemble(given, hold=hold, t=load.t, parameters=parameters)
+
+    def from_start(self, q: Array) -> Reached:
+        """Descend from a configuration; where forces have no potential, Newton's method may still find rest."""
+        reached = descend(self.balance, q, self.z, self.load)
+        if reached.balanced:
+            return reached
+        for start in (reached.here.q, q):
+            other = newton(self.balance, start, reached.here.z, self.load)
+            if other.balanced:
+                return other
+        return reached
+
+    def random_searches(self, rng: np.random.Generator, sought: list[Quantity]) -> list[Reached]:
+        """Search from a random configuration, by descent and by Newton's method, which finds unstable equilibria."""
+        s = self.system
+        q = self.system.kernels.loops.assembler.space.random(rng)
+        away = self.balance.difference(s.q0, q)
+        away[self.held] = 0.0
+        q, opening = self.balance.moved(s.q0, away, self.load)
+        if opening > SAME_PLACE:
+            return []
+        found = []
+        try:
+            if not sought:
+                found.append(descend(self.balance, q, self.z, self.load))
+            found.append(newton(self.balance, q, self.z, self.load, sought))
+        except WhippletreeError:  # a start from which nothing can be computed is none
+            pass
+        return found
+
+    def differs(self, reached: Reached, other: Equilibrium) -> bool:
+        """Tell whether a search ended elsewhere than at an equilibrium; turns of 2 pi do not count."""
+        apart = turned_back(self.system, self.balance.difference(other.q, reached.here.q))
+        changed = [abs(reached.load.value(one) - other.unknowns[one.name]) for one in self._named(other)]
+        return float(np.abs(apart).max(initial=0.0)) > SAME_PLACE or any(x > SAME_PLACE for x in changed)
+
+    def _named(self, other: Equilibrium) -> list[Quantity]:
+        return [quantity_named(self.system, name, "unknowns=") for name in other.unknowns]
+
+    # ------------------------------------------------------------------ what was found
+
+    def result(self, reached: Reached, sought: Sequence[Quantity]) -> Equilibrium:
+        """Return what a search has found as an equilibrium; refuse in words if it is none."""
+        here, load = reached.here, reached.load
+        if not reached.balanced:
+            raise EquilibriumError(self._refusal(reached))
+        self._check_steady(reached)
+        free_of_hold = Balance(self.system, np.zeros(self.system.nv, dtype=bool)) if sought else self.balance
+        own = free_of_hold.at(here.q, here.z, load)
+        parameters = load.parameters if len(load.parameters) else None
+        plain = Equilibrium(self.system, here.q, here.v, here.z, load.tau, parameters, load.t, here.size, "", "")
+        found = _stability(free_of_hold, own, reached, plain)
+        free = self._named_motions(own, found) if found.word == "undecided" else ()
+        return replace(
+            plain,
+            stability=found.word,
+            reason=found.reason,
+            unknowns={one.name: load.value(one) for one in sought},
+            hold_efforts={} if sought else self._hold_efforts(own),
+            free=free,
+        )
+
+    def _hold_efforts(self, own: Imbalance) -> dict[str, float]:
+        """Return what held freedoms need, by name."""
+        names = freedom_labels(self.system)[0]
+        held = np.flatnonzero(self.held)
+        efforts = own.held / np.array([self.balance.lengths[i] for i in held]) if len(held) else np.zeros(0)
+        return {names[i][0]: float(x) for i, x in zip(held, efforts, strict=True)}
+
+    def _named_motions(self, own: Imbalance, found: Stability) -> tuple[str, ...]:
+        """Return the freedoms that take part in motions without stiffness."""
+        if found.motions.shape[0] != own.motions.shape[1] or not found.motions.shape[1]:
+            return ()
+        size = np.abs(own.motions @ found.motions).max(axis=1, initial=0.0)
+        names = freedom_labels(self.system)[0]
+        return tuple(names[i][0] for i in np.flatnonzero(size > SAME_PLACE * size.max(initial=0.0)))
+
+    def _check_steady(self, reached: Reached) -> None:
+        """Refuse a motion that does not stay as it is when the coordinates that move have advanced."""
+        here, load = reached.here, reached.load
+        speed = float(np.abs(here.v / self.balance.lengths).max(initial=0.0))
+        if not speed:
+            return
+        driven = self.balance.drifts(here.q, load)
+        for way in ADVANCES:
+            later = replace(load, t=load.t + way / speed) if driven else load
+            q, _ = self.balance.moved(here.q, here.v / self.balance.lengths * (way / speed), later)
+            there = self.balance.at(q, here.z, later)
+            if there.size > STEADY * reached.scale:
+                mover = self.system.kernels.states.freedom_name(int(np.argmax(np.abs(here.v / self.balance.lengths))))
+                raise EquilibriumError(
+                    f'this motion is not steady: when "{mover}" has advanced, {self._unbalanced(there)} is not '
+                    "balanced. The forces must not depend on coordinates that advance"
+                )
+
+    def _unbalanced(self, here: Imbalance) -> str:
+        """Say which effort is not balanced most."""
+        rates = np.abs(here.rates).max(initial=0.0)
+        if rates > np.abs(here.lacking).max(initial=0.0):
+            k = int(np.argmax(np.abs(here.rates)))
+            return f'the rate {here.rates[k]:.3g} of state "{self.system.element_states[k]}"'
+        i = int(np.argmax(np.abs(here.lacking)))
+        states = self.system.kernels.states
+        label = states.velocity_label(i)
+        unit = effort_unit(freedom_labels(self.system)[1][i][1])
+        return f"{abs(here.lacking[i]) / self.balance.lengths[i]:.3g} {unit} at the {label}"
+
+    def _refusal(self, reached: Reached) -> str:
+        """Say what cannot be balanced, by how much, and why if that can be seen."""
+        here = reached.here
+        said = f"no equilibrium was found: at the end {self._unbalanced(here)} is not balanced"
+        K = self.balance.slopes(here, reached.load).K
+        if len(K):
+            _, s, vt = np.linalg.svd((K + K.T) / 2)
+            flat = vt[s <= max(SINGULAR * s.max(initial=0.0), 1e-9 * reached.scale)]
+            along = np.linalg.norm(flat @ here.efforts) if len(flat) else 0.0
+            if along > np.linalg.norm(here.efforts) / 2:
+                joint = self.system.kernels.states.joint_of(int(np.argmax(np.abs(here.lacking))))
+                return f'{said}, and nothing holds it there: add a spring or a stop, or hold "{joint}"'
+        return f"{said}. Give another guess, several starts=, or hold= what is to stay"
+
+
+def turned_back(system: System, displacement: Array) -> Array:
+    """Return a displacement (nv) with angles between -pi and pi.
+
+    >>> from whippletree.system.example_systems import pendulum
+    >>> turned_back(pendulum(), np.array([6.5])).round(4)
+    array([0.2168])
+    """
+    found = displacement.copy()
+    for use in system.description.coordinate_owners:
+        where = system.v_slice(use.name)
+        for i, label in zip(range(where.start, where.stop), use.joint.velocity_labels, strict=True):
+            if "angular" in label:
+                found[i] = (found[i] + np.pi) % (2 * np.pi) - np.pi
+    return found
+
+
+def _stability(balance: Balance, own: Imbalance, reached: Reached, plain: Equilibrium) -> Stability:
+    """Judge an equilibrium: at rest by mass, damping and stiffness, in motion by the linear model.
+
+    At a turning point what is unbalanced, r, moves the place by the root of r / K', and stiffness by the root of r K'.
+    """
+    if not own.v.any():
+        unbalanced = max(reached.here.size, ROUNDING * reached.scale)
+        return stability_of(balance.slopes(own, reached.load), TURNING * np.sqrt(unbalanced * reached.scale))
+    try:
+        model = plain.linearize()
+    except DynamicsError as error:
+        return Stability("undecided", f"there is no linear model: {error}", np.zeros((own.motions.shape[1], 0)))
+    return _of_motion(model)
+
+
+def _of_motion(model: LinearModel) -> Stability:
+    """Judge a steady motion; displacements that advance, and their speeds, are not counted.
+
+    Zeros belong to families of steady motions: other positions of what advances, and other speeds of it.
+    """
+    found = judged(model.spectrum._replace(n_zero=0), model.n_displacements)
+    return found._replace(motions=np.zeros((0, 0)))
+
+
+def _speeds(system: System, speeds: Any) -> tuple[tuple[int, float], ...]:
+    """Return speeds by freedom from those by joint."""
+    if speeds is None:
+        return ()
+    if not isinstance(speeds, Mapping):
+        raise StateError(f"speeds= gives velocities by joint: a mapping from names to numbers, not {shown(speeds)}")
+    v, given = system.kernels.inputs.motion(speeds, "speeds")
+    return tuple((int(i), float(v[i])) for i in np.flatnonzero(given))
+
+
+def _pairs(system: System, mask: Mask) -> list[tuple[str, int]]:
+    states = system.kernels.states
+    return [
+        (states.joint_of(int(i)), int(i) - system.v_slice(states.joint_of(int(i))).start) for i in np.flatnonzero(mask)
+    ]
+
+
+def _plain(value: float) -> float:
+    """Return a coordinate without what is rounding."""
+    return 0.0 if abs(value) < _SHOWN_ZERO else float(value)
+
+
+def _count(starts: Any) -> int:
+    if isinstance(starts, bool) or not isinstance(starts, int | np.integer) or starts < 0:
+        raise StateError(f"starts= must be a whole number of at least 0, not {shown(starts)}")
+    return int(starts)

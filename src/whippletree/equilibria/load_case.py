@@ -1,0 +1,75 @@
+"""What a mechanism is in equilibrium with: efforts, parameters, speeds and time; one number of these may be unknown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import casadi as ca
+
+from whippletree.errors import ModelError, StateError
+from whippletree.kernels.kernel import Array
+from whippletree.model.names import suggestion
+from whippletree.system import System
+
+__all__ = ["LoadCase", "Quantity", "quantity_named"]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number of a load case: a "parameter", or the "effort" or "speed" of a freedom."""
+
+    name: str
+    kind: str
+    index: int
+
+
+@dataclass(frozen=True)
+class LoadCase:
+    """Efforts (nv), parameters, speeds by freedom, accelerations of prescribed joints being zero, and the time."""
+
+    tau: Array
+    parameters: Array
+    speeds: tuple[tuple[int, float], ...] = ()
+    t: float = 0.0
+
+    def value(self, what: Quantity) -> float:
+        """Return a number."""
+        if what.kind == "speed":
+            return dict(self.speeds)[what.index]
+        return float((self.tau if what.kind == "effort" else self.parameters)[what.index])
+
+    def with_value(self, what: Quantity, value: float) -> LoadCase:
+        """Return the same load case with another number."""
+        if what.kind == "speed":
+            return replace(self, speeds=tuple((i, value if i == what.index else x) for i, x in self.speeds))
+        field = "tau" if what.kind == "effort" else "parameters"
+        changed = getattr(self, field).copy()
+        changed[what.index] = value
+        return replace(self, **{field: changed})
+
+
+def quantity_named(system: System, given: Any, what: str) -> Quantity:
+    """Return the number that a name stands for: a parameter, or "joint.effort" or "joint.speed" of a simple joint.
+
+    >>> from whippletree.system.example_systems import pendulum
+    >>> quantity_named(pendulum(), "hinge.effort", "unknowns")
+    Quantity(name='hinge.effort', kind='effort', index=0)
+    """
+    name = getattr(given, "name", given)
+    if isinstance(given, ca.SX) and given.is_symbolic() and given.numel() == 1:  # a parameter
+        name = given.name()
+    parameters = [p.name for p in system.description.parameters]
+    if isinstance(name, str) and name in parameters:
+        return Quantity(name, "parameter", parameters.index(name))
+    owners = [use.name for use in system.description.coordinate_owners]
+    joint, _, word = name.rpartition(".") if isinstance(name, str) else ("", "", "")
+    if joint in owners and word in ("effort", "speed"):
+        where = system.v_slice(joint)
+        if where.stop - where.start != 1:
+            raise StateError(
+                f'{what}: joint "{joint}" has {where.stop - where.start} freedoms: name one with a single one'
+            )
+        return Quantity(name, word, where.start)
+    known = [*parameters, *(f"{one}.{word}" for one in owners for word in ("effort", "speed"))]
+    raise ModelError(f"{what}: there is no parameter, effort or speed {suggestion(name, known)}")

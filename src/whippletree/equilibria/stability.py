@@ -1,0 +1,105 @@
+"""Whether a mechanism that is left a little beside an equilibrium stays there: by its linear model.
+
+Along the motions x that closures allow and nothing holds,
+
+    M x'' + D x' + K x + Z z = 0,       z' = Y_q x + Y_v x' + Y_z z                                      (1)
+
+- forces with a potential (K symmetric, no states): stable if K is positive definite and no damping feeds energy in
+  (Dirichlet); unstable if K has a negative eigenvalue and no gyroscopic terms hold it (Kelvin, Tait and Chetaev);
+- otherwise stable if all eigenvalues of (1) have negative real parts, unstable if one has a positive real part;
+- undecided in between: the linear model does not say.
+
+Each comparison with zero is one with the error of what is compared.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from whippletree.equilibria.balance import Slopes
+from whippletree.equilibria.equilibrium_tolerances import INDIFFERENT, SYMMETRIC
+from whippletree.kernels.kernel import Array
+from whippletree.linear.eigenvalues import Spectrum, spectrum
+
+__all__ = ["STABLE", "UNDECIDED", "UNSTABLE", "Stability", "judged", "stability_of"]
+
+STABLE, UNSTABLE, UNDECIDED = "stable", "unstable", "undecided"
+
+
+class Stability(NamedTuple):
+    """The word, why, and the coordinates (n, k) of motions along which that shows: indifferent or unstable ones."""
+
+    word: str
+    reason: str
+    motions: Array
+
+
+def stability_of(slopes: Slopes, least: float = 0.0) -> Stability:
+    """Tell whether an equilibrium at rest is stable; stiffness below `least` may come from its inaccurate place."""
+    n = len(slopes.K)
+    if not n:
+        return Stability(STABLE, "nothing can move", np.zeros((0, 0)))
+    if not len(slopes.Yz):
+        found = _by_potential(slopes, least)
+        if found is not None:
+            return found
+    if np.linalg.matrix_rank(slopes.M, tol=1e-12 * np.abs(slopes.M).max(initial=0.0)) < n:
+        return Stability(UNDECIDED, "a motion has no inertia, so that there are no eigenvalues", np.zeros((n, 0)))
+    return judged(spectrum(_state_matrix(slopes), _state_sizes(slopes)), n)
+
+
+def _by_potential(slopes: Slopes, least: float) -> Stability | None:
+    """Judge by the stiffness alone, where forces have a potential and damping takes energy out."""
+    K, size = slopes.K, float(np.abs(slopes.K).max(initial=0.0))
+    if np.abs(K - K.T).max(initial=0.0) > SYMMETRIC * size:
+        return None
+    values, vectors = np.linalg.eigh((K + K.T) / 2)
+    damping = (slopes.D + slopes.D.T) / 2
+    most = float(np.abs(slopes.D).max(initial=0.0))
+    if np.linalg.eigvalsh(damping).min(initial=0.0) < -INDIFFERENT * most:
+        return None
+    gyroscopic = np.abs(slopes.D - slopes.D.T).max(initial=0.0) > SYMMETRIC * most
+    floor = max(INDIFFERENT * size, least)
+    if (values > floor).all():
+        return Stability(STABLE, "the potential energy has a minimum", np.zeros((len(K), 0)))
+    if (values < -floor).any():
+        if gyroscopic:
+            return None
+        return Stability(UNSTABLE, "the potential energy falls along a motion", vectors[:, values < -floor])
+    flat = vectors[:, values <= floor]
+    return Stability(UNDECIDED, "a motion meets no stiffness", flat)
+
+
+def _state_matrix(slopes: Slopes) -> Array:
+    """Return A of x' = A x for (1)."""
+    n, nz = len(slopes.K), len(slopes.Yz)
+    right = np.linalg.solve(slopes.M, -np.hstack([slopes.K, slopes.D, slopes.Kz]))
+    top = np.hstack([np.zeros((n, n)), np.eye(n), np.zeros((n, nz))])
+    return np.vstack([top, right, np.hstack([slopes.Yq, slopes.Yv, slopes.Yz])])
+
+
+def _state_sizes(slopes: Slopes) -> Array:
+    """Return the sizes of states that compare: scaled displacements, these times the fastest rate, and states."""
+    n, nz = len(slopes.K), len(slopes.Yz)
+    A = np.abs(_state_matrix(slopes))
+    rate = max(np.sqrt(A[n : 2 * n, :n].max(initial=0.0)), A[n : 2 * n, n : 2 * n].max(initial=0.0)) or 1.0
+    fed = np.abs(np.hstack([slopes.Yq, rate * slopes.Yv])).max(axis=1, initial=0.0) / rate
+    return np.concatenate([np.ones(n), np.full(n, rate), np.where(fed > 0, fed, 1.0) if nz else np.zeros(0)])
+
+
+def judged(found: Spectrum, n: int) -> Stability:
+    """Judge by eigenvalues of which the error is known; `n` states are displacements."""
+    values = found.values.astype(np.complex128)
+    rate = float(np.abs(values).max(initial=0.0))
+    error = np.maximum(found.errors, INDIFFERENT * rate)
+    growing = values.real > error
+    if growing.any():
+        k = int(np.argmax(values.real))
+        return Stability(UNSTABLE, f"a motion grows as exp({values[k].real:.3g} t)", found.vectors[:n, growing].real)
+    if found.n_zero:
+        return Stability(UNDECIDED, "a motion meets no stiffness", found.still[:n])
+    if (values.real < -error).all():
+        return Stability(STABLE, "all motions die away", np.zeros((n, 0)))
+    return Stability(UNDECIDED, "an oscillation neither grows nor dies away in the linear model", np.zeros((n, 0)))
