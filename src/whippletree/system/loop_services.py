@@ -116,8 +116,12 @@ class LoopServices:
         for _ in range(_POLISHING_STEPS):
             found = self._at("project", given | {"q": q, "v": closed})
             q, closed = self.assembler.space.integrate(q, found[: v.size]), found[v.size : 2 * v.size]
+        if not v.any():
+            return q, closed
         M = self._at("mass_matrix", given | {"q": q}).reshape(v.size, v.size)
         B = self._at("motion_basis", given | {"q": q}).reshape(v.size, -1)
+        if not np.isfinite(B).all():
+            return q, closed  # a singular position
         B = B[:, ~B[self.equations.prescribed_mask].any(axis=0)]
         return q, closed + B @ np.linalg.lstsq(B.T @ M @ B, B.T @ M @ (v - closed))[0]
 
