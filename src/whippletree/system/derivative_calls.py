@@ -17,8 +17,7 @@ from whippletree.spatial.scalars import truth
 from whippletree.system.derivative_columns import DerivativeColumns, derivative_columns
 from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues, Wrenches, cache_key
 from whippletree.system.example_systems import four_bar, pendulum  # noqa: F401 (for the examples)
-from whippletree.system.functions import FUNCTIONS, derivatives_name
-from whippletree.system.output_derivatives import RESULTS
+from whippletree.system.functions import DIFFERENTIATED, FUNCTIONS, derivatives_name
 
 __all__ = ["DerivativeCalls", "ForwardDerivatives", "InverseDerivatives", "MinimalCoordinates", "ResultDerivatives"]
 
@@ -187,8 +186,8 @@ class DerivativeCalls:
         >>> s.derivatives_of("pose", s.q0, s.v0, frame="coupler").q.shape
         (4, 4, 1)
         """
-        if name not in RESULTS:
-            raise StateError(f"there are no derivatives of {suggestion(name, RESULTS)}")
+        if name not in DIFFERENTIATED:
+            raise StateError(f"there are no derivatives of {suggestion(name, DIFFERENTIATED)}")
         if FUNCTIONS[name].of_loops and not self._evaluate.closed:
             raise StateError(f'"{name}" is about closures, and there are none')
         inputs = self._evaluate.inputs

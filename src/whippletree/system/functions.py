@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from whippletree.system import (
-    derivative_equations,
-    loop_equations,
-    newton_equations,
-    output_derivatives,
-    tree_equations,
-)
+from whippletree.system import loop_equations, tree_equations
 
 if TYPE_CHECKING:
     from whippletree.system.equations import Request, Symbols
 
-__all__ = ["FUNCTIONS", "SystemFunction", "Trace", "derivatives_name"]
+__all__ = ["DIFFERENTIATED", "FUNCTIONS", "SystemFunction", "Trace", "derivatives_name"]
 
 Trace = Callable[[Any, "Request", "Symbols"], Any]
 """A trace takes the equations, unrolled or rolled, the request and the symbols of its inputs."""
@@ -85,6 +80,16 @@ def derivatives_name(function: str) -> str:
     return f"{function}_derivatives"
 
 
+def _on_demand(module: str, function: str) -> Trace:
+    """Return a trace whose module of this room is imported when it is first used."""
+
+    def trace(eq: Any, request: Request, x: Symbols) -> Any:
+        traced: Trace = getattr(importlib.import_module(f"whippletree.system.{module}"), function)
+        return traced(eq, request, x)
+
+    return trace
+
+
 _Loaded = partial(SystemFunction, loaded=True, stated=True)
 _Solved = partial(_Loaded, solved=True)
 _Dynamic = partial(_Solved, dynamic=True, rescued=True)
@@ -142,13 +147,17 @@ FUNCTIONS: dict[str, SystemFunction] = {
     ),
     "motion_reactions": _Given(("q", "v", "a"), "reactions", ("nj", 6), tree_equations.motion_reactions),
     "inverse_dynamics_derivatives": _Loaded(
-        ("q", "v", "a"), "derivatives", (3, "nv", "nv"), newton_equations.inverse_dynamics_derivatives, rolled=False
+        ("q", "v", "a"),
+        "derivatives",
+        (3, "nv", "nv"),
+        _on_demand("newton_equations", "inverse_dynamics_derivatives"),
+        rolled=False,
     ),
     "forward_dynamics_derivatives": _Loaded(
         ("q", "v", "tau"),
         "derivatives",
         ("nv", "n_columns"),
-        derivative_equations.forward_dynamics_derivatives,
+        _on_demand("derivative_equations", "forward_dynamics_derivatives"),
         formulation="composite",
         dynamic=True,
         of_loops=True,
@@ -159,14 +168,19 @@ FUNCTIONS: dict[str, SystemFunction] = {
         ("q", "v"),
         "motions",
         ("nv", "n_minimal"),
-        derivative_equations.minimal_coordinates,
+        _on_demand("derivative_equations", "minimal_coordinates"),
         of_loops=True,
         rescued=True,
         rolled=False,
     ),
-    "newton_residual": _Newton(("q", "v", "a", "tau"), "residual", ("n_residuals",), newton_equations.newton_residual),
+    "newton_residual": _Newton(
+        ("q", "v", "a", "tau"), "residual", ("n_residuals",), _on_demand("newton_equations", "newton_residual")
+    ),
     "newton_matrix": _Newton(
-        ("q", "u", "v", "a", "tau", "step"), "matrix", ("n_unknowns", "n_unknowns"), newton_equations.newton_matrix
+        ("q", "u", "v", "a", "tau", "step"),
+        "matrix",
+        ("n_unknowns", "n_unknowns"),
+        _on_demand("newton_equations", "newton_matrix"),
     ),
     "motion_basis": SystemFunction(
         ("q",), "motions", ("nv", "n_independent"), loop_equations.motion_basis, of_loops=True, rescued=True
@@ -217,12 +231,30 @@ FUNCTIONS: dict[str, SystemFunction] = {
 }
 """All functions by name."""
 
+DIFFERENTIATED = (
+    "reactions",
+    "driving_forces",
+    "closure_efforts",
+    "acceleration",
+    "closure_residual",
+    "closure_jacobian",
+    "pose",
+    "velocity",
+    "energy",
+    "momentum",
+    "center_of_mass",
+    "state_rates",
+    "powers",
+    "element_forces",
+)
+"""The functions whose results have derivatives of their own (`output_derivatives`)."""
+
 FUNCTIONS |= {
     derivatives_name(name): SystemFunction(
         ("q", "v", "tau"),
         "derivatives",
         (*FUNCTIONS[name].shape, "n_columns"),
-        trace,
+        _on_demand("output_derivatives", "result_derivatives"),
         formulation="composite",
         dynamic=True,
         of_loops=True,
@@ -232,5 +264,5 @@ FUNCTIONS |= {
         stated=True,
         framed=FUNCTIONS[name].framed,
     )
-    for name, trace in output_derivatives.RESULTS.items()
+    for name in DIFFERENTIATED
 }

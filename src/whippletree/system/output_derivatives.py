@@ -10,7 +10,6 @@ it by each of these; what they do when an independent coordinate, an effort, tim
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -27,13 +26,15 @@ from whippletree.system.derivative_equations import changes_of_motion, guarded
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request, Symbols
 
-__all__ = ["RESULTS", "result_derivatives"]
+__all__ = ["result_derivatives"]
 
 Result = Callable[["Equations", "Request", "Symbols"], Any]
 
 
-def result_derivatives(result: Result, solved: bool, eq: Equations, request: Request, x: Symbols) -> ca.SX:
-    """Return the derivatives of a result, one row for each of its numbers; `solved` if it needs the accelerations."""
+def result_derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return the derivatives of the result that a request is about, one row for each of its numbers."""
+    solved = request.function in _SOLVED
+    result = _SOLVED[request.function] if solved else _OF_STATE[request.function]
     columns, nv = derivative_columns(eq), eq.plan.nv
     n_rows = eq.loop_plan.n_rows if eq.closed else 0
     kept = {**x, "a": ca.SX.sym("a", nv), "multipliers": ca.SX.sym("multipliers", n_rows)}
@@ -120,26 +121,21 @@ def _closure_efforts(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 
 
 _SOLVED: dict[str, Result] = {
-    "reactions": _reactions,
-    "driving_forces": _driving_forces,
-    "closure_efforts": _closure_efforts,
-    "acceleration": tree_equations.acceleration,
+    "reactions_derivatives": _reactions,
+    "driving_forces_derivatives": _driving_forces,
+    "closure_efforts_derivatives": _closure_efforts,
+    "acceleration_derivatives": tree_equations.acceleration,
 }
 _OF_STATE: dict[str, Result] = {
-    "closure_residual": loop_equations.closure_residual,
-    "closure_jacobian": loop_equations.closure_jacobian,
-    "pose": tree_equations.pose,
-    "velocity": tree_equations.velocity,
-    "energy": tree_equations.energy,
-    "momentum": tree_equations.momentum,
-    "center_of_mass": tree_equations.center_of_mass,
-    "state_rates": tree_equations.state_rates,
-    "powers": tree_equations.element_powers,
-    "element_forces": tree_equations.element_forces,
+    "closure_residual_derivatives": loop_equations.closure_residual,
+    "closure_jacobian_derivatives": loop_equations.closure_jacobian,
+    "pose_derivatives": tree_equations.pose,
+    "velocity_derivatives": tree_equations.velocity,
+    "energy_derivatives": tree_equations.energy,
+    "momentum_derivatives": tree_equations.momentum,
+    "center_of_mass_derivatives": tree_equations.center_of_mass,
+    "state_rates_derivatives": tree_equations.state_rates,
+    "powers_derivatives": tree_equations.element_powers,
+    "element_forces_derivatives": tree_equations.element_forces,
 }
-
-RESULTS: dict[str, Callable[..., ca.SX]] = {
-    **{name: partial(result_derivatives, result, True) for name, result in _SOLVED.items()},
-    **{name: partial(result_derivatives, result, False) for name, result in _OF_STATE.items()},
-}
-"""How the derivatives of each result are traced, by the result's name."""
+"""The results by the names of their derivatives: those that need the accelerations, and those that do not."""
