@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
 __all__ = ["html_list", "html_section", "html_table"]
 
@@ -52,3 +51,12 @@ def _row(cells: Sequence[object], *, named: bool) -> str:
 
 def _cell(tag: str, content: object) -> str:
     return f'<{tag} style="text-align:left">{escape(str(content))}</{tag}>'
+
+
+def escape(text: str) -> str:
+    """Return text as HTML shows it.
+
+    >>> escape("a < b")
+    'a &lt; b'
+    """
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")

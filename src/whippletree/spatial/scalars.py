@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 import reprlib
+import sys
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias, cast
@@ -67,6 +68,8 @@ def masked(value: object) -> bool:
     >>> masked(np.ma.array([1.0, 2.0], mask=[False, True])), masked(np.ma.array([1.0])), masked([1.0])
     (True, False, False)
     """
+    if "numpy.ma" not in sys.modules:  # then there are no such arrays, and it need not be imported
+        return False
     return isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))
 
 

@@ -145,11 +145,14 @@ def _found_joint_map(joint: Joint) -> _JointMap:
     if own:  # parameters of the joint, of which the sizes do not matter here
         H = ca.substitute(H, ca.vertcat(*own), ca.DM.ones(len(own)))
     at = ca.Function("joint_map", [q], [ca.densify(H)])
-    rest, rng = np.array(at(joint.neutral())), np.random.default_rng(0)
+    rest = np.array(at(joint.neutral()))
+    if not ca.depends_on(H, q):
+        return _JointMap(rest, not own, not own)
+    rng = np.random.default_rng(0)
     others = [np.array(at(joint.random(rng))) for _ in range(3)]
     parts = (slice(0, 3), slice(3, 6))
     turning = all(np.allclose(H[p].T @ H[p], rest[p].T @ rest[p], rtol=0, atol=1e-12) for H in others for p in parts)
-    return _JointMap(rest, not own and not ca.depends_on(H, q), not own and turning)
+    return _JointMap(rest, False, not own and turning)
 
 
 def _scale(h: Any, J: Scalar, m: Scalar) -> Scalar:
