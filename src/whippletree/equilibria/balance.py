@@ -30,7 +30,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.system import System
 from whippletree.system.loop_plan import Conditions
 
-__all__ = ["Balance", "Imbalance", "Slopes"]
+__all__ = ["Balance", "BalanceSlopes", "Imbalance"]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -61,7 +61,7 @@ class Imbalance:
 
 
 @dataclass(frozen=True)
-class Slopes:
+class BalanceSlopes:
     """Derivatives at a configuration, along its motions: mass, damping and stiffness, and those of elements' states."""
 
     M: Array
@@ -229,7 +229,7 @@ class Balance:
         given = float(np.abs(load.tau * self.lengths).max(initial=0.0))
         return max(total * length, float(np.abs(acting).max(initial=0.0)) * length, given, SMALLEST_EFFORT)
 
-    def slopes(self, here: Imbalance, load: LoadCase) -> Slopes:
+    def slopes(self, here: Imbalance, load: LoadCase) -> BalanceSlopes:
         """Return mass, damping and stiffness along the motions, exact; velocities and accelerations being kept."""
         s, free = self.system, self._free
         a = self.accelerations(here.q, here.v, load)
@@ -239,7 +239,7 @@ class Balance:
         N = here.motions * self.lengths[:, None]
         left = N[free].T
         first = s.nv + self._n_rows
-        return Slopes(
+        return BalanceSlopes(
             left @ zero[free][:, : s.nv] @ N,
             left @ by_v[free][:, : s.nv] @ N,
             left @ by_q[free][:, : s.nv] @ N,

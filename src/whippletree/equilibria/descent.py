@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whippletree.equilibria.balance import Balance, Imbalance, Slopes
+from whippletree.equilibria.balance import Balance, BalanceSlopes, Imbalance
 from whippletree.equilibria.equilibrium_tolerances import (
     BALANCED,
     DIFFERENCE,
@@ -30,7 +30,7 @@ from whippletree.equilibria.equilibrium_tolerances import (
     SINGULAR,
     STEP_HALVINGS,
 )
-from whippletree.equilibria.load_case import LoadCase, Quantity
+from whippletree.equilibria.load_case import LoadCase, LoadQuantity
 from whippletree.errors import WhippletreeError
 from whippletree.kernels.kernel import Array
 
@@ -101,7 +101,7 @@ def _rounding(here: Imbalance, there: Imbalance, scale: float) -> bool:
     return max(here.size, there.size) <= NEARLY_BALANCED * scale
 
 
-def _relaxed_states(balance: Balance, here: Imbalance, load: LoadCase) -> tuple[Imbalance, Slopes]:
+def _relaxed_states(balance: Balance, here: Imbalance, load: LoadCase) -> tuple[Imbalance, BalanceSlopes]:
     """Bring the elements' states to rest for the configuration, where their rates determine them."""
     slopes = balance.slopes(here, load)
     for _ in range(NEWTON_STEPS if len(here.z) else 0):
@@ -115,7 +115,7 @@ def _relaxed_states(balance: Balance, here: Imbalance, load: LoadCase) -> tuple[
     return here, slopes
 
 
-def _stiffness(slopes: Slopes) -> Array:
+def _stiffness(slopes: BalanceSlopes) -> Array:
     """Return the stiffness with the elements' states following, where their rates determine them."""
     if not len(slopes.Yz) or np.linalg.matrix_rank(slopes.Yz) < len(slopes.Yz):
         return slopes.K
@@ -179,7 +179,12 @@ def _limited(values: Array, g: Array, length: float) -> Array:
 
 
 def newton(
-    balance: Balance, q: Array, z: Array, load: LoadCase, unknowns: Sequence[Quantity] = (), steps: int = NEWTON_STEPS
+    balance: Balance,
+    q: Array,
+    z: Array,
+    load: LoadCase,
+    unknowns: Sequence[LoadQuantity] = (),
+    steps: int = NEWTON_STEPS,
 ) -> Reached:
     """Go to the equilibrium next to a configuration, stable or not; `unknowns` of the load are found with it."""
     trim = bool(unknowns)
@@ -211,7 +216,9 @@ def _complete(balance: Balance, here: Imbalance, load: LoadCase, trim: bool) -> 
     return balance.at(here.q, here.z, load, moving=False) if trim else here
 
 
-def jacobian(balance: Balance, here: Imbalance, load: LoadCase, unknowns: Sequence[Quantity]) -> tuple[Array, Array]:
+def jacobian(
+    balance: Balance, here: Imbalance, load: LoadCase, unknowns: Sequence[LoadQuantity]
+) -> tuple[Array, Array]:
     """Return the derivatives of efforts and rates for motions, states and unknowns, and the unknowns' sizes."""
     slopes = balance.slopes(here, load)
     by_motion = np.vstack([slopes.K, slopes.Yq])
@@ -245,7 +252,7 @@ def _shifted(balance: Balance, here: Imbalance, load: LoadCase) -> Array:
 
 
 def _searched(
-    balance: Balance, here: Imbalance, dy: Array, sizes: Array, load: LoadCase, unknowns: Sequence[Quantity]
+    balance: Balance, here: Imbalance, dy: Array, sizes: Array, load: LoadCase, unknowns: Sequence[LoadQuantity]
 ) -> tuple[Imbalance, LoadCase] | None:
     """Return the balance after a Newton step, halved until the imbalance falls; None if it does not."""
     nz, nu = len(here.z), len(unknowns)

@@ -11,7 +11,7 @@ import numpy as np
 from whippletree.equilibria.balance import Balance, Imbalance, Mask
 from whippletree.equilibria.descent import Reached, descend, newton
 from whippletree.equilibria.equilibrium_tolerances import ADVANCES, ROUNDING, SAME_PLACE, SINGULAR, STEADY, TURNING
-from whippletree.equilibria.load_case import LoadCase, Quantity, quantity_named
+from whippletree.equilibria.load_case import LoadCase, LoadQuantity, quantity_named
 from whippletree.equilibria.stability import Stability, judged, stability_of
 from whippletree.errors import DynamicsError, EquilibriumError, StateError, WhippletreeError
 from whippletree.foundation.notebook_html import html_section, html_table
@@ -26,7 +26,7 @@ from whippletree.spatial.scalars import shown, truth
 from whippletree.system import Reactions, System
 from whippletree.system.input_reader import as_array
 
-__all__ = ["Equilibrium", "Search", "equilibrium", "turned_back"]
+__all__ = ["Equilibrium", "EquilibriumSearch", "equilibrium", "turned_back"]
 
 _SHOWN, _SHOWN_ZERO = 1e-9, 1e-12
 """Velocities that are named in words, and coordinates that are shown as zero."""
@@ -149,7 +149,7 @@ def equilibrium(
     seed: int = 0,
 ) -> Equilibrium:
     """Return an equilibrium; see `System.equilibrium`."""
-    search = Search.of(system, hold=hold, tau=tau, parameters=parameters, speeds=speeds, t=t, z=z)
+    search = EquilibriumSearch.of(system, hold=hold, tau=tau, parameters=parameters, speeds=speeds, t=t, z=z)
     sought = search.quantities(unknowns)
     if truth(nearest, "nearest=") or sought:
         reached = newton(search.balance, search.start(guess), search.z, search.load, sought)
@@ -161,7 +161,9 @@ def equilibrium(
     return _with_others(search, reached, sought, count, seed)
 
 
-def _with_others(search: Search, first: Reached, sought: list[Quantity], count: int, seed: int) -> Equilibrium:
+def _with_others(
+    search: EquilibriumSearch, first: Reached, sought: list[LoadQuantity], count: int, seed: int
+) -> Equilibrium:
     """Return the equilibrium from the guess, and those from random starts that differ."""
     found = [search.result(first, sought)] if first.balanced else []
     rng = search.system.kernels.states.generator(seed)
@@ -174,11 +176,11 @@ def _with_others(search: Search, first: Reached, sought: list[Quantity], count: 
     return replace(found[0], others=tuple(found[1:]))
 
 
-class Search:
+class EquilibriumSearch:
     """A search for equilibria: the equations of balance, and the load, as a user gave them.
 
     >>> from whippletree.system.example_systems import pendulum
-    >>> search = Search.of(pendulum(), tau={"hinge": 9.81})
+    >>> search = EquilibriumSearch.of(pendulum(), tau={"hinge": 9.81})
     >>> search.result(search.from_start(np.zeros(1)), []).stability
     'undecided'
     """
@@ -197,7 +199,7 @@ class Search:
         speeds: Any = None,
         t: Any = 0.0,
         z: Any = None,
-    ) -> Search:
+    ) -> EquilibriumSearch:
         """Read what a user gave."""
         inputs = system.kernels.inputs
         values = inputs.parameter_set(parameters)
@@ -215,7 +217,7 @@ class Search:
         """Which freedoms do not move."""
         return self.balance.held
 
-    def quantities(self, unknowns: Any) -> list[Quantity]:
+    def quantities(self, unknowns: Any) -> list[LoadQuantity]:
         """Return the unknowns of the load, as many as there are held freedoms."""
         found = [quantity_named(self.system, one, "unknowns=") for one in listed(unknowns, "unknowns")]
         count = int(self.held.sum())
@@ -250,7 +252,7 @@ class Search:
                 return other
         return reached
 
-    def random_searches(self, rng: np.random.Generator, sought: list[Quantity]) -> list[Reached]:
+    def random_searches(self, rng: np.random.Generator, sought: list[LoadQuantity]) -> list[Reached]:
         """Search from a random configuration, by descent and by Newton's method, which finds unstable equilibria."""
         s = self.system
         q = self.system.kernels.loops.assembler.space.random(rng)
@@ -274,12 +276,12 @@ class Search:
         changed = [abs(reached.load.value(one) - other.unknowns[one.name]) for one in self._named(other)]
         return float(np.abs(apart).max(initial=0.0)) > SAME_PLACE or any(x > SAME_PLACE for x in changed)
 
-    def _named(self, other: Equilibrium) -> list[Quantity]:
+    def _named(self, other: Equilibrium) -> list[LoadQuantity]:
         return [quantity_named(self.system, name, "unknowns=") for name in other.unknowns]
 
     # ------------------------------------------------------------------ what was found
 
-    def result(self, reached: Reached, sought: Sequence[Quantity]) -> Equilibrium:
+    def result(self, reached: Reached, sought: Sequence[LoadQuantity]) -> Equilibrium:
         """Return what a search has found as an equilibrium; refuse in words if it is none."""
         here, load = reached.here, reached.load
         if not reached.balanced:

@@ -16,7 +16,7 @@ import numpy as np
 
 from whippletree.equilibria.balance import Imbalance
 from whippletree.equilibria.descent import Reached, jacobian, newton
-from whippletree.equilibria.equilibrium import Equilibrium, Search, turned_back
+from whippletree.equilibria.equilibrium import Equilibrium, EquilibriumSearch, turned_back
 from whippletree.equilibria.equilibrium_tolerances import (
     ARC_CORRECTIONS,
     ARC_STEPS,
@@ -28,7 +28,7 @@ from whippletree.equilibria.equilibrium_tolerances import (
     SAME_VALUE,
     SHORTEST_ARC,
 )
-from whippletree.equilibria.load_case import LoadCase, Quantity, quantity_named
+from whippletree.equilibria.load_case import LoadCase, LoadQuantity, quantity_named
 from whippletree.errors import StateError, WhippletreeError
 from whippletree.foundation.notebook_html import html_section, html_table
 from whippletree.foundation.user_frames import user_facing
@@ -154,10 +154,10 @@ def equilibrium_path(
     q = search.start(guess)
     first = newton(search.balance, q, search.z, search.load) if truth(nearest, "nearest=") else search.from_start(q)
     search.result(first, [])  # which says why if it is none
-    return _Follower(search, what, wanted).follow(first)
+    return _PathFollower(search, what, wanted).follow(first)
 
 
-def search_over(system: System, what: Quantity, value: float, load: dict[str, Any]) -> Search:
+def search_over(system: System, what: LoadQuantity, value: float, load: dict[str, Any]) -> EquilibriumSearch:
     """Return the search for equilibria at a value of a number."""
     unknown = [name for name in load if name not in _LOAD]
     if unknown:
@@ -165,7 +165,7 @@ def search_over(system: System, what: Quantity, value: float, load: dict[str, An
     given = dict(load)
     if what.kind == "speed":
         given["speeds"] = {**(given.get("speeds") or {}), system.kernels.states.joint_of(what.index): value}
-    search = Search.of(system, **given)
+    search = EquilibriumSearch.of(system, **given)
     search.load = search.load.with_value(what, value)
     return search
 
@@ -182,11 +182,11 @@ class _Point(NamedTuple):
 
 
 @dataclass
-class _Follower:
+class _PathFollower:
     """Follows a path."""
 
-    search: Search
-    what: Quantity
+    search: EquilibriumSearch
+    what: LoadQuantity
     wanted: Array
 
     def __post_init__(self) -> None:

@@ -12,11 +12,11 @@ from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
 from whippletree.system import System
 
-__all__ = ["LoadCase", "Quantity", "quantity_named"]
+__all__ = ["LoadCase", "LoadQuantity", "quantity_named"]
 
 
 @dataclass(frozen=True)
-class Quantity:
+class LoadQuantity:
     """A number of a load case: a "parameter", or the "effort" or "speed" of a freedom."""
 
     name: str
@@ -33,13 +33,13 @@ class LoadCase:
     speeds: tuple[tuple[int, float], ...] = ()
     t: float = 0.0
 
-    def value(self, what: Quantity) -> float:
+    def value(self, what: LoadQuantity) -> float:
         """Return a number."""
         if what.kind == "speed":
             return dict(self.speeds)[what.index]
         return float((self.tau if what.kind == "effort" else self.parameters)[what.index])
 
-    def with_value(self, what: Quantity, value: float) -> LoadCase:
+    def with_value(self, what: LoadQuantity, value: float) -> LoadCase:
         """Return the same load case with another number."""
         if what.kind == "speed":
             return replace(self, speeds=tuple((i, value if i == what.index else x) for i, x in self.speeds))
@@ -49,19 +49,19 @@ class LoadCase:
         return replace(self, **{field: changed})
 
 
-def quantity_named(system: System, given: Any, what: str) -> Quantity:
+def quantity_named(system: System, given: Any, what: str) -> LoadQuantity:
     """Return the number that a name stands for: a parameter, or "joint.effort" or "joint.speed" of a simple joint.
 
     >>> from whippletree.system.example_systems import pendulum
     >>> quantity_named(pendulum(), "hinge.effort", "unknowns")
-    Quantity(name='hinge.effort', kind='effort', index=0)
+    LoadQuantity(name='hinge.effort', kind='effort', index=0)
     """
     name = getattr(given, "name", given)
     if isinstance(given, ca.SX) and given.is_symbolic() and given.numel() == 1:  # a parameter
         name = given.name()
     parameters = [p.name for p in system.description.parameters]
     if isinstance(name, str) and name in parameters:
-        return Quantity(name, "parameter", parameters.index(name))
+        return LoadQuantity(name, "parameter", parameters.index(name))
     owners = [use.name for use in system.description.coordinate_owners]
     joint, _, word = name.rpartition(".") if isinstance(name, str) else ("", "", "")
     if joint in owners and word in ("effort", "speed"):
@@ -70,6 +70,6 @@ def quantity_named(system: System, given: Any, what: str) -> Quantity:
             raise StateError(
                 f'{what}: joint "{joint}" has {where.stop - where.start} freedoms: name one with a single one'
             )
-        return Quantity(name, word, where.start)
+        return LoadQuantity(name, word, where.start)
     known = [*parameters, *(f"{one}.{word}" for one in owners for word in ("effort", "speed"))]
     raise ModelError(f"{what}: there is no parameter, effort or speed {suggestion(name, known)}")

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whippletree.equilibria.balance import Slopes
+from whippletree.equilibria.balance import BalanceSlopes
 from whippletree.equilibria.equilibrium_tolerances import INDIFFERENT, SYMMETRIC
 from whippletree.kernels.kernel import Array
 from whippletree.linear.eigenvalues import Spectrum, spectrum
@@ -36,7 +36,7 @@ class Stability(NamedTuple):
     motions: Array
 
 
-def stability_of(slopes: Slopes, least: float = 0.0) -> Stability:
+def stability_of(slopes: BalanceSlopes, least: float = 0.0) -> Stability:
     """Tell whether an equilibrium at rest is stable; stiffness below `least` may come from its inaccurate place."""
     n = len(slopes.K)
     if not n:
@@ -50,7 +50,7 @@ def stability_of(slopes: Slopes, least: float = 0.0) -> Stability:
     return judged(spectrum(_state_matrix(slopes), _state_sizes(slopes)), n)
 
 
-def _by_potential(slopes: Slopes, least: float) -> Stability | None:
+def _by_potential(slopes: BalanceSlopes, least: float) -> Stability | None:
     """Judge by the stiffness alone, where forces have a potential and damping takes energy out."""
     K, size = slopes.K, float(np.abs(slopes.K).max(initial=0.0))
     if np.abs(K - K.T).max(initial=0.0) > SYMMETRIC * size:
@@ -72,7 +72,7 @@ def _by_potential(slopes: Slopes, least: float) -> Stability | None:
     return Stability(UNDECIDED, "a motion meets no stiffness", flat)
 
 
-def _state_matrix(slopes: Slopes) -> Array:
+def _state_matrix(slopes: BalanceSlopes) -> Array:
     """Return A of x' = A x for (1)."""
     n, nz = len(slopes.K), len(slopes.Yz)
     right = np.linalg.solve(slopes.M, -np.hstack([slopes.K, slopes.D, slopes.Kz]))
@@ -80,7 +80,7 @@ def _state_matrix(slopes: Slopes) -> Array:
     return np.vstack([top, right, np.hstack([slopes.Yq, slopes.Yv, slopes.Yz])])
 
 
-def _state_sizes(slopes: Slopes) -> Array:
+def _state_sizes(slopes: BalanceSlopes) -> Array:
     """Return the sizes of states that compare: scaled displacements, these times the fastest rate, and states."""
     n, nz = len(slopes.K), len(slopes.Yz)
     A = np.abs(_state_matrix(slopes))

@@ -81,7 +81,7 @@ class DerivativeCalls:
     def __init__(self, evaluate: Evaluator) -> None:
         self._evaluate = evaluate
         self._cached = evaluate.cached
-        self._columns: _Layout | None = None
+        self._columns: _ColumnLayout | None = None
 
     def inverse_dynamics_derivatives(
         self,
@@ -226,14 +226,14 @@ class DerivativeCalls:
         return layout.minimal(values)
 
     @property
-    def _layout(self) -> _Layout:
+    def _layout(self) -> _ColumnLayout:
         """Where the columns are."""
         if self._columns is None:
-            self._columns = _Layout(derivative_columns(self._evaluate.engine.equations))
+            self._columns = _ColumnLayout(derivative_columns(self._evaluate.engine.equations))
         return self._columns
 
 
-class _Layout:
+class _ColumnLayout:
     """Takes the kernels' results apart."""
 
     def __init__(self, columns: DerivativeColumns) -> None:

@@ -69,7 +69,7 @@ class ChangesOfMotion(NamedTuple):
     dv: ca.SX
     da: ca.SX
     dl: ca.SX
-    motion: Motion | None
+    motion: SolvedMotion | None
     follower: Follower
 
 
@@ -145,7 +145,7 @@ def minimal_coordinates(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 # ---------------------------------------------------------------------- the motion, and what its equations are made of
 
 
-class Motion(NamedTuple):
+class SolvedMotion(NamedTuple):
     """A motion at a state: accelerations, multipliers by closure, what responses are worked out with, and R by z."""
 
     a: ca.SX
@@ -156,7 +156,7 @@ class Motion(NamedTuple):
     solution: Solution | None
 
 
-def _motion(eq: Equations, request: Request, x: Symbols, columns: DerivativeColumns) -> Motion:
+def _motion(eq: Equations, request: Request, x: Symbols, columns: DerivativeColumns) -> SolvedMotion:
     """Solve for the motion, and differentiate its equations with accelerations and multipliers kept."""
     closure_set = eq.closure_set(x) if eq.closed else eq.closure_set(kept=False)
     solution: Solution | None = None
@@ -183,7 +183,7 @@ def _motion(eq: Equations, request: Request, x: Symbols, columns: DerivativeColu
     if eq.closed:
         factors = _factored_mass(mass, basis)
     mechanics = Mechanics(follower, slopes, mass, basis, factors)
-    return Motion(a, multipliers, mechanics, by_column({}, applied["z"]), closure_set, solution)
+    return SolvedMotion(a, multipliers, mechanics, by_column({}, applied["z"]), closure_set, solution)
 
 
 def _factored_mass(mass: dict[int, Column], basis: dict[int, Column]) -> SymmetricFactor:
@@ -297,7 +297,7 @@ def _unbalanced(eq: Equations, closure_set: ClosureSet, walk: Unrolled, tau: ca.
 
 
 def _accelerations(
-    motion: Motion, columns: DerivativeColumns, explicit: Sequence[Explicit]
+    motion: SolvedMotion, columns: DerivativeColumns, explicit: Sequence[Explicit]
 ) -> Iterator[tuple[int, Column]]:
     """Return the columns of derivatives of all accelerations, with their numbers."""
     for n, change in _responses(motion, columns, explicit):
@@ -309,7 +309,7 @@ def _accelerations(
 
 
 def _responses(
-    motion: Motion, columns: DerivativeColumns, explicit: Sequence[Explicit]
+    motion: SolvedMotion, columns: DerivativeColumns, explicit: Sequence[Explicit]
 ) -> Iterator[tuple[int, Response]]:
     """Return the responses to all changes but those of efforts, with the numbers of their columns."""
     at, m = columns.slices(), motion.mechanics
@@ -333,7 +333,7 @@ def _matrix(columns: Mapping[int, Column], rows: int, count: int) -> ca.SX:
 
 
 def guarded(
-    eq: Equations, request: Request, x: Symbols, motion: Motion | None, follower: Follower, result: ca.SX
+    eq: Equations, request: Request, x: Symbols, motion: SolvedMotion | None, follower: Follower, result: ca.SX
 ) -> ca.SX:
     """Return derivatives that are not finite where their equations cannot be trusted, or the state is not closed."""
     if not eq.closed:
