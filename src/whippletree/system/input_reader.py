@@ -5,7 +5,7 @@ What cannot be read is refused by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -125,6 +125,7 @@ class InputReader:
             return guess, {}
         poses: dict[str, Array] = {}
         joints: dict[Any, Any] = {}
+        owners = {use.name for use in self.description.coordinate_owners}
         for key, value in guess.items():
             if isinstance(value, Placement):
                 poses[self.place_name(key)] = value.matrix()
@@ -132,14 +133,13 @@ class InputReader:
                 name = self.place_name(key)
                 poses[name] = Placement.from_matrix(value, f"the guess for {quoted(name)}").matrix()
             else:
-                self._check_is_joint(key)
+                self._check_is_joint(key, owners)
                 joints[key] = value
         return joints, poses
 
-    def _check_is_joint(self, key: Any) -> None:
-        """Say of a body in a guess that has no pose what to give."""
+    def _check_is_joint(self, key: Any, owners: Set[str]) -> None:
+        """Say of a body in a guess that has no pose what to give; `owners` have coordinates."""
         name = getattr(key, "name", key)
-        owners = {use.name for use in self.description.coordinate_owners}
         if isinstance(name, str) and name in self._places and name not in owners:
             raise StateError(f"guess: {quoted(name)} is a body or frame: give its pose, a 4 x 4 matrix or a Placement")
 
