@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
@@ -21,12 +21,15 @@ from whippletree.equilibria.equilibrium_tolerances import (
     ARC_CORRECTIONS,
     ARC_STEPS,
     BALANCED,
+    DETOUR,
     FIRST_ARC,
     LONGEST_ARC,
     NEARLY_BALANCED,
     SAME_PLACE,
     SAME_VALUE,
     SHORTEST_ARC,
+    STRAIGHT,
+    TURN_BISECTIONS,
 )
 from whippletree.equilibria.load_case import LoadCase, LoadQuantity, quantity_named
 from whippletree.errors import StateError, WhippletreeError
@@ -42,15 +45,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EquilibriumPath", "equilibrium_path", "values_of"]
 
-_STRAIGHT = 0.9
-"""Tangents of neighbouring points have at least this cosine; otherwise the step was too long."""
-
-_DETOUR = 1.0
-"""A path that has turned back may go so many ranges beyond its first value before it is given up."""
-
-_TURNS = 40
-"""Bisections that find a turning point."""
-
 
 @user_facing
 class EquilibriumPath(Sequence[Equilibrium]):
@@ -65,7 +59,11 @@ class EquilibriumPath(Sequence[Equilibrium]):
         self.name, self._points, self.note = name, tuple(points), note
         self.values, self.turning = np.array(values, dtype=np.float64), tuple(turning)
 
-    def __getitem__(self, k: int) -> Equilibrium:  # type: ignore[override]
+    @overload
+    def __getitem__(self, k: int) -> Equilibrium: ...
+    @overload
+    def __getitem__(self, k: slice) -> tuple[Equilibrium, ...]: ...
+    def __getitem__(self, k: int | slice) -> Equilibrium | tuple[Equilibrium, ...]:
         return self._points[k]
 
     def __len__(self) -> int:
@@ -226,7 +224,7 @@ class _PathFollower:
     def _beyond(self, point: _Point) -> bool:
         """Tell whether a path has passed the last value, or is far on the other side of the first one."""
         past = self.forward * (self._value(point) - self.end)
-        return past > 0 or past < -(1 + _DETOUR) * self.range
+        return past > 0 or past < -(1 + DETOUR) * self.range
 
     def _closes(self, first: _Point, point: _Point, ahead: _Point) -> bool:
         """Tell whether the first point of the path lies between two others."""
@@ -294,7 +292,7 @@ class _PathFollower:
             return None
         ahead = self._point(here, load, t)
         cosine = ahead.tangent @ t / np.linalg.norm(ahead.tangent) / np.linalg.norm(t)
-        return ahead if cosine > _STRAIGHT else None
+        return ahead if cosine > STRAIGHT else None
 
     @staticmethod
     def _turned(point: _Point, ahead: _Point) -> bool:
@@ -303,7 +301,7 @@ class _PathFollower:
     def _turning_point(self, point: _Point, arc: float) -> _Point | None:
         """Return the point between two at which the number has an extremum."""
         low, high, best = 0.0, arc, None
-        for _ in range(_TURNS):
+        for _ in range(TURN_BISECTIONS):
             middle = self._step(point, (low + high) / 2)
             if middle is None:
                 return best

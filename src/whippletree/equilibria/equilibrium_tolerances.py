@@ -83,3 +83,12 @@ ARC_STEPS = 2000
 
 ARC_CORRECTIONS = 8
 """Newton steps onto a path; more mean that the step along it was too long."""
+
+STRAIGHT = 0.9
+"""Tangents of neighbouring points on a path have at least this cosine; otherwise the step was too long."""
+
+DETOUR = 1.0
+"""A path that has turned back may go so many ranges beyond its first value before it is given up."""
+
+TURN_BISECTIONS = 40
+"""Bisections that find a turning point."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -84,7 +84,11 @@ class Modes(Sequence[Mode]):
     def __init__(self, modes: Sequence[Mode], n_zero: int) -> None:
         self._modes, self.n_zero = tuple(modes), n_zero
 
-    def __getitem__(self, k: int) -> Mode:  # type: ignore[override]
+    @overload
+    def __getitem__(self, k: int) -> Mode: ...
+    @overload
+    def __getitem__(self, k: slice) -> tuple[Mode, ...]: ...
+    def __getitem__(self, k: int | slice) -> Mode | tuple[Mode, ...]:
         return self._modes[k]
 
     def __len__(self) -> int:
