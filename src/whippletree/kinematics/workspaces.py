@@ -110,7 +110,8 @@ def workspace(
         points = np.full((len(nodes), 3), np.nan)
     else:
         shape, points = _pose_grid(poses)
-        wanted = given_numbers(poses, "poses=").reshape(len(points), *np.shape(poses)[len(shape) :])
+        wanted = given_numbers(poses, "poses=")
+        wanted = wanted.reshape(len(points), *wanted.shape[len(shape) :])
         targets, _ = read_targets(system, {name: wanted}, None, parameters)
         solver = PoseSolver(system, targets, hold, limits, t, parameters, None)
         first = int(np.linalg.norm(points - system.pose(q, name, parameters=parameters)[:3, 3], axis=1).argmin())

@@ -22,7 +22,7 @@ from whippletree.results.interpolate import interpolated
 from whippletree.results.labels import Labels
 from whippletree.results.measure import measured
 from whippletree.results.replay import Replay, of_rows
-from whippletree.spatial.scalars import masked, shown, truth
+from whippletree.spatial.scalars import dimensions_of, masked, shown, truth
 from whippletree.system import Energy, Reactions, System
 from whippletree.system.quantities import ElementForce
 
@@ -501,7 +501,7 @@ def _parameters(system: System | None, given: Any, n: int) -> Array | None:
             if name not in known:
                 raise ModelError(f"there is no parameter {suggestion(name, known)}")
             values[known.index(name)] = _numbers(value, f'parameter "{name}"')
-    elif given is not None and np.ndim(given) == 2:
+    elif given is not None and dimensions_of(given) == 2:
         values = _rows(given, "parameters", n, (len(known),))
     elif given is not None:
         values = _rows(given, "parameters", len(known), ())
@@ -512,7 +512,7 @@ def _efforts(system: System | None, value: Any, n: int, nv: int) -> Array:
     """Return efforts for every output, or the same for all, which may be given by joint."""
     if isinstance(value, Mapping) and system is not None:
         value = system.velocities(value)
-    return _rows(value, "efforts", nv, ()) if np.ndim(value) == 1 else _rows(value, "efforts", n, (nv,))
+    return _rows(value, "efforts", nv, ()) if dimensions_of(value) == 1 else _rows(value, "efforts", n, (nv,))
 
 
 def _plain(values: Array) -> Array:

@@ -25,6 +25,7 @@ __all__ = [
     "Scalar",
     "Vector3",
     "VectorLike",
+    "dimensions_of",
     "expressions",
     "masked",
     "number",
@@ -291,3 +292,15 @@ def _items(value: object, count: int) -> Sequence[Any] | None:
 def _entries(value: Any) -> list[Any]:
     """Return the entries of a symbolic or CasADi column or row."""
     return [value[i] for i in range(value.numel())] if 1 in value.shape else []
+
+
+def dimensions_of(value: object) -> int:
+    """Return how many dimensions a value has as an array; none if it cannot be one.
+
+    >>> dimensions_of([[1.0, 2.0]]), dimensions_of([[1.0], [1.0, 2.0]])
+    (2, 0)
+    """
+    try:
+        return np.ndim(value)  # type: ignore[arg-type]  # anything may be asked
+    except Exception:  # whatever it raises, it is told where the value is read
+        return 0

@@ -21,7 +21,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND, Description
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.placement import Placement
-from whippletree.spatial.scalars import expressions, masked, shown
+from whippletree.spatial.scalars import dimensions_of, expressions, masked, shown
 
 if TYPE_CHECKING:
     from whippletree.system.state_space import StateSpace
@@ -152,10 +152,10 @@ class InputReader:
         (True, False, True)
         """
         if not isinstance(guess, Mapping):
-            return _dimensions(guess) > 1
+            return dimensions_of(guess) > 1
         sizes = {use.name: use.joint.nq for use in self.description.coordinate_owners}
         for key, value in guess.items():
-            size, dimensions = sizes.get(str(getattr(key, "name", key)), 0), _dimensions(value)
+            size, dimensions = sizes.get(str(getattr(key, "name", key)), 0), dimensions_of(value)
             if size and (dimensions > 1 or (dimensions == size == 1 and len(value) > 1)):
                 return True
         return False
@@ -381,14 +381,6 @@ def as_array(value: Any, argument: Argument) -> npt.NDArray[np.float64]:
                 f"({argument.label(where.start)}): divide it by its length, or use system.normalize(q)"
             )
     return result
-
-
-def _dimensions(value: Any) -> int:
-    """Return how many dimensions a value has as an array; none if it cannot be one."""
-    try:
-        return np.ndim(value)
-    except Exception:  # whatever it raises, it is told where the value is read
-        return 0
 
 
 def _four_by_four(value: Any) -> bool:
