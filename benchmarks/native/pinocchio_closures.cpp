@@ -1,47 +1,12 @@
 // Pinocchio's two forward dynamics with closed loops, in a loop over a ring of states, behind a C interface.
+#include "pinocchio_anchors.hpp"
 #include "pinocchio_peer.hpp"
 
-#include <pinocchio/algorithm/constrained-dynamics-derivatives.hpp>
-#include <pinocchio/algorithm/constrained-dynamics.hpp>
 #include <pinocchio/algorithm/loop-constrained-aba.hpp>
 
 #include <cstring>
 
-namespace {
-
-struct Closures
-{
-  PINOCCHIO_STD_VECTOR_WITH_EIGEN_ALLOCATOR(RigidConstraintModel) models;
-  PINOCCHIO_STD_VECTOR_WITH_EIGEN_ALLOCATOR(RigidConstraintData) datas;
-  ProximalSettings settings;
-};
-
-SE3 at(const double * point) { return SE3(Eigen::Matrix3d::Identity(), Eigen::Vector3d(point[0], point[1], point[2])); }
-
-} // namespace
-
-// Closes loops where points of two bodies coincide: two joints and 2 x 3 coordinates for each, in the joints'
-// frames; `ground_axes`: errors in axes parallel to the ground's instead of the first body's.
-// The settings are those of the proximal iteration.
-EXPORT void pinocchio_anchor(
-  void * handle, int count, const int * joints, const double * points, int ground_axes, double accuracy, double mu,
-  int iterations)
-{
-  Peer & p = *static_cast<Peer *>(handle);
-  p.closures = std::make_shared<Closures>();
-  Closures & c = *p.closures;
-  for (int i = 0; i < count; ++i, joints += 2, points += 6)
-    c.models.push_back(RigidConstraintModel(
-      CONTACT_3D, p.model, JointIndex(joints[0]), at(points), JointIndex(joints[1]), at(points + 3),
-      ground_axes ? LOCAL_WORLD_ALIGNED : LOCAL));
-  for (const auto & model : c.models)
-    c.datas.push_back(RigidConstraintData(model));
-  c.settings = ProximalSettings(accuracy, mu, iterations);
-  initConstraintDynamics(p.model, p.data, c.models, c.datas);
-  computeJointMinimalOrdering(p.model, p.data, c.models);
-}
-
-// task 0: constraintDynamics; 1: lcaba; 2: constraintDynamics and its derivatives. Returns seconds; the last accelerations go to `out` if it is not null.
+// task 0: constraintDynamics; 1: lcaba. Returns seconds; the last accelerations go to `out` if it is not null.
 EXPORT double pinocchio_run(void * handle, int task, long start, long count, double * out)
 {
   Peer & p = *static_cast<Peer *>(handle);
@@ -50,9 +15,6 @@ EXPORT double pinocchio_run(void * handle, int task, long start, long count, dou
   Data & d = p.data;
   const double time = task == 0 ? loop(p, start, count, [&](size_t k) {
     constraintDynamics(m, d, p.q[k], p.v[k], p.x[k], c.models, c.datas, c.settings);
-  }) : task == 2 ? loop(p, start, count, [&](size_t k) {
-    constraintDynamics(m, d, p.q[k], p.v[k], p.x[k], c.models, c.datas, c.settings);
-    computeConstraintDynamicsDerivatives(m, d, c.models, c.datas, c.settings);
   }) : loop(p, start, count, [&](size_t k) {
     lcaba(m, d, p.q[k], p.v[k], p.x[k], c.models, c.datas, c.settings);
   });

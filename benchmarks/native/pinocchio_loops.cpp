@@ -1,16 +1,14 @@
 // Pinocchio's algorithms for trees in a loop over a ring of states, behind a C interface.
 #include "pinocchio_peer.hpp"
 
-#include <pinocchio/algorithm/aba-derivatives.hpp>
 #include <pinocchio/algorithm/aba.hpp>
 #include <pinocchio/algorithm/crba.hpp>
 #include <pinocchio/algorithm/rnea.hpp>
 
 #include <cstring>
 
-// task 0, 1: aba LOCAL, WORLD; 2: rnea; 3, 4: crba LOCAL, WORLD; 5: computeABADerivatives. Returns
-// seconds; the last result goes to `out` (mass matrices and the inverse of task 5: the upper triangle, row by row as
-// nv x nv) if it is not null.
+// task 0, 1: aba LOCAL, WORLD; 2: rnea; 3, 4: crba LOCAL, WORLD. Returns seconds; the last result goes
+// to `out` (mass matrices: the upper triangle, row by row as nv x nv) if it is not null.
 EXPORT double pinocchio_run(void * handle, int task, long start, long count, double * out)
 {
   Peer & p = *static_cast<Peer *>(handle);
@@ -34,9 +32,6 @@ EXPORT double pinocchio_run(void * handle, int task, long start, long count, dou
   case 4:
     time = loop(p, start, count, [&](size_t k) { crba(m, d, p.q[k], Convention::WORLD); });
     break;
-  case 5:
-    time = loop(p, start, count, [&](size_t k) { computeABADerivatives(m, d, p.q[k], p.v[k], p.x[k]); });
-    break;
   default:
     return time;
   }
@@ -46,6 +41,6 @@ EXPORT double pinocchio_run(void * handle, int task, long start, long count, dou
   else
     for (int i = 0; i < m.nv; ++i)
       for (int j = 0; j < m.nv; ++j)
-        out[i * m.nv + j] = task == 5 ? d.Minv(i, j) : d.M(i, j);
+        out[i * m.nv + j] = d.M(i, j);
   return time;
 }

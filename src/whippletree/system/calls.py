@@ -17,6 +17,7 @@ from whippletree.kernels.threads import processors
 from whippletree.spatial.scalars import shown
 from whippletree.system.input_reader import Argument, as_array, state_in_batch
 from whippletree.system.large_composite import Pieces
+from whippletree.system.large_derivatives import DerivativesByColumn
 
 __all__ = ["Call", "Delegated", "checked_out", "number_of_threads"]
 
@@ -53,7 +54,7 @@ class Call:
 
     def __init__(
         self,
-        kernel: Kernel | Pieces,
+        kernel: Kernel | Pieces | DerivativesByColumn,
         arguments: Sequence[Argument],
         shape: tuple[int, ...],
         diagnose: Diagnosis,

@@ -45,7 +45,7 @@ from whippletree.system.guards import guard_pivots, guard_solution
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request, Symbols
 
-__all__ = ["ChangesOfMotion", "changes_of_motion", "forward_dynamics_derivatives", "guarded", "minimal_coordinates"]
+__all__ = ["ChangesOfMotion", "changes_of_motion", "forward_dynamics_derivatives", "guarded", "minimal_coordinates", "motion_changes"]
 
 _ONE = ca.SX(1)
 
@@ -119,6 +119,13 @@ def _all_following(
     explicit = _explicit(eq, x, ca.SX.zeros(eq.plan.nv), multipliers)
     asked += [(n, {}, {}, own) for n, own in zip(columns.explicit(), explicit, strict=True)]
     return follower, {n: following(follower, *slopes, moved, moving, own) for n, moved, moving, own in asked}
+
+
+def motion_changes(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return what all displacements and velocities do in each column, row by row."""
+    changes = changes_of_motion(eq, request, x, solved=False)
+    result = ca.densify(ca.vertcat(ca.vec(changes.dq.T), ca.vec(changes.dv.T)))
+    return guarded(eq, request, x, None, changes.follower, result)
 
 
 def minimal_coordinates(eq: Equations, request: Request, x: Symbols) -> ca.SX:

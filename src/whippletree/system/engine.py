@@ -27,12 +27,14 @@ from whippletree.kernels.repeat import Repeated, least_seconds
 from whippletree.kernels.tape import read_tape
 from whippletree.model.description import Description
 from whippletree.model.names import suggestion
+from whippletree.programs.tangents import tangent_function, tangent_program
 from whippletree.system.auto_formulation import FormulationChoice, close_ones, fastest
 from whippletree.system.calls import Call
 from whippletree.system.equations import Equations, Request
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.input_reader import InputReader
 from whippletree.system.large_composite import Pieces, branch_solver
+from whippletree.system.large_derivatives import DerivativesByColumn, differentiated, tangent_signature
 from whippletree.system.loop_plan import LoopPlan, code_key
 from whippletree.system.loop_services import LoopServices
 from whippletree.system.mobility import Mobility
@@ -186,7 +188,9 @@ class Engine:
 
     def _new_call(self, request: Request) -> Call:
         resolved = self.resolved(request)
-        kernel = self._pieces(resolved) if self._in_pieces(resolved) else self.kernel(resolved)
+        kernel = self._by_column(resolved) or (
+            self._pieces(resolved) if self._in_pieces(resolved) else self.kernel(resolved)
+        )
         arguments = [self.inputs.argument(name, size) for name, size in kernel.signature.inputs]
         diagnose = functools.partial(self.diagnose, request.function)
         rescued = self.equations.closed and FUNCTIONS[request.function].rescued
@@ -200,32 +204,80 @@ class Engine:
             function = FUNCTIONS[request.function]
             if self.plan.nv == 0 and not function.without_freedoms:
                 raise StateError(f"{request.function} has no meaning for a system without freedoms")
-            key = f"{source_key()}|{thresholds()}|{self.description.fingerprint()}|{request}"
-            key += f"|{outside_source(request.method)}"
-            if self.equations.closed and function.planned:
-                key += code_key(self.equations.loop_plan, request.method)
+            key = self._key(request)
             with making():
                 kernel = self._kernels[request] = self._store.by_key.get(key) or self._new_kernel(key, request)
         return kernel
 
+    def _key(self, request: Request) -> str:
+        """Return a text that names everything that the code of a request depends on."""
+        key = f"{source_key()}|{thresholds()}|{self.description.fingerprint()}|{request}"
+        key += f"|{outside_source(request.method)}"
+        if self.equations.closed and FUNCTIONS[request.function].planned:
+            key += code_key(self.equations.loop_plan, request.method)
+        return key
+
     def _new_kernel(self, key: str, request: Request) -> Kernel:
         """Return a kernel that neither this plan of the loops nor another one has asked for."""
-        defaults = {"tau": np.zeros(self.plan.nv), "a": np.zeros(self.plan.nv), "t": np.zeros(1)}
-        defaults["z"] = np.array(self.description.state_values, dtype=np.float64)
-        defaults["parameters"] = np.array(self.description.parameter_values, dtype=np.float64)
-        signature = self.equations.signature(request)
         kernel = Kernel(
             key,
-            signature,
+            self.equations.signature(request),
             lambda: self._program(request),
             self._cache,
-            defaults,
+            self._defaults,
             what=f'{request.function} of "{self.description.name}"',
             seconds=lambda: self._compiling_seconds(request),
             effort=0 if self._prelude(request) else 1,
         )
         self._store.by_key[key] = kernel
         self._store.recent.append(kernel)
+        return kernel
+
+    @made_once
+    def _defaults(self) -> dict[str, Array]:
+        """What inputs are that a caller leaves out."""
+        return {
+            "tau": np.zeros(self.plan.nv),
+            "a": np.zeros(self.plan.nv),
+            "t": np.zeros(1),
+            "z": np.array(self.description.state_values, dtype=np.float64),
+            "parameters": np.array(self.description.parameter_values, dtype=np.float64),
+        }
+
+    def _by_column(self, request: Request) -> DerivativesByColumn | None:
+        """Return what answers for derivatives of a large mechanism."""
+        if not differentiated(self.equations, request):
+            return None
+        if not self.equations.closed:
+            self.check_hinges()
+        dynamics = self.resolved(Request("forward_dynamics"))
+        return DerivativesByColumn(
+            self.equations,
+            request,
+            lambda part: self.kernel(self.resolved(part)),
+            lambda part: self._tangent_kernel(self.resolved(part)),
+            by_responses=self.equations.closed and self.equations.reduces_by_items(dynamics),
+        )
+
+    def _tangent_kernel(self, request: Request) -> Kernel:
+        """Return the kernel of a function's changes along changes of its inputs, made when first asked for."""
+        key = f"tangent|{self._key(request)}"
+        with making():
+            kernel = self._store.by_key.get(key)
+            if kernel is None:
+                eq, name = self.equations, self.description.name
+                signature, varying = tangent_signature(eq.signature(request))
+
+                def program() -> Program:
+                    if eq.rolls(request) or eq.reduces_by_items(request):
+                        n_inputs = len(eq.signature(request).inputs)
+                        return RolledLoops(tangent_program(eq.roll(request), n_inputs, varying))
+                    return StraightLine(tangent_function(eq.trace(request), varying))
+
+                what = f'derivatives of {request.function} of "{name}"'
+                kernel = Kernel(key, signature, program, self._cache, self._defaults, what=what)
+                self._store.by_key[key] = kernel
+                self._store.recent.append(kernel)
         return kernel
 
     def _prelude(self, request: Request) -> bool:

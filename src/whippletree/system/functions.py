@@ -173,6 +173,15 @@ FUNCTIONS: dict[str, SystemFunction] = {
         rescued=True,
         rolled=False,
     ),
+    "motion_changes": _Loaded(
+        ("q", "v", "tau"),
+        "changes",
+        (2, "nv", "n_columns"),
+        _on_demand("derivative_equations", "motion_changes"),
+        of_loops=True,
+        rescued=True,
+        rolled=False,
+    ),
     "newton_residual": _Newton(
         ("q", "v", "a", "tau"), "residual", ("n_residuals",), _on_demand("newton_equations", "newton_residual")
     ),
