@@ -27,7 +27,8 @@ def count_solve(step: ForestSolve) -> OperationCount:
     pairs = sum(depth for _, _, depth, _ in step.table)
     updates = sum(depth * (depth + 1) // 2 for _, _, depth, _ in step.table)
     unknowns = len(step.table)
-    return OperationCount(updates + 3 * pairs + unknowns, updates + 2 * pairs, unknowns)
+    solved = step.vector is not None
+    return OperationCount(updates + pairs + solved * (2 * pairs + unknowns), updates + solved * 2 * pairs, unknowns)
 
 
 def solve_ir(step: ForestSolve, table: int, prefix: str, *, width: int, pack: int, fused: bool) -> list[str]:
@@ -36,7 +37,8 @@ def solve_ir(step: ForestSolve, table: int, prefix: str, *, width: int, pack: in
     if step.given is not None:
         writer.copy(step)
     writer.factor(step, pack if width == 1 else width)
-    writer.substitute(step)
+    if step.vector is not None:
+        writer.substitute(step)
     return writer.lines
 
 
@@ -121,8 +123,13 @@ class _Lines:
         self.write(
             f"  %$inverse = fdiv {{T}} {number(1.0, self.width)}, {trusted}",
             "  store {T} %$inverse, ptr %$pivotp, align {A}",
-            f"  %$xp = getelementptr {{T}}, ptr %o{step.vector}, i64 %$k_place",
-            "  %$x = load {T}, ptr %$xp, align {A}",
+        )
+        if step.vector is not None:
+            self.write(
+                f"  %$xp = getelementptr {{T}}, ptr %o{step.vector}, i64 %$k_place",
+                "  %$x = load {T}, ptr %$xp, align {A}",
+            )
+        self.write(
             "  br label %$up",
             "$up:",
             "  %$i = phi i64 [%$k_above, %$down], [%$i_above, %$subtracted]",
@@ -136,19 +143,24 @@ class _Lines:
             "  %$h = load {T}, ptr %$hp, align {A}",
             "  %$l = fmul {T} %$h, %$inverse",
             "  %$minus = fneg {T} %$l",
-            f"  %$yp = getelementptr {{T}}, ptr %o{step.vector}, i64 %$i_place",
-            "  %$y = load {T}, ptr %$yp, align {A}",
         )
-        self.add_product("%$y2", "%$minus", "%$x", "%$y", self.T, self.width)
-        self.write("  store {T} %$y2, ptr %$yp, align {A}")
+        if step.vector is not None:
+            self.write(
+                f"  %$yp = getelementptr {{T}}, ptr %o{step.vector}, i64 %$i_place",
+                "  %$y = load {T}, ptr %$yp, align {A}",
+            )
+            self.add_product("%$y2", "%$minus", "%$x", "%$y", self.T, self.width)
+            self.write("  store {T} %$y2, ptr %$yp, align {A}")
         self.subtract_rows(lanes)
         self.write(
             "$subtracted:",
             "  store {T} %$l, ptr %$hp, align {A}",
             "  br label %$up",
             "$up_done:",
-            "  %$z = fmul {T} %$x, %$inverse",
-            "  store {T} %$z, ptr %$xp, align {A}",
+        )
+        if step.vector is not None:
+            self.write("  %$z = fmul {T} %$x, %$inverse", "  store {T} %$z, ptr %$xp, align {A}")
+        self.write(
             "  %$k_next = sub i64 %$k, 1",
             "  %$k_more = icmp sge i64 %$k_next, 0",
             "  br i1 %$k_more, label %$down, label %$factored",

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from whippletree.kernels.forest import count_solve, solve_ir
-from whippletree.kernels.lowering import ARGUMENTS, LoweredBody, Pool, declarations
+from whippletree.kernels.lowering import ARGUMENTS, BLOCK, LoweredBody, Pool, declarations
+from whippletree.kernels.row_sweep import count_sweep, sweep_ir
 from whippletree.kernels.tape import OperationCount, Tape, arrange, fuse, read_tape
 from whippletree.kernels.trig import vector_type
 from whippletree.programs.loop_program import (
@@ -18,6 +19,7 @@ from whippletree.programs.loop_program import (
     ItemLoop,
     LoopProgram,
     MemoryRef,
+    RowSweep,
     Segment,
     StepFunction,
 )
@@ -45,6 +47,8 @@ class RolledLoops:
                 rows.extend(x for row in step.starts for x in row)
             elif isinstance(step, ForestSolve):
                 rows.extend(np.array(step.least, dtype=np.float32).view(np.int32).tolist())
+            elif isinstance(step, RowSweep):
+                rows.extend(x for row in step.taken for x in row)
             self.starts.append((begin, second))
         self.tables = np.array(rows, dtype=np.int32)
         self._tapes: dict[int, Tape] = {}
@@ -63,6 +67,8 @@ class RolledLoops:
                 total = total + self.tape(step.variant).count()
             elif isinstance(step, ForestSolve):
                 total = total + count_solve(step)
+            elif isinstance(step, RowSweep):
+                total = total + count_sweep(step)
             else:
                 times = Counter(row[0] for row in _visits(step))
                 for k, n in times.items():
@@ -109,21 +115,25 @@ class _Writer:
     def module(self, name: str) -> str:
         program = self.loops.program
         self.lines = [f"define void @{name}({ARGUMENTS}) #0 {{", "entry:"]
+        self.lines.append("  %go = icmp ne ptr %out, null")
         self._pointers(program)
         for argument, size in program.zeroed:
             count = 8 * self.width * size
             self.lines.append(f"  call void @llvm.memset.p0.i64(ptr align 8 %o{argument}, i8 0, i64 {count}, i1 false)")
         for i, (step, start) in enumerate(zip(program.steps, self.loops.starts, strict=True)):
             if isinstance(step, Segment):
-                self._variant(step.variant, f"s{i}_", None)
+                self._segment(step.variant, f"s{i}_")
             elif isinstance(step, ItemLoop):
                 self._loop(step, start[0], f"s{i}_")
             elif isinstance(step, ForestSolve):
                 options: Any = {"width": self.width, "pack": self.pack, "fused": self.fused}
                 self.lines += solve_ir(step, start[0], f"s{i}_", **options)
+            elif isinstance(step, RowSweep):
+                options = {"width": self.width, "pack": self.pack, "fused": self.fused}
+                self.lines += sweep_ir(step, (start[0], start[1]), f"s{i}_", **options)
             else:
                 self._climb(step, start, f"s{i}_")
-        self.lines += ["  ret void", "}"]
+        self.lines += ["  br label %stop", "stop:", "  ret void", "}"]
         memset = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
         return "\n".join(self.lines) + "\n" + memset + declarations({self.width, 1, self.pack}, self.loops.pool)
 
@@ -132,7 +142,11 @@ class _Writer:
         used: set[tuple[str, int]] = set()
         for step in program.steps:
             if isinstance(step, ForestSolve):
-                used.update([("o", step.vector), *(("i", argument) for argument in step.given or ())])
+                used.update(("o", vector) for vector in (step.vector,) if vector is not None)
+                used.update(("i", argument) for argument in step.given or ())
+                continue
+            if isinstance(step, RowSweep):
+                used.add(("o", 0))
                 continue
             variants = [step.variant] if isinstance(step, Segment) else step.variants
             for variant in variants:
@@ -184,6 +198,30 @@ class _Writer:
             self.lines.append(f"{prefix}v{k}:")
             self._variant(variant, f"{prefix}v{k}_", row, climb)
             self.lines.append(f"  br label %{prefix}latch")
+
+    def _segment(self, variant: StepFunction, prefix: str) -> None:
+        """Write a function that is evaluated once, in blocks if it is long and reads nothing that it writes."""
+        tape = self.loops.tape(variant)
+        if len(tape.operations) < BLOCK or any(ref.memory in ("work", "output") for ref in variant.sources):
+            self._variant(variant, prefix, None)
+            return
+        places: dict[int, list[int]] = {}
+        for _, element, value in tape.outputs:
+            places.setdefault(value, []).append(element)
+
+        def load(lines: list[str], argument: int, element: int) -> str:
+            return _Addresses(self, f"{prefix}{len(lines)}_", None).load(lines, variant.sources[element])
+
+        def store(value: int) -> None:
+            for element in places.pop(value, ()):
+                address = _Addresses(self, f"{prefix}r{element}_", None)
+                address.store(body.lines, variant.targets[element], body.result(value))
+
+        body = LoweredBody(tape, self.width, self.pack, load, prefix, self.fused, self.loops.pool, BLOCK, store)
+        body.write()
+        for value in list(places):
+            store(value)
+        self.lines += body.lines
 
     def _variant(self, variant: StepFunction, prefix: str, row: str | None, climb: _Filled | None = None) -> None:
         """Write one step."""

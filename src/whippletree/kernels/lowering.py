@@ -18,7 +18,7 @@ import numpy as np
 from whippletree.kernels.tape import Tape, arrange, fuse, read_tape
 from whippletree.kernels.trig import number, sincos_ir, vector_type
 
-__all__ = ["ARGUMENTS", "SEARCH", "LoweredBody", "Pool", "StraightLine", "declarations", "table_numbers"]
+__all__ = ["ARGUMENTS", "BLOCK", "SEARCH", "LoweredBody", "Pool", "StraightLine", "declarations", "table_numbers"]
 
 _LIBRARY_1 = (
     "tan asin acos atan sinh cosh tanh asinh acosh atanh exp log expm1 log1p erf".split()  # noqa: SIM905

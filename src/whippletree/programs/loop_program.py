@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 import casadi as ca
 
-__all__ = ["Climb", "ForestSolve", "ItemLoop", "LoopProgram", "MemoryRef", "ProgramStep", "Segment", "StepFunction"]
+__all__ = ["Climb", "ForestSolve", "ItemLoop", "LoopProgram", "MemoryRef", "ProgramStep", "RowSweep", "Segment", "StepFunction"]
 
 
 @dataclass(frozen=True)
@@ -84,21 +84,38 @@ class Climb:
 class ForestSolve:
     """Solve a symmetric system whose zeros follow a forest, in place: the right-hand side becomes the solution.
 
+    Without a `vector` the matrix is only factored: rows then hold L, and one over the pivot last.
+
     A row of the table is (the unknown's place in the vector, the row of the unknown above it or -1, how many are above
     it, where its entries with these start in work, the highest one's first and its own last). Rows come after those
-    that are above them. `vector` is an output. If `given` names two inputs, a matrix, row after row, and a right-hand
+    that are above them. `vector` is an output, or None. If `given` names two inputs, a matrix, row after row, and a right-hand
     side, these are copied first; otherwise earlier steps have left them in place. `least` holds for each unknown the
     pivot below which nothing but rounding is left: the solution is then not finite.
     """
 
     table: tuple[tuple[int, int, int, int], ...]
-    vector: int = 0
+    vector: int | None = 0
     given: tuple[int, int] | None = None
     order: int = 0
     least: tuple[float, ...] = ()
 
 
-ProgramStep: TypeAlias = Segment | ItemLoop | Climb | ForestSolve
+@dataclass(frozen=True)
+class RowSweep:
+    """Take multiples of rows of a matrix from other rows, in the table's order; `columns` is how long rows are.
+
+    The matrix is output 0. A row of the table is (where the row of the matrix begins, the first of what is taken from
+    it, how many). What is taken (`taken`) is (where that row begins, where its factor is in work). If it is `scaled`,
+    the row is first multiplied by a number whose place in work is the last entry of the table's row.
+    """
+
+    columns: int
+    table: tuple[tuple[int, ...], ...]
+    taken: tuple[tuple[int, int], ...]
+    scaled: bool = False
+
+
+ProgramStep: TypeAlias = Segment | ItemLoop | Climb | ForestSolve | RowSweep
 
 
 @dataclass(frozen=True)

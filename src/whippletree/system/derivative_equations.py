@@ -36,7 +36,7 @@ from whippletree.formulations.closures.minimal_derivatives import (
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body
-from whippletree.formulations.recursions.inverse_dynamics_derivatives import AppliedDerivatives, differentiate
+from whippletree.formulations.recursions.inverse_dynamics_derivatives import AppliedDerivatives, Matrix, differentiate
 from whippletree.symbolic.sparse_factors import Column, SymmetricFactor, factor_symmetric, minimum_degree
 from whippletree.system import loop_equations
 from whippletree.system.derivative_columns import DerivativeColumns, derivative_columns
@@ -45,7 +45,16 @@ from whippletree.system.guards import guard_pivots, guard_solution
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request, Symbols
 
-__all__ = ["ChangesOfMotion", "changes_of_motion", "forward_dynamics_derivatives", "guarded", "minimal_coordinates", "motion_changes"]
+__all__ = [
+    "ChangesOfMotion",
+    "applied_slopes",
+    "changes_of_motion",
+    "explicit_changes",
+    "forward_dynamics_derivatives",
+    "guarded",
+    "minimal_coordinates",
+    "motion_changes",
+]
 
 _ONE = ca.SX(1)
 
@@ -54,7 +63,7 @@ def forward_dynamics_derivatives(eq: Equations, request: Request, x: Symbols) ->
     """Return the derivatives of all accelerations, row by row."""
     columns = derivative_columns(eq)
     motion = _motion(eq, request, x, columns)
-    explicit = _explicit(eq, x, motion.a, motion.multipliers)
+    explicit = explicit_changes(eq, x, motion.a, motion.multipliers)
     whole = _matrix(dict(_accelerations(motion, columns, explicit)), columns.nv, columns.total)
     return guarded(eq, request, x, motion, motion.mechanics.follower, ca.densify(ca.vec(whole.T)))
 
@@ -86,7 +95,7 @@ def changes_of_motion(
         return ChangesOfMotion(dq, dv, ca.SX(nv, count), ca.SX(n_rows, count), None, follower)
     motion = _motion(eq, request, x, columns)
     m = motion.mechanics
-    changes = dict(_responses(motion, columns, _explicit(eq, x, motion.a, motion.multipliers)))
+    changes = dict(_responses(motion, columns, explicit_changes(eq, x, motion.a, motion.multipliers)))
     changes.update(_effort_changes(m, columns))
     dq, dv, da = (_matrix({n: one[k] for n, one in changes.items()}, nv, count) for k in range(3))
     dl = {n: multiplier_changes(m, one) for n, one in changes.items()} if multipliers and n_rows else {}
@@ -116,7 +125,7 @@ def _all_following(
     asked += [(n, {j: _ONE}, {}, none) for n, j in enumerate(columns.displacements, at["q"].start)]
     asked += [(n, {}, {j: _ONE}, none) for n, j in enumerate(columns.velocities, at["v"].start)]
     multipliers = [ca.SX.zeros(len(rows)) for rows in closure_set.keep]
-    explicit = _explicit(eq, x, ca.SX.zeros(eq.plan.nv), multipliers)
+    explicit = explicit_changes(eq, x, ca.SX.zeros(eq.plan.nv), multipliers)
     asked += [(n, {}, {}, own) for n, own in zip(columns.explicit(), explicit, strict=True)]
     return follower, {n: following(follower, *slopes, moved, moving, own) for n, moved, moving, own in asked}
 
@@ -175,10 +184,7 @@ def _motion(eq: Equations, request: Request, x: Symbols, columns: DerivativeColu
         factors = system.factor()
         a, multipliers = system.complete(factors.solve(dict(system.right))), []
     walk = with_accelerations(eq.walk(x), a)
-    own, outside = differentiate(walk), AppliedDerivatives(walk)
-    efforts = force_slopes(walk, eq.nodes.acting(), _state(eq, x), outside)
-    closure_slopes(walk, closure_set, multipliers, eq.loaded(x).tau, efforts, outside)
-    applied = outside.project()
+    own, applied = differentiate(walk), applied_slopes(eq, walk, x, multipliers)
     slopes = Slopes(
         by_column(own.q, applied["q"]),
         by_column(own.v, applied["v"]),
@@ -191,6 +197,15 @@ def _motion(eq: Equations, request: Request, x: Symbols, columns: DerivativeColu
         factors = _factored_mass(mass, basis)
     mechanics = Mechanics(follower, slopes, mass, basis, factors)
     return SolvedMotion(a, multipliers, mechanics, by_column({}, applied["z"]), closure_set, solution)
+
+
+def applied_slopes(eq: Equations, walk: Unrolled, x: Symbols, multipliers: Sequence[ca.SX]) -> dict[str, Matrix]:
+    """Return the slopes of the efforts of what acts, closures included, for displacements, velocities and states."""
+    closure_set = eq.closure_set(x) if eq.closed else eq.closure_set(kept=False)
+    outside = AppliedDerivatives(walk)
+    efforts = force_slopes(walk, eq.nodes.acting(), _state(eq, x), outside)
+    closure_slopes(walk, closure_set, multipliers, eq.loaded(x).tau, efforts, outside)
+    return outside.project()
 
 
 def _factored_mass(mass: dict[int, Column], basis: dict[int, Column]) -> SymmetricFactor:
@@ -229,7 +244,7 @@ def _follower(walk: Unrolled, closure_set: ClosureSet, columns: DerivativeColumn
 # ---------------------------------------------------------------------- time and parameters
 
 
-def _explicit(eq: Equations, x: Symbols, a: ca.SX, multipliers: Sequence[ca.SX]) -> list[Explicit]:
+def explicit_changes(eq: Equations, x: Symbols, a: ca.SX, multipliers: Sequence[ca.SX]) -> list[Explicit]:
     """Return what time, if it counts, and each parameter change by themselves."""
     by = [x["t"]] if "t" in x else []
     by += [parameter.symbol for parameter in eq.description.parameters]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from whippletree.errors import StateError
 from whippletree.formulations.rolled import rolled_reduction
 from whippletree.formulations.rolled.load_items import built_in
+from whippletree.system import derivative_pairs
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.part_program import PART_FUNCTIONS
 
@@ -61,6 +62,8 @@ def is_large(n_nodes: int) -> bool:
 def rolls(eq: Equations, request: Request) -> bool:
     """Tell whether a request is answered by loops: it is for large models, where there is such a form."""
     function = FUNCTIONS[request.function]
+    if derivative_pairs.pairs_loop(eq, request):
+        return True
     if has_equal_parts(eq, request) and eq.parts(request) is not None:
         return True
     if eq.closed and (function.solved or function.of_loops):

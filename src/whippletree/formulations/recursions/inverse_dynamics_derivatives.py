@@ -42,10 +42,13 @@ __all__ = [
     "AppliedLaw",
     "Derivatives",
     "Matrix",
+    "PairTerms",
     "SpatialMotion",
     "View",
     "add_entry",
+    "ancestors",
     "differentiate",
+    "pair_terms",
     "view_from",
 ]
 
@@ -120,18 +123,70 @@ def add_entry(matrix: Matrix, row: int, column: int, value: ca.SX) -> None:
         matrix[row, column] = matrix[row, column] + value if (row, column) in matrix else value
 
 
+class PairTerms(NamedTuple):
+    """What a node brings to the pairs of freedoms that it is in, a column or row for each of its own.
+
+    As the one nearer to the ground it brings S, the turning part of D, E and G; as the one farther out what the
+    composite beyond it makes of these: its efforts `on_rate` (n, 3) of turning rates and `on_motion` (n, 6) of
+    accelerations, and the forces `for_q` and `for_v` (6, n) of its own displacements and velocities. `turned` (n, n)
+    are its own efforts of forces whose axes have moved, if these are not fixed to the node.
+    """
+
+    S: ca.SX
+    D: ca.SX
+    E: ca.SX
+    G: ca.SX
+    on_rate: ca.SX
+    on_motion: ca.SX
+    for_q: ca.SX
+    for_v: ca.SX
+    turned: ca.SX | None
+
+
 def differentiate(walk: Unrolled) -> Derivatives:
     """Differentiate the inverse dynamics of a walk's nodes; loads on them are not looked at."""
+    laden, terms = _swept(walk)
+    found = Derivatives({}, {}, {})
+    for k in range(len(terms)):
+        _add_rows(walk, found, terms, k)
+        _add_columns(walk, found, terms, k)
+        if walk.nodes[k].body is not None:
+            _add_own(walk, found, laden, k)
+    return found
+
+
+def pair_terms(walk: Unrolled) -> list[PairTerms]:
+    """Return what each node brings to pairs of freedoms."""
+    return _swept(walk)[1]
+
+
+def _swept(walk: Unrolled) -> tuple[Sequence[NodeDerivativeTerms], list[PairTerms]]:
+    """Sweep outward and inward over the nodes."""
     still = SpatialMotion(ca.SX.eye(3), ca.SX(0, 1), *(ca.SX.zeros(6),) * 3, ())
     laden = walk.outward(accelerate, DrivenMotion(still, stack(ca.SX.zeros(3), -walk.gravity)))
     _, kept = walk.inward(gather, (Compound.nothing(),), laden)
-    found = Derivatives({}, {}, {})
-    for k, (own, whole) in enumerate(zip(laden.records, kept.records, strict=True)):
-        _add_rows(walk, found, laden.records, k, whole)
-        _add_columns(walk, found, laden.records, k, own, whole)
-        if walk.nodes[k].body is not None:
-            _add_own(walk, found, laden.records, k)
-    return found
+    pairs = zip(laden.records, kept.records, strict=True)
+    return laden.records, [_paired(own, whole) for own, whole in pairs]
+
+
+def _paired(own: NodeDerivativeTerms, w: Compound) -> PairTerms:
+    seat = own.seat
+    on_rate = seat.S[0:3, :].T @ w.N - 2 * (seat.S[3:6, :].T @ skew(w.p))
+    if w.own.nnz():
+        on_rate = on_rate + seat.S.T @ w.own
+    B = ca.vertcat(w.N, -2 * skew(w.p)) + w.own
+    moved = [force_cross(s, w.F) for s in ca.horzsplit(seat.S)]
+    return PairTerms(
+        seat.S,
+        seat.D[0:3, :],
+        own.E,
+        own.G,
+        on_rate,
+        w.inertia.times(seat.S).T,
+        _columns(moved) + B @ seat.D[0:3, :] + w.inertia.times(own.E),
+        B @ seat.S[0:3, :] + w.inertia.times(own.G),
+        ca.horzcat(*(change.T @ w.F for change in seat.moved)) if seat.moved else None,
+    )
 
 
 def accelerate(node: Node, parent: DrivenMotion) -> tuple[DrivenMotion, NodeDerivativeTerms]:
@@ -227,22 +282,16 @@ def force_cross(s: ca.SX, F: ca.SX) -> ca.SX:
     return stack(cross(s[0:3], F[0:3]) + cross(s[3:6], F[3:6]), cross(s[0:3], F[3:6]))
 
 
-def _add_rows(
-    walk: Unrolled, found: Derivatives, laden: Sequence[NodeDerivativeTerms], k: int, whole: Compound
-) -> None:
+def _add_rows(walk: Unrolled, found: Derivatives, terms: Sequence[PairTerms], k: int) -> None:
     """Add the efforts at node k for all freedoms on the way to it, its own included."""
-    seat, rows = laden[k].seat, walk.v_slices[k]
-    on_rate = seat.S[0:3, :].T @ whole.N - 2 * (seat.S[3:6, :].T @ skew(whole.p))
-    if whole.own.nnz():
-        on_rate = on_rate + seat.S.T @ whole.own
-    on_motion = whole.inertia.times(seat.S).T
+    own, rows = terms[k], walk.v_slices[k]
     for n in ancestors(walk, k, -1):
-        own, columns = laden[n], walk.v_slices[n]
-        K = on_rate @ own.seat.D[0:3, :] + on_motion @ own.E
-        Dv = on_rate @ own.seat.S[0:3, :] + on_motion @ own.G
-        M = on_motion @ own.seat.S
-        if n == k and seat.moved:
-            K = K + ca.horzcat(*(change.T @ whole.F for change in seat.moved))
+        above, columns = terms[n], walk.v_slices[n]
+        K = own.on_rate @ above.D + own.on_motion @ above.E
+        Dv = own.on_rate @ above.S[0:3, :] + own.on_motion @ above.G
+        M = own.on_motion @ above.S
+        if n == k and own.turned is not None:
+            K = K + own.turned
         for i in range(rows.stop - rows.start):
             for j in range(columns.stop - columns.start):
                 row, column = rows.start + i, columns.start + j
@@ -253,23 +302,12 @@ def _add_rows(
                     add_entry(found.a, column, row, M[i, j])
 
 
-def _add_columns(
-    walk: Unrolled,
-    found: Derivatives,
-    laden: Sequence[NodeDerivativeTerms],
-    k: int,
-    own: NodeDerivativeTerms,
-    w: Compound,
-) -> None:
+def _add_columns(walk: Unrolled, found: Derivatives, terms: Sequence[PairTerms], k: int) -> None:
     """Add the efforts before node k for its own freedoms: the change of the force on everything beyond it."""
-    columns = walk.v_slices[k]
-    B = ca.vertcat(w.N, -2 * skew(w.p)) + w.own
-    moved = [force_cross(s, w.F) for s in ca.horzsplit(own.seat.S)]
-    for_q = _columns(moved) + B @ own.seat.D[0:3, :] + w.inertia.times(own.E)
-    for_v = B @ own.seat.S[0:3, :] + w.inertia.times(own.G)
+    own, columns = terms[k], walk.v_slices[k]
     for n in ancestors(walk, walk.parents[k], -1):
-        S, rows = laden[n].seat.S, walk.v_slices[n]
-        K, Dv = S.T @ for_q, S.T @ for_v
+        S, rows = terms[n].S, walk.v_slices[n]
+        K, Dv = S.T @ own.for_q, S.T @ own.for_v
         for i in range(rows.stop - rows.start):
             for j in range(columns.stop - columns.start):
                 add_entry(found.q, rows.start + i, columns.start + j, K[i, j])
