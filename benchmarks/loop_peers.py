@@ -16,7 +16,6 @@ from peers import NativeLoop, mujoco_loop, mujoco_ring, mujoco_spec, pinocchio_c
 from timing import Run
 
 CONSTRAINT_DYNAMICS, LCABA = "constraintDynamics", "lcaba"
-DERIVATIVES_TASK = 2
 
 
 @dataclass(frozen=True)
@@ -76,26 +75,15 @@ def pinocchio_contestants(problem: Problem) -> list[Contestant]:
     ]
 
 
-def pinocchio_derivatives(problem: Problem) -> dict[str, Run]:
-    """Native loops of constraintDynamics with its derivatives, iterated once, on each tree."""
-    runs = {}
-    for name in problem.trees:
-        for build in BUILDS:
-            loop = _anchored(problem.tree(name), PINOCCHIO[1], build)
-            runs[f"{name}; {build}"] = loop.run(DERIVATIVES_TASK)
-    return runs
-
-
 def _pinocchio(tree: Tree, settings: Settings, name: str, build: str) -> Contestant:
-    loop, state = _anchored(tree, settings, build), tree.ring.theirs
+    loop, state = anchored(tree, settings, pinocchio_code("pinocchio_closures.cpp", tuned=BUILDS[build])), tree.ring.theirs
     task = 0 if settings.function == CONSTRAINT_DYNAMICS else 1
     answers = [loop.result(task, k, matrix=False) for k in range(len(state.q))]
     return Contestant(f"{settings.words}; {name}; {build}", loop.run(task), worst(answers, state.a))
 
 
-def _anchored(tree: Tree, settings: Settings, build: str) -> NativeLoop:
+def anchored(tree: Tree, settings: Settings, code: ctypes.CDLL) -> NativeLoop:
     """A native loop over the states of a tree whose loops are closed."""
-    code = pinocchio_code("pinocchio_closures.cpp", tuned=BUILDS[build])
     loop = pinocchio_loop(code, tree.ring.model)
     joints = np.array([_joints(tree, anchor) for anchor in tree.anchors], dtype=np.int32)
     points = np.array([anchor.points for anchor in tree.anchors])

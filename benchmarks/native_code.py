@@ -27,7 +27,7 @@ def library(
     """
     path = HERE / "native" / source
     text = path.read_text()
-    headers = [path.with_name(name).read_text() for name in re.findall(r'#include "(.+)"', text)]
+    headers = _headers(path)
     program = shutil.which(compiler)
     if program is None:
         raise SystemExit(f"{compiler} is needed to compile benchmarks/native/{source}")
@@ -47,6 +47,12 @@ def library(
         finally:
             Path(scratch).unlink(missing_ok=True)
     return ctypes.CDLL(str(target))
+
+
+def _headers(path: Path) -> list[str]:
+    """The texts of our own headers that a file includes, and of those that these include."""
+    found = [path.with_name(name) for name in re.findall(r'#include "(.+)"', path.read_text())]
+    return [text for header in found for text in (header.read_text(), *_headers(header))]
 
 
 def pointer(array: object) -> ctypes.c_void_p:

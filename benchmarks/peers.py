@@ -21,7 +21,7 @@ FORWARD = "forward dynamics"
 INVERSE = "inverse dynamics"
 MASS = "mass matrix"
 
-PINOCCHIO_TASKS = {"aba LOCAL": 0, "aba WORLD": 1, "rnea": 2, "crba LOCAL": 3, "crba WORLD": 4, "derivatives": 5}
+PINOCCHIO_TASKS = {"aba LOCAL": 0, "aba WORLD": 1, "rnea": 2, "crba LOCAL": 3, "crba WORLD": 4}
 """Pinocchio's functions by their number in the native loop."""
 
 PINOCCHIO_CHOICES = {

@@ -11,8 +11,8 @@ EXPORT double pinocchio_run(void * handle, int task, long start, long count, dou
 {
   Peer & p = *static_cast<Peer *>(handle);
   Closures & c = *p.closures;
-  const Model & m = p.model;
-  Data & d = p.data;
+  const few::Model & m = p.model;
+  few::Data & d = p.data;
   const double time = task == 0 ? loop(p, start, count, [&](size_t k) {
     constraintDynamics(m, d, p.q[k], p.v[k], p.x[k], c.models, c.datas, c.settings);
   }) : loop(p, start, count, [&](size_t k) {
@@ -28,8 +28,8 @@ EXPORT double pinocchio_motion(void * handle, double * q, double * v, double h, 
 {
   Peer & p = *static_cast<Peer *>(handle);
   Closures & c = *p.closures;
-  const Model & m = p.model;
-  Data & d = p.data;
+  const few::Model & m = p.model;
+  few::Data & d = p.data;
   for (auto & model : c.models)
   {
     model.baumgarte_corrector_parameters().Kp = kp;

@@ -12,8 +12,8 @@
 EXPORT double pinocchio_run(void * handle, int task, long start, long count, double * out)
 {
   Peer & p = *static_cast<Peer *>(handle);
-  const Model & m = p.model;
-  Data & d = p.data;
+  const few::Model & m = p.model;
+  few::Data & d = p.data;
   double time = -1.0;
   if (task == 0)
     time = loop(p, start, count, [&](size_t k) { computeABADerivatives(m, d, p.q[k], p.v[k], p.x[k]); });

@@ -4,7 +4,7 @@
 // machine's instruction set. Times are thread CPU time, taken here, around the loop alone.
 #pragma once
 
-#include <pinocchio/multibody.hpp>
+#include "pinocchio_joints.hpp"
 
 #include <memory>
 #include <string>
@@ -22,12 +22,12 @@ struct Closures; // in pinocchio_closures.cpp
 
 struct Peer
 {
-  Model model;
-  Data data;
+  few::Model model;
+  few::Data data;
   std::vector<VectorXd> q, v, x; // x: joint forces or accelerations
   std::shared_ptr<Closures> closures;
 
-  explicit Peer(const Model & m) : model(m), data(m) {}
+  explicit Peer(const few::Model & m) : model(m), data(m) {}
 };
 
 double seconds()
@@ -37,7 +37,7 @@ double seconds()
   return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
 }
 
-bool joint_of(const std::string & kind, const double * axes, JointModel & joint)
+bool joint_of(const std::string & kind, const double * axes, few::JointModel & joint)
 {
   const Eigen::Vector3d a(axes[0], axes[1], axes[2]), b(axes[3], axes[4], axes[5]);
   if (kind == "JointModelRX") joint = JointModelRX();
@@ -75,11 +75,11 @@ EXPORT void * pinocchio_open(
 {
   typedef Eigen::Matrix<double, 3, 3, Eigen::RowMajor> Rows;
   typedef Eigen::Vector3d Vector;
-  Model model;
+  few::Model model;
   model.gravity.linear(Vector(gravity[0], gravity[1], gravity[2]));
   for (int i = 0; i < joints; ++i, numbers += 31)
   {
-    JointModel joint;
+    few::JointModel joint;
     if (!joint_of(kinds[i], numbers, joint)) return nullptr;
     const Eigen::Matrix3d rotation = Eigen::Map<const Rows>(numbers + 6);
     const Eigen::Matrix3d inertia = Eigen::Map<const Rows>(numbers + 22);

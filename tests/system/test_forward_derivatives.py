@@ -39,7 +39,7 @@ def assert_differences(here: Neighbour, h: float = 0.02) -> None:
     """All columns agree with differences, relative to the largest of their kind or of the accelerations."""
     found = here.s.forward_dynamics_derivatives(here.q, here.v, here.tau, **here.options())
     a = here.accelerations()
-    for kind, ours in found._asdict().items():
+    for kind, ours in found.by_kind().items():
         values = ours[:, None] if kind == "t" else ours
         scale = max(np.abs(values).max(initial=0.0), np.abs(a).max())
         asked = columns(here, kind)
@@ -159,7 +159,7 @@ def test_derivatives_of_results(options: dict[str, Any]) -> None:
         frame = {"frame": "coupler"} if name in ("pose", "velocity", "acceleration") else {}
         found = here.s.derivatives_of(name, here.q, here.v, here.tau, **frame, **here.options())
         value = of(here)
-        for kind, ours in found._asdict().items():
+        for kind, ours in found.by_kind().items():
             columns_of = ours[..., None] if kind == "t" else ours
             assert columns_of.shape[:-1] == value.shape
             scale = max(np.abs(columns_of).max(initial=0.0), np.abs(value).max(), 1e-3)

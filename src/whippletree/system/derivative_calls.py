@@ -10,16 +10,17 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from whippletree.errors import StateError
+from whippletree.foundation.once import made_once
 from whippletree.kernels.entry import DONE
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
 from whippletree.spatial.scalars import truth
-from whippletree.system.derivative_columns import DerivativeColumns, derivative_columns
+from whippletree.system.derivative_columns import KINDS, DerivativeColumns, derivative_columns
 from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues, Wrenches, cache_key
 from whippletree.system.example_systems import four_bar, pendulum  # noqa: F401 (for the examples)
 from whippletree.system.functions import DIFFERENTIATED, FUNCTIONS, derivatives_name
 
-__all__ = ["DerivativeCalls", "ForwardDerivatives", "InverseDerivatives", "MinimalCoordinates", "ResultDerivatives"]
+__all__ = ["DerivativeCalls", "DerivativeParts", "ForwardDerivatives", "InverseDerivatives", "MinimalCoordinates", "ResultDerivatives"]
 
 IndexArray = npt.NDArray[np.int_]
 
@@ -34,32 +35,87 @@ class InverseDerivatives(NamedTuple):
     a: Array
 
 
-class ForwardDerivatives(NamedTuple):
+class DerivativeParts:
+    """Derivatives by what they are for, as views of `values`, in which all columns stand side by side.
+
+    >>> d = pendulum().forward_dynamics_derivatives([0.0], [0.0])
+    >>> d.values.round(6) + 0.0
+    array([[0. , 0. , 1.5]])
+    """
+
+    __slots__ = ("_layout", "values")
+
+    def __init__(self, values: Array, layout: ColumnLayout) -> None:
+        self.values, self._layout = values, layout
+
+    @property
+    def q(self) -> Array:
+        """For independent displacements."""
+        return self.values[..., self._layout.at["q"]]
+
+    @property
+    def v(self) -> Array:
+        """For independent velocities."""
+        return self.values[..., self._layout.at["v"]]
+
+    @property
+    def tau(self) -> Array:
+        """For the efforts of all joints."""
+        return self.values[..., self._layout.at["tau"]]
+
+    @property
+    def t(self) -> Array:
+        """For time: zero if nothing depends on it."""
+        timed = self._layout.columns.timed
+        return self.values[..., self._layout.at["t"].start] if timed else np.zeros(self.values.shape[:-1])
+
+    @property
+    def z(self) -> Array:
+        """For elements' states."""
+        return self.values[..., self._layout.at["z"]]
+
+    @property
+    def parameters(self) -> Array:
+        """For parameters."""
+        return self.values[..., self._layout.at["parameters"]]
+
+    @property
+    def a(self) -> Array:
+        """For given accelerations of all joints: zero where a joint is not prescribed."""
+        found = np.zeros((*self.values.shape[:-1], self._layout.columns.nv))
+        found[..., self._layout.columns.prescribed] = self.values[..., self._layout.at["a"]]
+        return found
+
+    def by_kind(self) -> dict[str, Array]:
+        """Return all parts by name.
+
+        >>> list(pendulum().forward_dynamics_derivatives([0.0], [0.0]).by_kind())
+        ['q', 'v', 'tau', 't', 'z', 'parameters', 'a']
+        """
+        return {kind: getattr(self, kind) for kind in KINDS}
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter(self.by_kind().values())
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{kind} {part.shape}" for kind, part in self.by_kind().items())
+        return f"{type(self).__name__}({parts})"
+
+
+class ForwardDerivatives(DerivativeParts):
     """Derivatives of all accelerations (..., nv) in minimal coordinates; see `forward_dynamics_derivatives`.
 
     The columns of `q` are those of the independent displacements, of `v` of the independent velocities (see
     `minimal_coordinates`), of `tau` and `a` of all freedoms, of `z` of elements' states, of `parameters` of these.
     """
 
-    q: Array
-    v: Array
-    tau: Array
-    t: Array
-    z: Array
-    parameters: Array
-    a: Array
+    __slots__ = ()
 
 
-class ResultDerivatives(NamedTuple):
-    """Derivatives of a result: each field has its shape, and one more axis for the columns; see `derivatives_of`."""
+class ResultDerivatives(DerivativeParts):
+    """Derivatives of a result: each part has its shape, and one more axis for the columns; see `derivatives_of`."""
 
-    q: Array
-    v: Array
-    tau: Array
-    t: Array
-    z: Array
-    parameters: Array
-    a: Array
+    __slots__ = ()
 
 
 class MinimalCoordinates(NamedTuple):
@@ -81,7 +137,6 @@ class DerivativeCalls:
     def __init__(self, evaluate: Evaluator) -> None:
         self._evaluate = evaluate
         self._cached = evaluate.cached
-        self._columns: _ColumnLayout | None = None
 
     def inverse_dynamics_derivatives(
         self,
@@ -153,10 +208,10 @@ class DerivativeCalls:
             if call is not None:
                 result = call.empty()
                 if call.entry(result, q, v, tau) == DONE:
-                    return (self._columns or self._layout).forward(result)
+                    return ForwardDerivatives(result, self._layout)
         options = CallOptions(a, t, z, wrenches, parameters, check=truth(check, "check="))
         values = self._evaluate("forward_dynamics_derivatives", (q, v, tau), options, None, threads)
-        return self._layout.forward(values)
+        return ForwardDerivatives(values, self._layout)
 
     def derivatives_of(
         self,
@@ -196,7 +251,7 @@ class DerivativeCalls:
         place = inputs.place_name(frame) if FUNCTIONS[name].framed else ""
         options = CallOptions(a, t, z, wrenches, parameters, check=truth(check, "check="))
         call, more = self._evaluate.prepare(derivatives_name(name), options, place)
-        return self._layout.result(call.run((q, v, tau, *more), None, threads))
+        return ResultDerivatives(call.run((q, v, tau, *more), None, threads), self._layout)
 
     def minimal_coordinates(
         self, q: ArrayLike, v: ArrayLike | None = None, *, t: float = 0.0, parameters: ParameterValues = None
@@ -225,49 +280,17 @@ class DerivativeCalls:
         values = self._evaluate("minimal_coordinates", (q, v), CallOptions(t=t, parameters=parameters))
         return layout.minimal(values)
 
-    @property
-    def _layout(self) -> _ColumnLayout:
+    @made_once
+    def _layout(self) -> ColumnLayout:
         """Where the columns are."""
-        if self._columns is None:
-            self._columns = _ColumnLayout(derivative_columns(self._evaluate.engine.equations))
-        return self._columns
+        return ColumnLayout(derivative_columns(self._evaluate.engine.equations))
 
 
-class _ColumnLayout:
+class ColumnLayout:
     """Takes the kernels' results apart."""
 
     def __init__(self, columns: DerivativeColumns) -> None:
-        self.columns, self._at = columns, columns.slices()
-        nv = columns.nv
-        self._plain = not (columns.timed or columns.n_states or columns.n_parameters or columns.prescribed)
-        self._first, self._second = self._at["v"].start, self._at["v"].stop
-        self._nothing = np.zeros(nv), np.zeros((nv, 0)), np.zeros((nv, 0)), np.zeros((nv, nv))
-        for array in self._nothing:
-            array.flags.writeable = False
-
-    def forward(self, values: Array) -> ForwardDerivatives:
-        """Return the derivatives of accelerations by what they are for."""
-        if self._plain and values.ndim == 2:  # one state
-            first, second = self._first, self._second
-            return ForwardDerivatives(values[:, :first], values[:, first:second], values[:, second:], *self._nothing)
-        return ForwardDerivatives(*self._parts(values))
-
-    def result(self, values: Array) -> ResultDerivatives:
-        """Return the derivatives of a result by what they are for."""
-        return ResultDerivatives(*self._parts(values))
-
-    def _parts(self, values: Array) -> Iterator[Array]:
-        """Yield the columns of each kind; those that do not count are zero."""
-        shape, columns = values.shape[:-1], self.columns
-        for kind, at in self._at.items():
-            if kind == "t":
-                yield values[..., at.start] if columns.timed else np.zeros(shape)
-            elif kind == "a":
-                a = np.zeros((*shape, columns.nv))
-                a[..., columns.prescribed] = values[..., at]
-                yield a
-            else:
-                yield values[..., at]
+        self.columns, self.at = columns, columns.slices()
 
     def minimal(self, values: Array) -> MinimalCoordinates:
         """Return the maps."""

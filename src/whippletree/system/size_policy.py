@@ -49,9 +49,9 @@ def thresholds() -> str:
     """Return what decides, together with a mechanism and a request, whether its code is a loop: a part of its key.
 
     >>> thresholds()
-    '48|50000'
+    '48|50000|100'
     """
-    return f"{ROLL_FROM}|{STRAIGHT}"
+    return f"{ROLL_FROM}|{STRAIGHT}|{derivative_pairs.MANY_PAIRS}"
 
 
 def is_large(n_nodes: int) -> bool:
