@@ -220,40 +220,57 @@ class Spoken:
         return self._m.velocity(place)
 
 
-def described(looped: Looped) -> wt.Mechanism:
-    """The mechanism as a user would describe it."""
+def described(looped: Looped, *, parameters: bool = False) -> wt.Mechanism:
+    """The mechanism as a user would describe it.
+
+    With `parameters`, masses, centres of mass, lengths of rods, places and offsets of couplings depend on these, and
+    each body is held by a spring whose stiffness and place do; at their values the mechanism is where it is without.
+    """
     m = wt.Mechanism(looped.name, gravity=looped.gravity)
+    mass, shift = (m.parameter("mass", 1.0), m.parameter("shift", 0.0)) if parameters else (1.0, 0.0)
     for part in looped.parts:
-        m.body(part.name, mass=part.mass, com=part.com, inertia=part.inertia)
+        m.body(part.name, mass=part.mass * mass, com=_shifted(part.com, shift), inertia=part.inertia)
     for hinge in looped.hinges:
         options: dict[str, Any] = {"lead": hinge.lead} if hinge.kind == "screw" else {}
         join = getattr(m, hinge.kind)
         join(hinge.name, hinge.parent, hinge.child, pose=hinge.on_parent, pose_child=hinge.on_child, **options)
     for point in looped.points:
-        m.frame(point.name, on=point.body, at=point.pose[:3, 3], rotation=point.pose[:3, :3])
+        m.frame(point.name, on=point.body, at=_shifted(point.pose[:3, 3], shift), rotation=point.pose[:3, :3])
     for rod in looped.rods:
-        m.distance(rod.name, rod.parent, rod.child, length=rod.length, at=rod.at, at_child=rod.at_child)
+        length, at = rod.length + 0.1 * shift, _shifted(rod.at, 0.1 * shift)
+        m.distance(rod.name, rod.parent, rod.child, length=length, at=at, at_child=rod.at_child)
     for coupling in looped.couplings:
-        _couple(m, looped, coupling)
+        _couple(m, looped, coupling, 0.1 * shift)
     for law in looped.laws:
         m.closure(law.name, ca.vertcat(*law.write(Spoken(m))))
+    if parameters:
+        stiffness = m.parameter("stiffness", 20.0)
+        for part in looped.parts:
+            at = _shifted(np.array([0.1, 0.2, 0.3]), shift)
+            name = f"{part.name} held"
+            m.spring(name, m.ground, part.name, at=(5, 6, 7), at_child=at, stiffness=stiffness, free_length=9.0)
     return m
 
 
-def _couple(m: wt.Mechanism, looped: Looped, coupling: Coupling) -> None:
+def _shifted(place: Array, shift: Any) -> Any:
+    """A place, moved along its first axis by an expression or by nothing."""
+    return place if isinstance(shift, float) else [place[0] + shift, *place[1:]]
+
+
+def _couple(m: wt.Mechanism, looped: Looped, coupling: Coupling, shift: Any) -> None:
     single = {hinge.name: hinge.nv == 1 for hinge in looped.hinges}
     keys: dict[Any, float] = {(key[0] if single[key[0]] else key): ratio for key, ratio in coupling.terms.items()}
     if not coupling.gear:
-        m.coupling(coupling.name, keys, offset=coupling.offset)
+        m.coupling(coupling.name, keys, offset=coupling.offset + shift)
         return
     (first, ratio), (second, one) = keys.items()  # q_second = -ratio q_first + offset
     assert one == 1.0
-    m.gear(coupling.name, first, second, ratio=-ratio, offset=coupling.offset)
+    m.gear(coupling.name, first, second, ratio=-ratio, offset=coupling.offset + shift)
 
 
-def built(looped: Looped, **options: Any) -> wt.System:
+def built(looped: Looped, *, parameters: bool = False, **options: Any) -> wt.System:
     """The engine's system of a mechanism, told where it stands."""
-    return described(looped).build(**{**where(looped), **options})
+    return described(looped, parameters=parameters).build(**{**where(looped), **options})
 
 
 def where(looped: Looped) -> dict[str, Any]:

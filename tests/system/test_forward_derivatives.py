@@ -9,7 +9,7 @@ import pytest
 
 import whippletree as wt
 from support.closed_differences import Neighbour, differences
-from support.loop_models import Looped, built, where
+from support.loop_models import built
 from support.random_loops import MEMBERS, QUICK, case
 from support.sampling import deep, sampled
 
@@ -60,32 +60,9 @@ def of_case(s: wt.System, c: Any, **more: Any) -> Neighbour:
 
 @pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda one: one in QUICK))
 def test_random_mechanisms(family: str, i: int) -> None:
+    """By everything, parameters included: masses, lengths, places, offsets, a stiffness."""
     c = case(family, i)
-    assert_differences(of_case(built(c.looped), c))
-
-
-def parametrised(looped: Looped) -> wt.Mechanism:
-    """A mechanism with rods, whose masses, centres of mass, lengths and places depend on parameters."""
-    m = wt.Mechanism(looped.name, gravity=looped.gravity)
-    mass, com, shift = m.parameter("mass", 1.0), m.parameter("com", 0.0), m.parameter("shift", 0.0)
-    for part in looped.parts:
-        m.body(part.name, mass=part.mass * mass, com=[part.com[0] + com, *part.com[1:]], inertia=part.inertia)
-    for hinge in looped.hinges:
-        options: dict[str, Any] = {"lead": hinge.lead} if hinge.kind == "screw" else {}
-        getattr(m, hinge.kind)(
-            hinge.name, hinge.parent, hinge.child, pose=hinge.on_parent, pose_child=hinge.on_child, **options
-        )
-    for rod in looped.rods:
-        at = [rod.at[0] + 0.1 * shift, *rod.at[1:]]
-        m.distance(rod.name, rod.parent, rod.child, length=rod.length + 0.1 * shift, at=at, at_child=rod.at_child)
-    return m
-
-
-@pytest.mark.parametrize(("family", "i"), sampled([("rods", i) for i in range(4)], lambda one: one[1] < 1))
-def test_parameters_of_random_mechanisms(family: str, i: int) -> None:
-    c = case(family, i)
-    s = parametrised(c.looped).build(**where(c.looped))
-    assert_differences(of_case(s, c, wrenches={}))
+    assert_differences(of_case(built(c.looped, parameters=True), c))
 
 
 def four_bar(*, prescribed: str = "", drive: bool = False, cut: str = "C") -> wt.System:

@@ -30,11 +30,14 @@ _DIFFERENTIATED = {derivatives_name(name): name for name in ("forward_dynamics",
 def differentiated(eq: Equations, request: Request) -> str:
     """Return the function whose derivatives a request asks for column by column, or nothing if it does not.
 
+    Reactions that redundancy leaves open are not those of one function: of them there is a straight line only.
+
     >>> from whippletree.system.example_systems import pendulum
     >>> differentiated(pendulum().kernels.equations, Request("forward_dynamics_derivatives"))
     ''
     """
-    return _DIFFERENTIATED.get(request.function, "") if eq.large else ""
+    found = _DIFFERENTIATED.get(request.function, "") if eq.large else ""
+    return "" if found == "reactions" and eq.closed and eq.size("n_redundant") else found
 
 
 def tangent_signature(signature: Signature) -> tuple[Signature, list[int]]:
