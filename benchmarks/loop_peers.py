@@ -76,7 +76,10 @@ def pinocchio_contestants(problem: Problem) -> list[Contestant]:
 
 
 def _pinocchio(tree: Tree, settings: Settings, name: str, build: str) -> Contestant:
-    loop, state = anchored(tree, settings, pinocchio_code("pinocchio_closures.cpp", tuned=BUILDS[build])), tree.ring.theirs
+    loop, state = (
+        anchored(tree, settings, pinocchio_code("pinocchio_closures.cpp", tuned=BUILDS[build])),
+        tree.ring.theirs,
+    )
     task = 0 if settings.function == CONSTRAINT_DYNAMICS else 1
     answers = [loop.result(task, k, matrix=False) for k in range(len(state.q))]
     return Contestant(f"{settings.words}; {name}; {build}", loop.run(task), worst(answers, state.a))

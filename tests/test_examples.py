@@ -716,6 +716,30 @@ def test_example_car_modes(tmp_path: Path) -> None:
     assert len(result["model"].modes().frequencies) == size
 
 
+def test_example_measured_lengths() -> None:
+    """Where the point is follows from two triangles; the derivatives are those of that closed form."""
+    found = run("measured_lengths")
+    base = load("measured_lengths").BASE
+
+    def points(values: Any, side: float) -> Any:
+        crank, coupler, rocker, along, above = values
+        B = crank * np.exp(-1j * found["q"][:, 0])  # about y, an angle turns x toward -z
+        across = base - B
+        distance = np.abs(across)
+        inside = np.arccos((coupler**2 + distance**2 - rocker**2) / (2 * coupler * distance))
+        at = B + across / distance * np.exp(1j * side * inside) * (along + 1j * above)
+        return np.stack([at.real, at.imag], axis=1).ravel()
+
+    values = found["values"]
+    at = found["system"].pose(found["q"], "point", parameters=values)[:, (0, 2), 3].ravel()
+    off, side = min((np.abs(points(values, side) - at).max(), side) for side in (-1.0, 1.0))
+    assert off < 1e-9  # the last turn changed nothing any more
+    for j, step in enumerate(1e-5 * np.eye(5)):
+        by_differences = (points(values + step, side) - points(values - step, side)) / 2e-5
+        assert np.abs(found["J"][:, j] - by_differences).max() < 1e-8
+    assert np.all(np.abs(values - found["true"]) < 4 * found["sure"])
+
+
 def test_example_crank_rocker() -> None:
     found = run("crank_rocker")
     sweep, module = found["sweep"], load("crank_rocker")

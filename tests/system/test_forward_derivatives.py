@@ -216,3 +216,36 @@ def test_batches_functions_and_refusals() -> None:
         s.derivatives_of("pose", here.q, here.v)
     with pytest.raises(wt.StateError, match="open"):
         s.forward_dynamics_derivatives(here.q + 0.1, here.v, here.tau, **options)
+
+
+def test_refusals_at_singular_positions() -> None:
+    """A parallelogram lying flat, and a crank and slider at its dead position: words that name the loop, never NaN."""
+    m = wt.Mechanism("parallelogram")
+    cranks = [m.body(name, wt.rod(length=0.5, mass=1.2, axis="x")) for name in ("left", "right")]
+    coupler = m.body("coupler", wt.rod(length=1.0, mass=1.0, axis="x"))
+    for name, crank, x in (("A", cranks[0], 0.0), ("D", cranks[1], 1.0)):
+        m.revolute(name, m.ground, crank, at=(x, 0, 0), axis="y")
+    m.revolute("B", cranks[0], coupler, at=(0.5, 0, 0), axis="y")
+    m.revolute("C", coupler, cranks[1], at=(1.0, 0, 0), at_child=(0.5, 0, 0), axis="y")
+    s = m.build(guess={"A": 0.4, "D": 0.4, "B": -0.4, "C": 0.4}, cut=["C"])
+    for call in (
+        lambda q: s.forward_dynamics_derivatives(q, np.zeros(4)),
+        lambda q: s.derivatives_of("pose", q, np.zeros(4), frame="coupler"),
+        s.minimal_coordinates,
+    ):
+        with pytest.raises(wt.DynamicsError, match=r'singular at this configuration.* in the loop closed by "C"'):
+            call(np.zeros(4))
+
+    m = wt.Mechanism("slider-crank")
+    crank, rod = (
+        m.body(name, wt.rod(length=size, mass=1.0, axis="x")) for name, size in (("crank", 0.3), ("rod", 1.0))
+    )
+    slider = m.body("slider", mass=1.0, inertia=[0.1, 0.1, 0.1])
+    m.revolute("A", m.ground, crank, axis="y")
+    m.revolute("B", crank, rod, at=(0.3, 0, 0), axis="y")
+    m.revolute("C", rod, slider, at=(1.0, 0, 0), axis="y")
+    m.prismatic("S", m.ground, slider, axis="x")
+    s = m.build(guess={"A": 1.2, "S": 1.0}, dependent=["A", "B"], cut=["C"])
+    q = s.assemble({"A": 0.0, "B": 0.0, "C": 0.0, "S": 1.3}, hold=["A"])
+    with pytest.raises(wt.DynamicsError, match=r'coordinates \("S"\) do not determine .* "C" closes .* dependent='):
+        s.forward_dynamics_derivatives(q, np.zeros(4))

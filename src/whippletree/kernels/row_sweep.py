@@ -1,4 +1,4 @@
-"""Multiples of rows of a matrix taken from other rows, in loops: what a factored system does to many right-hand sides."""
+"""Multiples of rows of a matrix taken from other rows, in loops: solving a factored system for many columns."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _SweepLines:
 
     def written(self) -> list[str]:
         """Return all lines."""
-        step, size = self.step, 4 if self.step.scaled else 3
+        step, size = self.step, len(self.step.table[0])
         self.write("  br label %$before", "$before:", "  br label %$row", "$row:")
         self.write("  %$r = phi i64 [0, %$before], [%$r_next, %$row_done]", f"  %$r_at = mul i64 %$r, {size}")
         names = ("to", "first", "count", "scale")[:size]

@@ -17,7 +17,17 @@ from typing import TypeAlias
 
 import casadi as ca
 
-__all__ = ["Climb", "ForestSolve", "ItemLoop", "LoopProgram", "MemoryRef", "ProgramStep", "RowSweep", "Segment", "StepFunction"]
+__all__ = [
+    "Climb",
+    "ForestSolve",
+    "ItemLoop",
+    "LoopProgram",
+    "MemoryRef",
+    "ProgramStep",
+    "RowSweep",
+    "Segment",
+    "StepFunction",
+]
 
 
 @dataclass(frozen=True)
@@ -88,9 +98,9 @@ class ForestSolve:
 
     A row of the table is (the unknown's place in the vector, the row of the unknown above it or -1, how many are above
     it, where its entries with these start in work, the highest one's first and its own last). Rows come after those
-    that are above them. `vector` is an output, or None. If `given` names two inputs, a matrix, row after row, and a right-hand
-    side, these are copied first; otherwise earlier steps have left them in place. `least` holds for each unknown the
-    pivot below which nothing but rounding is left: the solution is then not finite.
+    that are above them. `vector` is an output, or None. If `given` names two inputs, a matrix, row after row, and a
+    right-hand side, these are copied first; otherwise earlier steps have left them in place. `least` holds for each
+    unknown the pivot below which nothing but rounding is left: the solution is then not finite.
     """
 
     table: tuple[tuple[int, int, int, int], ...]

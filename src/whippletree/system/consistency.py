@@ -16,6 +16,7 @@ from whippletree.system.tolerances import (
     ASSEMBLY_RANK,
     CLOSED,
     CONSISTENT,
+    HELD,
     OPEN_OVER_ACCURACY,
     SINGULAR_HERE,
     SINGULAR_NEARBY,
@@ -161,11 +162,14 @@ class ClosureConsistency:
 
 def allowed_motions(numbers: ClosureNumbers, rank: int, q: Array, where: Conditions, *, moving: bool = False) -> Array:
     """Return a basis of the velocities that the closures allow, prescribed joints at rest unless `moving`."""
-    _, s, Vt = np.linalg.svd(numbers.full_rows(q, *where)[0])
+    U, s, Vt = np.linalg.svd(numbers.full_rows(q, *where)[0])
     if rank and s[rank - 1] <= SINGULAR_HERE * s[0]:
+        shares = np.abs(U[:, rank - 1])
+        loops = dict.fromkeys(row.closure for row, share in zip(numbers.rows, shares, strict=True) if share > HELD)
+        names = ", ".join(f'"{name}"' for name in loops)
         raise DynamicsError(
             "the mechanism is singular at this configuration: more motions are possible at first order than it has "
-            "freedoms; move off it"
+            f"freedoms, in the loop closed by {names}; ask at a state a little to one side"
         )
     prescribed = np.array(numbers.equations.prescribed_mask, dtype=bool)
     N = Vt[rank:].T

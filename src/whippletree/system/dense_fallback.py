@@ -71,10 +71,10 @@ class DenseFallback:
         if request.function == "motion_basis":
             return self._motions(given["q"], where)
         if request.function == "minimal_coordinates" or request.function.endswith("_derivatives"):
-            self._motions(given["q"], where)  # which refuses a singular position
+            self._motions(given["q"], where)  # which refuses a singular position, and coordinates that do not suit
             raise DynamicsError(
-                f"{request.function} is not determined at this state by the independent coordinates; build the system "
-                "from a guess near it"
+                f"{request.function}: at this state the independent coordinates barely determine the motion; build the "
+                "system from a guess near it, or name other dependent joints with dependent="
             )
         if request.function == "self_stresses":
             raise DynamicsError("self-stresses have no fixed number at this configuration")
@@ -270,13 +270,29 @@ class DenseFallback:
         """Return the motions at a configuration by singular values, unless it is singular."""
         N = self.consistency.motions(q, where)
         independent = list(self.loop_plan.choice.independent)
-        square = N[independent] if N.shape[1] == len(independent) else np.zeros((1, 1))
-        if np.abs(np.linalg.det(square)) < UNDETERMINED:
-            raise DynamicsError(
-                "the independent coordinates do not determine the motion at this configuration; build the system from "
-                "a guess near it"
-            )
-        return np.ascontiguousarray(N @ np.linalg.inv(square))
+        if N.shape[1] != len(independent) or np.abs(np.linalg.det(N[independent])) < UNDETERMINED:
+            raise DynamicsError(self._undetermined(q, where, N))
+        return np.ascontiguousarray(N @ np.linalg.inv(N[independent]))
+
+    def _undetermined(self, q: Array, where: Conditions, N: Array) -> str:
+        """Say which joint of which loop can move although the independent ones rest, and what to do."""
+        independent = list(self.loop_plan.choice.independent)
+        motion = N @ np.linalg.svd(N[independent])[2][-1]
+        most = int(np.argmax(np.abs(motion / self.numbers.column_scale)))
+        names = ", ".join(f'"{self.freedom_name(i)}"' for i in independent)
+        return (
+            f"the independent coordinates ({names}) do not determine the motion at this configuration: joint "
+            f'"{self.freedom_name(most)}" in the loop that "{self._closing(q, where, most)}" closes can move although '
+            "they rest; build the system from a guess near it, or name other dependent joints with dependent="
+        )
+
+    def _closing(self, q: Array, where: Conditions, freedom: int) -> str:
+        """Return the closure that holds a joint most firmly, or that is the joint itself if it is cut."""
+        rows = self.numbers.tree_rows(q, *where)
+        names = [one.name for one in self.equations.attachments().all for _ in range(one.closure.n_rows)]
+        if not rows[:, freedom].any():
+            return self.freedom_name(freedom)
+        return names[int(np.argmax(np.abs(rows[:, freedom])))]
 
     # ------------------------------------------------------------------ bookkeeping
 

@@ -20,7 +20,14 @@ from whippletree.system.evaluator import CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import four_bar, pendulum  # noqa: F401 (for the examples)
 from whippletree.system.functions import DIFFERENTIATED, FUNCTIONS, derivatives_name
 
-__all__ = ["DerivativeCalls", "DerivativeParts", "ForwardDerivatives", "InverseDerivatives", "MinimalCoordinates", "ResultDerivatives"]
+__all__ = [
+    "DerivativeCalls",
+    "DerivativeParts",
+    "ForwardDerivatives",
+    "InverseDerivatives",
+    "MinimalCoordinates",
+    "ResultDerivatives",
+]
 
 IndexArray = npt.NDArray[np.int_]
 

@@ -1,9 +1,9 @@
 """Derivatives of the accelerations of a tree of some size: pairs of freedoms and right-hand sides in loops.
 
-What each freedom brings to pairs is one straight line, and grows with the number of freedoms. What a pair costs is the
-same for all pairs, and so is a loop over them: it fills the mass matrix M and, with R the residual of the equations,
-the matrix -[R_q, R_v]. With M = L^T D L, whose zeros follow the tree, the columns of all derivatives are then solved for
-at once, row by row of the matrix: several columns stand side by side in the lanes.
+What each freedom brings to pairs is one straight line, and grows with the number of freedoms. What is done for a pair
+is the same for all, and becomes a loop: it fills the mass matrix M and, with R the residual of the equations, also
+-[R_q, R_v]. With M = L^T D L, whose zeros follow the tree, the columns of all derivatives are then solved for at once,
+row by row of the matrix: several columns stand side by side in the lanes.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def pairs_loop(eq: Equations, request: Request) -> bool:
     """Tell whether derivatives are made in loops over pairs: of a tree that is not small, all of whose joints move.
 
     >>> from whippletree.system.example_systems import pendulum
-    >>> eq = pendulum().kernels.equations
-    >>> pairs_loop(eq, None)
+    >>> kernels = pendulum().kernels
+    >>> pairs_loop(kernels.equations, kernels.request("forward_dynamics_derivatives"))
     False
     """
     if request.function != "forward_dynamics_derivatives" or eq.closed or eq.prescribed or eq.large:
@@ -87,7 +87,9 @@ class _PairProgram:
     def _straight_line(self) -> Segment:
         """Return what is worked out once: what freedoms bring to pairs, and what else is in the right-hand sides."""
         eq, x = self.eq, self.eq.inputs(self.request)
-        a = tree_equations.forward_dynamics(eq, replace(self.request, function="forward_dynamics", formulation=ARTICULATED.text), x)
+        a = tree_equations.forward_dynamics(
+            eq, replace(self.request, function="forward_dynamics", formulation=ARTICULATED.text), x
+        )
         walk = with_accelerations(eq.walk(x), a)
         values: list[ca.SX] = []
         targets: list[MemoryRef] = []
@@ -121,15 +123,16 @@ class _PairProgram:
             yield (i, at["tau"].start + i), one
         applied = derivative_equations.applied_slopes(self.eq, walk, x, [])
         for own, where in zip(terms, walk.v_slices, strict=True):
-            for i in range(where.stop - where.start) if own.turned is not None else ():
+            turned = own.turned
+            for i in range(where.stop - where.start) if turned is not None else ():
                 for j in range(where.stop - where.start):
-                    add_entry(applied["q"], where.start + i, where.start + j, -own.turned[i, j])
+                    add_entry(applied["q"], where.start + i, where.start + j, -turned[i, j])
         for kind in ("q", "v", "z"):
             for (i, j), value in applied[kind].items():
                 yield (i, at[kind].start + j), value
         explicit = derivative_equations.explicit_changes(self.eq, x, a, [])
-        for column, own in zip(self.columns.explicit(), explicit, strict=True):
-            for i, value in own.R.items():
+        for column, change in zip(self.columns.explicit(), explicit, strict=True):
+            for i, value in change.R.items():
                 yield (i, column), -value
 
     # ------------------------------------------------------------------ pairs
@@ -162,16 +165,18 @@ class _PairProgram:
         rows = self.unknowns.rows
         inward: list[list[tuple[int, int]]] = [[] for _ in rows]
         outward: list[list[tuple[int, int]]] = [[] for _ in rows]
-        for k, (place, above, _, start) in enumerate(rows):
-            while above >= 0:
-                factor = self.first + start + rows[above][2]
-                inward[above].append((place * self.total, factor))
-                outward[k].append((rows[above][0] * self.total, factor))
-                above = rows[above][1]
+        for k, (place, nearest, _, start) in enumerate(rows):
+            i = nearest
+            while i >= 0:
+                factor = self.first + start + rows[i][2]
+                inward[i].append((place * self.total, factor))
+                outward[k].append((rows[i][0] * self.total, factor))
+                i = rows[i][1]
         return self._sweep(inward, range(len(rows) - 1, -1, -1), False), self._sweep(outward, range(len(rows)), True)
 
     def _sweep(self, taken: list[list[tuple[int, int]]], order: range, scaled: bool) -> RowSweep:
-        table, whole = [], []
+        table: list[tuple[int, ...]] = []
+        whole: list[tuple[int, int]] = []
         for k in order:
             place, _, depth, start = self.unknowns.rows[k]
             pivot = (self.first + start + depth,) if scaled else ()

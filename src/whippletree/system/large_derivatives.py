@@ -115,7 +115,11 @@ class DerivativesByColumn:
         for name, size in self.signature.inputs:
             if name in at:
                 found[name] = np.zeros((columns.total, size))
-                where = np.array(columns.prescribed, dtype=int) if name == "a" else np.arange(at[name].stop - at[name].start)
+                where = (
+                    np.array(columns.prescribed, dtype=int)
+                    if name == "a"
+                    else np.arange(at[name].stop - at[name].start)
+                )
                 found[name][np.arange(at[name].start, at[name].stop), where] = 1.0
         return found
 
@@ -125,7 +129,9 @@ class DerivativesByColumn:
         if self._by_responses:
             return self._responding_motion(state, threads)
         if self._closed:
-            both = self._evaluated(self._kernel(Request("motion_changes")), state, 1).reshape(2, columns.nv, columns.total)
+            both = self._evaluated(self._kernel(Request("motion_changes")), state, 1).reshape(
+                2, columns.nv, columns.total
+            )
             return np.ascontiguousarray(both[0].T), np.ascontiguousarray(both[1].T)
         dq, dv = np.zeros((2, columns.total, columns.nv))
         dq[np.arange(at["q"].start, at["q"].stop), columns.displacements] = 1.0
@@ -150,12 +156,13 @@ class DerivativesByColumn:
         scaled = X[:, free] / np.outer(scale, scale)
         if not np.linalg.cond(scaled) < 1 / UNDETERMINED:
             raise NotFiniteError("result", 0)
-        B = np.linalg.solve(X[:, free], X)
+        B: Array = np.linalg.solve(X[:, free], X).astype(np.float64)
         loaded = still["tau"].copy()
         loaded[free] = _LARGE * np.linalg.solve(X[:, free], state["v"][free])
         rates = self._evaluated(self._kernel(Request("coordinate_rates")), {**state, "v": B}, threads)
         with_efforts, without = (
-            self._changed(self._dynamics, {**still, "tau": tau}, {"q": rates}, threads) for tau in (loaded, still["tau"])
+            self._changed(self._dynamics, {**still, "tau": tau}, {"q": rates}, threads)
+            for tau in (loaded, still["tau"])
         )
         added = (with_efforts - without) / _LARGE
         dq, dv = np.zeros((2, columns.total, columns.nv))

@@ -238,3 +238,6 @@ MOTION_RANK = 1e-13
 
 UNDETERMINED = 1e-12
 """Determinant of the independent rows of the motions below which these do not determine the motion."""
+
+HELD = 1e-3
+"""The share in what closures no longer hold at a singular position above which a closure is named."""

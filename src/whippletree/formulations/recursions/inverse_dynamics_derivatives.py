@@ -201,19 +201,20 @@ def accelerate(node: Node, parent: DrivenMotion) -> tuple[DrivenMotion, NodeDeri
 def drive(node: Node, parent: DrivenMotion) -> tuple[DrivenMotion, ca.SX, ca.SX]:
     """Carry velocity and acceleration to the node, and find what its joint's motion does to them: E and G."""
     seat, hinge = carry_motion(node, parent.seat)
-    bias = hinge.bias
-    turn = seat.V - parent.seat.V
-    A = parent.A + seat.S @ node.acceleration + place(seat, bias) + twist_cross(seat.V, turn)
+    A = parent.A + seat.S @ node.acceleration
     E, G = [], []
+    if not seat.moved:  # then d_j = V_parent x s_j, of which all else is made
+        turn = seat.S @ node.v
+        for d, s in zip(ca.horzsplit(seat.D), ca.horzsplit(seat.S), strict=True):
+            E.append(-twist_cross(s, parent.A) - twist_cross(d, parent.seat.V))
+            G.append(2 * d if node.joint.nv == 1 else 2 * d + twist_cross(turn, s))
+        return DrivenMotion(seat, A + seat.D @ node.v), _columns(E), _columns(G)
+    A = A + place(seat, hinge.bias) + twist_cross(seat.V, seat.V - parent.seat.V)
     for j, s in enumerate(ca.horzsplit(seat.S)):
         e = -twist_cross(s, parent.A) - twist_cross(seat.D[:, j], parent.seat.V)
-        g = twist_cross(seat.V + parent.seat.V, s)
-        if seat.moved:
-            e = e + seat.moved[j] @ node.acceleration + place(seat, hinge.bias_moved[:, j])
-            e = e + twist_cross(seat.V, seat.moved[j] @ node.v)
-            g = g + place(seat, hinge.bias_rates[:, j])
-        E.append(e)
-        G.append(g)
+        e = e + seat.moved[j] @ node.acceleration + place(seat, hinge.bias_moved[:, j])
+        E.append(e + twist_cross(seat.V, seat.moved[j] @ node.v))
+        G.append(twist_cross(seat.V + parent.seat.V, s) + place(seat, hinge.bias_rates[:, j]))
     return DrivenMotion(seat, A), _columns(E), _columns(G)
 
 
