@@ -6,8 +6,8 @@ on it. The plan looks at numbers and takes others. `dependent=` says which ones 
 that cannot be had. The paper's own choice is q2, q3 and q5. A fictitious joint, which holds nothing that is not held
 already, turns the loop into two coupled ones. The motion is the same.
 
-The paper does not print how the telescopes lie. Along bar 3, its own choice would be singular at its start, with q1 at a
-dead centre; at a right angle to bar 3 it is regular, so that is how they lie here.
+The paper does not print how the telescopes lie. Along bar 3, its own choice would be singular at its start, with q1 at
+a dead centre; at a right angle to bar 3 it is regular, so that is how they lie here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def five_bar(*, fictitious: bool = False, telescopes: float = ACROSS) -> wt.Mech
     m.revolute("q3", bars[1], bars[2], at=(1, 0, 0))
     m.prismatic("q4", bars[2], bars[3], at=(1, 0, 0), axis=(math.cos(telescopes), math.sin(telescopes), 0.0))
     end = (float(np.cos(angles).sum()), float(np.sin(angles).sum()), 0.0)
-    m.prismatic("q5", m.ground, bars[3], pose=along(angles[-1] + telescopes, end), pose_child=along(telescopes, (1.0, 0.0, 0.0)))
+    m.prismatic(
+        "q5", m.ground, bars[3], pose=along(angles[-1] + telescopes, end), pose_child=along(telescopes, (1.0, 0.0, 0.0))
+    )
     if fictitious:
         m.planar("plane", m.ground, bars[2])
     return m

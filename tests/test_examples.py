@@ -376,6 +376,16 @@ def test_example_five_bar() -> None:
     assert smallest["q3", "q4", "q5"] < 1e-15
 
 
+def test_example_real_time() -> None:
+    found = load("real_time").main(0.3)
+    run, s = found["run"], found["stepper"].system
+    assert run.cause == "" and len(run.late) == 300
+    assert np.abs(s.closure_residual(run.q[-1])).max() < 1e-12
+    hinge = run.q[:, s.q_slice("boom hinge").start]
+    assert hinge[0] == pytest.approx(0.3, abs=1e-9) and 0.3 < hinge[-1] < found["wanted"]  # on its way
+    assert "int crane_step(crane_state *state, const crane_inputs *inputs)" in found["source"]
+
+
 def test_example_design_position() -> None:
     drawn, links, again = run("design_position")
     assert (drawn.q0 == 0.0).all() and abs(drawn.closure_residual(drawn.q0)).max() < 1e-14
