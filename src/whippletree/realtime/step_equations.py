@@ -69,7 +69,7 @@ class TracedStep:
     def _expression(self, state: ca.SX, given: dict[str, ca.SX]) -> ca.SX:
         nq, nv, nz = self._sizes
         q, v, z, t = ca.vertsplit(state, [0, nq, nq + nv, nq + nv + nz, self.n_state])
-        f = _Rates(self._kernels, self._request, q, t, given)
+        f = _RatesInStep(self._kernels, self._request, q, t, given)
         h = self._options.step
         new = METHODS[self._options.method](f, Increment(ca.SX.zeros(nv), v, z), h)
         moved = f.moved(new)[:nq]
@@ -99,7 +99,7 @@ class TracedStep:
         return q, v, ca.if_else(share > UNTRUSTED, status, StepStatus.COORDINATES)
 
 
-class _Rates:
+class _RatesInStep:
     """The rates during a step that starts at q and t; `shares` are those of the pivots, evaluation by evaluation."""
 
     def __init__(self, kernels: SystemKernels, request: Request, q: ca.SX, t: ca.SX, given: dict[str, ca.SX]) -> None:

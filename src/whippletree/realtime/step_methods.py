@@ -27,7 +27,7 @@ from typing import NamedTuple, Protocol
 
 import casadi as ca
 
-__all__ = ["METHODS", "Increment", "Rates", "rows_solved"]
+__all__ = ["METHODS", "Increment", "StepRates", "rows_solved"]
 
 _GAMMA = 1.0 - 1.0 / math.sqrt(2.0)
 
@@ -44,7 +44,7 @@ class Increment(NamedTuple):
         return Increment(*(mine + factor * its for mine, its in zip(self, other, strict=True)))
 
 
-class Rates(Protocol):
+class StepRates(Protocol):
     """f of (1)."""
 
     def __call__(self, after: float, y: Increment) -> Increment:
@@ -56,17 +56,17 @@ class Rates(Protocol):
         ...
 
 
-def _semi_implicit(f: Rates, y: Increment, h: float) -> Increment:
+def _semi_implicit(f: StepRates, y: Increment, h: float) -> Increment:
     k = f(0.0, y)
     v = y.v + h * k.v
     return Increment(h * v, v, y.z + h * k.z)
 
 
-def _rk2(f: Rates, y: Increment, h: float) -> Increment:
+def _rk2(f: StepRates, y: Increment, h: float) -> Increment:
     return y.plus(f(h / 2, y.plus(f(0.0, y), h / 2)), h)
 
 
-def _rk4(f: Rates, y: Increment, h: float) -> Increment:
+def _rk4(f: StepRates, y: Increment, h: float) -> Increment:
     k1 = f(0.0, y)
     k2 = f(h / 2, y.plus(k1, h / 2))
     k3 = f(h / 2, y.plus(k2, h / 2))
@@ -74,7 +74,7 @@ def _rk4(f: Rates, y: Increment, h: float) -> Increment:
     return y.plus(k1, h / 6).plus(k2, h / 3).plus(k3, h / 3).plus(k4, h / 6)
 
 
-def _linearly_implicit(f: Rates, y: Increment, h: float) -> Increment:
+def _linearly_implicit(f: StepRates, y: Increment, h: float) -> Increment:
     k0, by_u, by_rest = f.slopes(y)
     nv, gh = y.v.shape[0], _GAMMA * h
     W = ca.densify(ca.SX.eye(by_rest.shape[0]) - gh * by_rest)
@@ -89,7 +89,7 @@ def _linearly_implicit(f: Rates, y: Increment, h: float) -> Increment:
     return y.plus(k1, 1.5 * h).plus(k2, 0.5 * h)
 
 
-METHODS: dict[str, Callable[[Rates, Increment, float], Increment]] = {
+METHODS: dict[str, Callable[[StepRates, Increment, float], Increment]] = {
     "semi_implicit": _semi_implicit,
     "rk2": _rk2,
     "rk4": _rk4,
