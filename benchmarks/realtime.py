@@ -2,8 +2,8 @@
 
     python benchmarks/realtime.py
 
-For the models of chapter 8 of Garcia de Jalon and Bayo: operations of a step, median, 99.9th percentile and worst of its
-times in bursts that were not interrupted, called from Python. The bar: the 99.9th percentile at most 1.5 times the
+For the models of chapter 8 of Garcia de Jalon and Bayo: operations of a step, median, 99.9th percentile and worst of
+its times in bursts that were not interrupted, called from Python. The bar: the 99.9th percentile at most 1.5 times the
 median.
 """
 
