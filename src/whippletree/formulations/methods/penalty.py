@@ -51,7 +51,7 @@ _ROUNDING = 32 * float(np.finfo(float).eps)
 """Rounding of the elimination over the share of a diagonal entry that is left as pivot: some operations each."""
 
 _SAFETY = 8.0
-"""How many times the correction of what rounding left unbalanced counts: both are of one order, and neither is exact."""
+"""How many times the correction of what rounding left unbalanced counts: of one order with the error, but no bound."""
 
 Row = dict[int, ca.SX]
 
