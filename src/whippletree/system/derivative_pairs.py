@@ -8,6 +8,7 @@ row by row of the matrix: several columns stand side by side in the lanes.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -123,10 +124,9 @@ class _PairProgram:
             yield (i, at["tau"].start + i), one
         applied = derivative_equations.applied_slopes(self.eq, walk, x, [])
         for own, where in zip(terms, walk.v_slices, strict=True):
-            turned = own.turned
-            for i in range(where.stop - where.start) if turned is not None else ():
-                for j in range(where.stop - where.start):
-                    add_entry(applied["q"], where.start + i, where.start + j, -turned[i, j])
+            if own.turned is not None:
+                for i, j in itertools.product(range(where.stop - where.start), repeat=2):
+                    add_entry(applied["q"], where.start + i, where.start + j, -own.turned[i, j])
         for kind in ("q", "v", "z"):
             for (i, j), value in applied[kind].items():
                 yield (i, at[kind].start + j), value
