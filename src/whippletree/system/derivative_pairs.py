@@ -75,10 +75,11 @@ class _PairProgram:
         self.unknowns: Unknowns = unknowns(eq.node_tree().node_constants)
         self.rows = {place: (depth, start) for place, _, depth, start in self.unknowns.rows}
         self.first = self.nv * (_ABOVE + _BEYOND)  # where the mass matrix begins
+        self.filled = [0] * self.nv  # which entries of each row are not zero, as bits
 
     def program(self) -> LoopProgram:
         """Return all steps."""
-        straight, pairs = self._straight_line(), self._pairs()
+        straight, pairs = self._straight_line(), self._pairs()  # which also tell what is filled
         table = tuple((place, above, depth, self.first + at) for place, above, depth, at in self.unknowns.rows)
         steps = (straight, pairs, ForestSolve(table, None, least=self.unknowns.least), *self._sweeps())
         return LoopProgram(steps, self.first + self.unknowns.size, (), ((0, self.nv * self.total),))
@@ -102,6 +103,7 @@ class _PairProgram:
                 start = (where.start + i) * (_ABOVE + _BEYOND)
                 targets += [MemoryRef("work", start + n) for n in range(len(numbers))]
         for (row, column), value in self._right_hand_sides(walk, x, a, terms):
+            self.filled[row] |= 1 << column
             values.append(value)
             targets.append(MemoryRef("output", row * self.total + column))
         return self._segment(x, values, targets)
@@ -156,34 +158,56 @@ class _PairProgram:
         size, (_, start) = _ABOVE + _BEYOND, self.rows[beyond]
         entry, mirrored = beyond * self.total + above, above * self.total + beyond
         mass = self.first + start + self.rows[above][0]
+        self.filled[beyond] |= 1 << above | 1 << self.nv + above
+        self.filled[above] |= 1 << beyond | 1 << self.nv + beyond
         return variant, size * beyond + _ABOVE, size * above, entry, mirrored, mass
 
     # ------------------------------------------------------------------ the solution
 
-    def _sweeps(self) -> tuple[RowSweep, RowSweep]:
-        """Return the sweeps that solve L^T D L X = B: inward from the tips, then outward."""
+    def _sweeps(self) -> Iterator[RowSweep]:
+        """Yield the sweeps that solve L^T D L X = B: inward from the tips, then outward."""
         rows = self.unknowns.rows
         inward: list[list[tuple[int, int]]] = [[] for _ in rows]
         outward: list[list[tuple[int, int]]] = [[] for _ in rows]
-        for k, (place, nearest, _, start) in enumerate(rows):
+        for k, (_, nearest, _, start) in enumerate(rows):
             i = nearest
             while i >= 0:
                 factor = self.first + start + rows[i][2]
-                inward[i].append((place * self.total, factor))
-                outward[k].append((rows[i][0] * self.total, factor))
+                inward[i].append((k, factor))
+                outward[k].append((i, factor))
                 i = rows[i][1]
-        return self._sweep(inward, range(len(rows) - 1, -1, -1), False), self._sweep(outward, range(len(rows)), True)
+        filled = [self.filled[place] for place, _, _, _ in rows]
+        for k in reversed(range(len(rows))):  # what is beyond fills a row, and then what is above
+            if rows[k][1] >= 0:
+                filled[rows[k][1]] |= filled[k]
+        yield from self._sweep(inward, filled, range(len(rows) - 1, -1, -1), scaled=False)
+        for k in range(len(rows)):
+            if rows[k][1] >= 0:
+                filled[k] |= filled[rows[k][1]]
+        yield from self._sweep(outward, filled, range(len(rows)), scaled=True)
 
-    def _sweep(self, taken: list[list[tuple[int, int]]], order: range, scaled: bool) -> RowSweep:
-        table: list[tuple[int, ...]] = []
-        whole: list[tuple[int, int]] = []
-        for k in order:
-            place, _, depth, start = self.unknowns.rows[k]
-            pivot = (self.first + start + depth,) if scaled else ()
-            table.append((place * self.total, len(whole), len(taken[k]), *pivot))
-            whole += taken[k]
-        return RowSweep(self.total, tuple(table), tuple(whole), scaled)
+    def _sweep(
+        self, taken: list[list[tuple[int, int]]], filled: list[int], order: range, *, scaled: bool
+    ) -> Iterator[RowSweep]:
+        """Yield a sweep over pieces of all rows, and one over what is left; rows that are empty there are left out."""
+        end = self.total // _PIECE * _PIECE
+        for starts, size in ((range(0, end, _PIECE), _PIECE), (range(end, self.total, _PIECE), self.total - end)):
+            table: list[tuple[int, ...]] = []
+            whole: list[tuple[int, int]] = []
+            for start, k in itertools.product(starts, order):
+                place, _, depth, begin = self.unknowns.rows[k]
+                piece = (1 << size) - 1 << start
+                own = [(self.unknowns.rows[i][0] * self.total + start, at) for i, at in taken[k] if filled[i] & piece]
+                if own or scaled:
+                    pivot = (self.first + begin + depth,) if scaled else ()
+                    table.append((place * self.total + start, len(whole), len(own), *pivot))
+                    whole += own
+            if table:
+                yield RowSweep(size, tuple(table), tuple(whole), scaled)
 
+
+_PIECE = 16
+"""So many columns of all rows are worked on at once, which then stay in the nearest cache, also in lanes."""
 
 _OWN, _OWN_UPPER, _PAIR = range(3)
 """Pairs within a joint, with an entry of the mass matrix and without, and of different joints."""
