@@ -10,9 +10,17 @@ import numpy as np
 
 from whippletree.equilibria.balance import Balance, Imbalance, Mask
 from whippletree.equilibria.descent import Reached, descend, newton
-from whippletree.equilibria.equilibrium_tolerances import ADVANCES, ROUNDING, SAME_PLACE, SINGULAR, STEADY, TURNING
+from whippletree.equilibria.equilibrium_tolerances import (
+    ADVANCES,
+    ROUNDING,
+    SAME_PLACE,
+    SINGULAR,
+    STEADY,
+    STEADY_SLOPE,
+    TURNING,
+)
 from whippletree.equilibria.load_case import LoadCase, LoadQuantity, quantity_named
-from whippletree.equilibria.stability import Stability, judged, stability_of
+from whippletree.equilibria.stability import Stability, held_spectrum, judged, stability_of
 from whippletree.errors import DynamicsError, EquilibriumError, StateError, WhippletreeError
 from whippletree.foundation.notebook_html import html_section, html_table
 from whippletree.foundation.once import made_once
@@ -286,12 +294,13 @@ class EquilibriumSearch:
         here, load = reached.here, reached.load
         if not reached.balanced:
             raise EquilibriumError(self._refusal(reached))
-        self._check_steady(reached)
         free_of_hold = Balance(self.system, np.zeros(self.system.nv, dtype=bool)) if sought else self.balance
         own = free_of_hold.at(here.q, here.z, load)
         parameters = load.parameters if len(load.parameters) else None
         plain = Equilibrium(self.system, here.q, here.v, here.z, load.tau, parameters, load.t, here.size, "", "")
-        found = _stability(free_of_hold, own, reached, plain)
+        complete = replace(plain, tau=free_of_hold.with_hold_efforts(own, load).tau)
+        self._check_steady(reached, complete)
+        found = _stability(free_of_hold, own, reached, complete)
         free = self._named_motions(own, found) if found.word == "undecided" else ()
         return replace(
             plain,
@@ -317,23 +326,53 @@ class EquilibriumSearch:
         names = freedom_labels(self.system)[0]
         return tuple(names[i][0] for i in np.flatnonzero(size > SAME_PLACE * size.max(initial=0.0)))
 
-    def _check_steady(self, reached: Reached) -> None:
-        """Refuse a motion that does not stay as it is when the coordinates that move have advanced."""
+    def _check_steady(self, reached: Reached, complete: Equilibrium) -> None:
+        """Refuse a motion that does not stay as it is when the coordinates that move have advanced.
+
+        What becomes unbalanced at first is known from exact derivatives; some way ahead it is looked at again.
+        `complete` is the motion with the efforts of what is held.
+        """
         here, load = reached.here, reached.load
         speed = float(np.abs(here.v / self.balance.lengths).max(initial=0.0))
         if not speed:
             return
+        growth = float(np.abs(self._growth(here, complete)).max(initial=0.0)) / speed
+        if growth > STEADY_SLOPE * reached.scale:
+            raise EquilibriumError(self._not_steady(here, f"an effort that grows by {growth:.3g} N m for each radian"))
         driven = self.balance.drifts(here.q, load)
         for way in ADVANCES:
             later = replace(load, t=load.t + way / speed) if driven else load
             q, _ = self.balance.moved(here.q, here.v / self.balance.lengths * (way / speed), later)
             there = self.balance.at(q, here.z, later)
             if there.size > STEADY * reached.scale:
-                mover = self.system.kernels.states.freedom_name(int(np.argmax(np.abs(here.v / self.balance.lengths))))
-                raise EquilibriumError(
-                    f'this motion is not steady: when "{mover}" has advanced, {self._unbalanced(there)} is not '
-                    "balanced. The forces must not depend on coordinates that advance"
-                )
+                raise EquilibriumError(self._not_steady(here, self._unbalanced(there)))
+
+    def _growth(self, here: Imbalance, complete: Equilibrium) -> Array:
+        """Return the rates at which efforts along the motions, and rates of states, become unbalanced as it goes on.
+
+        Accelerations change by a' = a_q v + a_t, and so N^T M a' is what will be unbalanced. At singular positions,
+        where there are no derivatives, nothing is told.
+        """
+        s, q, v = self.system, here.q, here.v
+        try:
+            slopes = s.forward_dynamics_derivatives(q, v, **complete.options)
+        except DynamicsError:
+            return np.zeros(0)
+        closed = {"t": complete.t, "parameters": complete.parameters}
+        advancing = v[s.minimal_coordinates(q, v, **closed).displacements]
+        M = s.mass_matrix(q, parameters=complete.parameters)
+        efforts = here.motions.T * self.balance.lengths @ M @ (slopes.q @ advancing + slopes.t)
+        if not s.nz:
+            return np.asarray(efforts)
+        rates = s.derivatives_of("state_rates", q, v, **complete.options)
+        return np.concatenate([efforts, rates.q @ advancing + rates.t])
+
+    def _not_steady(self, here: Imbalance, what: str) -> str:
+        mover = self.system.kernels.states.freedom_name(int(np.argmax(np.abs(here.v / self.balance.lengths))))
+        return (
+            f'this motion is not steady: when "{mover}" has advanced, {what} is not balanced. The forces must not '
+            "depend on coordinates that advance"
+        )
 
     def _unbalanced(self, here: Imbalance) -> str:
         """Say which effort is not balanced most."""
@@ -378,7 +417,7 @@ def turned_back(system: System, displacement: Array) -> Array:
     return found
 
 
-def _stability(balance: Balance, own: Imbalance, reached: Reached, plain: Equilibrium) -> Stability:
+def _stability(balance: Balance, own: Imbalance, reached: Reached, complete: Equilibrium) -> Stability:
     """Judge an equilibrium: at rest by mass, damping and stiffness, in motion by the linear model.
 
     At a turning point what is unbalanced, r, moves the place by the root of r / K', and stiffness by the root of r K'.
@@ -387,19 +426,14 @@ def _stability(balance: Balance, own: Imbalance, reached: Reached, plain: Equili
         unbalanced = max(reached.here.size, ROUNDING * reached.scale)
         return stability_of(balance.slopes(own, reached.load), TURNING * np.sqrt(unbalanced * reached.scale))
     try:
-        model = plain.linearize()
+        model = complete.linearize()
     except DynamicsError as error:
         return Stability("undecided", f"there is no linear model: {error}", np.zeros((own.motions.shape[1], 0)))
-    return _of_motion(model)
-
-
-def _of_motion(model: LinearModel) -> Stability:
-    """Judge a steady motion; displacements that advance, and their speeds, are not counted.
-
-    Zeros belong to families of steady motions: other positions of what advances, and other speeds of it.
-    """
-    found = judged(model.spectrum._replace(n_zero=0), model.n_displacements)
-    return found._replace(motions=np.zeros((0, 0)))
+    # zeros belong to families of steady motions: other positions of what advances, and other speeds of it
+    seen = held_spectrum(model, balance.held)._replace(n_zero=0)
+    if not len(seen.values):
+        return Stability("stable", "nothing can move but what advances", np.zeros((0, 0)))
+    return judged(seen, 0)._replace(motions=np.zeros((0, 0)))
 
 
 def _speeds(system: System, speeds: Any) -> tuple[tuple[int, float], ...]:
