@@ -91,6 +91,15 @@ def test_a_governor_opens_to_the_known_angle() -> None:
     assert [mode.omega for mode in modes] == pytest.approx([omega * np.sin(angle)] * 2, rel=1e-9)
 
 
+def test_plots_over_a_speed_or_an_effort_say_its_unit() -> None:
+    s = governor()
+    branches = s.eigenvalues_over("spindle.speed", [2.0, 3.0])
+    assert branches.plot().axes[-1].get_xlabel() == "spindle.speed [rad/s]"
+    assert branches.plot("locus").axes[-1].get_ylabel() == "spindle.speed [rad/s]"
+    path = pendulum().equilibrium_path("hinge.effort", [0.0, 1.0])
+    assert path.plot("hinge").axes[-1].get_xlabel() == "hinge.effort [N m]"
+
+
 def test_a_governor_that_turns_freely_keeps_its_speed() -> None:
     omega = 2 * np.pi
     found = governor(prescribed=False).equilibrium({"left": 0.5, "right": 0.5}, speeds={"spindle": omega})
@@ -222,6 +231,7 @@ def test_a_truss_snaps_through_at_the_known_load() -> None:
         if abs(at) > 1.0:
             assert word == ("unstable" if at > 0 else "stable")
     assert len(path.at(3.0)) == 3
+    assert path.plot("rise").axes[-1].get_xlabel() == "load"
 
 
 def test_a_symmetric_column_buckles() -> None:
