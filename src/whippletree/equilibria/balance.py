@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import casadi as ca
 import numpy as np
@@ -26,14 +27,18 @@ import numpy.typing as npt
 
 from whippletree.equilibria.equilibrium_tolerances import AT_REST, RANK, SMALLEST_EFFORT
 from whippletree.equilibria.load_case import LoadCase
-from whippletree.foundation.once import made_once
+from whippletree.foundation.once import made_once, making
 from whippletree.kernels.kernel import Array
 from whippletree.system import System
+from whippletree.system.equations import Equations
 from whippletree.system.loop_plan import Conditions
 
 __all__ = ["Balance", "BalanceSlopes", "Imbalance", "Mask", "null_space"]
 
 Mask = npt.NDArray[np.bool_]
+
+_TRACES: WeakKeyDictionary[Equations, dict[str, ca.Function]] = WeakKeyDictionary()
+"""Traced functions by the equations that they are of: the searches of one system share them."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,7 @@ class Balance:
         self._cut = np.array(sorted(self._numbers.cut_freedoms), dtype=int)
         labels = [label for use in system.description.coordinate_owners for label in use.joint.velocity_labels]
         self._turning = np.array(["angular" in label for label in labels], dtype=bool)
-        self._traces: dict[str, ca.Function] = {}
+        self._traces = _TRACES.setdefault(kernels.equations, {})
         self._n_rows = kernels.loop_plan.n_rows if kernels.closed else 0
 
     # ------------------------------------------------------------------ kernels
@@ -102,9 +107,10 @@ class Balance:
         """Evaluate a function of the system by its trace: a search takes some ten evaluations, which are not worth
         the time of making machine code.
         """
-        traced = self._traces.get(function)
-        if traced is None:
-            traced = self._traces[function] = self.system.function(function)
+        with making():
+            traced = self._traces.get(function)
+            if traced is None:
+                traced = self._traces[function] = self.system.function(function)
         given: dict[str, Any] = {"tau": load.tau, "z": z, "t": load.t, "parameters": load.parameters, **state}
         found = traced.call([given[traced.name_in(i)] for i in range(traced.n_in())])[0]
         return np.asarray(found.full().ravel())
