@@ -203,6 +203,16 @@ def test_a_box_stands_on_a_floor_and_a_floating_base_settles() -> None:
     assert set(found.free) >= {"base.displacement along x", "base.displacement along y", "base.rotation about z"}
 
 
+def test_a_box_that_creeps_down_a_slope_is_refused_in_words() -> None:
+    m = wt.Mechanism("slope", gravity=9.81 * np.array([np.sin(0.1), 0, -np.cos(0.1)]))
+    box = m.body("box", mass=3.0)
+    m.prismatic("down", m.ground, m.body("carriage"), axis="x")
+    m.prismatic("up", "carriage", box, axis="z")
+    m.contact("sole", box, stiffness=5e3, damping=20.0, friction=0.5)
+    with pytest.raises(wt.EquilibriumError, match=r"(velocity of joint \"down\"|moves on and on).*hold \"down\""):
+        m.build(guess={"up": 0.1}).equilibrium()
+
+
 def test_states_of_elements_rest() -> None:
     m = wt.Mechanism("actuator")
     block = m.body("block", mass=2.0)
@@ -285,6 +295,8 @@ def test_bad_input_is_refused_in_words() -> None:
         (lambda: s.equilibrium_path("hinge.effort", [0.0, 1.0], speed=3), "there is no option"),
         (lambda: s.eigenvalues_over("hinge.effort", []), "finite numbers"),
         (lambda: s.equilibrium(z=[1.0]), "auxiliary states"),
+        (lambda: s.equilibrium(hold=["hinge"], speeds={"hinge": 1.0}), "is held, and is to move"),
+        (lambda: truss().equilibrium(parameters={"load": np.nan}), 'parameter "load" is nan'),
     ):
         with pytest.raises(wt.WhippletreeError, match=words):
             call()

@@ -22,8 +22,8 @@ SAME = 1e-9
 """Largest difference of two assemblies, scaled: both are closed to 1e-10, and these mechanisms are well conditioned."""
 
 SAME_WAY = 1e-6
-"""The same where joints may go several ways, and the guess is next to a singular position: the steps of a batch are then
-shorter by up to this share along some directions, so that they end elsewhere beside it, closed all the same."""
+"""The same where joints may go several ways, and the guess is next to a singular position: the steps of a batch are
+shorter then by up to this share along some directions, so that they end elsewhere beside it, closed all the same."""
 
 NEAR_SINGULAR = 10 * np.sqrt(CLOSING_DAMPING)
 

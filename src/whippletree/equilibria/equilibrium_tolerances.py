@@ -30,6 +30,9 @@ FIRST_STEP = 0.1
 SHORTEST_STEP = 1e-13
 """Steps that are shorter, scaled, change nothing but the last digits."""
 
+ENDLESS = 20.0
+"""A joint that has gone farther than this, scaled, from where a descent began will find no rest."""
+
 GOOD_STEP, POOR_STEP = 0.75, 0.1
 """A step whose work is at least the first share of what was predicted makes the next one longer; one with less than the
 second is not taken. The usual numbers of trust-region methods."""
