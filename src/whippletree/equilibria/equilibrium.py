@@ -372,8 +372,7 @@ class EquilibriumSearch:
             slopes = s.forward_dynamics_derivatives(q, v, **complete.options)
         except DynamicsError:
             return np.zeros(0)
-        closed = {"t": complete.t, "parameters": complete.parameters}
-        advancing = v[s.minimal_coordinates(q, v, **closed).displacements]
+        advancing = v[s.minimal_coordinates(q, v, t=complete.t, parameters=complete.parameters).displacements]
         M = s.mass_matrix(q, parameters=complete.parameters)
         efforts = here.motions.T * self.balance.lengths @ M @ (slopes.q @ advancing + slopes.t)
         if not s.nz:

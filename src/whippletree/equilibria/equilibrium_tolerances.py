@@ -79,8 +79,8 @@ STEADY = 1e-7
 """What may be unbalanced there, as a share of the mechanism's efforts."""
 
 STEADY_SLOPE = 1e-9
-"""What may become unbalanced in a radian or a characteristic length, as a share of the mechanism's efforts, by the exact
-derivative: the place itself is balanced to a hundredth of that."""
+"""What may become unbalanced in a radian or a characteristic length, by the exact derivative, as a share of the
+mechanism's efforts: the place itself is balanced to a hundredth of that."""
 
 FIRST_ARC, LONGEST_ARC, SHORTEST_ARC = 0.02, 0.1, 1e-6
 """Steps along a path of equilibria: scaled displacements together with the share of the parameter's range."""

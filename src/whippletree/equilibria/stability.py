@@ -100,7 +100,7 @@ def held_spectrum(model: LinearModel, held: Mask) -> Spectrum:
     """
     if not held.any():
         return model.spectrum
-    assert model.scale is not None and model.mass_matrix is not None  # noqa: PT018
+    assert model.scale is not None and model.mass_matrix is not None
     n, m, size = model.n_displacements, model.n_velocities, model.scale
     A = model.A / size[:, None] * size
     M = model.mass_matrix * size[n : n + m, None] * size[n : n + m]

@@ -43,7 +43,7 @@ class MotionSpace:
         (4, 1)
         """
         (_, N), *_ = self.bases(q[None])
-        return N[0]
+        return np.asarray(N[0])
 
     def bases(self, q: Array) -> Iterator[tuple[npt.NDArray[np.intp], Array]]:
         """Yield the motions (k, nv, m) at many configurations (n, nq), those with the same number of motions together.

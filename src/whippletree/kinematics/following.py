@@ -122,7 +122,7 @@ class InputPath:
         Of idle freedoms, which inputs do not determine, those of least norm. Where an input cannot move, at a dead
         position of the mechanism, they are NaN.
         """
-        return self.ratios_of(self.space.basis(q)[None])[0]
+        return np.asarray(self.ratios_of(self.space.basis(q)[None])[0])
 
     def ratios_of(self, motions: Array) -> Array:
         """Return the same (n, nv, k) for the motions (n, nv, m) of many configurations."""

@@ -311,16 +311,14 @@ class PoseSolver:
 
 def _limits(system: System, wanted: bool, parameters: Any) -> tuple[list[int], npt.NDArray[np.intp], Array, Array]:
     """Return the freedoms that have limits, where their coordinates are, and the limits, infinite if there is none."""
-    limits = [use for use in system.description.forces if isinstance(use.force, Limit)] if wanted else []
-    ends = [(use.force.lower, use.force.upper) for use in limits]
-    known = [
-        ca.SX(end) if end is not None else ca.SX(far) for pair in ends for end, far in zip(pair, _FAR, strict=True)
-    ]
+    limits = [(use, use.force) for use in system.description.forces if isinstance(use.force, Limit)] if wanted else []
+    ends = [end for _, force in limits for end in zip((force.lower, force.upper), _FAR, strict=True)]
+    known = [ca.SX(far if end is None else end) for end, far in ends]
     numbers = system.kernels.loops.numbers
     values = system.kernels.loops.conditions(0.0, system.kernels.inputs.parameter_set(parameters)).parameters
     found = numbers.function("limits", [], [ca.vertcat(ca.SX(0, 1), *known)])(values).full().reshape(-1, 2)
     bounds: dict[int, tuple[float, float]] = {}
-    for use, (low, high) in zip(limits, found, strict=True):
+    for (use, _), (low, high) in zip(limits, found, strict=True):
         joint, index = use.coordinates[0]
         i = system.v_slice(joint).start + index
         before = bounds.get(i, _FAR)
