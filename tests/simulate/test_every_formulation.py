@@ -6,15 +6,12 @@ Nikravesh's four-bar on a slider is a parallelogram on a slider.
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 import pytest
 
 import whippletree as wt
 from support.formulations import LOOPS as EVERY
 from support.references import rk4
-from support.sampling import sampled
 
 G = 9.81
 D = np.array([1.0, 1.0, 0.0]) / np.sqrt(2.0)
@@ -87,7 +84,7 @@ def slider_crank(away: float, duration: float) -> tuple[float, float]:
         return np.array([w, (force - bias * w * w) / inertia])
 
     chi = np.pi - np.arcsin(1 - np.sin(away)) if away else np.pi / 2
-    end = rk4(rates, np.array([chi, 0.0]), duration, 4000)
+    end = rk4(rates, np.array([chi, 0.0]), duration, 1000)
     psi = at(end[0])[0]
     return psi, np.cos(psi) + np.cos(end[0]) - np.cos(away) - np.cos(chi)
 
@@ -130,7 +127,6 @@ def four_bar_on_a_slider() -> wt.Mechanism:
     return m
 
 
-@functools.cache
 def parallelogram(duration: float) -> tuple[float, float]:
     """The slider's way and the angle of the links, by Lagrange's equations of two freedoms.
 
@@ -168,22 +164,18 @@ def parallelogram(duration: float) -> tuple[float, float]:
         force += np.array([way @ ex, way @ d3]) / length * -(30.0 * (length - 1.0))
         return np.concatenate([[sd, w], np.linalg.solve(M, force - bias)])
 
-    end = rk4(rates, np.zeros(4), duration, 4000)
+    end = rk4(rates, np.zeros(4), duration, 1000)
     return end[0], end[1]
 
 
-SAMPLE = ("coordinate_reduction", "constraint_embedding", "penalty")
-"""One that reduces, one that works with groups of loops, and one that does not hold the closures exactly."""
-
-
-@pytest.mark.parametrize("formulation", sampled(EVERY, lambda name: name in SAMPLE))
-def test_four_bar_on_a_slider(formulation: str) -> None:
+def test_four_bar_on_a_slider() -> None:
     duration = 1.0
+    system = four_bar_on_a_slider().build()
     way, angle = parallelogram(duration)
     assert abs(angle) > 0.3
-    system = four_bar_on_a_slider().build()
-    run = system.simulate(duration, every=0.1, method="dop853", tolerance=1e-11, formulation=formulation)
-    assert run["T1"][-1] == pytest.approx(way, abs=1e-7)
-    assert run["R2"][-1] == pytest.approx(angle, abs=1e-7)
-    assert run.certificate.closure_residual < 1e-10
-    assert run.certificate.ok
+    for formulation in EVERY:
+        run = system.simulate(duration, every=0.1, method="dop853", tolerance=1e-11, formulation=formulation)
+        assert run["T1"][-1] == pytest.approx(way, abs=1e-7), formulation
+        assert run["R2"][-1] == pytest.approx(angle, abs=1e-7), formulation
+        assert run.certificate.closure_residual < 1e-10, formulation
+        assert run.certificate.ok, formulation
