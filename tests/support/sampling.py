@@ -23,7 +23,7 @@ def examples(count: int) -> int:
 
 
 def shared(names: tuple[str, ...], k: int) -> tuple[str, ...]:
-    """What the k-th of several tests is to try: all in a deep run, and otherwise a third, others than its neighbours."""
+    """What the k-th of several tests tries: all in a deep run, otherwise a third, others than its neighbours do."""
     return names if _DEEP_RUN[0] else names[k % 3 :: 3]
 
 
