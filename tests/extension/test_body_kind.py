@@ -237,6 +237,10 @@ class LoopPair(Pair):
         v = self.own.consistent_velocities(q, rng.normal(size=self.own.nv))
         return q, v, rng.normal(size=self.own.nv)
 
+    def reference(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        """Return the accelerations of the rigid bodies."""
+        return self.rigid.forward_dynamics(self.q(q), self.v(v), self.v(tau), formulation="tree_augmented")
+
 
 @pytest.fixture(scope="module", params=LOOPS, ids="-".join)
 def looped(request: pytest.FixtureRequest) -> LoopPair:
@@ -247,14 +251,14 @@ def looped(request: pytest.FixtureRequest) -> LoopPair:
 def test_forward_dynamics_of_loops(looped: LoopPair, formulation: str) -> None:
     q, v, tau = looped.state(1)
     a = looped.own.forward_dynamics(q, v, tau, formulation=formulation)
-    close(looped.v(a), looped.rigid.forward_dynamics(looped.q(q), looped.v(v), looped.v(tau)), 1e-9)
+    close(looped.v(a), looped.reference(q, v, tau), 1e-9)
 
 
 @pytest.mark.parametrize("formulation", LOOP_FORMULATIONS)
 def test_no_formulation_of_loops_needs_a_fallback(looped: LoopPair, formulation: str) -> None:
     q, v, tau = looped.state(2)
     a = np.array(looped.own.function("forward_dynamics", formulation=formulation)(q, v, tau)).ravel()
-    close(looped.v(a), looped.rigid.forward_dynamics(looped.q(q), looped.v(v), looped.v(tau)), 1e-9)
+    close(looped.v(a), looped.reference(q, v, tau), 1e-9)
 
 
 # ------------------------------------------------------------------------------------------------- everything else

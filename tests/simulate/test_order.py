@@ -66,10 +66,10 @@ def top(kind: str) -> Problem:
     spin = [0.0, 150.0, -4.61538]
     if kind == "ball":
         m.spherical("joint", m.ground, body)
-        return Problem(m.build(), {"joint": spin}, 0.75, lambda q: q[:4])
+        return Problem(m.build(), {"joint": spin}, 0.4, lambda q: q[:4])
     m.free("joint", m.ground, body)
     m.closure("pivot", m.position("body"))
-    return Problem(m.build(), {"joint": [*spin, 0.0, 0.0, 0.0]}, 0.75, lambda q: q[:4])
+    return Problem(m.build(), {"joint": [*spin, 0.0, 0.0, 0.0]}, 0.4, lambda q: q[:4])
 
 
 def ball() -> Problem:
