@@ -25,6 +25,7 @@ from whippletree.programs.loop_program import (
     ItemLoop,
     LoopProgram,
     MemoryRef,
+    ProgramStep,
     RowSweep,
     Segment,
     StepFunction,
@@ -81,8 +82,9 @@ class _PairProgram:
         """Return all steps."""
         straight, pairs = self._straight_line(), self._pairs()  # which also tell what is filled
         table = tuple((place, above, depth, self.first + at) for place, above, depth, at in self.unknowns.rows)
-        steps = (straight, pairs, ForestSolve(table, None, least=self.unknowns.least), *self._sweeps())
-        return LoopProgram(steps, self.first + self.unknowns.size, (), ((0, self.nv * self.total),))
+        factored = ForestSolve(table, None, least=self.unknowns.least)
+        steps: list[ProgramStep] = [straight, pairs, factored, *self._sweeps()]
+        return LoopProgram(tuple(steps), self.first + self.unknowns.size, (), ((0, self.nv * self.total),))
 
     # ------------------------------------------------------------------ what freedoms bring
 
