@@ -223,7 +223,7 @@ class Spoken:
 def described(looped: Looped, *, parameters: bool = False) -> wt.Mechanism:
     """The mechanism as a user would describe it.
 
-    With `parameters`, masses, centres of mass, lengths of rods, places and offsets of couplings depend on these, and
+    With `parameters`, masses, centres of mass, lengths and places of rods and offsets of couplings depend on these, and
     each body is held by a spring whose stiffness and place do; at their values the mechanism is where it is without.
     """
     m = wt.Mechanism(looped.name, gravity=looped.gravity)
@@ -235,7 +235,7 @@ def described(looped: Looped, *, parameters: bool = False) -> wt.Mechanism:
         join = getattr(m, hinge.kind)
         join(hinge.name, hinge.parent, hinge.child, pose=hinge.on_parent, pose_child=hinge.on_child, **options)
     for point in looped.points:
-        m.frame(point.name, on=point.body, at=_shifted(point.pose[:3, 3], shift), rotation=point.pose[:3, :3])
+        m.frame(point.name, on=point.body, at=point.pose[:3, 3], rotation=point.pose[:3, :3])
     for rod in looped.rods:
         length, at = rod.length + 0.1 * shift, _shifted(rod.at, 0.1 * shift)
         m.distance(rod.name, rod.parent, rod.child, length=length, at=at, at_child=rod.at_child)
