@@ -203,7 +203,7 @@ class _Reading:
 
     def _body(self, name: str, node: MapNode) -> None:
         loose = {key: _LOOSE[key](self._context, item, key) for key, item in node.items.items() if key in _LOOSE}
-        if len(loose) == len(node.items):
+        if len(loose) == len(node.items) and "as_given" not in loose:
             self._mechanism.body(name, **loose)
         else:
             self._mechanism.body(name, _properties(self._context, node))
@@ -261,7 +261,12 @@ class _Reading:
 
 
 _PLACED: dict[str, Reader] = {"at": values.vector, "rotation": values.rotation}
-_LOOSE: dict[str, Reader] = {"mass": values.number, "com": values.vector, "inertia": values.diagonal_or(3)}
+_LOOSE: dict[str, Reader] = {
+    "mass": values.number,
+    "com": values.vector,
+    "inertia": values.diagonal_or(3),
+    "as_given": values.flag,
+}
 
 
 def _properties(context: FileContext, node: Node) -> MassProperties:
@@ -285,7 +290,7 @@ def _properties(context: FileContext, node: Node) -> MassProperties:
 
 def _mass_properties(context: FileContext, node: MapNode) -> MassProperties:
     given = {key: _LOOSE[key](context, item, key) for key, item in node.items.items() if key in _LOOSE}
-    return MassProperties(**given)
+    return MassProperties.as_given(**given) if given.pop("as_given", False) else MassProperties(**given)
 
 
 def _shape(context: FileContext, node: MapNode, kind: str) -> MassProperties:
