@@ -14,7 +14,7 @@ import numpy as np
 from whippletree.elements.bodies import MassProperties
 from whippletree.elements.joints import Fixed, Prismatic, Revolute
 from whippletree.errors import FileError
-from whippletree.files.file_limits import NEGATIVE_INERTIA, PARALLEL
+from whippletree.files.file_limits import NEGATIVE_INERTIA, PARALLEL, SMALLEST_GYRATION
 from whippletree.files.neutral_model import WORLD, NeutralJoint, NeutralModel
 from whippletree.spatial.placement import Placement
 
@@ -48,7 +48,8 @@ def _refuse_negative(model: NeutralModel) -> None:
         inertia = np.array(total.inertia, dtype=float)
         turns = _turning(model, group)
         seen = inertia if turns is None else turns @ inertia @ turns.T
-        if seen.size and np.linalg.eigvalsh(seen)[0] < -NEGATIVE_INERTIA * np.abs(inertia).max():
+        rounding = NEGATIVE_INERTIA * np.abs(inertia).max() + SMALLEST_GYRATION**2 * float(total.mass)  # type: ignore[arg-type]
+        if seen.size and np.linalg.eigvalsh(seen)[0] < -rounding:
             worst = next(name for name in group if not model.links[name].properties.possible)
             link = model.links[worst]
             place = model.file if link.line is None else f"{model.file}:{link.line}"

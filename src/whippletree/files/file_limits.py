@@ -26,3 +26,9 @@ NEGATIVE_INERTIA = 1e-9
 
 STOP_STIFFNESS = 1e4
 """N m/rad or N/m of stops that were asked for without a stiffness: a guess, which the report says."""
+
+SMALLEST_GYRATION = 1e-8
+"""Metres: a negative moment of inertia no larger than that of the mass at this distance is rounding."""
+
+MOST_COPIES = 10_000
+"""Copies of bodies that one element of an MJCF file may ask for."""

@@ -93,13 +93,16 @@ class NeutralJoint:
 
 @dataclass
 class NeutralCoupling:
-    """Coordinates that are coupled: sum of ratio * coordinate = offset; or, with `powers`, the first coordinate is that
-    polynomial of the second, its coefficients by rising powers."""
+    """Coordinates that are coupled: sum of ratio * coordinate = offset + a polynomial of another such sum.
+
+    `powers` has the polynomial's coefficients by rising powers, and `of` the ratios of the other sum.
+    """
 
     name: str
     ratios: Mapping[CoordinateName, float]
     offset: float = 0.0
     powers: Sequence[float] = ()
+    of: Mapping[CoordinateName, float] = field(default_factory=dict)
     line: int | None = None
 
 
@@ -117,7 +120,8 @@ class NeutralModel:
     """A model as a file describes it, before it becomes a `Mechanism`.
 
     `guess` has coordinates of joints at the start and `velocities` their rates; `dependent` names joints that the file
-    calls dependent. `later` are calls on the mechanism that come after all else, for what no other format has.
+    calls dependent. `later` are calls on the mechanism that come after all else, for what no other format has. `poses` has
+    the design poses of links, by which those that nothing holds start, and `floating` says that these float.
     """
 
     name: str
@@ -131,6 +135,8 @@ class NeutralModel:
     velocities: dict[str, Any] = field(default_factory=dict)
     dependent: list[str] = field(default_factory=list)
     run: dict[str, Any] = field(default_factory=dict)
+    poses: dict[str, Placement] = field(default_factory=dict)
+    floating: bool = False
     later: list[Any] = field(default_factory=list)
     remarks: Remarks = field(default_factory=Remarks)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from whippletree.elements.bodies import MassProperties
@@ -13,6 +12,8 @@ from whippletree.files.body_inertias import check_inertias
 from whippletree.files.file_limits import STOP_STIFFNESS
 from whippletree.files.legal_names import LegalNames
 from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint, NeutralLink, NeutralModel
+from whippletree.files.poses import quaternion_of
+from whippletree.files.rotor_inertias import add_rotors
 from whippletree.files.start_gaps import report_gaps
 from whippletree.model.io.model_file import Model
 from whippletree.model.mechanism import Mechanism
@@ -33,6 +34,7 @@ def translated(model: NeutralModel, *, base: str | None = None, stops: bool | fl
     _attach_bases(model, base)
     check_inertias(model)
     report_gaps(model)
+    add_rotors(model)
     return _Translation(model).model(stops)
 
 
@@ -44,18 +46,21 @@ def _attach_bases(model: NeutralModel, base: str | None) -> None:
     for link in sorted(model.links.values(), key=lambda one: one.name in below):
         if link.name in reached:
             continue
-        kind, word = (Free(), "floats") if base == "free" else (Fixed(), "is fixed to the ground")
-        name = f"{link.name} to ground"
-        if base is None:
-            other = "free" if isinstance(kind, Fixed) else "fixed"
+        if base is None and not model.floating:
             model.remarks.add(
                 "guessed",
-                f'link "{link.name}", on which the others hang, {word}: nothing in the file says what holds it '
-                f'(base="{other}" chooses otherwise)',
+                f'link "{link.name}", on which the others hang, is fixed to the ground: nothing in the file says what '
+                'holds it (base="free" lets it float)',
                 link.line,
             )
-        here = Placement()
-        model.joints[name] = NeutralJoint(name, kind, WORLD, link.name, here, here, link.line)
+        name, start = f"{link.name} to ground", model.poses.get(link.name, Placement())
+        floats = base == "free" or (base is None and model.floating)
+        held = Placement() if floats else start
+        model.joints[name] = NeutralJoint(
+            name, Free() if floats else Fixed(), WORLD, link.name, held, Placement(), link.line
+        )
+        if floats and start != Placement():
+            model.guess.setdefault(name, (*quaternion_of(start.rotation), *start.point))
         reached |= _reached(link.name, joints)
 
 
@@ -83,7 +88,7 @@ class _Translation:
         names = LegalNames(model.remarks)
         self._joints = {name: names.legal(name, "joint") for name in model.joints}
         self._couplings = [(names.legal(one.name, "coupling"), one) for one in model.couplings]
-        self._forces = LegalNames(model.remarks)
+        self._forces, self._parameters = LegalNames(model.remarks), LegalNames(model.remarks)
         self._mechanism = Mechanism(LegalNames(model.remarks).legal(model.name or "model", "model"), model.gravity)
 
     def model(self, stops: bool | float) -> Model:
@@ -132,6 +137,10 @@ class _Translation:
         """Return a name for a force that no other has."""
         return self._forces.legal(name, "force")
 
+    def parameter_name(self, name: str) -> str:
+        """Return a name for a parameter that no other has."""
+        return self._parameters.legal(name, "parameter")
+
     # ------------------------------------------------------------------ elements
 
     def _declare(self, line: int | None, call: Any, *arguments: Any) -> None:
@@ -153,14 +162,23 @@ class _Translation:
         self._mechanism.joint(self._joints[use.name], *sides, use.joint, **poses)
 
     def _coupling(self, name: str, coupling: NeutralCoupling) -> None:
-        ratios = {(self._joints[joint], index): ratio for (joint, index), ratio in coupling.ratios.items()}
-        if not coupling.powers:
-            self._mechanism.coupling(name, ratios, offset=coupling.offset)
+        ratios, other = (
+            {(self._joints[joint], index): ratio for (joint, index), ratio in one.items()}
+            for one in (coupling.ratios, coupling.of)
+        )
+        constant, slope, *higher = (*coupling.powers, 0.0, 0.0)[: max(2, len(coupling.powers))]
+        if not any(higher):
+            for coordinate, ratio in other.items():
+                ratios[coordinate] = ratios.get(coordinate, 0.0) - slope * ratio
+            kept = {coordinate: ratio for coordinate, ratio in ratios.items() if ratio}
+            self._mechanism.coupling(name, kept, offset=coupling.offset + constant)
             return
-        symbols = [self._mechanism.coordinate(*coordinate) for coordinate in ratios]
-        second = symbols[1] if len(symbols) > 1 else 0.0
-        polynomial = sum(c * second**k for k, c in enumerate(coupling.powers) if c or k == 0)
-        self._mechanism.closure(name, symbols[0] - polynomial)
+        first, second = (
+            sum(ratio * self._mechanism.coordinate(*coordinate) for coordinate, ratio in one.items())
+            for one in (ratios, other)
+        )
+        polynomial = sum(c * second**k for k, c in enumerate(coupling.powers) if c)
+        self._mechanism.closure(name, first - coupling.offset - polynomial)
 
     def _forces_of(self, use: NeutralJoint, stops: bool | float) -> None:
         """Declare what acts on each freedom of a joint."""
@@ -211,7 +229,3 @@ class _Translation:
         couplings = {name: coupling.line for name, coupling in self._couplings}
         return {name: line for name, line in {**places, **couplings, **joints}.items() if line is not None}
 
-
-def renamed(joint: NeutralJoint, name: str) -> NeutralJoint:
-    """Return a joint under another name."""
-    return replace(joint, name=name)
