@@ -17,7 +17,6 @@ __all__ = ["compiled"]
 
 _COPYING = ("replicate", "composite", "flexcomp")
 _REFUSED = ("flexcomp", "flex", "deformable", "skin", "composite", "extension", "plugin")
-_MISSING = "missing"
 
 
 def compiled(root: XmlElement, around: Surroundings, data: bytes, remarks: Remarks) -> Any:
@@ -66,7 +65,7 @@ def _check(root: XmlElement, around: Surroundings, level: int = 0) -> None:
                 raise element.error(f"more than {MOST_COPIES} copies are asked for")
         for key in ("file", "meshdir", "texturedir", "assetdir"):
             if element.get(key):
-                _check_place(element, key, around, level)
+                _check_place(element, key, around)
         if element.tag == "include" and element.get("file"):
             place = around.find(element["file"], element)
             if level > 20:
@@ -74,7 +73,7 @@ def _check(root: XmlElement, around: Surroundings, level: int = 0) -> None:
             _check(parse_xml(around.read(place, element), str(place)), around, level + 1)
 
 
-def _check_place(element: XmlElement, key: str, around: Surroundings, level: int) -> None:
+def _check_place(element: XmlElement, key: str, around: Surroundings) -> None:
     """Refuse a file or folder outside of the model's own."""
     given = Path(element[key])
     folders = around.folders
@@ -85,12 +84,15 @@ def _check_place(element: XmlElement, key: str, around: Surroundings, level: int
         place = (home / given).resolve()
     except (OSError, ValueError, RuntimeError) as error:
         raise element.error(f"{element[key]!r} is no path: {error}") from None
-    if not any(place.is_relative_to(folder) for folder in folders):
+    if place.exists() and not any(place.is_relative_to(folder) for folder in folders):
         raise element.error(f"{element[key]!r} is outside of the model's folder: name its folder with search=")
 
 
 def _strip(spec: Any, around: Surroundings, remarks: Remarks) -> None:
     """Take out what is for eyes only, and meshes whose files are missing where no inertia needs them."""
+    for group in (spec.geoms, spec.sites, spec.tendons):
+        for one in group:
+            one.material = ""
     for group in (spec.textures, spec.materials, spec.cameras, spec.lights):
         for one in [*group]:
             spec.delete(one)

@@ -10,7 +10,7 @@ import numpy as np
 
 from whippletree.elements.joints import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Screw, Spherical, Universal
 from whippletree.files.file_limits import OPEN_LOOP
-from whippletree.files.neutral_model import WORLD, NeutralJoint, NeutralModel
+from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint, NeutralModel
 from whippletree.files.poses import about_axis, from_quaternion, from_turns
 from whippletree.spatial.placement import Placement
 
@@ -80,6 +80,20 @@ def report_gaps(model: NeutralModel) -> None:
                 "assembly moves the joints until it is closed",
                 joint.line,
             )
+    for coupling in model.couplings:
+        gap = _coupling_gap(coupling, model)
+        if abs(gap) > OPEN_LOOP:
+            text = f'coupling "{coupling.name}" is off by {abs(gap):.3g} where the file starts: assembly closes it'
+            model.remarks.add("changed", text, coupling.line)
+
+
+def _coupling_gap(coupling: NeutralCoupling, model: NeutralModel) -> float:
+    """Return by how much coordinates miss what couples them."""
+    sums = []
+    for ratios in (coupling.ratios, coupling.of):
+        starts = {joint: _start_of(model, model.joints[joint]) for joint, _ in ratios}
+        sums.append(sum(ratio * (*starts[joint], 0.0)[index] for (joint, index), ratio in ratios.items() if starts[joint]))
+    return sums[0] - coupling.offset - sum(c * sums[1] ** k for k, c in enumerate(coupling.powers))
 
 
 def _gap(joint: NeutralJoint, one: Placement, other: Placement, model: NeutralModel) -> tuple[float, float] | None:
