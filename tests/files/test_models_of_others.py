@@ -101,8 +101,8 @@ class Described:
         return T
 
 
-def close(one: np.ndarray, other: np.ndarray) -> None:
-    assert np.abs(one - other).max() <= ACCURACY * max(1e-3, np.abs(other).max())
+def close(one: np.ndarray, other: np.ndarray, *, least: float = 1e-3, accuracy: float = ACCURACY) -> None:
+    assert np.abs(one - other).max() <= accuracy * max(least, np.abs(other).max())
 
 
 if REFERENCES:
@@ -125,7 +125,9 @@ if REFERENCES:
                 q = s.coordinates(d.coordinates(state))
                 T = d.to_theirs(s, q)
                 close(np.diag(T.T @ s.mass_matrix(q) @ T), np.concatenate(d.given(state, "mass_matrix_diagonal")))
-                close(T.T @ s.bias_force(q, np.zeros(s.nv)), np.concatenate(d.given(state, key)))
+                weight = 9.81 * mass  # on an arm of a micrometre: what the moments of a planar robot are made of
+                bias = np.concatenate(d.given(state, key))
+                close(T.T @ s.bias_force(q, np.zeros(s.nv)), bias, least=max(1e-3, 1e-6 * weight))
 
     @pytest.mark.parametrize("path", sampled(REFERENCES, lambda path: "four_bar" in path.name), ids=lambda p: f"{p.parent.name}-{p.name}")
     def test_freedoms_and_accelerations_with_exact_loops(path: Path) -> None:
@@ -150,7 +152,9 @@ if REFERENCES:
             if key in tau_key:
                 tau = T @ np.concatenate(d.given(state, "tau_test"))
             a = s.forward_dynamics(q, np.zeros(s.nv), tau)
-            close(T.T @ a, np.concatenate(d.given(state, key)))
+            # equations that the reference drops as redundant agree with the others to this only, in rounded data
+            rounded = state.get("largest_dropped_singular_value") or 0.0
+            close(T.T @ a, np.concatenate(d.given(state, key)), accuracy=max(ACCURACY, 10 * rounded))
 
     def test_every_file_is_read_or_refused_for_its_reason() -> None:
         refused = {}

@@ -133,6 +133,10 @@ class _Translation:
         """Return what a link of the file is called in the mechanism."""
         return self._places[name]
 
+    def frame_name(self, name: str) -> str:
+        """Return what a frame of the file is called in the mechanism."""
+        return next(legal for legal, frame in self._frames if frame.name == name)
+
     def force_name(self, name: str) -> str:
         """Return a name for a force that no other has."""
         return self._forces.legal(name, "force")
