@@ -1,7 +1,7 @@
 """Published model files with reference numbers, where WHIPPLETREE_MODELS names a folder of them.
 
-Beside each model stands `<name>.reference.json`: masses, mass-matrix diagonals and bias forces of its tree, freedoms and
-accelerations with exact loops at states that close these.
+Beside each model stands `<name>.reference.json`: masses, mass-matrix diagonals and bias forces of its tree, freedoms
+and accelerations with exact loops at states that close these.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from whippletree.elements.joints import Fixed
 
 FOLDER = Path(os.environ.get("WHIPPLETREE_MODELS") or "/nowhere")
 REFERENCES = [
-    path for path in sorted(FOLDER.rglob("*.reference.json")) if "neutral" in json.loads(path.read_text(encoding="utf-8"))
+    path
+    for path in sorted(FOLDER.rglob("*.reference.json"))
+    if "neutral" in json.loads(path.read_text(encoding="utf-8"))
 ]
 ACCURACY = 1e-9
 
@@ -107,7 +109,9 @@ def close(one: np.ndarray, other: np.ndarray, *, least: float = 1e-3, accuracy: 
 
 if REFERENCES:
 
-    @pytest.mark.parametrize("path", sampled(REFERENCES, lambda path: "four_bar" in path.name), ids=lambda p: f"{p.parent.name}-{p.name}")
+    @pytest.mark.parametrize(
+        "path", sampled(REFERENCES, lambda path: "four_bar" in path.name), ids=lambda p: f"{p.parent.name}-{p.name}"
+    )
     def test_masses_and_bias_forces_of_the_tree(path: Path) -> None:
         d = Described(path)
         mass = sum(body.properties.mass for body in d.description.bodies)
@@ -129,7 +133,9 @@ if REFERENCES:
                 bias = np.concatenate(d.given(state, key))
                 close(T.T @ s.bias_force(q, np.zeros(s.nv)), bias, least=max(1e-3, 1e-6 * weight))
 
-    @pytest.mark.parametrize("path", sampled(REFERENCES, lambda path: "four_bar" in path.name), ids=lambda p: f"{p.parent.name}-{p.name}")
+    @pytest.mark.parametrize(
+        "path", sampled(REFERENCES, lambda path: "four_bar" in path.name), ids=lambda p: f"{p.parent.name}-{p.name}"
+    )
     def test_freedoms_and_accelerations_with_exact_loops(path: Path) -> None:
         d = Described(path)
         state = d.reference["moved_state"]

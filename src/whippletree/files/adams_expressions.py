@@ -164,7 +164,7 @@ class AdamsFunction:
         i = markers[0]
         j = markers[1] if len(markers) > 1 else 0
         k = markers[2] if len(markers) > 2 else 0
-        p, u, R, w = self._relative(i, j)
+        p, u, w = self._relative(i, j)
         axes = self._rotation(k)
         if name == "DM":
             return ca.norm_2(p) / self._length
@@ -183,17 +183,17 @@ class AdamsFunction:
         b, c = (a + 1) % 3, (a + 2) % 3
         return ca.atan2(ca.dot(own[:, b], other[:, c]), ca.dot(own[:, b], other[:, b]))
 
-    def _relative(self, i: int, j: int) -> tuple[Any, Any, Any, Any]:
-        """Return position, velocity, rotation and angular velocity of a marker relative to another, in ground axes."""
+    def _relative(self, i: int, j: int) -> tuple[Any, Any, Any]:
+        """Return position, velocity and angular velocity of a marker relative to another, in ground axes."""
         here, there = self._state(i), self._state(j)
-        return here[0] - there[0], here[1] - there[1], here[2], here[3] - there[3]
+        return here[0] - there[0], here[1] - there[1], here[2] - there[2]
 
-    def _state(self, marker: int) -> tuple[Any, Any, Any, Any]:
+    def _state(self, marker: int) -> tuple[Any, Any, Any]:
         if marker == 0:
-            return ca.SX.zeros(3), ca.SX.zeros(3), ca.SX.eye(3), ca.SX.zeros(3)
+            return ca.SX.zeros(3), ca.SX.zeros(3), ca.SX.zeros(3)
         place = self._frame(marker)
         moving = self._m.velocity(place)
-        return self._m.position(place), moving[3:6], self._m.rotation(place), moving[0:3]
+        return self._m.position(place), moving[3:6], moving[0:3]
 
     def _rotation(self, marker: int) -> Any:
         return ca.SX.eye(3) if marker == 0 else self._m.rotation(self._frame(marker))

@@ -1,7 +1,7 @@
 """Adams data sets (.adm): parts with markers, joints between markers, and forces and constraints as functions.
 
-A joint's frame on its child is the marker I, on its parent the marker J. Where parts start, and the coordinates of joints there,
-follow from the parts' own positions.
+A joint's frame on its child is the marker I, on its parent the marker J. Where parts start, and the coordinates of
+joints there, follow from the parts' own positions.
 """
 
 from __future__ import annotations
@@ -14,13 +14,31 @@ import casadi as ca
 import numpy as np
 
 from whippletree.elements.bodies import MassProperties
-from whippletree.elements.joints import Cylindrical, Fixed, Joint, Planar, Prismatic, Revolute, Screw, Spherical, Universal
+from whippletree.elements.joints import (
+    Cylindrical,
+    Fixed,
+    Joint,
+    Planar,
+    Prismatic,
+    Revolute,
+    Screw,
+    Spherical,
+    Universal,
+)
 from whippletree.errors import ModelError
 from whippletree.files.adams_expressions import AdamsFunction
 from whippletree.files.adams_statements import AdamsStatement, statements
 from whippletree.files.file_limits import PARALLEL
-from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralFrame, NeutralJoint, NeutralLink, NeutralModel
-from whippletree.files.poses import from_turns, quaternion_of
+from whippletree.files.neutral_model import (
+    WORLD,
+    NeutralCoupling,
+    NeutralFrame,
+    NeutralJoint,
+    NeutralLink,
+    NeutralModel,
+)
+from whippletree.files.poses import from_turns
+from whippletree.files.start_gaps import coordinates_of
 from whippletree.spatial.orientation import perpendicular_frame
 from whippletree.spatial.placement import Placement
 
@@ -41,7 +59,21 @@ _KINDS: dict[str, type[Joint]] = {
     "SCREW": Screw,
 }
 _READ = {"PART", "MARKER", "JOINT", "GCON", "SFORCE", "ACCGRAV", "UNITS", "COUPLER", "MOTION", "SPRINGDAMPER"}
-_HARMLESS = {"GRAPHICS", "REQUEST", "OUTPUT", "RESULTS", "VARIABLE", "INTEGRATOR", "DEBUG", "SENSOR", "ADAMS", "KINEMATICS", "EQUILIBRIUM", "LSOLVER", "PREFERENCES"}
+_HARMLESS = {
+    "GRAPHICS",
+    "REQUEST",
+    "OUTPUT",
+    "RESULTS",
+    "VARIABLE",
+    "INTEGRATOR",
+    "DEBUG",
+    "SENSOR",
+    "ADAMS",
+    "KINEMATICS",
+    "EQUILIBRIUM",
+    "LSOLVER",
+    "PREFERENCES",
+}
 
 
 def read_adams(data: bytes, name: str) -> NeutralModel:
@@ -125,9 +157,7 @@ class _AdamsReading:
         if one.values.keys() - {"PART", "QP", "REULER"} or one.flags:
             what = ", ".join([*(one.values.keys() - {"PART", "QP", "REULER"}), *one.flags])
             raise one.error(f"{what[:60]} is not read: give QP and REULER")
-        self._frames[one.number] = NeutralFrame(
-            f"marker {one.number}", self._parts[part], self._pose(one, "QP")
-        )
+        self._frames[one.number] = NeutralFrame(f"marker {one.number}", self._parts[part], self._pose(one, "QP"))
         self._m.frames.append(self._frames[one.number])
 
     def _pose(self, one: AdamsStatement, key: str) -> Placement:
@@ -188,7 +218,7 @@ class _AdamsReading:
         name = f"joint {one.number}"
         use = NeutralJoint(name, joint, j.link, i.link, on_parent, on_child, one.line)
         relative = (self._at(j.link) @ on_parent).inverse() @ (self._at(i.link) @ on_child)
-        start = _coordinates(joint, relative)
+        start = coordinates_of(joint, relative)
         if start and any(start):
             self._m.guess[name] = start[0] if len(start) == 1 else start
         self._m.joints[name] = use
@@ -200,9 +230,7 @@ class _AdamsReading:
         """Return the sides of a universal joint: its axes are y of J and x of I, or z of both for UNIVERSAL."""
         here, there = self._at(j.link) @ j.placement, self._at(i.link) @ i.placement
         column = (1, 0) if word == "HOOKE" else (2, 2)
-        first, second = (
-            np.array(frame.rotation)[:, k] for frame, k in zip((here, there), column, strict=True)
-        )
+        first, second = (np.array(frame.rotation)[:, k] for frame, k in zip((here, there), column, strict=True))
         if abs(float(first @ second)) > PARALLEL:
             raise one.error("the axes of the cross must be perpendicular where the parts start")
         R = perpendicular_frame(tuple(map(float, first)), tuple(map(float, second)), "the axes of the cross")  # type: ignore[arg-type]
@@ -218,7 +246,9 @@ class _AdamsReading:
         slide, shift = self._moving(one, rack, Prismatic)
         radius = self._length * one.one("PD") / 2
         self._m.remarks.add(
-            "guessed", "a rack moves along z of J by half of PD for each radian that the pinion turns about z of I", one.line
+            "guessed",
+            "a rack moves along z of J by half of PD for each radian that the pinion turns about z of I",
+            one.line,
         )
         start = {name: self._m.guess.get(name, 0.0) for name in (hinge, slide)}
         ratios = {(slide, 0): shift, (hinge, 0): -radius * turn}
@@ -226,7 +256,7 @@ class _AdamsReading:
         self._m.couplings.append(NeutralCoupling(f"joint {one.number}", ratios, offset, line=one.line))
 
     def _moving(self, one: AdamsStatement, marker: NeutralFrame, kind: type[Joint]) -> tuple[str, float]:
-        """Return the joint of a part, and 1 if its coordinate grows as the part moves in the direction of a marker's z."""
+        """Return the joint of a part, and 1 if its coordinate grows as the part moves along a marker's z, else -1."""
         for joint in self._m.joints.values():
             if isinstance(joint.joint, kind) and marker.link in (joint.parent, joint.child):
                 frame = self._at(joint.parent) @ joint.on_parent
@@ -330,20 +360,3 @@ class _AdamsReading:
             free_length=self._length * one.one("LENGTH", 0.0),
             damping=unit * one.one("C", 0.0),
         )
-
-
-def _coordinates(joint: Joint, relative: Placement) -> tuple[float, ...]:
-    """Return the coordinates of a joint whose sides are so placed against each other."""
-    R, p = relative.rotation, [float(x) for x in relative.point]  # type: ignore[arg-type]
-    angle = math.atan2(R[1][0], R[0][0])
-    if isinstance(joint, Revolute | Screw):
-        return (angle,)
-    if isinstance(joint, Prismatic):
-        return (p[2],)
-    if isinstance(joint, Cylindrical):
-        return angle, p[2]
-    if isinstance(joint, Planar):
-        return angle, p[0], p[1]
-    return quaternion_of(R) if isinstance(joint, Spherical) and abs(R[0][0] + R[1][1] + R[2][2] - 3) > 1e-15 else ()
-
-

@@ -1,7 +1,7 @@
 """Statements of an Adams data set: a name, a number and arguments, which may go on over lines.
 
-The first line is a title. A line that begins with a comma goes on with the statement before, "!" begins a comment, case does not
-matter, and an argument is a word, or a word with one or more values: `REULER = 90D, 90D, -90D`, `I = 0102`.
+The first line is a title. A line that begins with a comma goes on with the statement before, "!" begins a comment, case
+does not matter, and an argument is a word, or a word with one or more values: `REULER = 90D, 90D, -90D`, `I = 0102`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class AdamsStatement:
 
     def error(self, message: str) -> FileError:
         """Return an error about this statement."""
-        return FileError(f"{self.file}:{self.line}: {self.word}/{self.number}: {message}", file=self.file, line=self.line)
+        return FileError(
+            f"{self.file}:{self.line}: {self.word}/{self.number}: {message}", file=self.file, line=self.line
+        )
 
     def numbers(self, key: str, count: int | None, default: tuple[float, ...] | None = None) -> list[float]:
         """Read numbers; "90D" is in degrees."""
@@ -95,7 +97,9 @@ def statements(data: bytes, name: str) -> list[AdamsStatement]:
 def _statement(line: int, text: str, name: str) -> AdamsStatement:
     match = _HEAD.fullmatch(text)
     if match is None:
-        raise FileError(f"{name}:{line}: a statement is a word, a slash and a number, got {text[:60]!r}", file=name, line=line)
+        raise FileError(
+            f"{name}:{line}: a statement is a word, a slash and a number, got {text[:60]!r}", file=name, line=line
+        )
     statement = AdamsStatement(match[1].upper(), int(match[2] or 0), line, name)
     key = ""
     for part in _split(match[3]):

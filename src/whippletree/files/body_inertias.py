@@ -1,8 +1,9 @@
 """Inertias that files give: which ones no body can have, and whether the motion needs them to be right.
 
-An inertia that breaks the triangle inequality moves as the file says, and is remarked. One with a negative principal moment
-is remarked too, and is refused only if the body can turn so that its kinetic energy would be negative: links that are
-welded together count as one, links on the ground do not move, and in a planar mechanism only one moment matters.
+An inertia that breaks the triangle inequality moves as the file says, and is remarked. One with a negative principal
+moment is remarked too, and is refused only if the body can turn so that its kinetic energy would be negative: links
+that are welded together count as one, links on the ground do not move, and in a planar mechanism only one moment
+matters.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def _refuse_negative(model: NeutralModel) -> None:
         inertia = np.array(total.inertia, dtype=float)
         turns = _turning(model, group)
         seen = inertia if turns is None else turns @ inertia @ turns.T
-        rounding = NEGATIVE_INERTIA * np.abs(inertia).max() + SMALLEST_GYRATION**2 * float(total.mass)  # type: ignore[arg-type]
+        rounding = NEGATIVE_INERTIA * np.abs(inertia).max() + SMALLEST_GYRATION**2 * float(total.mass)
         if seen.size and np.linalg.eigvalsh(seen)[0] < -rounding:
             worst = next(name for name in group if not model.links[name].properties.possible)
             link = model.links[worst]

@@ -42,7 +42,9 @@ class Surroundings:
                 except (OSError, ValueError, RuntimeError):
                     continue
                 if there and not place.is_relative_to(folder):
-                    raise element.error(f"{uri!r} is outside of the model's folder: allow it with search={one!r}'s folder")
+                    raise element.error(
+                        f"{uri!r} is outside of the model's folder: allow it with search={one!r}'s folder"
+                    )
                 if there:
                     return place
         where = " or ".join(map(str, self.folders)) or "a text, which is in no folder"

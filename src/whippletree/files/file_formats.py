@@ -83,7 +83,7 @@ def _of_xml(root: XmlElement, around: Surroundings, data: bytes, *, xacro: bool,
         from whippletree.files.side_loops import read_robot
 
         return read_robot(root, around, xacro=xacro, loops=loops)
-    if root.tag == "sdf" or root.tag == "gazebo":
+    if root.tag == "sdf":
         from whippletree.files.sdf_reader import read_sdf
 
         return read_sdf(root, around)
@@ -92,10 +92,8 @@ def _of_xml(root: XmlElement, around: Surroundings, data: bytes, *, xacro: bool,
 
         return read_mjcf(root, around, data)
     if root.tag == "OpenSimDocument":
-        from whippletree.files.osim_reader import read_osim
-
-        return read_osim(root)
-    known = "<robot> (URDF), <sdf>, <mujoco> (MJCF) and <OpenSimDocument>"
+        raise root.error("this is an OpenSim model, which is not read yet")
+    known = "<robot> (URDF), <sdf> and <mujoco> (MJCF)"
     raise root.error(f"<{root.tag}> is no model that is known here: these are {known}")
 
 
@@ -106,8 +104,8 @@ def _side_file(data: bytes, name: str, place: Path | None, **choices: Any) -> Mo
     beside = None if place is None else place.with_suffix(".urdf")
     if beside is None or not beside.is_file():
         raise FileError(
-            f"{name}: this file names the loops of a robot, and there is no {beside and beside.name} beside it: read the "
-            "URDF with loops= this file",
+            f"{name}: this file names the loops of a robot, and there is no {beside and beside.name} beside it: read "
+            "the URDF with loops= this file",
             file=name,
         )
     return read_bytes(beside.read_bytes(), str(beside), beside, loops=place, xacro=False, **choices)

@@ -78,10 +78,16 @@ def _actuator(mj: Any, k: int, model: NeutralModel, joints: Sequence[str]) -> No
         found = tendon_ratios(mj, target, joints)
         ratios = None if found is None else {key: float(gear[0]) * ratio for key, ratio in found.items()}
     if ratios is None:
-        word = {_SLIDER_CRANK: "a slider-crank transmission, which is no loop in the mechanics"}.get(kind, "its transmission")
+        word = {_SLIDER_CRANK: "a slider-crank transmission, which is no loop in the mechanics"}.get(
+            kind, "its transmission"
+        )
         model.remarks.add("not understood", f'actuator "{name}": {word}')
         return
-    if int(mj.actuator_dyntype[k]) != 0 or int(mj.actuator_gaintype[k]) > _AFFINE or int(mj.actuator_biastype[k]) > _AFFINE:
+    if (
+        int(mj.actuator_dyntype[k]) != 0
+        or int(mj.actuator_gaintype[k]) > _AFFINE
+        or int(mj.actuator_biastype[k]) > _AFFINE
+    ):
         model.remarks.add("not understood", f'actuator "{name}", which has a state, or is a muscle')
         return
     gain = [float(x) for x in mj.actuator_gainprm[k][:3]]

@@ -60,9 +60,7 @@ def _sides(mj: Any, k: int, bodies: Sequence[str]) -> list[tuple[str, Placement]
     """Return the two bodies of a connect or weld, and the frames on them that coincide."""
     ids, data = (int(mj.eq_obj1id[k]), int(mj.eq_obj2id[k])), mj.eq_data[k]
     if int(mj.eq_objtype[k]) == _SITE:
-        return [
-            (bodies[mj.site_bodyid[i]], from_quaternion(mj.site_quat[i], mj.site_pos[i])) for i in ids
-        ]
+        return [(bodies[mj.site_bodyid[i]], from_quaternion(mj.site_quat[i], mj.site_pos[i])) for i in ids]
     first, second = bodies[max(ids[0], 0)], bodies[max(ids[1], 0)]
     if int(mj.eq_type[k]) == _CONNECT:
         return [(first, Placement(point=_three(data[0:3]))), (second, Placement(point=_three(data[3:6])))]
@@ -101,7 +99,8 @@ def _add_connects(model: NeutralModel, connects: list[_Connect]) -> None:
             poses = [p @ with_axis(b - a) for p, a, b in zip(poses, one.points, swapped, strict=True)]
             joint = Revolute()
             model.remarks.add("changed", f'connects "{one.name}" and "{partner.name}" together are a hinge')
-        model.joints[label] = NeutralJoint(label, joint, *one.bodies, *poses, closes=True)
+        first, second = one.bodies
+        model.joints[label] = NeutralJoint(label, joint, first, second, poses[0], poses[1], closes=True)
 
 
 def _are_hinge(one: _Connect, other: _Connect) -> bool:
@@ -125,22 +124,25 @@ def _tell_planar(model: NeutralModel) -> None:
         hinges = _planar_path(model, joint, poses)
         if hinges and isinstance(joint.joint, Spherical):
             model.remarks.add(
-                "guessed", f'connect "{joint.name}" is a ball joint, as written; its loop is of parallel hinges, where it '
-                "works as one more hinge"
+                "guessed",
+                f'connect "{joint.name}" is a ball joint, as written; its loop is of parallel hinges, where it '
+                "works as one more hinge",
             )
         elif hinges and isinstance(joint.joint, Fixed) and hinges <= 3:
             model.remarks.add(
-                "changed", f'weld "{joint.name}", now exact, leaves no freedom to its loop of {hinges} parallel hinges: if a '
-                "hinge is meant, write connect"
+                "changed",
+                f'weld "{joint.name}", now exact, leaves no freedom to its loop of {hinges} parallel hinges: if a '
+                "hinge is meant, write connect",
             )
 
 
 def _planar_path(model: NeutralModel, closing: NeutralJoint, poses: dict[str, Placement]) -> int:
-    """Return how many parallel hinges there are between the two sides of a closing joint, 0 if there is another joint."""
+    """Return how many parallel hinges lie between the two sides of a closing joint, 0 if there is another joint."""
     above = {joint.child: joint for joint in model.joints.values() if not joint.closes}
-    ways: list[list[NeutralJoint]] = []
+    ways = []
     for side in (closing.parent, closing.child):
-        way, here = [], side
+        way: list[NeutralJoint] = []
+        here = side
         while here != WORLD and here in above and len(way) <= len(above):
             way.append(above[here])
             here = above[here].parent

@@ -1,7 +1,7 @@
 """MJCF, the format of MuJoCo: the compiled arrays of its own reader become links, joints and what holds and moves them.
 
-Coordinates are MuJoCo's: a hinge's is zero where `ref` says so. A body with several joints is a chain of bodies without mass.
-Equalities are soft there, and exact here.
+Coordinates are MuJoCo's: a hinge's is zero where `ref` says so. A body with several joints is a chain of bodies without
+mass. Equalities are soft there, and exact here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def read_mjcf(root: XmlElement, around: Surroundings, data: bytes) -> NeutralMod
     """Read a model through MuJoCo."""
     model = NeutralModel(root.get("model") or "model", root.file)
     mj = compiled(root, around, data, model.remarks)
-    lines = {e["name"]: e.line for e in root.below() if e.tag in ("body", "joint", "freejoint") and "name" in e.attributes}
+    lines = {
+        e["name"]: e.line for e in root.below() if e.tag in ("body", "joint", "freejoint") and "name" in e.attributes
+    }
     return _MjcfReading(mj, model, lines).model()
 
 
@@ -97,7 +99,8 @@ class _MjcfReading:
         mj, name = self._mj, self._joints[j]
         kind = _KINDS[int(mj.jnt_type[j])]
         address, dof = int(mj.jnt_qposadr[j]), int(mj.jnt_dofadr[j])
-        spot = Placement(point=tuple(map(float, mj.jnt_pos[j])))
+        x, y, z = map(float, mj.jnt_pos[j])
+        spot = Placement(point=(x, y, z))
         if kind is Free:
             on_parent, on_child = Placement(), Placement()
             pose = mj.qpos0[address : address + 7]

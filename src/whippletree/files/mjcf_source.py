@@ -1,4 +1,4 @@
-"""MJCF as MuJoCo reads it: what a file may draw in is looked at first; then MuJoCo's own reader makes plain arrays of it."""
+"""MJCF as MuJoCo reads it: what a file draws in is looked at first, then MuJoCo's own reader makes arrays of it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,14 @@ def compiled(root: XmlElement, around: Surroundings, data: bytes, remarks: Remar
     try:
         import mujoco
     except ImportError:
-        raise FileError(f'{around.name}: MJCF is read by MuJoCo: pip install "whippletree[mjcf]"', file=around.name) from None
+        raise FileError(
+            f'{around.name}: MJCF is read by MuJoCo: pip install "whippletree[mjcf]"', file=around.name
+        ) from None
     _check(root, around)
     try:
-        spec = mujoco.MjSpec.from_string(data.decode("utf-8-sig")) if around.place is None else _from_file(mujoco, around)
+        spec = (
+            mujoco.MjSpec.from_string(data.decode("utf-8-sig")) if around.place is None else _from_file(mujoco, around)
+        )
     except UnicodeDecodeError:
         raise FileError(f"{around.name}:1: the file is not text in UTF-8", file=around.name, line=1) from None
     except Exception as error:  # MuJoCo raises ValueError, and what its bindings raise
@@ -124,8 +128,8 @@ def _drop(spec: Any, body: Any, geom: Any, file: str, around: Surroundings, rema
     moves = body.name != "world"
     if moves and not body.explicitinertial and (geom.mass != 0.0 and geom.density != 0.0):
         raise FileError(
-            f"{around.name}: the inertia of body {quoted(body.name)} follows from the mesh {file}, which is missing: put it "
-            "there, or give the body an <inertial>",
+            f"{around.name}: the inertia of body {quoted(body.name)} follows from the mesh {file}, which is missing: put "
+            "it there, or give the body an <inertial>",
             file=around.name,
         )
     remarks.add("not understood", f"the mesh {file}, which is missing")

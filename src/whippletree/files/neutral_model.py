@@ -52,9 +52,7 @@ class Remarks:
 
     def report(self) -> ReadingReport:
         """Return all of them."""
-        return ReadingReport(
-            [Remark(kind, text, lines[0], len(lines)) for (kind, text), lines in self._found.items()]
-        )
+        return ReadingReport([Remark(kind, text, lines[0], len(lines)) for (kind, text), lines in self._found.items()])
 
 
 @dataclass
@@ -120,8 +118,8 @@ class NeutralModel:
     """A model as a file describes it, before it becomes a `Mechanism`.
 
     `guess` has coordinates of joints at the start and `velocities` their rates; `dependent` names joints that the file
-    calls dependent. `later` are calls on the mechanism that come after all else, for what no other format has. `poses` has
-    the design poses of links, by which those that nothing holds start, and `floating` says that these float.
+    calls dependent. `later` are calls on the mechanism that come after all else, for what no other format has. `poses`
+    has the design poses of links, by which those that nothing holds start, and `floating` says that these float.
     """
 
     name: str
@@ -139,14 +137,6 @@ class NeutralModel:
     floating: bool = False
     later: list[Any] = field(default_factory=list)
     remarks: Remarks = field(default_factory=Remarks)
-
-    def children(self) -> dict[str, list[NeutralJoint]]:
-        """Return the joints by the links that they leave from, in the order of the file; closing joints are left out."""
-        found: dict[str, list[NeutralJoint]] = {}
-        for joint in self.joints.values():
-            if not joint.closes:
-                found.setdefault(joint.parent, []).append(joint)
-        return found
 
     def neighbours(self, joints: Iterable[NeutralJoint]) -> dict[str, list[NeutralJoint]]:
         """Return the joints by each of their two links."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import casadi as ca
+
 from whippletree.elements.bodies import MassProperties
 from whippletree.elements.joints import Fixed, Free
 from whippletree.errors import FileError, ModelError
@@ -19,10 +21,7 @@ from whippletree.model.io.model_file import Model
 from whippletree.model.mechanism import Mechanism
 from whippletree.spatial.placement import Placement
 
-__all__ = ["ReadingChoices", "translated"]
-
-ReadingChoices = Mapping[str, Any]
-"""What the caller of `read` chose: "base", "stops"."""
+__all__ = ["translated"]
 
 
 def translated(model: NeutralModel, *, base: str | None = None, stops: bool | float = False) -> Model:
@@ -161,9 +160,10 @@ class _Translation:
         self._mechanism.body(self._places[link.name], None if given == MassProperties() else given)
 
     def _joint(self, use: NeutralJoint) -> None:
-        sides = self._places[use.parent], self._places[use.child]
-        poses = {"pose": use.on_parent, "pose_child": use.on_child}
-        self._mechanism.joint(self._joints[use.name], *sides, use.joint, **poses)
+        parent, child = self._places[use.parent], self._places[use.child]
+        self._mechanism.joint(
+            self._joints[use.name], parent, child, use.joint, pose=use.on_parent, pose_child=use.on_child
+        )
 
     def _coupling(self, name: str, coupling: NeutralCoupling) -> None:
         ratios, other = (
@@ -174,7 +174,7 @@ class _Translation:
         if not any(higher):
             for coordinate, ratio in other.items():
                 ratios[coordinate] = ratios.get(coordinate, 0.0) - slope * ratio
-            kept = {coordinate: ratio for coordinate, ratio in ratios.items() if ratio}
+            kept: dict[Any, Any] = {coordinate: ratio for coordinate, ratio in ratios.items() if ratio}
             self._mechanism.coupling(name, kept, offset=coupling.offset + constant)
             return
         first, second = (
@@ -182,22 +182,22 @@ class _Translation:
             for one in (ratios, other)
         )
         polynomial = sum(c * second**k for k, c in enumerate(coupling.powers) if c)
-        self._mechanism.closure(name, first - coupling.offset - polynomial)
+        self._mechanism.closure(name, ca.SX(first - coupling.offset - polynomial))
 
     def _forces_of(self, use: NeutralJoint, stops: bool | float) -> None:
         """Declare what acts on each freedom of a joint."""
         joint = self._joints[use.name]
         for index in range(use.joint.nv):
             label = joint if use.joint.nv == 1 else f"{joint}[{index}]"
-            at = {"index": index}
+            viscous = 0.0 if use.stiffness else use.damping
             if use.stiffness:
-                numbers = {"stiffness": use.stiffness, "rest": use.rest, "damping": use.damping}
-                self._mechanism.torsion_spring(self.force_name(f"spring of {label}"), joint, **numbers, **at)
-            elif use.damping or use.friction:
-                numbers = {"viscous": use.damping, "coulomb": use.friction}
-                self._mechanism.friction(self.force_name(f"friction of {label}"), joint, **numbers, **at)
-            if use.stiffness and use.friction:
-                self._mechanism.friction(self.force_name(f"friction of {label}"), joint, coulomb=use.friction, **at)
+                name = self.force_name(f"spring of {label}")
+                self._mechanism.torsion_spring(
+                    name, joint, stiffness=use.stiffness, rest=use.rest, damping=use.damping, index=index
+                )
+            if viscous or use.friction:
+                name = self.force_name(f"friction of {label}")
+                self._mechanism.friction(name, joint, viscous=viscous, coulomb=use.friction, index=index)
         if stops is not False and use.range is not None and use.joint.nv == 1:
             self._stop(use, stops)
 
@@ -232,4 +232,3 @@ class _Translation:
         joints = {self._joints[joint.name]: joint.line for joint in m.joints.values()}
         couplings = {name: coupling.line for name, coupling in self._couplings}
         return {name: line for name, line in {**places, **couplings, **joints}.items() if line is not None}
-

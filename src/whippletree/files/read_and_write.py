@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from whippletree.errors import FileError
 from whippletree.foundation.user_frames import user_facing
@@ -13,7 +14,7 @@ from whippletree.model.io.output_paths import checked_path
 from whippletree.model.mechanism import Mechanism
 from whippletree.spatial.scalars import shown
 
-__all__ = ["read", "read_file", "write"]
+__all__ = ["read", "write"]
 
 
 @user_facing
@@ -43,20 +44,18 @@ def read(
     """
     from whippletree.files.file_formats import read_bytes
 
-    choices = {"base": _checked_base(base), "stops": _checked_stops(stops), "loops": loops, "xacro": bool(xacro)}
+    choices: dict[str, Any] = {"base": _checked_base(base), "stops": _checked_stops(stops)}
+    choices |= {"loops": loops, "xacro": bool(xacro)}
     folders = [search] if isinstance(search, str | os.PathLike) else [*search]
     if isinstance(source, str) and "\n" in source:
         return read_bytes(source.encode(), "<text>", None, search=folders, **choices) or read_text(source)
     place, data = _contents(source)
-    return read_bytes(data, str(place), place, search=folders, **choices) or _yaml(place)
+    found = read_bytes(data, str(place), place, search=folders, **choices)
+    if found is None:
+        from whippletree.model.io.reader import from_bytes
 
-
-@user_facing
-def read_file(path: str | os.PathLike[str]) -> Model:
-    """Read a model from a file; see `read`."""
-    if isinstance(path, str) and "\n" in path:
-        raise FileError(f"the path of a model file must be one line, got {shown(path)}")
-    return read(path)
+        return from_bytes(data, str(place))
+    return found
 
 
 @user_facing
@@ -70,12 +69,6 @@ def write(model: Model | Mechanism, path: str | os.PathLike[str]) -> None:
 
     text = foreign_text(model, path)
     write_file(model, path, text) if text is not None else write_file(model, path)
-
-
-def _yaml(place: Path) -> Model:
-    from whippletree.model.io.reader import from_file
-
-    return from_file(place)
 
 
 def _contents(path: object) -> tuple[Path, bytes]:

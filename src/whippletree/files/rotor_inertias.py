@@ -1,13 +1,13 @@
 """Inertia of a joint's own rate, which some formats call armature: that of a motor's rotor, seen through its gear.
 
-Such an inertia a has the kinetic energy a q'^2 / 2, whatever the bodies do. For a hinge with axis z between a parent, which
-turns with w about z, and a child, three parts with moments about z make it exactly: a / 2 on the child, a / 2 on a rotor that
-turns the other way on the parent, and -a on the parent itself:
+Such an inertia a has the kinetic energy a q'^2 / 2, whatever the bodies do. For a hinge with axis z between a parent,
+which turns with w about z, and a child, three parts with moments about z make it exactly: a / 2 on the child, a / 2 on
+a rotor that turns the other way on the parent, and -a on the parent itself:
 
     a/2 (w + q')^2 + a/2 (w - q')^2 - a w^2 = a q'^2
 
-all divided by two. For a slide there are two rotors, which turn by q and -q. On the ground w is zero, and the part of the child
-alone, or one rotor, is enough.
+all divided by two. For a slide there are two rotors, which turn by q and -q. On the ground w is zero, and the part of
+the child alone, or one rotor, is enough.
 """
 
 from __future__ import annotations

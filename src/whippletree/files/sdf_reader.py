@@ -1,7 +1,7 @@
 """SDF, the format of Gazebo: worlds and models, whose joints may form loops.
 
-A link that is the child of two joints is a loop. All poses are those of the start, at which every coordinate is zero; so
-loops are closed there. Models float unless they are static or a joint holds them.
+A link that is the child of two joints is a loop. All poses are those of the start, at which every coordinate is zero;
+so loops are closed there. Models float unless they are static or a joint holds them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from whippletree.elements.joints import Fixed, Joint, Prismatic, Revolute, Screw
 from whippletree.errors import ModelError
 from whippletree.files.drawn_in import Surroundings
 from whippletree.files.file_limits import PARALLEL, ZERO_AXIS
-from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralFrame, NeutralJoint, NeutralLink, NeutralModel
+from whippletree.files.neutral_model import (
+    WORLD,
+    NeutralCoupling,
+    NeutralFrame,
+    NeutralJoint,
+    NeutralLink,
+    NeutralModel,
+)
 from whippletree.files.poses import with_axis
 from whippletree.files.sdf_frames import SdfFrame, SdfScope, pose_in
 from whippletree.files.weights import Weightless
@@ -28,9 +35,40 @@ from whippletree.spatial.placement import Placement
 __all__ = ["read_sdf"]
 
 _JOINTS = ("revolute", "continuous", "prismatic", "ball", "universal", "revolute2", "screw", "fixed", "gearbox")
-_OF_MODEL = {"link", "joint", "frame", "model", "include", "pose", "static", "allow_auto_disable", "self_collide", "enable_wind"}
-_OF_LINK = {"pose", "inertial", "visual", "collision", "gravity", "self_collide", "kinematic", "enable_wind", "velocity_decay"}
-_OF_JOINT = {"parent", "child", "pose", "axis", "axis2", "gearbox_ratio", "gearbox_reference_body", "thread_pitch", "screw_thread_pitch"}
+_OF_MODEL = {
+    "link",
+    "joint",
+    "frame",
+    "model",
+    "include",
+    "pose",
+    "static",
+    "allow_auto_disable",
+    "self_collide",
+    "enable_wind",
+}
+_OF_LINK = {
+    "pose",
+    "inertial",
+    "visual",
+    "collision",
+    "gravity",
+    "self_collide",
+    "kinematic",
+    "enable_wind",
+    "velocity_decay",
+}
+_OF_JOINT = {
+    "parent",
+    "child",
+    "pose",
+    "axis",
+    "axis2",
+    "gearbox_ratio",
+    "gearbox_reference_body",
+    "thread_pitch",
+    "screw_thread_pitch",
+}
 _UNBOUNDED = 1e15
 """From this on a limit says that there is none; the format's own default is 1e16."""
 
@@ -195,9 +233,11 @@ class _SdfReading:
             self._m.remarks.add(
                 "guessed", f"link {quoted(name)} has no <inertial>: 1 kg and 1 kg m^2, as the format says", element.line
             )
-            return MassProperties(1.0, inertia=(1.0, 1.0, 1.0))
+            return MassProperties.as_given(1.0, inertia=(1.0, 1.0, 1.0))
         if inertial.get("auto") in ("true", "1"):
-            raise inertial.error(f"the inertia of link {quoted(name)} is to follow from its shapes: give mass and inertia")
+            raise inertial.error(
+                f"the inertia of link {quoted(name)} is to follow from its shapes: give mass and inertia"
+            )
         pose, _ = pose_in(inertial)
         mass = self._value(inertial, "mass", 1.0)
         given = inertial.child("inertia")
@@ -235,9 +275,9 @@ class _SdfReading:
         name, word = f"{scope.prefix}{element['name']}", element["type"]
         if word not in _JOINTS:
             raise element.error(f"joint {quoted(name)} has the type {suggestion(word, _JOINTS)}")
-        for child in element.children:
-            if child.tag not in _OF_JOINT:
-                self._m.remarks.add("not understood", f"<{child.tag}> of a joint", child.line)
+        for one in element.children:
+            if one.tag not in _OF_JOINT:
+                self._m.remarks.add("not understood", f"<{one.tag}> of a joint", one.line)
         if word == "gearbox":
             return
         where = scope.world_pose(element["name"], element)
@@ -245,8 +285,8 @@ class _SdfReading:
         axes = [self._axis(scope, element, tag, where) for tag in ("axis", "axis2")]
         joint, turned = self._kind(element, name, word, axes)
         frame = where @ turned
-        sides = [self._pose(link).inverse() @ frame for link in (parent, child)]
-        use = NeutralJoint(name, joint, parent, child, *sides, element.line)
+        on_parent, on_child = (self._pose(link).inverse() @ frame for link in (parent, child))
+        use = NeutralJoint(name, joint, parent, child, on_parent, on_child, element.line)
         use.closes = child == WORLD or any(other.child == child for other in self._m.joints.values())
         self._dynamics(element, use)
         self._m.joints[name] = use
@@ -280,7 +320,9 @@ class _SdfReading:
         radians = self._value(element, "thread_pitch", 1.0) if old is not None else 1.0
         if radians == 0.0:
             raise element.error("<thread_pitch> must not be zero")
-        self._m.remarks.add("changed", "<thread_pitch>, in radians per metre with the opposite sign, is a lead", element.line)
+        self._m.remarks.add(
+            "changed", "<thread_pitch>, in radians per metre with the opposite sign, is a lead", element.line
+        )
         return -2 * math.pi / radians
 
     def _side(self, scope: SdfScope, element: XmlElement, role: str) -> str:
@@ -344,7 +386,9 @@ class _SdfReading:
         if element["type"] != "gearbox":
             return
         name = f"{scope.prefix}{element['name']}"
-        found, link = scope.link_of(self._text(element, "gearbox_reference_body"), element.needed("gearbox_reference_body"))
+        found, link = scope.link_of(
+            self._text(element, "gearbox_reference_body"), element.needed("gearbox_reference_body")
+        )
         reference = f"{found.prefix}{link}" if link else WORLD
         where = scope.world_pose(element["name"], element)
         ratio = self._value(element, "gearbox_ratio", 1.0)
@@ -356,9 +400,7 @@ class _SdfReading:
             ratios[joint, 0] = factor * sign
         self._m.couplings.append(NeutralCoupling(name, ratios, line=element.line))
 
-    def _hinge(
-        self, reference: str, link: str, axis: np.ndarray, element: XmlElement, name: str
-    ) -> tuple[str, float]:
+    def _hinge(self, reference: str, link: str, axis: np.ndarray, element: XmlElement, name: str) -> tuple[str, float]:
         """Return the hinge between a reference body and a link, and 1 if its angle counts in the axis's direction."""
         for joint in self._m.joints.values():
             if isinstance(joint.joint, Revolute) and {joint.parent, joint.child} == {reference, link}:
@@ -403,4 +445,3 @@ class _SdfReading:
     def _value(self, element: XmlElement, tag: str, default: float) -> float:
         given = element.child(tag)
         return default if given is None else given.numbers(given.text, 1, f"<{tag}>")[0]
-

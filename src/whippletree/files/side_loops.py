@@ -55,7 +55,9 @@ def _add_named_loops(model: NeutralModel, place: Path) -> None:
     except (OSError, UnicodeDecodeError, YAMLError, ValueError, RecursionError) as error:
         raise FileError(f"{name}: the file cannot be read: {' '.join(str(error).split())}", file=name) from None
     if not isinstance(found, dict) or "closed_loop" not in found:
-        raise FileError(f"{name}: there is no closed_loop in it, which names the pairs of frames that coincide", file=name)
+        raise FileError(
+            f"{name}: there is no closed_loop in it, which names the pairs of frames that coincide", file=name
+        )
     add_loops(model, found["closed_loop"], found.get("type"), name)
     if "name_mot" in found:
         model.remarks.add("kept aside", f"the actuated joints are {found['name_mot']}")

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from whippletree.elements.joints import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Screw, Spherical, Universal
+from whippletree.elements.joints import (
+    Cylindrical,
+    Fixed,
+    Free,
+    Joint,
+    Planar,
+    Prismatic,
+    Revolute,
+    Screw,
+    Spherical,
+    Universal,
+)
 from whippletree.files.file_limits import OPEN_LOOP
 from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint, NeutralModel
-from whippletree.files.poses import about_axis, from_quaternion, from_turns
+from whippletree.files.poses import about_axis, from_quaternion, from_turns, quaternion_of
+from whippletree.spatial.orientation import IDENTITY
 from whippletree.spatial.placement import Placement
 
-__all__ = ["joint_motion", "poses_at", "report_gaps"]
+__all__ = ["coordinates_of", "joint_motion", "poses_at", "report_gaps"]
 
 
-def joint_motion(joint: Any, q: Sequence[float]) -> Placement | None:
+def joint_motion(joint: Joint, q: Sequence[float]) -> Placement | None:
     """Return the child's joint frame in the parent's at these coordinates, zeros if there are none; None if unknown.
 
     >>> joint_motion(Prismatic(), [2.0]).point
@@ -42,6 +53,28 @@ def joint_motion(joint: Any, q: Sequence[float]) -> Placement | None:
     if isinstance(joint, Spherical):
         return from_quaternion(q)
     return from_quaternion(q[:4], q[4:7]) if isinstance(joint, Free) else None
+
+
+def coordinates_of(joint: Joint, relative: Placement) -> tuple[float, ...]:
+    """Return the coordinates of a joint whose child frame is so placed in the parent's; nothing if all are zero.
+
+    >>> coordinates_of(Prismatic(), Placement(point=(0.0, 0.0, 2.0)))
+    (2.0,)
+    """
+    R, p = relative.rotation, [float(x) for x in relative.point]
+    angle = math.atan2(R[1][0], R[0][0])
+    found: tuple[float, ...] = ()
+    if isinstance(joint, Revolute | Screw):
+        found = (angle,)
+    elif isinstance(joint, Prismatic):
+        found = (p[2],)
+    elif isinstance(joint, Cylindrical):
+        found = angle, p[2]
+    elif isinstance(joint, Planar):
+        found = angle, p[0], p[1]
+    elif isinstance(joint, Spherical) and R != IDENTITY:
+        return quaternion_of(R)
+    return found if any(found) else ()
 
 
 def poses_at(model: NeutralModel) -> dict[str, Placement]:
@@ -81,9 +114,9 @@ def report_gaps(model: NeutralModel) -> None:
                 joint.line,
             )
     for coupling in model.couplings:
-        gap = _coupling_gap(coupling, model)
-        if abs(gap) > OPEN_LOOP:
-            text = f'coupling "{coupling.name}" is off by {abs(gap):.3g} where the file starts: assembly closes it'
+        off = abs(_coupling_gap(coupling, model))
+        if off > OPEN_LOOP:
+            text = f'coupling "{coupling.name}" is off by {off:.3g} where the file starts: assembly closes it'
             model.remarks.add("changed", text, coupling.line)
 
 
@@ -92,7 +125,9 @@ def _coupling_gap(coupling: NeutralCoupling, model: NeutralModel) -> float:
     sums = []
     for ratios in (coupling.ratios, coupling.of):
         starts = {joint: _start_of(model, model.joints[joint]) for joint, _ in ratios}
-        sums.append(sum(ratio * (*starts[joint], 0.0)[index] for (joint, index), ratio in ratios.items() if starts[joint]))
+        sums.append(
+            sum(ratio * (*starts[joint], 0.0)[index] for (joint, index), ratio in ratios.items() if starts[joint])
+        )
     return sums[0] - coupling.offset - sum(c * sums[1] ** k for k, c in enumerate(coupling.powers))
 
 

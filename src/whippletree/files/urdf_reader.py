@@ -1,8 +1,8 @@
 """URDF: links and joints of a robot; with URDF+ also loops and couplings, and `mimic` joints.
 
-A joint's frame lies on the parent by its `origin`, and is the child's frame. Angles of `rpy` are about fixed axes. In URDF+ a
-`<loop>` is a joint between two links, its frame given on both; a `<coupling>` says that the sum of joint angles from the
-nearest common link to the successor is `ratio` times that to the predecessor.
+A joint's frame lies on the parent by its `origin`, and is the child's frame. Angles of `rpy` are about fixed axes. In
+URDF+ a `<loop>` is a joint between two links, its frame given on both; a `<coupling>` says that the sum of joint angles
+from the nearest common link to the successor is `ratio` times that to the predecessor.
 """
 
 from __future__ import annotations
@@ -210,7 +210,9 @@ class _UrdfReading:
             )
         else:
             lower, upper = lower or 0.0, upper or 0.0
-            self._model.remarks.add("kept aside", "ranges of joints, which nothing enforces (stops=True does)", limit.line)
+            self._model.remarks.add(
+                "kept aside", "ranges of joints, which nothing enforces (stops=True does)", limit.line
+            )
             if lower >= upper:
                 self._model.remarks.add(
                     "not understood", f"the range {lower:g} to {upper:g} of a joint, which is empty", limit.line
@@ -231,9 +233,7 @@ class _UrdfReading:
             return
         ratio, offset = given.number("multiplier", 1.0), given.number("offset", 0.0)
         ratios = {(name, 0): 1.0, (other, 0): -ratio} if ratio else {(name, 0): 1.0}
-        self._model.couplings.append(
-            NeutralCoupling(f"{name} mimics {other}", ratios, offset, line=given.line)
-        )
+        self._model.couplings.append(NeutralCoupling(f"{name} mimics {other}", ratios, offset, line=given.line))
 
     # ------------------------------------------------------------------ URDF+
 
@@ -255,7 +255,7 @@ class _UrdfReading:
         name = element.get("name") or f"coupling {number}"
         word = element.get("type", "rolling")
         if word != "rolling":
-            raise element.error(f'coupling {quoted(name)} has the type {suggestion(word, ["rolling"])}')
+            raise element.error(f"coupling {quoted(name)} has the type {suggestion(word, ['rolling'])}")
         first = self._path(element, self._link_of(element.needed("predecessor")))
         second = self._path(element, self._link_of(element.needed("successor")))
         shared = {*first} & {*second}

@@ -16,6 +16,7 @@ class Weightless:
         self._link, self._properties, self._share = link, properties, share
 
     def __call__(self, translation: Any) -> None:
+        """Add the force."""
         mechanism, mass = translation.mechanism, self._properties.mass
         force = tuple(-self._share * mass * g for g in mechanism.gravity)
         if any(force):

@@ -66,8 +66,8 @@ class Model:
     "velocities" by joint; with "equilibrium" the run starts at rest, or with these velocities in steady motion.
     `run` may hold what `System.simulate` takes, above all "duration", and "outputs": what tables and plots show.
 
-    A file of another program also has a `report` of what was not understood, changed or guessed, `ranges` of joints, which
-    nothing enforces unless that was asked for, and `shapes` of bodies for pictures.
+    A file of another program also has a `report` of what was not understood, changed or guessed, `ranges` of joints,
+    which nothing enforces unless that was asked for, and `shapes` of bodies for pictures.
 
     >>> import whippletree as wt
     >>> model = wt.read('''

@@ -25,7 +25,7 @@ from whippletree.model.mechanism import Mechanism
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.scalars import shown
 
-__all__ = ["FORMAT", "from_file", "from_text"]
+__all__ = ["FORMAT", "from_bytes", "from_file", "from_text"]
 
 FORMAT = 1
 """The version of the format."""
@@ -69,7 +69,12 @@ def from_file(path: str | os.PathLike[str]) -> Model:
         raise FileError(f"the path of a model file must be text, got {shown(path)}: {error}") from None
     except OSError as error:
         raise FileError(f"{place}: the file cannot be read: {error.strerror or error}") from None
-    return _model(Source(str(place), _decoded(data, str(place))))
+    return from_bytes(data, str(place))
+
+
+def from_bytes(data: bytes, name: str) -> Model:
+    """Read a model from the bytes of a file; `name` is what messages call it."""
+    return _model(Source(name, _decoded(data, name)))
 
 
 def from_text(text: str, name: str = "<text>") -> Model:
