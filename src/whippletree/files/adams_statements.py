@@ -85,7 +85,8 @@ def statements(data: bytes, name: str) -> list[AdamsStatement]:
             break
         if plain.startswith((",", "&")) and found:
             first, text = found[-1]
-            found[-1] = first, f"{text} {plain.removeprefix('&')}"
+            inside = text.count("(") > text.count(")")  # within parentheses the comma only says that the line goes on
+            found[-1] = first, f"{text} {plain[1:] if inside else plain.removeprefix('&')}"
         elif found and found[-1][1].endswith("&"):
             first, text = found[-1]
             found[-1] = first, f"{text[:-1]} {plain}"

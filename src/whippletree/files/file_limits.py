@@ -32,3 +32,6 @@ SMALLEST_GYRATION = 1e-8
 
 MOST_COPIES = 10_000
 """Copies of bodies that one element of an MJCF file may ask for."""
+
+ROUNDING = 1e-12
+"""Relative, what rounding leaves of a sum of moments of inertia."""

@@ -16,7 +16,7 @@ from whippletree.files.legal_names import LegalNames
 from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint, NeutralLink, NeutralModel
 from whippletree.files.poses import quaternion_of
 from whippletree.files.rotor_inertias import add_rotors
-from whippletree.files.start_gaps import report_gaps
+from whippletree.files.start_gaps import guess_closing, report_gaps
 from whippletree.model.io.model_file import Model
 from whippletree.model.mechanism import Mechanism
 from whippletree.spatial.placement import Placement
@@ -33,8 +33,9 @@ def translated(model: NeutralModel, *, base: str | None = None, stops: bool | fl
     _attach_bases(model, base)
     check_inertias(model)
     report_gaps(model)
+    guess_closing(model)
     add_rotors(model)
-    return _Translation(model).model(stops)
+    return _MechanismCalls(model).model(stops)
 
 
 def _attach_bases(model: NeutralModel, base: str | None) -> None:
@@ -76,7 +77,7 @@ def _reached(start: str, joints: Mapping[str, list[NeutralJoint]]) -> set[str]:
     return found
 
 
-class _Translation:
+class _MechanismCalls:
     """The calls on a `Mechanism` that a model stands for."""
 
     def __init__(self, model: NeutralModel) -> None:

@@ -95,7 +95,7 @@ class _SdfReading:
         models = [*self._world.all("model", "include")]
         if not models:
             raise root.error("there is no <model>: nothing to read")
-        self._alone = len(models) == 1 and not worlds
+        self._alone = len(models) == 1
         name = (models[0] if self._alone else self._world).get("name")
         self._m = NeutralModel(name or "model", root.file, floating=True)
         self._joints: list[tuple[SdfScope, XmlElement]] = []

@@ -25,7 +25,7 @@ from whippletree.files.poses import about_axis, from_quaternion, from_turns, qua
 from whippletree.spatial.orientation import IDENTITY
 from whippletree.spatial.placement import Placement
 
-__all__ = ["coordinates_of", "joint_motion", "poses_at", "report_gaps"]
+__all__ = ["coordinates_of", "guess_closing", "joint_motion", "poses_at", "report_gaps"]
 
 
 def joint_motion(joint: Joint, q: Sequence[float]) -> Placement | None:
@@ -97,6 +97,18 @@ def poses_at(model: NeutralModel) -> dict[str, Placement]:
 def _start_of(model: NeutralModel, joint: NeutralJoint) -> Sequence[float]:
     given = model.guess.get(joint.name, ())
     return [float(x) for x in np.atleast_1d(np.asarray(given, dtype=float))]
+
+
+def guess_closing(model: NeutralModel) -> None:
+    """Say where the joints are that close loops, as the others put them: assembly starts from there."""
+    poses = poses_at(model)
+    for joint in model.joints.values():
+        if not joint.closes or joint.name in model.guess or joint.parent not in poses or joint.child not in poses:
+            continue
+        one, other = poses[joint.parent] @ joint.on_parent, poses[joint.child] @ joint.on_child
+        start = coordinates_of(joint.joint, one.inverse() @ other)
+        if start:
+            model.guess[joint.name] = start[0] if len(start) == 1 else start
 
 
 def report_gaps(model: NeutralModel) -> None:
