@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,22 @@ def compiled(root: XmlElement, around: Surroundings, data: bytes, remarks: Remar
             f'{around.name}: MJCF is read by MuJoCo: pip install "whippletree[mjcf]"', file=around.name
         ) from None
     _check(root, around)
+    with _heard(mujoco, remarks):
+        return _compiled(mujoco, around, data, remarks)
+
+
+@contextmanager
+def _heard(mujoco: Any, remarks: Remarks) -> Iterator[None]:
+    """Within it, what MuJoCo warns of is a remark; by itself it would write it to a file in the current folder."""
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda text: remarks.add("changed", f"MuJoCo warns: {' '.join(str(text).split())}"))
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)
+
+
+def _compiled(mujoco: Any, around: Surroundings, data: bytes, remarks: Remarks) -> Any:
     try:
         spec = (
             mujoco.MjSpec.from_string(data.decode("utf-8-sig")) if around.place is None else _from_file(mujoco, around)
