@@ -67,7 +67,8 @@ EXTRA = {
 
 def text_of(name: str) -> str:
     return (
-        f'<mujoco model="{name}"><option gravity="0.5 -1 -9.81"/><default><geom contype="0" conaffinity="0"/></default>\n'
+        f'<mujoco model="{name}"><option gravity="0.5 -1 -9.81"/>\n'
+        '<default><geom contype="0" conaffinity="0"/></default>'
         f"<worldbody>{TREES[name]}</worldbody>{EXTRA.get(name, '')}</mujoco>"
     )
 
@@ -170,18 +171,20 @@ def test_loops_taken_as_exact() -> None:
 PAIR = """<mujoco>
 <worldbody>
 <body name="a"><joint name="A" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 1 0 0" size=".05"/>
-<body name="b" pos="1 0 .5"><joint name="B" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 1 0 -1" size=".05"/></body></body>
+<body name="b" pos="1 0 .5"><joint name="B" axis="0 1 0"/>
+<geom type="capsule" fromto="0 0 0 1 0 -1" size=".05"/></body></body>
 <body name="c" pos="2 0 0"><joint name="D" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 -1" size=".05"/></body>
 </worldbody>
 <equality>{}</equality></mujoco>"""
 
 
 def test_two_connects_on_one_axis_are_a_hinge() -> None:
-    two = '<connect name="C1" body1="b" body2="c" anchor="1 0 -1"/><connect name="C2" body1="c" body2="b" anchor="0 .3 -.5"/>'
+    two = '<connect name="C1" body1="b" body2="c" anchor="1 0 -1"/>'
+    two += '<connect name="C2" body1="c" body2="b" anchor="0 .3 -.5"/>'
     model = wt.read(PAIR.format(two))
     assert any("together are a hinge" in text for text in model.report.about("changed"))
     assert model.mechanism.describe().joint("C1").joint.kind == "revolute"
-    one = wt.read(PAIR.format(two.partition("<connect name=\"C2")[0]))
+    one = wt.read(PAIR.format(two.partition('<connect name="C2')[0]))
     assert any("works as one more hinge" in text for text in one.report.about("guessed"))
     a, b = model.build(), one.build()
     assert a.mobility.mobility == b.mobility.mobility == 1
@@ -203,7 +206,10 @@ def test_what_a_file_must_not_draw_in(tmp_path: Path) -> None:
     path.write_text('<mujoco>\n<include file="../other.xml"/>\n<worldbody/></mujoco>', encoding="utf-8")
     with pytest.raises(wt.FileError, match=re.escape(f"{path}:2: ") + ".*outside"):
         wt.read(path)
-    path.write_text('<mujoco>\n<worldbody><replicate count="1e9"><geom size="1"/></replicate></worldbody></mujoco>', encoding="utf-8")
+    path.write_text(
+        '<mujoco>\n<worldbody><replicate count="1e9"><geom size="1"/></replicate></worldbody></mujoco>',
+        encoding="utf-8",
+    )
     with pytest.raises(wt.FileError, match="copies"):
         wt.read(path)
 

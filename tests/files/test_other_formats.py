@@ -41,7 +41,7 @@ def by_calls() -> wt.Mechanism:
     m.revolute("B", crank, coupler, pose=pose([0.2, 0, 0], 1.0), pose_child=pose(np.zeros(3), 0.0))
     m.revolute("C", coupler, rocker, pose=pose([0.5, 0, 0], 1.5), pose_child=pose(np.zeros(3), 0.0))
     m.revolute("D", m.ground, rocker, pose=pose(D, 1.3), pose_child=pose([0.4, 0, 0], 0.0))
-    m.revolute("G", m.ground, gear, pose=pose(A + [-0.3, 0, 0], 0.0), pose_child=pose(np.zeros(3), 0.0))
+    m.revolute("G", m.ground, gear, pose=pose(A - np.array([0.3, 0, 0]), 0.0), pose_child=pose(np.zeros(3), 0.0))
     m.gear("mesh", "A", "G", ratio=-2.0)
     m.torsion_spring("spring", "A", stiffness=0.5, rest=0.1, damping=0.01)
     return m
@@ -69,7 +69,8 @@ def test_sdf_frames_includes_and_nested_models(tmp_path: Path) -> None:
     whole = """<sdf version="1.9"><world name="w"><gravity>0 0 -1.6</gravity>
     <model name="robot"><pose>0 0 2 0 0 0</pose>
     <link name="base"/><static>false</static>
-    <include><uri>model://arm</uri><name>left</name><pose relative_to="base">1 0 0 0 0 1.5707963267948966</pose></include>
+    <include><uri>model://arm</uri><name>left</name>
+    <pose relative_to="base">1 0 0 0 0 1.5707963267948966</pose></include>
     <joint name="shoulder" type="universal"><parent>base</parent><child>left::upper</child>
     <axis><xyz>1 0 0</xyz></axis><axis2><xyz>0 1 0</xyz></axis2></joint>
     <joint name="foot" type="fixed"><parent>world</parent><child>base</child></joint>
@@ -81,7 +82,7 @@ def test_sdf_frames_includes_and_nested_models(tmp_path: Path) -> None:
     np.testing.assert_allclose(s.pose(s.q0, "left::lower")[:3, 3], [1, 0, 1], atol=1e-12)
     np.testing.assert_allclose(s.pose(s.q0, "left::upper")[:3, 0], [0, 1, 0], atol=1e-12)
     path.write_text(whole.replace("model://arm", "../arm"), encoding="utf-8")
-    with pytest.raises(wt.FileError, match="robot.sdf:4: "):
+    with pytest.raises(wt.FileError, match=r"robot\.sdf:4: "):
         wt.read(path)
 
 
@@ -89,10 +90,12 @@ def test_sdf_screws_mimics_and_links_without_weight() -> None:
     text = """<sdf version="1.11"><model name="m">
     <link name="nut"><inertial><mass>2</mass></inertial><gravity>false</gravity></link>
     <link name="bar"><inertial><mass>1</mass></inertial></link>
-    <joint name="screw" type="screw"><parent>world</parent><child>nut</child><screw_thread_pitch>0.01</screw_thread_pitch>
+    <joint name="screw" type="screw"><parent>world</parent><child>nut</child>
+    <screw_thread_pitch>0.01</screw_thread_pitch>
     <axis><xyz>0 0 1</xyz></axis></joint>
     <joint name="slide" type="prismatic"><parent>world</parent><child>bar</child><axis><xyz>0 0 1</xyz>
-    <mimic joint="screw"><multiplier>0.5</multiplier><offset>0.1</offset><reference>0.2</reference></mimic></axis></joint>
+    <mimic joint="screw">
+    <multiplier>0.5</multiplier><offset>0.1</offset><reference>0.2</reference></mimic></axis></joint>
     </model></sdf>"""
     s = wt.read(text).build(guess={"screw": 0.6}, hold=["screw"])
     assert s.q0[s.q_slice("slide")] == pytest.approx([0.5 * (0.6 - 0.2) + 0.1], abs=1e-12)
@@ -170,15 +173,21 @@ def test_xacro_is_expanded_on_request_only() -> None:
         ("<html>\n</html>", "<html> is no model that is known here"),
         ("<OpenSimDocument>\n</OpenSimDocument>", "OpenSim model, which is not read yet"),
         ('<robot>\n<link name="a"/><link name="a"/></robot>', 'second link "a"'),
-        ('<robot>\n<link name="a"><inertial><mass value="nan"/></inertial></link></robot>', "finite numbers, got 'nan'"),
+        (
+            '<robot>\n<link name="a"><inertial><mass value="nan"/></inertial></link></robot>',
+            "finite numbers, got 'nan'",
+        ),
         ('<robot>\n<link name="a"><inertial><mass value="-1"/></inertial></link></robot>', "must not be negative"),
         ('<robot>\n<link name="a"/><joint name="j" type="hinge"/></robot>', 'has the type "hinge"'),
         ("<a>" * 300 + "\n" + "</a>" * 300, "nested more than"),
-        ('<sdf version="1.9">\n<model name="m"><link name="a"><pose relative_to="a">0 0 0 0 0 0</pose></link></model></sdf>', "relative to itself"),
+        (
+            '<sdf version="1.9">\n<model name="m"><link name="a"><pose relative_to="a">0 0 0 0 0 0</pose></link></model></sdf>',
+            "relative to itself",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(text: str, message: str) -> None:
-    with pytest.raises(wt.FileError, match="^<text>:[1-3]: ") as caught:
+    with pytest.raises(wt.FileError, match=r"^<text>:[1-3]: ") as caught:
         wt.read(text)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)

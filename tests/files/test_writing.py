@@ -1,4 +1,4 @@
-"""What is written as URDF, SDF or MJCF is read back as the same motion, or is refused by the name of what is not held."""
+"""What is written as URDF, SDF or MJCF is read back as the same motion, or is refused by what is not held."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of other programs with something changed in them: read, or refused in one line with the file and a line in it."""
+"""Files of other programs with something changed in them: read, or refused in one line with file and line."""
 
 from __future__ import annotations
 
@@ -19,9 +19,47 @@ BUILT = 0.1
 _IN_XML = re.compile(rb'(?<==")[^"<>]*(?=")|(?<=>)[^<>\s][^<>]*(?=<)|[-+]?[0-9.]+(?:e-?[0-9]+)?')
 _IN_ADAMS = re.compile(rb"[-+]?[0-9.]+(?:e-?[0-9]+)?D?|[A-Z]{2,}")
 _VALUES = (
-    *(b"0", b"-1", b"2", b"1e300", b"1e-300", b"nan", b"inf", b"1e999", b"x", b"", b"1 2", b"0 0 0", b"1 0 0", b"0 1 1e-9"),
-    *(b"99999999999999999999", b"world", b"ground", b"A", b"crank", b"palm", b"left finger", b"ball", b"fixed", b"true"),
-    *(b"&lt;", b"&bomb;", b"\xff", b"1D5", b"90D", b"0102", b"0301", b"-1e5 2 3", b"1 0 0 0 0 0 1", b"universal", b"screw"),
+    *(
+        b"0",
+        b"-1",
+        b"2",
+        b"1e300",
+        b"1e-300",
+        b"nan",
+        b"inf",
+        b"1e999",
+        b"x",
+        b"",
+        b"1 2",
+        b"0 0 0",
+        b"1 0 0",
+        b"0 1 1e-9",
+    ),
+    *(
+        b"99999999999999999999",
+        b"world",
+        b"ground",
+        b"A",
+        b"crank",
+        b"palm",
+        b"left finger",
+        b"ball",
+        b"fixed",
+        b"true",
+    ),
+    *(
+        b"&lt;",
+        b"&bomb;",
+        b"\xff",
+        b"1D5",
+        b"90D",
+        b"0102",
+        b"0301",
+        b"-1e5 2 3",
+        b"1 0 0 0 0 0 1",
+        b"universal",
+        b"screw",
+    ),
 )
 
 

@@ -16,8 +16,8 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "convert",
         help="write a model file in its plain form, or in another format",
         description="Read a model file and write the same model as YAML in its plain form: shapes as mass, centre of "
-        "mass and inertia, every default that matters in place. Comments are not kept. If the name of the file to write "
-        "ends in .urdf, .sdf or .xml (MJCF), it is in that format, or is refused for what that cannot express.",
+        "mass and inertia, every default that matters in place. Comments are not kept. If the name of the file to "
+        "write ends in .urdf, .sdf or .xml (MJCF), it is in that format, or is refused for what that cannot express.",
     )
     add_model(parser)
     parser.add_argument("to", help="the file to write")

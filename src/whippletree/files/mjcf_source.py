@@ -146,8 +146,8 @@ def _drop(spec: Any, body: Any, geom: Any, file: str, around: Surroundings, rema
     moves = body.name != "world"
     if moves and not body.explicitinertial and (geom.mass != 0.0 and geom.density != 0.0):
         raise FileError(
-            f"{around.name}: the inertia of body {quoted(body.name)} follows from the mesh {file}, which is missing: put "
-            "it there, or give the body an <inertial>",
+            f"{around.name}: the inertia of body {quoted(body.name)} follows from the mesh {file}, which is missing: "
+            "put it there, or give the body an <inertial>",
             file=around.name,
         )
     remarks.add("not understood", f"the mesh {file}, which is missing")

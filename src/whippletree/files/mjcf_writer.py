@@ -1,7 +1,7 @@
 """Writing MJCF: nested bodies with their joints, and equalities for gears and for what closes loops.
 
-A hinge that closes a loop is two connects on its axis, a ball joint one, a weld a weld; MuJoCo takes where they are on the
-second body from zero coordinates, so loops have to be closed there.
+A hinge that closes a loop is two connects on its axis, a ball joint one, a weld a weld; MuJoCo takes where they are on
+the second body from zero coordinates, so loops have to be closed there.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def to_text(model: Any) -> str:
 
 
 def _check_inertia(whole: WritableModel, body: Body) -> None:
-    """Refuse an inertia that MuJoCo does not take: it wants positive moments, of which no two are less than the third."""
+    """Refuse an inertia that MuJoCo does not take: it wants positive moments, no two of them less than the third."""
     a, b, c = np.linalg.eigvalsh(np.array(body.properties.inertia, dtype=float))
     if a <= ROUNDING * c or a + b < (1.0 + ROUNDING) * c:
         raise whole.refuse(f"body {quoted(body.name)}, whose inertia is that of a line or a disc or of no body,")

@@ -90,7 +90,12 @@ def _axis(joint: XmlTag, whole: WritableModel, entry: WritableJoint) -> None:
             dynamics.add(key, numbers([value]))
     if entry.range is not None:
         limit, bounds = axis.add("limit"), entry.range
-        for key, value in {"lower": bounds.lower, "upper": bounds.upper, "velocity": bounds.speed, "effort": bounds.effort}.items():
+        for key, value in {
+            "lower": bounds.lower,
+            "upper": bounds.upper,
+            "velocity": bounds.speed,
+            "effort": bounds.effort,
+        }.items():
             if value is not None:
                 limit.add(key, numbers([value]))
     for one in whole.following:

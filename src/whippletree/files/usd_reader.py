@@ -246,7 +246,7 @@ class _UsdReading:
         for k, joint in enumerate(joints):
             if joint.parent != joints[0].parent:
                 raise self._error(
-                    f"joints {quoted(joints[0].name)} and {quoted(joint.name)} join the same bodies in opposite directions"
+                    f"joints {quoted(joints[0].name)} and {quoted(joint.name)} join two bodies in opposite directions"
                 )
             between = last if k == len(joints) - 1 else f"{last} behind {joint.name}"
             if between != last:

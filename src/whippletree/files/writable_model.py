@@ -1,4 +1,4 @@
-"""A mechanism as other formats can hold it: a tree with what closes its loops, plain numbers, and few kinds of forces."""
+"""A mechanism as other formats can hold it: a tree and what closes its loops, plain numbers, few kinds of forces."""
 
 from __future__ import annotations
 

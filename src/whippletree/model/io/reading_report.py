@@ -8,8 +8,8 @@ from dataclasses import dataclass
 __all__ = ["KINDS", "ReadingReport", "Remark"]
 
 KINDS = ("guessed", "changed", "kept aside", "not understood")
-"""What a remark is about, the gravest first: data that the file does not have, data that became something else, data that
-the mechanism does not use but the model keeps, and what was left out."""
+"""What a remark is about, the gravest first: data that the file does not have, data that became something else, data
+that the mechanism does not use but the model keeps, and what was left out."""
 
 
 @dataclass(frozen=True)
