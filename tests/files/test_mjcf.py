@@ -228,3 +228,16 @@ def test_a_missing_mesh_is_named_with_its_body(tmp_path: Path) -> None:
 def test_a_mistake_is_told_with_its_line() -> None:
     with pytest.raises(wt.FileError, match=r"^<text>:3: MuJoCo does not read it"):
         wt.read("<mujoco>\n<worldbody>\n<body><jiont/></body></worldbody></mujoco>")
+
+
+def test_a_start_at_a_keyframe() -> None:
+    text = """<mujoco><worldbody><body name="a"><freejoint name="f"/><geom size="0.1"/></body></worldbody>
+    <keyframe><key name="up" qpos="1 2 3 0.6 0 0.8 0" qvel="1 0 0 0 0 2"/></keyframe></mujoco>"""
+    model = wt.read(text, keyframe="up")
+    s = model.build()
+    q, v = model.initial(s)
+    np.testing.assert_allclose(s.pose(q, "a")[:3, 3], [1, 2, 3], atol=1e-12)
+    np.testing.assert_allclose(s.velocity(q, v, "a")[3:], [1, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(v[:3], [0, 0, 2], atol=1e-12)
+    with pytest.raises(wt.FileError, match='there is no keyframe "down"; there is "up"'):
+        wt.read(text, keyframe="down")

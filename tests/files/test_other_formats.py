@@ -181,7 +181,8 @@ def test_xacro_is_expanded_on_request_only() -> None:
         ('<robot>\n<link name="a"/><joint name="j" type="hinge"/></robot>', 'has the type "hinge"'),
         ("<a>" * 300 + "\n" + "</a>" * 300, "nested more than"),
         (
-            '<sdf version="1.9">\n<model name="m"><link name="a"><pose relative_to="a">0 0 0 0 0 0</pose></link></model></sdf>',
+            '<sdf version="1.9">\n<model name="m"><link name="a"><pose relative_to="a">0 0 0 0 0 0</pose></link>'
+            "</model></sdf>",
             "relative to itself",
         ),
     ],

@@ -29,18 +29,19 @@ def read_bytes(
     search: Sequence[str | os.PathLike[str]],
     base: Any,
     stops: Any,
-    loops: Any,
-    xacro: bool,
+    loops: Any = None,
+    xacro: bool = False,
+    keyframe: Any = None,
 ) -> Model | None:
     """Read what another program has written; return None for what is the package's own YAML.
 
-    >>> read_bytes(b"name: m", "m.yaml", None, search=[], base=None, stops=False, loops=None, xacro=False) is None
+    >>> read_bytes(b"name: m", "m.yaml", None, search=[], base=None, stops=False) is None
     True
     """
     around = Surroundings(name, place, search)
     if _is_xml(data):
         root = parse_xml(data, name)
-        neutral = _of_xml(root, around, data, xacro=xacro, loops=loops)
+        neutral = _of_xml(root, around, data, xacro=xacro, loops=loops, keyframe=keyframe)
     elif _is_usd(data):
         from whippletree.files.usd_reader import read_usd
 
@@ -77,7 +78,9 @@ def _is_adams(data: bytes) -> bool:
     return _ADAMS.search(data[: 50 * _HEAD]) is not None
 
 
-def _of_xml(root: XmlElement, around: Surroundings, data: bytes, *, xacro: bool, loops: Any) -> NeutralModel:
+def _of_xml(
+    root: XmlElement, around: Surroundings, data: bytes, *, xacro: bool, loops: Any, keyframe: Any
+) -> NeutralModel:
     """Read an XML file by its outermost element."""
     if root.tag == "robot":
         from whippletree.files.side_loops import read_robot
@@ -90,7 +93,7 @@ def _of_xml(root: XmlElement, around: Surroundings, data: bytes, *, xacro: bool,
     if root.tag in ("mujoco", "mujocoinclude"):
         from whippletree.files.mjcf_reader import read_mjcf
 
-        return read_mjcf(root, around, data)
+        return read_mjcf(root, around, data, keyframe)
     if root.tag == "OpenSimDocument":
         raise root.error("this is an OpenSim model, which is not read yet")
     known = "<robot> (URDF), <sdf> and <mujoco> (MJCF)"
@@ -108,7 +111,7 @@ def _side_file(data: bytes, name: str, place: Path | None, **choices: Any) -> Mo
             "the URDF with loops= this file",
             file=name,
         )
-    return read_bytes(beside.read_bytes(), str(beside), beside, loops=place, xacro=False, **choices)
+    return read_bytes(beside.read_bytes(), str(beside), beside, loops=place, **choices)
 
 
 _WRITERS = {".urdf": "urdf_writer", ".sdf": "sdf_writer", ".xml": "mjcf_writer", ".mjcf": "mjcf_writer"}

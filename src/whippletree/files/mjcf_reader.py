@@ -21,6 +21,7 @@ from whippletree.files.poses import about_axis, from_quaternion, with_axis
 from whippletree.files.weights import Weightless
 from whippletree.files.xml_source import XmlElement
 from whippletree.model.io.model_file import JointRange, VisualShape
+from whippletree.model.names import suggestion
 from whippletree.spatial.placement import Placement
 
 __all__ = ["read_mjcf"]
@@ -31,14 +32,28 @@ _KINDS: tuple[type[Joint], ...] = (Free, Spherical, Prismatic, Revolute)
 _SHAPES = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box"}
 
 
-def read_mjcf(root: XmlElement, around: Surroundings, data: bytes) -> NeutralModel:
-    """Read a model through MuJoCo."""
+def read_mjcf(root: XmlElement, around: Surroundings, data: bytes, keyframe: str | int | None = None) -> NeutralModel:
+    """Read a model through MuJoCo, to start at a keyframe if one is given."""
     model = NeutralModel(root.get("model") or "model", root.file)
     mj = compiled(root, around, data, model.remarks)
     lines = {
         e["name"]: e.line for e in root.below() if e.tag in ("body", "joint", "freejoint") and "name" in e.attributes
     }
-    return _MjcfReading(mj, model, lines).model()
+    reading = _MjcfReading(mj, model, lines)
+    found = reading.model()
+    if keyframe is not None:
+        reading.start_at(_key(mj, keyframe, root))
+    return found
+
+
+def _key(mj: Any, keyframe: str | int, root: XmlElement) -> int:
+    """Return the number of a keyframe."""
+    names = [mj.key(k).name for k in range(mj.nkey)]
+    if keyframe in names:
+        return names.index(str(keyframe))
+    if isinstance(keyframe, int) and not isinstance(keyframe, bool) and 0 <= keyframe < mj.nkey:
+        return keyframe
+    raise root.error(f"there is no keyframe {suggestion(keyframe, names)}: it has {mj.nkey} of them")
 
 
 class _MjcfReading:
@@ -69,6 +84,21 @@ class _MjcfReading:
         add_actuators(mj, m, self._joints)
         self._tell()
         return m
+
+    def start_at(self, key: int) -> None:
+        """Start at a keyframe: coordinates and velocities of all joints."""
+        mj, m = self._mj, self._m
+        for j, name in enumerate(self._joints):
+            joint, a, d = m.joints[name].joint, int(mj.jnt_qposadr[j]), int(mj.jnt_dofadr[j])
+            q = [float(x) for x in mj.key_qpos[key][a : a + joint.nq]]
+            v = [float(x) for x in mj.key_qvel[key][d : d + joint.nv]]
+            if isinstance(joint, Free):
+                q = [*q[3:], *q[:3]]
+                R = np.array(from_quaternion(q[:4]).rotation)
+                v = [*v[3:], *(R.T @ v[:3]).tolist()]
+            m.guess[name] = q[0] if len(q) == 1 else tuple(q)
+            if any(v):
+                m.velocities[name] = v[0] if len(v) == 1 else tuple(v)
 
     # ------------------------------------------------------------------ bodies and joints
 
@@ -182,7 +212,7 @@ class _MjcfReading:
             add("not understood", "the density, viscosity or wind of a medium")
         for k in range(mj.nkey):
             name = mj.key(k).name or f"number {k}"
-            add("kept aside", f"keyframe {name}: the start is where the file draws the model")
+            add("kept aside", f"keyframe {name}: the start is the file's own unless keyframe= names it")
         if mj.nmocap:
             add("changed", "a mocap body is fixed to the ground")
 

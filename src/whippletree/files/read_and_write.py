@@ -26,6 +26,7 @@ def read(
     loops: str | os.PathLike[str] | None = None,
     search: str | os.PathLike[str] | list[str] | tuple[str, ...] = (),
     xacro: bool = False,
+    keyframe: str | int | None = None,
 ) -> Model:
     """Read a model: from a file, or from text, which has more than one line.
 
@@ -36,7 +37,8 @@ def read(
     `base` says what holds a robot that nothing connects with the ground: "fixed" or "free". `stops` makes stops of the
     ranges of joints, with that stiffness if it is a number. `loops` names the YAML file beside a URDF that says which
     frames coincide. Files that a file draws in must be in its own folder or in one of the folders of `search`. With
-    `xacro`, a file that has to be expanded first is expanded, which evaluates expressions in it.
+    `xacro`, a file that has to be expanded first is expanded, which evaluates expressions in it. `keyframe` names the
+    keyframe of an MJCF file at which to start, or gives its number.
 
     >>> model = read("name: free fall\\nbodies: {stone: {mass: 1}}\\njoints: {fall: {free: [ground, stone]}}")
     >>> model.build().nv
@@ -45,7 +47,7 @@ def read(
     from whippletree.files.file_formats import read_bytes
 
     choices: dict[str, Any] = {"base": _checked_base(base), "stops": _checked_stops(stops)}
-    choices |= {"loops": loops, "xacro": bool(xacro)}
+    choices |= {"loops": loops, "xacro": bool(xacro), "keyframe": keyframe}
     folders = [search] if isinstance(search, str | os.PathLike) else [*search]
     if isinstance(source, str) and "\n" in source:
         return read_bytes(source.encode(), "<text>", None, search=folders, **choices) or read_text(source)

@@ -89,15 +89,11 @@ def _axis(joint: XmlTag, whole: WritableModel, entry: WritableJoint) -> None:
         for key, value in given.items():
             dynamics.add(key, numbers([value]))
     if entry.range is not None:
-        limit, bounds = axis.add("limit"), entry.range
-        for key, value in {
-            "lower": bounds.lower,
-            "upper": bounds.upper,
-            "velocity": bounds.speed,
-            "effort": bounds.effort,
-        }.items():
-            if value is not None:
-                limit.add(key, numbers([value]))
+        limit, known = axis.add("limit"), entry.range
+        bounds = {"lower": known.lower, "upper": known.upper, "velocity": known.speed, "effort": known.effort}
+        for key, bound in bounds.items():
+            if bound is not None:
+                limit.add(key, numbers([bound]))
     for one in whole.following:
         if one.joint == entry.use.name:
             mimic = axis.add("mimic", joint=one.leader)

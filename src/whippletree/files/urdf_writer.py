@@ -12,6 +12,7 @@ from whippletree.files.poses import rpy_of
 from whippletree.files.writable_model import WritableJoint, WritableModel
 from whippletree.files.xml_text import XmlTag, numbers
 from whippletree.model.description import GROUND, JointUse
+from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import quoted
 from whippletree.spatial.placement import Placement
 
@@ -74,9 +75,10 @@ def _joint(robot: XmlTag, whole: WritableModel, entry: WritableJoint, frames: di
     if entry.damping or entry.friction:
         joint.add("dynamics", damping=numbers([entry.damping]), friction=numbers([entry.friction]))
     if use.joint.nv == 1 and (limited or word == "prismatic"):
-        pair = {"lower": bounds.lower, "upper": bounds.upper} if limited and bounds else {"lower": -_FAR, "upper": _FAR}
-        rest = {"velocity": bounds and bounds.speed, "effort": bounds and bounds.effort}
-        values = {key: _FAR if value is None else value for key, value in (pair | rest).items()}
+        known = bounds if bounds is not None else JointRange()
+        given = {"lower": known.lower, "upper": known.upper, "velocity": known.speed, "effort": known.effort}
+        values = {key: -_FAR if key == "lower" else _FAR for key in given}
+        values |= {key: value for key, value in given.items() if value is not None}
         joint.add("limit", **{key: numbers([value]) for key, value in values.items()})
     for one in whole.following:
         if one.joint == use.name:

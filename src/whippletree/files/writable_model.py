@@ -109,7 +109,7 @@ class WritableModel:
             if not isinstance(closure, Coupling) or len(use.coordinates) > 2 or any(i for _, i in use.coordinates):
                 raise self.refuse(f"closure {quoted(use.name)}")
             names = [joint for joint, _ in use.coordinates]
-            ratios, offset = [float(r) for r in closure.ratios], float(closure.offset)  # type: ignore[arg-type]
+            ratios, offset = [float(r) for r in closure.ratios], float(closure.offset)
             if len(names) != 2 or ratios[-1] == 0.0 or any(name not in self.tree for name in names):
                 raise self.refuse(f"closure {quoted(use.name)}")
             # the joint with the ratio one follows the other, as `gear` and `mimic` have it
@@ -129,11 +129,11 @@ class WritableModel:
                 raise self.refuse(f"force {quoted(use.name)}")
             entry, force = self.tree[joint], use.force
             if isinstance(force, Friction):
-                entry.damping += float(force.viscous)  # type: ignore[arg-type]
-                entry.friction += float(force.coulomb)  # type: ignore[arg-type]
+                entry.damping += float(force.viscous)
+                entry.friction += float(force.coulomb)
             elif isinstance(force, TorsionSpring) and not entry.stiffness:
-                entry.stiffness, entry.rest = float(force.stiffness), float(force.rest)  # type: ignore[arg-type]
-                entry.damping += float(force.damping)  # type: ignore[arg-type]
+                entry.stiffness, entry.rest = float(force.stiffness), float(force.rest)
+                entry.damping += float(force.damping)
             else:
                 raise self.refuse(f"force {quoted(use.name)}, a {type(force).__name__},")
 
