@@ -103,8 +103,8 @@ def quaternion_of(R: Rotation3) -> tuple[float, float, float, float]:
 def rpy_of(R: Rotation3) -> tuple[float, float, float]:
     """Return the angles about the fixed x, y and z axes that `from_rpy` takes.
 
-    >>> rpy_of(from_rpy(rpy=(0.1, 0.2, 0.3)).rotation)
-    (0.1, 0.2, 0.3)
+    >>> [round(angle, 12) for angle in rpy_of(from_rpy(rpy=(0.1, 0.2, 0.3)).rotation)]
+    [0.1, 0.2, 0.3]
     """
     level = math.hypot(R[0][0], R[1][0])
     pitch = math.atan2(-R[2][0], level)
