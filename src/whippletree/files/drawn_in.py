@@ -35,16 +35,14 @@ class Surroundings:
         plain = uri.partition("://")[2].lstrip("/") if "://" in uri else uri
         tries = [plain, plain.partition("/")[2]] if "://" in uri else [plain]
         for folder in self.folders:
-            for one in filter(None, tries):
+            for part in filter(None, tries):
                 try:
-                    place = (folder / one).resolve()
+                    place = (folder / part).resolve()
                     there = place.exists()
                 except (OSError, ValueError, RuntimeError):
                     continue
-                if there and not place.is_relative_to(folder):
-                    raise element.error(
-                        f"{uri!r} is outside of the model's folder: allow it with search={one!r}'s folder"
-                    )
+                if there and not any(place.is_relative_to(one) for one in self.folders):
+                    raise element.error(f"{uri!r} is outside of the model's folder: name its folder with search=")
                 if there:
                     return place
         where = " or ".join(map(str, self.folders)) or "a text, which is in no folder"

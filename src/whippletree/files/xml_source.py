@@ -111,8 +111,8 @@ class XmlElement:
 def _shown(text: str) -> str:
     """Return a text of a file as messages repeat it.
 
-    >>> _shown("a" * 100)[-6:]
-    'aaa...'
+    >>> _shown("a" * 100)[-5:-1]
+    'a...'
     """
     plain = " ".join(text.split())
     return repr(plain if len(plain) <= 60 else plain[:57] + "...")
@@ -156,6 +156,8 @@ class _XmlReading:
             raise FileError(
                 f"{self._name}:{error.lineno}: this is no well-formed XML: {what}", file=self._name, line=error.lineno
             ) from None
+        except FileError:
+            raise
         except (ValueError, LookupError) as error:  # an encoding that nobody knows
             raise FileError(f"{self._name}:1: the file cannot be decoded: {error}", file=self._name, line=1) from None
         assert self._found is not None
