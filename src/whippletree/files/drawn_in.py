@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,10 +19,10 @@ class Surroundings:
     []
     """
 
-    def __init__(self, name: str, place: Path | None, search: Sequence[str | os.PathLike[str]]) -> None:
+    def __init__(self, name: str, place: Path | None, search: Sequence[Path]) -> None:
         self.name, self.place = name, place
         own = [] if place is None else [place.resolve().parent]
-        self.folders = [*own, *(Path(folder).expanduser().resolve() for folder in search)]
+        self.folders = [*own, *search]
         self._count = 0
 
     def find(self, uri: str, element: XmlElement) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,7 +25,7 @@ def read_bytes(
     name: str,
     place: Path | None,
     *,
-    search: Sequence[str | os.PathLike[str]],
+    search: Sequence[Path],
     base: Any,
     stops: Any,
     loops: Any = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,9 @@ def read(
     """
     from whippletree.files.file_formats import read_bytes
 
-    choices: dict[str, Any] = {"base": _checked_base(base), "stops": _checked_stops(stops)}
-    choices |= {"loops": loops, "xacro": bool(xacro), "keyframe": keyframe}
-    folders = [search] if isinstance(search, str | os.PathLike) else [*search]
+    choices: dict[str, Any] = {"base": _checked_base(base), "stops": _checked_stops(stops), "loops": loops}
+    choices |= {"xacro": _checked_flag(xacro), "keyframe": _checked_keyframe(keyframe)}
+    folders = _checked_folders(search)
     if isinstance(source, str) and "\n" in source:
         return read_bytes(source.encode(), "<text>", None, search=folders, **choices) or read_text(source)
     place, data = _contents(source)
@@ -87,15 +88,38 @@ def _contents(path: object) -> tuple[Path, bytes]:
         raise FileError(f"{place}: the file cannot be read: {error.strerror or error}") from None
 
 
-def _checked_base(base: object) -> object:
-    if base not in (None, "fixed", "free"):
-        raise FileError(f'base must be "fixed" or "free", got {shown(base)}')
-    return base
+def _checked_base(base: object) -> str | None:
+    if base is None or (isinstance(base, str) and base in ("fixed", "free")):
+        return base
+    raise FileError(f'base must be "fixed" or "free", got {shown(base)}')
+
+
+def _checked_flag(xacro: object) -> bool:
+    if not isinstance(xacro, bool):
+        raise FileError(f"xacro must be True or False, got {shown(xacro)}")
+    return xacro
+
+
+def _checked_keyframe(keyframe: object) -> str | int | None:
+    if keyframe is None or (isinstance(keyframe, str | int) and not isinstance(keyframe, bool)):
+        return keyframe
+    raise FileError(f"keyframe must be a name or a number, got {shown(keyframe)}")
+
+
+def _checked_folders(search: object) -> list[Path]:
+    """Return the folders of a search path."""
+    given = [search] if isinstance(search, str | os.PathLike) else search
+    try:
+        if not isinstance(given, list | tuple):
+            raise TypeError("not a path, nor a list of such")
+        return [checked_path(folder).expanduser().resolve() for folder in given]
+    except (TypeError, ValueError, OSError, RuntimeError) as error:
+        raise FileError(f"search must be folders, got {shown(search)}: {error}") from None
 
 
 def _checked_stops(stops: object) -> object:
     if isinstance(stops, bool):
         return stops
-    if isinstance(stops, int | float) and 0 < stops < float("inf"):
+    if isinstance(stops, int | float) and 0 < stops <= sys.float_info.max:
         return float(stops)
     raise FileError(f"stops must be True, False or a stiffness above zero, got {shown(stops)}")
