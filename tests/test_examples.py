@@ -808,3 +808,12 @@ def test_example_robot_workspace() -> None:
     np.testing.assert_array_equal(space.reached, np.logical_and.reduce([(d < longest) & (d > shortest) for d in rings]))
     np.testing.assert_allclose(found["tips"], found["path"], atol=1e-9)
     assert found["singular"].singular
+
+
+def test_example_robot_file() -> None:
+    found = run("robot_file")
+    np.testing.assert_allclose(found["held"], found["formula"], rtol=1e-9)
+    for torques in found["again"].values():
+        np.testing.assert_allclose(torques, found["held"], rtol=1e-9)
+    assert found["report"].about("not understood") == ("<gazebo>",)
+    assert found["system"].mobility.mobility == 2

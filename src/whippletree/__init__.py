@@ -42,8 +42,9 @@ from whippletree.errors import (
     TopologyError,
     WhippletreeError,
 )
+from whippletree.files import read, write
 from whippletree.model import Mechanism, register
-from whippletree.model.io import Model, read, write
+from whippletree.model.io import Model
 from whippletree.spatial.placement import Placement
 from whippletree.system import Energy, Momentum, Reaction, Reactions, System
 from whippletree.verbs import provide

@@ -26,6 +26,7 @@ import numpy as np
 import whippletree as wt
 from whippletree.cli import main
 
+ROBOT = str(Path(__file__).resolve().parents[1] / "files" / "models" / "four_bar.urdf")
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
@@ -328,6 +329,11 @@ def of_run(run: wt.Trajectory, name: str, joint: str) -> list[Call]:
         (wt.Trajectory, (run.system,), rows | {"parameters": run.parameters, "efforts": run.efforts, "work": run.work}),
         (wt.Certificate.from_dict, (run.certificate.as_dict(),), {}),
         (wt.read, ("m.yaml",), {}),
+        (
+            wt.read,
+            (ROBOT,),
+            {"base": "free", "stops": True, "search": ["."], "xacro": False, "keyframe": None, "loops": None},
+        ),
         (_written, ("m.yaml", "again.yaml"), {}),
         (_command, ("run", "m.yaml", "--duration", "0.1"), {}),
         (_command, ("check", "m.yaml"), {}),

@@ -7,9 +7,10 @@ import sys
 
 import numpy as np
 
+from whippletree.cli.reading import add_model, read_model
 from whippletree.cli.said import in_one_line, in_the_name_of
 from whippletree.errors import WhippletreeError
-from whippletree.model.io import Model, read_file
+from whippletree.model.io import Model
 from whippletree.system import System
 
 __all__ = ["add", "check"]
@@ -22,14 +23,14 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
     what = "a model file: its plan, mobility, redundant equations and assembly"
     parser = words.add_parser("check", help=what, description=f"Check {what}. The exit code is 1 if it will not do.")
-    parser.add_argument("model", help="a model file (YAML)")
-    parser.set_defaults(run=lambda chosen: check(chosen.model))
+    add_model(parser)
+    parser.set_defaults(run=check)
 
 
-def check(path: str) -> int:
+def check(chosen: argparse.Namespace) -> int:
     """Print what a file describes; return 1, with the reason in one line, if it cannot be read, built or assembled."""
     try:
-        model = read_file(path)
+        model = read_model(chosen)
         print(_elements(model), end="\n\n")
         with in_the_name_of(model):
             system = model.build()

@@ -1,10 +1,11 @@
-"""`whippletree convert`: a model file in its plain form."""
+"""`whippletree convert`: a model file in its plain form, or in another format."""
 
 from __future__ import annotations
 
 import argparse
 
-from whippletree.model.io import read_file, write_file
+from whippletree.cli.reading import add_model, read_model
+from whippletree.files import write
 
 __all__ = ["add", "convert"]
 
@@ -13,16 +14,17 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
     parser = words.add_parser(
         "convert",
-        help="write a model file in its plain form",
-        description="Read a model file and write the same model in its plain form: shapes as mass, centre of mass and "
-        "inertia, every default that matters in place. Comments are not kept.",
+        help="write a model file in its plain form, or in another format",
+        description="Read a model file and write the same model as YAML in its plain form: shapes as mass, centre of "
+        "mass and inertia, every default that matters in place. Comments are not kept. If the name of the file to "
+        "write ends in .urdf, .sdf or .xml (MJCF), it is in that format, or is refused for what that cannot express.",
     )
-    parser.add_argument("model", help="a model file (YAML)")
+    add_model(parser)
     parser.add_argument("to", help="the file to write")
-    parser.set_defaults(run=lambda chosen: convert(chosen.model, chosen.to))
+    parser.set_defaults(run=convert)
 
 
-def convert(model: str, to: str) -> int:
+def convert(chosen: argparse.Namespace) -> int:
     """Read a model and write it again."""
-    write_file(read_file(model), to)
+    write(read_model(chosen), chosen.to)
     return 0

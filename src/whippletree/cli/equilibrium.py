@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from whippletree.cli.reading import add_model, read_model
 from whippletree.cli.said import in_the_name_of
 from whippletree.errors import FileError
-from whippletree.model.io import Model, read_file
+from whippletree.model.io import Model
 from whippletree.model.io.output_paths import same_place
 from whippletree.results.output_files import new_file
 
@@ -34,7 +35,7 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def add_load(parser: argparse.ArgumentParser) -> None:
     """Add what commands about equilibria share."""
-    parser.add_argument("model", help="a model file (YAML)")
+    add_model(parser)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter's value")
     parser.add_argument("--hold", action="append", default=[], metavar="JOINT", help="a joint that stays where it is")
     parser.add_argument("--speed", action="append", default=[], metavar="JOINT=VALUE", help="a speed of steady motion")
@@ -83,7 +84,7 @@ def run(chosen: argparse.Namespace) -> int:
     new_plot(chosen)
     if chosen.plot is not None and chosen.over is None:
         raise FileError("--plot draws what --over NAME=FROM:TO has followed")
-    model = read_file(chosen.model)
+    model = read_model(chosen)
     with in_the_name_of(model):
         if chosen.over is not None:
             return _follow(model, chosen)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from whippletree.cli.equilibrium import add_load, equilibrium_of, new_plot
+from whippletree.cli.reading import read_model
 from whippletree.cli.said import in_the_name_of
-from whippletree.model.io import read_file
 
 __all__ = ["add", "modes"]
 
@@ -28,7 +28,7 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def modes(chosen: argparse.Namespace) -> int:
     """Print the modes, and write what was asked for."""
     new_plot(chosen)
-    model = read_file(chosen.model)
+    model = read_model(chosen)
     with in_the_name_of(model):
         found = equilibrium_of(model, chosen)
         linear = found.linearize()

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from whippletree.errors import FileError
-from whippletree.model.io import read_file
+from whippletree.files import read
 from whippletree.model.io.output_paths import same_place
 from whippletree.results import Trajectory
 from whippletree.results.output_files import new_file
@@ -36,7 +36,7 @@ def plot(file: str, names: list[str], output: str | None = None, model: str | No
         if given is not None and same_place(place, given):
             raise FileError(f"{place}: the plot would take the place of what is to be read: name another file")
     new_file(place)
-    system = None if model is None else read_file(model).build()
+    system = None if model is None else read(Path(model)).build()
     run = Trajectory.load(file, system)
     run.plot(*names, path=place)
     print(place)

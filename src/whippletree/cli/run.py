@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from whippletree.cli.reading import add_model, read_model
 from whippletree.cli.said import in_one_line, in_the_name_of
 from whippletree.errors import FileError, ResultError, SimulationError, WhippletreeError
-from whippletree.model.io import Model, read_file
+from whippletree.model.io import Model
 from whippletree.model.io.output_paths import same_place
 from whippletree.results.output_files import new_file
 
@@ -37,7 +38,7 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         description="Simulate a model file and print the certificate. The exit code is 1 if the run is not to be "
         "trusted; what was computed is written all the same.",
     )
-    parser.add_argument("model", help="a model file (YAML)")
+    add_model(parser)
     parser.add_argument("-o", "--output", metavar="FILE.nc", help="write the run as NetCDF")
     parser.add_argument("--csv", metavar="FILE.csv", help="write a table as text")
     parser.add_argument("--plot", metavar="FILE.png", help="draw the outputs over time")
@@ -53,7 +54,7 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Simulate, write what was asked for, and print the certificate; return 1 if that says that something is wrong."""
     _check_places(chosen)
-    model = read_file(chosen.model)
+    model = read_model(chosen)
     settings = {name: getattr(chosen, name) for name in _SETTINGS if getattr(chosen, name) is not None}
     if chosen.verify:
         settings["verify"] = True

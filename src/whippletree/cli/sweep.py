@@ -6,10 +6,11 @@ import argparse
 
 import numpy as np
 
+from whippletree.cli.reading import add_model, read_model
 from whippletree.cli.said import in_the_name_of
 from whippletree.errors import FileError, StateError
 from whippletree.kinematics import JointSweep
-from whippletree.model.io import Model, read_file
+from whippletree.model.io import Model
 from whippletree.model.io.output_paths import same_place
 from whippletree.results.output_files import new_file
 
@@ -27,7 +28,7 @@ def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         description="Move a joint of a model file from one value to another, and print a table of what all else does. "
         "Without an end the joint cannot get to, the exit code is 0, else 1.",
     )
-    parser.add_argument("model", help="a model file (YAML)")
+    add_model(parser)
     parser.add_argument("joint", help="the joint to be moved, by its name; name:2 is the third freedom of a joint")
     parser.add_argument("first", type=float, help="where to begin, in radians or metres")
     parser.add_argument("last", type=float, help="where to end")
@@ -56,7 +57,7 @@ def sweep(chosen: argparse.Namespace) -> int:
             new_file(place)
     if not 1 <= chosen.count <= _MOST:
         raise StateError(f"--count must be from 1 to {_MOST}, not {chosen.count}")
-    model = read_file(chosen.model)
+    model = read_model(chosen)
     with in_the_name_of(model):
         found = _swept(model, chosen)
         print(found.table(*chosen.names).to_string(index=False, float_format=lambda x: f"{x:.6g}"))

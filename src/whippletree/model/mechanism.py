@@ -749,7 +749,8 @@ class Mechanism(DriveCalls, EventCalls):
             return
         values = self._parameters.values_of(entries, "mass, com or inertia")
         try:
-            MassProperties.of_entries(tuple(values))
+            given = MassProperties.of_entries(tuple(values))
+            MassProperties(given.mass, given.com, given.inertia)
         except ModelError as error:
             raise ModelError(f"at the parameters' values, {error}") from None
 

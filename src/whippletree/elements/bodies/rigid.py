@@ -64,6 +64,22 @@ class MassProperties:
         object.__setattr__(self, "com", com)
         object.__setattr__(self, "inertia", inertia)
 
+    @staticmethod
+    def as_given(mass: Scalar = 0.0, com: VectorLike = ORIGIN, inertia: object = NO_INERTIA) -> MassProperties:
+        """Return properties whose inertia need not be one that a body can have, as model files hold at times.
+
+        It must be symmetric all the same.
+
+        >>> MassProperties.as_given(1.0, inertia=(0, 0, 2)).inertia[2][2]
+        2.0
+        """
+        found = MassProperties(mass, cast(Vector3, com))
+        matrix = cast(Matrix3, read_matrix_or_diagonal(inertia, 3, "inertia"))
+        if not any(expressions(row) for row in matrix):
+            matrix = _symmetric(cast(Rotation3, matrix))
+        object.__setattr__(found, "inertia", matrix)
+        return found
+
     def __add__(self, other: MassProperties) -> MassProperties:
         """Return the properties of both together.
 
@@ -72,15 +88,15 @@ class MassProperties:
         if not isinstance(other, MassProperties):
             return NotImplemented
         if _is_zero(self.mass):
-            return MassProperties(other.mass, other.com, _sum(self.inertia, other.inertia))
+            return MassProperties.as_given(other.mass, other.com, _sum(self.inertia, other.inertia))
         if _is_zero(other.mass):
-            return MassProperties(self.mass, self.com, _sum(self.inertia, other.inertia))
+            return MassProperties.as_given(self.mass, self.com, _sum(self.inertia, other.inertia))
         mass = self.mass + other.mass
         share = other.mass / mass
         d = _difference(other.com, self.com)
         com = cast(Vector3, tuple(c + product(share, x) for c, x in zip(self.com, d, strict=True)))
         inertia = _sum(_sum(self.inertia, other.inertia), _parallel(product(self.mass, share), d))
-        return MassProperties(mass, com, inertia)
+        return MassProperties.as_given(mass, com, inertia)
 
     def __radd__(self, other: object) -> MassProperties:
         """Let `sum` begin with its zero."""
@@ -96,7 +112,20 @@ class MassProperties:
         R = rotation_matrix(rotation)
         x, y, z = (_weighted(row, self.com) for row in R)
         px, py, pz = vector(at, "at")
-        return MassProperties(self.mass, (px + x, py + y, pz + z), _turned(R, self.inertia))
+        return MassProperties.as_given(self.mass, (px + x, py + y, pz + z), _turned(R, self.inertia))
+
+    @property
+    def possible(self) -> bool:
+        """Whether a body can have this inertia; expressions are not looked into.
+
+        >>> MassProperties(1.0).possible, MassProperties.as_given(1.0, inertia=(0, 0, 2)).possible
+        (True, False)
+        """
+        try:
+            MassProperties(self.mass, self.com, self.inertia)
+        except ModelError:
+            return False
+        return True
 
     def about(self, point: VectorLike) -> Matrix3:
         """Return the inertia about a point of the body's frame, in the body's axes.
@@ -118,13 +147,13 @@ class MassProperties:
 
     @staticmethod
     def of_entries(entries: tuple[Scalar, ...]) -> MassProperties:
-        """Return the properties with these thirteen entries.
+        """Return the properties with these thirteen entries, as they were given: see `as_given`.
 
         >>> MassProperties.of_entries(MassProperties(2.0).entries()) == MassProperties(2.0)
         True
         """
         inertia = cast(Matrix3, (entries[4:7], entries[7:10], entries[10:13]))
-        return MassProperties(entries[0], cast(Vector3, entries[1:4]), inertia)
+        return MassProperties.as_given(entries[0], cast(Vector3, entries[1:4]), inertia)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MassProperties):
@@ -180,6 +209,15 @@ def _turned(R: Rotation3, inertia: Matrix3) -> Matrix3:
 
 def _realisable(inertia: Rotation3) -> Matrix3:
     """Return a numeric inertia, exactly symmetric, if a body can have it."""
+    symmetric = _symmetric(inertia)
+    largest = max(abs(entry) for row in symmetric for entry in row)
+    if largest > 0.0 and not _has_mass_behind(symmetric, largest):
+        _check_moments(_principal_moments(symmetric, largest))
+    return symmetric
+
+
+def _symmetric(inertia: Rotation3) -> Rotation3:
+    """Return a numeric inertia, exactly symmetric, if it is so but for rounding."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = inertia
     largest = max(map(abs, (xx, xy, xz, yx, yy, yz, zx, zy, zz)))
     if largest == 0.0:
@@ -187,10 +225,7 @@ def _realisable(inertia: Rotation3) -> Matrix3:
     if max(abs(xy - yx), abs(xz - zx), abs(yz - zy)) > TOLERANCE * largest:
         raise ModelError(f"inertia must be symmetric, got {[list(row) for row in inertia]}")
     xy, xz, yz = xy + (yx - xy) / 2.0, xz + (zx - xz) / 2.0, yz + (zy - yz) / 2.0
-    symmetric = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
-    if not _has_mass_behind(symmetric, largest):
-        _check_moments(_principal_moments(symmetric, largest))
-    return symmetric
+    return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
 
 
 def _check_size(mass: Scalar, com: Vector3) -> None:

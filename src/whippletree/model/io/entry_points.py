@@ -45,14 +45,14 @@ def read_text(text: str, name: str = "<text>") -> Model:
 
 
 @user_facing
-def write_file(model: Model | Mechanism, path: str | os.PathLike[str]) -> None:
-    """Write a model or a mechanism as a file, whole or not at all.
+def write_file(model: Model | Mechanism, path: str | os.PathLike[str], text: str | None = None) -> None:
+    """Write a model or a mechanism as a file, whole or not at all; `text` is what it holds instead of YAML.
 
     What is written is read again first: if that were not the same mechanism, with the same fingerprint, it is refused.
     """
     from whippletree.model.io.writer import to_file
 
-    to_file(model, path)
+    to_file(model, path, text)
 
 
 @user_facing

@@ -25,7 +25,7 @@ from whippletree.model.mechanism import Mechanism
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.scalars import shown
 
-__all__ = ["FORMAT", "from_file", "from_text"]
+__all__ = ["FORMAT", "from_bytes", "from_file", "from_text"]
 
 FORMAT = 1
 """The version of the format."""
@@ -69,7 +69,12 @@ def from_file(path: str | os.PathLike[str]) -> Model:
         raise FileError(f"the path of a model file must be text, got {shown(path)}: {error}") from None
     except OSError as error:
         raise FileError(f"{place}: the file cannot be read: {error.strerror or error}") from None
-    return _model(Source(str(place), _decoded(data, str(place))))
+    return from_bytes(data, str(place))
+
+
+def from_bytes(data: bytes, name: str) -> Model:
+    """Read a model from the bytes of a file; `name` is what messages call it."""
+    return _model(Source(name, _decoded(data, name)))
 
 
 def from_text(text: str, name: str = "<text>") -> Model:
@@ -203,7 +208,7 @@ class _Reading:
 
     def _body(self, name: str, node: MapNode) -> None:
         loose = {key: _LOOSE[key](self._context, item, key) for key, item in node.items.items() if key in _LOOSE}
-        if len(loose) == len(node.items):
+        if len(loose) == len(node.items) and "as_given" not in loose:
             self._mechanism.body(name, **loose)
         else:
             self._mechanism.body(name, _properties(self._context, node))
@@ -261,7 +266,12 @@ class _Reading:
 
 
 _PLACED: dict[str, Reader] = {"at": values.vector, "rotation": values.rotation}
-_LOOSE: dict[str, Reader] = {"mass": values.number, "com": values.vector, "inertia": values.diagonal_or(3)}
+_LOOSE: dict[str, Reader] = {
+    "mass": values.number,
+    "com": values.vector,
+    "inertia": values.diagonal_or(3),
+    "as_given": values.flag,
+}
 
 
 def _properties(context: FileContext, node: Node) -> MassProperties:
@@ -285,7 +295,7 @@ def _properties(context: FileContext, node: Node) -> MassProperties:
 
 def _mass_properties(context: FileContext, node: MapNode) -> MassProperties:
     given = {key: _LOOSE[key](context, item, key) for key, item in node.items.items() if key in _LOOSE}
-    return MassProperties(**given)
+    return MassProperties.as_given(**given) if given.pop("as_given", False) else MassProperties(**given)
 
 
 def _shape(context: FileContext, node: MapNode, kind: str) -> MassProperties:

@@ -115,7 +115,9 @@ class Sections:
         if not _same(properties.com, _ORIGIN):
             found["com"] = self._numbers(properties.com)
         inertia = self._square(properties.inertia)
-        return found if inertia == [*_ORIGIN] else found | {"inertia": inertia}
+        if inertia != [*_ORIGIN]:
+            found["inertia"] = inertia
+        return found if properties.possible else found | {"as_given": True}
 
     def _frame(self, frame: Frame) -> dict[str, Any]:
         return {"on": frame.body, **self._pose(frame.placement)}

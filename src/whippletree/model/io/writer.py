@@ -21,8 +21,8 @@ from whippletree.spatial.scalars import shown
 __all__ = ["to_file", "to_text"]
 
 
-def to_file(model: Model | Mechanism, path: str | os.PathLike[str]) -> None:
-    """Write a model or a mechanism as a file, whole or not at all."""
+def to_file(model: Model | Mechanism, path: str | os.PathLike[str], text: str | None = None) -> None:
+    """Write a model or a mechanism as a file, whole or not at all; `text` is what it holds instead of YAML."""
     try:
         named = checked_path(path)
         what = obstacle(named)
@@ -32,7 +32,7 @@ def to_file(model: Model | Mechanism, path: str | os.PathLike[str]) -> None:
         raise FileError(
             f"{path!s}: the file cannot be written: this is {what}, which a file must not take the place of"
         )
-    data = to_text(model).encode()
+    data = (to_text(model) if text is None else text).encode()
     try:
         place = named.resolve()
         beside = place.with_name(f".{place.name[:100]}.{secrets.token_hex(4)}.part")

@@ -1,0 +1,63 @@
+"""Files that a model file draws in: those of its own folder, and of folders that the caller names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from whippletree.errors import FileError
+from whippletree.files.file_limits import LARGEST_FILE, MOST_INCLUDES
+from whippletree.files.xml_source import XmlElement
+
+__all__ = ["Surroundings"]
+
+
+class Surroundings:
+    """Where a model file is, and where else it may look for others.
+
+    >>> Surroundings("<text>", None, []).folders
+    []
+    """
+
+    def __init__(self, name: str, place: Path | None, search: Sequence[Path]) -> None:
+        self.name, self.place = name, place
+        own = [] if place is None else [place.resolve().parent]
+        self.folders = [*own, *search]
+        self._count = 0
+
+    def find(self, uri: str, element: XmlElement) -> Path:
+        """Return the file or folder that a reference leads to, below one of the folders.
+
+        Schemes are taken off (`package://robot/x.stl`, `model://x`, `file://x`): what they stand for depends on an
+        installation. Then the reference is looked for from each folder, with and without its first part.
+        """
+        plain = uri.partition("://")[2].lstrip("/") if "://" in uri else uri
+        tries = [plain, plain.partition("/")[2]] if "://" in uri else [plain]
+        for folder in self.folders:
+            for part in filter(None, tries):
+                try:
+                    place = (folder / part).resolve()
+                    there = place.exists()
+                except (OSError, ValueError, RuntimeError):
+                    continue
+                if there and not any(place.is_relative_to(one) for one in self.folders):
+                    raise element.error(f"{uri!r} is outside of the model's folder: name its folder with search=")
+                if there:
+                    return place
+        where = " or ".join(map(str, self.folders)) or "a text, which is in no folder"
+        raise element.error(f"{uri!r} is not found in {where}: name its folder with search=")
+
+    def read(self, place: Path, element: XmlElement) -> bytes:
+        """Return the contents of a file that is drawn in."""
+        self._count += 1
+        if self._count > MOST_INCLUDES:
+            raise element.error(f"more than {MOST_INCLUDES} files are drawn in: do they draw in each other?")
+        try:
+            with place.open("rb") as file:
+                return file.read(LARGEST_FILE + 1)
+        except OSError as error:
+            raise FileError(
+                f"{element.file}:{element.line}: {place} cannot be read: {error.strerror}",
+                file=element.file,
+                line=element.line,
+            ) from None

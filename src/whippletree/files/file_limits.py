@@ -1,0 +1,37 @@
+"""The limits and tolerances of this room, each with what it means."""
+
+LARGEST_FILE = 64_000_000
+"""Bytes of a model file: the largest of published robots have 0.3 million."""
+
+MOST_ELEMENTS = 1_000_000
+"""Elements of an XML file."""
+
+MOST_LEVELS = 200
+"""Levels to which elements of an XML file are nested; a chain of bodies is a level for each body in some formats."""
+
+MOST_INCLUDES = 200
+"""Files that a file may draw in, all in all."""
+
+ZERO_AXIS = 1e-8
+"""The length below which an axis has no direction: files are rounded to six digits and more."""
+
+OPEN_LOOP = 1e-6
+"""Metres or radians by which a loop is open at the start before that is said: files are rounded."""
+
+PARALLEL = 1e-6
+"""Radians between axes that count as parallel, and metres between points that count as one: data are rounded."""
+
+NEGATIVE_INERTIA = 1e-9
+"""How far below zero a principal moment may be, relative to the largest: rounding."""
+
+STOP_STIFFNESS = 1e4
+"""N m/rad or N/m of stops that were asked for without a stiffness: a guess, which the report says."""
+
+SMALLEST_GYRATION = 1e-8
+"""Metres: a negative moment of inertia no larger than that of the mass at this distance is rounding."""
+
+MOST_COPIES = 10_000
+"""Copies of bodies that one element of an MJCF file may ask for."""
+
+ROUNDING = 1e-12
+"""Relative, what rounding leaves of a sum of moments of inertia."""

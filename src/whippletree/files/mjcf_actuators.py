@@ -1,0 +1,122 @@
+"""Actuators and fixed tendons of MJCF: what acts on joints besides their own springs and dampers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from whippletree.files.mjcf_equalities import tendon_ratios
+from whippletree.files.neutral_model import NeutralModel
+
+__all__ = ["add_actuators"]
+
+_JOINT, _JOINT_IN_PARENT, _SLIDER_CRANK, _TENDON = range(4)
+_NONE, _AFFINE = 0, 1
+
+Ratios = Mapping[tuple[str, int], float]
+
+
+def add_actuators(mj: Any, model: NeutralModel, joints: Sequence[str]) -> None:
+    """Add tendons' springs and actuators; motors without a law of their own are what `tau` is for."""
+    for k in range(mj.ntendon):
+        _tendon(mj, k, model, joints)
+    for k in range(mj.nu):
+        _actuator(mj, k, model, joints)
+
+
+def _tendon(mj: Any, k: int, model: NeutralModel, joints: Sequence[str]) -> None:
+    name = mj.tendon(k).name or f"tendon {k}"
+    ratios = tendon_ratios(mj, k, joints)
+    stiffness, damping = float(mj.tendon_stiffness[k]), float(mj.tendon_damping[k])
+    if mj.tendon_limited[k] or mj.tendon_frictionloss[k]:
+        model.remarks.add("not understood", f'limits or dry friction of tendon "{name}"')
+    if mj.tendon_armature[k]:
+        model.remarks.add("not understood", f'the armature of tendon "{name}"')
+    if not stiffness and not damping:
+        return
+    lower, upper = map(float, mj.tendon_lengthspring[k])
+    if ratios is None or (stiffness and lower != upper):
+        model.remarks.add("not understood", f'the spring or damper of tendon "{name}"')
+        return
+    model.later.append(_TendonSpring(name, ratios, stiffness, lower, damping))
+    model.remarks.add("changed", "springs of tendons act as efforts on their joints: their energy counts as work")
+
+
+class _TendonSpring:
+    """A spring and damper on a weighted sum of coordinates."""
+
+    def __init__(self, name: str, ratios: Ratios, stiffness: float, rest: float, damping: float) -> None:
+        self._name, self._ratios = name, ratios
+        self._stiffness, self._rest, self._damping = stiffness, rest, damping
+
+    def __call__(self, translation: Any) -> None:
+        m = translation.mechanism
+        length, rate = _sums(translation, self._ratios)
+        tension = self._stiffness * (length - self._rest) + self._damping * rate
+        for (joint, index), ratio in self._ratios.items():
+            name = translation.force_name(f"{self._name} on {joint}")
+            m.actuator(name, translation.joint_name(joint), effort=-ratio * tension, index=index)
+
+
+def _sums(translation: Any, ratios: Ratios) -> tuple[Any, Any]:
+    """Return a weighted sum of coordinates, and that of their rates."""
+    m = translation.mechanism
+    terms = [(translation.joint_name(joint), index, ratio) for (joint, index), ratio in ratios.items()]
+    length = sum(ratio * m.coordinate(joint, index) for joint, index, ratio in terms)
+    return length, sum(ratio * m.rate(joint, index) for joint, index, ratio in terms)
+
+
+def _actuator(mj: Any, k: int, model: NeutralModel, joints: Sequence[str]) -> None:
+    name = mj.actuator(k).name or f"actuator {k}"
+    gear, kind, target = mj.actuator_gear[k], int(mj.actuator_trntype[k]), int(mj.actuator_trnid[k][0])
+    ratios: Ratios | None = None
+    if kind in (_JOINT, _JOINT_IN_PARENT) and int(mj.jnt_type[target]) >= 2:
+        ratios = {(joints[target], 0): float(gear[0])}
+    elif kind == _TENDON:
+        found = tendon_ratios(mj, target, joints)
+        ratios = None if found is None else {key: float(gear[0]) * ratio for key, ratio in found.items()}
+    if ratios is None:
+        word = {_SLIDER_CRANK: "a slider-crank transmission, which is no loop in the mechanics"}.get(
+            kind, "its transmission"
+        )
+        model.remarks.add("not understood", f'actuator "{name}": {word}')
+        return
+    if (
+        int(mj.actuator_dyntype[k]) != 0
+        or int(mj.actuator_gaintype[k]) > _AFFINE
+        or int(mj.actuator_biastype[k]) > _AFFINE
+    ):
+        model.remarks.add("not understood", f'actuator "{name}", which has a state, or is a muscle')
+        return
+    gain = [float(x) for x in mj.actuator_gainprm[k][:3]]
+    if int(mj.actuator_gaintype[k]) == 0:
+        gain = [gain[0], 0.0, 0.0]
+    bias = [float(x) for x in mj.actuator_biasprm[k][:3]] if int(mj.actuator_biastype[k]) == _AFFINE else [0.0] * 3
+    if not np.any(bias) and not np.any(gain[1:]):
+        where = " and ".join(f'{gain[0] * ratio:g} on "{joint}"' for (joint, _), ratio in ratios.items())
+        model.remarks.add("kept aside", f'motor "{name}", whose unit control is an effort of {where}')
+        return
+    if mj.actuator_ctrllimited[k] or mj.actuator_forcelimited[k]:
+        model.remarks.add("not understood", f'the control and force ranges of actuator "{name}"')
+    model.later.append(_Law(name, ratios, gain, bias))
+    model.remarks.add("changed", f'the control of actuator "{name}" is a parameter of that name, zero at first')
+
+
+class _Law:
+    """An actuator whose force is affine in length and rate, with its control as a parameter."""
+
+    def __init__(self, name: str, ratios: Ratios, gain: list[float], bias: list[float]) -> None:
+        self._name, self._ratios, self._gain, self._bias = name, ratios, gain, bias
+
+    def __call__(self, translation: Any) -> None:
+        m = translation.mechanism
+        control = m.parameter(translation.parameter_name(self._name), 0.0)
+        length, rate = _sums(translation, self._ratios)
+        gain, bias = (a + b * length + c * rate for a, b, c in (self._gain, self._bias))
+        force = gain * control + bias
+        for (joint, index), ratio in self._ratios.items():
+            label = self._name if len(self._ratios) == 1 else f"{self._name} on {joint}"
+            place = translation.joint_name(joint)
+            m.actuator(translation.force_name(label), place, effort=ratio * force, index=index)

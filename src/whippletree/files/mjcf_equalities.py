@@ -1,0 +1,195 @@
+"""Equalities of MJCF: connect, weld, joint and tendon, between bodies or sites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.polynomial import Polynomial
+
+from whippletree.elements.joints import Fixed, Joint, Prismatic, Revolute, Spherical
+from whippletree.files.file_limits import PARALLEL
+from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint, NeutralModel
+from whippletree.files.poses import from_quaternion, with_axis
+from whippletree.files.start_gaps import poses_at
+from whippletree.spatial.placement import Placement
+
+__all__ = ["add_equalities", "tendon_ratios"]
+
+_CONNECT, _WELD, _JOINT, _TENDON = range(4)
+_SITE = 6
+"""MuJoCo's number for a site."""
+
+
+class _Connect(NamedTuple):
+    """A point of one body that is a point of another."""
+
+    name: str
+    bodies: tuple[str, str]
+    points: tuple[np.ndarray, np.ndarray]
+
+
+def add_equalities(mj: Any, model: NeutralModel, bodies: Sequence[str], joints: Sequence[str]) -> None:
+    """Add what holds bodies and joints together."""
+    connects: list[_Connect] = []
+    for k in range(mj.neq):
+        name = mj.equality(k).name or f"equality {k}"
+        kind = int(mj.eq_type[k])
+        if not mj.eq_active0[k]:
+            model.remarks.add("kept aside", f'equality "{name}", which is not active at the start')
+            continue
+        if kind == _CONNECT:
+            sides = _sides(mj, k, bodies)
+            connects.append(_Connect(name, (sides[0][0], sides[1][0]), tuple(_point(pose) for _, pose in sides)))  # type: ignore[arg-type]
+        elif kind == _WELD:
+            (one, on_one), (other, on_other) = _sides(mj, k, bodies)
+            label = _free_name(model, name)
+            model.joints[label] = NeutralJoint(label, Fixed(), one, other, on_one, on_other, closes=True)
+        elif kind in (_JOINT, _TENDON):
+            model.couplings.append(_coupling(mj, k, name, joints))
+        else:
+            model.remarks.add("not understood", f'equality "{name}" of a kind that holds no rigid bodies')
+            continue
+        model.remarks.add("changed", "equalities, which are soft in the file, are exact")
+    _add_connects(model, connects)
+    _tell_planar(model)
+
+
+def _sides(mj: Any, k: int, bodies: Sequence[str]) -> list[tuple[str, Placement]]:
+    """Return the two bodies of a connect or weld, and the frames on them that coincide."""
+    ids, data = (int(mj.eq_obj1id[k]), int(mj.eq_obj2id[k])), mj.eq_data[k]
+    if int(mj.eq_objtype[k]) == _SITE:
+        return [(bodies[mj.site_bodyid[i]], from_quaternion(mj.site_quat[i], mj.site_pos[i])) for i in ids]
+    first, second = bodies[max(ids[0], 0)], bodies[max(ids[1], 0)]
+    if int(mj.eq_type[k]) == _CONNECT:
+        return [(first, Placement(point=_three(data[0:3]))), (second, Placement(point=_three(data[3:6])))]
+    return [(first, from_quaternion(data[6:10], data[3:6])), (second, Placement(point=_three(data[0:3])))]
+
+
+def _three(values: Any) -> tuple[float, float, float]:
+    x, y, z = map(float, values)
+    return x, y, z
+
+
+def _point(pose: Placement) -> np.ndarray:
+    return np.array(pose.point, dtype=float)
+
+
+def _free_name(model: NeutralModel, name: str) -> str:
+    """Return a name that no joint has."""
+    return name if name not in model.joints else _free_name(model, f"{name} (equality)")
+
+
+# ---------------------------------------------------------------------- connect
+
+
+def _add_connects(model: NeutralModel, connects: list[_Connect]) -> None:
+    """Add connects as ball joints; two of them between the same bodies hold a line, and are a hinge."""
+    waiting = [*connects]
+    while waiting:
+        one = waiting.pop(0)
+        partner = next((other for other in waiting if _are_hinge(one, other)), None)
+        label = _free_name(model, one.name)
+        poses = [Placement(point=_three(point)) for point in one.points]
+        joint: Joint = Spherical()
+        if partner is not None:
+            waiting.remove(partner)
+            swapped = partner.points if partner.bodies == one.bodies else partner.points[::-1]
+            poses = [p @ with_axis(b - a) for p, a, b in zip(poses, one.points, swapped, strict=True)]
+            joint = Revolute()
+            model.remarks.add("changed", f'connects "{one.name}" and "{partner.name}" together are a hinge')
+        first, second = one.bodies
+        model.joints[label] = NeutralJoint(label, joint, first, second, poses[0], poses[1], closes=True)
+
+
+def _are_hinge(one: _Connect, other: _Connect) -> bool:
+    """Tell whether two connects hold two points of the same two bodies, as far apart on both."""
+    if {*one.bodies} != {*other.bodies}:
+        return False
+    points = other.points if other.bodies == one.bodies else other.points[::-1]
+    lengths = [float(np.linalg.norm(b - a)) for a, b in zip(one.points, points, strict=True)]
+    return min(lengths) > PARALLEL and abs(lengths[0] - lengths[1]) < PARALLEL
+
+
+# ---------------------------------------------------------------------- loops that are planar
+
+
+def _tell_planar(model: NeutralModel) -> None:
+    """Remark what a connect or weld does in a loop of parallel hinges."""
+    poses = poses_at(model)
+    for joint in model.joints.values():
+        if not joint.closes or isinstance(joint.joint, Revolute):
+            continue
+        hinges = _planar_path(model, joint, poses)
+        if hinges and isinstance(joint.joint, Spherical):
+            model.remarks.add(
+                "guessed",
+                f'connect "{joint.name}" is a ball joint, as written; its loop is of parallel hinges, where it '
+                "works as one more hinge",
+            )
+        elif hinges and isinstance(joint.joint, Fixed) and hinges <= 3:
+            model.remarks.add(
+                "changed",
+                f'weld "{joint.name}", now exact, leaves no freedom to its loop of {hinges} parallel hinges: if a '
+                "hinge is meant, write connect",
+            )
+
+
+def _planar_path(model: NeutralModel, closing: NeutralJoint, poses: dict[str, Placement]) -> int:
+    """Return how many parallel hinges lie between the two sides of a closing joint, 0 if there is another joint."""
+    above = {joint.child: joint for joint in model.joints.values() if not joint.closes}
+    ways = []
+    for side in (closing.parent, closing.child):
+        way: list[NeutralJoint] = []
+        here = side
+        while here != WORLD and here in above and len(way) <= len(above):
+            way.append(above[here])
+            here = above[here].parent
+        ways.append(way)
+    shared = {joint.name for joint in ways[0]} & {joint.name for joint in ways[1]}
+    path = [joint for way in ways for joint in way if joint.name not in shared and not isinstance(joint.joint, Fixed)]
+    if not path or any(not isinstance(joint.joint, Revolute | Prismatic) for joint in path):
+        return 0
+    axes = [np.array((poses[joint.child] @ joint.on_child).rotation)[:, 2] for joint in path]
+    hinges = [axis for joint, axis in zip(path, axes, strict=True) if isinstance(joint.joint, Revolute)]
+    slides = [axis for joint, axis in zip(path, axes, strict=True) if isinstance(joint.joint, Prismatic)]
+    if not hinges or any(np.linalg.norm(np.cross(hinges[0], axis)) > PARALLEL for axis in hinges):
+        return 0
+    return 0 if any(abs(float(hinges[0] @ axis)) > PARALLEL for axis in slides) else len(hinges)
+
+
+# ---------------------------------------------------------------------- couplings
+
+
+def tendon_ratios(mj: Any, k: int, joints: Sequence[str]) -> dict[tuple[str, int], float] | None:
+    """Return the joints of a fixed tendon and their coefficients; None for one that runs through space."""
+    first, count = int(mj.tendon_adr[k]), int(mj.tendon_num[k])
+    ratios: dict[tuple[str, int], float] = {}
+    for w in range(first, first + count):
+        if int(mj.wrap_type[w]) != 1:  # mjWRAP_JOINT
+            return None
+        ratios[joints[int(mj.wrap_objid[w])], 0] = float(mj.wrap_prm[w])
+    return ratios
+
+
+def _coupling(mj: Any, k: int, name: str, joints: Sequence[str]) -> NeutralCoupling:
+    """Return a joint or tendon equality: first - its reference = polynomial of (second - its reference)."""
+    ids, data = (int(mj.eq_obj1id[k]), int(mj.eq_obj2id[k])), mj.eq_data[k]
+    terms = [_length(mj, int(mj.eq_type[k]), i, joints) for i in ids if i >= 0]
+    (first, reference), *rest = terms
+    if not rest:
+        return NeutralCoupling(name, first, reference + float(data[0]))
+    second, other = rest[0]
+    powers = Polynomial([float(c) for c in data[:5]])(Polynomial([-other, 1.0]))
+    return NeutralCoupling(name, first, reference, [float(c) for c in powers.coef], second)
+
+
+def _length(mj: Any, kind: int, i: int, joints: Sequence[str]) -> tuple[dict[tuple[str, int], float], float]:
+    """Return a joint's coordinate or a tendon's length as a sum of coordinates, and its value where the file starts."""
+    if kind == _JOINT:
+        return {(joints[i], 0): 1.0}, float(mj.qpos0[mj.jnt_qposadr[i]])
+    ratios = tendon_ratios(mj, i, joints)
+    if ratios is None:
+        raise ValueError("an equality of tendons that run through space")
+    return ratios, float(mj.tendon_length0[i])

@@ -1,0 +1,233 @@
+"""MJCF, the format of MuJoCo: the compiled arrays of its own reader become links, joints and what holds and moves them.
+
+Coordinates are MuJoCo's: a hinge's is zero where `ref` says so. A body with several joints is a chain of bodies without
+mass. Equalities are soft there, and exact here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whippletree.elements.bodies import MassProperties
+from whippletree.elements.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
+from whippletree.files.drawn_in import Surroundings
+from whippletree.files.mjcf_actuators import add_actuators
+from whippletree.files.mjcf_equalities import add_equalities
+from whippletree.files.mjcf_source import compiled
+from whippletree.files.neutral_model import WORLD, NeutralFrame, NeutralJoint, NeutralLink, NeutralModel
+from whippletree.files.poses import about_axis, from_quaternion, with_axis
+from whippletree.files.weights import Weightless
+from whippletree.files.xml_source import XmlElement
+from whippletree.model.io.model_file import JointRange, VisualShape
+from whippletree.model.names import suggestion
+from whippletree.spatial.placement import Placement
+
+__all__ = ["read_mjcf"]
+
+_KINDS: tuple[type[Joint], ...] = (Free, Spherical, Prismatic, Revolute)
+"""The joints by MuJoCo's numbers."""
+
+_SHAPES = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box"}
+
+
+def read_mjcf(root: XmlElement, around: Surroundings, data: bytes, keyframe: str | int | None = None) -> NeutralModel:
+    """Read a model through MuJoCo, to start at a keyframe if one is given."""
+    model = NeutralModel(root.get("model") or "model", root.file)
+    mj = compiled(root, around, data, model.remarks)
+    lines = {
+        e["name"]: e.line for e in root.below() if e.tag in ("body", "joint", "freejoint") and "name" in e.attributes
+    }
+    reading = _MjcfReading(mj, model, lines)
+    found = reading.model()
+    if keyframe is not None:
+        reading.start_at(_key(mj, keyframe, root))
+    return found
+
+
+def _key(mj: Any, keyframe: str | int, root: XmlElement) -> int:
+    """Return the number of a keyframe."""
+    names = [mj.key(k).name for k in range(mj.nkey)]
+    if keyframe in names:
+        return names.index(str(keyframe))
+    if isinstance(keyframe, int) and not isinstance(keyframe, bool) and 0 <= keyframe < mj.nkey:
+        return keyframe
+    raise root.error(f"there is no keyframe {suggestion(keyframe, names)}: it has {mj.nkey} of them")
+
+
+class _MjcfReading:
+    """The arrays of a compiled model, body by body."""
+
+    def __init__(self, mj: Any, model: NeutralModel, lines: dict[str, int]) -> None:
+        self._mj, self._m, self._lines = mj, model, lines
+        self._bodies = [WORLD]
+        self._joints: list[str] = []
+
+    def model(self) -> NeutralModel:
+        """Return the whole model."""
+        mj, m = self._mj, self._m
+        m.gravity = tuple(float(g) for g in mj.opt.gravity)  # type: ignore[assignment]
+        if mj.opt.disableflags & 64:  # mjDSBL_GRAVITY
+            m.gravity = (0.0, 0.0, 0.0)
+        used: set[str] = set()
+        for k in range(1, mj.nbody):
+            self._bodies.append(_own_name(mj.body(k).name, f"body {k}", used))
+        used = set()
+        for k in range(mj.njnt):
+            body = self._bodies[mj.jnt_bodyid[k]]
+            self._joints.append(_own_name(mj.jnt(k).name, f"joint of {body}", used))
+        for k in range(1, mj.nbody):
+            self._body(k)
+        self._frames()
+        add_equalities(mj, m, self._bodies, self._joints)
+        add_actuators(mj, m, self._joints)
+        self._tell()
+        return m
+
+    def start_at(self, key: int) -> None:
+        """Start at a keyframe: coordinates and velocities of all joints."""
+        mj, m = self._mj, self._m
+        for j, name in enumerate(self._joints):
+            joint, a, d = m.joints[name].joint, int(mj.jnt_qposadr[j]), int(mj.jnt_dofadr[j])
+            q = [float(x) for x in mj.key_qpos[key][a : a + joint.nq]]
+            v = [float(x) for x in mj.key_qvel[key][d : d + joint.nv]]
+            if isinstance(joint, Free):
+                q = [*q[3:], *q[:3]]
+                R = np.array(from_quaternion(q[:4]).rotation)
+                v = [*v[3:], *(R.T @ v[:3]).tolist()]
+            m.guess[name] = q[0] if len(q) == 1 else tuple(q)
+            if any(v):
+                m.velocities[name] = v[0] if len(v) == 1 else tuple(v)
+
+    # ------------------------------------------------------------------ bodies and joints
+
+    def _body(self, k: int) -> None:
+        mj, name = self._mj, self._bodies[k]
+        own = from_quaternion(mj.body_iquat[k], mj.body_ipos[k])
+        mass = MassProperties.as_given(float(mj.body_mass[k]), inertia=[float(i) for i in mj.body_inertia[k]])
+        properties = mass.moved(at=own.point, rotation=own.rotation)
+        link = NeutralLink(name, properties, self._lines.get(name), [*self._looks(k)])
+        if mj.body_gravcomp[k]:
+            self._m.later.append(Weightless(name, properties, float(mj.body_gravcomp[k])))
+        first, count = int(mj.body_jntadr[k]), int(mj.body_jntnum[k])
+        at = from_quaternion(mj.body_quat[k], mj.body_pos[k])
+        parent = self._bodies[mj.body_parentid[k]]
+        if count == 0:
+            label = f"{name} on {parent or 'ground'}"
+            self._m.joints[label] = NeutralJoint(label, Fixed(), parent, name, at, Placement(), link.line)
+        for number, j in enumerate(range(first, first + count)):
+            last = number == count - 1
+            child = name if last else f"{name} behind {self._joints[j]}"
+            if not last:
+                self._m.links[child] = NeutralLink(child, line=link.line)
+            self._joint(j, parent, child, at)
+            parent, at = child, Placement()
+        self._m.links[name] = link
+
+    def _joint(self, j: int, parent: str, child: str, at: Placement) -> None:
+        mj, name = self._mj, self._joints[j]
+        kind = _KINDS[int(mj.jnt_type[j])]
+        address, dof = int(mj.jnt_qposadr[j]), int(mj.jnt_dofadr[j])
+        x, y, z = map(float, mj.jnt_pos[j])
+        spot = Placement(point=(x, y, z))
+        if kind is Free:
+            on_parent, on_child = Placement(), Placement()
+            pose = mj.qpos0[address : address + 7]
+            self._m.guess[name] = (*map(float, pose[3:7]), *map(float, pose[0:3]))
+        elif kind is Spherical:
+            on_parent, on_child = at @ spot, spot
+        else:
+            reference = float(mj.qpos0[address])
+            axis = spot @ with_axis(mj.jnt_axis[j])
+            back = about_axis(-reference) if kind is Revolute else about_axis(0.0, -reference)
+            on_parent, on_child = at @ axis @ back, axis
+            if reference:
+                self._m.guess[name] = reference
+        use = NeutralJoint(name, kind(), parent, child, on_parent, on_child, self._lines.get(name))
+        use.damping, use.friction = float(mj.dof_damping[dof]), float(mj.dof_frictionloss[dof])
+        self._spring(j, use, address)
+        self._armature(j, use, dof, child)
+        self._range(j, use)
+        if use.friction:
+            self._m.remarks.add("changed", "dry friction of joints (frictionloss) is smooth near rest")
+        if _any(mj, "dof_dampingpoly", dof) or _any(mj, "jnt_stiffnesspoly", j):
+            self._m.remarks.add("not understood", f'what is not linear in stiffness and damping of joint "{name}"')
+        self._m.joints[name] = use
+
+    def _spring(self, j: int, use: NeutralJoint, address: int) -> None:
+        stiffness = float(self._mj.jnt_stiffness[j])
+        if stiffness and use.joint.nv == 1:
+            use.stiffness, use.rest = stiffness, float(self._mj.qpos_spring[address])
+        elif stiffness:
+            self._m.remarks.add("not understood", f'the stiffness of the {use.joint.kind} joint "{use.name}"')
+
+    def _armature(self, j: int, use: NeutralJoint, dof: int, child: str) -> None:
+        inertia = self._mj.dof_armature[dof : dof + use.joint.nv]
+        if use.joint.nv == 1:
+            use.inertia = float(inertia[0])
+        elif inertia.any():
+            self._m.remarks.add("not understood", f'the armature of the {use.joint.kind} joint "{use.name}"')
+
+    def _range(self, j: int, use: NeutralJoint) -> None:
+        mj = self._mj
+        effort = float(mj.jnt_actfrcrange[j][1]) if mj.jnt_actfrclimited[j] else None
+        if mj.jnt_limited[j] and use.joint.nv == 1:
+            lower, upper = map(float, mj.jnt_range[j])
+            use.range = JointRange(lower, upper, None, effort)
+            self._m.remarks.add("kept aside", "ranges of joints, which nothing enforces (stops=True does)")
+        elif mj.jnt_limited[j]:
+            self._m.remarks.add("not understood", f'the range of the {use.joint.kind} joint "{use.name}"')
+        elif effort is not None:
+            use.range = JointRange(effort=effort)
+
+    # ------------------------------------------------------------------ the rest
+
+    def _looks(self, k: int) -> list[VisualShape]:
+        mj, found = self._mj, []
+        for g in range(int(mj.body_geomadr[k]), int(mj.body_geomadr[k]) + int(mj.body_geomnum[k])):
+            kind = _SHAPES.get(int(mj.geom_type[g]))
+            if kind is None:
+                continue
+            size = [float(x) for x in mj.geom_size[g]]
+            sizes = {"sphere": size[:1], "box": [2 * x for x in size]}.get(kind, [size[0], 2 * size[1]])
+            pose = from_quaternion(mj.geom_quat[g], mj.geom_pos[g])
+            found.append(VisualShape(kind, tuple(sizes), pose, colour=tuple(map(float, mj.geom_rgba[g]))))
+        return found
+
+    def _frames(self) -> None:
+        """Keep named sites as frames."""
+        mj = self._mj
+        for k in range(mj.nsite):
+            if mj.site(k).name:
+                pose = from_quaternion(mj.site_quat[k], mj.site_pos[k])
+                self._m.frames.append(NeutralFrame(mj.site(k).name, self._bodies[mj.site_bodyid[k]], pose))
+
+    def _tell(self) -> None:
+        """Remark what a file has beside."""
+        mj, add = self._mj, self._m.remarks.add
+        if mj.ngeom and bool((mj.geom_contype.astype(bool) | mj.geom_conaffinity.astype(bool)).any()):
+            add("not understood", "contact between geoms: bodies pass through each other")
+        if mj.opt.density or mj.opt.viscosity or np.any(mj.opt.wind):
+            add("not understood", "the density, viscosity or wind of a medium")
+        for k in range(mj.nkey):
+            name = mj.key(k).name or f"number {k}"
+            add("kept aside", f"keyframe {name}: the start is the file's own unless keyframe= names it")
+        if mj.nmocap:
+            add("changed", "a mocap body is fixed to the ground")
+
+
+def _any(mj: Any, name: str, k: int) -> bool:
+    """Tell whether an array that not all versions of MuJoCo have is there and not zero."""
+    array = getattr(mj, name, None)
+    return array is not None and bool(np.any(array[k]))
+
+
+def _own_name(name: str, default: str, used: set[str]) -> str:
+    """Return a name that has not been used, the default for what has none."""
+    found, k = name or default, 1
+    while found in used:
+        k += 1
+        found = f"{name or default} {k}"
+    used.add(found)
+    return found

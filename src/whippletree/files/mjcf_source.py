@@ -1,0 +1,154 @@
+"""MJCF as MuJoCo reads it: what a file draws in is looked at first, then MuJoCo's own reader makes arrays of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from whippletree.errors import FileError
+from whippletree.files.drawn_in import Surroundings
+from whippletree.files.file_limits import MOST_COPIES
+from whippletree.files.neutral_model import Remarks
+from whippletree.files.xml_source import XmlElement, parse_xml
+from whippletree.model.names import quoted
+
+__all__ = ["compiled"]
+
+_COPYING = ("replicate", "composite", "flexcomp")
+_REFUSED = ("flexcomp", "flex", "deformable", "skin", "composite", "extension", "plugin")
+
+
+def compiled(root: XmlElement, around: Surroundings, data: bytes, remarks: Remarks) -> Any:
+    """Return what MuJoCo makes of a file, an `MjModel`; whatever it says against it is an error with its line."""
+    try:
+        import mujoco
+    except ImportError:
+        raise FileError(
+            f'{around.name}: MJCF is read by MuJoCo: pip install "whippletree[mjcf]"', file=around.name
+        ) from None
+    _check(root, around)
+    with _heard(mujoco, remarks):
+        return _compiled(mujoco, around, data, remarks)
+
+
+@contextmanager
+def _heard(mujoco: Any, remarks: Remarks) -> Iterator[None]:
+    """Within it, what MuJoCo warns of is a remark; by itself it would write it to a file in the current folder."""
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda text: remarks.add("changed", f"MuJoCo warns: {' '.join(str(text).split())}"))
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)
+
+
+def _compiled(mujoco: Any, around: Surroundings, data: bytes, remarks: Remarks) -> Any:
+    try:
+        spec = (
+            mujoco.MjSpec.from_string(data.decode("utf-8-sig")) if around.place is None else _from_file(mujoco, around)
+        )
+    except UnicodeDecodeError:
+        raise FileError(f"{around.name}:1: the file is not text in UTF-8", file=around.name, line=1) from None
+    except Exception as error:  # MuJoCo raises ValueError, and what its bindings raise
+        raise _said(error, around.name) from None
+    _strip(spec, around, remarks)
+    try:
+        return spec.compile()
+    except Exception as error:
+        raise _said(error, around.name) from None
+
+
+def _from_file(mujoco: Any, around: Surroundings) -> Any:
+    return mujoco.MjSpec.from_file(str(around.place))
+
+
+def _said(error: Exception, name: str) -> FileError:
+    """Return MuJoCo's complaint as one of ours."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    found = re.search(r"\bline[ =]+(\d+)", text)
+    line = int(found[1]) if found else None
+    return FileError(f"{name}{f':{line}' if line else ''}: MuJoCo does not read it: {text}", file=name, line=line)
+
+
+def _check(root: XmlElement, around: Surroundings, level: int = 0) -> None:
+    """Refuse what a file must not draw in, what grows without bound, and what is no rigid body."""
+    copies = 1
+    for element in root.below():
+        if element.tag in _REFUSED:
+            raise element.error(f"<{element.tag}> is no rigid body: such elements are not read")
+        if element.tag in _COPYING:
+            counts = element.numbers(element.get("count", "1"), None, "count")
+            for count in counts:
+                copies *= max(1, int(min(count, MOST_COPIES + 1)))
+            if copies > MOST_COPIES:
+                raise element.error(f"more than {MOST_COPIES} copies are asked for")
+        for key in ("file", "meshdir", "texturedir", "assetdir"):
+            if element.get(key):
+                _check_place(element, key, around)
+        if element.tag == "include" and element.get("file"):
+            place = around.find(element["file"], element)
+            if level > 20:
+                raise element.error("files include each other more than 20 levels deep")
+            _check(parse_xml(around.read(place, element), str(place)), around, level + 1)
+
+
+def _check_place(element: XmlElement, key: str, around: Surroundings) -> None:
+    """Refuse a file or folder outside of the model's own."""
+    given = Path(element[key])
+    folders = around.folders
+    if not folders:
+        raise element.error(f"{element[key]!r}: a text is in no folder: it cannot draw in files")
+    home = folders[0]
+    try:
+        place = (home / given).resolve()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise element.error(f"{element[key]!r} is no path: {error}") from None
+    if place.exists() and not any(place.is_relative_to(folder) for folder in folders):
+        raise element.error(f"{element[key]!r} is outside of the model's folder: name its folder with search=")
+
+
+def _strip(spec: Any, around: Surroundings, remarks: Remarks) -> None:
+    """Take out what is for eyes only, and meshes whose files are missing where no inertia needs them."""
+    for group in (spec.geoms, spec.sites, spec.tendons):
+        for one in group:
+            one.material = ""
+    for group in (spec.textures, spec.materials, spec.cameras, spec.lights):
+        for one in [*group]:
+            spec.delete(one)
+    if [*spec.sensors]:
+        remarks.add("not understood", "<sensor>")
+        for one in [*spec.sensors]:
+            spec.delete(one)
+    missing = {mesh.name or Path(mesh.file).stem: mesh.file for mesh in spec.meshes if _is_missing(mesh, spec, around)}
+    if not missing:
+        return
+    for body in spec.bodies:
+        for geom in [*body.geoms]:
+            if geom.meshname in missing:
+                _drop(spec, body, geom, missing[geom.meshname], around, remarks)
+    for mesh in [*spec.meshes]:
+        if (mesh.name or Path(mesh.file).stem) in missing:
+            spec.delete(mesh)
+
+
+def _is_missing(mesh: Any, spec: Any, around: Surroundings) -> bool:
+    if not mesh.file or around.place is None:
+        return False
+    folder = around.place.parent / (spec.meshdir or "")
+    return not (folder / mesh.file).is_file()
+
+
+def _drop(spec: Any, body: Any, geom: Any, file: str, around: Surroundings, remarks: Remarks) -> None:
+    """Take out a geom whose mesh is missing, if its body's inertia does not follow from it."""
+    moves = body.name != "world"
+    if moves and not body.explicitinertial and (geom.mass != 0.0 and geom.density != 0.0):
+        raise FileError(
+            f"{around.name}: the inertia of body {quoted(body.name)} follows from the mesh {file}, which is missing: "
+            "put it there, or give the body an <inertial>",
+            file=around.name,
+        )
+    remarks.add("not understood", f"the mesh {file}, which is missing")
+    spec.delete(geom)

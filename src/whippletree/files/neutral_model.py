@@ -1,0 +1,147 @@
+"""What model files have in common: links, the joints between them, what couples joints, and what acts on them.
+
+Every reader of another program's format fills a `NeutralModel`, and one function makes a `Mechanism` of it
+(`neutral_translation`). Poses are `Placement`s on links; a joint may lie between any two links, so that loops need no
+words of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from whippletree.elements.bodies import MassProperties
+from whippletree.elements.joints import Joint
+from whippletree.model.io.model_file import JointRange, VisualShape
+from whippletree.model.io.reading_report import ReadingReport, Remark
+from whippletree.spatial.placement import Placement
+
+__all__ = [
+    "WORLD",
+    "NeutralCoupling",
+    "NeutralFrame",
+    "NeutralJoint",
+    "NeutralLink",
+    "NeutralModel",
+    "Remarks",
+]
+
+WORLD = ""
+"""The name of the ground: no link has it."""
+
+CoordinateName = tuple[str, int]
+
+
+class Remarks:
+    """The remarks made while a file is read; the same remark about several places is one.
+
+    >>> remarks = Remarks()
+    >>> remarks.add("not understood", "<gazebo>", 3)
+    >>> remarks.add("not understood", "<gazebo>", 9)
+    >>> print(remarks.report())
+    not understood: <gazebo> (2 times, first in line 3)
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], list[int | None]] = {}
+
+    def add(self, kind: str, text: str, line: int | None = None) -> None:
+        """Make a remark."""
+        self._found.setdefault((kind, text), []).append(line)
+
+    def report(self) -> ReadingReport:
+        """Return all of them."""
+        return ReadingReport([Remark(kind, text, lines[0], len(lines)) for (kind, text), lines in self._found.items()])
+
+
+@dataclass
+class NeutralLink:
+    """A rigid body: its name, mass properties in the link's own frame, and what it looks like."""
+
+    name: str
+    properties: MassProperties = field(default_factory=MassProperties)
+    line: int | None = None
+    shapes: list[VisualShape] = field(default_factory=list)
+
+
+@dataclass
+class NeutralJoint:
+    """A joint between two links: the joint frame on each; z is its axis, as in `Mechanism`.
+
+    `closes` says that the file has it as what closes a loop. `damping`, `friction`, `stiffness` (with `rest`) and
+    `inertia`, that of a rotor, go with each coordinate.
+    """
+
+    name: str
+    joint: Joint
+    parent: str
+    child: str
+    on_parent: Placement
+    on_child: Placement
+    line: int | None = None
+    closes: bool = False
+    damping: float = 0.0
+    friction: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+    inertia: float = 0.0
+    range: JointRange | None = None
+
+
+@dataclass
+class NeutralCoupling:
+    """Coordinates that are coupled: sum of ratio * coordinate = offset + a polynomial of another such sum.
+
+    `powers` has the polynomial's coefficients by rising powers, and `of` the ratios of the other sum.
+    """
+
+    name: str
+    ratios: Mapping[CoordinateName, float]
+    offset: float = 0.0
+    powers: Sequence[float] = ()
+    of: Mapping[CoordinateName, float] = field(default_factory=dict)
+    line: int | None = None
+
+
+@dataclass
+class NeutralFrame:
+    """A named frame on a link."""
+
+    name: str
+    link: str
+    placement: Placement
+
+
+@dataclass
+class NeutralModel:
+    """A model as a file describes it, before it becomes a `Mechanism`.
+
+    `guess` has coordinates of joints at the start and `velocities` their rates; `dependent` names joints that the file
+    calls dependent. `later` are calls on the mechanism that come after all else, for what no other format has. `poses`
+    has the design poses of links, by which those that nothing holds start, and `floating` says that these float.
+    """
+
+    name: str
+    file: str
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+    links: dict[str, NeutralLink] = field(default_factory=dict)
+    joints: dict[str, NeutralJoint] = field(default_factory=dict)
+    couplings: list[NeutralCoupling] = field(default_factory=list)
+    frames: list[NeutralFrame] = field(default_factory=list)
+    guess: dict[str, Any] = field(default_factory=dict)
+    velocities: dict[str, Any] = field(default_factory=dict)
+    dependent: list[str] = field(default_factory=list)
+    run: dict[str, Any] = field(default_factory=dict)
+    poses: dict[str, Placement] = field(default_factory=dict)
+    floating: bool = False
+    later: list[Any] = field(default_factory=list)
+    remarks: Remarks = field(default_factory=Remarks)
+
+    def neighbours(self, joints: Iterable[NeutralJoint]) -> dict[str, list[NeutralJoint]]:
+        """Return the joints by each of their two links."""
+        found: dict[str, list[NeutralJoint]] = {}
+        for joint in joints:
+            found.setdefault(joint.parent, []).append(joint)
+            found.setdefault(joint.child, []).append(joint)
+        return found

@@ -1,0 +1,235 @@
+"""A `NeutralModel` becomes a `Model`: names, inertias, the ground, joints, couplings and forces, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import casadi as ca
+
+from whippletree.elements.bodies import MassProperties
+from whippletree.elements.joints import Fixed, Free
+from whippletree.errors import FileError, ModelError
+from whippletree.files.body_inertias import check_inertias
+from whippletree.files.file_limits import STOP_STIFFNESS
+from whippletree.files.legal_names import LegalNames
+from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint, NeutralLink, NeutralModel
+from whippletree.files.poses import quaternion_of
+from whippletree.files.rotor_inertias import add_rotors
+from whippletree.files.start_gaps import guess_closing, report_gaps
+from whippletree.model.io.model_file import Model
+from whippletree.model.mechanism import Mechanism
+from whippletree.spatial.placement import Placement
+
+__all__ = ["translated"]
+
+
+def translated(model: NeutralModel, *, base: str | None = None, stops: bool | float = False) -> Model:
+    """Return the mechanism of a model, its start, and the report.
+
+    `base` says what holds links that nothing connects with the ground: "fixed" or "free". `stops` makes stops of the
+    joints' ranges, with that stiffness if it is a number.
+    """
+    _attach_bases(model, base)
+    check_inertias(model)
+    report_gaps(model)
+    guess_closing(model)
+    add_rotors(model)
+    return _MechanismCalls(model).model(stops)
+
+
+def _attach_bases(model: NeutralModel, base: str | None) -> None:
+    """Connect with the ground what is not connected with it: by the first link of each part, in the file's order."""
+    joints = model.neighbours(model.joints.values())
+    reached = _reached(WORLD, joints)
+    below = {joint.child for joint in model.joints.values() if not joint.closes}
+    for link in sorted(model.links.values(), key=lambda one: one.name in below):
+        if link.name in reached:
+            continue
+        if base is None and not model.floating:
+            model.remarks.add(
+                "guessed",
+                f'link "{link.name}", on which the others hang, is fixed to the ground: nothing in the file says what '
+                'holds it (base="free" lets it float)',
+                link.line,
+            )
+        name, start = f"{link.name} to ground", model.poses.get(link.name, Placement())
+        floats = base == "free" or (base is None and model.floating)
+        held = Placement() if floats else start
+        model.joints[name] = NeutralJoint(
+            name, Free() if floats else Fixed(), WORLD, link.name, held, Placement(), link.line
+        )
+        if floats and start != Placement():
+            model.guess.setdefault(name, (*quaternion_of(start.rotation), *start.point))
+        reached |= _reached(link.name, joints)
+
+
+def _reached(start: str, joints: Mapping[str, list[NeutralJoint]]) -> set[str]:
+    """Return the links that joints connect with a link, itself included."""
+    found, waiting = {start}, [start]
+    while waiting:
+        here = waiting.pop()
+        for joint in joints.get(here, ()):
+            there = joint.child if joint.parent == here else joint.parent
+            if there not in found:
+                found.add(there)
+                waiting.append(there)
+    return found
+
+
+class _MechanismCalls:
+    """The calls on a `Mechanism` that a model stands for."""
+
+    def __init__(self, model: NeutralModel) -> None:
+        self._model = model
+        places = LegalNames(model.remarks, {"ground"})
+        self._places = {WORLD: "ground"} | {name: places.legal(name, "link") for name in model.links}
+        self._frames = [(places.legal(frame.name, "frame"), frame) for frame in model.frames]
+        names = LegalNames(model.remarks)
+        self._joints = {name: names.legal(name, "joint") for name in model.joints}
+        self._couplings = [(names.legal(one.name, "coupling"), one) for one in model.couplings]
+        self._forces, self._parameters = LegalNames(model.remarks), LegalNames(model.remarks)
+        self._mechanism = Mechanism(LegalNames(model.remarks).legal(model.name or "model", "model"), model.gravity)
+
+    def model(self, stops: bool | float) -> Model:
+        """Return everything."""
+        m = self._model
+        for link in m.links.values():
+            self._declare(link.line, self._link, link)
+        for name, frame in self._frames:
+            R, p = frame.placement.rotation, frame.placement.point
+            self._mechanism.frame(name, on=self._places[frame.link], at=p, rotation=R)
+        for joint in m.joints.values():
+            self._declare(joint.line, self._joint, joint)
+        for name, coupling in self._couplings:
+            self._declare(coupling.line, self._coupling, name, coupling)
+        for joint in m.joints.values():
+            self._declare(joint.line, self._forces_of, joint, stops)
+        for call in m.later:
+            call(self)
+        return Model(
+            self._mechanism,
+            self._start(),
+            m.run,
+            m.file,
+            self._lines(),
+            m.remarks.report(),
+            {self._joints[joint.name]: joint.range for joint in m.joints.values() if joint.range is not None},
+            {self._places[link.name]: tuple(link.shapes) for link in m.links.values() if link.shapes},
+        )
+
+    # ------------------------------------------------------------------ for calls that come last
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism so far."""
+        return self._mechanism
+
+    def joint_name(self, name: str) -> str:
+        """Return what a joint of the file is called in the mechanism."""
+        return self._joints[name]
+
+    def place_name(self, name: str) -> str:
+        """Return what a link of the file is called in the mechanism."""
+        return self._places[name]
+
+    def frame_name(self, name: str) -> str:
+        """Return what a frame of the file is called in the mechanism."""
+        return next(legal for legal, frame in self._frames if frame.name == name)
+
+    def force_name(self, name: str) -> str:
+        """Return a name for a force that no other has."""
+        return self._forces.legal(name, "force")
+
+    def parameter_name(self, name: str) -> str:
+        """Return a name for a parameter that no other has."""
+        return self._parameters.legal(name, "parameter")
+
+    # ------------------------------------------------------------------ elements
+
+    def _declare(self, line: int | None, call: Any, *arguments: Any) -> None:
+        """Make a call; an error begins with the file and the line."""
+        try:
+            call(*arguments)
+        except ModelError as error:
+            file = self._model.file
+            place = file if line is None else f"{file}:{line}"
+            raise FileError(f"{place}: {error}", file=file, line=line) from error
+
+    def _link(self, link: NeutralLink) -> None:
+        given = link.properties
+        self._mechanism.body(self._places[link.name], None if given == MassProperties() else given)
+
+    def _joint(self, use: NeutralJoint) -> None:
+        parent, child = self._places[use.parent], self._places[use.child]
+        self._mechanism.joint(
+            self._joints[use.name], parent, child, use.joint, pose=use.on_parent, pose_child=use.on_child
+        )
+
+    def _coupling(self, name: str, coupling: NeutralCoupling) -> None:
+        ratios, other = (
+            {(self._joints[joint], index): ratio for (joint, index), ratio in one.items()}
+            for one in (coupling.ratios, coupling.of)
+        )
+        constant, slope, *higher = (*coupling.powers, 0.0, 0.0)[: max(2, len(coupling.powers))]
+        if not any(higher):
+            for coordinate, ratio in other.items():
+                ratios[coordinate] = ratios.get(coordinate, 0.0) - slope * ratio
+            kept: dict[Any, Any] = {coordinate: ratio for coordinate, ratio in ratios.items() if ratio}
+            self._mechanism.coupling(name, kept, offset=coupling.offset + constant)
+            return
+        first, second = (
+            sum(ratio * self._mechanism.coordinate(*coordinate) for coordinate, ratio in one.items())
+            for one in (ratios, other)
+        )
+        polynomial = sum(c * second**k for k, c in enumerate(coupling.powers) if c)
+        self._mechanism.closure(name, ca.SX(first - coupling.offset - polynomial))
+
+    def _forces_of(self, use: NeutralJoint, stops: bool | float) -> None:
+        """Declare what acts on each freedom of a joint."""
+        joint = self._joints[use.name]
+        for index in range(use.joint.nv):
+            label = joint if use.joint.nv == 1 else f"{joint}[{index}]"
+            viscous = 0.0 if use.stiffness else use.damping
+            if use.stiffness:
+                name = self.force_name(f"spring of {label}")
+                self._mechanism.torsion_spring(
+                    name, joint, stiffness=use.stiffness, rest=use.rest, damping=use.damping, index=index
+                )
+            if viscous or use.friction:
+                name = self.force_name(f"friction of {label}")
+                self._mechanism.friction(name, joint, viscous=viscous, coulomb=use.friction, index=index)
+        if stops is not False and use.range is not None and use.joint.nv == 1:
+            self._stop(use, stops)
+
+    def _stop(self, use: NeutralJoint, stops: bool | float) -> None:
+        bounds = use.range
+        if bounds is None or (bounds.lower is None and bounds.upper is None):
+            return
+        joint = self._joints[use.name]
+        stiffness = STOP_STIFFNESS if stops is True else float(stops)
+        if stops is True:
+            self._model.remarks.add("guessed", f"stops of joints have the stiffness {stiffness:g} N m/rad or N/m")
+        self._mechanism.limit(
+            self.force_name(f"stop of {joint}"), joint, lower=bounds.lower, upper=bounds.upper, stiffness=stiffness
+        )
+
+    # ------------------------------------------------------------------ the rest of the model
+
+    def _start(self) -> dict[str, Any]:
+        m = self._model
+        start: dict[str, Any] = {}
+        if m.guess:
+            start["guess"] = {self._joints[name]: value for name, value in m.guess.items()}
+        if m.velocities:
+            start["velocities"] = {self._joints[name]: value for name, value in m.velocities.items()}
+        if m.dependent:
+            start["dependent"] = [self._joints[name] for name in m.dependent]
+        return start
+
+    def _lines(self) -> dict[str, int]:
+        m = self._model
+        places = {self._places[link.name]: link.line for link in m.links.values()}
+        joints = {self._joints[joint.name]: joint.line for joint in m.joints.values()}
+        couplings = {name: coupling.line for name, coupling in self._couplings}
+        return {name: line for name, line in {**places, **couplings, **joints}.items() if line is not None}

@@ -1,0 +1,125 @@
+"""Reading and writing models of any format, which is found by what is in the file and not by its name."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from whippletree.errors import FileError
+from whippletree.foundation.user_frames import user_facing
+from whippletree.model.io import read_text, write_file
+from whippletree.model.io.model_file import Model
+from whippletree.model.io.output_paths import checked_path
+from whippletree.model.mechanism import Mechanism
+from whippletree.spatial.scalars import shown
+
+__all__ = ["read", "write"]
+
+
+@user_facing
+def read(
+    source: str | os.PathLike[str],
+    *,
+    base: str | None = None,
+    stops: bool | float = False,
+    loops: str | os.PathLike[str] | None = None,
+    search: str | os.PathLike[str] | list[str] | tuple[str, ...] = (),
+    xacro: bool = False,
+    keyframe: str | int | None = None,
+) -> Model:
+    """Read a model: from a file, or from text, which has more than one line.
+
+    The format follows from the content: the package's own YAML, URDF (with `mimic` and URDF+), SDF, MJCF, USD, OpenSim
+    and Adams files. What such a file has that was not understood, changed or guessed is in `model.report`. Whatever is
+    wrong with it is a `FileError` that begins with the file, and the line if the format has lines.
+
+    `base` says what holds a robot that nothing connects with the ground: "fixed" or "free". `stops` makes stops of the
+    ranges of joints, with that stiffness if it is a number. `loops` names the YAML file beside a URDF that says which
+    frames coincide. Files that a file draws in must be in its own folder or in one of the folders of `search`. With
+    `xacro`, a file that has to be expanded first is expanded, which evaluates expressions in it. `keyframe` names the
+    keyframe of an MJCF file at which to start, or gives its number.
+
+    >>> model = read("name: free fall\\nbodies: {stone: {mass: 1}}\\njoints: {fall: {free: [ground, stone]}}")
+    >>> model.build().nv
+    6
+    """
+    from whippletree.files.file_formats import read_bytes
+
+    choices: dict[str, Any] = {"base": _checked_base(base), "stops": _checked_stops(stops), "loops": loops}
+    choices |= {"xacro": _checked_flag(xacro), "keyframe": _checked_keyframe(keyframe)}
+    folders = _checked_folders(search)
+    if isinstance(source, str) and "\n" in source:
+        return read_bytes(source.encode(), "<text>", None, search=folders, **choices) or read_text(source)
+    place, data = _contents(source)
+    found = read_bytes(data, str(place), place, search=folders, **choices)
+    if found is None:
+        from whippletree.model.io.reader import from_bytes
+
+        return from_bytes(data, str(place))
+    return found
+
+
+@user_facing
+def write(model: Model | Mechanism, path: str | os.PathLike[str]) -> None:
+    """Write a model or a mechanism as a file: YAML, or what the end of its name says (.urdf, .sdf, .xml for MJCF).
+
+    YAML holds all of it, and is read again first: if that were not the same mechanism, it is refused. The other formats
+    hold less: what they cannot express is refused by its name.
+    """
+    from whippletree.files.file_formats import foreign_text
+
+    text = foreign_text(model, path)
+    write_file(model, path, text) if text is not None else write_file(model, path)
+
+
+def _contents(path: object) -> tuple[Path, bytes]:
+    """Return a path and the bytes of the file there."""
+    from whippletree.files.file_limits import LARGEST_FILE
+
+    try:
+        place = checked_path(path)
+        with place.open("rb") as file:
+            return place, file.read(LARGEST_FILE + 1)
+    except (TypeError, ValueError) as error:
+        raise FileError(f"the path of a model file must be text, got {shown(path)}: {error}") from None
+    except OSError as error:
+        raise FileError(f"{place}: the file cannot be read: {error.strerror or error}") from None
+
+
+def _checked_base(base: object) -> str | None:
+    if base is None or (isinstance(base, str) and base in ("fixed", "free")):
+        return base
+    raise FileError(f'base must be "fixed" or "free", got {shown(base)}')
+
+
+def _checked_flag(xacro: object) -> bool:
+    if not isinstance(xacro, bool):
+        raise FileError(f"xacro must be True or False, got {shown(xacro)}")
+    return xacro
+
+
+def _checked_keyframe(keyframe: object) -> str | int | None:
+    if keyframe is None or (isinstance(keyframe, str | int) and not isinstance(keyframe, bool)):
+        return keyframe
+    raise FileError(f"keyframe must be a name or a number, got {shown(keyframe)}")
+
+
+def _checked_folders(search: object) -> list[Path]:
+    """Return the folders of a search path."""
+    given = [search] if isinstance(search, str | os.PathLike) else search
+    try:
+        if not isinstance(given, list | tuple):
+            raise TypeError("not a path, nor a list of such")
+        return [checked_path(folder).expanduser().resolve() for folder in given]
+    except (TypeError, ValueError, OSError, RuntimeError) as error:
+        raise FileError(f"search must be folders, got {shown(search)}: {error}") from None
+
+
+def _checked_stops(stops: object) -> object:
+    if isinstance(stops, bool):
+        return stops
+    if isinstance(stops, int | float) and 0 < stops <= sys.float_info.max:
+        return float(stops)
+    raise FileError(f"stops must be True, False or a stiffness above zero, got {shown(stops)}")

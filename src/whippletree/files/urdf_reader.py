@@ -1,0 +1,335 @@
+"""URDF: links and joints of a robot; with URDF+ also loops and couplings, and `mimic` joints.
+
+A joint's frame lies on the parent by its `origin`, and is the child's frame. Angles of `rpy` are about fixed axes. In
+URDF+ a `<loop>` is a joint between two links, its frame given on both; a `<coupling>` says that the sum of joint angles
+from the nearest common link to the successor is `ratio` times that to the predecessor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from whippletree.elements.bodies import MassProperties
+from whippletree.elements.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute, Spherical
+from whippletree.errors import FileError, ModelError
+from whippletree.files.file_limits import ZERO_AXIS
+from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint, NeutralLink, NeutralModel
+from whippletree.files.poses import from_rpy, with_axis
+from whippletree.files.xml_source import XmlElement
+from whippletree.model.io.model_file import JointRange, VisualShape
+from whippletree.model.names import quoted, suggestion
+from whippletree.spatial.placement import Placement
+
+__all__ = ["read_urdf"]
+
+_KINDS: dict[str, type[Joint]] = {
+    "revolute": Revolute,
+    "continuous": Revolute,
+    "prismatic": Prismatic,
+    "fixed": Fixed,
+    "floating": Free,
+    "planar": Planar,
+    "spherical": Spherical,
+}
+_WITH_AXIS = (Revolute, Prismatic, Planar)
+_LOOKS = {"material"}
+_OF_JOINT = {"parent", "child", "origin", "axis", "limit", "dynamics", "mimic"}
+
+
+def read_urdf(root: XmlElement) -> NeutralModel:
+    """Read a robot.
+
+    >>> from whippletree.files.xml_source import parse_xml
+    >>> text = b'<robot name="arm"><link name="base"/><link name="hand"/><joint name="wrist" type="continuous">'
+    >>> text += b'<parent link="base"/><child link="hand"/></joint></robot>'
+    >>> read_urdf(parse_xml(text, "arm.urdf")).joints["wrist"].child
+    'hand'
+    """
+    _refuse_xacro(root)
+    return _UrdfReading(root).model()
+
+
+def _refuse_xacro(root: XmlElement) -> None:
+    """Refuse a file that has to be expanded before it is a robot."""
+    for element in root.below():
+        if element.tag.startswith("xacro:") or any("${" in text for text in element.attributes.values()):
+            raise element.error(
+                "this is xacro, a program that writes a robot: read it with xacro=True, which evaluates its expressions"
+            )
+
+
+class _UrdfReading:
+    """The elements of a robot one by one."""
+
+    def __init__(self, root: XmlElement) -> None:
+        self._root = root
+        self._model = NeutralModel(root.get("name") or "robot", root.file)
+        self._alias: dict[str, str] = {}
+
+    def model(self) -> NeutralModel:
+        """Return the whole robot."""
+        root, m = self._root, self._model
+        links = [*root.all("link")]
+        if not links:
+            raise root.error("<robot> has no <link>: there is nothing to read")
+        self._find_ground(links)
+        for element in links:
+            self._link(element)
+        joints = [*root.all("joint")]
+        for element in joints:
+            self._joint(element)
+        for element in joints:
+            self._mimic(element)
+        for element in root.all("loop"):
+            self._loop(element)
+        for number, element in enumerate(root.all("coupling"), 1):
+            self._coupling(element, number)
+        for element in root.children:
+            if element.tag not in {"link", "joint", "loop", "coupling"} | _LOOKS:
+                m.remarks.add("not understood", f"<{element.tag}>", element.line)
+        return m
+
+    def _find_ground(self, links: list[XmlElement]) -> None:
+        """A link called world or ground that nothing carries and that has no mass is the ground itself."""
+        carried = {child.get("link") for joint in self._root.all("joint") for child in joint.all("child")}
+        for link in links:
+            name = link["name"]
+            if name in ("world", "ground") and name not in carried and link.child("inertial") is None:
+                self._alias[name] = WORLD
+                return
+
+    # ------------------------------------------------------------------ links
+
+    def _link(self, element: XmlElement) -> None:
+        name = element["name"]
+        if name in self._model.links or (name in self._alias and element.child("inertial") is not None):
+            raise element.error(f"there is a second link {quoted(name)}")
+        if name in self._alias:
+            return
+        link = NeutralLink(name, line=element.line)
+        inertial = element.child("inertial")
+        if inertial is not None:
+            link.properties = self._properties(inertial)
+        link.shapes = [*self._shapes(element)]
+        self._model.links[name] = link
+        for child in element.children:
+            if child.tag not in {"inertial", "visual", "collision"} | _LOOKS:
+                self._model.remarks.add("not understood", f"<{child.tag}> of a link", child.line)
+
+    def _properties(self, element: XmlElement) -> MassProperties:
+        mass = element.needed("mass").number("value")
+        pose = self._origin(element)
+        given = element.child("inertia")
+        moments = {key: 0.0 if given is None else given.number(key, 0.0) for key in _MOMENTS}
+        if given is None and mass:
+            self._model.remarks.add("guessed", "a link with mass and no inertia is a point mass", element.line)
+        xx, xy, xz, yy, yz, zz = moments.values()
+        try:
+            whole = MassProperties.as_given(mass, inertia=((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+            return whole.moved(at=pose.point, rotation=pose.rotation)
+        except ModelError as error:
+            raise element.error(str(error)) from None
+
+    def _shapes(self, element: XmlElement) -> Iterator[VisualShape]:
+        """Yield what a link looks like: its visuals, or what it collides with if it has none."""
+        seen = [*element.all("visual")] or [*element.all("collision")]
+        for one in seen:
+            geometry = one.child("geometry")
+            if geometry is None:
+                continue
+            for shape in geometry.children:
+                found = self._shape(shape)
+                if found is not None:
+                    yield VisualShape(*found, placement=self._origin(one), file=shape.get("filename"))
+                else:
+                    self._model.remarks.add("not understood", f"<{shape.tag}> as a geometry", shape.line)
+
+    def _shape(self, shape: XmlElement) -> tuple[str, tuple[float, ...]] | None:
+        if shape.tag == "box":
+            return "box", shape.vector("size")
+        if shape.tag in ("cylinder", "capsule"):
+            return shape.tag, (shape.number("radius"), shape.number("length"))
+        if shape.tag == "sphere":
+            return "sphere", (shape.number("radius"),)
+        if shape.tag == "mesh":
+            return "mesh", shape.vector("scale", (1.0, 1.0, 1.0))
+        return None
+
+    # ------------------------------------------------------------------ joints
+
+    def _joint(self, element: XmlElement) -> None:
+        name, m = element["name"], self._model
+        if name in m.joints:
+            raise element.error(f"there is a second joint {quoted(name)}")
+        word = element["type"]
+        kind = _KINDS.get(word)
+        if kind is None:
+            raise element.error(f"joint {quoted(name)} has the type {suggestion(word, _KINDS)}")
+        parent, child = self._link_of(element.needed("parent")), self._link_of(element.needed("child"))
+        on_parent, on_child = self._origin(element), Placement()
+        if kind in _WITH_AXIS:
+            turned = self._axis(element)
+            on_parent, on_child = on_parent @ turned, turned
+        joint = NeutralJoint(name, kind(), parent, child, on_parent, on_child, element.line)
+        if any(other.child == child for other in m.joints.values()):
+            joint.closes = True
+            m.remarks.add("changed", f"link {quoted(child)} is the child of two joints: a loop", element.line)
+        dynamics = element.child("dynamics")
+        if dynamics is not None and kind is not Fixed:
+            joint.damping, joint.friction = self._positive(dynamics, "damping"), self._positive(dynamics, "friction")
+        joint.range = self._range(element, kind, word)
+        m.joints[name] = joint
+        if element.get("independent") == "false":
+            m.dependent.append(name)
+        for one in element.children:
+            if one.tag not in _OF_JOINT:
+                m.remarks.add("not understood", f"<{one.tag}> of a joint", one.line)
+
+    def _positive(self, element: XmlElement, name: str) -> float:
+        value = element.number(name, 0.0)
+        if value < 0:
+            self._model.remarks.add("not understood", f"a negative {name} of a joint", element.line)
+            return 0.0
+        if value and name == "friction":
+            self._model.remarks.add("changed", "dry friction of joints is smooth near rest", element.line)
+        return value
+
+    def _range(self, element: XmlElement, kind: type[Joint], word: str) -> JointRange | None:
+        limit = element.child("limit")
+        if limit is None or kind not in (Revolute, Prismatic):
+            return None
+        given = {key: limit.number(key) if key in limit.attributes else None for key in _LIMITS}
+        lower, upper, speed, effort = given.values()
+        if word == "continuous":
+            lower = upper = None
+        elif lower is None and upper is None:
+            self._model.remarks.add(
+                "guessed", "a joint with a <limit> that has neither lower nor upper is not limited", limit.line
+            )
+        else:
+            lower, upper = lower or 0.0, upper or 0.0
+            self._model.remarks.add(
+                "kept aside", "ranges of joints, which nothing enforces (stops=True does)", limit.line
+            )
+            if lower >= upper:
+                self._model.remarks.add(
+                    "not understood", f"the range {lower:g} to {upper:g} of a joint, which is empty", limit.line
+                )
+                lower = upper = None
+        return JointRange(lower, upper, speed, effort)
+
+    def _mimic(self, element: XmlElement) -> None:
+        given = element.child("mimic")
+        if given is None:
+            return
+        name, other = element["name"], given["joint"]
+        own, leader = self._model.joints[name].joint, self._model.joints.get(other)
+        if leader is None or other == name or own.nv != 1 or leader.joint.nv != 1:
+            what = "which is no joint with one coordinate"
+            text = f"joint {quoted(name)} mimics {quoted(other)}, {what}: it moves by itself"
+            self._model.remarks.add("not understood", text, given.line)
+            return
+        ratio, offset = given.number("multiplier", 1.0), given.number("offset", 0.0)
+        ratios = {(name, 0): 1.0, (other, 0): -ratio} if ratio else {(name, 0): 1.0}
+        self._model.couplings.append(NeutralCoupling(f"{name} mimics {other}", ratios, offset, line=given.line))
+
+    # ------------------------------------------------------------------ URDF+
+
+    def _loop(self, element: XmlElement) -> None:
+        name = element.get("name") or f"loop {len(self._model.joints)}"
+        if name in self._model.joints:
+            raise element.error(f"there is a joint {quoted(name)} already")
+        word = element.get("type", "revolute")
+        kind = _KINDS.get(word)
+        if kind is None or kind is Free:
+            raise element.error(f"loop {quoted(name)} has the type {suggestion(word, _KINDS)}")
+        turned = self._axis(element) if kind in _WITH_AXIS else Placement()
+        first, second = element.needed("predecessor"), element.needed("successor")
+        sides = self._link_of(first), self._link_of(second)
+        poses = self._origin(first) @ turned, self._origin(second) @ turned
+        self._model.joints[name] = NeutralJoint(name, kind(), *sides, *poses, element.line, closes=True)
+
+    def _coupling(self, element: XmlElement, number: int) -> None:
+        name = element.get("name") or f"coupling {number}"
+        word = element.get("type", "rolling")
+        if word != "rolling":
+            raise element.error(f"coupling {quoted(name)} has the type {suggestion(word, ['rolling'])}")
+        first = self._path(element, self._link_of(element.needed("predecessor")))
+        second = self._path(element, self._link_of(element.needed("successor")))
+        shared = {*first} & {*second}
+        ratio = element.needed("ratio").number("value")
+        ratios = {(joint, 0): ratio for joint in first if joint not in shared}
+        for joint in second:
+            if joint not in shared:
+                ratios[joint, 0] = ratios.get((joint, 0), 0.0) - 1.0
+        if not any(ratios.values()):
+            raise element.error(f"coupling {quoted(name)} is between links that no joint moves against each other")
+        self._model.couplings.append(NeutralCoupling(name, ratios, line=element.line))
+
+    def _path(self, element: XmlElement, link: str) -> list[str]:
+        """Return the joints from the ground to a link that have a coordinate."""
+        above = {joint.child: joint for joint in self._model.joints.values() if not joint.closes}
+        found: list[str] = []
+        while link in above and len(found) <= len(above):
+            joint = above[link]
+            if joint.joint.nv > 1:
+                raise element.error(f"a coupling across the {joint.joint.kind} joint {quoted(joint.name)} has no angle")
+            if joint.joint.nv:
+                found.append(joint.name)
+            link = joint.parent
+        return found
+
+    # ------------------------------------------------------------------ pieces
+
+    def _link_of(self, element: XmlElement) -> str:
+        name = element["link"]
+        if name in self._alias:
+            return self._alias[name]
+        if name not in self._model.links:
+            raise element.error(f"there is no link {suggestion(name, self._model.links)}")
+        return name
+
+    def _origin(self, element: XmlElement) -> Placement:
+        origin = element.child("origin")
+        if origin is None:
+            return Placement()
+        return from_rpy(origin.vector("xyz", (0.0, 0.0, 0.0)), origin.vector("rpy", (0.0, 0.0, 0.0)))
+
+    def _axis(self, element: XmlElement) -> Placement:
+        given = element.child("axis")
+        axis = (1.0, 0.0, 0.0) if given is None else given.vector("xyz", (1.0, 0.0, 0.0))
+        if np.linalg.norm(axis) < ZERO_AXIS:
+            raise (given or element).error("the axis has no direction: all its entries are zero")
+        return with_axis(axis)
+
+
+_MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+_LIMITS = ("lower", "upper", "velocity", "effort")
+
+
+def add_loops(model: NeutralModel, pairs: object, types: object, name: str) -> None:
+    """Close the loops that a file beside a robot names: pairs of frames that coincide, those of links or of joints."""
+    if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        raise FileError(f"{name}: closed_loop must be a list of pairs of frames", file=name)
+    kinds = types if isinstance(types, list) else ["6d"] * len(pairs)
+    if len(kinds) != len(pairs):
+        raise FileError(f"{name}: type must have an entry for each of the {len(pairs)} loops", file=name)
+    for number, (pair, kind) in enumerate(zip(pairs, kinds, strict=True), 1):
+        links = [_frame_link(model, str(frame), name) for frame in pair]
+        if str(kind).lower() not in ("3d", "6d"):
+            raise FileError(f"{name}: type must be 3d (a point) or 6d (a whole frame), got {quoted(kind)}", file=name)
+        joint: Joint = Spherical() if str(kind).lower() == "3d" else Fixed()
+        label = f"closed loop {number}"
+        model.joints[label] = NeutralJoint(label, joint, links[0], links[1], Placement(), Placement(), closes=True)
+
+
+def _frame_link(model: NeutralModel, frame: str, name: str) -> str:
+    """Return the link whose frame is meant: its own, or that of the joint that carries it."""
+    if frame in model.links:
+        return frame
+    if frame in model.joints:
+        return model.joints[frame].child
+    known = [*model.links, *model.joints]
+    raise FileError(f"{name}: there is no link or joint {suggestion(frame, known)}", file=name)

@@ -1,0 +1,278 @@
+"""USD with physics: rigid bodies and the joints between them, in any graph.
+
+Loops need no mark: a joint is a joint, whether or not it is excluded from an articulation. Angles are in degrees there,
+and so are the gains of drives. Several hinges between the same two bodies whose axes differ are turns one after
+another.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from whippletree.elements.bodies import MassProperties
+from whippletree.elements.joints import Fixed, Joint, Prismatic, Revolute, Spherical
+from whippletree.errors import FileError, ModelError
+from whippletree.files.file_limits import PARALLEL
+from whippletree.files.neutral_model import WORLD, NeutralJoint, NeutralLink, NeutralModel
+from whippletree.files.poses import from_quaternion, with_axis
+from whippletree.files.start_gaps import coordinates_of
+from whippletree.model.io.model_file import JointRange
+from whippletree.model.names import quoted
+from whippletree.spatial.placement import Placement
+
+__all__ = ["read_usd"]
+
+_KINDS: dict[str, type[Joint]] = {
+    "PhysicsRevoluteJoint": Revolute,
+    "PhysicsPrismaticJoint": Prismatic,
+    "PhysicsSphericalJoint": Spherical,
+    "PhysicsFixedJoint": Fixed,
+}
+_AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+
+
+def read_usd(name: str, place: Path | None) -> NeutralModel:
+    """Read a stage."""
+    if place is None:
+        raise FileError(f"{name}: USD is read from files: give the path of one", file=name)
+    try:
+        from pxr import Sdf, Usd, UsdGeom, UsdPhysics
+    except ImportError:
+        raise FileError(f'{name}: USD is read by usd-core: pip install "whippletree[usd]"', file=name) from None
+    try:
+        _check_layers(Sdf, place, name)
+        stage = Usd.Stage.Open(str(place))
+    except FileError:
+        raise
+    except Exception as error:  # what the bindings raise
+        raise FileError(f"{name}: the stage cannot be opened: {' '.join(str(error).split())}", file=name) from None
+    return _UsdReading(stage, NeutralModel(place.stem, name, floating=True), UsdGeom, UsdPhysics).model()
+
+
+def _check_layers(Sdf: Any, place: Path, name: str) -> None:
+    """Refuse a stage that draws in files from elsewhere."""
+    waiting, seen, home = [place.resolve()], set(), place.resolve().parent
+    while waiting:
+        here = waiting.pop()
+        if here in seen:
+            continue
+        seen.add(here)
+        layer = Sdf.Layer.FindOrOpen(str(here))
+        if layer is None:
+            raise FileError(f"{name}: {here.name} cannot be read as USD", file=name)
+        for asset in layer.GetCompositionAssetDependencies():
+            other = (here.parent / asset).resolve()
+            if "://" in asset or not other.is_relative_to(home):
+                raise FileError(f"{name}: {asset!r} is outside of the model's folder", file=name)
+            waiting.append(other)
+
+
+class _UsdReading:
+    """The prims of a stage: first bodies, then joints."""
+
+    def __init__(self, stage: Any, model: NeutralModel, UsdGeom: Any, UsdPhysics: Any) -> None:
+        self._stage, self._m, self._geom, self._physics = stage, model, UsdGeom, UsdPhysics
+        self._length = float(UsdGeom.GetStageMetersPerUnit(stage))
+        self._mass = float(UsdPhysics.GetStageKilogramsPerUnit(stage))
+        self._names: dict[str, str] = {}
+        self._scales: dict[str, np.ndarray] = {WORLD: np.ones(3)}
+        self._cache = UsdGeom.XformCache()
+
+    def model(self) -> NeutralModel:
+        """Return the whole stage."""
+        self._gravity()
+        prims = [*self._stage.Traverse()]
+        bodies = [prim for prim in prims if prim.HasAPI(self._physics.RigidBodyAPI)]
+        if not bodies:
+            raise self._error("there is no rigid body in it")
+        short = [prim.GetName() for prim in bodies]
+        for prim in bodies:
+            path = str(prim.GetPath())
+            self._names[path] = prim.GetName() if short.count(prim.GetName()) == 1 else path.lstrip("/")
+            self._body(prim)
+        found = [prim for prim in prims if prim.IsA(self._physics.Joint)]
+        for prim in found:
+            self._joint(prim, [one.GetName() for one in found])
+        self._chain_parallel()
+        return self._m
+
+    def _error(self, message: str) -> FileError:
+        return FileError(f"{self._m.file}: {message}", file=self._m.file)
+
+    def _gravity(self) -> None:
+        up = str(self._geom.GetStageUpAxis(self._stage))
+        default = -np.array(_AXES.get(up, _AXES["Z"]))
+        for prim in self._stage.Traverse():
+            if prim.IsA(self._physics.Scene):
+                scene = self._physics.Scene(prim)
+                way = np.array(scene.GetGravityDirectionAttr().Get() or (0, 0, 0), dtype=float)
+                size = float(scene.GetGravityMagnitudeAttr().Get())
+                self._m.gravity = self._gravity_of(way if way.any() else default, size)
+                return
+        self._m.remarks.add("guessed", "gravity is 9.81 m/s^2 downwards: there is no physics scene")
+        self._m.gravity = self._gravity_of(default, -math.inf)
+
+    def _gravity_of(self, way: np.ndarray, size: float) -> tuple[float, float, float]:
+        unit = way / np.linalg.norm(way)
+        x, y, z = (float(g) for g in unit * (9.81 if size < 0 or not math.isfinite(size) else size * self._length))
+        return x, y, z
+
+    # ------------------------------------------------------------------ bodies
+
+    def _body(self, prim: Any) -> None:
+        name = self._names[str(prim.GetPath())]
+        api = self._physics.MassAPI(prim)
+        mass = float(api.GetMassAttr().Get() or 0.0) * self._mass
+        diagonal = np.array(api.GetDiagonalInertiaAttr().Get() or (0, 0, 0), dtype=float)
+        centre = np.array(api.GetCenterOfMassAttr().Get() or (0, 0, 0), dtype=float)
+        if not np.isfinite(centre).all():
+            centre = np.zeros(3)
+        axes = _quaternion(api.GetPrincipalAxesAttr().Get())
+        if mass == 0.0 or not diagonal.any():
+            raise self._error(
+                f"body {quoted(name)} is to get its mass or inertia from its shapes: give it mass and inertia"
+            )
+        pose, scale = self._pose(prim)
+        try:
+            about = MassProperties.as_given(mass, inertia=[float(x) for x in diagonal * self._mass * self._length**2])
+            turned = from_quaternion(axes, centre * scale * self._length)
+            properties = about.moved(at=turned.point, rotation=turned.rotation)
+        except ModelError as error:
+            raise self._error(f"body {quoted(name)}: {error}") from None
+        self._m.links[name] = NeutralLink(name, properties)
+        self._m.poses[name] = pose
+        self._scales[name] = scale
+        for key in ("velocity", "angularVelocity"):
+            given = prim.GetAttribute(f"physics:{key}").Get()
+            if given is not None and any(given):
+                self._m.remarks.add("not understood", f"the {key} of a body: it starts at rest")
+
+    def _pose(self, prim: Any) -> tuple[Placement, np.ndarray]:
+        """Return the pose of a prim in the world, and its scale."""
+        matrix = np.array(self._cache.GetLocalToWorldTransform(prim), dtype=float).T
+        scale = np.linalg.norm(matrix[:3, :3], axis=0)
+        left, _, right = np.linalg.svd(matrix[:3, :3] / scale)
+        R = left @ right
+        if np.linalg.det(R) < 0 or np.abs(R * scale - matrix[:3, :3]).max() > 1e-4 * scale.max():
+            raise self._error(f"prim {prim.GetPath()} is mirrored or sheared")
+        return Placement(R.tolist(), tuple(map(float, matrix[:3, 3] * self._length))), scale  # type: ignore[arg-type]
+
+    # ------------------------------------------------------------------ joints
+
+    def _joint(self, prim: Any, names: list[str]) -> None:
+        name = prim.GetName() if names.count(prim.GetName()) == 1 else str(prim.GetPath()).lstrip("/")
+        kind = _KINDS.get(prim.GetTypeName())
+        if kind is None:
+            raise self._error(f"joint {quoted(name)} is a {prim.GetTypeName()}, which is not read")
+        joint = self._physics.Joint(prim)
+        if joint.GetJointEnabledAttr().Get() is False:
+            self._m.remarks.add("kept aside", f"joint {quoted(name)}, which is not enabled")
+            return
+        bodies = [self._side(joint.GetBody0Rel(), name), self._side(joint.GetBody1Rel(), name)]
+        turned = with_axis(_AXES[self._axis(prim)]) if kind in (Revolute, Prismatic) else Placement()
+        sides = []
+        for body, point, turn in zip(
+            bodies,
+            (joint.GetLocalPos0Attr().Get(), joint.GetLocalPos1Attr().Get()),
+            (joint.GetLocalRot0Attr().Get(), joint.GetLocalRot1Attr().Get()),
+            strict=True,
+        ):
+            at = np.array(point or (0, 0, 0), dtype=float) * self._scales[body] * self._length
+            sides.append(from_quaternion(_quaternion(turn), [float(x) for x in at]) @ turned)
+        if bodies[0] == bodies[1]:
+            raise self._error(f"joint {quoted(name)} has the same body on both sides")
+        use = NeutralJoint(name, kind(), bodies[0], bodies[1], sides[0], sides[1])
+        self._start(use)
+        self._gains(prim, use)
+        self._m.joints[name] = use
+
+    def _side(self, relation: Any, name: str) -> str:
+        targets = [str(path) for path in relation.GetTargets()]
+        if not targets:
+            return WORLD
+        prim = self._stage.GetPrimAtPath(targets[0])
+        while prim and str(prim.GetPath()) not in self._names and str(prim.GetPath()) != "/":
+            prim = prim.GetParent()
+        found = self._names.get(str(prim.GetPath())) if prim else None
+        if found is None and targets[0] and not self._stage.GetPrimAtPath(targets[0]):
+            raise self._error(f"joint {quoted(name)} is on {targets[0]}, which is not there")
+        return WORLD if found is None else found
+
+    def _axis(self, prim: Any) -> str:
+        return str(prim.GetAttribute("physics:axis").Get() or "X")
+
+    def _start(self, use: NeutralJoint) -> None:
+        at = [self._m.poses.get(link, Placement()) for link in (use.parent, use.child)]
+        relative = (at[0] @ use.on_parent).inverse() @ (at[1] @ use.on_child)
+        start = coordinates_of(use.joint, relative)
+        if start:
+            self._m.guess[use.name] = start[0] if len(start) == 1 else start
+
+    def _gains(self, prim: Any, use: NeutralJoint) -> None:
+        """Read the range and the drive of a joint with one coordinate."""
+        if use.joint.nv != 1:
+            return
+        turning = isinstance(use.joint, Revolute)
+        unit = math.radians(1.0) if turning else self._length
+        bounds = [prim.GetAttribute(f"physics:{key}").Get() for key in ("lowerLimit", "upperLimit")]
+        limits = [None if b is None or not math.isfinite(b) else float(b) * unit for b in bounds]
+        if any(limit is not None for limit in limits):
+            use.range = JointRange(*limits)
+            self._m.remarks.add("kept aside", "ranges of joints, which nothing enforces (stops=True does)")
+        drive = f"drive:{'angular' if turning else 'linear'}:physics"
+        numbers = {key: prim.GetAttribute(f"{drive}:{key}").Get() for key in ("stiffness", "damping", "targetPosition")}
+        stiffness, damping, target = (float(value or 0.0) for value in numbers.values())
+        effort = self._mass * self._length**2 if turning else self._mass * self._length
+        use.stiffness, use.damping, use.rest = stiffness * effort / unit, damping * effort / unit, target * unit
+        if stiffness or damping:
+            self._m.remarks.add("changed", "drives, whose gains are per degree, are springs and dampers per radian")
+
+    def _chain_parallel(self) -> None:
+        """Put hinges and slides between the same two bodies one after another, unless they are on one line."""
+        groups: dict[frozenset[str], list[NeutralJoint]] = {}
+        for joint in self._m.joints.values():
+            if isinstance(joint.joint, Revolute | Prismatic):
+                groups.setdefault(frozenset((joint.parent, joint.child)), []).append(joint)
+        for joints in groups.values():
+            if len(joints) > 1 and not _on_one_line(joints):
+                self._chain(joints)
+
+    def _chain(self, joints: list[NeutralJoint]) -> None:
+        here, last = joints[0].parent, joints[0].child
+        for k, joint in enumerate(joints):
+            if joint.parent != joints[0].parent:
+                raise self._error(
+                    f"joints {quoted(joints[0].name)} and {quoted(joint.name)} join two bodies in opposite directions"
+                )
+            between = last if k == len(joints) - 1 else f"{last} behind {joint.name}"
+            if between != last:
+                self._m.links[between] = NeutralLink(between)
+            joint.parent, joint.child = here, between
+            if k > 0:
+                joint.on_parent = joint.on_child
+            here = between
+        names = ", ".join(quoted(joint.name) for joint in joints)
+        self._m.remarks.add("guessed", f"joints {names} between the same two bodies are turns one after another")
+
+
+def _on_one_line(joints: list[NeutralJoint]) -> bool:
+    """Tell whether all joints have the same axis on their parent."""
+    axes = [np.array(joint.on_parent.rotation)[:, 2] for joint in joints]
+    points = [np.array(joint.on_parent.point, dtype=float) for joint in joints]
+    return all(
+        np.linalg.norm(np.cross(axes[0], axis)) < PARALLEL
+        and np.linalg.norm(np.cross(axes[0], point - points[0])) < PARALLEL
+        for axis, point in zip(axes, points, strict=True)
+    )
+
+
+def _quaternion(given: Any) -> tuple[float, float, float, float]:
+    """Return a quaternion of the bindings, scalar first; none, or one of zeros, stands for no turn."""
+    if given is None:
+        return 1.0, 0.0, 0.0, 0.0
+    w, (x, y, z) = float(given.GetReal()), map(float, given.GetImaginary())
+    return (w, x, y, z) if math.hypot(w, x, y, z) > 0.5 else (1.0, 0.0, 0.0, 0.0)

@@ -1,0 +1,186 @@
+"""Published model files with reference numbers, where WHIPPLETREE_MODELS names a folder of them.
+
+Beside each model stands `<name>.reference.json`: masses, mass-matrix diagonals and bias forces of its tree, freedoms
+and accelerations with exact loops at states that close these.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import whippletree as wt
+from support.sampling import sampled
+from whippletree.elements.joints import Fixed
+
+FOLDER = Path(os.environ.get("WHIPPLETREE_MODELS") or "/nowhere")
+REFERENCES = [
+    path
+    for path in sorted(FOLDER.rglob("*.reference.json"))
+    if "neutral" in json.loads(path.read_text(encoding="utf-8"))
+]
+HISTORIES = sorted(FOLDER.rglob("*_ADAMS.csv"))
+ACCURACY = 1e-9
+
+
+def parts(description: Any) -> tuple[list[Any], list[Any]]:
+    """The joints of the tree, and those that close loops, which every reader declares later."""
+    seat: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while name in seat:
+            name = seat[name]
+        return name
+
+    tree, closing = [], []
+    for use in description.joints:
+        a, b = root(use.parent), root(use.child)
+        (tree if a != b else closing).append(use)
+        if a != b:
+            seat[b] = a
+    return tree, closing
+
+
+class Described:
+    """A model, its bare tree and its reference numbers in our coordinates."""
+
+    def __init__(self, path: Path) -> None:
+        self.reference = json.loads(path.read_text(encoding="utf-8"))
+        self.model = wt.read(FOLDER / self.reference["file"])
+        self.description = self.model.mechanism.describe()
+        self.tree, self.closing = parts(self.description)
+        self.names = [use.name for use in self.tree if not isinstance(use.joint, Fixed)]
+
+    def bare(self, gravity: tuple[float, ...]) -> wt.System:
+        bare = replace(self.description, joints=tuple(self.tree), closures=(), forces=(), gravity=gravity)
+        return wt.Mechanism.of(bare).build()
+
+    def given(self, state: dict[str, Any], key: str) -> list[np.ndarray]:
+        """Numbers of a state, joint by joint in our order."""
+        found = state[key]
+        if isinstance(found, dict):
+            return [np.atleast_1d(found[name]) for name in self.names]
+        adr = "qpos" if key == "qpos" else "dof"
+        sizes = {"free": (7, 6), "ball": (4, 3)}
+        return [
+            np.array(found[j[adr] : j[adr] + sizes.get(j["type"], (1, 1))[adr == "dof"]])
+            for j in self.reference["joint_list"]
+        ]
+
+    def coordinates(self, state: dict[str, Any]) -> dict[str, np.ndarray]:
+        found = self.given(state, "q" if "q" in state else "qpos")
+        return {
+            name: np.concatenate([q[3:7], q[0:3]]) if q.size == 7 else q
+            for name, q in zip(self.names, found, strict=True)
+        }
+
+    def to_theirs(self, s: wt.System, q: np.ndarray) -> np.ndarray:
+        """T with our velocities = T theirs: a free joint's linear velocity is in world axes there, and comes first."""
+        T = np.zeros((s.nv, sum(s.v_slice(name).stop - s.v_slice(name).start for name in self.names)))
+        column = 0
+        for name in self.names:
+            rows = s.v_slice(name)
+            n = rows.stop - rows.start
+            block = np.eye(n)
+            if n == 6:
+                w, x, y, z = q[s.q_slice(name)][:4]
+                R = np.array(
+                    [
+                        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+                        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+                        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+                    ]
+                )
+                block = np.block([[np.zeros((3, 3)), np.eye(3)], [R.T, np.zeros((3, 3))]])
+            T[rows, column : column + n] = block
+            column += n
+        return T
+
+
+def close(one: np.ndarray, other: np.ndarray, *, least: float = 1e-3, accuracy: float = ACCURACY) -> None:
+    assert np.abs(one - other).max() <= accuracy * max(least, np.abs(other).max())
+
+
+if REFERENCES:
+
+    @pytest.mark.parametrize(
+        "path", sampled(REFERENCES, lambda path: "four_bar" in path.name), ids=lambda p: f"{p.parent.name}-{p.name}"
+    )
+    def test_masses_and_bias_forces_of_the_tree(path: Path) -> None:
+        d = Described(path)
+        mass = sum(body.properties.mass for body in d.description.bodies)
+        assert mass == pytest.approx(d.reference["mass_total"], rel=1e-12)
+        for label in ("neutral", "moved_state"):
+            state = d.reference[label]
+            for key, gravity in (
+                ("bias_force", (0.0, 0.0, -9.81)),
+                ("bias_gravity_minus_z", (0.0, 0.0, -9.81)),
+                ("bias_gravity_minus_y", (0.0, -9.81, 0.0)),
+            ):
+                if key not in state:
+                    continue
+                s = d.bare(gravity)
+                q = s.coordinates(d.coordinates(state))
+                T = d.to_theirs(s, q)
+                close(np.diag(T.T @ s.mass_matrix(q) @ T), np.concatenate(d.given(state, "mass_matrix_diagonal")))
+                weight = 9.81 * mass  # on an arm of a micrometre: what the moments of a planar robot are made of
+                bias = np.concatenate(d.given(state, key))
+                close(T.T @ s.bias_force(q, np.zeros(s.nv)), bias, least=max(1e-3, 1e-6 * weight))
+
+    @pytest.mark.parametrize(
+        "path", sampled(REFERENCES, lambda path: "four_bar" in path.name), ids=lambda p: f"{p.parent.name}-{p.name}"
+    )
+    def test_freedoms_and_accelerations_with_exact_loops(path: Path) -> None:
+        d = Described(path)
+        state = d.reference["moved_state"]
+        if "freedoms_first_order" not in state:
+            return
+        gravities = {"acceleration_hard_gravity_minus_y": (0.0, -9.81, 0.0)}
+        for key in state:
+            hard = key in gravities or key in ("acceleration_hard_gravity_minus_z", "qacc_hard_gravity_only")
+            tau_key = "acceleration_hard_tau_test_gravity_minus_y", "qacc_hard_gravity_and_tau_test"
+            if not hard and key not in tau_key:
+                continue
+            gravity = (0.0, -9.81, 0.0) if key.endswith("minus_y") else (0.0, 0.0, -9.81)
+            whole = replace(d.description, forces=(), gravity=gravity)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", wt.AssemblyWarning)
+                s = wt.Mechanism.of(whole).build(guess=d.coordinates(state), hold=d.names)
+            assert s.mobility.mobility == state["freedoms_first_order"]
+            q, T = s.q0, d.to_theirs(s, s.q0)
+            tau = np.zeros(s.nv)
+            if key in tau_key:
+                tau = T @ np.concatenate(d.given(state, "tau_test"))
+            a = s.forward_dynamics(q, np.zeros(s.nv), tau)
+            # the reference is worked out with the tree's mass matrix, and has lost as many digits as its condition says
+            lost = 10 * np.finfo(float).eps * state.get("tree_mass_matrix_condition", 1.0)
+            close(T.T @ a, np.concatenate(d.given(state, key)), accuracy=max(ACCURACY, lost))
+
+    @pytest.mark.parametrize("history", HISTORIES, ids=lambda path: path.name)
+    def test_histories_of_adams(history: Path) -> None:
+        """Positions relative to the largest, as far as six printed digits and the history's own steps go."""
+        model = wt.read(history.parents[1] / f"test_{history.name.removesuffix('_ADAMS.csv')}.adm")
+        run = model.simulate(duration=5.0, tolerance=1e-11, every=0.1)
+        printed = np.genfromtxt(history, delimiter=",", skip_header=1)[:, 1:4]
+        close(np.asarray(run.position("marker 201")), printed, accuracy=4e-6)
+
+    def test_every_file_is_read_or_refused_for_its_reason() -> None:
+        refused = {}
+        for path in sorted(FOLDER.rglob("*")):
+            if path.suffix in (".urdf", ".xml", ".sdf", ".xacro", ".usda", ".adm", ".osim"):
+                try:
+                    wt.read(path)
+                except wt.FileError as error:
+                    refused[path.name] = str(error)
+        stages = {name for name in refused if name.endswith(".usda") and "pip install" in refused[name]}
+        known = {"robotiq_2f85.xml", "robotiq_2f85_v2.xml", "robotiq_2f_85.urdf.xacro"}
+        assert set(refused) - stages <= known, refused
+        assert all("mesh" in refused[name] for name in refused if name.endswith(".xml"))
+        assert "xacro" in refused["robotiq_2f_85.urdf.xacro"]

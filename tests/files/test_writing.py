@@ -1,0 +1,101 @@
+"""What is written as URDF, SDF or MJCF is read back as the same motion, or is refused by what is not held."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import whippletree as wt
+from whippletree.cli import main
+
+MODELS = Path(__file__).parent / "models"
+
+
+def arm() -> wt.Mechanism:
+    """Joints of several kinds, with frames that are not where other formats want them."""
+    m = wt.Mechanism("arm")
+    first = m.body("first", wt.box((1.0, 0.1, 0.2), mass=2.0) + wt.sphere(0.05, mass=0.3, at=(0.5, 0.1, 0.2)))
+    second = m.body("second", mass=1.0, com=(0.2, 0.1, 0.0), inertia=((0.02, 0.001, 0), (0.001, 0.03, 0), (0, 0, 0.04)))
+    third = m.body("third", mass=0.5, inertia=(0.01, 0.02, 0.02))
+    plate = m.body("plate", mass=0.2, com=(0, 0, 0.1), inertia=(1e-3, 1e-3, 1e-3))
+    m.revolute("A", m.ground, first, at=(0, 0, 1), axis="y")
+    m.revolute("B", first, second, at=(1, 0, 0), axis=(1, 2, 0), at_child=(0.1, 0, 0.3))
+    m.prismatic("S", second, third, at=(0.4, 0, 0), axis="x", at_child=(0, 0.1, 0))
+    m.fixed("weld", third, plate, at=(0, 0, 0.2))
+    m.friction("bearing", "A", viscous=0.3)
+    m.gear("pair", "A", "S", ratio=0.2, offset=0.05)
+    return m
+
+
+def parallelogram() -> wt.Mechanism:
+    """A loop that is closed at zero coordinates."""
+    m = wt.Mechanism("parallelogram")
+    for name, length in (("left", 0.5), ("top", 1.0), ("right", 0.5)):
+        m.body(name, wt.cylinder(0.02, length, mass=1.0, axis="x" if name == "top" else "z"))
+    m.revolute("A", m.ground, "left", axis="y")
+    m.revolute("B", "left", "top", at=(0, 0, 0.5), axis="y")
+    m.revolute("D", m.ground, "right", at=(1, 0, 0), axis="y")
+    m.revolute("C", "top", "right", at=(1, 0, 0), at_child=(0, 0, 0.5), axis="y")
+    return m
+
+
+def motion(s: wt.System, start: dict[str, float], names: str) -> dict[str, float]:
+    """Accelerations of joints where some are held at a start."""
+    q = s.assemble(start, hold=[*start])
+    v = s.consistent_velocities(q, dict.fromkeys(start, 0.4), hold=[*start])
+    a = s.forward_dynamics(q, v)
+    return {name: float(a[s.v_slice(name)][0]) for name in names}
+
+
+@pytest.mark.parametrize("ending", ["urdf", "sdf", "xml", "yaml"])
+def test_a_tree_with_a_gear(ending: str, tmp_path: Path) -> None:
+    m, path = arm(), tmp_path / f"arm.{ending}"
+    wt.write(m, path)
+    one = motion(m.build(), {"A": 0.3, "B": 0.2}, "ABS")
+    assert motion(wt.read(path).build(), {"A": 0.3, "B": 0.2}, "ABS") == pytest.approx(one, rel=1e-10)
+
+
+@pytest.mark.parametrize("ending", ["urdf", "sdf", "xml", "yaml"])
+def test_a_loop(ending: str, tmp_path: Path) -> None:
+    m, path = parallelogram(), tmp_path / f"loop.{ending}"
+    wt.write(m, path)
+    one = motion(m.build(), {"A": 0.4}, "ABD")
+    assert motion(wt.read(path).build(), {"A": 0.4}, "ABD") == pytest.approx(one, rel=1e-9)
+
+
+def test_convert_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["turn", "left finger", "right finger"]
+    start = {"turn": 0.3, "left finger": 0.2}
+    one = motion(wt.read(MODELS / "gripper.urdf").build(), start, names)  # type: ignore[arg-type]
+    for ending in ("yaml", "sdf", "xml", "urdf"):
+        to = tmp_path / f"gripper.{ending}"
+        assert main(["convert", str(MODELS / "gripper.urdf"), str(to)]) == 0
+        assert "not understood: <gazebo> (line 28)" in capsys.readouterr().err
+        assert motion(wt.read(to).build(), start, names) == pytest.approx(one, rel=1e-9)  # type: ignore[arg-type]
+        assert main(["check", str(to)]) == 0
+        capsys.readouterr()
+    assert main(["run", str(MODELS / "four_bar.urdf"), "--duration", "0.1"]) == 0
+
+
+def test_what_a_format_does_not_hold_is_refused_by_name(tmp_path: Path) -> None:
+    m = arm()
+    m.spring("strut", m.ground, "second", stiffness=10.0, free_length=1.0)
+    for ending in ("urdf", "sdf", "xml"):
+        with pytest.raises(wt.FileError, match='force "strut"'):
+            wt.write(m, tmp_path / f"m.{ending}")
+    thin = wt.Mechanism("thin")
+    thin.revolute("A", thin.ground, thin.body("rod", wt.rod(length=1.0, mass=1.0)))
+    with pytest.raises(wt.FileError, match='body "rod", whose inertia is that of a line'):
+        wt.write(thin, tmp_path / "m.xml")
+    screw = wt.Mechanism("screw")
+    screw.screw("spindle", screw.ground, screw.body("nut", mass=1.0), lead=0.01)
+    with pytest.raises(wt.FileError, match='the screw joint "spindle" cannot be expressed in it: URDF is not written'):
+        wt.write(screw, tmp_path / "m.urdf")
+    open_loop = wt.read(MODELS / "four_bar.urdf")
+    with pytest.raises(wt.FileError, match='the loop at "C" is not closed at zero coordinates'):
+        wt.write(open_loop, tmp_path / "m.sdf")
+    assert not list(tmp_path.iterdir())
+    wt.write(screw, tmp_path / "m.sdf")
+    assert np.isclose(wt.read(tmp_path / "m.sdf").mechanism.describe().joint("spindle").joint.lead, 0.01)
