@@ -8,6 +8,10 @@ at first with lambda = 0, which is the penalty, and then some times with the mul
 conditions miss by shrinks by the same factor each time, for two more substitutions with the same factors. Every row may
 stay, dependent ones too: nothing is solved for the multipliers. M may be singular where the conditions are not.
 
+`refined` iterations also correct what rounding has left in the first line, r = f + C^T lambda - M a, which is worked out
+from M itself: K = M + C^T W C has lost its small entries beside the weights. They converge to the solution with exact
+multipliers, [M C^T; C 0], as Newton's method with the matrix K would; dependent rows may stay all the same.
+
 How far off the solution is, relative to the largest acceleration A, is estimated. With c the last change of a, and r by
 how much it made the conditions miss less, the changes still to come are c r / (1 - r) together. To that comes rounding,
 which the elimination multiplies by what a diagonal entry is over its pivot:
@@ -56,7 +60,9 @@ class AugmentedSolution(NamedTuple):
     error: ca.SX
 
 
-def solve_augmented(problem: AugmentedProblem, iterations: int, made_of: Sequence[ca.SX] = ()) -> AugmentedSolution:
+def solve_augmented(
+    problem: AugmentedProblem, iterations: int, made_of: Sequence[ca.SX] = (), *, refined: bool = False
+) -> AugmentedSolution:
     """Return the solution after some iterations; `made_of` are accelerations that belong to A."""
     rows, gamma, weights = problem.rows, problem.gamma, problem.weights
     matrix, right = dict(problem.mass), dict(problem.force)
@@ -75,7 +81,10 @@ def solve_augmented(problem: AugmentedProblem, iterations: int, made_of: Sequenc
     change: Row = {}
     for _ in range(iterations):
         before = missed
-        change = factors.solve(_pulled(rows, _weighted(weights, missed), a))
+        push = _pulled(rows, _weighted(weights, missed), a)
+        if refined:
+            push = {i: x + push[i] for i, x in _unbalanced(problem, multipliers, a).items()}
+        change = factors.solve(push)
         a = {i: x + change.get(i, ca.SX(0)) for i, x in a.items()}
         missed = _missed(rows, gamma, a)
         multipliers = [x + more for x, more in zip(multipliers, _weighted(weights, missed), strict=True)]
@@ -103,6 +112,17 @@ def _pulled(rows: Sequence[Row], multipliers: Sequence[ca.SX], a: Row) -> Row:
         for i, x in row.items():
             pulled[i] = pulled[i] + x * multiplier
     return pulled
+
+
+def _unbalanced(problem: AugmentedProblem, multipliers: Sequence[ca.SX], a: Row) -> Row:
+    """Return r = f + C^T lambda - M a."""
+    left = _pulled(problem.rows, multipliers, a)
+    left = {i: problem.force[i] + x for i, x in left.items()}
+    for (i, j), mass in problem.mass.items():
+        left[i] = left[i] - mass * a[j]
+        if i != j:
+            left[j] = left[j] - mass * a[i]
+    return left
 
 
 def _size(weights: Sequence[Weight], missed: Sequence[ca.SX]) -> ca.SX:

@@ -10,7 +10,8 @@ loop. M may be singular: massless vectors have no inertia, and the conditions sa
 
 Each condition has a weight alpha of its own: `weight` over how easily it moves, alpha_r = weight / sum_j Phi_rj^2 / m_j,
 with m_j the diagonal of M, or a hundredth of its mean where that is larger. So the conditions miss by about 1 / weight
-of what they would without the penalty, and each iteration takes another such factor.
+of what they would without the penalty, and each iteration takes another such factor. With `multipliers="exact"` the
+iterations also correct what rounding has left, and converge to the solution of [M Phi_x^T; Phi_x 0].
 """
 
 from __future__ import annotations
@@ -34,33 +35,40 @@ from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial.scalars import shown
 
-__all__ = ["NATURAL", "NaturalSettings"]
+__all__ = ["EXACT", "NATURAL", "NaturalSettings"]
 
 _LIGHT = 0.01
 """The least mass by which weights go, as a share of the mean: massless vectors have none."""
 
 
 class NaturalSettings(NamedTuple):
-    """What can be chosen: a condition's weight, and how often the multipliers are corrected.
+    """What can be chosen: how multipliers are found, a condition's weight, and how often they are corrected.
 
-    >>> NaturalSettings.read({"weight": "1e7", "iterations": "2"}).weight
+    >>> NaturalSettings.read({"multipliers": "augmented", "weight": "1e7", "iterations": "2"}).weight
     10000000.0
     """
 
-    weight: float = 1e5
-    iterations: int = 4
+    multipliers: str = "augmented"
+    weight: float = 1e7
+    iterations: int = 3
 
     @staticmethod
     def read(options: Mapping[str, str]) -> NaturalSettings:
         """Return what options say, each checked."""
-        numbers = {name: _number(name, value) for name, value in options.items()}
-        if numbers["iterations"] != int(numbers["iterations"]):
-            raise StateError(f"iterations= must be a whole number, not {numbers['iterations']:g}")
-        return NaturalSettings(numbers["weight"], int(numbers["iterations"]))
+        multipliers = options["multipliers"]
+        if multipliers not in _WAYS:
+            raise StateError(f'multipliers= must be one of "augmented", "exact", not {shown(multipliers)}')
+        weight, iterations = (_number(name, options[name]) for name in ("weight", "iterations"))
+        if iterations != int(iterations):
+            raise StateError(f"iterations= must be a whole number, not {iterations:g}")
+        return NaturalSettings(multipliers, weight, int(iterations))
 
     def options(self) -> dict[str, str]:
         """Return them as options of the formulation."""
-        return {name: f"{value:.12g}" for name, value in self._asdict().items()}
+        return {"multipliers": self.multipliers, "weight": f"{self.weight:.12g}", "iterations": str(self.iterations)}
+
+
+_WAYS = ("augmented", "exact")
 
 
 def _number(name: str, value: str) -> float:
@@ -88,7 +96,8 @@ def _solved(
         equations.mass, equations.right, equations.rows, equations.gamma, _weights(equations, settings.weight)
     )
     speeds = [ca.sumsqr(node.v) for node in walk.nodes if node.v.numel()]
-    return equations, solve_augmented(problem, settings.iterations, speeds)
+    exact = settings.multipliers == "exact"
+    return equations, solve_augmented(problem, settings.iterations, speeds, refined=exact)
 
 
 def _weights(equations: NaturalEquations, weight: float) -> list[ca.SX]:
@@ -123,9 +132,10 @@ def _formulation(options: Mapping[str, str]) -> Formulation:
         options=settings.options(),
         tree=TreeMethod(partial(forward_dynamics, settings=settings)),
         solve=partial(_solve, settings=settings),
-        exact=False,
+        exact=settings.multipliers == "exact",
         with_options=_formulation,
     )
 
 
 NATURAL = register(_formulation(NaturalSettings().options()))
+EXACT = register(_formulation(NaturalSettings("exact", iterations=6).options()))
