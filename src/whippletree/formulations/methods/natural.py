@@ -31,11 +31,12 @@ from whippletree.formulations.closures.partition import partition, partition_mul
 from whippletree.formulations.methods.formulation import Formulation, LoopProblem, TreeMethod
 from whippletree.formulations.methods.registry import register
 from whippletree.formulations.natural.natural_equations import NaturalEquations, natural_equations
+from whippletree.formulations.natural.natural_model import NaturalModel
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial.scalars import shown
 
-__all__ = ["EXACT", "NATURAL", "NaturalSettings"]
+__all__ = ["EXACT", "NATURAL", "NaturalSettings", "solve_natural"]
 
 _LIGHT = 0.01
 """The least mass by which weights go, as a share of the mean: massless vectors have none."""
@@ -83,14 +84,15 @@ def _number(name: str, value: str) -> float:
 
 def forward_dynamics(walk: Unrolled, settings: NaturalSettings) -> ca.SX:
     """Return the joint accelerations (nv) of a tree."""
-    equations, found = _solved(walk, None, settings)
+    equations, found = solve_natural(walk, None, settings)
     return equations.joint_accelerations(found.a)
 
 
-def _solved(
-    walk: Unrolled, closure_set: ClosureSet | None, settings: NaturalSettings
+def solve_natural(
+    walk: Unrolled, closure_set: ClosureSet | None, settings: NaturalSettings, model: NaturalModel | None = None
 ) -> tuple[NaturalEquations, AugmentedSolution]:
-    equations = natural_equations(walk, closure_set)
+    """Return the equations of a walk, and x'' with the conditions' multipliers."""
+    equations = natural_equations(walk, closure_set, model)
     record_stage("Phi_x, gamma", [equations.rows, equations.gamma])
     problem = AugmentedProblem(
         equations.mass, equations.right, equations.rows, equations.gamma, _weights(equations, settings.weight)
@@ -114,7 +116,7 @@ def _weights(equations: NaturalEquations, weight: float) -> list[ca.SX]:
 
 def _solve(problem: LoopProblem, settings: NaturalSettings) -> Solution:
     walk, closure_set = problem.walk, problem.closure_set
-    equations, found = _solved(walk, closure_set, settings)
+    equations, found = solve_natural(walk, closure_set, settings)
     a = equations.joint_accelerations(found.a)
 
     def multipliers() -> list[ca.SX]:

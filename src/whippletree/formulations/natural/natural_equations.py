@@ -39,7 +39,16 @@ from whippletree.formulations.recursions import kinematics
 from whippletree.spatial import cross, skew
 from whippletree.symbolic.sparse_factors import add_to
 
-__all__ = ["ElementRows", "NaturalEquations", "NaturalMotion", "natural_equations", "natural_joints", "walk_model"]
+__all__ = [
+    "ElementRows",
+    "NaturalEquations",
+    "NaturalMotion",
+    "natural_equations",
+    "natural_forces",
+    "natural_joints",
+    "refuse_own_coordinates",
+    "walk_model",
+]
 
 Row = dict[int, ca.SX]
 
@@ -59,10 +68,15 @@ def natural_joints(walk: Unrolled, closure_set: ClosureSet | None, names: Sequen
     return found
 
 
-def walk_model(walk: Unrolled, closure_set: ClosureSet | None = None) -> NaturalModel:
-    """Return the natural model of the bodies of a walk."""
+def refuse_own_coordinates(walk: Unrolled) -> None:
+    """Refuse bodies that are not rigid."""
     if any(node.shared or node.body is not None for node in walk.nodes):
         raise StateError("natural coordinates are for rigid bodies: a body here has coordinates of its own")
+
+
+def walk_model(walk: Unrolled, closure_set: ClosureSet | None = None) -> NaturalModel:
+    """Return the natural model of the bodies of a walk."""
+    refuse_own_coordinates(walk)
     names = [f"body {k}" for k in range(len(walk.nodes))]
     return make_natural_model(names, [node.inertia for node in walk.nodes], natural_joints(walk, closure_set))
 
@@ -139,9 +153,19 @@ class NaturalEquations:
         return a
 
 
-def natural_equations(walk: Unrolled, closure_set: ClosureSet | None) -> NaturalEquations:
+def natural_forces(walk: Unrolled, model: NaturalModel) -> ca.SX:
+    """Return Q (n) on a walk, whose nodes have their loads and efforts."""
+    made = _Assembly(walk, model, NaturalMotion.of(walk, model))
+    made.bodies()
+    made.tree_joints(None)
+    return ca.densify(ca.SX(ca.vertcat(ca.SX(0, 1), *(made.right[i] for i in range(model.n_coordinates)))))
+
+
+def natural_equations(
+    walk: Unrolled, closure_set: ClosureSet | None, model: NaturalModel | None = None
+) -> NaturalEquations:
     """Return the equations on a walk, whose nodes have their loads and efforts."""
-    model = walk_model(walk, closure_set)
+    model = walk_model(walk, closure_set) if model is None else model
     motion = NaturalMotion.of(walk, model)
     made = _Assembly(walk, model, motion)
     made.bodies()
