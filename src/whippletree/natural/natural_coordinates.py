@@ -68,6 +68,7 @@ class NaturalCoordinates:
     def __init__(self, system: System) -> None:
         self.system = system
         self.equations: Equations = system.kernels.equations
+        self.made: dict[object, object] = {}  # what time loops have made of it
         self._symbols = {name: ca.SX.sym(name, size) for name, size in (("q", system.nq), ("v", system.nv))}
 
     # ------------------------------------------------------------------ what there is
@@ -156,6 +157,11 @@ class NaturalCoordinates:
                     if e in where and f in where:
                         M[where[e], where[f]] += values[i, j] * np.eye(3)
         return M
+
+    @made_once
+    def masses(self) -> Array:
+        """The masses of the bodies, with parameters as described."""
+        return np.array([self._described_value(node.inertia.m).item() for node in self.walk.nodes])
 
     def _described_value(self, matrix: ca.SX) -> Array:
         """Return numbers, parameters being as described."""
