@@ -17,6 +17,9 @@ from whippletree.kernels.native import NativeCode, compile_ir, load_code
 
 __all__ = ["March", "march_code"]
 
+_LOST = 100.0
+"""An iteration that moves coordinates by more, relative to the largest of them at the start, has lost the motion."""
+
 _KERNELS = ("predict", "iterate", "augment", "finish")
 
 _CALL = """
@@ -41,7 +44,8 @@ define internal void @correct(ptr %words, ptr %start, ptr %augmented, i64 %bytes
   ret void
 }
 define i64 @march(ptr %words, ptr %start, ptr %x, ptr %y, ptr %augmented, ptr %end, ptr %rows, ptr %counts, ptr %time,
-                  i64 %n, i64 %size, i64 %steps, i64 %most, i64 %rounds, i64 %each, double %tolerance, double %h) {
+                  i64 %n, i64 %size, i64 %steps, i64 %most, i64 %rounds, i64 %each, double %tolerance, double %h,
+                  double %limit) {
 entry:
   %x_bytes = mul i64 %n, 8
   %bytes = mul i64 %size, 8
@@ -64,7 +68,7 @@ iteration:
   call void @llvm.memcpy.p0.p0.i64(ptr %x, ptr %y, i64 %x_bytes, i1 false)
   %k2 = add i64 %k, 1
   %dx = load double, ptr %dx_at
-  %sound = fcmp olt double %dx, 1.0e+100
+  %sound = fcmp olt double %dx, %limit
   br i1 %sound, label %good, label %lost
 good:
   %every = icmp ne i64 %each, 0
@@ -113,7 +117,7 @@ def march_code() -> tuple[NativeCode, Any]:
     text = _CALL.format(loads="".join(_LOAD.format(k=k) for k in range(6))) + _MARCH
     code = load_code(compile_ir(text), ["march"])
     integers = [ctypes.c_int64] * 6
-    kind = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 9, *integers, ctypes.c_double, ctypes.c_double)
+    kind = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 9, *integers, *[ctypes.c_double] * 3)
     return code, kind(code.addresses["march"])
 
 
@@ -145,12 +149,13 @@ class March:
     def go(
         self, steps: int, h: float, *, most: int, tolerance: float, rounds: int = 1, each: bool = False
     ) -> tuple[Array, Array]:
-        """Take steps; return their ends (steps, size) and iterations, fewer if a number was no longer finite."""
+        """Take steps; return their ends (steps, size) and iterations, fewer if the iterations have lost the motion."""
         size = len(self.start)
+        limit = _LOST * float(np.abs(self.start[: self.n]).max(initial=1.0))
         rows, counts = np.empty((steps, size)), np.zeros(steps, dtype=np.int64)
         buffers = (self.start, self.x, self.y, self.augmented, self.end, rows, counts, self.time)
         addresses = [array.ctypes.data for array in buffers]
         done = march_code()[1](
-            self._words.ctypes.data, *addresses, self.n, size, steps, most, rounds, int(each), tolerance, h
+            self._words.ctypes.data, *addresses, self.n, size, steps, most, rounds, int(each), tolerance, h, limit
         )
         return rows[:done], counts[:done]

@@ -36,8 +36,10 @@ __all__ = ["NaturalOptions", "NaturalRun", "simulate_natural"]
 _ALPHA = 1e7
 """Penalty of a condition, for each kilogram of the mean mass of the bodies (Garcia de Jalon and Bayo: 10^7 for 1 kg)."""
 
-_DAMPING = 60.0
-"""h / mu unless given; the book takes 30 to 80."""
+_DAMPING = 25.0
+"""h / mu unless given. What alternates from step to step decays by (1 - 2 mu / h) / (1 + 2 mu / h), 0.85 here, and must
+do so faster than the directions of conditions turn in a step; the book takes 30 to 80, which is little for fast motion
+(docs/natural_coordinates.md)."""
 
 _TOLERANCE = 5e-7
 """The change in coordinates at which iterations end, the book's."""
@@ -386,7 +388,7 @@ def _closed(run: NaturalRun, q: Array, v: Array) -> tuple[Array, Array, float]:
 def _work(run: NaturalRun, rows: NaturalRows, chosen: Array) -> Array:
     """Return the work put in and dissipated up to the outputs, by the trapezoidal rule over all steps."""
     q, v = _fitted(run, rows, np.arange(len(rows.t)))
-    powers = run.system.powers(q, v, t=rows.t, parameters=run.parameters)
+    powers = run.system.powers(q, v, t=rows.t[:, None], parameters=run.parameters)
     given = v @ run.tau
     rates = np.column_stack([powers.supplied + given, powers.dissipated])
     total = np.vstack([np.zeros((1, 2)), np.cumsum((rates[1:] + rates[:-1]) / 2 * run.options.step, axis=0)])

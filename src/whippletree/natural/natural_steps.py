@@ -7,7 +7,7 @@ From x, x', x'' at the start of a step h, the end follows by Newton's iteration 
 
 with the quasi-tangent matrix, which is symmetric and needs no pivoting,
 
-    K = 4/h^2 M + Phi_x^T alpha (1 + 2 mu / h) Phi_x - Q_x                                                (8.134)
+    K = 4/h^2 M + Phi_x^T alpha (1 + 2 mu / h) Phi_x                                                      (8.134)
 
 begun at x_n + h x'_n + h^2/2 x''_n (8.135). alpha and mu are given for each condition. lambda is zero (penalty), or
 corrected, lambda <- lambda + alpha (Phi + mu Phi'), and the step solved again (8.126; anew from zero in each step).
@@ -19,8 +19,9 @@ accelerations are brought onto the conditions by the least change, measured with
 
 (Bayo and Ledesma; Cuadrado, Cardenal and Bayo). The conditions are then satisfied on all three levels.
 
-Forces follow from joint coordinates that are fitted to x; of Q_x, with 2/h Q_x' of the velocities, the symmetric part
-is taken. Four kernels are traced: `predict`, `iterate`, `augment` and `finish`. What is handed on from step to step is
+Forces follow from joint coordinates that are fitted to x in every iteration. The book's term -Q_x is left out of K: an
+iteration then takes the error of a spring's force down by (omega h / 2)^2, omega being the circular frequency of what
+it carries, so that steps must be well below its period. Four kernels are traced: `predict`, `iterate`, `augment` and `finish`. What is handed on from step to step is
 one column of x, x', x'', lambda and, if there are forces, the joint coordinates.
 """
 
@@ -258,7 +259,7 @@ class NaturalSteps:
     def _tangent(self, point: _Point) -> SymmetricFactor:
         """Return the factors of K (8.134)."""
         h = self.h
-        beta = self.alpha * (1 if self.projections else 1 + 2 * self.mu / h)
+        beta = self.alpha if self.projections else self.alpha * (1 + 2 * self.mu / h)
         matrix = {place: 4 / h**2 * value for place, value in self._mass.items()}
         for r, row in enumerate(point.rows):
             for i, value in row.items():
@@ -266,17 +267,11 @@ class NaturalSteps:
                 for j, other in row.items():
                     if j <= i:
                         add_to(matrix, (i, j), heavy * other)
-        if self.loaded:
-            slope = ca.jacobian(self._forces(point), self.x)
-            for i, j in zip(*slope.sparsity().get_triplet(), strict=True):
-                if j <= i:
-                    mirrored = slope[j, i]
-                    add_to(matrix, (i, j), -(slope[i, j] + mirrored) / 2)
         return factor_symmetric(matrix, minimum_degree(matrix, list(range(self.layout.n))))
 
     def _projected(self, point: _Point) -> tuple[ca.SX, ca.SX]:
         """Return velocities and accelerations on the conditions, with the least change."""
-        factors, h, n = self._plain_tangent(point), self.h, self.layout.n
+        factors, h, n = self._tangent(point), self.h, self.layout.n
 
         def nearest(given: ca.SX, drift: ca.SX) -> ca.SX:
             found, lam = given, ca.SX.zeros(self.layout.m)
@@ -295,14 +290,3 @@ class NaturalSteps:
         """Return Phi_x times a column."""
         rows = [sum((value * rates[j] for j, value in row.items()), ca.SX(0)) for row in point.rows]
         return ca.SX(ca.vertcat(ca.SX(0, 1), *rows))
-
-    def _plain_tangent(self, point: _Point) -> SymmetricFactor:
-        """Return the factors of 4/h^2 M + Phi_x^T alpha Phi_x."""
-        matrix = {place: 4 / self.h**2 * value for place, value in self._mass.items()}
-        for r, row in enumerate(point.rows):
-            for i, value in row.items():
-                heavy = self.alpha[r] * value
-                for j, other in row.items():
-                    if j <= i:
-                        add_to(matrix, (i, j), heavy * other)
-        return factor_symmetric(matrix, minimum_degree(matrix, list(range(self.layout.n))))
