@@ -27,13 +27,14 @@ from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.natural.natural_conditions import NaturalConditions, natural_conditions, unstated
 from whippletree.formulations.natural.natural_model import (
     GROUND,
+    NaturalBody,
     NaturalElement,
     NaturalJoint,
     NaturalModel,
     make_natural_model,
 )
 from whippletree.formulations.nodes.frame_states import NodeFrame
-from whippletree.formulations.nodes.node import AngularState
+from whippletree.formulations.nodes.node import AngularState, Node
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import kinematics
 from whippletree.spatial import cross, skew
@@ -43,6 +44,7 @@ __all__ = [
     "ElementRows",
     "NaturalEquations",
     "NaturalMotion",
+    "element_forces",
     "natural_equations",
     "natural_forces",
     "natural_joints",
@@ -176,6 +178,23 @@ def natural_equations(
     return NaturalEquations(model, made.mass, made.right, made.rows, made.gamma, made.joints, walk.nv)
 
 
+def levers(body: NaturalBody, R: ca.SX) -> list[ca.SX]:
+    """Return a_e of a body's elements (1)."""
+    return [0.5 * R @ body.W[i, 0:3].T for i in range(4)]
+
+
+def element_forces(model: NaturalModel, k: int, node: Node, motion: AngularState, gravity: ca.SX) -> dict[int, ca.SX]:
+    """Return Q of one body by element: weight and loads, for its axes and turning rate."""
+    body, R = model.bodies[k], motion.axes
+    load = node.load(motion)
+    moment, force, w = R @ load[0:3], R @ load[3:6], body.weights(ca.SX.zeros(3))
+    carried = body.M @ ca.SX([1.0 if model.elements[e].is_point else 0.0 for e in body.basis])
+    return {
+        e: w[i] * force + cross(moment, a) + carried[i] * gravity
+        for i, (e, a) in enumerate(zip(body.basis, levers(body, R), strict=True))
+    }
+
+
 class _Assembly:
     """The equations in the making."""
 
@@ -191,15 +210,11 @@ class _Assembly:
 
     def bodies(self) -> None:
         """Add the bodies' masses, weights and loads."""
-        model, walk = self.model, self.walk
+        model, walk, R = self.model, self.walk, self.motion.R
         for k, (body, node) in enumerate(zip(model.bodies, walk.nodes, strict=True)):
-            points = ca.SX([1.0 if model.elements[e].is_point else 0.0 for e in body.basis])
-            carried = body.M @ points
-            R = self.motion.R[k]
-            load = node.load(AngularState(R.T @ self.motion.w[k], R))
-            force = self._wrench(k, ca.SX.zeros(3), R @ load[0:3], R @ load[3:6])
+            force = element_forces(model, k, node, AngularState(R[k].T @ self.motion.w[k], R[k]), walk.gravity)
             for i, e in enumerate(body.basis):
-                self._push(e, force[e] + carried[i] * walk.gravity)
+                self._push(e, force[e])
                 for j, f in enumerate(body.basis):
                     if e >= f and not body.M[i, j].is_zero():
                         self._add_mass(e, f, body.M[i, j])
@@ -216,18 +231,6 @@ class _Assembly:
             for c in range(3):
                 self.right[at + c] = self.right[at + c] + force[c]
 
-    def _levers(self, k: int) -> list[ca.SX]:
-        """Return a_e of a body's elements (1)."""
-        body = self.model.bodies[k]
-        return [0.5 * self.motion.R[k] @ body.W[i, 0:3].T for i in range(4)]
-
-    def _wrench(self, k: int, point: ca.SX, moment: ca.SX, force: ca.SX) -> dict[int, ca.SX]:
-        """Return the forces on a body's elements of a wrench at a point of it."""
-        body, w = self.model.bodies[k], self.model.bodies[k].weights(point)
-        return {
-            e: w[i] * force + cross(moment, a) for i, (e, a) in enumerate(zip(body.basis, self._levers(k), strict=True))
-        }
-
     def on_elements(self, rows: Rows, frames: Sequence[NodeFrame]) -> ElementRows:
         """Bring rows on the motion of frames to the elements' accelerations (1)."""
         on: dict[int, ca.SX] = {}
@@ -236,7 +239,7 @@ class _Assembly:
                 continue
             body = self.model.bodies[frame.node]
             w = body.weights(frame.point)
-            for i, (e, a) in enumerate(zip(body.basis, self._levers(frame.node), strict=True)):
+            for i, (e, a) in enumerate(zip(body.basis, levers(body, self.motion.R[frame.node]), strict=True)):
                 add_to(on, e, D[:, 3:6] * w[i] + D[:, 0:3] @ skew(a))
         return ElementRows(on, rows.bias)
 
