@@ -1,7 +1,7 @@
 """Section 8.5 of Garcia de Jalon and Bayo in plain NumPy: dependent natural coordinates, trapezoidal rule in positions.
 
-The five-link pendulum of example 8.6 and Bricard's mechanism of example 8.7, written out by hand: points P1..P5 and unit
-vectors u2..u6, for each link |r|^2, u_k . r, u_k+1 . r, u_k . u_k+1 and |u_k+1|^2. Nothing here is the package's.
+The five-link pendulum of example 8.6 and Bricard's mechanism of example 8.7, written out by hand: points P1..P5 and
+unit vectors u2..u6, for each link |r|^2, u_k . r, u_k+1 . r, u_k . u_k+1 and |u_k+1|^2. Nothing here is the package's.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Links:
 
 def five_links(closed: bool) -> Links:
     """Elements 0..4 are P1..P5, 5..9 are u2..u6, 10 is P0, 11 is u1; closed, P5 and u6 are fixed too."""
-    moving = [*range(0, 4), *range(5, 9)] if closed else list(range(10))
+    moving = [*range(4), *range(5, 9)] if closed else list(range(10))
     rename = {e: k for k, e in enumerate(moving)}
     for e in range(12):
         rename.setdefault(e, 100 + e)

@@ -181,7 +181,7 @@ class NaturalCoordinates:
 
     def coordinates(self, q: Any) -> Array:
         """Return x (n) of a configuration, or (k, n) of several."""
-        return self.state(q, np.zeros(np.shape(q)[:-1] + (self.system.nv,)))[0]
+        return self.state(q, np.zeros((*np.shape(q)[:-1], self.system.nv)))[0]
 
     def state(self, q: Any, v: Any) -> tuple[Array, Array]:
         """Return x and x' (n) of a state in joint coordinates, or (k, n) of several.
@@ -267,7 +267,7 @@ class NaturalCoordinates:
     def kernel(self, name: str, make: Callable[[], tuple[dict[str, ca.SX], ca.SX]], about: str = "") -> Kernel:
         """Return a kernel of inputs by name and one result; parameters are an input beside them."""
         inputs, result = make()
-        given = {**inputs, **{"parameters": one for one in self.parameter_symbols}}
+        given = {**inputs, **dict(zip(["parameters"], self.parameter_symbols, strict=False))}
         signature = Signature(
             tuple((label, symbol.numel()) for label, symbol in given.items()),
             ((name, result.numel()),),

@@ -11,6 +11,7 @@ import functools
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from whippletree.kernels.kernel import Array, Kernel, aligned
 from whippletree.kernels.native import NativeCode, compile_ir, load_code
@@ -148,7 +149,7 @@ class March:
 
     def go(
         self, steps: int, h: float, *, most: int, tolerance: float, rounds: int = 1, each: bool = False
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, npt.NDArray[np.int64]]:
         """Take steps; return their ends (steps, size) and iterations, fewer if the iterations have lost the motion."""
         size = len(self.start)
         limit = _LOST * float(np.abs(self.start[: self.n]).max(initial=1.0))

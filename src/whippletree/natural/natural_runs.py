@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from whippletree.errors import SimulationError, StateError
 from whippletree.foundation.once import made_once
@@ -33,8 +34,10 @@ from whippletree.system.evaluator import CallOptions
 
 __all__ = ["NaturalOptions", "NaturalRun", "simulate_natural"]
 
+Places = npt.NDArray[np.int64]
+
 _ALPHA = 1e7
-"""Penalty of a condition, for each kilogram of the mean mass of the bodies (Garcia de Jalon and Bayo: 10^7 for 1 kg)."""
+"""Penalty of a condition for each kilogram of the mean mass of the bodies (the book: 10^7 for bodies of 1 kg)."""
 
 _DAMPING = 25.0
 """h / mu unless given. What alternates from step to step decays by (1 - 2 mu / h) / (1 + 2 mu / h), 0.85 here, and must
@@ -65,6 +68,8 @@ _FITTED = 1e-6
 
 _FAR = 100.0
 """so many times what the conditions are off by."""
+
+_OPTIONS = ("step", "iterations", "tolerance", "alpha", "mu", "augmented", "projections", "q", "v", "tau", "parameters")
 
 _NOT_HERE = {
     "controller": "a controller",
@@ -124,12 +129,13 @@ def _count(value: Any, name: str, least: int) -> int:
 
 
 class NaturalRows(NamedTuple):
-    """Steps of a run: times, natural coordinates and velocities, and iterations of each step."""
+    """Steps of a run: times, natural coordinates, velocities and accelerations, and iterations of each step."""
 
     t: Array
     x: Array
     rates: Array
-    iterations: Array
+    accelerations: Array
+    iterations: Places
 
 
 class NaturalRun:
@@ -157,9 +163,7 @@ class NaturalRun:
         self.parameters = system_interface.checked_parameters(system, parameters)
         self.q = system.q0 if q is None else system_interface.start_configuration(system, q, self.t, self.parameters)
         self.v = (
-            system.v0
-            if v is None
-            else system_interface.start_velocities(system, self.q, v, self.t, self.parameters)
+            system.v0 if v is None else system_interface.start_velocities(system, self.q, v, self.t, self.parameters)
         )
         system_interface.check_closures(system, self.q, self.v, self.t, self.parameters)
         self.tau = np.zeros(system.nv) if tau is None else system_interface.checked_efforts(system, tau)
@@ -189,7 +193,8 @@ class NaturalRun:
         return found
 
     def march(self, steps: int) -> NaturalRows:
-        """Take steps from the start; fewer if a number is no longer finite."""
+        """Take steps from the start; fewer if the iterations have lost the motion."""
+        begun = self._march.start[2 * self.natural.n_coordinates : 3 * self.natural.n_coordinates].copy()
         rows, counts = self._march.go(
             steps,
             self.options.step,
@@ -201,9 +206,10 @@ class NaturalRun:
         n = self.natural.n_coordinates
         x, rates = self.natural.state(self.q, self.v)
         return NaturalRows(
-            self.t + self.options.step * np.arange(len(rows) + 1),
+            np.asarray(self.t + self.options.step * np.arange(len(rows) + 1), dtype=np.float64),
             np.vstack([x, rows[:, :n]]),
             np.vstack([rates, rows[:, n : 2 * n]]),
+            np.vstack([begun, rows[:, 2 * n : 3 * n]]),
             counts,
         )
 
@@ -237,15 +243,17 @@ def _refuse(system: System) -> None:
     """Say what the time loop in natural coordinates cannot do yet, if the mechanism asks for it."""
     described = system.description
     held = {one.name for one in system.natural.held}
-    reasons = [
-        (f'joint "{use.name}" is prescribed', use.prescribed) for use in described.joints
-    ] + [
-        (f'joint "{joint.name}" is of a type that does not state what it holds', joint.conditions is None)
-        for joint in system.natural.model.joints
-    ] + [
-        (f'closure "{use.name}" is not a condition between frames alone', use.name not in held)
-        for use in described.closures
-    ]
+    reasons = (
+        [(f'joint "{use.name}" is prescribed', use.prescribed) for use in described.joints]
+        + [
+            (f'joint "{joint.name}" is of a type that does not state what it holds', joint.conditions is None)
+            for joint in system.natural.model.joints
+        ]
+        + [
+            (f'closure "{use.name}" is not a condition between frames alone', use.name not in held)
+            for use in described.closures
+        ]
+    )
     reasons += [
         ("there are auxiliary states of elements", bool(described.states)),
         ("there are events", bool(described.events)),
@@ -264,10 +272,22 @@ def simulate_natural(system: System, duration: Any, every: Any, t0: Any, options
     for name, words in _NOT_HERE.items():
         if options.get(name) not in (None, False):
             raise StateError(f'the time loop of formulation="natural" does not take {words}')
-    known = ["step", "iterations", "tolerance", "alpha", "mu", "augmented", "projections", "q", "v", "tau", "parameters"]
+    known = [
+        "step",
+        "iterations",
+        "tolerance",
+        "alpha",
+        "mu",
+        "augmented",
+        "projections",
+        "q",
+        "v",
+        "tau",
+        "parameters",
+    ]
     for name in options:
         if name not in (*known, *_NOT_HERE, "formulation", "progress", "checkpoint_every"):
-            raise StateError(f'formulation="natural" has no option {suggestion(name, known)}')
+            raise StateError(f'formulation="natural" has no option {suggestion(name, _OPTIONS)}')
     chosen = NaturalOptions.read(options)
     began = time.perf_counter()
     given = {name: options.get(name) for name in ("q", "v", "tau", "parameters")}
@@ -327,7 +347,16 @@ def _trajectory(run: NaturalRun, rows: NaturalRows, steps: int, stride: int, wal
         "iterations": float(rows.iterations.mean()) if len(rows.iterations) else 0.0,
     }
     trajectory = Trajectory(
-        system, rows.t[chosen], q, v, None, certificate, info=info, parameters=run.parameters, efforts=run.tau, work=work
+        system,
+        rows.t[chosen],
+        q,
+        v,
+        None,
+        certificate,
+        info=info,
+        parameters=run.parameters,
+        efforts=run.tau,
+        work=work,
     )
     if stopped:
         failure = SimulationError(
@@ -338,7 +367,7 @@ def _trajectory(run: NaturalRun, rows: NaturalRows, steps: int, stride: int, wal
     return trajectory
 
 
-def _fitted(run: NaturalRun, rows: NaturalRows, chosen: Array) -> tuple[Array, Array]:
+def _fitted(run: NaturalRun, rows: NaturalRows, chosen: Places) -> tuple[Array, Array]:
     """Return joint coordinates and velocities at some steps, angles and quaternions going on from one to the next."""
     system, natural = run.system, run.natural
     x, rates = rows.x[chosen], rows.rates[chosen]
@@ -359,9 +388,7 @@ def _fitted(run: NaturalRun, rows: NaturalRows, chosen: Array) -> tuple[Array, A
 def _angles(system: System) -> list[int]:
     """Return where in q there are angles that may turn round more than once."""
     found = []
-    for use, (where, _) in zip(
-        system.description.coordinate_owners, system.plan.coordinate_slices, strict=True
-    ):
+    for use, (where, _) in zip(system.description.coordinate_owners, system.plan.coordinate_slices, strict=True):
         labels = use.joint.position_labels
         found += [where.start + i for i, label in enumerate(labels) if "angle" in label and not use.joint.quaternion]
     return found
@@ -385,11 +412,12 @@ def _closed(run: NaturalRun, q: Array, v: Array) -> tuple[Array, Array, float]:
     return q, v, moved
 
 
-def _work(run: NaturalRun, rows: NaturalRows, chosen: Array) -> Array:
+def _work(run: NaturalRun, rows: NaturalRows, chosen: Places) -> Array:
     """Return the work put in and dissipated up to the outputs, by the trapezoidal rule over all steps."""
-    q, v = _fitted(run, rows, np.arange(len(rows.t)))
-    powers = run.system.powers(q, v, t=rows.t[:, None], parameters=run.parameters)
+    q, v = _fitted(run, rows, np.arange(len(rows.t), dtype=np.int64))
+    options = CallOptions(t=rows.t[:, None], parameters=run.parameters)
+    powers = run.system.kernels.evaluate("powers", (q, v, None), options)
     given = v @ run.tau
-    rates = np.column_stack([powers.supplied + given, powers.dissipated])
+    rates = np.column_stack([powers[:, 2] + given, powers[:, 1]])
     total = np.vstack([np.zeros((1, 2)), np.cumsum((rates[1:] + rates[:-1]) / 2 * run.options.step, axis=0)])
     return np.asarray(total[chosen])

@@ -3,7 +3,7 @@
 From x, x', x'' at the start of a step h, the end follows by Newton's iteration on
 
     f(x) = M x'' + Phi_x^T (alpha (Phi + mu Phi') + lambda) - Q = 0                                       (8.132)
-    x' = 2/h x - (x'_n + 2/h x_n),     x'' = 4/h^2 x - (x''_n + 4/h x'_n + 4/h^2 x_n)                      (8.128, 8.129)
+    x' = 2/h x - (x'_n + 2/h x_n),     x'' = 4/h^2 x - (x''_n + 4/h x'_n + 4/h^2 x_n)                     (8.128-8.129)
 
 with the quasi-tangent matrix, which is symmetric and needs no pivoting,
 
@@ -21,8 +21,10 @@ accelerations are brought onto the conditions by the least change, measured with
 
 Forces follow from joint coordinates that are fitted to x in every iteration. The book's term -Q_x is left out of K: an
 iteration then takes the error of a spring's force down by (omega h / 2)^2, omega being the circular frequency of what
-it carries, so that steps must be well below its period. Four kernels are traced: `predict`, `iterate`, `augment` and `finish`. What is handed on from step to step is
-one column of x, x', x'', lambda and, if there are forces, the joint coordinates.
+it carries, so that steps must be well below its period.
+
+Four kernels are traced: `predict`, `iterate`, `augment` and `finish`. What is handed on from step to step is one column
+of x, x', x'', lambda and, if there are forces, the joint coordinates.
 """
 
 from __future__ import annotations

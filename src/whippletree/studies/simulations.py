@@ -74,8 +74,8 @@ def simulate(
     remembers nothing; one that does is an object with `get_state()`, which returns that as an array of finite numbers,
     and `set_state(array)`, or a method of such an object. Checkpoints keep it.
 
-    With `formulation="natural"` and no `method`, the run is integrated in natural coordinates with a fixed `step`, by the
-    trapezoidal rule with penalties; options are then `iterations`, `tolerance`, `alpha`, `mu`, `augmented` and
+    With `formulation="natural"` and no `method`, the run is integrated in natural coordinates with a fixed `step`, by
+    the trapezoidal rule with penalties; options are then `iterations`, `tolerance`, `alpha`, `mu`, `augmented` and
     `projections` (see `whippletree.natural.natural_runs`), beside `q`, `v`, `tau` and `parameters`.
 
     Events of the mechanism are in `trajectory.events`, and `info["ended_by"]` names the one that ended the run.
@@ -99,7 +99,13 @@ def simulate(
     ([0.0, 0.5, 1.0], True)
     """
     if options.get("formulation") == "natural" and options.get("method") is None:
-        options |= {"times": times, "controller": controller, "checkpoint": checkpoint, "verify": verify, "start": start}
+        options |= {
+            "times": times,
+            "controller": controller,
+            "checkpoint": checkpoint,
+            "verify": verify,
+            "start": start,
+        }
         return simulate_natural(system, duration, every, t0, options)
     _check_options(options)
     if start is not None:

@@ -8,9 +8,9 @@ at first with lambda = 0, which is the penalty, and then some times with the mul
 conditions miss by shrinks by the same factor each time, for two more substitutions with the same factors. Every row may
 stay, dependent ones too: nothing is solved for the multipliers. M may be singular where the conditions are not.
 
-`refined` iterations also correct what rounding has left in the first line, r = f + C^T lambda - M a, which is worked out
-from M itself: K = M + C^T W C has lost its small entries beside the weights. They converge to the solution with exact
-multipliers, [M C^T; C 0], as Newton's method with the matrix K would; dependent rows may stay all the same.
+`refined` iterations also correct what rounding has left in the first line, r = f + C^T lambda - M a, which is worked
+out from M itself: K = M + C^T W C has lost its small entries beside the weights. They converge to the solution of
+[M C^T; C 0] with exact multipliers; dependent rows may stay all the same.
 
 How far off the solution is, relative to the largest acceleration A, is estimated. With c the last change of a, and r by
 how much it made the conditions miss less, the changes still to come are c r / (1 - r) together. To that comes rounding,

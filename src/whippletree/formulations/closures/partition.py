@@ -96,9 +96,7 @@ def eliminate(rows: Mapping[int, Row], choice: Choice) -> tuple[SparseLU, dict[i
     return factors, E
 
 
-def partition_multipliers(
-    walk: Unrolled, parts: Partition, a: ca.SX, coordinates: Coordinates = JOINT
-) -> list[ca.SX]:
+def partition_multipliers(walk: Unrolled, parts: Partition, a: ca.SX, coordinates: Coordinates = JOINT) -> list[ca.SX]:
     """Return lambda from the dependent rows of C^T lambda = M a + b - tau (15)."""
     system = coordinates.equations(with_accelerations(walk, a))
     dependent = {column for _, column in parts.factors.places}

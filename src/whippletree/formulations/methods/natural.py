@@ -8,7 +8,7 @@ at first with lambda = 0 and then `iterations` times with the multipliers that w
 satisfies the conditions, as joint coordinates do, the book's Phi + mu Phi' (8.123) would be zero: it acts in the time
 loop. M may be singular: massless vectors have no inertia, and the conditions say how they move.
 
-Each condition has a weight alpha of its own: `weight` over how easily it moves, alpha_r = weight / sum_j Phi_rj^2 / m_j,
+Each condition has a weight alpha of its own, `weight` over how easily it moves: alpha_r = weight / sum_j Phi_rj^2 / m_j
 with m_j the diagonal of M, or a hundredth of its mean where that is larger. So the conditions miss by about 1 / weight
 of what they would without the penalty, and each iteration takes another such factor. With `multipliers="exact"` the
 iterations also correct what rounding has left, and converge to the solution of [M Phi_x^T; Phi_x 0].

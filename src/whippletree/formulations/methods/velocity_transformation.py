@@ -1,7 +1,7 @@
 """Velocity transformations (Garcia de Jalon and Bayo, 8.2-8.3): formulations B and A.
 
-In B (`coordinates="reference_point"`), the bodies' velocities are those of their centres of mass and their angular velocities, in ground axes, Y = R z', and
-the equations of motion in the joints' coordinates follow body by body:
+In B (`coordinates="reference_point"`), the bodies' velocities are those of their centres of mass and their angular
+velocities, in ground axes, Y = R z', and the equations of motion in the joints' coordinates follow body by body:
 
     R^T M R z'' = R^T (Q - c - M S c)                                                       (8.38)
     R^T M R = sum over bodies of R_b^T M_b R_b                                              (8.107)
@@ -20,9 +20,9 @@ not exist, so R^T M R has an entry only where two joints carry a common body.
 A ball or a floating base is *level*: it moves along the ground's axes here (8.103, 8.105), which costs no product, and
 its accelerations are turned into its own axes when they are found: v' = T^T z'' (`ground`).
 
-In A (`coordinates="natural"`), the velocities are those of points and unit vectors (`natural/natural_transformation.py`),
-and the mass matrices constant; z' and what follows are the same. The book opens loops in A by leaving out rigid-body
-conditions; here they are cut at joints in both.
+In A (`coordinates="natural"`), the velocities are those of points and unit vectors, and the mass matrices constant
+(`natural/natural_transformation.py`); z' and what follows are the same. The book opens loops in A by leaving out
+rigid-body conditions; here they are cut at joints in both.
 
 Closed chains (8.3): the rows of a cut joint on the bodies' accelerations are Phi, those on the joints' Phi R (8.114).
 The equations are then closed by multipliers, by a penalty (8.115) or by independent coordinates (8.116-8.120), with the
@@ -170,7 +170,9 @@ NATURAL_COORDINATES = Coordinates(natural_equations, closures)
 """Natural coordinates: formulation A, its loops cut at joints."""
 
 
-def own_axes(walk: Unrolled, closure_set: ClosureSet, of_tree: Callable[..., JointEquations] = equations) -> Coordinates:
+def own_axes(
+    walk: Unrolled, closure_set: ClosureSet, of_tree: Callable[..., JointEquations] = equations
+) -> Coordinates:
     """Return coordinates in which the joints that closures hold are described in their own axes."""
     closure_states = closure_set.attachments
     places = [(f.frames, f.base) for f in closure_states.all] + [(c.frames, c.base) for c in closure_states.cuts]

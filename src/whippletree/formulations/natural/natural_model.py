@@ -341,7 +341,7 @@ def _best(
     made: _Making, body: int, elements: Sequence[NaturalElement]
 ) -> tuple[NaturalElement, list[NaturalElement], float]:
     """Return a base point and the up to three others that span most, and the volume that three of them span."""
-    best: tuple[float, float, NaturalElement, list[NaturalElement]] | None = None
+    best: tuple[int, float, NaturalElement, list[NaturalElement]] | None = None
     for base in (one for one in elements if one.is_point):
         others = [one for one in elements if one is not base]
         ways = _ways(made, body, base, others)
@@ -350,11 +350,10 @@ def _best(
                 span = ways[list(some)].reshape(-1, 3)
                 measure = float(np.sqrt(max(np.linalg.det(span @ span.T), 0.0))) if size else 1.0
                 enough = measure >= {3: _VOLUME, 2: _AREA}.get(size, _SAME)
-                if enough and (best is None or (size, measure) > (best[0] + 0.0, best[1] + _SAME)):
-                    best = (float(size), measure, base, [others[k] for k in some])
+                if enough and (best is None or (size, measure) > (best[0], best[1] + _SAME)):
+                    best = (size, measure, base, [others[k] for k in some])
     assert best is not None
-    size, measure, base, chosen = best
-    return base, chosen, measure if size == 3 else 0.0
+    return best[2], best[3], best[1] if best[0] == 3 else 0.0
 
 
 def _complete(
@@ -370,7 +369,7 @@ def _complete(
     for name, place in frames:
         way = made.number(place) - start
         rest = way - (np.linalg.pinv(ways) @ (ways @ way) if len(ways) else 0.0)
-        if np.linalg.norm(rest) > max(_AREA * np.linalg.norm(way), _SAME):
+        if np.linalg.norm(rest) > max(_AREA * float(np.linalg.norm(way)), _SAME):
             made.add(name, "point", {body: place})
             return
     normal = _normal(ways)

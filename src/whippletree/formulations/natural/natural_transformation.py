@@ -79,9 +79,7 @@ def _motion(model: NaturalModel, seen: Any, S: Any) -> tuple[list[ca.SX], list[c
     return places, second
 
 
-def _columns(
-    walk: Unrolled, seen: Any, model: NaturalModel, index: int, places: Sequence[ca.SX]
-) -> ElementBlocks:
+def _columns(walk: Unrolled, seen: Any, model: NaturalModel, index: int, places: Sequence[ca.SX]) -> ElementBlocks:
     """Return the rows of R of an element (8.60-8.64): one block for every joint on its way."""
     one, found = model.elements[index], ElementBlocks()
     if one.fixed:
