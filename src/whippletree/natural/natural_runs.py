@@ -272,21 +272,8 @@ def simulate_natural(system: System, duration: Any, every: Any, t0: Any, options
     for name, words in _NOT_HERE.items():
         if options.get(name) not in (None, False):
             raise StateError(f'the time loop of formulation="natural" does not take {words}')
-    known = [
-        "step",
-        "iterations",
-        "tolerance",
-        "alpha",
-        "mu",
-        "augmented",
-        "projections",
-        "q",
-        "v",
-        "tau",
-        "parameters",
-    ]
     for name in options:
-        if name not in (*known, *_NOT_HERE, "formulation", "progress", "checkpoint_every"):
+        if name not in (*_OPTIONS, *_NOT_HERE, "formulation", "progress", "checkpoint_every"):
             raise StateError(f'formulation="natural" has no option {suggestion(name, _OPTIONS)}')
     chosen = NaturalOptions.read(options)
     began = time.perf_counter()

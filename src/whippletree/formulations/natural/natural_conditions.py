@@ -62,7 +62,7 @@ class NaturalConditions:
         rate = self.jacobian @ v + ca.jacobian(self.phi, t)
         bias = ca.jtimes(rate, x, v) + ca.jacobian(rate, t)
         parts = [ca.densify(part) for part in (self.phi, rate, bias)]
-        entries = ca.SX(ca.vertcat(ca.SX(0, 1), *map(ca.SX, self.jacobian.nonzeros())))
+        entries = ca.SX(ca.vertcat(ca.SX(0, 1), self.jacobian.nz[:]))
         return ca.Function("conditions", [x, v, t], [*parts, entries])
 
     def at(self, x: ca.SX, v: ca.SX, t: ca.SX) -> Conditions:
