@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import whippletree as wt
-from support.natural_models import all_joints, five_links
 from support.loop_agreement import accelerations, assert_close, computed, reactions
-from support.loop_models import built
+from support.loop_models import built, inputs
 from support.measures import relative
+from support.natural_models import all_joints, five_links
 from support.random_loops import case
 from support.sampling import deep
 from whippletree.analysis.models import quarter_car
@@ -93,7 +93,9 @@ def test_what_is_no_rigid_body_is_refused() -> None:
     s = five_links(False)
     x = s.natural.coordinates(s.q0)
     x[0] += 0.1
-    with pytest.raises(wt.StateError, match=r'the condition "rod . is off|"rod 1: length of R2 from R1" is off by 0.21'):
+    with pytest.raises(
+        wt.StateError, match=r'the condition "rod . is off|"rod 1: length of R2 from R1" is off by 0.21'
+    ):
         s.natural.joint_state(x)
     with pytest.raises(wt.StateError, match="x= must be 30 finite numbers"):
         s.natural.residual(x[:-1])
@@ -115,16 +117,17 @@ def test_loops_agree(family: str, i: int) -> None:
 def test_a_tree_agrees() -> None:
     s = all_joints()
     rng = np.random.default_rng(5)
-    x = s.random(4), rng.normal(size=s.nv), rng.normal(size=s.nv)
-    expected, wrenches = s.forward_dynamics(*x, formulation="articulated"), s.reactions(*x)
-    for choice in (
-        {"formulation": "natural", "multipliers": "exact"},
-        {"formulation": "velocity_transformation", "coordinates": "natural"},
-    ):
-        assert s.forward_dynamics(*x, **choice) == pytest.approx(expected, rel=1e-9, abs=1e-9)
-        for joint, found in s.reactions(*x, **choice).items():
-            assert found.wrench == pytest.approx(wrenches[joint].wrench, rel=1e-8, abs=1e-8)
-    assert s.forward_dynamics(*x, formulation="natural") == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    given = {"q": s.random(4), "v": rng.normal(size=s.nv), "tau": rng.normal(size=s.nv)}
+
+    def by(function: str, formulation: str) -> np.ndarray:
+        traced = s.function(function, formulation=formulation)
+        return np.array(traced(*inputs(traced, given))).ravel()
+
+    expected = by("forward_dynamics", "articulated")
+    for name in (EXACT, A[0]):
+        assert by("forward_dynamics", name) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert by("forward_dynamics", "natural") == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    assert by("reactions", A[0]) == pytest.approx(by("reactions", "articulated"), rel=1e-8, abs=1e-8)
 
 
 def test_massless_vectors() -> None:

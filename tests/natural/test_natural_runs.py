@@ -89,7 +89,7 @@ def test_what_augmented_lagrangians_reach() -> None:
 
 def test_too_little_damping_is_told() -> None:
     """With mu = h / 80 the alternating part grows in fast motion; the error carries what was computed."""
-    with pytest.raises(wt.SimulationError, match="iterations no longer converge.*larger mu=") as error:
+    with pytest.raises(wt.SimulationError, match=r"iterations no longer converge.*larger mu=") as error:
         system(False).simulate(20.0, formulation="natural", step=H, alpha=1e6, mu=H / 80, augmented=1)
     assert 1.0 < error.value.trajectory.t[-1] < 20.0
 

@@ -59,7 +59,7 @@ class NaturalCoordinates:
     >>> from whippletree.system.example_systems import four_bar
     >>> natural = four_bar().natural
     >>> [one.name for one in natural.points], natural.n_coordinates, natural.n_conditions
-    (['B', 'C'], 15, 17)
+    (['B', 'C'], 15, 15)
     >>> x = natural.coordinates(four_bar().q0)
     >>> bool(abs(natural.residual(x)).max() < 1e-12)
     True

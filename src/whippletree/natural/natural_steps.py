@@ -70,7 +70,7 @@ class StateLayout(NamedTuple):
         return column[:n], column[n : 2 * n], column[2 * n : 3 * n], column[3 * n : 3 * n + m], column[3 * n + m :]
 
 
-class _Point(NamedTuple):
+class _Iterate(NamedTuple):
     """An iterate: coordinates, velocities and accelerations of the rule, conditions, residual pieces."""
 
     x: ca.SX
@@ -197,21 +197,21 @@ class NaturalSteps:
     def _inputs(self) -> dict[str, ca.SX]:
         return {"start": self.start, "x": self.x, "settings": self.settings, "tau": self.tau, "t": self.t}
 
-    def _point(self) -> _Point:
+    def _point(self) -> _Iterate:
         """Return the iterate (8.128, 8.129)."""
         x0, v0, a0, _, _ = self.layout.parts(self.start)
         h = self.h
         v = 2 / h * (self.x - x0) - v0
         a = 4 / h**2 * (self.x - x0) - 4 / h * v0 - a0
         at = self.natural.symbolic_conditions.at(self.x, v, self.t)
-        return _Point(self.x, v, a, at.phi, at.rate, at.rows, at.bias)
+        return _Iterate(self.x, v, a, at.phi, at.rate, at.rows, at.bias)
 
-    def _held(self, point: _Point) -> ca.SX:
+    def _held(self, point: _Iterate) -> ca.SX:
         """Return alpha (Phi + mu Phi')."""
         rate = 0 if self.projections else self.mu * point.rate
         return self.alpha * (point.phi + rate)
 
-    def _residual(self, point: _Point) -> ca.SX:
+    def _residual(self, point: _Iterate) -> ca.SX:
         """Return f (8.132)."""
         lam = self.layout.parts(self.start)[3] + self._held(point)
         return self._mass_times(point.a) + self._pulled(point, lam) - self._forces(point)
@@ -237,7 +237,7 @@ class NaturalSteps:
                 total[j] = total[j] + value * a[i]
         return ca.SX(ca.vertcat(ca.SX(0, 1), *total))
 
-    def _pulled(self, point: _Point, lam: ca.SX) -> ca.SX:
+    def _pulled(self, point: _Iterate, lam: ca.SX) -> ca.SX:
         """Return Phi_x^T lambda."""
         total = [ca.SX(0)] * self.layout.n
         for r, row in enumerate(point.rows):
@@ -245,7 +245,7 @@ class NaturalSteps:
                 total[j] = total[j] + value * lam[r]
         return ca.SX(ca.vertcat(ca.SX(0, 1), *total))
 
-    def _forces(self, point: _Point) -> ca.SX:
+    def _forces(self, point: _Iterate) -> ca.SX:
         """Return Q: weight, and what elements and efforts do at fitted joint coordinates."""
         natural, eq = self.natural, self.natural.equations
         if not self.loaded:
@@ -258,7 +258,7 @@ class NaturalSteps:
             walk = eq.closure_set(given, kept=False).efforts_at_cuts(walk, here.tau)
         return natural_forces(walk, natural.model)
 
-    def _tangent(self, point: _Point) -> SymmetricFactor:
+    def _tangent(self, point: _Iterate) -> SymmetricFactor:
         """Return the factors of K (8.134)."""
         h = self.h
         beta = self.alpha if self.projections else self.alpha * (1 + 2 * self.mu / h)
@@ -271,7 +271,7 @@ class NaturalSteps:
                         add_to(matrix, (i, j), heavy * other)
         return factor_symmetric(matrix, minimum_degree(matrix, list(range(self.layout.n))))
 
-    def _projected(self, point: _Point) -> tuple[ca.SX, ca.SX]:
+    def _projected(self, point: _Iterate) -> tuple[ca.SX, ca.SX]:
         """Return velocities and accelerations on the conditions, with the least change."""
         factors, h, n = self._tangent(point), self.h, self.layout.n
 
@@ -288,7 +288,7 @@ class NaturalSteps:
         bias = self.natural.symbolic_conditions.at(point.x, v, self.t).bias
         return v, nearest(point.a, bias)
 
-    def _along(self, point: _Point, rates: ca.SX) -> ca.SX:
+    def _along(self, point: _Iterate, rates: ca.SX) -> ca.SX:
         """Return Phi_x times a column."""
         rows = [sum((value * rates[j] for j, value in row.items()), ca.SX(0)) for row in point.rows]
         return ca.SX(ca.vertcat(ca.SX(0, 1), *rows))

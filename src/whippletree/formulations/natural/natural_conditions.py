@@ -20,7 +20,7 @@ from whippletree.formulations.natural.natural_model import GROUND, NaturalJoint,
 from whippletree.formulations.nodes.frame_states import NodeFrame
 from whippletree.foundation.once import made_once
 
-__all__ = ["Conditions", "HeldFrames", "NaturalConditions", "natural_conditions"]
+__all__ = ["ConditionValues", "HeldFrames", "NaturalConditions", "natural_conditions"]
 
 
 class HeldFrames(NamedTuple):
@@ -31,7 +31,7 @@ class HeldFrames(NamedTuple):
     frames: tuple[NodeFrame, ...]
 
 
-class Conditions(NamedTuple):
+class ConditionValues(NamedTuple):
     """The conditions at a state: residuals, their rates, rows by place in x, and Phi'' at zero accelerations."""
 
     phi: ca.SX
@@ -65,7 +65,7 @@ class NaturalConditions:
         entries = ca.SX(ca.vertcat(ca.SX(0, 1), self.jacobian.nz[:]))
         return ca.Function("conditions", [x, v, t], [*parts, entries])
 
-    def at(self, x: ca.SX, v: ca.SX, t: ca.SX) -> Conditions:
+    def at(self, x: ca.SX, v: ca.SX, t: ca.SX) -> ConditionValues:
         """Return the conditions at coordinates and velocities, which may be expressions."""
         phi, rate, bias, entries = self._function(x, v, t)
         rows: list[dict[int, ca.SX]] = [{} for _ in self.names]
@@ -73,7 +73,7 @@ class NaturalConditions:
         for k, (i, j) in enumerate(zip(*pattern.get_triplet(), strict=True)):
             if not entries[k].is_zero():
                 rows[i][j] = entries[k]
-        return Conditions(phi, rate, rows, bias)
+        return ConditionValues(phi, rate, rows, bias)
 
 
 def natural_conditions(model: NaturalModel, held: Sequence[HeldFrames] = ()) -> NaturalConditions:

@@ -231,7 +231,7 @@ class NaturalModel:
 
 
 @dataclass(eq=False)
-class _Making:
+class _ModelMaking:
     """A model in the making: elements by body."""
 
     n_bodies: int
@@ -297,7 +297,7 @@ def make_natural_model(
     `frames` are named frames, whose origins become points where a body needs one more element; `values` are numbers of
     parameters to decide by. What is decided is only which elements there are.
     """
-    made = _Making(len(names), names, values or {})
+    made = _ModelMaking(len(names), names, values or {})
     for joint in joints:
         parent, child = (frame.node for frame in joint.frames)
         for word in joint.rule.shared:
@@ -317,7 +317,7 @@ def make_natural_model(
     return NaturalModel(elements, bodies, products, _linear(elements, bodies, names), tuple(joints))
 
 
-def _basis(made: _Making, body: int, frames: Sequence[NamedPoint]) -> list[NaturalElement]:
+def _basis(made: _ModelMaking, body: int, frames: Sequence[NamedPoint]) -> list[NaturalElement]:
     """Choose four elements of a body that tell its pose, the point first; add those that are lacking."""
     if not any(one.is_point for one in made.of_body(body)):
         made.add(f"{made.names[body]} origin", "point", {body: ca.SX.zeros(3)})
@@ -329,7 +329,9 @@ def _basis(made: _Making, body: int, frames: Sequence[NamedPoint]) -> list[Natur
         _complete(made, body, base, others, frames)
 
 
-def _ways(made: _Making, body: int, base: NaturalElement, some: Sequence[NaturalElement]) -> npt.NDArray[np.float64]:
+def _ways(
+    made: _ModelMaking, body: int, base: NaturalElement, some: Sequence[NaturalElement]
+) -> npt.NDArray[np.float64]:
     """Return unit vectors (n, 3) to points from the base, and along vectors; zero for a point that is at the base."""
     start = made.number(base.places[body])
     ways = [made.number(one.places[body]) - (start if one.is_point else 0) for one in some]
@@ -338,7 +340,7 @@ def _ways(made: _Making, body: int, base: NaturalElement, some: Sequence[Natural
 
 
 def _best(
-    made: _Making, body: int, elements: Sequence[NaturalElement]
+    made: _ModelMaking, body: int, elements: Sequence[NaturalElement]
 ) -> tuple[NaturalElement, list[NaturalElement], float]:
     """Return a base point and the up to three others that span most, and the volume that three of them span."""
     best: tuple[int, float, NaturalElement, list[NaturalElement]] | None = None
@@ -357,7 +359,7 @@ def _best(
 
 
 def _complete(
-    made: _Making,
+    made: _ModelMaking,
     body: int,
     base: NaturalElement,
     others: Sequence[NaturalElement],
@@ -387,7 +389,7 @@ def _normal(ways: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.asarray(found / np.linalg.norm(found))
 
 
-def _body(made: _Making, body: int, basis: Sequence[NaturalElement], inertia: RigidInertia) -> NaturalBody:
+def _body(made: _ModelMaking, body: int, basis: Sequence[NaturalElement], inertia: RigidInertia) -> NaturalBody:
     """Return a body with its constant matrices."""
     E = ca.SX(ca.horzcat(*(ca.vertcat(one.places[body], 1.0 if one.is_point else 0.0) for one in basis)))
     W = _tidy(ca.SX(ca.DM(np.linalg.inv(np.array(ca.evalf(E))))) if E.is_constant() else ca.inv(E))
