@@ -39,6 +39,10 @@ Places = npt.NDArray[np.int64]
 _ALPHA = 1e7
 """Penalty of a condition for each kilogram of the mean mass of the bodies (the book: 10^7 for bodies of 1 kg)."""
 
+_STIFF = 640.0
+"""The same times h^2, at least: a condition is then as stiff beside 4/h^2 M as in example 8.6, where h = 0.008. With
+less, multipliers that are corrected do not keep up."""
+
 _DAMPING = 25.0
 """h / mu unless given. What alternates from step to step decays by (1 - 2 mu / h) / (1 + 2 mu / h), 0.85 here, and must
 do so faster than the directions of conditions turn in a step; the book takes 30 to 80, which is little for fast motion
@@ -175,7 +179,7 @@ class NaturalRun:
         """The step, and alpha and mu of every condition."""
         h = self.options.step
         mean = float(np.mean(self.natural.masses)) or 1.0
-        alpha = self._by_condition(self.options.alpha, "alpha", _ALPHA * mean)
+        alpha = self._by_condition(self.options.alpha, "alpha", max(_ALPHA, _STIFF / h**2) * mean)
         mu = self._by_condition(0.0 if self.options.projections else self.options.mu, "mu", h / _DAMPING)
         return np.concatenate([[h], alpha, mu])
 
