@@ -264,40 +264,43 @@ class NaturalCoordinates:
         described = self.system.description.parameters
         return [np.array([p.value for p in described], dtype=np.float64)] if described else []
 
-    def kernel(self, name: str, make: Callable[[], tuple[dict[str, ca.SX], ca.SX]], about: str = "") -> Kernel:
-        """Return a kernel of inputs by name and one result; parameters are an input beside them."""
-        inputs, result = make()
+    def kernel(
+        self, name: str, inputs: dict[str, ca.SX], size: int, make: Callable[[], ca.SX], about: str = ""
+    ) -> Kernel:
+        """Return a kernel of inputs by name and one result (size); parameters are an input beside them.
+
+        It is traced only if its code is not in the disk cache.
+        """
         given = {**inputs, **dict(zip(["parameters"], self.parameter_symbols, strict=False))}
         signature = Signature(
-            tuple((label, symbol.numel()) for label, symbol in given.items()),
-            ((name, result.numel()),),
-            (result.numel(),),
+            tuple((label, symbol.numel()) for label, symbol in given.items()), ((name, size),), (size,)
         )
-        function = ca.Function(name.replace(" ", "_"), list(given.values()), [ca.densify(result)])
+
+        def program() -> StraightLine:
+            return StraightLine(ca.Function(name.replace(" ", "_"), list(given.values()), [ca.densify(make())]))
+
         defaults = dict(zip(["parameters"], self._parameter_values(), strict=False))
         key = f"{source_key()}|{self.system.description.fingerprint()}|natural {name}|{about}|{signature}"
         key += f"|{self.system.plan.cuts}"
         what = f'{name} of "{self.system.description.name}"'
-        return Kernel(key, signature, lambda: StraightLine(function), open_cache(), defaults, what=what)
+        return Kernel(key, signature, program, open_cache(), defaults, what=what)
 
     @made_once
     def _place(self) -> Kernel:
-        def make() -> tuple[dict[str, ca.SX], ca.SX]:
+        def make() -> ca.SX:
             motion = NaturalMotion.of(self.walk, self.model)
-            both = (motion.x, motion.velocity)
-            parts = [part[one.index] for part in both for one in self.model.free]
-            return dict(self._symbols), ca.SX(ca.vertcat(ca.SX(0, 1), *parts))
+            parts = [part[one.index] for part in (motion.x, motion.velocity) for one in self.model.free]
+            return ca.SX(ca.vertcat(ca.SX(0, 1), *parts))
 
-        return self.kernel("natural coordinates", make)
+        return self.kernel("natural coordinates", dict(self._symbols), 2 * self.n_coordinates, make)
 
     @made_once
     def _fit(self) -> Kernel:
-        def make() -> tuple[dict[str, ca.SX], ca.SX]:
-            x, v = (ca.SX.sym(name, self.n_coordinates) for name in ("x", "rates"))
-            near = ca.SX.sym("near", self.system.nq)
-            return {"x": x, "rates": v, "near": near}, ca.SX(ca.vertcat(*self.fitted(x, v, near)))
-
-        return self.kernel("joint coordinates", make)
+        x, v = (ca.SX.sym(name, self.n_coordinates) for name in ("x", "rates"))
+        near = ca.SX.sym("near", self.system.nq)
+        inputs = {"x": x, "rates": v, "near": near}
+        size = self.system.nq + self.system.nv
+        return self.kernel("joint coordinates", inputs, size, lambda: ca.SX(ca.vertcat(*self.fitted(x, v, near))))
 
     def fitted(self, x: ca.SX, rates: ca.SX, near: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return q and v as expressions of natural coordinates and velocities."""
@@ -318,7 +321,7 @@ class NaturalCoordinates:
     def _residual(self) -> Kernel:
         conditions = self.symbolic_conditions
         phi = ca.substitute(conditions.phi, conditions.t, ca.SX(0))
-        return self.kernel("conditions", lambda: ({"x": conditions.x}, phi))
+        return self.kernel("conditions", {"x": conditions.x}, self.n_conditions, lambda: phi)
 
     def _run(self, kernel: Kernel, *inputs: Array) -> Array:
         """Evaluate a kernel for one state, or for rows of states."""

@@ -44,8 +44,6 @@ from whippletree.symbolic.sparse_factors import SymmetricFactor, add_to, factor_
 
 __all__ = ["NaturalSteps", "StateLayout"]
 
-Made = tuple[dict[str, ca.SX], ca.SX]
-
 _PROJECTIONS = 2
 """Passes of a projection: each leaves about 1 / (alpha h^2 / 4 m) of what was amiss."""
 
@@ -117,80 +115,78 @@ class NaturalSteps:
 
     # ------------------------------------------------------------------ kernels
 
-    def _kernel(self, name: str, make: Callable[[], Made]) -> Kernel:
-        return self.natural.kernel(name, make, f"{self.loaded}|{self.projections}")
+    def _kernel(
+        self, name: str, size: int, make: Callable[[], ca.SX], inputs: dict[str, ca.SX] | None = None
+    ) -> Kernel:
+        given = self._inputs() if inputs is None else inputs
+        return self.natural.kernel(name, given, size, make, f"{self.loaded}|{self.projections}")
 
     @made_once
     def begin(self) -> Kernel:
-        """x, x' and x'' at the start of a run, with exact multipliers."""
+        """x'' at the start of a run, with exact multipliers."""
+        natural, eq = self.natural, self.natural.equations
+        given = {"q": ca.SX.sym("q", natural.system.nq), "v": ca.SX.sym("v", natural.system.nv)}
+        inputs = {**given, "tau": self.tau, "t": self.t}
 
-        def make() -> Made:
-            natural, eq = self.natural, self.natural.equations
-            given = {"q": ca.SX.sym("q", natural.system.nq), "v": ca.SX.sym("v", natural.system.nv)}
-            inputs = {**given, "tau": self.tau, "t": self.t}
-            walk = eq.loaded({**inputs}).walk
-            closure_set = None
+        def make() -> ca.SX:
+            here = eq.loaded({**inputs})
+            walk, closure_set = here.walk, None
             if eq.closed:
                 closure_set = eq.closure_set({**given, "t": self.t}, kept=False)
-                walk = closure_set.efforts_at_cuts(walk, eq.loaded({**inputs}).tau)
-            equations, found = solve_natural(walk, closure_set, _EXACT, natural.model)
-            return inputs, ca.SX(ca.vertcat(*(found.a[i] for i in range(equations.model.n_coordinates))))
+                walk = closure_set.efforts_at_cuts(walk, here.tau)
+            _, found = solve_natural(walk, closure_set, _EXACT, natural.model)
+            return ca.SX(ca.vertcat(*(found.a[i] for i in range(self.layout.n))))
 
-        return self._kernel("natural start", make)
+        return self._kernel("natural start", self.layout.n, make, inputs)
 
     @made_once
     def predict(self) -> Kernel:
         """Heun's predictor (8.135)."""
 
-        def make() -> Made:
+        def make() -> ca.SX:
             x, v, a, _, _ = self.layout.parts(self.start)
-            return {"start": self.start, "settings": self.settings}, x + self.h * v + self.h**2 / 2 * a
+            return x + self.h * v + self.h**2 / 2 * a
 
-        return self._kernel("natural prediction", make)
+        inputs = {"start": self.start, "settings": self.settings}
+        return self._kernel("natural prediction", self.layout.n, make, inputs)
 
     @made_once
     def iterate(self) -> Kernel:
         """One iteration (8.131), and the size of its change."""
 
-        def make() -> Made:
+        def make() -> ca.SX:
             point = self._point()
             f = self._residual(point)
-            factors = self._tangent(point)
-            change = factors.solve({i: -f[i] for i in range(self.layout.n)})
+            change = self._tangent(point).solve({i: -f[i] for i in range(self.layout.n)})
             step = ca.SX(ca.vertcat(*(change[i] for i in range(self.layout.n))))
-            return self._inputs(), ca.vertcat(self.x + step, ca.norm_2(step))
+            return ca.vertcat(self.x + step, ca.norm_2(step))
 
-        return self._kernel("natural iteration", make)
+        return self._kernel("natural iteration", self.layout.n + 1, make)
 
     @made_once
     def augment(self) -> Kernel:
         """The start of the step with corrected multipliers (8.126)."""
 
-        def make() -> Made:
-            point, n = self._point(), self.layout.n
-            lam = self.layout.parts(self.start)[3] + self._held(point)
-            column = ca.SX(self.start)
-            column[3 * n : 3 * n + self.layout.m] = lam
-            return self._inputs(), column
+        def make() -> ca.SX:
+            n, column = self.layout.n, ca.SX(self.start)
+            column[3 * n : 3 * n + self.layout.m] = self.layout.parts(self.start)[3] + self._held(self._point())
+            return column
 
-        return self._kernel("natural multipliers", make)
+        return self._kernel("natural multipliers", self.layout.size, make)
 
     @made_once
     def finish(self) -> Kernel:
         """The end of the step, from its coordinates."""
 
-        def make() -> Made:
+        def make() -> ca.SX:
             point = self._point()
             _, _, _, lam, near = self.layout.parts(self.start)
-            v, a = point.v, point.a
-            if self.projections:
-                v, a = self._projected(point)
-            else:
-                lam = ca.SX.zeros(self.layout.m)
+            v, a = self._projected(point) if self.projections else (point.v, point.a)
+            kept = lam if self.projections else ca.SX.zeros(self.layout.m)
             q = self.natural.fitted(point.x, v, near)[0] if self.loaded else near
-            return self._inputs(), ca.vertcat(point.x, v, a, lam, q)
+            return ca.vertcat(point.x, v, a, kept, q)
 
-        return self._kernel("natural step end", make)
+        return self._kernel("natural step end", self.layout.size, make)
 
     # ------------------------------------------------------------------ expressions
 
