@@ -134,6 +134,7 @@ class March:
         self.x, self.y, self.time = np.zeros(n), np.zeros(n + 1), np.array([t])
         inputs = {"start": self.start, "x": self.x, "t": self.time, **given}
         outputs = {"predict": self.x, "iterate": self.y, "augment": self.augmented, "finish": self.end}
+        self._limit = _LOST * float(np.abs(start[:n]).max(initial=1.0))
         self._keep: list[Any] = [kernels, given]
         words: list[int] = []
         for name in _KERNELS:
@@ -152,11 +153,10 @@ class March:
     ) -> tuple[Array, npt.NDArray[np.int64]]:
         """Take steps; return their ends (steps, size) and iterations, fewer if the iterations have lost the motion."""
         size = len(self.start)
-        limit = _LOST * float(np.abs(self.start[: self.n]).max(initial=1.0))
         rows, counts = np.empty((steps, size)), np.zeros(steps, dtype=np.int64)
         buffers = (self.start, self.x, self.y, self.augmented, self.end, rows, counts, self.time)
         addresses = [array.ctypes.data for array in buffers]
         done = march_code()[1](
-            self._words.ctypes.data, *addresses, self.n, size, steps, most, rounds, int(each), tolerance, h, limit
+            self._words.ctypes.data, *addresses, self.n, size, steps, most, rounds, int(each), tolerance, h, self._limit
         )
         return rows[:done], counts[:done]

@@ -54,7 +54,12 @@ _TOLERANCE = 5e-7
 _MOST_ITERATIONS = 25
 """Iterations by tolerance are given up after so many in a step; the step then counts as it is."""
 
+_STRETCH = 2000
+"""Steps that machine code takes before Python looks whether to go on."""
+
 _OUTPUTS = 500
+"""How many outputs there are unless the user says."""
+
 _WHOLE = 1e-6
 """A duration is a whole number of steps if it is so to this share of a step."""
 
@@ -199,14 +204,13 @@ class NaturalRun:
     def march(self, steps: int) -> NaturalRows:
         """Take steps from the start; fewer if the iterations have lost the motion."""
         begun = self._march.start[2 * self.natural.n_coordinates : 3 * self.natural.n_coordinates].copy()
-        rows, counts = self._march.go(
-            steps,
-            self.options.step,
-            most=self.options.iterations or _MOST_ITERATIONS,
-            tolerance=-1.0 if self.options.iterations else self.options.tolerance,
-            rounds=1 + self.options.augmented,
-            each=self.options.projections,
-        )
+        parts = []
+        for first in range(0, steps, _STRETCH):  # between stretches Python may be interrupted
+            count = min(_STRETCH, steps - first)
+            parts.append(self._stretch(count))
+            if len(parts[-1][1]) < count:
+                break
+        rows, counts = (np.concatenate(some) for some in zip(*parts, strict=True))
         n = self.natural.n_coordinates
         x, rates = self.natural.state(self.q, self.v)
         return NaturalRows(
@@ -215,6 +219,17 @@ class NaturalRun:
             np.vstack([rates, rows[:, n : 2 * n]]),
             np.vstack([begun, rows[:, 2 * n : 3 * n]]),
             counts,
+        )
+
+    def _stretch(self, steps: int) -> tuple[Array, Places]:
+        """Take some steps from where the last stretch ended."""
+        return self._march.go(
+            steps,
+            self.options.step,
+            most=self.options.iterations or _MOST_ITERATIONS,
+            tolerance=-1.0 if self.options.iterations else self.options.tolerance,
+            rounds=1 + self.options.augmented,
+            each=self.options.projections,
         )
 
     @made_once
