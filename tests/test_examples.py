@@ -53,6 +53,13 @@ def test_an_example_runs_as_a_program() -> None:
     assert "period from 2.0 rad" in finished.stdout
 
 
+def test_example_natural_coordinates() -> None:
+    found = run("natural_coordinates")
+    assert found["sizes"] == (30, 25)
+    assert found["pendulum"] < 0.013
+    assert found["ring"] < 0.0003
+
+
 def test_the_example_of_the_readme() -> None:
     readme = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
     code = readme.split("```python\n")[1].split("```")[0]

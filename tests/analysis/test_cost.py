@@ -142,7 +142,7 @@ def test_choices_are_checked() -> None:
     with pytest.raises(StateError, match="there is no option referense="):
         s.forward_dynamics(q, v, formulation="fully_recursive", referense="joint")
     with pytest.raises(StateError, match="coordinates= must be one of"):
-        s.forward_dynamics(q, v, formulation="velocity_transformation", coordinates="natural")
+        s.forward_dynamics(q, v, formulation="velocity_transformation", coordinates="cartesian")
     with pytest.raises(StateError, match="there is no formulation 'fully_recursive/tip'"):
         s.forward_dynamics(q, v, formulation="fully_recursive/tip")
     with pytest.raises(StateError, match="products of blocks"):

@@ -42,6 +42,7 @@ def test_tables_are_written_to_a_page(tmp_path: Path, monkeypatch: pytest.Monkey
         papers.nikravesh_speed_up,
         papers.not_yet,
         pytest.param(papers.jalon_counts, marks=pytest.mark.deep),
+        pytest.param(papers.jalon_counts_a, marks=pytest.mark.deep),
     ],
 )
 def test_the_page_in_the_documentation_is_what_is_printed(report: Callable[[bool], Iterator[Table]]) -> None:

@@ -11,9 +11,14 @@ BASIC = ("tree_augmented", "joint_multipliers", "independent_coordinates", "abso
 """One for each set of unknowns: tests that take long make do with these."""
 
 
+def general(some: tuple[Formulation, ...]) -> list[Formulation]:
+    """Those that take all bodies: natural coordinates are for rigid ones, and have tests of their own."""
+    return [one for one in some if "natural" not in one.text.split("/")]
+
+
 def exact() -> list[Formulation]:
     """All formulations of loops that are exact, each for the whole mechanism; those with options last."""
-    some = [one for one in registry.loop_formulations() if one.exact and one.text != "by_group"]
+    some = [one for one in general(registry.loop_formulations()) if one.exact and one.text != "by_group"]
     return sorted(some, key=lambda one: bool(one.options))
 
 
@@ -22,11 +27,11 @@ def variants() -> tuple[str, ...]:
     return tuple(one.text for one in exact())
 
 
-LOOPS = tuple(dict.fromkeys(one.name for one in registry.loop_formulations()))
+LOOPS = tuple(dict.fromkeys(one.name for one in general(registry.loop_formulations())))
 """The names of all formulations of loops."""
 
 EXACT = tuple(dict.fromkeys(one.name for one in exact()))
 """The names of all that are exact, each for the whole mechanism."""
 
-TREE_VARIANTS = tuple(one.text for one in registry.tree_formulations())
+TREE_VARIANTS = tuple(one.text for one in general(registry.tree_formulations()))
 """All formulations of trees, with all that can be chosen within them."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 import whippletree as wt
-from support.formulations import TREE_VARIANTS
+from support.formulations import TREE_VARIANTS, general
 from support.hard_loops import Hard
 from support.loop_models import built, inputs
 from whippletree.errors import WhippletreeError
@@ -25,7 +25,7 @@ PENALTY = 1e-4
 
 def formulations(s: wt.System) -> tuple[str, ...]:
     """All that solve a system, `auto` first."""
-    loops = tuple(one.text for one in registry.loop_formulations() if one.text != "by_group")
+    loops = tuple(one.text for one in general(registry.loop_formulations()) if one.text != "by_group")
     return ("auto", *(loops if s.closure_rows else TREE_VARIANTS))
 
 

@@ -51,9 +51,11 @@ class Certificate:
     radians and characteristic lengths: what closing has put right the integration had got wrong. `worst_part` is the
     part whose own balance of energy is worst, if there are `parts` that meet only at the ground. `state_growth` is the
     factor by which a fixed step multiplies the state `growing_state` though its law makes that smaller. `corners` is
-    how many corners of formulas steps have ended at. `digits` is how many agree with a second run, `second_run`, in
-    the worst coordinate, `digits_of`, and `group_digits` for each of `groups`; there is none unless the run was made
-    with `verify=True`, and then the global error is not estimated. `unchecked` says in words what is not known.
+    how many corners of formulas steps have ended at. Of a run in natural coordinates, `condition_residual` is the
+    largest residual of a condition at any step, before bodies were fitted, and `widest_condition` its name. `digits` is
+    how many agree with a second run, `second_run`, in the worst coordinate, `digits_of`, and `group_digits` for each of
+    `groups`; there is none unless the run was made with `verify=True`, and then the global error is not estimated.
+    `unchecked` says in words what is not known.
 
     >>> c = Certificate(closure_residual=2e-13, velocity_residual=1e-12, energy_start=5.0, energy_end=5.0,
     ...                 work_in=0.0, work_dissipated=0.0, energy_scale=4.0, quaternion_error=0.0, steps=100)
@@ -90,6 +92,8 @@ class Certificate:
     state_growth: float = math.nan
     growing_state: str = ""
     corners: int = 0
+    condition_residual: float = math.nan
+    widest_condition: str = ""
     notes: tuple[str, ...] = ()
     second_run: str = ""
     digits: float = math.nan
@@ -285,6 +289,8 @@ class Certificate:
                 f"{self.state_growth:<10.2g} at most 1 in a step"
                 + (f', "{self.growing_state}"' if self.growing_state else ""),
             )
+        if not math.isnan(self.condition_residual):
+            yield "natural conditions", f"{self.condition_residual:<10.2g} before fitting: {self.widest_condition}"
         if self.corners:
             yield "corners", f"{self.corners} of formulas, at each of which a step ends"
         if self.second_run:

@@ -14,6 +14,7 @@ from whippletree.errors import ResultError, SimulationError, StateError, Whipple
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import quoted
+from whippletree.natural.natural_runs import simulate_natural
 from whippletree.results.certificate import Certificate
 from whippletree.results.measure import measured
 from whippletree.results.output_files import new_file
@@ -73,6 +74,10 @@ def simulate(
     remembers nothing; one that does is an object with `get_state()`, which returns that as an array of finite numbers,
     and `set_state(array)`, or a method of such an object. Checkpoints keep it.
 
+    With `formulation="natural"` and no `method`, the run is integrated in natural coordinates with a fixed `step`, by
+    the trapezoidal rule with penalties; options are then `iterations`, `tolerance`, `alpha`, `mu`, `augmented` and
+    `projections` (see `whippletree.natural.natural_runs`), beside `q`, `v`, `tau` and `parameters`.
+
     Events of the mechanism are in `trajectory.events`, and `info["ended_by"]` names the one that ended the run.
     `on_event(simulation, event)`, or a mapping from names to such functions, is called when an event happens: it may
     set `simulation.state`, or other things by `simulation.put`; if it returns True, the run ends.
@@ -93,6 +98,15 @@ def simulate(
     >>> run.t.tolist(), run.certificate.ok
     ([0.0, 0.5, 1.0], True)
     """
+    if options.get("formulation") == "natural" and options.get("method") is None:
+        options |= {
+            "times": times,
+            "controller": controller,
+            "checkpoint": checkpoint,
+            "verify": verify,
+            "start": start,
+        }
+        return simulate_natural(system, duration, every, t0, options)
     _check_options(options)
     if start is not None:
         options |= _start_state(system, start, options, t0)

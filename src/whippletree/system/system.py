@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from whippletree.errors import StateError
 from whippletree.formulations.methods.registry import formulation_name
 from whippletree.foundation.notebook_html import html_section, html_table
+from whippletree.foundation.once import made_once
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from whippletree.equilibria import EigenvalueBranches, Equilibrium, EquilibriumPath
     from whippletree.kinematics import Actuation, Assemblies, JointSweep, PoseSolutions, Workspace
     from whippletree.linear import LinearModel
+    from whippletree.natural import NaturalCoordinates
     from whippletree.realtime import RealtimeStepper
     from whippletree.results import Trajectory
 
@@ -561,6 +563,18 @@ class System:
         (11, 3)
         """
         found: Workspace = verb("System.workspace")(self, frame, inputs, **options)
+        return found
+
+    # ------------------------------------------------------------------ natural coordinates
+
+    @made_once
+    def natural(self) -> NaturalCoordinates:
+        """The points and unit vectors of the mechanism, their conditions, and conversions of states.
+
+        >>> four_bar().natural.n_coordinates
+        15
+        """
+        found: NaturalCoordinates = verb("System.natural")(self)
         return found
 
     def realtime(self, **options: Any) -> RealtimeStepper:

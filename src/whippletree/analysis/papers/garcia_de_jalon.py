@@ -1,4 +1,4 @@
-"""Garcia de Jalon and Bayo: operations stage by stage, and times, of formulation B."""
+"""Garcia de Jalon and Bayo: operations stage by stage of formulations A and B, and times of B."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from whippletree.analysis.absolute_trees import tree_evaluation
-from whippletree.analysis.cost import costs
+from whippletree.analysis.cost import Costs, costs
 from whippletree.analysis.evaluation_times import Batch, Evaluation, seconds
 from whippletree.analysis.models import PaperModel, bricard, car, five_bar_pendulum, heavy_truck, human_body
 from whippletree.analysis.papers.figures import duration, percent, quotient, work
@@ -14,7 +14,7 @@ from whippletree.analysis.recounts import velocity_map_count
 from whippletree.analysis.reports import Table
 from whippletree.system import System
 
-__all__ = ["jalon_counts", "jalon_times"]
+__all__ = ["jalon_counts", "jalon_counts_a", "jalon_times"]
 
 B = "velocity_transformation"
 
@@ -46,6 +46,44 @@ TABLE_84: dict[str, Entry] = {
     "solution": (16000, 16000),
 }
 """Table 8.4, formulation B."""
+
+A = f"{B}/natural/multipliers"
+
+TABLE_83_A: dict[str, Entry] = {
+    "position": (1820, 859),
+    "velocity": (615, 441),
+    "S": (1089, 915),
+    "R": (4716, 3537),
+    "R^T M R": (25824, 22142 + 3918),
+    "R^T (Q - M S)": (3060 + 3060, 2885 + 2885),
+    "solution": (16710, 16170),
+}
+"""Table 8.3, formulation A."""
+
+TABLE_84_A: dict[str, Entry] = {
+    "position": (1500, 1222),
+    "velocity": (507, 627),
+    "S": (561, 492),
+    "R": (960, 726),
+    "R^T M R": (25890, 20893 + 897),
+    "R^T (Q - M S)": (4947 + 2040, 4120 + 1870),
+    "closures": (2220 + 432, 1850 + 432),
+    "solution": (16000, 16000),
+}
+"""Table 8.4, formulation A, whose printed total of 55084m is not the sum of its rows, 55057m."""
+
+_STAGES_A = {
+    "position": "as in B, without the centres",
+    "velocity": "turning rates only; the book has velocities of points and vectors",
+    "S": "centripetal matrices of bodies, then one product (9m) for each element",
+    "R": "6m for each pair of a point or vector and a joint on its way, as in the book; there are fewer pairs, since "
+    "an element is moved by the joints before the body of it that is nearest to the ground",
+    "R^T M R": "M R takes 4 x 4 products of rows, zeros of M left out, then R^T; with its assembly",
+    "R^T (Q - M S)": "M S, 48m a body, and R^T once; the book has R^T Q and R^T M S apart. Efforts, loads and weights "
+    "are in it",
+    "closures": "loops are cut at joints as in B; the book leaves out rigid-body conditions of twelve elements",
+    "solution": "the book factorises a full matrix; zeros between branches are kept here",
+}
 
 _STAGES = {
     "position": "27m for the product of rotations, 12m for a joint frame in any position, 18m for joint point and "
@@ -113,6 +151,41 @@ def jalon_counts(times: bool = True) -> Iterator[Table]:
         )
 
 
+def jalon_counts_a(times: bool = True) -> Iterator[Table]:
+    """Tables 8.3 and 8.4, column A, stage by stage, beside column B with the book's solution."""
+    for title, model, book, other in (
+        ("8.3: human body", human_body(), TABLE_83_A, TABLE_83),
+        ("8.4: heavy truck", heavy_truck(), TABLE_84_A, TABLE_84),
+    ):
+        system = model.build()
+        full, beside = costs(system, A, folded=False), costs(system, B, folded=False)
+        rows = []
+        for stage, (m, a) in book.items():
+            ours = full[stage]
+            rows.append((stage, f"{m}m + {a}a", work(ours), percent(ours.multiplications, m), _STAGES_A[stage]))
+        m, a = sum(x for x, _ in book.values()), sum(y for _, y in book.values())
+        rows.append(("total", f"{m}m + {a}a", work(full.total), percent(full.total.multiplications, m), ""))
+        of_book = m / sum(x for x, _ in other.values())
+        ratio = _with_full_solution(full, book["solution"][0]) / _with_full_solution(beside, book["solution"][0])
+        why = "both with the book's solution of a full matrix"
+        rows.append(("A over B, multiplications", f"{of_book:.2f}", f"{ratio:.2f}", "", why))
+        natural = system.natural
+        size = f"{len(natural.points)} points, {len(natural.vectors)} vectors, {natural.n_conditions} conditions"
+        yield Table(
+            f"Garcia de Jalon and Bayo, table {title}, formulation A",
+            ("stage", "book", "counted, unfolded", "of it", "why"),
+            rows,
+            f"m multiplications, a additions. The natural model has {size}; the book's human body has 28 points and 62 "
+            f"vectors, its truck 246 natural coordinates and 39 relative ones. Their figures are lost: what differs is "
+            f"where joints have points in common, and which vectors complete a body.",
+        )
+
+
+def _with_full_solution(counted: Costs, multiplications: int) -> int:
+    """Return the multiplications with those of a solution of a full matrix instead of the counted one."""
+    return counted.total.multiplications - counted["solution"].multiplications + multiplications
+
+
 TABLE_85: dict[str, tuple[Callable[[], PaperModel], float, float, float]] = {
     "Bricard": (bricard, 8.01, 8.73, 1.33),
     "five-bar pendulum": (five_bar_pendulum, 12.00, 18.65, 1.29),
@@ -151,8 +224,8 @@ def jalon_times(times: bool = True) -> Iterator[Table]:
             "independent / B",
         ),
         rows,
-        "The book's two comparators are in dependent natural coordinates with full matrices, which do not exist "
-        "here yet; beside B stand absolute coordinates and independent joint coordinates, both sparse and traced, "
+        "The book's two comparators are in dependent natural coordinates with full matrices, which are not traced "
+        "here; beside B stand absolute coordinates and independent joint coordinates, both sparse and traced, "
         "so the ratios are smaller. Loops are closed by independent coordinates in B too (8.116-8.120). On a tree "
         "all coordinates are independent, and composite bodies stand there.",
     )

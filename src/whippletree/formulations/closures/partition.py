@@ -12,14 +12,24 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState
-from whippletree.formulations.closures.loop_solution import JOINT, Coordinates, stacked_rows
+from whippletree.formulations.closures.loop_solution import JOINT, Coordinates, by_closure, stacked_rows
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.symbolic.arithmetic import plus, times
 from whippletree.symbolic.sparse_factors import SparseLU, factor_lu
 
-__all__ = ["Choice", "Partition", "Row", "at_rest", "eliminate", "given_accelerations", "partition", "reduced"]
+__all__ = [
+    "Choice",
+    "Partition",
+    "Row",
+    "at_rest",
+    "eliminate",
+    "given_accelerations",
+    "partition",
+    "partition_multipliers",
+    "reduced",
+]
 
 
 Row = dict[int, ca.SX]
@@ -84,6 +94,16 @@ def eliminate(rows: Mapping[int, Row], choice: Choice) -> tuple[SparseLU, dict[i
         for d, value in factors.solve(right).items():
             E.setdefault(d, {})[i] = value
     return factors, E
+
+
+def partition_multipliers(walk: Unrolled, parts: Partition, a: ca.SX, coordinates: Coordinates = JOINT) -> list[ca.SX]:
+    """Return lambda from the dependent rows of C^T lambda = M a + b - tau (15)."""
+    system = coordinates.equations(with_accelerations(walk, a))
+    dependent = {column for _, column in parts.factors.places}
+    lacking = {d: -value for d, value in system.right.items() if d in dependent}
+    solved = parts.factors.solve_transposed(lacking)
+    count = sum(one.n_rows for one in parts.closure_states)
+    return by_closure([solved.get(r, ca.SX(0)) for r in range(count)], parts.closure_states)
 
 
 def reduced(mass: Mapping[tuple[int, int], ca.SX], E: Mapping[int, Row]) -> dict[tuple[int, int], ca.SX]:

@@ -19,8 +19,16 @@ from collections.abc import Mapping
 import casadi as ca
 
 from whippletree.formulations.closures.closure_set import ClosureSet
-from whippletree.formulations.closures.loop_solution import JOINT, Coordinates, Solution, by_closure
-from whippletree.formulations.closures.partition import Choice, Partition, Row, _add, _column, partition, reduced
+from whippletree.formulations.closures.loop_solution import JOINT, Coordinates, Solution
+from whippletree.formulations.closures.partition import (
+    Choice,
+    Row,
+    _add,
+    _column,
+    partition,
+    partition_multipliers,
+    reduced,
+)
 from whippletree.formulations.methods.formulation import Candidacy, Formulation, LoopProblem, LoopSizes
 from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.frame_states import with_accelerations
@@ -50,7 +58,7 @@ def solve(walk: Unrolled, closure_set: ClosureSet, choice: Choice, coordinates: 
         for i, value in row.items():
             _add(a, d, value * a_i[i])
     column = system.complete(a)
-    return Solution(column, lambda: _multipliers(walk, parts, column, coordinates), parts.factors.pivots)
+    return Solution(column, lambda: partition_multipliers(walk, parts, column, coordinates), parts.factors.pivots)
 
 
 def _least_pivots(walk: Unrolled, E: Mapping[int, Row]) -> Row:
@@ -63,16 +71,6 @@ def _least_pivots(walk: Unrolled, E: Mapping[int, Row]) -> Row:
                     for i, value in E.get(d, {}).items():
                         _add(least, i, value * value * inertia)
     return least
-
-
-def _multipliers(walk: Unrolled, parts: Partition, a: ca.SX, coordinates: Coordinates) -> list[ca.SX]:
-    """Return lambda from the dependent rows of C^T lambda = M a + b - tau (15)."""
-    system = coordinates.equations(with_accelerations(walk, a))
-    dependent = {column for _, column in parts.factors.places}
-    lacking = {d: -value for d, value in system.right.items() if d in dependent}
-    solved = parts.factors.solve_transposed(lacking)
-    count = sum(one.n_rows for one in parts.closure_states)
-    return by_closure([solved.get(r, ca.SX(0)) for r in range(count)], parts.closure_states)
 
 
 def _solve(problem: LoopProblem) -> Solution:

@@ -1,7 +1,7 @@
-"""Velocity transformation, formulation B (Garcia de Jalon and Bayo, 8.2-8.3): bodies' velocities from the joints'.
+"""Velocity transformations (Garcia de Jalon and Bayo, 8.2-8.3): formulations B and A.
 
-The bodies' velocities are those of their centres of mass and their angular velocities, in ground axes, Y = R z', and
-the equations of motion in the joints' coordinates follow body by body:
+In B (`coordinates="reference_point"`), the bodies' velocities are those of their centres of mass and their angular
+velocities, in ground axes, Y = R z', and the equations of motion in the joints' coordinates follow body by body:
 
     R^T M R z'' = R^T (Q - c - M S c)                                                       (8.38)
     R^T M R = sum over bodies of R_b^T M_b R_b                                              (8.107)
@@ -20,6 +20,10 @@ not exist, so R^T M R has an entry only where two joints carry a common body.
 A ball or a floating base is *level*: it moves along the ground's axes here (8.103, 8.105), which costs no product, and
 its accelerations are turned into its own axes when they are found: v' = T^T z'' (`ground`).
 
+In A (`coordinates="natural"`), the velocities are those of points and unit vectors, and the mass matrices constant
+(`natural/natural_transformation.py`); z' and what follows are the same. The book opens loops in A by leaving out
+rigid-body conditions; here they are cut at joints in both.
+
 Closed chains (8.3): the rows of a cut joint on the bodies' accelerations are Phi, those on the joints' Phi R (8.114).
 The equations are then closed by multipliers, by a penalty (8.115) or by independent coordinates (8.116-8.120), with the
 same text as in joint coordinates (`joint_multipliers`, `penalty`, `independent_coordinates`). Which coordinates are
@@ -29,7 +33,7 @@ turned: T^T (R^T M R) T, T^T R^T Q and T^T R^T Phi^T (`own_axes`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -41,6 +45,7 @@ from whippletree.formulations.closures.ground_closures import closures_on_ground
 from whippletree.formulations.closures.loop_solution import Closures, Coordinates, Solution
 from whippletree.formulations.methods.formulation import Candidacy, Formulation, LoopProblem, TreeMethod
 from whippletree.formulations.methods.registry import find, register
+from whippletree.formulations.natural.natural_transformation import transformed
 from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
@@ -76,6 +81,26 @@ def forward_dynamics(walk: Unrolled) -> ca.SX:
     """Return the joint accelerations (nv) of a tree."""
     system = equations(walk)
     return system.complete(system.factor().solve(dict(system.right)))
+
+
+def natural_dynamics(walk: Unrolled) -> ca.SX:
+    """Return the joint accelerations (nv) of a tree by formulation A."""
+    system = natural_equations(walk)
+    return system.complete(system.factor().solve(dict(system.right)))
+
+
+def natural_equations(walk: Unrolled, own: Collection[int] = ()) -> JointEquations:
+    """Return the tree's equations (8.38) from natural coordinates; `own` as for `equations`."""
+    seen = bodies(walk, "joint")
+    S = walk.outward(carry, Accelerated.ground(), seen)
+    records = seen.records
+    record_stage("position", [(b.A, b.r) for b in records])
+    record_stage("velocity", [(b.axes, b.w) for b in records])
+    mass, force = transformed(walk, seen, S)
+    level = {k: seen.at(k).A for k, node in enumerate(walk.nodes) if is_level(node)}
+    for k in level.keys() & own:
+        _turn(mass, force, walk.v_slices[k], level.pop(k))
+    return replace(composite.of_matrix(_leveled(walk, level), mass, force), axes=_axes(walk, level))
 
 
 def equations(walk: Unrolled, own: Collection[int] = ()) -> JointEquations:
@@ -141,15 +166,21 @@ REFERENCE_POINT = Coordinates(equations, closures)
 """Reference-point coordinates: formulation B."""
 
 
-def own_axes(walk: Unrolled, closure_set: ClosureSet) -> Coordinates:
-    """Return reference-point coordinates in which the joints that closures hold are described in their own axes."""
+NATURAL_COORDINATES = Coordinates(natural_equations, closures)
+"""Natural coordinates: formulation A, its loops cut at joints."""
+
+
+def own_axes(
+    walk: Unrolled, closure_set: ClosureSet, of_tree: Callable[..., JointEquations] = equations
+) -> Coordinates:
+    """Return coordinates in which the joints that closures hold are described in their own axes."""
     closure_states = closure_set.attachments
     places = [(f.frames, f.base) for f in closure_states.all] + [(c.frames, c.base) for c in closure_states.cuts]
     own: set[int] = set()
     for frames, base in places:
         for frame in frames:
             own.update(walk.tree.path(frame.node, base))
-    return Coordinates(partial(equations, own=own), partial(closures, own=own))
+    return Coordinates(partial(of_tree, own=own), partial(closures, own=own))
 
 
 def velocity_map(walk: Unrolled, seen: Any) -> list[Blocks]:
@@ -289,21 +320,26 @@ def _refusal(parents: Sequence[int]) -> str:
     )
 
 
-def _solve(problem: LoopProblem, closed_by: str) -> Solution:
-    """Solve with the equations of another formulation, in reference-point coordinates."""
-    own = closed_by == "independent"
-    coordinates = own_axes(problem.walk, problem.closure_set) if own else REFERENCE_POINT
-    return find(CLOSED_BY[closed_by]).solved(replace(problem, coordinates=coordinates))
+_TREES = {"reference_point": (forward_dynamics, REFERENCE_POINT), "natural": (natural_dynamics, NATURAL_COORDINATES)}
+"""How trees are solved, and what the equations of loops are made of, by coordinates."""
 
 
-def _closed_by(way: str, **traits: Any) -> Formulation:
+def _solve(problem: LoopProblem, closed_by: str, coordinates: str) -> Solution:
+    """Solve with the equations of another formulation, in coordinates of this one."""
+    _, used = _TREES[coordinates]
+    if closed_by == "independent":
+        used = own_axes(problem.walk, problem.closure_set, used.equations)
+    return find(CLOSED_BY[closed_by]).solved(replace(problem, coordinates=used))
+
+
+def _closed_by(way: str, coordinates: str = "reference_point", **traits: Any) -> Formulation:
     """Register the formulation with its loops closed in one of three ways."""
     return register(
         Formulation(
             "velocity_transformation",
-            options={"coordinates": "reference_point", "closed_by": way},
-            tree=TreeMethod(forward_dynamics),
-            solve=partial(_solve, closed_by=way),
+            options={"coordinates": coordinates, "closed_by": way},
+            tree=TreeMethod(_TREES[coordinates][0]),
+            solve=partial(_solve, closed_by=way, coordinates=coordinates),
             refusal=_refusal,
             **traits,
         )
@@ -321,3 +357,7 @@ MULTIPLIERS = _closed_by(
 )
 PENALTY = _closed_by("penalty", needs=("penalty_weights",), exact=False, keeps_all_rows=True)
 INDEPENDENT = _closed_by("independent", candidacy=replace(_GENERAL, resembles="independent_coordinates"))
+
+_closed_by("multipliers", "natural", takes_baumgarte=True, inverts_mass=True)
+_closed_by("penalty", "natural", needs=("penalty_weights",), exact=False, keeps_all_rows=True)
+_closed_by("independent", "natural")

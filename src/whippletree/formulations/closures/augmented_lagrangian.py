@@ -1,0 +1,159 @@
+"""Penalty with iterations of an augmented Lagrangian, for equations of motion in any coordinates.
+
+Solves
+
+    (M + C^T W C) a = f - C^T (W g - lambda),          lambda <- lambda - W (C a + g)
+
+at first with lambda = 0, which is the penalty, and then some times with the multipliers that were found: what the
+conditions miss by shrinks by the same factor each time, for two more substitutions with the same factors. Every row may
+stay, dependent ones too: nothing is solved for the multipliers. M may be singular where the conditions are not.
+
+`refined` iterations also correct what rounding has left in the first line, r = f + C^T lambda - M a, which is worked
+out from M itself: K = M + C^T W C has lost its small entries beside the weights. They converge to the solution of
+[M C^T; C 0] with exact multipliers; dependent rows may stay all the same.
+
+How far off the solution is, relative to the largest acceleration A, is estimated. With c the last change of a, and r by
+how much it made the conditions miss less, the changes still to come are c r / (1 - r) together. To that comes rounding:
+the elimination multiplies it by what a diagonal entry is over its pivot, and heavy weights hide digits of M, which
+shows in how far the equations of motion are from balanced; d is the correction that would take:
+
+    error = |c| r / (1 - r) / A + rounding,          K = M + C^T W C
+    rounding = max(32 eps max(K_ii / pivot_i), 8 |d| / A),     K d = f + C^T lambda - M a                      (1)
+
+where as much of |c| / A as rounding alone may be is left out: what it is made of does not shrink. In equilibrium, or
+where all joints turn evenly, accelerations vanish that forces and turning rates would make: A is the largest of |a| and
+of accelerations that are given for that. Refined iterations do not lose these digits, and pivots say little about them:
+their rounding is 8 |d| / A alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from whippletree.symbolic.sparse_factors import SymmetricFactor, factor_symmetric, minimum_degree
+
+__all__ = ["AugmentedProblem", "AugmentedSolution", "largest", "solve_augmented"]
+
+_ROUNDING = 32 * float(np.finfo(float).eps)
+"""Rounding of the elimination over the share of a diagonal entry that is left as pivot: some operations each."""
+
+_SAFETY = 8.0
+"""How many times the correction of what rounding left unbalanced counts: of one order with the error, but no bound."""
+
+Row = dict[int, ca.SX]
+Weight = float | ca.SX
+
+
+class AugmentedProblem(NamedTuple):
+    """M and f by entries, rows C with g, and a weight for each row."""
+
+    mass: Mapping[tuple[int, int], ca.SX]
+    force: Mapping[int, ca.SX]
+    rows: Sequence[Row]
+    gamma: Sequence[ca.SX]
+    weights: Sequence[Weight]
+
+
+class AugmentedSolution(NamedTuple):
+    """Accelerations, multipliers, and the estimated error (1)."""
+
+    a: Row
+    multipliers: list[ca.SX]
+    error: ca.SX
+
+
+def solve_augmented(
+    problem: AugmentedProblem, iterations: int, made_of: Sequence[ca.SX] = (), *, refined: bool = False
+) -> AugmentedSolution:
+    """Return the solution after some iterations; `made_of` are accelerations that belong to A."""
+    rows, gamma, weights = problem.rows, problem.gamma, problem.weights
+    matrix, right = dict(problem.mass), dict(problem.force)
+    for row, bias, weight in zip(rows, gamma, weights, strict=True):
+        for i, x in row.items():
+            heavy = weight * x
+            right[i] = right[i] - heavy * bias
+            for j, y in row.items():
+                if j <= i:
+                    place = (j, i) if (j, i) in matrix else (i, j)
+                    matrix[place] = matrix[place] + heavy * y if place in matrix else heavy * y
+    factors = factor_symmetric(matrix, minimum_degree(matrix, sorted(right)))
+    a = factors.solve(dict(right))
+    missed = _missed(rows, gamma, a)
+    multipliers = _weighted(weights, missed)
+    change: Row = {}
+    for _ in range(iterations):
+        before = missed
+        push = _pulled(rows, _weighted(weights, missed), a)
+        if refined:
+            push = {i: x + push[i] for i, x in _unbalanced(problem, multipliers, a).items()}
+        change = factors.solve(push)
+        a = {i: x + change.get(i, ca.SX(0)) for i, x in a.items()}
+        missed = _missed(rows, gamma, a)
+        multipliers = [x + more for x, more in zip(multipliers, _weighted(weights, missed), strict=True)]
+    shrunk = ca.sqrt(_size(weights, missed) / _size(weights, before))
+    size = largest([*a.values(), *made_of])
+    rounding = _SAFETY * largest(factors.solve(_unbalanced(problem, multipliers, a)).values()) / size
+    if not refined:
+        rounding = ca.fmax(_rounding(matrix, factors), rounding)
+    last = ca.fmax(0, largest(change.values()) / size - rounding)
+    error = ca.if_else(last > 0, last * ca.fabs(shrunk / (1 - shrunk)), 0) + rounding
+    return AugmentedSolution(a, multipliers, error)
+
+
+def _weighted(weights: Sequence[Weight], missed: Sequence[ca.SX]) -> list[ca.SX]:
+    """Return -W (C a + g)."""
+    return [-weight * miss for weight, miss in zip(weights, missed, strict=True)]
+
+
+def _missed(rows: Sequence[Row], gamma: Sequence[ca.SX], a: Row) -> list[ca.SX]:
+    """Return C a + g."""
+    return [sum((x * a[i] for i, x in row.items()), bias) for row, bias in zip(rows, gamma, strict=True)]
+
+
+def _pulled(rows: Sequence[Row], multipliers: Sequence[ca.SX], a: Row) -> Row:
+    """Return C^T lambda."""
+    pulled = {i: ca.SX(0) for i in a}
+    for row, multiplier in zip(rows, multipliers, strict=True):
+        for i, x in row.items():
+            pulled[i] = pulled[i] + x * multiplier
+    return pulled
+
+
+def _unbalanced(problem: AugmentedProblem, multipliers: Sequence[ca.SX], a: Row) -> Row:
+    """Return r = f + C^T lambda - M a."""
+    left = _pulled(problem.rows, multipliers, a)
+    left = {i: problem.force[i] + x for i, x in left.items()}
+    for (i, j), mass in problem.mass.items():
+        left[i] = left[i] - mass * a[j]
+        if i != j:
+            left[j] = left[j] - mass * a[i]
+    return left
+
+
+def _size(weights: Sequence[Weight], missed: Sequence[ca.SX]) -> ca.SX:
+    """Return the sum of squares of what the closures miss by, weighted; never zero."""
+    total = ca.SX(np.finfo(float).tiny)
+    for weight, miss in zip(weights, missed, strict=True):
+        if isinstance(weight, ca.SX) or weight:
+            total = total + weight * miss * miss
+    return total
+
+
+def largest(values: Iterable[ca.SX]) -> ca.SX:
+    """Return the largest magnitude; never zero."""
+    largest = ca.SX(np.finfo(float).tiny)
+    for value in values:
+        largest = ca.fmax(largest, ca.fabs(value))
+    return largest
+
+
+def _rounding(matrix: Mapping[tuple[int, int], ca.SX], factors: SymmetricFactor) -> ca.SX:
+    """Return the part of rounding in the estimate (1)."""
+    largest = ca.SX(1)
+    for i, reciprocal in factors.reciprocal.items():
+        largest = ca.fmax(largest, ca.fabs(matrix[i, i] * reciprocal))
+    return _ROUNDING * largest

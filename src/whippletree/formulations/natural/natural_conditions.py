@@ -1,0 +1,124 @@
+"""The conditions Phi(x) = 0 between natural coordinates, and how they are differentiated.
+
+Rigid bodies: D_k . D_l = const for the directions of a body; elements beyond its basis: x_e = x w. Joints: what they
+hold beyond what they share, between frames whose axes are linear in the coordinates (`elements.closures.joint`).
+Described closures between frames: their residual, likewise. So Phi is quadratic for all built-in joints but the screw,
+and its Jacobian Phi_x linear. The expressions are small, and CasADi differentiates them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import casadi as ca
+
+from whippletree.elements.closures import Closure, Side
+from whippletree.elements.closures.joint import PARTS
+from whippletree.formulations.natural.natural_model import GROUND, NaturalJoint, NaturalModel
+from whippletree.formulations.nodes.frame_states import NodeFrame
+from whippletree.foundation.once import made_once
+
+__all__ = ["ConditionValues", "HeldFrames", "NaturalConditions", "natural_conditions"]
+
+
+class HeldFrames(NamedTuple):
+    """A described closure with the frames that it holds, and nothing else."""
+
+    name: str
+    closure: Closure
+    frames: tuple[NodeFrame, ...]
+
+
+class ConditionValues(NamedTuple):
+    """The conditions at a state: residuals, their rates, rows by place in x, and Phi'' at zero accelerations."""
+
+    phi: ca.SX
+    rate: ca.SX
+    rows: list[dict[int, ca.SX]]
+    bias: ca.SX
+
+
+@dataclass(frozen=True, eq=False)
+class NaturalConditions:
+    """Conditions over symbols x (n) and t: names, residuals Phi (m)."""
+
+    names: tuple[str, ...]
+    x: ca.SX
+    t: ca.SX
+    phi: ca.SX
+
+    @made_once
+    def jacobian(self) -> ca.SX:
+        """Phi_x (m, n), sparse."""
+        return ca.jacobian(self.phi, self.x)
+
+    @made_once
+    def _function(self) -> ca.Function:
+        """Residuals, rates, the Jacobian's entries and the bias as a function of x, x' and t."""
+        x, t = self.x, self.t
+        v = ca.SX.sym("v", x.numel())
+        rate = self.jacobian @ v + ca.jacobian(self.phi, t)
+        bias = ca.jtimes(rate, x, v) + ca.jacobian(rate, t)
+        parts = [ca.densify(part) for part in (self.phi, rate, bias)]
+        entries = ca.SX(ca.vertcat(ca.SX(0, 1), self.jacobian.nz[:]))
+        return ca.Function("conditions", [x, v, t], [*parts, entries])
+
+    def at(self, x: ca.SX, v: ca.SX, t: ca.SX) -> ConditionValues:
+        """Return the conditions at coordinates and velocities, which may be expressions."""
+        phi, rate, bias, entries = self._function(x, v, t)
+        rows: list[dict[int, ca.SX]] = [{} for _ in self.names]
+        pattern = self.jacobian.sparsity()
+        for k, (i, j) in enumerate(zip(*pattern.get_triplet(), strict=True)):
+            if not entries[k].is_zero():
+                rows[i][j] = entries[k]
+        return ConditionValues(phi, rate, rows, bias)
+
+
+def natural_conditions(model: NaturalModel, held: Sequence[HeldFrames] = ()) -> NaturalConditions:
+    """Return the conditions of a model, and those of described closures between frames."""
+    n = model.n_coordinates
+    x, t = ca.SX.sym("x", n), ca.SX.sym("t")
+    where = model.places()
+    places = [one.places[GROUND] if one.fixed else x[where[one.index]] for one in model.elements]
+    names: list[str] = []
+    parts: list[ca.SX] = []
+    for product in model.products:
+        names.append(product.name)
+        parts.append(ca.dot(product.first.of(places), product.second.of(places)) - product.value)
+    for linear in model.linear:
+        names += [f"{linear.name}, {axis}" for axis in "xyz"]
+        basis = model.bodies[linear.body].basis
+        follows = sum((places[e] * linear.weights[k] for k, e in enumerate(basis)), ca.SX.zeros(3))
+        parts.append(places[linear.element] - follows)
+    for joint in model.joints:
+        for word in joint.conditions or ():
+            part = PARTS[word]
+            sides = tuple(frame_side(model, places, frame) for frame in joint.frames)
+            names += [f"{joint.name}: {label}" for label in part.labels]
+            parts.append(part.rows(joint.joint, sides).phi)
+    nothing = ca.SX(0, 1)
+    for name, closure, frames in held:
+        names += [f"{name}: {label}" for label in closure.labels]
+        parts.append(closure.rows(tuple(frame_side(model, places, frame) for frame in frames), nothing, nothing, t).phi)
+    return NaturalConditions(tuple(names), x, t, ca.densify(ca.SX(ca.vertcat(ca.SX(0, 1), *parts))))
+
+
+def frame_side(model: NaturalModel, places: Sequence[ca.SX], frame: NodeFrame) -> Side:
+    """Return a frame at rest, its axes and origin linear in the places of the elements."""
+    zero = ca.SX.zeros(3)
+    if frame.node == GROUND:
+        return Side(frame.rotation, frame.point, zero, zero)
+    body = model.bodies[frame.node]
+    whole = sum(
+        (places[e] @ body.W[k, :] for k, e in enumerate(body.basis)),
+        ca.SX(3, 4),
+    )
+    A, origin = whole[:, 0:3], whole[:, 3]
+    return Side(A @ frame.rotation, origin + A @ frame.point, zero, zero)
+
+
+def unstated(model: NaturalModel) -> tuple[NaturalJoint, ...]:
+    """Return the joints that conditions on positions do not hold: types that do not state what they hold."""
+    return tuple(joint for joint in model.joints if joint.conditions is None)

@@ -1,0 +1,371 @@
+"""The natural coordinates of a system by name, and conversions of states both ways: `system.natural`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from whippletree.errors import StateError
+from whippletree.formulations.closures.closure_set import ClosureSet
+from whippletree.formulations.natural.natural_conditions import HeldFrames, NaturalConditions, natural_conditions
+from whippletree.formulations.natural.natural_equations import NaturalMotion, natural_joints, refuse_own_coordinates
+from whippletree.formulations.natural.natural_model import NaturalElement, NaturalModel, make_natural_model
+from whippletree.formulations.nodes.frame_states import NodeFrame
+from whippletree.formulations.nodes.node_tree import column
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.foundation.notebook_html import html_section, html_table
+from whippletree.foundation.once import made_once
+from whippletree.foundation.user_frames import user_facing
+from whippletree.kernels.cache import open_cache
+from whippletree.kernels.kernel import Array, Kernel, Signature
+from whippletree.kernels.lowering import StraightLine
+from whippletree.natural.natural_fit import fit_bodies, fit_joint
+from whippletree.spatial.scalars import shown
+from whippletree.system import System
+from whippletree.system.equations import Equations
+from whippletree.system.source import source_key
+
+__all__ = ["NaturalCoordinates", "NaturalPart", "natural_coordinates"]
+
+_SETTLED = 1e-12
+"""Joint coordinates that change by less from one fit to the next are found."""
+
+_MOST_FITS = 20
+
+_FIT_TOLERANCE = 1e-6
+"""Natural coordinates that are fitted must satisfy their conditions to this share of the largest coordinate."""
+
+
+class NaturalPart(NamedTuple):
+    """A point or unit vector: its name, the bodies that have it, whether it is on the ground, where it is in x."""
+
+    name: str
+    bodies: tuple[str, ...]
+    fixed: bool
+    where: slice | None
+
+
+@user_facing
+class NaturalCoordinates:
+    """The points and unit vectors of a mechanism, their conditions, and conversions of states.
+
+    The coordinates x are those of the elements that are not on the ground, three each: points in metres, and vectors.
+    Bodies that are welded together are one. `mass_matrix` is constant; `conditions` names the residuals, which are
+    squares of lengths and products of them for rigid bodies, and what joints hold beyond the elements they share.
+
+    >>> from whippletree.system.example_systems import four_bar
+    >>> natural = four_bar().natural
+    >>> [one.name for one in natural.points], natural.n_coordinates, natural.n_conditions
+    (['B', 'C'], 15, 15)
+    >>> x = natural.coordinates(four_bar().q0)
+    >>> bool(abs(natural.residual(x)).max() < 1e-12)
+    True
+    """
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.equations: Equations = system.kernels.equations
+        self.made: dict[object, object] = {}  # what time loops have made of it
+        self._symbols = {name: ca.SX.sym(name, size) for name, size in (("q", system.nq), ("v", system.nv))}
+
+    # ------------------------------------------------------------------ what there is
+
+    @made_once
+    def model(self) -> NaturalModel:
+        """The natural model: elements, bodies, conditions."""
+        walk, tree = self.walk, self.equations.node_tree()
+        refuse_own_coordinates(walk)
+        names = [_body_name(tree.where, k) for k in range(len(walk.nodes))]
+        joints = [constants.use.name for constants in tree.node_constants]
+        described = self.system.description
+        frames = []
+        for frame in described.frames:
+            index, placement = tree.where[frame.name]
+            frames.append((frame.name, NodeFrame(index, ca.SX.eye(3), column(placement.point))))
+        values = {p.symbol.name(): p.value for p in described.parameters}
+        inertias = [node.inertia for node in walk.nodes]
+        return make_natural_model(names, inertias, natural_joints(walk, self.closure_set, joints), frames, values)
+
+    @made_once
+    def walk(self) -> Unrolled:
+        """The bodies at the symbols of a state, without loads."""
+        return self.equations.walk(dict(self._symbols))
+
+    @made_once
+    def closure_set(self) -> ClosureSet | None:
+        """The closures at the symbols of a state, all rows; None without loops."""
+        return self.equations.closure_set(dict(self._symbols), kept=False) if self.equations.closed else None
+
+    @made_once
+    def held(self) -> tuple[HeldFrames, ...]:
+        """The described closures that are conditions between frames alone."""
+        if self.closure_set is None:
+            return ()
+        return tuple(
+            HeldFrames(one.name, one.closure, one.frames)
+            for one in self.closure_set.attachments.all
+            if one.cut is None and one.driven is None and not one.coordinates and one.closure.holonomic
+        )
+
+    @made_once
+    def symbolic_conditions(self) -> NaturalConditions:
+        """The conditions over symbols."""
+        return natural_conditions(self.model, self.held)
+
+    @property
+    def points(self) -> tuple[NaturalPart, ...]:
+        """The points that move."""
+        return tuple(self._part(one) for one in self.model.free if one.is_point)
+
+    @property
+    def vectors(self) -> tuple[NaturalPart, ...]:
+        """The unit vectors that move."""
+        return tuple(self._part(one) for one in self.model.free if not one.is_point)
+
+    @property
+    def fixed(self) -> tuple[NaturalPart, ...]:
+        """The points and vectors on the ground."""
+        return tuple(self._part(one) for one in self.model.elements if one.fixed)
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What each condition is about."""
+        return self.symbolic_conditions.names
+
+    @property
+    def n_coordinates(self) -> int:
+        """The number of natural coordinates."""
+        return self.model.n_coordinates
+
+    @property
+    def n_conditions(self) -> int:
+        """The number of conditions; some may follow from others."""
+        return len(self.conditions)
+
+    @made_once
+    def mass_matrix(self) -> Array:
+        """The constant mass matrix (n, n), with parameters as described."""
+        n, where = self.n_coordinates, self.model.places()
+        M = np.zeros((n, n))
+        for body in self.model.bodies:
+            values = self._described_value(body.M)
+            for i, e in enumerate(body.basis):
+                for j, f in enumerate(body.basis):
+                    if e in where and f in where:
+                        M[where[e], where[f]] += values[i, j] * np.eye(3)
+        return M
+
+    @made_once
+    def masses(self) -> Array:
+        """The masses of the bodies, with parameters as described."""
+        return np.array([self._described_value(node.inertia.m).item() for node in self.walk.nodes])
+
+    def _described_value(self, matrix: ca.SX) -> Array:
+        """Return numbers, parameters being as described."""
+        described = self.system.description.parameters
+        if described:
+            symbols = ca.vertcat(*(p.symbol for p in described))
+            matrix = ca.substitute(matrix, symbols, ca.DM([p.value for p in described]))
+        return np.array(ca.evalf(ca.densify(matrix)))
+
+    def _part(self, one: NaturalElement) -> NaturalPart:
+        names = ["ground", *(body.name for body in self.model.bodies)]
+        return NaturalPart(
+            one.name, tuple(names[k + 1] for k in sorted(one.places)), one.fixed, self.model.places().get(one.index)
+        )
+
+    # ------------------------------------------------------------------ conversions
+
+    def coordinates(self, q: Any) -> Array:
+        """Return x (n) of a configuration, or (k, n) of several."""
+        return self.state(q, np.zeros((*np.shape(q)[:-1], self.system.nv)))[0]
+
+    def state(self, q: Any, v: Any) -> tuple[Array, Array]:
+        """Return x and x' (n) of a state in joint coordinates, or (k, n) of several.
+
+        >>> from whippletree.system.example_systems import pendulum
+        >>> x, rates = pendulum().natural.state([0.0], [2.0])
+        >>> x.shape, rates.shape
+        ((6,), (6,))
+        """
+        q, v = self._rows(q, "q", self.system.nq), self._rows(v, "v", self.system.nv)
+        both = self._run(self._place, q, v)
+        return both[..., : self.n_coordinates], both[..., self.n_coordinates :]
+
+    def joint_state(self, x: Any, rates: Any = None, *, near: Any = None) -> tuple[Array, Array]:
+        """Return q and v that belong to natural coordinates and velocities, bodies fitted to rigid ones.
+
+        Angles are those nearest to `near` (`q0` unless given). Coordinates that are far from satisfying the conditions
+        are refused.
+
+        >>> from whippletree.system.example_systems import pendulum
+        >>> s = pendulum()
+        >>> q, v = s.natural.joint_state(*s.natural.state([7.0], [2.0]), near=[6.5])
+        >>> q.round(9), v.round(9)
+        (array([7.]), array([2.]))
+        """
+        n = self.n_coordinates
+        x = self._rows(x, "x", n)
+        rates = np.zeros(x.shape) if rates is None else self._rows(rates, "rates", n)
+        residual = self.residual(x)
+        worst = int(np.abs(residual).max(axis=tuple(range(residual.ndim - 1))).argmax())
+        if np.abs(residual).max() > _FIT_TOLERANCE * max(1.0, float(np.abs(x).max()) ** 2):
+            raise StateError(
+                f"these are not the natural coordinates of rigid bodies at their joints: the condition "
+                f'"{self.conditions[worst]}" is off by {np.abs(residual).max():.3g}'
+            )
+        return self.fit(x, rates, self.system.q0 if near is None else self._rows(near, "near", self.system.nq))
+
+    def fit(self, x: Array, rates: Array, near: Array) -> tuple[Array, Array]:
+        """Return the joint coordinates and velocities nearest to natural ones, however far off these are."""
+        nq = self.system.nq
+        q = np.broadcast_to(near, (*x.shape[:-1], nq)).copy()
+        for _ in range(_MOST_FITS):
+            both = self._run(self._fit, x, rates, q)
+            moved = np.abs(both[..., :nq] - q).max(initial=0.0)
+            q, v = both[..., :nq].copy(), both[..., nq:]
+            if moved <= _SETTLED:
+                break
+        return q, v
+
+    def residual(self, x: Any) -> Array:
+        """Return the residuals Phi(x) of the conditions (m) at t = 0, or (k, m)."""
+        return self._run(self._residual, self._rows(x, "x", self.n_coordinates))
+
+    def jacobian(self, x: Any) -> Array:
+        """Return Phi_x (m, n)."""
+        x = self._rows(x, "x", self.n_coordinates)
+        conditions = self.symbolic_conditions
+        found = ca.Function("jacobian", [conditions.x, conditions.t, *self.parameter_symbols], [conditions.jacobian])
+        return np.array(ca.densify(found(x, 0.0, *self._parameter_values())))
+
+    def _rows(self, value: Any, name: str, size: int) -> Array:
+        """Return finite numbers (size) or (k, size)."""
+        try:
+            found = np.array(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            found = np.full(1, np.nan)
+        if found.ndim not in (1, 2) or found.shape[-1] != size or not np.isfinite(found).all():
+            raise StateError(f"{name}= must be {size} finite numbers, or rows of so many, not {shown(value)}")
+        return np.ascontiguousarray(found)
+
+    # ------------------------------------------------------------------ kernels
+
+    @property
+    def parameter_symbols(self) -> list[ca.SX]:
+        """The parameters as one input of functions, if there are any."""
+        described = self.system.description.parameters
+        return [ca.SX(ca.vertcat(*(p.symbol for p in described)))] if described else []
+
+    def _parameter_values(self) -> list[Array]:
+        described = self.system.description.parameters
+        return [np.array([p.value for p in described], dtype=np.float64)] if described else []
+
+    def kernel(
+        self, name: str, inputs: dict[str, ca.SX], size: int, make: Callable[[], ca.SX], about: str = ""
+    ) -> Kernel:
+        """Return a kernel of inputs by name and one result (size); parameters are an input beside them.
+
+        It is traced only if its code is not in the disk cache.
+        """
+        given = {**inputs, **dict(zip(["parameters"], self.parameter_symbols, strict=False))}
+        signature = Signature(
+            tuple((label, symbol.numel()) for label, symbol in given.items()), ((name, size),), (size,)
+        )
+
+        def program() -> StraightLine:
+            return StraightLine(ca.Function(name.replace(" ", "_"), list(given.values()), [ca.densify(make())]))
+
+        defaults = dict(zip(["parameters"], self._parameter_values(), strict=False))
+        key = f"{source_key()}|{self.system.description.fingerprint()}|natural {name}|{about}|{signature}"
+        key += f"|{self.system.plan.cuts}"
+        what = f'{name} of "{self.system.description.name}"'
+        return Kernel(key, signature, program, open_cache(), defaults, what=what)
+
+    @made_once
+    def _place(self) -> Kernel:
+        def make() -> ca.SX:
+            motion = NaturalMotion.of(self.walk, self.model)
+            parts = [part[one.index] for part in (motion.x, motion.velocity) for one in self.model.free]
+            return ca.SX(ca.vertcat(ca.SX(0, 1), *parts))
+
+        return self.kernel("natural coordinates", dict(self._symbols), 2 * self.n_coordinates, make)
+
+    @made_once
+    def _fit(self) -> Kernel:
+        x, v = (ca.SX.sym(name, self.n_coordinates) for name in ("x", "rates"))
+        near = ca.SX.sym("near", self.system.nq)
+        inputs = {"x": x, "rates": v, "near": near}
+        size = self.system.nq + self.system.nv
+        return self.kernel("joint coordinates", inputs, size, lambda: ca.SX(ca.vertcat(*self.fitted(x, v, near))))
+
+    def fitted(self, x: ca.SX, rates: ca.SX, near: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return q and v as expressions of natural coordinates and velocities."""
+        bodies = fit_bodies(self.model, x, rates)
+        q, v = ca.SX(near), ca.SX.zeros(self.system.nv)
+        for joint, (in_q, in_v) in zip(self.model.joints, self._slices(), strict=True):
+            found = fit_joint(joint, bodies, near[in_q])
+            if joint.joint.nv:
+                q[in_q], v[in_v] = found
+        return q, v
+
+    def _slices(self) -> list[tuple[slice, slice]]:
+        tree = self.equations.node_tree().node_constants
+        cuts = self.closure_set.attachments.cuts if self.closure_set is not None else ()
+        return [(one.q, one.v) for one in tree] + [(one.q, one.v) for one in cuts]
+
+    @made_once
+    def _residual(self) -> Kernel:
+        conditions = self.symbolic_conditions
+        phi = ca.substitute(conditions.phi, conditions.t, ca.SX(0))
+        return self.kernel("conditions", {"x": conditions.x}, self.n_conditions, lambda: phi)
+
+    def _run(self, kernel: Kernel, *inputs: Array) -> Array:
+        """Evaluate a kernel for one state, or for rows of states."""
+        rows = max((a.shape[0] for a in inputs if a.ndim > 1), default=0)
+        more: list[Array | None] = [None] * (len(kernel.signature.inputs) - len(inputs))
+        given: list[Array | None] = [np.ascontiguousarray(a) for a in inputs]
+        size = kernel.output_sizes[0]
+        if not rows:
+            result = np.empty(size)
+            kernel.one([*given, *more], [result])
+            return result
+        result = np.empty((rows, size))
+        kernel.many([*given, *more], [result], rows, 1)
+        return result
+
+    # ------------------------------------------------------------------ shown
+
+    def _table(self) -> list[tuple[str, str, str]]:
+        rows = []
+        for kind, parts in (("point", self.points), ("vector", self.vectors), ("fixed", self.fixed)):
+            rows += [(kind, part.name, ", ".join(part.bodies)) for part in parts]
+        return rows
+
+    def _head(self) -> str:
+        return (
+            f'Natural coordinates of "{self.system.description.name}": {len(self.points)} points and '
+            f"{len(self.vectors)} vectors, {self.n_coordinates} coordinates; {self.n_conditions} conditions"
+        )
+
+    def __repr__(self) -> str:
+        rows = self._table()
+        width = max((len(name) for _, name, _ in rows), default=0)
+        return "\n".join([self._head(), *(f"  {kind:<7} {name:<{width}}  {of}" for kind, name, of in rows)])
+
+    def _repr_html_(self) -> str:
+        conditions = html_table([(name,) for name in self.conditions], ("condition",))
+        return html_section(self._head(), html_table(self._table(), ("", "name", "bodies")), conditions)
+
+
+def natural_coordinates(system: System) -> NaturalCoordinates:
+    """Return the natural coordinates of a system."""
+    return NaturalCoordinates(system)
+
+
+def _body_name(where: dict[str, tuple[int, Any]], node: int) -> str:
+    """Return the name of a node: of its first body."""
+    return next(name for name, (index, _) in where.items() if index == node)

@@ -1,0 +1,429 @@
+"""Runs in natural coordinates with a fixed step, whose trajectory is in joint coordinates like any other.
+
+Bodies are fitted to rigid ones at the outputs, and loops closed by the least displacement; how far the conditions were
+off before that is in the certificate. Energies and work are measured as for all runs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from whippletree.errors import SimulationError, StateError
+from whippletree.foundation.once import made_once
+from whippletree.kernels.kernel import Array
+from whippletree.model.names import suggestion
+from whippletree.natural.natural_coordinates import NaturalCoordinates
+from whippletree.natural.natural_march import March
+from whippletree.natural.natural_steps import NaturalSteps
+from whippletree.results.certificate import Certificate
+from whippletree.results.interpolate import quaternions
+from whippletree.results.measure import measured
+from whippletree.results.replay import Replay
+from whippletree.results.trajectory import Trajectory
+from whippletree.simulate import system_interface
+from whippletree.simulate.run_arguments import duration_of, finite, positive
+from whippletree.spatial.scalars import shown, truth
+from whippletree.system import System
+from whippletree.system.evaluator import CallOptions
+
+__all__ = ["NaturalOptions", "NaturalRun", "simulate_natural"]
+
+Places = npt.NDArray[np.int64]
+
+_ALPHA = 1e7
+"""Penalty of a condition for each kilogram of the mean mass of the bodies (the book: 10^7 for bodies of 1 kg)."""
+
+_STIFF = 640.0
+"""The same times h^2, at least: a condition is then as stiff beside 4/h^2 M as in example 8.6, where h = 0.008. With
+less, multipliers that are corrected do not keep up."""
+
+_DAMPING = 25.0
+"""h / mu unless given. What alternates from step to step decays by (1 - 2 mu / h) / (1 + 2 mu / h), 0.85 here, and must
+do so faster than the directions of conditions turn in a step; the book takes 30 to 80, which is little for fast motion
+(docs/natural_coordinates.md)."""
+
+_TOLERANCE = 5e-7
+"""The change in coordinates at which iterations end, the book's."""
+
+_MOST_ITERATIONS = 25
+"""Iterations by tolerance are given up after so many in a step; the step then counts as it is."""
+
+_STRETCH = 2000
+"""Steps that machine code takes before Python looks whether to go on."""
+
+_OUTPUTS = 500
+"""How many outputs there are unless the user says."""
+
+_WHOLE = 1e-6
+"""A duration is a whole number of steps if it is so to this share of a step."""
+
+_MOST_NUMBERS = 2e8
+"""How many numbers the steps of one stretch may take in memory."""
+
+_CLOSINGS = 6
+"""Projections onto the closures at most, each of which squares what is open."""
+
+_CLOSED = 1e-12
+"""Loops that are closed by less than this are."""
+
+_FITTED = 1e-6
+"""Fitted joint coordinates put elements where they were, to this share of the largest coordinate, and"""
+
+_FAR = 100.0
+"""so many times what the conditions are off by."""
+
+_OPTIONS = ("step", "iterations", "tolerance", "alpha", "mu", "augmented", "projections", "q", "v", "tau", "parameters")
+
+_NOT_HERE = {
+    "controller": "a controller",
+    "period": "a controller",
+    "checkpoint": "checkpoints",
+    "verify": "a second run",
+    "start": "a start from equilibrium",
+    "on_event": "functions that are called at events",
+    "times": "outputs at given times; use every=",
+    "z": "states of elements",
+}
+
+
+@dataclass(frozen=True)
+class NaturalOptions:
+    """What can be chosen for a run in natural coordinates.
+
+    `iterations` is how many a step takes, exactly; without it they go on until coordinates change by less than
+    `tolerance`. `alpha` is the penalty and `mu` the time by which rates of conditions are weighed (in seconds), for all
+    conditions or by their names; `augmented` how often multipliers are corrected in a step; `projections` the form with
+    kept multipliers and projected velocities and accelerations.
+    """
+
+    step: float
+    iterations: int | None = None
+    tolerance: float = _TOLERANCE
+    alpha: Any = None
+    mu: Any = None
+    augmented: int = 0
+    projections: bool = False
+
+    @staticmethod
+    def read(given: Mapping[str, Any]) -> NaturalOptions:
+        """Return what is given, each checked."""
+        if given.get("step") is None:
+            raise StateError('formulation="natural" takes steps of a fixed size: give step= in seconds')
+        iterations = given.get("iterations")
+        projections = truth(given.get("projections", False), "projections=")
+        augmented = _count(given.get("augmented", 0), "augmented", 0)
+        if projections and (augmented or given.get("mu") is not None):
+            raise StateError("projections=True corrects multipliers in every iteration: leave mu= and augmented= out")
+        return NaturalOptions(
+            positive(given["step"], "step"),
+            None if iterations is None else _count(iterations, "iterations", 1),
+            positive(given.get("tolerance", _TOLERANCE), "tolerance"),
+            given.get("alpha"),
+            given.get("mu"),
+            augmented,
+            projections,
+        )
+
+
+def _count(value: Any, name: str, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= _MOST_ITERATIONS:
+        raise StateError(f"{name}= must be a whole number from {least} to {_MOST_ITERATIONS}, not {shown(value)}")
+    return int(value)
+
+
+class NaturalRows(NamedTuple):
+    """Steps of a run: times, natural coordinates, velocities and accelerations, and iterations of each step."""
+
+    t: Array
+    x: Array
+    rates: Array
+    accelerations: Array
+    iterations: Places
+
+
+class NaturalRun:
+    """A run in natural coordinates.
+
+    >>> from whippletree.system.example_systems import pendulum
+    >>> run = NaturalRun(pendulum(), NaturalOptions(step=0.01, iterations=2))
+    >>> run.march(10).x.shape
+    (11, 6)
+    """
+
+    def __init__(
+        self,
+        system: System,
+        options: NaturalOptions,
+        q: Any = None,
+        v: Any = None,
+        tau: Any = None,
+        t: float = 0.0,
+        parameters: Any = None,
+    ) -> None:
+        _refuse(system)
+        self.system, self.options, self.natural = system, options, system.natural
+        self.t = finite(t, "t0")
+        self.parameters = system_interface.checked_parameters(system, parameters)
+        self.q = system.q0 if q is None else system_interface.start_configuration(system, q, self.t, self.parameters)
+        self.v = (
+            system.v0 if v is None else system_interface.start_velocities(system, self.q, v, self.t, self.parameters)
+        )
+        system_interface.check_closures(system, self.q, self.v, self.t, self.parameters)
+        self.tau = np.zeros(system.nv) if tau is None else system_interface.checked_efforts(system, tau)
+        self.loaded = bool(system.description.forces) or bool(self.tau.any())
+        self.steps = _steps(self.natural, self.loaded, options.projections)
+
+    @made_once
+    def settings(self) -> Array:
+        """The step, and alpha and mu of every condition."""
+        h = self.options.step
+        mean = float(np.mean(self.natural.masses)) or 1.0
+        alpha = self._by_condition(self.options.alpha, "alpha", max(_ALPHA, _STIFF / h**2) * mean)
+        mu = self._by_condition(0.0 if self.options.projections else self.options.mu, "mu", h / _DAMPING)
+        return np.concatenate([[h], alpha, mu])
+
+    def _by_condition(self, given: Any, name: str, otherwise: float) -> Array:
+        """Return a number for each condition: one for all, or by name, the others having the usual one."""
+        names = self.natural.conditions
+        found = np.full(len(names), otherwise)
+        if isinstance(given, Mapping):
+            for key, value in given.items():
+                if key not in names:
+                    raise StateError(f"{name}=: there is no condition {suggestion(key, names)}; see natural.conditions")
+                found[names.index(key)] = positive(value, f"{name} of {key!r}")
+        elif given is not None:
+            found[:] = given if given == 0 else positive(given, name)
+        return found
+
+    def march(self, steps: int) -> NaturalRows:
+        """Take steps from the start; fewer if the iterations have lost the motion."""
+        begun = self._march.start[2 * self.natural.n_coordinates : 3 * self.natural.n_coordinates].copy()
+        parts = []
+        for first in range(0, steps, _STRETCH):  # between stretches Python may be interrupted
+            count = min(_STRETCH, steps - first)
+            parts.append(self._stretch(count))
+            if len(parts[-1][1]) < count:
+                break
+        rows, counts = (np.concatenate(some) for some in zip(*parts, strict=True))
+        n = self.natural.n_coordinates
+        x, rates = self.natural.state(self.q, self.v)
+        return NaturalRows(
+            np.asarray(self.t + self.options.step * np.arange(len(rows) + 1), dtype=np.float64),
+            np.vstack([x, rows[:, :n]]),
+            np.vstack([rates, rows[:, n : 2 * n]]),
+            np.vstack([begun, rows[:, 2 * n : 3 * n]]),
+            counts,
+        )
+
+    def _stretch(self, steps: int) -> tuple[Array, Places]:
+        """Take some steps from where the last stretch ended."""
+        return self._march.go(
+            steps,
+            self.options.step,
+            most=self.options.iterations or _MOST_ITERATIONS,
+            tolerance=-1.0 if self.options.iterations else self.options.tolerance,
+            rounds=1 + self.options.augmented,
+            each=self.options.projections,
+        )
+
+    @made_once
+    def _march(self) -> March:
+        """The loop, at the start of the run."""
+        natural, layout = self.natural, self.steps.layout
+        x, rates = natural.state(self.q, self.v)
+        a = np.empty(layout.n)
+        given = {"settings": self.settings, "tau": self.tau}
+        if self.parameters is not None:
+            given["parameters"] = np.ascontiguousarray(self.parameters)
+        inputs = {"q": self.q, "v": self.v, "tau": self.tau, "t": np.array([self.t]), **given}
+        begin = self.steps.begin
+        begin.one([inputs.get(name) for name in begin.input_names], [a])
+        start = np.concatenate([x, rates, a, np.zeros(layout.m), self.q if self.loaded else np.zeros(0)])
+        kernels = {name: getattr(self.steps, name) for name in ("predict", "iterate", "augment", "finish")}
+        return March(kernels, start, layout.n, given, self.t)
+
+
+def _steps(natural: NaturalCoordinates, loaded: bool, projections: bool) -> NaturalSteps:
+    """Return the kernels of a time loop, made once for a system."""
+    key = (loaded, projections)
+    found = natural.made.get(key)
+    if not isinstance(found, NaturalSteps):
+        found = natural.made[key] = NaturalSteps(natural, loaded, projections)
+    return found
+
+
+def _refuse(system: System) -> None:
+    """Say what the time loop in natural coordinates cannot do yet, if the mechanism asks for it."""
+    described = system.description
+    held = {one.name for one in system.natural.held}
+    reasons = (
+        [(f'joint "{use.name}" is prescribed', use.prescribed) for use in described.joints]
+        + [
+            (f'joint "{joint.name}" is of a type that does not state what it holds', joint.conditions is None)
+            for joint in system.natural.model.joints
+        ]
+        + [
+            (f'closure "{use.name}" is not a condition between frames alone', use.name not in held)
+            for use in described.closures
+        ]
+    )
+    reasons += [
+        ("there are auxiliary states of elements", bool(described.states)),
+        ("there are events", bool(described.events)),
+        ("a closure depends on time", bool(described.closures_timed)),
+    ]
+    for words, true in reasons:
+        if true:
+            raise StateError(
+                f'the time loop of formulation="natural" cannot take this mechanism: {words}. Give method= as well to '
+                f"integrate in joint coordinates with the accelerations of that formulation, or leave it out"
+            )
+
+
+def simulate_natural(system: System, duration: Any, every: Any, t0: Any, options: Mapping[str, Any]) -> Trajectory:
+    """Simulate in natural coordinates, and return the trajectory in joint coordinates."""
+    for name, words in _NOT_HERE.items():
+        if options.get(name) not in (None, False):
+            raise StateError(f'the time loop of formulation="natural" does not take {words}')
+    for name in options:
+        if name not in (*_OPTIONS, *_NOT_HERE, "formulation", "progress", "checkpoint_every"):
+            raise StateError(f'formulation="natural" has no option {suggestion(name, _OPTIONS)}')
+    chosen = NaturalOptions.read(options)
+    began = time.perf_counter()
+    given = {name: options.get(name) for name in ("q", "v", "tau", "parameters")}
+    run = NaturalRun(system, chosen, t=t0, **given)
+    steps, stride = _counts(duration_of(duration), chosen.step, every)
+    if steps * run.steps.layout.size > _MOST_NUMBERS:
+        raise StateError(
+            f"{steps} steps of {run.steps.layout.size} numbers take more memory than is given to one run: simulate in "
+            f"stretches, each from where the last one ended"
+        )
+    rows = run.march(steps)
+    return _trajectory(run, rows, steps, stride, time.perf_counter() - began)
+
+
+def _counts(length: float, step: float, every: Any) -> tuple[int, int]:
+    """Return how many steps there are, and how many lie between outputs."""
+    steps = round(length / step)
+    if steps < 1 or abs(length / step - steps) > _WHOLE * max(steps, 1):
+        raise StateError(f"the duration of {length:g} s must be a whole number of steps of {step:g} s")
+    if every is None:
+        return steps, max(1, steps // _OUTPUTS)
+    stride = round(positive(every, "every") / step)
+    if stride < 1 or abs(every / step - stride) > _WHOLE * stride:
+        raise StateError(f"every={every:g} must be a whole number of steps of {step:g} s")
+    return steps, stride
+
+
+def _trajectory(run: NaturalRun, rows: NaturalRows, steps: int, stride: int, wall: float) -> Trajectory:
+    """Return the outputs of a run, fitted, closed and certified."""
+    system, natural = run.system, run.natural
+    stopped = "" if len(rows.t) > steps else f"at t = {rows.t[-1]:.9g} s the iterations no longer converge"
+    chosen = np.unique(np.append(np.arange(0, len(rows.t), stride), len(rows.t) - 1))
+    q, v = _fitted(run, rows, chosen)
+    q, v, moved = _closed(run, q, v)
+    residual = np.abs(natural.residual(rows.x))
+    r, worst = int(residual.max(axis=0).argmax()), float(residual.max())
+    work = _work(run, rows, chosen) if run.loaded else np.zeros((len(chosen), 2))
+    replay = Replay(
+        system, rows.t[chosen], q, v, np.zeros((len(chosen), 0)), run.parameters, efforts=run.tau, work=work
+    )
+    certificate = Certificate(
+        **measured(replay),
+        steps=len(rows.iterations),
+        evaluations=int(rows.iterations.sum()),
+        wall_time=wall,
+        stopped=stopped,
+        closing_largest=moved,
+        closing_total=moved,
+        condition_residual=worst,
+        widest_condition=natural.conditions[r],
+    )
+    chosen_options = run.options
+    info = {
+        "method": "trapezoidal rule in natural coordinates",
+        "formulation": "natural",
+        "step": chosen_options.step,
+        "iterations": float(rows.iterations.mean()) if len(rows.iterations) else 0.0,
+    }
+    trajectory = Trajectory(
+        system,
+        rows.t[chosen],
+        q,
+        v,
+        None,
+        certificate,
+        info=info,
+        parameters=run.parameters,
+        efforts=run.tau,
+        work=work,
+    )
+    if stopped:
+        failure = SimulationError(
+            f"{stopped}: take a smaller step, or give more iterations= or a larger mu= (now {run.settings[-1]:.3g} s)"
+        )
+        failure.trajectory = trajectory
+        raise failure
+    return trajectory
+
+
+def _fitted(run: NaturalRun, rows: NaturalRows, chosen: Places) -> tuple[Array, Array]:
+    """Return joint coordinates and velocities at some steps, angles and quaternions going on from one to the next."""
+    system, natural = run.system, run.natural
+    x, rates = rows.x[chosen], rows.rates[chosen]
+    q, v = natural.fit(x, rates, run.q)
+    off = np.abs(natural.coordinates(system.normalize(q)) - x).max(axis=1)
+    amiss = np.abs(natural.residual(x)).max() + _FITTED * np.abs(x).max()
+    if (off > _FAR * amiss).any():  # the fit did not come from the start of the run to each state: go step by step
+        for k in range(1, len(x)):
+            q[k], v[k] = natural.fit(x[k], rates[k], q[k - 1])
+    turning = _angles(system)
+    q[:, turning] = np.unwrap(q[:, turning], axis=0)
+    for where, _ in quaternions(system):
+        flips = np.sign(np.einsum("ki,ki->k", q[1:, where], q[:-1, where]))
+        q[1:, where] *= np.cumprod(np.where(flips < 0, -1.0, 1.0))[:, None]
+    return system.normalize(q), v
+
+
+def _angles(system: System) -> list[int]:
+    """Return where in q there are angles that may turn round more than once."""
+    found = []
+    for use, (where, _) in zip(system.description.coordinate_owners, system.plan.coordinate_slices, strict=True):
+        labels = use.joint.position_labels
+        found += [where.start + i for i, label in enumerate(labels) if "angle" in label and not use.joint.quaternion]
+    return found
+
+
+def _closed(run: NaturalRun, q: Array, v: Array) -> tuple[Array, Array, float]:
+    """Return states on the closures, by the least displacement, and the largest of these."""
+    system = run.system
+    if not system.kernels.closed:
+        return q, v, 0.0
+    moved, nv = 0.0, system.nv
+    options = CallOptions(parameters=run.parameters)
+    for _ in range(_CLOSINGS):
+        found = system.kernels.evaluate("project", (q, v), options)
+        size = float(np.abs(found[..., :nv]).max(initial=0.0))
+        moved = max(moved, size)
+        q = system.integrate(q, found[..., :nv])
+        v = np.ascontiguousarray(found[..., nv : 2 * nv])
+        if size < _CLOSED:
+            break
+    return q, v, moved
+
+
+def _work(run: NaturalRun, rows: NaturalRows, chosen: Places) -> Array:
+    """Return the work put in and dissipated up to the outputs, by the trapezoidal rule over all steps."""
+    q, v = _fitted(run, rows, np.arange(len(rows.t), dtype=np.int64))
+    options = CallOptions(t=rows.t[:, None], parameters=run.parameters)
+    powers = run.system.kernels.evaluate("powers", (q, v, None), options)
+    given = v @ run.tau
+    rates = np.column_stack([powers[:, 2] + given, powers[:, 1]])
+    total = np.vstack([np.zeros((1, 2)), np.cumsum((rates[1:] + rates[:-1]) / 2 * run.options.step, axis=0)])
+    return np.asarray(total[chosen])

@@ -1,0 +1,290 @@
+"""The trapezoidal rule in natural coordinates with positions as unknowns (Garcia de Jalon and Bayo 8.127-8.135).
+
+From x, x', x'' at the start of a step h, the end follows by Newton's iteration on
+
+    f(x) = M x'' + Phi_x^T (alpha (Phi + mu Phi') + lambda) - Q = 0                                       (8.132)
+    x' = 2/h x - (x'_n + 2/h x_n),     x'' = 4/h^2 x - (x''_n + 4/h x'_n + 4/h^2 x_n)                     (8.128-8.129)
+
+with the quasi-tangent matrix, which is symmetric and needs no pivoting,
+
+    K = 4/h^2 M + Phi_x^T alpha (1 + 2 mu / h) Phi_x                                                      (8.134)
+
+begun at x_n + h x'_n + h^2/2 x''_n (8.135). alpha and mu are given for each condition. lambda is zero (penalty), or
+corrected, lambda <- lambda + alpha (Phi + mu Phi'), and the step solved again (8.126; anew from zero in each step).
+
+With `projections`, mu is zero, lambda is corrected after each iteration and kept from step to step, and velocities and
+accelerations are brought onto the conditions by the least change, measured with M, with the matrix K:
+
+    K x' = 4/h^2 M x'* ,          K x'' = 4/h^2 M x''* - Phi_x^T alpha gamma
+
+(Bayo and Ledesma; Cuadrado, Cardenal and Bayo). The conditions are then satisfied on all three levels.
+
+Forces follow from joint coordinates that are fitted to x in every iteration. The book's term -Q_x is left out of K: an
+iteration then takes the error of a spring's force down by (omega h / 2)^2, omega being the circular frequency of what
+it carries, so that steps must be well below its period.
+
+Four kernels are traced: `predict`, `iterate`, `augment` and `finish`. What is handed on from step to step is one column
+of x, x', x'', lambda and, if there are forces, the joint coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import casadi as ca
+
+from whippletree.formulations.methods.natural import NaturalSettings, solve_natural
+from whippletree.formulations.natural.natural_equations import natural_forces
+from whippletree.foundation.once import made_once
+from whippletree.kernels.kernel import Kernel
+from whippletree.natural.natural_coordinates import NaturalCoordinates
+from whippletree.symbolic.sparse_factors import SymmetricFactor, add_to, factor_symmetric, minimum_degree
+
+__all__ = ["NaturalSteps", "StateLayout"]
+
+_PROJECTIONS = 2
+"""Passes of a projection: each leaves about 1 / (alpha h^2 / 4 m) of what was amiss."""
+
+_EXACT = NaturalSettings("exact", iterations=6)
+
+
+class StateLayout(NamedTuple):
+    """Where things are in the column that is handed on."""
+
+    n: int
+    m: int
+    nq: int
+
+    @property
+    def size(self) -> int:
+        """How long it is."""
+        return 3 * self.n + self.m + self.nq
+
+    def parts(self, column: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
+        """Return x, x', x'', lambda and the joint coordinates."""
+        n, m = self.n, self.m
+        return column[:n], column[n : 2 * n], column[2 * n : 3 * n], column[3 * n : 3 * n + m], column[3 * n + m :]
+
+
+class _Iterate(NamedTuple):
+    """An iterate: coordinates, velocities and accelerations of the rule, conditions, residual pieces."""
+
+    x: ca.SX
+    v: ca.SX
+    a: ca.SX
+    phi: ca.SX
+    rate: ca.SX
+    rows: list[dict[int, ca.SX]]
+    bias: ca.SX
+
+
+@dataclass(eq=False)
+class NaturalSteps:
+    """The kernels of the time loop. `loaded` says that there are forces beside gravity, or efforts."""
+
+    natural: NaturalCoordinates
+    loaded: bool
+    projections: bool
+
+    def __post_init__(self) -> None:
+        natural = self.natural
+        n, m = natural.n_coordinates, natural.n_conditions
+        self.layout = StateLayout(n, m, natural.system.nq if self.loaded else 0)
+        self.start = ca.SX.sym("start", self.layout.size)
+        self.x = ca.SX.sym("x", n)
+        self.settings = ca.SX.sym("settings", 1 + 2 * m)
+        self.t = ca.SX.sym("t")
+        self.tau = ca.SX.sym("tau", natural.system.nv)
+
+    @property
+    def h(self) -> ca.SX:
+        """The step."""
+        return self.settings[0]
+
+    @property
+    def alpha(self) -> ca.SX:
+        """The penalties (m)."""
+        return self.settings[1 : 1 + self.layout.m]
+
+    @property
+    def mu(self) -> ca.SX:
+        """The times mu (m)."""
+        return self.settings[1 + self.layout.m :]
+
+    # ------------------------------------------------------------------ kernels
+
+    def _kernel(
+        self, name: str, size: int, make: Callable[[], ca.SX], inputs: dict[str, ca.SX] | None = None
+    ) -> Kernel:
+        given = self._inputs() if inputs is None else inputs
+        return self.natural.kernel(name, given, size, make, f"{self.loaded}|{self.projections}")
+
+    @made_once
+    def begin(self) -> Kernel:
+        """x'' at the start of a run, with exact multipliers."""
+        natural, eq = self.natural, self.natural.equations
+        given = {"q": ca.SX.sym("q", natural.system.nq), "v": ca.SX.sym("v", natural.system.nv)}
+        inputs = {**given, "tau": self.tau, "t": self.t}
+
+        def make() -> ca.SX:
+            here = eq.loaded({**inputs})
+            walk, closure_set = here.walk, None
+            if eq.closed:
+                closure_set = eq.closure_set({**given, "t": self.t}, kept=False)
+                walk = closure_set.efforts_at_cuts(walk, here.tau)
+            _, found = solve_natural(walk, closure_set, _EXACT, natural.model)
+            return ca.SX(ca.vertcat(*(found.a[i] for i in range(self.layout.n))))
+
+        return self._kernel("natural start", self.layout.n, make, inputs)
+
+    @made_once
+    def predict(self) -> Kernel:
+        """Heun's predictor (8.135)."""
+
+        def make() -> ca.SX:
+            x, v, a, _, _ = self.layout.parts(self.start)
+            return x + self.h * v + self.h**2 / 2 * a
+
+        inputs = {"start": self.start, "settings": self.settings}
+        return self._kernel("natural prediction", self.layout.n, make, inputs)
+
+    @made_once
+    def iterate(self) -> Kernel:
+        """One iteration (8.131), and the size of its change."""
+
+        def make() -> ca.SX:
+            point = self._point()
+            f = self._residual(point)
+            change = self._tangent(point).solve({i: -f[i] for i in range(self.layout.n)})
+            step = ca.SX(ca.vertcat(*(change[i] for i in range(self.layout.n))))
+            return ca.vertcat(self.x + step, ca.norm_2(step))
+
+        return self._kernel("natural iteration", self.layout.n + 1, make)
+
+    @made_once
+    def augment(self) -> Kernel:
+        """The start of the step with corrected multipliers (8.126)."""
+
+        def make() -> ca.SX:
+            n, column = self.layout.n, ca.SX(self.start)
+            column[3 * n : 3 * n + self.layout.m] = self.layout.parts(self.start)[3] + self._held(self._point())
+            return column
+
+        return self._kernel("natural multipliers", self.layout.size, make)
+
+    @made_once
+    def finish(self) -> Kernel:
+        """The end of the step, from its coordinates."""
+
+        def make() -> ca.SX:
+            point = self._point()
+            _, _, _, lam, near = self.layout.parts(self.start)
+            v, a = self._projected(point) if self.projections else (point.v, point.a)
+            kept = lam if self.projections else ca.SX.zeros(self.layout.m)
+            q = self.natural.fitted(point.x, v, near)[0] if self.loaded else near
+            return ca.vertcat(point.x, v, a, kept, q)
+
+        return self._kernel("natural step end", self.layout.size, make)
+
+    # ------------------------------------------------------------------ expressions
+
+    def _inputs(self) -> dict[str, ca.SX]:
+        return {"start": self.start, "x": self.x, "settings": self.settings, "tau": self.tau, "t": self.t}
+
+    def _point(self) -> _Iterate:
+        """Return the iterate (8.128, 8.129)."""
+        x0, v0, a0, _, _ = self.layout.parts(self.start)
+        h = self.h
+        v = 2 / h * (self.x - x0) - v0
+        a = 4 / h**2 * (self.x - x0) - 4 / h * v0 - a0
+        at = self.natural.symbolic_conditions.at(self.x, v, self.t)
+        return _Iterate(self.x, v, a, at.phi, at.rate, at.rows, at.bias)
+
+    def _held(self, point: _Iterate) -> ca.SX:
+        """Return alpha (Phi + mu Phi')."""
+        rate = 0 if self.projections else self.mu * point.rate
+        return self.alpha * (point.phi + rate)
+
+    def _residual(self, point: _Iterate) -> ca.SX:
+        """Return f (8.132)."""
+        lam = self.layout.parts(self.start)[3] + self._held(point)
+        return self._mass_times(point.a) + self._pulled(point, lam) - self._forces(point)
+
+    @made_once
+    def _mass(self) -> dict[tuple[int, int], ca.SX]:
+        """Entries of M, one half."""
+        model, where = self.natural.model, self.natural.model.places()
+        M: dict[tuple[int, int], ca.SX] = {}
+        for body in model.bodies:
+            for i, e in enumerate(body.basis):
+                for j, f in enumerate(body.basis):
+                    if e >= f and e in where and f in where and not body.M[i, j].is_zero():
+                        for c in range(3):
+                            add_to(M, (where[e].start + c, where[f].start + c), body.M[i, j])
+        return M
+
+    def _mass_times(self, a: ca.SX) -> ca.SX:
+        total = [ca.SX(0)] * self.layout.n
+        for (i, j), value in self._mass.items():
+            total[i] = total[i] + value * a[j]
+            if i != j:
+                total[j] = total[j] + value * a[i]
+        return ca.SX(ca.vertcat(ca.SX(0, 1), *total))
+
+    def _pulled(self, point: _Iterate, lam: ca.SX) -> ca.SX:
+        """Return Phi_x^T lambda."""
+        total = [ca.SX(0)] * self.layout.n
+        for r, row in enumerate(point.rows):
+            for j, value in row.items():
+                total[j] = total[j] + value * lam[r]
+        return ca.SX(ca.vertcat(ca.SX(0, 1), *total))
+
+    def _forces(self, point: _Iterate) -> ca.SX:
+        """Return Q: weight, and what elements and efforts do at fitted joint coordinates."""
+        natural, eq = self.natural, self.natural.equations
+        if not self.loaded:
+            return natural_forces(natural.walk, natural.model)
+        q, v = natural.fitted(point.x, point.v, self.layout.parts(self.start)[4])
+        given = {"q": q, "v": v, "tau": self.tau, "t": self.t}
+        here = eq.loaded(given)
+        walk = here.walk
+        if eq.closed:
+            walk = eq.closure_set(given, kept=False).efforts_at_cuts(walk, here.tau)
+        return natural_forces(walk, natural.model)
+
+    def _tangent(self, point: _Iterate) -> SymmetricFactor:
+        """Return the factors of K (8.134)."""
+        h = self.h
+        beta = self.alpha if self.projections else self.alpha * (1 + 2 * self.mu / h)
+        matrix = {place: 4 / h**2 * value for place, value in self._mass.items()}
+        for r, row in enumerate(point.rows):
+            for i, value in row.items():
+                heavy = beta[r] * value
+                for j, other in row.items():
+                    if j <= i:
+                        add_to(matrix, (i, j), heavy * other)
+        return factor_symmetric(matrix, minimum_degree(matrix, list(range(self.layout.n))))
+
+    def _projected(self, point: _Iterate) -> tuple[ca.SX, ca.SX]:
+        """Return velocities and accelerations on the conditions, with the least change."""
+        factors, h, n = self._tangent(point), self.h, self.layout.n
+
+        def nearest(given: ca.SX, drift: ca.SX) -> ca.SX:
+            found, lam = given, ca.SX.zeros(self.layout.m)
+            for _ in range(_PROJECTIONS):
+                push = 4 / h**2 * self._mass_times(given) - self._pulled(point, self.alpha * drift + lam)
+                solved = factors.solve({i: push[i] for i in range(n)})
+                found = ca.SX(ca.vertcat(*(solved[i] for i in range(n))))
+                lam = lam + self.alpha * (self._along(point, found) + drift)
+            return found
+
+        v = nearest(point.v, ca.SX.zeros(self.layout.m))
+        bias = self.natural.symbolic_conditions.at(point.x, v, self.t).bias
+        return v, nearest(point.a, bias)
+
+    def _along(self, point: _Iterate, rates: ca.SX) -> ca.SX:
+        """Return Phi_x times a column."""
+        rows = [sum((value * rates[j] for j, value in row.items()), ca.SX(0)) for row in point.rows]
+        return ca.SX(ca.vertcat(ca.SX(0, 1), *rows))

@@ -1,0 +1,149 @@
+"""Natural coordinates: points and vectors, constant mass matrices, conditions, states both ways, accelerations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import whippletree as wt
+from support.loop_agreement import accelerations, assert_close, computed, reactions
+from support.loop_models import built, inputs
+from support.measures import relative
+from support.natural_models import all_joints, five_links
+from support.random_loops import case
+from support.sampling import deep
+from whippletree.analysis.models import quarter_car
+
+A = tuple(f"velocity_transformation/natural/{way}" for way in ("multipliers", "independent"))
+EXACT = "natural/exact/10000000/6"
+
+
+def test_sizes_of_the_book() -> None:
+    """Examples 8.6 and 8.7: 30 coordinates and 25 conditions, 24 and 24."""
+    pendulum, bricard = five_links(False).natural, five_links(True).natural
+    assert (pendulum.n_coordinates, pendulum.n_conditions) == (30, 25)
+    assert (bricard.n_coordinates, bricard.n_conditions) == (24, 24)
+    assert [one.name for one in pendulum.points] == ["R2", "R3", "R4", "R5", "tip"]
+    assert [one.name for one in pendulum.fixed] == ["R1", "R1 axis"]
+    assert pendulum.points[0].bodies == ("rod 1", "rod 2")
+    assert "5 points and 5 vectors, 30 coordinates; 25 conditions" in repr(pendulum)
+
+
+def test_masses_stand_at_the_points() -> None:
+    """Half a kilogram at the ends of links: one at shared points, none for vectors, so M is singular."""
+    natural = five_links(False).natural
+    expected = np.zeros(30)
+    for one in natural.points:
+        expected[one.where] = 0.5 if one.name == "tip" else 1.0
+    assert natural.mass_matrix == pytest.approx(np.diag(expected), abs=1e-15)
+
+
+def test_the_mass_matrix_of_two_points_and_two_vectors() -> None:
+    """The 12 x 12 matrix of the book: a = X^-1 J X^-T, b = X^-1 m r_G."""
+    rng = np.random.default_rng(0)
+    points, masses = rng.normal(size=(6, 3)), rng.uniform(0.5, 2.0, 6)
+    m = wt.Mechanism("body")
+    body = m.body("body", wt.point_masses([(w, tuple(p)) for w, p in zip(masses, points, strict=True)]))
+    ends = rng.normal(size=(2, 3))
+    axes = [axis / np.linalg.norm(axis) for axis in rng.normal(size=(2, 3))]
+    for k in range(2):
+        other = m.body(f"other {k}", wt.sphere(0.1, mass=0.0))
+        m.revolute(f"hinge {k}", body, other, at=tuple(ends[k]), axis=tuple(axes[k]))
+    m.free("free", m.ground, body)
+    natural = m.build().natural
+    X = np.column_stack([ends[1] - ends[0], *axes])
+    c = np.linalg.solve(X, (points - ends[0]).T)
+    a, b, total = (c * masses) @ c.T, c @ masses, masses.sum()
+    M = np.zeros((4, 4))
+    M[0, 0] = total - 2 * b[0] + a[0, 0]
+    M[0, 1:] = M[1:, 0] = b - a[0]
+    M[1:, 1:] = a
+    at = {one.name: one.where.start for one in (*natural.points, *natural.vectors)}
+    order = [at["hinge 0"], at["hinge 1"], at["hinge 0 axis"], at["hinge 1 axis"]]
+    assert natural.mass_matrix[np.ix_(order, order)] == pytest.approx(M, rel=1e-12)
+
+
+@pytest.mark.parametrize("which", ["all joints", "quarter car"])
+def test_states_both_ways(which: str) -> None:
+    s = all_joints() if which == "all joints" else quarter_car().build()
+    rng = np.random.default_rng(1)
+    q, v = s.q0, rng.normal(size=s.nv)
+    if s.closure_rows:
+        v = s.consistent_velocities(q, v)
+    else:
+        q = s.random(2)
+    x, rates = s.natural.state(q, v)
+    assert np.abs(s.natural.residual(x)).max() < 1e-12
+    assert np.abs(s.natural.jacobian(x) @ rates).max() < 1e-12
+    assert rates @ s.natural.mass_matrix @ rates / 2 == pytest.approx(s.energy(q, v).kinetic, rel=1e-12)
+    assert s.natural.n_coordinates - np.linalg.matrix_rank(s.natural.jacobian(x), tol=1e-9) == s.mobility.mobility
+    again, speeds = s.natural.joint_state(x, rates, near=s.integrate(q, 0.1 * rng.normal(size=s.nv)))
+    assert np.abs(s.difference(q, again)).max() < 1e-11
+    assert speeds == pytest.approx(v, abs=1e-10)
+
+
+def test_angles_are_the_nearest() -> None:
+    s = five_links(False)
+    q = np.array([7.0, -8.0, 9.0, 3.0, 0.1])
+    x, _ = s.natural.state(q, np.zeros(5))
+    assert s.natural.joint_state(x, near=q + 0.5)[0] == pytest.approx(q, abs=1e-12)
+
+
+def test_what_is_no_rigid_body_is_refused() -> None:
+    s = five_links(False)
+    x = s.natural.coordinates(s.q0)
+    x[0] += 0.1
+    with pytest.raises(
+        wt.StateError, match=r'the condition "rod . is off|"rod 1: length of R2 from R1" is off by 0.21'
+    ):
+        s.natural.joint_state(x)
+    with pytest.raises(wt.StateError, match="x= must be 30 finite numbers"):
+        s.natural.residual(x[:-1])
+
+
+FAMILIES = [("one loop", 1), ("couplings", 0), ("overconstrained", 1), ("expressions", 2), ("velocity only", 1)]
+MORE = [("rods", 1), ("floating", 1), ("cut joints", 0), ("in a row", 0), ("coupled, other bases", 2), ("planar", 0)]
+
+
+@pytest.mark.parametrize(("family", "i"), [*FAMILIES[:2], *deep([*FAMILIES[2:], *MORE])])
+def test_loops_agree(family: str, i: int) -> None:
+    """Exact multipliers and formulation A to 1e-9, with reactions; the augmented Lagrangian within 1e-6."""
+    c = case(family, i)
+    s = built(c.looped)
+    assert_close({**accelerations(s, c, (EXACT, *A)), **reactions(s, c, (EXACT, A[0]))})
+    assert relative(computed(s, c, "forward_dynamics", "natural")[None], c.a[None]) < 1e-6
+
+
+def test_a_tree_agrees() -> None:
+    s = all_joints()
+    rng = np.random.default_rng(5)
+    given = {"q": s.random(4), "v": rng.normal(size=s.nv), "tau": rng.normal(size=s.nv)}
+
+    def by(function: str, formulation: str) -> np.ndarray:
+        traced = s.function(function, formulation=formulation)
+        return np.array(traced(*inputs(traced, given))).ravel()
+
+    expected = by("forward_dynamics", "articulated")
+    for name in (EXACT, A[0]):
+        assert by("forward_dynamics", name) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert by("forward_dynamics", "natural") == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    assert by("reactions", A[0]) == pytest.approx(by("reactions", "articulated"), rel=1e-8, abs=1e-8)
+
+
+def test_massless_vectors() -> None:
+    """M is singular for links with masses at their ends; the conditions say how vectors move."""
+    s = five_links(False)
+    q, v = np.linspace(-0.4, 0.5, 5), np.linspace(1.0, -1.0, 5)
+    found = s.forward_dynamics(q, v, formulation="natural", multipliers="exact")
+    assert found == pytest.approx(s.forward_dynamics(q, v, formulation="composite"), rel=1e-9)
+
+
+def test_options_are_checked() -> None:
+    s = five_links(False)
+    for choice, words in (
+        ({"multipliers": "soft"}, 'multipliers= must be one of "augmented", "exact"'),
+        ({"weight": -1}, "weight= must be a finite positive number"),
+        ({"iterations": 1.5}, "iterations= must be a whole number"),
+    ):
+        with pytest.raises(wt.StateError, match=words):
+            s.forward_dynamics(s.q0, s.v0, formulation="natural", **choice)

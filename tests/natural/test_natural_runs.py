@@ -1,0 +1,169 @@
+"""The time loop in natural coordinates: examples 8.6 and 8.7 of the book, and an independent trial in NumPy."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+import whippletree as wt
+from support.natural_models import five_links
+from support.natural_trial import five_links as by_hand
+from support.natural_trial import march
+from whippletree.natural.natural_runs import NaturalOptions, NaturalRows, NaturalRun
+from whippletree.system.example_systems import four_bar, pendulum
+
+FALL = 3 * 9.81
+"""What example 8.6 compares its energy with, in joules."""
+
+H = 0.008
+
+
+@functools.cache
+def system(closed: bool) -> wt.System:
+    return five_links(closed)
+
+
+def marched(closed: bool, duration: float, h: float, **options: object) -> tuple[NaturalRun, NaturalRows]:
+    run = NaturalRun(system(closed), NaturalOptions(step=h, **options))
+    return run, run.march(round(duration / h))
+
+
+def energy(run: NaturalRun, rows: NaturalRows) -> np.ndarray:
+    """Kinetic and potential energy of the points, whose masses are known by hand."""
+    total = np.zeros(len(rows.t))
+    for one in run.natural.points:
+        mass = 0.5 if one.name == "tip" else 1.0
+        x, v = rows.x[:, one.where], rows.rates[:, one.where]
+        total += mass * ((v**2).sum(axis=1) / 2 + 9.81 * x[:, 1])
+    return total
+
+
+def violation(run: NaturalRun, rows: NaturalRows) -> float:
+    return float(np.abs(run.natural.residual(rows.x)).max())
+
+
+@pytest.mark.parametrize(("closed", "h", "mu"), [(False, H, H / 80), (True, 0.03, 0.03 / 60)])
+def test_against_the_trial(closed: bool, h: float, mu: float) -> None:
+    """The same steps as in plain NumPy, point by point."""
+    run, rows = marched(closed, 60 * h, h, alpha=1e7, mu=mu)
+    trial = march(by_hand(closed), 60 * h, h, 1e7, mu)
+    assert (rows.iterations == trial.iterations).all()
+    for k, name in enumerate(("R2", "R3", "R4", "R5")):
+        where = next(one.where for one in run.natural.points if one.name == name)
+        assert rows.x[:, where] == pytest.approx(trial.x[:, 3 * k : 3 * k + 3], abs=1e-9)
+        assert rows.rates[:, where] == pytest.approx(trial.v[:, 3 * k : 3 * k + 3], abs=1e-6)
+
+
+@pytest.mark.parametrize("iterations", [None, 2])
+def test_example_8_6(iterations: int | None) -> None:
+    """Two iterations a step, energy within 1.3 %, conditions within 2e-5, the tip's acceleration up to about 180."""
+    run, rows = marched(False, 20.0, H, alpha=1e7, mu=H / 80, iterations=iterations)
+    found = energy(run, rows)
+    assert rows.iterations.mean() <= 2.1
+    assert np.abs(found - found[0]).max() < 0.013 * FALL
+    assert violation(run, rows) < 2e-5
+    assert 165 < np.abs(rows.accelerations[:, run.natural.points[-1].where.start + 1]).max() < 185
+
+
+def test_example_8_7() -> None:
+    """Energy within 0.03 %, two iterations a step; the trajectory is in joint coordinates, its loop closed."""
+    run = system(True).simulate(39.99, formulation="natural", step=0.03, alpha=1e7, mu=0.03 / 60)
+    total = run.energy().total
+    assert np.abs(total - total[0]).max() < 0.0003 * FALL
+    assert run.info["iterations"] < 2.1
+    assert run.certificate.closure_residual < 1e-12
+    assert run.certificate.condition_residual < 1e-5
+    assert "natural conditions" in str(run.certificate)
+
+
+def test_what_augmented_lagrangians_reach() -> None:
+    """Two corrections take the conditions down by ten and more; what is left is mu Phi', in proportion to mu."""
+    soft = violation(*marched(False, 20.0, H, alpha=1e6, mu=H / 20))
+    left = {k: violation(*marched(False, 20.0, H, alpha=1e6, mu=H / k, augmented=2)) for k in (20, 5, 2)}
+    assert soft > 10 * left[20]
+    assert left[2] / left[5] == pytest.approx(2.5, rel=0.05)
+    assert left[5] / left[20] == pytest.approx(4.0, rel=0.05)
+
+
+def test_too_little_damping_is_told() -> None:
+    """With mu = h / 80 the alternating part grows in fast motion; the error carries what was computed."""
+    with pytest.raises(wt.SimulationError, match=r"iterations no longer converge.*larger mu=") as error:
+        system(False).simulate(20.0, formulation="natural", step=H, alpha=1e6, mu=H / 80, augmented=1)
+    assert 1.0 < error.value.trajectory.t[-1] < 20.0
+
+
+@pytest.mark.deep
+def test_ten_minutes() -> None:
+    run, rows = marched(False, 600.0, H, alpha=1e7, mu=H / 25)
+    found = energy(run, rows)
+    assert len(rows.t) == 75001
+    assert np.abs(found - found[0]).max() < 0.02 * FALL
+
+
+def test_projections() -> None:
+    """Conditions are satisfied on all levels, with exact multipliers."""
+    run, rows = marched(True, 3.0, 0.03, alpha=1e7, projections=True)
+    assert violation(run, rows) < 1e-7
+    J = run.natural.jacobian(rows.x[-1])
+    assert np.abs(J @ rows.rates[-1]).max() < 1e-6
+
+
+def test_order_two() -> None:
+    """The error of a four-bar's motion falls with the square of the step."""
+    s = four_bar()
+    fine = s.simulate(0.8, every=0.8, tolerance=1e-11).q[-1]
+    errors = []
+    for step in (8e-3, 4e-3):
+        run = s.simulate(0.8, formulation="natural", step=step, projections=True, tolerance=1e-11)
+        errors.append(np.abs(run.q[-1] - fine).max())
+    assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.1)
+
+
+def test_efforts_and_elements() -> None:
+    """Springs and efforts act at fitted joint coordinates; their work is in the balance of energy."""
+    m = wt.Mechanism("swing")
+    rod = m.body("rod", wt.box((0.6, 0.1, 0.1), mass=2.0, at=(0.3, 0, 0)))
+    m.revolute("A", m.ground, rod, axis="y")
+    m.torsion_spring("spring", "A", stiffness=8.0, damping=0.3)
+    s = m.build()
+    run = s.simulate(0.5, formulation="natural", step=1e-3, tau={"A": 1.0})
+    fine = s.simulate(0.5, times=run.t, tolerance=1e-10, tau={"A": 1.0})
+    assert run.q == pytest.approx(fine.q, abs=2e-5)
+    assert run.certificate.energy_drift < 1e-4 * run.certificate.energy_scale
+
+
+def test_weights_by_condition() -> None:
+    s = system(False)
+    name = s.natural.conditions[0]
+    run = NaturalRun(s, NaturalOptions(step=H, alpha={name: 5e6}))
+    assert run.settings[1] == 5e6
+    assert run.settings[2] == 1e7
+    with pytest.raises(wt.StateError, match="there is no condition"):
+        _ = NaturalRun(s, NaturalOptions(step=H, alpha={"rod 9": 1.0})).settings
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "give step="),
+        ({"step": 0.3}, "must be a whole number of steps"),
+        ({"step": 0.1, "every": 0.15}, "every=0.15 must be a whole number of steps"),
+        ({"step": 0.1, "iterations": 0}, "iterations= must be a whole number from 1"),
+        ({"step": 0.1, "verify": True}, "does not take a second run"),
+        ({"step": 0.1, "projections": True, "mu": 0.1}, "leave mu= and augmented= out"),
+        ({"step": 0.1, "steps": 3}, 'has no option "steps"'),
+    ],
+)
+def test_refused_options(options: dict[str, object], words: str) -> None:
+    with pytest.raises(wt.StateError, match=words):
+        pendulum().simulate(1.0, formulation="natural", **options)
+
+
+def test_refused_mechanisms() -> None:
+    m = wt.Mechanism("geared")
+    for name in "AB":
+        m.revolute(name, m.ground, m.body(f"wheel {name}", wt.cylinder(0.1, 0.1, mass=1.0)), prescribed=name == "B")
+    with pytest.raises(wt.StateError, match='joint "B" is prescribed'):
+        m.build().simulate(1.0, formulation="natural", step=0.1)
