@@ -46,7 +46,7 @@ from whippletree.foundation.once import made_once
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial import cross, rotation_vector_terms, stack
 from whippletree.spatial.rotation import RotationVectorTerms
-from whippletree.spatial.scalars import Scalar
+from whippletree.spatial.scalars import Scalar, number, shown
 
 __all__ = [
     "FlexibleBody",
@@ -145,12 +145,17 @@ class FlexibleBody(BodyKind):
         if not isinstance(inertia, Invariants | LumpedNodes):
             raise ModelError("inertia must be Invariants or LumpedNodes")
         arrays = {"stiffness": K, "damping": D, **_inertia_arrays(inertia, geometric_stiffness, n)}
+        if not isinstance(interfaces, Mapping):
+            raise ModelError("interfaces must be a mapping from names to Interface")
         for name, interface in interfaces.items():
             arrays |= _interface_arrays(name, interface, n)
         stiffens = geometric_stiffness is not None or _bends(inertia)
         outline = {"modes": names, "interfaces": list(interfaces), "order": inertia_order, "stiffens": stiffens}
         drawn = None if stations is None else ArrayStore.of_arrays(_station_arrays(stations, n))
-        return cls(json.dumps(outline), ArrayStore.of_arrays(arrays), float(size), drawn)
+        length = number(size, "size")
+        if length <= 0:
+            raise ModelError(f"size must be positive, got {length:g}: deflections are compared with it")
+        return cls(json.dumps(outline), ArrayStore.of_arrays(arrays), length, drawn)
 
     def __repr__(self) -> str:
         n = self.n_own
@@ -336,10 +341,14 @@ def _check_invariants(found: Invariants, n: int) -> None:
     }
     for name, shape in shapes.items():
         _shaped(f"invariants: {name}", getattr(found, name), shape)
+    if not isinstance(found.mass, float) or found.mass <= 0:
+        raise ModelError(f"mass must be positive, got {shown(found.mass)}")
 
 
 def _interface_arrays(name: str, given: Interface, n: int) -> dict[str, Array]:
     """Return the arrays of an interface."""
+    if not isinstance(given, Interface):
+        raise ModelError(f'interface "{name}" must be an Interface, got {shown(given)}')
     shapes = {
         "position": (3,),
         "axes": (3, 3),
@@ -352,6 +361,9 @@ def _interface_arrays(name: str, given: Interface, n: int) -> dict[str, Array]:
     for each, shape in shapes.items():
         read = _shaped(f'interface "{name}": {each}', getattr(given, each), shape)
         found[f"{name} {each.replace('_', ' ')}"] = np.zeros(shape) if read is None else read
+    axes = found[f"{name} axes"]
+    if np.abs(axes.T @ axes - np.eye(3)).max() > _SYMMETRIC or np.linalg.det(axes) < 0:
+        raise ModelError(f'interface "{name}": axes are no rotation')
     return found
 
 
