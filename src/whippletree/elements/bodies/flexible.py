@@ -49,6 +49,8 @@ from whippletree.spatial.rotation import RotationVectorTerms
 from whippletree.spatial.scalars import Scalar, number, shown
 
 __all__ = [
+    "LARGEST_DEFLECTION",
+    "LARGEST_ROTATION",
     "FlexibleBody",
     "GeometricStiffness",
     "Interface",
@@ -183,7 +185,12 @@ class FlexibleBody(BodyKind):
 
     def random(self, rng: np.random.Generator) -> Array:
         """Return random modal coordinates with which the body stays within the range of its theory."""
-        return rng.uniform(-1.0, 1.0, self.n_own) * self.amplitudes(_SMALL_DEFLECTION, _SMALL_ROTATION)
+        return rng.uniform(-1.0, 1.0, self.n_own) * self.amplitudes(_RANDOM_SHARE * LARGEST_DEFLECTION, _RANDOM_SHARE * LARGEST_ROTATION)
+
+    def coordinate_scales(self) -> Array:
+        """Return how large each modal coordinate is where it alone takes the body to the end of its theory's range."""
+        found = self.amplitudes(LARGEST_DEFLECTION, LARGEST_ROTATION)
+        return np.where(found > 0, found, 1.0)
 
     def amplitudes(self, deflection: float, rotation: float) -> Array:
         """Return for each mode how large its coordinate is when it alone deflects the body by a share of its size.
@@ -287,7 +294,13 @@ class FlexibleBody(BodyKind):
         return ca.SX(ca.blockcat([[frame, found.coupling], [found.coupling.T, found.own]]))
 
 
-_SMALL_DEFLECTION, _SMALL_ROTATION = 0.01, 0.02  # of random modal coordinates: share of the size, radians
+LARGEST_DEFLECTION = 0.1
+"""The share of a body's size up to which its deflections are small."""
+
+LARGEST_ROTATION = 0.1
+"""Rotations within one body up to which they are small, in radians."""
+
+_RANDOM_SHARE = 0.2  # of these that random modal coordinates reach
 
 
 # ---------------------------------------------------------------------------------------------- reading arrays

@@ -15,11 +15,18 @@ equations (`kind`, 2) become
     b_u   = 2 w x h' + (dh/deta)' eta'                                                                         (2)
     b_eta = C'^T w + E' eta' - (dy/deta)^T g
 
+What is of fourth order in the kinetic energy, int (G eta) . (G eta), is no part of y. Kept as a product V^T V, with
+V = F eta linear in eta, it costs little and keeps E definite:
+
+    E = E(y) + V^T V,        b_eta = b_eta(y) + V^T V' eta'                                                    (3)
+
+If int G . G is not given, V is as small as the other integrals of G allow: that of its part that is affine in x.
+
 Lumped nodes with inertia of their own, or with second-order displacements, are no such polynomials. They stand beside
 them node by node: a node at r(eta), with axes turned by R(eta), moves with J_t = dr/deta and, in its own axes, with
 J_r = T^T Psi (`rotation_vector_terms`), and its forces are those of a rigid body (Jain 19-41):
 
-    F = m (w x (w x r) + 2 w x J_t eta' + (J_t)' eta'),   N = I a + w_j x I w_j,   w_j = R^T w + J_r eta'      (3)
+    F = m (w x (w x r) + 2 w x J_t eta' + (J_t)' eta'),   N = I a + w_j x I w_j,   w_j = R^T w + J_r eta'      (4)
     a = (R^T w) x (J_r eta') + (J_r)' eta'
 
 with the parts of F and N that the gyroscopic force of the whole inertia has already taken out of the frame's share.
@@ -59,7 +66,8 @@ def inertia_terms(found: Invariants) -> dict[str, Array]:
     n = found.mode_first.shape[1]
     whole = [np.concatenate(each) for each in zip(*(_h(found), _J(found, n), _C(found, n), _E(found, n)), strict=True)]
     y0, y1, y2 = whole
-    return {"mass": np.array([found.mass]), "y0": y0, "y1": y1, "y2": (y2 + y2.swapaxes(1, 2)) / 2}
+    second = (y2 + y2.swapaxes(1, 2)) / 2
+    return {"mass": np.array([found.mass]), "y0": y0, "y1": y1, "y2": second, "F": _factors(found, n)}
 
 
 def with_geometric_stiffness(found: Invariants, given: GeometricStiffness) -> Invariants:
@@ -127,8 +135,37 @@ def _E(found: Invariants, n: int) -> tuple[Array, Array, Array]:
     lower = np.tril_indices(n)
     third = np.einsum("aaklm->klm", _or_zeros(found.modes_second_order, 3, 3, n, n, n))
     zeroth = np.einsum("aakl->kl", _or_zeros(found.modes, 3, 3, n, n))
-    second = np.einsum("kmlp->klmp", _or_zeros(found.second_orders, n, n, n, n))
-    return zeroth[lower], (third + third.swapaxes(0, 1))[lower], second[lower]
+    return zeroth[lower], (third + third.swapaxes(0, 1))[lower], np.zeros((len(lower[0]), n, n))
+
+
+def _factors(found: Invariants, n: int) -> Array:
+    """Return F (r, n, n) with int G_kl . G_mp = sum F_kl F_mp (3)."""
+    if not n:
+        return np.zeros((0, 0, 0))
+    if found.second_orders is not None:
+        values, vectors = np.linalg.eigh(found.second_orders.reshape(n * n, n * n))
+        rows = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    else:
+        affine = np.block([[np.array([[found.mass]]), found.first[None]], [found.first[:, None], found.second]])
+        moments = np.concatenate([_or_zeros(found.mode_second_order, 3, n, n)[None], _bent(found, n)])
+        values, vectors = np.linalg.eigh(affine)
+        kept = values > _NEGLIGIBLE * values[-1]
+        rows = np.einsum("ir,ibkl->rbkl", vectors[:, kept] / np.sqrt(values[kept]), moments).reshape(-1, n * n)
+    sizes = np.abs(rows).max(axis=1, initial=0.0)
+    rows = rows[sizes > _NEGLIGIBLE * sizes.max(initial=0.0)].reshape(-1, n, n)
+    rows[np.abs(rows) <= _ROUNDING * np.abs(rows).max(initial=0.0)] = 0.0
+    return np.asarray((rows + rows.swapaxes(1, 2)) / 2)
+
+
+def _bent(found: Invariants, n: int) -> Array:
+    return _or_zeros(found.cross_second_order, 3, 3, n, n)
+
+
+_NEGLIGIBLE = 1e-9
+"""Parts of int G . G whose roots are smaller than this share of the largest are left out: they are of fourth order."""
+
+_ROUNDING = 1e-14
+"""Entries below this share of the largest are zeros that rounding has missed."""
 
 
 def node_terms(nodes: LumpedNodes) -> tuple[Invariants, dict[str, Array]]:
@@ -191,6 +228,8 @@ def inertia_at(store: ArrayStore, eta: ca.SX) -> OwnInertia:
     found = _polynomials(store, eta)
     J, E = _symmetric(found.J, 3), _symmetric(found.E, n)
     h, C_t, C_r = found.h, found.dh, ca.reshape(found.C, n, 3).T
+    V = _fourth_order(store, eta)
+    E = E + V.T @ V
     for node in _nodes(store, eta):
         r, J_t, IR, IJ = node.r, node.J_t, node.inertia @ node.R.T, node.inertia @ node.J_r
         h, C_t = h + node.m * r, C_t + node.m * J_t
@@ -212,11 +251,19 @@ def velocity_forces_at(store: ArrayStore, eta: ca.SX, rate: ca.SX, w: ca.SX) -> 
     b_w = J_rate @ w + C_rate @ rate + cross(w, ca.densify(C @ rate))
     b_u = 2 * cross(w, ca.densify(h_rate)) + growing
     own = C_rate.T @ w + E_rate @ rate - _slope(found, rate, w)
+    own = own + _fourth_order(store, eta).T @ (_fourth_order(store, rate) @ rate)
     frame = stack(ca.densify(b_w), ca.densify(b_u))
     for node in _nodes(store, eta):
         on_frame, on_own = _node_forces(node, rate, w)
         frame, own = frame + on_frame, own + on_own
     return OwnVelocityForces(ca.densify(frame), ca.densify(own))
+
+
+def _fourth_order(store: ArrayStore, eta: ca.SX) -> ca.SX:
+    """Return V (r, n), linear in eta (3)."""
+    n = eta.numel()
+    F = store.matrix("F")
+    return ca.reshape(F @ eta, n, F.shape[0] // max(n, 1)).T
 
 
 def _slope(found: _Polynomials, rate: ca.SX, w: ca.SX) -> ca.SX:
