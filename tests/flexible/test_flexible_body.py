@@ -172,7 +172,9 @@ def test_a_load_dependent_stiffness_is_that_of_second_order_displacements() -> N
     e[0, 1, 2] = e[1, 2, 0] = e[2, 0, 1] = 1
     e -= e.swapaxes(1, 2)
     trace = np.einsum("aakl->kl", second)
-    products = [second[a, a] - trace for a in range(3)] + [second[a, b] + second[b, a] for a, b in ((0, 1), (1, 2), (2, 0))]
+    products = [second[a, a] - trace for a in range(3)] + [
+        second[a, b] + second[b, a] for a, b in ((0, 1), (1, 2), (2, 0))
+    ]
     stiffness = GeometricStiffness(first, np.einsum("iab,abkl->ikl", e, second), np.array(products))
     bare = invariants(m, x, phi, 0 * G, high=False)
     one, other = flexible(full), flexible(bare, geometric_stiffness=stiffness)
@@ -241,7 +243,10 @@ NODES = LumpedNodes([1.0], np.zeros((1, 3, 3)), np.zeros((1, 3)), np.ones((1, 3,
         ({"inertia": 3.0}, "inertia must be Invariants or LumpedNodes"),
         ({"inertia": ritz_beam}, "inertia must be Invariants or LumpedNodes"),
         ({"inertia": Invariants(-1.0, np.zeros(3), np.eye(3), np.zeros((3, 3)))}, "mass must be positive"),
-        ({"inertia": Invariants(1.0, np.zeros(2), np.eye(3), np.zeros((3, 3)))}, "invariants: first must have the shape"),
+        (
+            {"inertia": Invariants(1.0, np.zeros(2), np.eye(3), np.zeros((3, 3)))},
+            "invariants: first must have the shape",
+        ),
         ({"interfaces": {"tip": Interface((1, 0))}}, 'interface "tip": position must have the shape'),
         ({"interfaces": {"tip": Interface((1, 0, 0), translation=np.ones((3, 2)))}}, 'interface "tip": translation'),
         ({"interfaces": {"tip": Interface((1, 0, 0), axes=np.ones((3, 3)))}}, 'interface "tip": axes are no rotation'),

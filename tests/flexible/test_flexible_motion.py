@@ -110,7 +110,7 @@ def test_forces_balance_at_an_interface() -> None:
     q, v = np.array([0.02, -0.03, 0.01]), np.array([0.3, -0.2, 0.4])
     a = s.forward_dynamics(q, v)
     found = s.reactions(q, v)
-    need = 0.5 * (s.acceleration(q, v, a, "head")[3:] + [0, 0, 9.81])
+    need = 0.5 * (s.acceleration(q, v, a, "head")[3:] + np.array([0, 0, 9.81]))
     close(found["weld"].force, need, 1e-11)
 
     def momentum(t: float) -> np.ndarray:
