@@ -784,3 +784,10 @@ def test_example_robot_workspace() -> None:
     np.testing.assert_array_equal(space.reached, np.logical_and.reduce([(d < longest) & (d > shortest) for d in rings]))
     np.testing.assert_allclose(found["tips"], found["path"], atol=1e-9)
     assert found["singular"].singular
+
+
+def test_example_spinning_blade() -> None:
+    module = load("spinning_blade")
+    stiff, plain = module.main()
+    np.testing.assert_allclose(stiff, list(module.LITERATURE.values()), rtol=1e-3)
+    np.testing.assert_allclose(plain, plain[0], rtol=1e-9)  # out of the plane, the centrifugal field alone does nothing
