@@ -255,3 +255,24 @@ def test_the_rolled_form_gives_what_the_straight_line_gives(different: bool, mon
         found.append([a, s.inverse_dynamics(q, v, a), np.array(s.energy(q, v))])
     for rolled, straight in zip(*found, strict=True):
         close(rolled, straight, 1e-11)
+
+
+# ------------------------------------------------------------------------------------------------- substructures
+
+
+def test_beams_welded_end_to_end_are_one_beam() -> None:
+    m = wt.Mechanism("cantilever", gravity=(0, 0, -1e-6))
+    for name in ("root", "end"):
+        m.body(name, ritz_beam((0, 4), length=1.0, mass=1.5, stiffness=7.0))
+    m.fixed("clamp", m.ground, "root")
+    m.fixed("weld", "root", "end", at="tip")
+    s = m.build()
+    rest = s.equilibrium()
+    assert s.pose(rest.q, "end.tip")[2, 3] == pytest.approx(-3e-6 * 2**3 / (8 * 7), rel=1e-8)
+    found = 2 * np.pi * s.linearize(rest.q).modes().frequencies
+    assert found[:2] == pytest.approx(np.array([LAMBDA, 4.694091133]) ** 2 * np.sqrt(7 / (3 * 2**3)), rel=1e-5)
+    q, v = s.random(1), np.random.default_rng(0).normal(size=s.nv)
+    one, other = (
+        traced(s, "forward_dynamics", formulation=each, q=q, v=v) for each in ("articulated", "velocity_transformation")
+    )
+    close(one, other, 1e-11)
