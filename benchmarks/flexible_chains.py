@@ -2,8 +2,9 @@
 
     python benchmarks/flexible_chains.py
 
-The arm has seven revolute joints and links of 0.4 m; flexible ones have two modes in each bending plane, with and without
-geometric stiffening. Times are of one evaluation of the forward dynamics in machine code, best of several bursts.
+The arm has seven revolute joints and links of 0.4 m; flexible ones have two or four modes in each bending plane, with
+and without geometric stiffening. Times are of one evaluation of the forward dynamics in machine code, the best of
+several bursts.
 """
 
 from __future__ import annotations
