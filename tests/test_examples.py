@@ -824,3 +824,10 @@ def test_example_robot_file() -> None:
         np.testing.assert_allclose(torques, found["held"], rtol=1e-9)
     assert found["report"].about("not understood") == ("<gazebo>",)
     assert found["system"].mobility.mobility == 2
+
+
+def test_example_spinning_blade() -> None:
+    module = load("spinning_blade")
+    stiff, plain = module.main()
+    np.testing.assert_allclose(stiff, list(module.LITERATURE.values()), rtol=1e-3)
+    np.testing.assert_allclose(plain, plain[0], rtol=1e-9)  # out of the plane, the centrifugal field alone does nothing

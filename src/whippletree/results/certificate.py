@@ -51,11 +51,12 @@ class Certificate:
     radians and characteristic lengths: what closing has put right the integration had got wrong. `worst_part` is the
     part whose own balance of energy is worst, if there are `parts` that meet only at the ground. `state_growth` is the
     factor by which a fixed step multiplies the state `growing_state` though its law makes that smaller. `corners` is
-    how many corners of formulas steps have ended at. Of a run in natural coordinates, `condition_residual` is the
-    largest residual of a condition at any step, before bodies were fitted, and `widest_condition` its name. `digits` is
-    how many agree with a second run, `second_run`, in the worst coordinate, `digits_of`, and `group_digits` for each of
-    `groups`; there is none unless the run was made with `verify=True`, and then the global error is not estimated.
-    `unchecked` says in words what is not known.
+    how many corners of formulas steps have ended at, and `out_of_range` says in words which flexible bodies leave the
+    range of their theory. Of a run in natural coordinates, `condition_residual` is the largest residual of a condition
+    at any step, before bodies were fitted, and `widest_condition` its name. `digits` is how many agree with a second
+    run, `second_run`, in the worst coordinate, `digits_of`, and `group_digits` for each of `groups`; there is none
+    unless the run was made with `verify=True`, and then the global error is not estimated. `unchecked` says in words
+    what is not known.
 
     >>> c = Certificate(closure_residual=2e-13, velocity_residual=1e-12, energy_start=5.0, energy_end=5.0,
     ...                 work_in=0.0, work_dissipated=0.0, energy_scale=4.0, quaternion_error=0.0, steps=100)
@@ -94,6 +95,7 @@ class Certificate:
     corners: int = 0
     condition_residual: float = math.nan
     widest_condition: str = ""
+    out_of_range: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     second_run: str = ""
     digits: float = math.nan
@@ -213,7 +215,7 @@ class Certificate:
         >>> Certificate().unchecked
         ('global error: not estimated (verify=True does)',)
         """
-        found = list(self.notes)
+        found = [*self.out_of_range, *self.notes]
         if self.parts_unknown:
             found.append(f"energy balance of parts that meet only at the ground: {', '.join(self.parts_unknown)}")
         if not self.second_run:
