@@ -1,0 +1,1 @@
+"""Sources of flexible bodies: beams, finite-element matrices, standard input data."""
