@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import factorial
+from typing import NamedTuple
 
 import casadi as ca
 
 __all__ = [
+    "RotationVectorTerms",
     "axis_angle",
     "displacement_series",
     "exponential_series",
@@ -14,6 +17,7 @@ __all__ = [
     "quaternion_log",
     "quaternion_product",
     "rotation_of_quaternion",
+    "rotation_vector_terms",
     "screw_displacement",
     "screw_velocity",
     "twist_cross",
@@ -21,6 +25,10 @@ __all__ = [
 
 _NEAR = 0.25
 """Squares of angles below this are answered by series, which are then exact to rounding."""
+
+
+_TERMS = 13
+"""Terms of the series of a rotation vector: with them, half a turn is exact to rounding."""
 
 
 def axis_angle(c: ca.SX, s: ca.SX) -> ca.SX:
@@ -93,6 +101,48 @@ def quaternion_log(e: ca.SX) -> ca.SX:
     # 2 asin(l) / l = 2 + l^2 / 3 + ..., and atan2 keeps its accuracy near half a turn.
     factor = ca.if_else(small, 2 + square / 3, 2 * ca.atan2(length, w) / length)
     return factor * u
+
+
+class RotationVectorTerms(NamedTuple):
+    """The rotation R = exp(a~) of a rotation vector a, and T = dR R^T: with a', it turns by T a' (axes before R).
+
+    In the axes after R that is T^T a'.
+    """
+
+    vector: ca.SX
+    rotation: ca.SX
+    tangent: ca.SX
+    slopes: tuple[ca.SX, ca.SX, ca.SX]
+
+    def bias(self, rate: ca.SX) -> ca.SX:
+        """Return T' a', the angular acceleration at zero a'', in the axes before R, for a rate a'."""
+        a, (second, d_second, d_third) = self.vector, self.slopes
+        across = ca.cross(a, rate)
+        growing = 2 * ca.dot(a, rate)
+        return growing * (d_second * across + d_third * ca.cross(a, across)) + second * ca.cross(rate, across)
+
+
+def rotation_vector_terms(a: ca.SX) -> RotationVectorTerms:
+    """Return the rotation of a rotation vector and what belongs to its rate, smooth everywhere.
+
+    With s = a . a and the entire functions c_k(s) = 1 / k! - s / (k + 2)! + s^2 / (k + 4)! - ... (Stumpff's),
+
+        R = 1 + c_1 a~ + c_2 a~^2,     T = 1 + c_2 a~ + c_3 a~^2,     2 dc_k/ds = k c_(k+2) - c_(k+1)
+
+    c_4 and c_5 are polynomials, cut off where that leaves less than rounding for rotations up to half a turn, and the
+    others follow from c_k = 1 / k! - s c_(k+2): nothing is divided by and nothing branches.
+
+    >>> ca.DM(rotation_vector_terms(ca.SX([0, 0, 0])).rotation)[0, :]
+    DM([[1, 0, 0]])
+    """
+    s = ca.dot(a, a)
+    fourth, fifth = (_series(-s, tuple(factorial(k + 2 * j) for j in range(_TERMS))) for k in (4, 5))
+    second, third = 1 / 2 - s * fourth, 1 / 6 - s * fifth
+    first = 1 - s * third
+    cross, square = ca.skew(a), a @ a.T - s * ca.SX.eye(3)
+    R, T = (ca.SX.eye(3) + c * cross + d * square for c, d in ((first, second), (second, third)))
+    slopes = (third, (2 * fourth - third) / 2, (3 * fifth - fourth) / 2)
+    return RotationVectorTerms(a, ca.densify(R), ca.densify(T), slopes)
 
 
 def screw_displacement(w: ca.SX, u: ca.SX) -> ca.SX:

@@ -1,14 +1,28 @@
 """Bodies: what a body weighs and how its mass is spread, and what it is inside."""
 
+from whippletree.elements.bodies.flexible import (
+    FlexibleBody,
+    GeometricStiffness,
+    Interface,
+    Invariants,
+    LumpedNodes,
+    Stations,
+)
 from whippletree.elements.bodies.kind import BodyKind, MovingFrame, OwnCoordinates, rigid_parts
 from whippletree.elements.bodies.rigid import MassProperties
 from whippletree.elements.bodies.shapes import box, cylinder, point_mass, point_masses, rod, sphere
 
 __all__ = [
     "BodyKind",
+    "FlexibleBody",
+    "GeometricStiffness",
+    "Interface",
+    "Invariants",
+    "LumpedNodes",
     "MassProperties",
     "MovingFrame",
     "OwnCoordinates",
+    "Stations",
     "box",
     "cylinder",
     "point_mass",

@@ -114,6 +114,28 @@ class BodyKind(Declared, ABC):
 
     # ------------------------------------------------------------------ what follows
 
+    def frame_map(self, frame: str, eta: ca.SX) -> ca.SX:
+        """Return the map (6, n) from own velocities to a moving frame's motion in the body frame, in its own axes."""
+        at = ca.SX.sym("eta", self.n_own)
+        R, W, J = self._frame_derivatives(frame, at)
+        return _at(ca.vertcat(R.T @ W, R.T @ J), [at], [eta])
+
+    def frame_bias(self, frame: str, eta: ca.SX, rate: ca.SX) -> ca.SX:
+        """Return a moving frame's acceleration in the body frame at zero own accelerations, in its own axes."""
+        at, speed = ca.SX.sym("eta", self.n_own), ca.SX.sym("rate", self.n_own)
+        R, W, J = self._frame_derivatives(frame, at)
+        bias = [R.T @ ca.jtimes(part @ speed, at, speed) for part in (W, J)]
+        return _at(ca.vertcat(*bias), [at, speed], [eta, rate])
+
+    def _frame_derivatives(self, frame: str, at: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """Return R, and the maps of own velocities to the frame's angular velocity and velocity, in body axes."""
+        R, p = (ca.densify(ca.SX(part)) for part in self.pose(frame, at))
+        columns = []
+        for i in range(self.n_own):
+            S = ca.reshape(ca.jacobian(ca.vec(R), at[i]), 3, 3) @ R.T
+            columns.append(ca.vertcat(S[2, 1] - S[1, 2], S[0, 2] - S[2, 0], S[1, 0] - S[0, 1]) / 2)
+        return R, ca.SX(ca.horzcat(*columns)), ca.jacobian(p, at)
+
     def inertia(self, eta: ca.SX) -> OwnInertia:
         """Return the generalised inertia by its parts."""
         M = ca.densify(ca.SX(self.mass_matrix(eta)))
@@ -288,25 +310,11 @@ class MovingFrame(_OfBody):
 
     def joint_map(self, x: ca.SX) -> ca.SX:
         """Return the map (6, n) from own velocities to the frame's motion in the body frame, in the frame's axes."""
-        at = ca.SX.sym("eta", self.nv)
-        R, W, J = self._derivatives(at)
-        return _at(ca.vertcat(R.T @ W, R.T @ J), [at], [x])
+        return self.of.frame_map(self.frame, x)
 
     def joint_bias(self, x: ca.SX, v: ca.SX) -> ca.SX:
         """Return the frame's acceleration in the body frame at zero own accelerations, in the frame's axes."""
-        at, rate = ca.SX.sym("eta", self.nv), ca.SX.sym("rate", self.nv)
-        R, W, J = self._derivatives(at)
-        bias = [R.T @ ca.jtimes(part @ rate, at, rate) for part in (W, J)]
-        return _at(ca.vertcat(*bias), [at, rate], [x, v])
-
-    def _derivatives(self, at: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """Return R, and the maps of own velocities to the frame's angular velocity and velocity, in body axes."""
-        R, p = (ca.densify(ca.SX(part)) for part in self.of.pose(self.frame, at))
-        columns = []
-        for i in range(self.nv):
-            S = ca.reshape(ca.jacobian(ca.vec(R), at[i]), 3, 3) @ R.T
-            columns.append(ca.vertcat(S[2, 1] - S[1, 2], S[0, 2] - S[2, 0], S[1, 0] - S[0, 1]) / 2)
-        return R, ca.SX(ca.horzcat(*columns)), ca.jacobian(p, at)
+        return self.of.frame_bias(self.frame, x, v)
 
 
 def _with_entries(kind: BodyKind, values: Sequence[Scalar]) -> BodyKind:

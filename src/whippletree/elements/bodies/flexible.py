@@ -1,0 +1,357 @@
+"""Flexible bodies in modal coordinates: small elastic deformation in a frame that moves at large.
+
+A flexible body has a frame, its *reference frame*, and n modal coordinates eta. A material point at x in the undeformed
+body is at x + Phi eta + 1/2 eta^T G eta; the second-order displacements G, where they are given, make the body stiffer
+or softer under load, and are part of the same motion, so that inertia, energy and forces belong together. Joints and
+forces attach to its interfaces, whose poses and their exact derivatives are (`rotation_vector_terms`)
+
+    r = x + Phi eta + 1/2 eta^T G eta,      R = exp(theta~) A,      theta = Psi eta + 1/2 eta^T H eta          (1)
+    v = (Phi + G eta) eta',                 w = T(theta) (Psi + H eta) eta'
+
+Inside, stiffness K and damping D act on eta: a strain energy 1/2 eta^T K eta and the power eta'^T D eta'. The inertia is
+in `modal_inertia`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+import numpy.typing as npt
+
+from whippletree.elements.bodies.array_store import ArrayStore
+from whippletree.elements.bodies.flexible_data import (
+    GeometricStiffness,
+    Interface,
+    Invariants,
+    LumpedNodes,
+    Stations,
+)
+from whippletree.elements.bodies.kind import BodyKind, OwnInertia, OwnVelocityForces
+from whippletree.elements.bodies.modal_inertia import (
+    inertia_at,
+    inertia_terms,
+    node_terms,
+    velocity_forces_at,
+    with_geometric_stiffness,
+)
+from whippletree.elements.declaration import part, quantity
+from whippletree.elements.forces.base import ElementForces, ElementState, Force
+from whippletree.errors import ModelError
+from whippletree.foundation.once import made_once
+from whippletree.foundation.user_frames import user_facing
+from whippletree.spatial import cross, rotation_vector_terms, stack
+from whippletree.spatial.rotation import RotationVectorTerms
+from whippletree.spatial.scalars import Scalar
+
+__all__ = [
+    "FlexibleBody",
+    "GeometricStiffness",
+    "Interface",
+    "Invariants",
+    "LumpedNodes",
+    "ModalForce",
+    "Stations",
+]
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ModalForce(Force):
+    """Stiffness and damping on the modal coordinates of a body.
+
+    >>> seen = ElementState((), ca.SX([0.5, 0]), ca.SX([0, 0]), ca.SX(0, 1), ca.SX(0))
+    >>> ModalForce(ArrayStore.of_arrays({"stiffness": 4 * np.eye(2), "damping": np.zeros((2, 2))})).act(seen).stored
+    SX(0.5)
+    """
+
+    arrays: ArrayStore = part(ArrayStore)
+
+    @property
+    def kind(self) -> str:
+        """What it is called in messages and tables."""
+        return "elastic forces"
+
+    def act(self, seen: ElementState) -> ElementForces:
+        """Return -K eta - D eta', the strain energy and the power that is lost."""
+        K, D = self.arrays.matrix("stiffness"), self.arrays.matrix("damping")
+        elastic, lost = ca.densify(K @ seen.q), ca.densify(D @ seen.v)
+        none = ca.SX(0)
+        return ElementForces((), -elastic - lost, ca.dot(seen.q, elastic) / 2, ca.dot(seen.v, lost), none)
+
+
+class _Place(NamedTuple):
+    """An interface at a state."""
+
+    R: ca.SX
+    p: ca.SX
+    axes: ca.SX
+    terms: RotationVectorTerms
+    J: ca.SX  # dp/deta
+    turning: ca.SX  # dtheta/deta
+    bend: ca.SX  # G as (3 n, n)
+    twist: ca.SX  # H as (3 n, n)
+
+
+@user_facing
+@dataclass(frozen=True, eq=False)
+class FlexibleBody(BodyKind):
+    """A flexible body in modal coordinates; made by `from_arrays`, or from a beam, matrices or a file.
+
+    >>> spring_mounted = FlexibleBody.from_arrays(
+    ...     stiffness=[[100.0]],
+    ...     inertia=LumpedNodes([2.0], np.zeros((1, 3, 3)), [[1, 0, 0]], [[[0], [0], [1]]], np.zeros((1, 3, 1))),
+    ...     interfaces={"tip": Interface((1, 0, 0), translation=[[0], [0], [1]])},
+    ...     size=1.0,
+    ... )
+    >>> spring_mounted
+    FlexibleBody(1 mode, interfaces: tip)
+    >>> float(ca.DM(spring_mounted.mass_matrix(ca.SX(0)))[6, 6])
+    2.0
+    """
+
+    outline: str = part(str)  # JSON: names of modes and interfaces, and what the report says
+    arrays: ArrayStore = part(ArrayStore)
+    size: Scalar = quantity(unit="m", sign="positive", why="deflections are compared with it")
+    drawn: ArrayStore | None = part(ArrayStore, None)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        stiffness: object,
+        inertia: Invariants | LumpedNodes,
+        interfaces: Mapping[str, Interface],
+        size: float,
+        damping: object = None,
+        name_of_modes: Sequence[str] | None = None,
+        geometric_stiffness: GeometricStiffness | None = None,
+        stations: Stations | None = None,
+        inertia_order: int = 2,
+    ) -> FlexibleBody:
+        """Return the body with these modal matrices (n, n), inertia, interfaces by name, and a typical length `size`.
+
+        `inertia_order` says to which order in eta the inertia was given, and is part of the body's report.
+        """
+        K = _square("stiffness", stiffness)
+        n = K.shape[0]
+        D = np.zeros((n, n)) if damping is None else _square("damping", damping, n)
+        names = _mode_names(name_of_modes, n)
+        arrays = {"stiffness": K, "damping": D, **_inertia_arrays(inertia, geometric_stiffness, n)}
+        for name, interface in interfaces.items():
+            arrays |= _interface_arrays(name, interface, n)
+        outline = {"modes": names, "interfaces": list(interfaces), "order": inertia_order}
+        drawn = None if stations is None else ArrayStore.of_arrays(_station_arrays(stations, n))
+        return cls(json.dumps(outline), ArrayStore.of_arrays(arrays), float(size), drawn)
+
+    def __repr__(self) -> str:
+        n = self.n_own
+        return f"FlexibleBody({n} mode{'s' * (n != 1)}, interfaces: {', '.join(self.frames)})"
+
+    @made_once
+    def _outline(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = json.loads(self.outline)
+        return found
+
+    @made_once
+    def text(self) -> str:
+        """What there is to say besides the numbers."""
+        return super().text
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What each modal coordinate is."""
+        return tuple(self._outline["modes"])
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """The names of the interfaces."""
+        return tuple(self._outline["interfaces"])
+
+    def random(self, rng: np.random.Generator) -> Array:
+        """Return random modal coordinates with which the body stays within the range of its theory."""
+        return rng.uniform(-1.0, 1.0, self.n_own) * self.amplitudes(_SMALL_DEFLECTION, _SMALL_ROTATION)
+
+    def amplitudes(self, deflection: float, rotation: float) -> Array:
+        """Return for each mode how large its coordinate is when it alone deflects the body by a share of its size.
+
+        `rotation` limits the rotations of interfaces likewise, in radians.
+        """
+        n = self.n_own
+        lower = np.array([k * (k + 3) // 2 for k in range(n)], dtype=int)
+        own = self.arrays.array("y0")[9 + 3 * n :][lower]
+        moved = np.sqrt(np.maximum(own, 0.0) / self.arrays.array("mass")[0])
+        turned = np.zeros(n)
+        for name in self.frames:
+            moved = np.maximum(moved, np.abs(self.arrays.array(f"{name} translation")).max(axis=0))
+            turned = np.maximum(turned, np.abs(self.arrays.array(f"{name} rotation")).max(axis=0))
+        with np.errstate(divide="ignore"):
+            found: Array = np.minimum(deflection * float(self.size) / moved, rotation / turned)
+        return np.where(np.isfinite(found), found, 0.0)
+
+    def internal_force(self) -> Force:
+        """Return the elastic forces."""
+        return ModalForce(self.arrays.only("stiffness", "damping"))
+
+    # ------------------------------------------------------------------ where interfaces are
+
+    def pose(self, frame: str, eta: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return an interface's axes and origin in the body frame (1)."""
+        place = self._place(frame, eta)
+        return place.R, place.p
+
+    def frame_map(self, frame: str, eta: ca.SX) -> ca.SX:
+        """Return the map (6, n) from modal rates to an interface's motion, in its own axes (1)."""
+        place = self._place(frame, eta)
+        return stack(place.axes.T @ (place.terms.tangent.T @ place.turning), place.R.T @ place.J)
+
+    def frame_bias(self, frame: str, eta: ca.SX, rate: ca.SX) -> ca.SX:
+        """Return an interface's acceleration at zero modal accelerations, in its own axes."""
+        place, n = self._place(frame, eta), self.n_own
+        turning = place.terms.bias(ca.densify(place.turning @ rate))
+        twist = ca.reshape(place.twist @ rate, n, 3).T @ rate
+        bend = ca.reshape(place.bend @ rate, n, 3).T @ rate
+        angular = place.R.T @ turning + place.axes.T @ (place.terms.tangent.T @ twist)
+        return stack(ca.densify(angular), ca.densify(place.R.T @ bend))
+
+    def _place(self, frame: str, eta: ca.SX) -> _Place:
+        n = self.n_own
+        names = ("position", "axes", "translation", "rotation", "second order", "second order rotation")
+        x, axes, phi, psi, bend, twist = (self.arrays.matrix(f"{frame} {name}") for name in names)
+        L, Q = (ca.reshape(each @ eta, n, 3).T for each in (bend, twist))
+        terms = rotation_vector_terms(ca.densify((psi + Q / 2) @ eta))
+        p = ca.densify(x + (phi + L / 2) @ eta)
+        return _Place(ca.densify(terms.rotation @ axes), p, axes, terms, phi + L, psi + Q, bend, twist)
+
+    # ------------------------------------------------------------------ inertia
+
+    def inertia(self, eta: ca.SX) -> OwnInertia:
+        """Return the generalised inertia by its parts."""
+        return inertia_at(self.arrays, ca.densify(eta))
+
+    def velocity_forces(self, eta: ca.SX, rate: ca.SX, w: ca.SX) -> OwnVelocityForces:
+        """Return the velocity forces beside the gyroscopic one of the frame's whole inertia."""
+        return velocity_forces_at(self.arrays, ca.densify(eta), ca.densify(rate), ca.densify(w))
+
+    def mass_matrix(self, eta: ca.SX) -> ca.SX:
+        """Return the generalised inertia (6 + n, 6 + n) on [w; u; eta']."""
+        found = self.inertia(eta)
+        frame = found.rigid.articulated().matrix()
+        return ca.SX(ca.blockcat([[frame, found.coupling], [found.coupling.T, found.own]]))
+
+
+_SMALL_DEFLECTION, _SMALL_ROTATION = 0.01, 0.02  # of random modal coordinates: share of the size, radians
+
+
+# ---------------------------------------------------------------------------------------------- reading arrays
+
+
+def _inertia_arrays(
+    inertia: Invariants | LumpedNodes, stiffness: GeometricStiffness | None, n: int
+) -> dict[str, Array]:
+    """Return the arrays of a body's inertia."""
+    nodes: dict[str, Array] = {}
+    if isinstance(inertia, LumpedNodes):
+        _check_nodes(inertia, n)
+        inertia, nodes = node_terms(inertia)
+    if not isinstance(inertia, Invariants):
+        raise ModelError("inertia must be Invariants or LumpedNodes")
+    _check_invariants(inertia, n)
+    if stiffness is not None:
+        inertia = with_geometric_stiffness(inertia, _checked_stiffness(stiffness, n))
+    return inertia_terms(inertia) | nodes
+
+
+def _checked_stiffness(given: GeometricStiffness, n: int) -> GeometricStiffness:
+    shapes = {"acceleration": (3, n, n), "angular_acceleration": (3, n, n), "angular_velocity": (6, n, n)}
+    for name, shape in shapes.items():
+        _shaped(f"geometric stiffness: {name}", getattr(given, name), shape)
+    return given
+
+
+def _check_nodes(nodes: LumpedNodes, n: int) -> None:
+    N = nodes.mass.shape[0] if nodes.mass.ndim == 1 else 0
+    shapes = {"mass": (N,), "inertia": (N, 3, 3), "position": (N, 3), "translation": (N, 3, n), "rotation": (N, 3, n)}
+    for name, shape in (shapes | {"second_order": (N, 3, n, n)}).items():
+        _shaped(f"lumped nodes: {name}", getattr(nodes, name), shape)
+
+
+def _check_invariants(found: Invariants, n: int) -> None:
+    shapes = {
+        "first": (3,),
+        "second": (3, 3),
+        "mode_first": (3, n),
+        "mode_second_order": (3, n, n),
+        "cross": (3, 3, n),
+        "cross_second_order": (3, 3, n, n),
+        "modes": (3, 3, n, n),
+        "modes_second_order": (3, 3, n, n, n),
+        "second_orders": (n, n, n, n),
+    }
+    for name, shape in shapes.items():
+        _shaped(f"invariants: {name}", getattr(found, name), shape)
+
+
+def _interface_arrays(name: str, given: Interface, n: int) -> dict[str, Array]:
+    """Return the arrays of an interface."""
+    shapes = {
+        "position": (3,),
+        "axes": (3, 3),
+        "translation": (3, n),
+        "rotation": (3, n),
+        "second_order": (3, n, n),
+        "second_order_rotation": (3, n, n),
+    }
+    found = {}
+    for each, shape in shapes.items():
+        read = _shaped(f'interface "{name}": {each}', getattr(given, each), shape)
+        found[f"{name} {each.replace('_', ' ')}"] = np.zeros(shape) if read is None else read
+    return found
+
+
+def _station_arrays(stations: Stations, n: int) -> dict[str, Array]:
+    S = stations.positions.shape[0]
+    shapes = {"positions": (S, 3), "translation": (S, 3, n), "rotation": (S, 3, n)}
+    shapes |= {"section_forces": (S, 6, n), "axes": (S, 3, 3)}
+    found = {name: _shaped(f"stations: {name}", getattr(stations, name), shape) for name, shape in shapes.items()}
+    return {name: array for name, array in found.items() if array is not None}
+
+
+def _shaped(what: str, given: Array | None, shape: tuple[int, ...]) -> Array | None:
+    if given is not None and given.shape != shape:
+        raise ModelError(f"{what} must have the shape {shape}, but it is {given.shape}")
+    return given
+
+
+def _square(what: str, given: object, n: int | None = None) -> Array:
+    """Return a symmetric matrix that stores or loses no negative energy."""
+    try:
+        read = np.array(given, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} must be a matrix of numbers") from None
+    if read.ndim != 2 or read.shape[0] != read.shape[1] or (n is not None and read.shape[0] != n):
+        wanted = "square" if n is None else f"of shape {(n, n)}, one row for each mode"
+        raise ModelError(f"{what} must be {wanted}, but its shape is {read.shape}")
+    if not np.isfinite(read).all():
+        raise ModelError(f"{what} has entries that are not finite")
+    size = np.abs(read).max(initial=0.0)
+    if np.abs(read - read.T).max(initial=0.0) > _SYMMETRIC * size:
+        raise ModelError(f"{what} is not symmetric")
+    if read.size and np.linalg.eigvalsh(read)[0] < -_SYMMETRIC * size:
+        raise ModelError(f"{what} is indefinite: a deformation would gain energy")
+    return (read + read.T) / 2
+
+
+_SYMMETRIC = 1e-9  # relative, of symmetry and of being positive
+
+
+def _mode_names(given: Sequence[str] | None, n: int) -> list[str]:
+    names = [f"modal coordinate {k + 1}" for k in range(n)] if given is None else [str(name) for name in given]
+    if len(names) != n:
+        raise ModelError(f"{n} modes need {n} names, got {len(names)}")
+    return names

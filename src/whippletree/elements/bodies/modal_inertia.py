@@ -1,0 +1,283 @@
+"""The inertia of a flexible body as a function of its modal coordinates, and the forces that velocities bring.
+
+The generalised inertia on [w; u; eta'] has the first moment h, the moments of inertia J, the rotational coupling
+C = int r x du/deta (3, n) and the modal inertia E = int du/deta . du/deta (n, n); the translational coupling is dh/deta.
+Stacked into one column y(eta) = [h; J; C; E], with symmetric matrices by their lower halves, they are polynomials of
+second order,
+
+    y = y0 + (y1 + L) eta,        dy/deta = y1 + 2 L,        L = y2 eta                                        (1)
+
+with coefficients that follow from integrals over the undeformed body (`Invariants`). The kinetic energy at rest of the
+frame's origin is g . y, where g holds products of w and eta', so with y' = (dy/deta) eta' Boltzmann and Hamel's
+equations (`kind`, 2) become
+
+    b_w   = J' w + C' eta' + w x (C eta')
+    b_u   = 2 w x h' + (dh/deta)' eta'                                                                         (2)
+    b_eta = C'^T w + E' eta' - (dy/deta)^T g
+
+Lumped nodes with inertia of their own, or with second-order displacements, are no such polynomials. They stand beside
+them node by node: a node at r(eta), with axes turned by R(eta), moves with J_t = dr/deta and, in its own axes, with
+J_r = T^T Psi (`rotation_vector_terms`), and its forces are those of a rigid body (Jain 19-41):
+
+    F = m (w x (w x r) + 2 w x J_t eta' + (J_t)' eta'),   N = I a + w_j x I w_j,   w_j = R^T w + J_r eta'      (3)
+    a = (R^T w) x (J_r eta') + (J_r)' eta'
+
+with the parts of F and N that the gyroscopic force of the whole inertia has already taken out of the frame's share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+import numpy.typing as npt
+
+from whippletree.elements.bodies.array_store import ArrayStore
+from whippletree.elements.bodies.flexible_data import GeometricStiffness, Invariants, LumpedNodes
+from whippletree.elements.bodies.kind import OwnInertia, OwnVelocityForces
+from whippletree.spatial import RigidInertia, cross, rotation_vector_terms, stack
+
+__all__ = ["inertia_at", "inertia_terms", "node_terms", "velocity_forces_at", "with_geometric_stiffness"]
+
+Array = npt.NDArray[np.float64]
+
+LOWER3 = ((0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2))
+"""The lower half of a symmetric matrix (3, 3), in the order of y."""
+
+_PERMUTATIONS = np.zeros((3, 3, 3))
+for _i, _j, _k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+    _PERMUTATIONS[_i, _j, _k], _PERMUTATIONS[_i, _k, _j] = 1.0, -1.0
+
+
+# ---------------------------------------------------------------------------------------------- coefficients
+
+
+def inertia_terms(found: Invariants) -> dict[str, Array]:
+    """Return the coefficients of y(eta): mass, y0 (m,), y1 (m, n) and y2 (m, n, n), symmetric in the last two."""
+    n = found.mode_first.shape[1]
+    whole = [np.concatenate(each) for each in zip(*(_h(found), _J(found, n), _C(found, n), _E(found, n)), strict=True)]
+    y0, y1, y2 = whole
+    return {"mass": np.array([found.mass]), "y0": y0, "y1": y1, "y2": (y2 + y2.swapaxes(1, 2)) / 2}
+
+
+def with_geometric_stiffness(found: Invariants, given: GeometricStiffness) -> Invariants:
+    """Return the integrals with those of second-order displacements that belong to a load-dependent stiffness.
+
+    Accelerations a + dw x x + w x (w x x) of the undeformed body do work on G, which is a stiffness
+
+        a . int G  +  dw . int (x x G)  +  w_a w_b int x^a G^b - w^2 int x . G
+
+    so its matrices for unit loads are these integrals: the stiffness is used as given, and what belongs to it by the
+    balance of momentum and of energy comes with it.
+
+    >>> body = Invariants(1.0, np.zeros(3), np.eye(3), np.zeros((3, 1)))
+    >>> spinning = GeometricStiffness(angular_velocity=np.array([0, 2.0, 2.0, 0, 0, 0]).reshape(6, 1, 1))
+    >>> with_geometric_stiffness(body, spinning).cross_second_order[0, 0].item()
+    -2.0
+    """
+    n = found.mode_first.shape[1]
+    shift = _or_zeros(given.acceleration, 3, n, n)
+    turn = np.einsum("iab,ikl->abkl", _PERMUTATIONS, _or_zeros(given.angular_acceleration, 3, n, n)) / 2
+    xx, yy, zz, xy, yz, zx = _or_zeros(given.angular_velocity, 6, n, n)
+    trace = -(xx + yy + zz) / 2
+    spin = np.array([[xx + trace, xy / 2, zx / 2], [xy / 2, yy + trace, yz / 2], [zx / 2, yz / 2, zz + trace]])
+    return replace(
+        found,
+        mode_second_order=_or_zeros(found.mode_second_order, 3, n, n) + shift,
+        cross_second_order=_or_zeros(found.cross_second_order, 3, 3, n, n) + turn + spin,
+    )
+
+
+def _or_zeros(given: Array | None, *shape: int) -> Array:
+    return np.zeros(shape) if given is None else given
+
+
+def _h(found: Invariants) -> tuple[Array, Array, Array]:
+    n = found.mode_first.shape[1]
+    return found.first, found.mode_first, _or_zeros(found.mode_second_order, 3, n, n) / 2
+
+
+def _J(found: Invariants, n: int) -> tuple[Array, Array, Array]:
+    """Return the coefficients of J = tr(S) 1 - S, S = int r r^T."""
+    crossed, bent = _or_zeros(found.cross, 3, 3, n), _or_zeros(found.cross_second_order, 3, 3, n, n)
+    S1 = crossed + crossed.swapaxes(0, 1)
+    S2 = _or_zeros(found.modes, 3, 3, n, n) + (bent + bent.swapaxes(0, 1)) / 2
+    return tuple(_lower(np.einsum("cc...,ab->ab...", S, np.eye(3)) - S) for S in (found.second, S1, S2))  # type: ignore[return-value]
+
+
+def _lower(whole: Array) -> Array:
+    return np.array([whole[i, j] for i, j in LOWER3])
+
+
+def _C(found: Invariants, n: int) -> tuple[Array, Array, Array]:
+    """Return the coefficients of C = int r x du/deta, mode after mode for each component."""
+    crossed, bent = _or_zeros(found.cross, 3, 3, n), _or_zeros(found.cross_second_order, 3, 3, n, n)
+    both, third = _or_zeros(found.modes, 3, 3, n, n), _or_zeros(found.modes_second_order, 3, 3, n, n, n)
+    zeroth = np.einsum("iab,abk->ik", _PERMUTATIONS, crossed)
+    first = np.einsum("iab,abkl->ikl", _PERMUTATIONS, bent + both.swapaxes(2, 3))
+    second = np.einsum("iab,ablkm->iklm", _PERMUTATIONS, third)
+    second = second + np.einsum("iab,baklm->iklm", _PERMUTATIONS, third) / 2
+    return zeroth.reshape(3 * n), first.reshape(3 * n, n), second.reshape(3 * n, n, n)
+
+
+def _E(found: Invariants, n: int) -> tuple[Array, Array, Array]:
+    """Return the coefficients of the lower half of E = int du/deta . du/deta."""
+    lower = np.tril_indices(n)
+    third = np.einsum("aaklm->klm", _or_zeros(found.modes_second_order, 3, 3, n, n, n))
+    zeroth = np.einsum("aakl->kl", _or_zeros(found.modes, 3, 3, n, n))
+    second = np.einsum("kmlp->klmp", _or_zeros(found.second_orders, n, n, n, n))
+    return zeroth[lower], (third + third.swapaxes(0, 1))[lower], second[lower]
+
+
+def node_terms(nodes: LumpedNodes) -> tuple[Invariants, dict[str, Array]]:
+    """Return the integrals over nodes as far as they are polynomials, and the arrays of the other nodes."""
+    bent = nodes.second_order is not None and bool(np.any(nodes.second_order))
+    exact = bent | np.any(nodes.inertia, axis=(1, 2))
+    N, n = nodes.mass.shape[0], nodes.translation.shape[2]
+    m = np.zeros(N) if bent else nodes.mass  # as point masses; with second-order displacements node by node
+    x, phi = nodes.position, nodes.translation
+    invariants = Invariants(
+        float(nodes.mass.sum()),
+        np.einsum("j,ja->a", m, x),
+        np.einsum("j,ja,jb->ab", m, x, x),
+        np.einsum("j,jak->ak", m, phi),
+        cross=np.einsum("j,ja,jbk->abk", m, x, phi),
+        modes=np.einsum("j,jak,jbl->abkl", m, phi, phi),
+    )
+    arrays = {}
+    for i, j in enumerate(np.flatnonzero(exact)):
+        arrays[f"node {i} inertia"] = nodes.inertia[j]
+        arrays[f"node {i} rotation"] = nodes.rotation[j]
+        if bent:
+            arrays[f"node {i} mass"] = nodes.mass[j : j + 1]
+            arrays[f"node {i} position"] = x[j]
+            arrays[f"node {i} translation"] = phi[j]
+            arrays[f"node {i} second order"] = _or_zeros(nodes.second_order, N, 3, n, n)[j]
+    return invariants, arrays
+
+
+# ---------------------------------------------------------------------------------------------- at a state
+
+
+class _Polynomials(NamedTuple):
+    """y(eta) by its parts, and their derivatives with respect to eta: (3, n), (6, n), (3 n, n), (n (n + 1) / 2, n)."""
+
+    h: ca.SX
+    J: ca.SX
+    C: ca.SX
+    E: ca.SX
+    dh: ca.SX
+    dJ: ca.SX
+    dC: ca.SX
+    dE: ca.SX
+
+
+def _polynomials(store: ArrayStore, eta: ca.SX) -> _Polynomials:
+    n = eta.numel()
+    y0, y1, y2 = (store.matrix(name) for name in ("y0", "y1", "y2"))
+    m = y0.shape[0]
+    L = ca.reshape(y2 @ eta, n, m).T
+    y, dy = y0 + (y1 + L) @ eta, y1 + 2 * L
+    ends = (0, 3, 9, 9 + 3 * n, m)
+    parts = [slice(a, b) for a, b in zip(ends, ends[1:], strict=False)]
+    return _Polynomials(*(y[each, :] for each in parts), *(dy[each, :] for each in parts))
+
+
+def inertia_at(store: ArrayStore, eta: ca.SX) -> OwnInertia:
+    """Return the generalised inertia by its parts."""
+    n = eta.numel()
+    found = _polynomials(store, eta)
+    J, E = _symmetric(found.J, 3), _symmetric(found.E, n)
+    h, C_t, C_r = found.h, found.dh, ca.reshape(found.C, n, 3).T
+    for node in _nodes(store, eta):
+        r, J_t, IR, IJ = node.r, node.J_t, node.inertia @ node.R.T, node.inertia @ node.J_r
+        h, C_t = h + node.m * r, C_t + node.m * J_t
+        J = J + node.R @ IR + node.m * (ca.dot(r, r) * ca.SX.eye(3) - r @ r.T)
+        C_r = C_r + node.R @ IJ + node.m * cross(r, J_t)
+        E = E + node.J_r.T @ IJ + node.m * (J_t.T @ J_t)
+    rigid = RigidInertia(ca.densify(store.matrix("mass")), ca.densify(h), ca.densify(J))
+    return OwnInertia(rigid, stack(C_r, C_t), ca.densify(E))
+
+
+def velocity_forces_at(store: ArrayStore, eta: ca.SX, rate: ca.SX, w: ca.SX) -> OwnVelocityForces:
+    """Return b_w, b_u and b_eta (2, 3), without the gyroscopic force of the frame's whole inertia."""
+    n = eta.numel()
+    found = _polynomials(store, eta)
+    C = ca.reshape(found.C, n, 3).T
+    J_rate, E_rate = _symmetric(found.dJ @ rate, 3), _symmetric(found.dE @ rate, n)
+    C_rate, h_rate = ca.reshape(found.dC @ rate, n, 3).T, found.dh @ rate
+    growing = ca.reshape(2 * store.matrix("y2")[: 3 * n, :] @ rate, n, 3).T @ rate
+    b_w = J_rate @ w + C_rate @ rate + cross(w, ca.densify(C @ rate))
+    b_u = 2 * cross(w, ca.densify(h_rate)) + growing
+    own = C_rate.T @ w + E_rate @ rate - _slope(found, rate, w)
+    frame = stack(ca.densify(b_w), ca.densify(b_u))
+    for node in _nodes(store, eta):
+        on_frame, on_own = _node_forces(node, rate, w)
+        frame, own = frame + on_frame, own + on_own
+    return OwnVelocityForces(ca.densify(frame), ca.densify(own))
+
+
+def _slope(found: _Polynomials, rate: ca.SX, w: ca.SX) -> ca.SX:
+    """Return dT/deta of the polynomials: (dy/deta)^T g."""
+    n = rate.numel()
+    squares = ca.vertcat(*((1 if i != j else 0.5) * w[i] * w[j] for i, j in LOWER3))
+    mixed = ca.vertcat(*(w[i] * rate[k] for i in range(3) for k in range(n)))
+    own = ca.vertcat(*((1 if k != j else 0.5) * rate[k] * rate[j] for k in range(n) for j in range(k + 1)))
+    return found.dJ.T @ squares + found.dC.T @ mixed + found.dE.T @ own
+
+
+def _symmetric(lower: ca.SX, size: int) -> ca.SX:
+    """Return the symmetric matrix whose lower half is given row by row."""
+    rows = [[lower[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(size)] for i in range(size)]
+    return ca.SX(ca.blockcat(rows)) if size else ca.SX(0, 0)
+
+
+class _NodeState(NamedTuple):
+    """A lumped node at a state: place and axes in the body, its motion per own rate, and the latter's slopes."""
+
+    m: ca.SX
+    inertia: ca.SX
+    r: ca.SX
+    J_t: ca.SX
+    bend: ca.SX  # G as (3 n, n)
+    R: ca.SX
+    J_r: ca.SX
+    turn: ca.SX
+    psi: ca.SX
+
+
+def _nodes(store: ArrayStore, eta: ca.SX) -> list[_NodeState]:
+    """Return the nodes that are taken one by one."""
+    n, found = eta.numel(), []
+    while f"node {len(found)} inertia" in store:
+        name = f"node {len(found)}"
+        psi = store.matrix(f"{name} rotation")
+        turn = psi @ eta
+        terms = rotation_vector_terms(ca.densify(turn))
+        m, r, J_t, bend = ca.SX(0), ca.SX(3, 1), ca.SX(3, n), ca.SX(3 * n, n)
+        if f"{name} mass" in store:
+            m, x, phi = (store.matrix(f"{name} {part}") for part in ("mass", "position", "translation"))
+            bend = store.matrix(f"{name} second order")
+            L = ca.reshape(bend @ eta, n, 3).T
+            r, J_t = x + (phi + L / 2) @ eta, phi + L
+        J_r = terms.tangent.T @ psi
+        found.append(_NodeState(m, store.matrix(f"{name} inertia"), r, J_t, bend, terms.rotation, J_r, turn, psi))
+    return found
+
+
+def _node_forces(node: _NodeState, rate: ca.SX, w: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return a node's forces (3) on the frame, without its part of the gyroscopic force, and on the own coordinates."""
+    n = rate.numel()
+    u = node.J_t @ rate
+    F = node.m * (2 * cross(w, ca.densify(u)) + ca.reshape(node.bend @ rate, n, 3).T @ rate)
+    whole = F + node.m * cross(w, cross(w, ca.densify(node.r)))
+    here, own = ca.densify(node.R.T @ w), ca.densify(node.J_r @ rate)
+    spin = here + own
+    terms = rotation_vector_terms(ca.densify(node.turn))
+    bias = cross(here, own) + node.R.T @ terms.bias(ca.densify(node.psi @ rate))
+    N = node.inertia @ bias + cross(spin, node.inertia @ spin)
+    left = N - cross(here, node.inertia @ here)
+    moment = node.R @ left + cross(ca.densify(node.r), ca.densify(F))
+    return stack(ca.densify(moment), ca.densify(F)), node.J_t.T @ whole + node.J_r.T @ N
