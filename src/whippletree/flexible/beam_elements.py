@@ -8,8 +8,8 @@ Bernoulli's (Przemieniecki 1968; Friedman and Kosmatka 1993). The strains are
     Gamma = [u', v' - theta_z, w' + theta_y],      kappa = [theta_x', theta_y', theta_z']                       (1)
 
 A section of mass m with radii of gyration is represented by four points beside the axis, on its y and z axis at
-sqrt(2 I / A): they have its mass and its moments of inertia. All integrals are by Gauss's quadrature with six points, exact
-for the products of second-order displacements too, which are of degree ten.
+sqrt(2 I / A): they have its mass and its moments of inertia. All integrals are by Gauss's quadrature with six points: exact,
+also with second-order displacements, which are of degree five.
 """
 
 from __future__ import annotations

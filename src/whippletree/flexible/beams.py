@@ -98,11 +98,12 @@ class _BeamModel:
     def __init__(self, mesh: BeamMesh, options: ModeOptions, lumped: bool) -> None:
         self.mesh, self.options, self.lumped = mesh, options, lumped
         self.structure = self._structure()
+        self.names: tuple[str, ...] | None
         if options.nodal:
             self.basis, self.names = self._nodal_basis()
         else:
-            self.basis, frequencies = reduced_basis(self.structure, options.choice)
-            self.names = tuple(f"mode {k + 1} ({f / (2 * np.pi):.4g} Hz)" for k, f in enumerate(frequencies))
+            self.basis, _ = reduced_basis(self.structure, options.choice)
+            self.names = None
         first = 6 * np.arange(len(mesh.nodes) - 1)[:, None] + np.arange(12)
         self.u, self.r, self.strains = (field @ self.basis[first][:, None] for field in mesh.elements.fields())
 

@@ -34,7 +34,7 @@ SAME_FREQUENCY = 1e-9
 DENSE = 2500
 """Up to so many freedoms matrices are full: their eigenvalues take some seconds then."""
 
-ALL_SECOND_ORDER = 16
+ALL_SECOND_ORDER = 12
 """Up to so many modal coordinates the products of second-order displacements are integrated; there are n^4 of them."""
 
 DENSITIES = 1e-3, 3e4

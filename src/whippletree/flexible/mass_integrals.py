@@ -48,8 +48,8 @@ def point_invariants(mass: Array, position: Array, modes: Array, bend: Array | N
         modes=integral("p,pak,pbl->abkl", mass, phi, phi),
         mode_second_order=None if G is None else integral("p,pakl->akl", mass, G),
         cross_second_order=None if G is None else integral("p,pa,pbkl->abkl", mass, x, G),
-        modes_second_order=integral("p,pak,pblm->abklm", mass, phi, G) if few and G is not None else None,
-        second_orders=integral("p,pakl,pamn->klmn", mass, G, G) if few and G is not None else None,
+        modes_second_order=None if not few else integral("p,pak,pblm->abklm", mass, phi, G),
+        second_orders=None if not few else integral("p,pakl,pamn->klmn", mass, G, G),
     )
 
 
