@@ -35,7 +35,7 @@ def checked_kind(kind: BodyKind, parameters: Parameters) -> BodyKind:
 
 
 def _check_names(kind: BodyKind) -> None:
-    if not kind.labels or len(kind.rate_labels) != len(kind.labels):
+    if len(kind.rate_labels) != len(kind.labels):
         raise ModelError("a body kind needs a label for each own coordinate and its rate, and at least one")
     for name in kind.frames:
         if not isinstance(name, str) or not name or kind.frames.count(name) > 1:

@@ -3,7 +3,7 @@
 A name is a joint (its coordinates), a body or frame (its position), a state of an element, a force element (what it
 does), a closure or drive (its forces), a word about all ("coordinates", "velocities", "states", "accelerations",
 "efforts", "energy", "work", "reactions", "forces"), the label of one number ("A.angle"), or a joint, body or frame and
-a word about it ("A.force", "tip.velocity").
+a word about it ("A.force", "tip.velocity"; "link.modes" are the coordinates of a flexible body).
 """
 
 from __future__ import annotations
@@ -236,6 +236,9 @@ def _about(run: Trajectory, text: str) -> Columns | None:
     name, dot, what = text.rpartition(".")
     if not dot:
         return None
+    own = run.labels.joints if run.system is None else run.system.plan.own_slices
+    if what == "modes" and name in own:
+        what = "coordinates"
     whole = _of_joint(run, name, what) or _of_place(run, name, what)
     if whole is not None:
         return whole
@@ -254,7 +257,8 @@ def _places(run: Trajectory) -> tuple[str, ...]:
     if run.system is None:
         return ()
     description = run.system.description
-    return (*(body.name for body in description.bodies), *(frame.name for frame in description.frames))
+    bodies, frames = description.bodies, description.frames
+    return (*(body.name for body in bodies), *(frame.name for frame in frames), *description.moving_frames)
 
 
 def _known(run: Trajectory) -> list[str]:

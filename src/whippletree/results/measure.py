@@ -11,6 +11,7 @@ import numpy as np
 
 from whippletree.model.parts import independent_parts
 from whippletree.results.certificate import Certificate
+from whippletree.results.deformations import out_of_range
 from whippletree.results.interpolate import quaternions
 from whippletree.results.part_balances import MOST_PARTS, part_balances, stored_in_time
 from whippletree.results.replay import CHUNK, Replay, of_rows
@@ -56,6 +57,7 @@ def measured(run: Replay, start: tuple[float, float] | None = None, *, switched:
         error = energy.total - found["energy_start"] - gained[:, 0] + gained[:, 1]
         found |= {"work_in": float(gained[-1, 0]), "work_dissipated": float(gained[-1, 1])}
         found["energy_drift"] = float(np.abs(error).max())
+    found["out_of_range"] = out_of_range(round_)
     found["giving_energy"] = _giving_energy(round_) if Certificate(**found).gives_energy else ""
     return found | _of_parts(round_, switched=switched)
 

@@ -72,7 +72,12 @@ class Replay:
 
     def energy(self) -> Energy:
         """Return the energies, each (n,)."""
-        return Energy(*self._many(lambda r: tuple(r.system.energy(r.q, r.v, **r.element_options()))))
+
+        def compute(r: Replay) -> Results:
+            found = r.system.energy(r.q, r.v, **r.element_options())
+            return *found, found.strain
+
+        return Energy(*self._many(compute))
 
     def reactions(self, frame: Any = "ground") -> Reactions:
         """Return all joints' reactions."""

@@ -14,9 +14,10 @@ from whippletree.errors import ModelError, ResultError, StateError
 from whippletree.foundation.notebook_html import html_list, html_section, html_table
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
-from whippletree.model.names import suggestion
+from whippletree.model.names import quoted, suggestion
 from whippletree.results.certificate import Certificate
 from whippletree.results.columns import STATES, columns
+from whippletree.results.deformations import Deformation, deformation, flexible_body
 from whippletree.results.instants import Event, Instant
 from whippletree.results.interpolate import interpolated
 from whippletree.results.labels import Labels
@@ -277,11 +278,38 @@ class Trajectory:
     def energy(self) -> Energy:
         """Return the kinetic and the potential energy (n,), and their total; what springs store is in the potential.
 
+        So is the strain energy of flexible bodies, which is also told apart as `strain`.
+
         >>> from whippletree.results.example_runs import swing
         >>> swing().energy().total[0].round(3)
         np.float64(3.29)
         """
         return self.replay.energy()
+
+    def deformation(self, body: Any) -> Deformation:
+        """Return how a flexible body is deformed: displacements and small rotations (n, S, 3) in its own frame.
+
+        They are those of its stations, or of its interfaces if it has no stations; `positions` says where these are.
+
+        >>> from whippletree.results.example_runs import nodding
+        >>> nodding().deformation("head").largest
+        array([0.  , 0.01])
+        """
+        return deformation(self.replay.system, self.q, body)
+
+    def section_forces(self, body: Any) -> Array:
+        """Return the section forces of a flexible body at its stations (n, S, 6).
+
+        They are normal force, two shear forces, torque and two bending moments, in the sections' axes.
+
+        >>> from whippletree.results.example_runs import nodding
+        >>> nodding().section_forces("head")[1, 0, 1]
+        np.float64(1.0)
+        """
+        kind, own = flexible_body(self.replay.system, body)
+        if kind.drawn is None or "section_forces" not in kind.drawn:
+            raise ModelError(f"body {quoted(getattr(body, 'name', body))} was described without section forces")
+        return np.asarray(np.einsum("sfk,nk->nsf", kind.drawn.array("section_forces"), self.q[:, own]))
 
     def certify(self) -> Certificate:
         """Return the certificate with everything measured again that the states themselves tell.

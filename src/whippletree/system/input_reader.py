@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
+from whippletree.elements.bodies.flexible import FlexibleBody
 from whippletree.elements.bodies.rigid import can_be
 from whippletree.errors import ModelError, StateError
 from whippletree.foundation.once import made_once
@@ -54,6 +55,13 @@ class InputReader:
     def __init__(self, description: Description, states: StateSpace) -> None:
         self.description, self.states = description, states
         self.nq, self.nv = states.plan.nq, states.plan.nv
+
+    @made_once
+    def flexible_bodies(self) -> list[tuple[FlexibleBody, slice]]:
+        """The flexible bodies, each with where its modal coordinates are in q."""
+        own = self.states.plan.own_slices
+        kinds = ((body.kind, own[body.name][0]) for body in self.description.bodies if body.name in own)
+        return [(kind, where) for kind, where in kinds if isinstance(kind, FlexibleBody)]
 
     def argument(self, name: str, size: int) -> Argument:
         """Describe an input of a kernel for checks and messages."""

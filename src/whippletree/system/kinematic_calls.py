@@ -175,7 +175,8 @@ class KinematicCalls:
     ) -> Energy:
         """Return kinetic and potential energy; the latter is zero with all mass at the ground's origin.
 
-        What springs and other force elements store is in the potential energy. It depends on the auxiliary states `z`
+        What springs and other force elements store is in the potential energy, and so is the strain energy of flexible
+        bodies, which is also told apart as `strain`. It depends on the auxiliary states `z`
         where elements have states of their own.
 
         >>> pendulum().energy([0.0], [3.0]).kinetic.round(6)
@@ -189,7 +190,15 @@ class KinematicCalls:
         z = z if self._states_store else None
         options = PLAIN if plain else CallOptions(t=t, z=z, parameters=parameters)
         both = self._evaluate("energy", (q, v), options)
-        return Energy(both[..., 0], both[..., 1])
+        return Energy(both[..., 0], both[..., 1], self._strain_energy(q))
+
+    def _strain_energy(self, q: ArrayLike) -> Array | None:
+        """Return the strain energy of all flexible bodies."""
+        bodies = self._inputs.flexible_bodies
+        if not bodies:
+            return None
+        whole = self._inputs.configurations(q)
+        return np.asarray(sum(kind.strain_energy(whole[..., own]) for kind, own in bodies))
 
     def momentum(
         self,

@@ -16,15 +16,27 @@ from whippletree.spatial.scalars import shown
 __all__ = ["ElementForce", "Energy", "Momentum", "Powers", "Reaction", "Reactions"]
 
 
-class Energy(NamedTuple):
+class _TwoEnergies(NamedTuple):
+    kinetic: Array
+    potential: Array
+
+
+class Energy(_TwoEnergies):
     """Kinetic and potential energy, in joules; arrays for batches.
+
+    `strain` is how much of the potential energy is strain of flexible bodies.
 
     >>> float(Energy(np.float64(1.0), np.float64(2.0)).total)
     3.0
     """
 
-    kinetic: Array
-    potential: Array
+    strain: Array
+
+    def __new__(cls, kinetic: Array, potential: Array, strain: Array | None = None) -> Energy:
+        """Take the energies together."""
+        self = super().__new__(cls, kinetic, potential)
+        self.strain = np.zeros_like(potential) if strain is None else strain
+        return self
 
     @property
     def total(self) -> Array:

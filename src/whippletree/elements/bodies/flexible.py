@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -142,10 +142,13 @@ class FlexibleBody(BodyKind):
         n = K.shape[0]
         D = np.zeros((n, n)) if damping is None else _square("damping", damping, n)
         names = _mode_names(name_of_modes, n)
+        if not isinstance(inertia, Invariants | LumpedNodes):
+            raise ModelError("inertia must be Invariants or LumpedNodes")
         arrays = {"stiffness": K, "damping": D, **_inertia_arrays(inertia, geometric_stiffness, n)}
         for name, interface in interfaces.items():
             arrays |= _interface_arrays(name, interface, n)
-        outline = {"modes": names, "interfaces": list(interfaces), "order": inertia_order}
+        stiffens = geometric_stiffness is not None or _bends(inertia)
+        outline = {"modes": names, "interfaces": list(interfaces), "order": inertia_order, "stiffens": stiffens}
         drawn = None if stations is None else ArrayStore.of_arrays(_station_arrays(stations, n))
         return cls(json.dumps(outline), ArrayStore.of_arrays(arrays), float(size), drawn)
 
@@ -154,8 +157,8 @@ class FlexibleBody(BodyKind):
         return f"FlexibleBody({n} mode{'s' * (n != 1)}, interfaces: {', '.join(self.frames)})"
 
     @made_once
-    def _outline(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = json.loads(self.outline)
+    def _outline(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.outline)
         return found
 
     @made_once
@@ -183,9 +186,7 @@ class FlexibleBody(BodyKind):
         `rotation` limits the rotations of interfaces likewise, in radians.
         """
         n = self.n_own
-        lower = np.array([k * (k + 3) // 2 for k in range(n)], dtype=int)
-        own = self.arrays.array("y0")[9 + 3 * n :][lower]
-        moved = np.sqrt(np.maximum(own, 0.0) / self.arrays.array("mass")[0])
+        moved = np.sqrt(np.maximum(np.diag(self._modal_inertia), 0.0) / self.arrays.array("mass")[0])
         turned = np.zeros(n)
         for name in self.frames:
             moved = np.maximum(moved, np.abs(self.arrays.array(f"{name} translation")).max(axis=0))
@@ -197,6 +198,42 @@ class FlexibleBody(BodyKind):
     def internal_force(self) -> Force:
         """Return the elastic forces."""
         return ModalForce(self.arrays.only("stiffness", "damping"))
+
+    # ------------------------------------------------------------------ numbers about a deformation
+
+    def strain_energy(self, eta: Array) -> Array:
+        """Return 1/2 eta^T K eta, in joules, for modal coordinates (..., n)."""
+        return np.asarray(np.einsum("...k,kl,...l->...", eta, self.arrays.array("stiffness"), eta) / 2)
+
+    def places(self) -> ArrayStore:
+        """Return positions, translations and rotations of all stations, or of the interfaces if it has none."""
+        if self.drawn is not None:
+            return self.drawn
+        shapes = {"position": (3,), "translation": (3, self.n_own), "rotation": (3, self.n_own)}
+        found = {
+            name: np.array([self.arrays.array(f"{frame} {name}") for frame in self.frames]).reshape(-1, *shape)
+            for name, shape in shapes.items()
+        }
+        return ArrayStore.of_arrays({"positions": found.pop("position"), **found})
+
+    def lowest_frequency(self) -> float:
+        """Return the lowest natural frequency with the frame held, in radians per second; infinite without modes."""
+        if not self.n_own:
+            return float("inf")
+        inverse = np.linalg.inv(np.linalg.cholesky(self._modal_inertia))
+        lowest = np.linalg.eigvalsh(inverse @ self.arrays.array("stiffness") @ inverse.T)[0]
+        return float(np.sqrt(max(lowest, 0.0)))
+
+    @property
+    def stiffens(self) -> bool:
+        """Whether second-order displacements make it stiffer or softer under load."""
+        return bool(self._outline["stiffens"])
+
+    @made_once
+    def _modal_inertia(self) -> Array:
+        """E of the undeformed body."""
+        found: Array = ca.DM(self.inertia(ca.SX.zeros(self.n_own)).own).full()
+        return found
 
     # ------------------------------------------------------------------ where interfaces are
 
@@ -259,12 +296,16 @@ def _inertia_arrays(
     if isinstance(inertia, LumpedNodes):
         _check_nodes(inertia, n)
         inertia, nodes = node_terms(inertia)
-    if not isinstance(inertia, Invariants):
-        raise ModelError("inertia must be Invariants or LumpedNodes")
     _check_invariants(inertia, n)
     if stiffness is not None:
         inertia = with_geometric_stiffness(inertia, _checked_stiffness(stiffness, n))
     return inertia_terms(inertia) | nodes
+
+
+def _bends(inertia: Invariants | LumpedNodes) -> bool:
+    """Tell whether second-order displacements are given."""
+    given = (inertia.second_order,) if isinstance(inertia, LumpedNodes) else (inertia.cross_second_order,)
+    return any(each is not None and bool(np.any(each)) for each in given)
 
 
 def _checked_stiffness(given: GeometricStiffness, n: int) -> GeometricStiffness:

@@ -251,7 +251,7 @@ class Node:
             return self._recover_shared(alpha + H @ y, y, hinge)
         free = not self.prescribed and H.shape[1] > 0
         n = y.shape[0] - (H.shape[1] if free else 0)  # shared freedoms that are eliminated here
-        own = y[:n] if n else y[:0]
+        own = y[:n] if n else ca.SX(0, 1)
         if free:
             alpha = alpha + H @ (y[n:] if n else y)
         f = hinge.P.times(alpha) + hinge.z
