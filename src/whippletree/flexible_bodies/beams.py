@@ -1,15 +1,15 @@
 """Flexible beams: straight, tapered or curved, in modal or nodal coordinates.
 
-The finite elements are those of `beam_elements`, the modes those of `modal_reduction`. Second-order displacements keep the
-beam's strains linear in its coordinates: with small rotations theta, strains Gamma and curvatures kappa of the modes, the
-geometrically exact beam (Reissner 1981; Simo 1985) r' = R(theta) (t + Gamma), kappa = T(theta)^T theta', has to second
-order, for theta = Psi eta + 1/2 eta^T H eta and r = x + Phi eta + 1/2 eta^T G eta,
+The finite elements are those of `beam_elements`, the modes those of `modal_reduction`. Second-order displacements keep
+the beam's strains linear in its coordinates: with small rotations theta, strains Gamma and curvatures kappa of the
+modes, the geometrically exact beam (Reissner 1981; Simo 1985) r' = R(theta) (t + Gamma), kappa = T(theta)^T theta', has
+to second order, for theta = Psi eta + 1/2 eta^T H eta and r = x + Phi eta + 1/2 eta^T G eta,
 
     H_kl' = sym(Psi_k x Psi_l')                                                                                (1)
     G_kl' = sym(2 Psi_k x Gamma_l + Psi_k x (Psi_l x t)) + H_kl x t                                            (2)
 
-sym being the mean of the two orders of k and l. (2) holds the shortening of a bent beam, -1/2 (v'^2 + w'^2), by which it
-is stiffened in rotation, and what bends a twisted beam sideways. Both are integrated from the root.
+sym being the mean of the two orders of k and l. (2) holds the shortening of a bent beam, -1/2 (v'^2 + w'^2), by which
+it is stiffened in rotation, and what bends a twisted beam sideways. Both are integrated from the root.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ import numpy as np
 from whippletree.elements.bodies.flexible import FlexibleBody
 from whippletree.elements.bodies.flexible_data import Interface, Invariants, LumpedNodes, Stations
 from whippletree.errors import ModelError
-from whippletree.flexible.beam_elements import running_integrals
-from whippletree.flexible.beam_mesh import BeamMesh, beam_mesh, read_interfaces
-from whippletree.flexible.flexible_input import Array, choice, count
-from whippletree.flexible.mass_integrals import damping_matrix, integral, point_invariants
-from whippletree.flexible.materials import Material
-from whippletree.flexible.mode_options import ModeOptions, read_mode_options
-from whippletree.flexible.modal_reduction import Structure, reduced_basis
-from whippletree.flexible.sections import Section
+from whippletree.flexible_bodies.beam_elements import running_integrals
+from whippletree.flexible_bodies.beam_mesh import BeamMesh, beam_mesh, read_interfaces
+from whippletree.flexible_bodies.flexible_input import Array, choice, count
+from whippletree.flexible_bodies.flexible_tolerances import MOST_COORDINATES
+from whippletree.flexible_bodies.mass_integrals import damping_matrix, integral, point_invariants
+from whippletree.flexible_bodies.materials import Material
+from whippletree.flexible_bodies.modal_reduction import Structure, reduced_basis
+from whippletree.flexible_bodies.mode_options import ModeOptions, read_mode_options
+from whippletree.flexible_bodies.node_sets import rigid_motions
+from whippletree.flexible_bodies.sections import Section
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.orientation import AxisLike
 from whippletree.spatial.scalars import truth
@@ -64,13 +66,13 @@ def beam(
 ) -> FlexibleBody:
     """Return a flexible beam, for `Mechanism.body`.
 
-    It goes from its root, at the body's origin, along `axis` for its `length`, or through `stations`, points in the body
-    frame. With a list of sections, one for each station or evenly along the length, it is tapered. The section's y axis is
-    `across`; along "x" it is y, along "y" z, and along "z" x. Its interfaces are "root", "tip" and those that
+    It goes from its root, at the body's origin, along `axis` for its `length`, or through `stations`, points in the
+    body frame. With a list of sections, one for each station or evenly along the length, it is tapered. The section's y
+    axis is `across`; along "x" it is y, along "y" z, and along "z" x. Its interfaces are "root", "tip" and those that
     `interfaces` gives as fractions of the length; all of them are parallel to the body frame while it is undeformed.
 
-    Its coordinates are the lowest `modes` eigenmodes (6 unless given), or those up to a `highest_frequency` in Hz, or with
-    "all" a complete set; "nodal" keeps the displacements and rotations of all nodes instead. `attachment` names
+    Its coordinates are the lowest `modes` eigenmodes (6 unless given), or those up to a `highest_frequency` in Hz, or
+    with "all" a complete set; "nodal" keeps the displacements and rotations of all nodes instead. `attachment` names
     interfaces (True: all) that get static modes for unit loads on top, so that the response to forces there is exact at
     rest; `reduction="craig-bampton"` does so for all interfaces, and holds them in the eigenmodes. The body frame moves
     with the root ("cantilever"), with the line from root to tip ("chord"), or with the mean of the body ("free").
@@ -78,15 +80,23 @@ def beam(
     `damping` is a damping ratio, a list of ratios, or Rayleigh's {"mass": a, "stiffness": b}. `stiffening` is the
     second-order displacements by which a spinning beam is stiffer. `mass="lumped"` puts rigid masses on the nodes.
 
-    >>> from whippletree.flexible import steel, tube
+    >>> from whippletree.flexible_bodies import steel, tube
     >>> beam(length=1.0, section=tube(radius=0.02, wall=0.002), material=steel, modes=4)
     FlexibleBody(4 modes, interfaces: root, tip)
     """
     shear = choice(theory, THEORIES, "beam: theory") == "timoshenko"
     places = read_interfaces(interfaces)
-    mesh = beam_mesh(length, stations, axis, across, section, material, count(elements, "beam: elements"), shear, places)
+    mesh = beam_mesh(
+        length, stations, axis, across, section, material, count(elements, "beam: elements"), shear, places
+    )
     options = read_mode_options(
-        "beam", modes, highest_frequency, attachment, reduction, choice(reference, REFERENCES, "beam: reference"), places
+        "beam",
+        modes,
+        highest_frequency,
+        attachment,
+        reduction,
+        choice(reference, REFERENCES, "beam: reference"),
+        places,
     )
     lumped = choice(mass, MASSES, "beam: mass") == "lumped"
     return _BeamModel(mesh, options, lumped).body(damping, truth(stiffening, "stiffening="))
@@ -104,6 +114,11 @@ class _BeamModel:
         else:
             self.basis, _ = reduced_basis(self.structure, options.choice)
             self.names = None
+        if self.basis.shape[1] > MOST_COORDINATES:
+            raise ModelError(
+                f"beam: it would have {self.basis.shape[1]} coordinates, and {MOST_COORDINATES} are the most: take "
+                "fewer elements or modes, or split the beam into several"
+            )
         first = 6 * np.arange(len(mesh.nodes) - 1)[:, None] + np.arange(12)
         self.u, self.r, self.strains = (field @ self.basis[first][:, None] for field in mesh.elements.fields())
 
@@ -152,8 +167,8 @@ class _BeamModel:
         rows = self.structure.conditions
         if np.any(np.count_nonzero(rows, axis=1) != 1):
             raise ModelError(
-                'beam: modes="nodal" needs a frame that holds single nodal displacements: take reference="cantilever", or '
-                '"chord" for a beam along x, y or z'
+                'beam: modes="nodal" needs a frame that holds single nodal displacements: take reference="cantilever", '
+                'or "chord" for a beam along x, y or z'
             )
         kept = np.flatnonzero(~np.any(rows, axis=0))
         words = [f"{what} along {axis}" for what in ("displacement", "angle") for axis in "xyz"]
@@ -216,17 +231,21 @@ class _BeamModel:
 
     def _invariants(self, G: Array | None, H: Array | None) -> Invariants:
         """Return the integrals over the material points of all sections."""
+        return point_invariants(self._points(e, G, H) for e in range(len(self.mesh.nodes) - 1))
+
+    def _points(self, e: int, G: Array | None, H: Array | None) -> tuple[Array, Array, Array, Array | None]:
+        """Return masses, positions, modes and second-order displacements of an element's material points."""
         el, n = self.mesh.elements, self.basis.shape[1]
-        mass, e = el.mass_points()
-        at = el.positions[:, :, None] + e
-        phi = self.u[:, :, None] + np.cross(self.r[:, :, None], e[..., None], axis=3)
+        mass, arm = (each[e] for each in el.mass_points())  # (g, 4), (g, 4, 3)
+        at = el.positions[e][:, None] + arm
+        psi, arm = self.r[e][:, None], arm[..., None]
+        phi = self.u[e][:, None] + _cross(psi, arm)
         bend = None
         if G is not None and H is not None:
-            psi, arm = self.r[:, :, None], e[..., None, None]
-            turned = _cross(psi[..., None], _cross(psi[..., None, :], arm, 3), 3)
-            bend = G[:, :, None] + _cross(H[:, :, None], arm, 3) + _symmetric(turned)
-            bend = bend.reshape(-1, 3, n, n)
-        return point_invariants(mass.ravel(), at.reshape(-1, 3), phi.reshape(-1, 3, n), bend)
+            arm = arm[..., None]
+            turned = _cross(psi[..., None], _cross(psi[..., None, :], arm))
+            bend = (G[e][:, None] + _cross(H[e][:, None], arm) + _symmetric(turned)).reshape(-1, 3, n, n)
+        return mass.ravel(), at.reshape(-1, 3), phi.reshape(-1, 3, n), bend
 
     def _lumped_nodes(self, G_nodes: Array | None) -> LumpedNodes:
         nodes, elements = self.mesh.nodes, self.mesh.elements
@@ -254,19 +273,6 @@ class _BeamModel:
         return Stations(mesh.nodes, by_node[:, 0], by_node[:, 1], at_nodes, axes)
 
 
-def rigid_motions(nodes: Array) -> Array:
-    """Return the rigid motions (6 N, 6) of nodes: translations along and rotations about the body axes.
-
-    >>> rigid_motions(np.array([[1.0, 0.0, 0.0]]))[1, 5]
-    np.float64(1.0)
-    """
-    R = np.zeros((len(nodes), 6, 6))
-    R[:, :3, :3] = R[:, 3:, 3:] = np.eye(3)
-    for i, turn in enumerate(np.eye(3)):
-        R[:, :3, 3 + i] = np.cross(turn, nodes)
-    return R.reshape(-1, 6)
-
-
 def _assembled(blocks: Array) -> Any:
     """Return the matrix of elements (E, 12, 12) in a row, as a sparse array."""
     from scipy import sparse
@@ -284,7 +290,7 @@ def _unit_rows(first: int, rows: int, nodes: int) -> Array:
 
 
 def _cross(a: Array, b: Array, axis: int = 2) -> Array:
-    """Return the cross product along an axis of arrays that broadcast; without that of `np.cross`'s copies of zeros."""
+    """Return the cross product along an axis of arrays that broadcast."""
     a1, a2, a3 = np.moveaxis(a, axis, 0)
     b1, b2, b3 = np.moveaxis(b, axis, 0)
     return np.stack([a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1], axis=axis)
@@ -297,7 +303,7 @@ def _symmetric(array: Array) -> Array:
 
 def _at_ends(values: Array) -> Array:
     """Return values at the ends (E, 2, 6) of elements, from the line through the outer Gauss points."""
-    from whippletree.flexible.beam_elements import gauss_rule
+    from whippletree.flexible_bodies.beam_elements import gauss_rule
 
     x, _ = gauss_rule()
     slope = (values[:, -1] - values[:, 0]) / (x[-1] - x[0])

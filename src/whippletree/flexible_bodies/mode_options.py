@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from whippletree.errors import ModelError
-from whippletree.flexible.flexible_input import choice, count, positive
-from whippletree.flexible.modal_reduction import ModeChoice
+from whippletree.flexible_bodies.flexible_input import choice, count, positive
+from whippletree.flexible_bodies.modal_reduction import ModeChoice
 from whippletree.spatial.scalars import shown
 
 __all__ = ["REDUCTIONS", "ModeOptions", "read_mode_options"]

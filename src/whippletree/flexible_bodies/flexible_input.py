@@ -45,10 +45,9 @@ def count(value: object, what: str, least: int = 1) -> int:
     >>> count(10, "elements")
     10
     """
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or int(value) < least:  # type: ignore[call-overload]
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or int(value) < least:
         raise ModelError(f"{what} must be a whole number, at least {least}, got {shown(value)}")
-    return int(value)  # type: ignore[call-overload]
+    return int(value)
 
 
 def points(value: Any, what: str, least: int = 1) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from whippletree.errors import ModelError
-from whippletree.flexible.flexible_input import positive
+from whippletree.flexible_bodies.flexible_input import positive
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.scalars import number
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from whippletree.errors import ModelError
-from whippletree.flexible.beam_elements import BeamElements, gauss_rule
-from whippletree.flexible.flexible_input import Array, points, positive
-from whippletree.flexible.flexible_tolerances import SAME_PLACE
-from whippletree.flexible.materials import Material
-from whippletree.flexible.sections import Section
+from whippletree.flexible_bodies.beam_elements import BeamElements, gauss_rule
+from whippletree.flexible_bodies.flexible_input import Array, points, positive
+from whippletree.flexible_bodies.flexible_tolerances import SAME_PLACE
+from whippletree.flexible_bodies.materials import Material
+from whippletree.flexible_bodies.sections import Section
 from whippletree.spatial.orientation import (
     AxisLike,
     axis_rotation,
@@ -94,7 +95,9 @@ def _line(length: object, stations: Any, axis: AxisLike, sections: Any) -> tuple
     """Return the stations (S, 3) and the sections' numbers (S, 6) there."""
     several = not isinstance(sections, Section)
     if several and not (isinstance(sections, Sequence) and all(isinstance(each, Section) for each in sections)):
-        raise ModelError(f"beam: section must be a Section such as circle(radius=0.01), or a list, got {shown(sections)}")
+        raise ModelError(
+            f"beam: section must be a Section such as circle(radius=0.01), or a list, got {shown(sections)}"
+        )
     if (length is None) == (stations is None):
         raise ModelError("beam: give either length or stations")
     if stations is None:
@@ -114,7 +117,7 @@ def _divided(needed: Sequence[float], elements: int, span: float) -> Array:
     marks = np.unique(np.array(needed))
     marks = marks[np.append(True, np.diff(marks) > SAME_PLACE)]
     parts = []
-    for a, b in zip(marks, marks[1:], strict=False):
+    for a, b in pairwise(marks):
         count = max(1, round(elements * float(b - a) / span))
         parts.append(np.linspace(a, b, count + 1)[:-1])
     return np.append(np.concatenate(parts), marks[-1])
@@ -134,7 +137,7 @@ def _frames(line: Array, axis: AxisLike, across: AxisLike | None, straight: bool
         y, z, _ = np.array(axis_rotation(x)).T
         frame = np.stack([np.array(x), y, z], axis=1)
     frames = [frame]
-    for before, after in zip(directions, directions[1:], strict=False):
+    for before, after in pairwise(directions):
         frames.append(np.array(rotation_between(before, after)) @ frames[-1])
     return frames
 

@@ -1,8 +1,8 @@
 """From many nodal freedoms to a few modal coordinates: d = V eta.
 
 Given are stiffness K and mass M of a free structure, six conditions C d = 0 that tie the body frame to it, and for each
-interface the map W (6, m) from the freedoms to its small motion [translation; rotation]. All vectors of the basis satisfy
-the conditions. It is made of
+interface the map W (6, m) from the freedoms to its small motion [translation; rotation]. All vectors of the basis
+satisfy the conditions. It is made of
 
     eigenmodes          K v = omega^2 M v, with the interfaces free, or held (Craig and Bampton's),
     static modes        K v = W^T f for unit forces and moments f at interfaces,
@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from whippletree.errors import ModelError
-from whippletree.flexible.flexible_input import Array
-from whippletree.flexible.flexible_tolerances import DENSE, DEPENDENT, SAME_FREQUENCY
+from whippletree.flexible_bodies.flexible_input import Array
+from whippletree.flexible_bodies.flexible_tolerances import DENSE, DEPENDENT, FEW, SAME_FREQUENCY, TAKEN_UP
 
 __all__ = ["ModeChoice", "Structure", "reduced_basis"]
 
@@ -122,8 +122,9 @@ def _blocks(structure: Structure, choice: ModeChoice) -> list[_Block]:
     rows = abs(sparse.vstack([C, *held]))
     pattern = abs(K) + abs(M) + rows.T @ rows
     count, labels = sparse.csgraph.connected_components(pattern, directed=False)
-    make = _DenseBlock if structure.size <= DENSE else _SparseBlock
-    return [make(np.flatnonzero(labels == i), K, M, C, maps) for i in range(count)]
+    limit = DENSE if choice.count is None and choice.highest is None else FEW
+    parts = [np.flatnonzero(labels == i) for i in range(count)]
+    return [(_DenseBlock if len(part) <= limit else _SparseBlock)(part, K, M, C, maps) for part in parts]
 
 
 class _Block:
@@ -144,11 +145,14 @@ class _Block:
         raise NotImplementedError
 
     def static(self, names: Sequence[str]) -> Array:
-        """Return the displacements under unit loads at interfaces; zero columns are left out."""
+        """Return the displacements under unit loads at interfaces, without loads that the conditions take up."""
         if not names:
             return np.zeros((len(self.freedoms), 0))
         loads = np.vstack([self.maps[name] for name in names]).T
-        return self.solve(loads[:, np.any(loads, axis=0)])
+        loads = loads[:, np.any(loads, axis=0)]
+        held = _independent(self.C).T
+        left = loads - held @ np.linalg.lstsq(held, loads, rcond=None)[0]
+        return self.solve(loads[:, np.linalg.norm(left, axis=0) > TAKEN_UP * np.linalg.norm(loads, axis=0)])
 
     def orthogonal(self, vectors: Array) -> tuple[Array, Array]:
         """Return the modes in the span of vectors, and their frequencies."""
@@ -163,7 +167,9 @@ class _Block:
         vectors = vectors @ (Q[:, kept] / np.sqrt(shares[kept]))
         periods, Q = eigh(_symmetric(vectors.T @ (self.M @ vectors)))
         if periods[0] <= 0.0:
-            raise ModelError("mass: a displacement with strain energy has no mass: some nodes have none, give them some")
+            raise ModelError(
+                "mass: a displacement with strain energy has no mass: some nodes have none, give them some"
+            )
         vectors = vectors @ (Q / np.sqrt(periods))
         return vectors, 1 / np.sqrt(periods)
 
@@ -213,8 +219,8 @@ class _DenseBlock(_Block):
 
 
 _SINGULAR = (
-    "stiffness: the structure can move without strain while its frame is held, so that it is no one body: look for nodes "
-    "without elements, parts that hang together in too few nodes, or a negative stiffness"
+    "stiffness: the structure can move without strain while its frame is held, so that it is no one body: look for "
+    "nodes without elements, parts that hang together in too few nodes, or a negative stiffness"
 )
 
 
@@ -236,6 +242,19 @@ def _null_space(rows: Array) -> Array:
     return np.asarray(identity @ (scale[:, None] * Vt[rank:].T))
 
 
+def _independent(rows: Array) -> Array:
+    """Return independent ones among rows, each of length one."""
+    from scipy.linalg import qr
+
+    rows = rows[np.any(rows, axis=1)]
+    if not len(rows):
+        return rows
+    rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    _, R, order = qr(rows.T, mode="economic", pivoting=True)
+    size = np.abs(np.diag(R))
+    return np.asarray(rows[order[: int(np.sum(size > size[0] * 1e-8))]])
+
+
 class _SparseBlock(_Block):
     """A large block, solved together with its conditions: [[K, C^T], [C, 0]]."""
 
@@ -247,9 +266,7 @@ class _SparseBlock(_Block):
         from scipy import sparse
         from scipy.sparse.linalg import splu
 
-        rows = rows[np.any(rows, axis=1)]
-        size = np.linalg.norm(rows, axis=1, keepdims=True)
-        C = sparse.csr_array(rows / size * self._unit)
+        C = sparse.csr_array(_independent(rows) * self._unit)
         try:
             return splu(sparse.block_array([[self.K, C.T], [C, None]], format="csc"))
         except RuntimeError:

@@ -6,14 +6,15 @@ that symmetric bodies have the zeros they should.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
 import numpy as np
 
 from whippletree.elements.bodies.flexible_data import Invariants
 from whippletree.errors import ModelError
-from whippletree.flexible.flexible_input import Array
-from whippletree.flexible.flexible_tolerances import ALL_SECOND_ORDER, ZERO_SHARE
+from whippletree.flexible_bodies.flexible_input import Array
+from whippletree.flexible_bodies.flexible_tolerances import ALL_SECOND_ORDER, ZERO_SHARE
 from whippletree.spatial.scalars import number, shown
 
 __all__ = ["damping_matrix", "integral", "point_invariants"]
@@ -25,32 +26,63 @@ def integral(subscripts: str, *factors: Array) -> Array:
     >>> integral("i,i->", np.array([0.1, 0.2, -0.3]), np.ones(3))
     array(0.)
     """
-    value = np.einsum(subscripts, *factors, optimize=True)
-    bound = np.einsum(subscripts, *(np.abs(factor) for factor in factors), optimize=True)
-    return np.where(np.abs(value) <= ZERO_SHARE * bound, 0.0, value)
+    total = _Sum()
+    total.add(subscripts, factors)
+    return total.value()
 
 
-def point_invariants(mass: Array, position: Array, modes: Array, bend: Array | None) -> Invariants:
-    """Return the integrals of points with masses (P,), positions (P, 3), modes (P, 3, n) and second orders (P, 3, n, n).
+class _Sum:
+    """A sum of products, with the sum of their magnitudes beside it."""
 
-    >>> found = point_invariants(np.ones(2), np.eye(2, 3), np.ones((2, 3, 1)), None)
+    def __init__(self) -> None:
+        self._value: Any = 0.0
+        self._bound: Any = 0.0
+
+    def add(self, subscripts: str, factors: Sequence[Array]) -> None:
+        """Add products."""
+        self._value = self._value + np.einsum(subscripts, *factors, optimize=True)
+        self._bound = self._bound + np.einsum(subscripts, *(np.abs(each) for each in factors), optimize=True)
+
+    def value(self) -> Array:
+        """Return the sum, zero where no more than rounding is left of its terms."""
+        return np.where(np.abs(self._value) <= ZERO_SHARE * self._bound, 0.0, self._value)
+
+
+_INTEGRALS = {
+    "first": ("p,pa->a", "mx"),
+    "second": ("p,pa,pb->ab", "mxx"),
+    "mode_first": ("p,pak->ak", "mf"),
+    "cross": ("p,pa,pbk->abk", "mxf"),
+    "modes": ("p,pak,pbl->abkl", "mff"),
+    "mode_second_order": ("p,pakl->akl", "mg"),
+    "cross_second_order": ("p,pa,pbkl->abkl", "mxg"),
+    "modes_second_order": ("p,pak,pblm->abklm", "mfg"),
+    "second_orders": ("p,pakl,pamn->klmn", "mgg"),
+}
+"""The integrals as sums over points: m their mass, x their position, f the modes there, g the second orders."""
+
+
+def point_invariants(parts: Iterable[tuple[Array, Array, Array, Array | None]]) -> Invariants:
+    """Return the integrals of points, given part by part.
+
+    A part is masses (P,), positions (P, 3), modes (P, 3, n) and second-order displacements (P, 3, n, n), or None.
+
+    >>> found = point_invariants([(np.ones(2), np.eye(2, 3), np.ones((2, 3, 1)), None)])
     >>> found.mass, found.first.tolist()
     (2.0, [1.0, 1.0, 0.0])
     """
-    x, phi, G = position, modes, bend
-    few = G is not None and phi.shape[2] <= ALL_SECOND_ORDER
-    return Invariants(
-        mass=float(mass.sum()),
-        first=integral("p,pa->a", mass, x),
-        second=integral("p,pa,pb->ab", mass, x, x),
-        mode_first=integral("p,pak->ak", mass, phi),
-        cross=integral("p,pa,pbk->abk", mass, x, phi),
-        modes=integral("p,pak,pbl->abkl", mass, phi, phi),
-        mode_second_order=None if G is None else integral("p,pakl->akl", mass, G),
-        cross_second_order=None if G is None else integral("p,pa,pbkl->abkl", mass, x, G),
-        modes_second_order=None if not few else integral("p,pak,pblm->abklm", mass, phi, G),
-        second_orders=None if not few else integral("p,pakl,pamn->klmn", mass, G, G),
-    )
+    mass, sums = 0.0, {name: _Sum() for name in _INTEGRALS}
+    left_out: set[str] = set()
+    for m, x, f, g in parts:
+        mass += float(m.sum())
+        values = {"m": m, "x": x, "f": f, "g": g}
+        many = f.shape[2] > ALL_SECOND_ORDER
+        for name, (subscripts, letters) in _INTEGRALS.items():
+            if "g" in letters and (g is None or (many and letters in ("mfg", "mgg"))):
+                left_out.add(name)
+                continue
+            sums[name].add(subscripts, [cast(Array, values[letter]) for letter in letters])
+    return Invariants(mass, **{name: each.value() for name, each in sums.items() if name not in left_out})
 
 
 def damping_matrix(damping: Any, stiffness: Array, mass: Array) -> Array:
@@ -67,7 +99,9 @@ def damping_matrix(damping: Any, stiffness: Array, mass: Array) -> Array:
     if isinstance(damping, dict):
         unknown = set(damping) - {"mass", "stiffness"}
         if unknown:
-            raise ModelError(f'damping: Rayleigh\'s has the factors "mass" and "stiffness", not {shown(sorted(unknown))}')
+            raise ModelError(
+                f'damping: Rayleigh\'s has the factors "mass" and "stiffness", not {shown(sorted(unknown))}'
+            )
         alpha, beta = (_not_negative(damping.get(key, 0.0), f"damping: {key}") for key in ("mass", "stiffness"))
         return np.asarray(alpha * mass + beta * stiffness)
     single = np.ndim(damping) == 0

@@ -10,8 +10,8 @@ SAME_PLACE = 1e-9
 """Fractions of a beam's length, and points in lengths of the body, that differ by less are the same."""
 
 SYMMETRIC = 1e-8
-"""How far matrices from a file may be from symmetric, in shares of their largest entry: they are printed with ten digits
-and more."""
+"""How far matrices from a file may be from symmetric, in shares of their largest entry: they are printed with ten
+digits and more."""
 
 RIGID_FORCE = 1e-6
 """A rigid motion of a free structure needs no force, up to this share of the forces that its parts would need. Node
@@ -24,6 +24,9 @@ DEPENDENT = 1e-12
 """Vectors of unit strain energy whose independent part has less energy than this depend on the others. It is the square
 of the share in which they differ."""
 
+TAKEN_UP = 1e-9
+"""A load of which less than this share is left beside the forces that hold the frame bends nothing."""
+
 IN_LINE = 1e-6
 """Nodes are in a line, and say nothing about rotation around it, if they are less than this share of their extent
 beside it."""
@@ -31,11 +34,17 @@ beside it."""
 SAME_FREQUENCY = 1e-9
 """Relative difference below which two frequencies are equal, as those of a round beam's two planes."""
 
-DENSE = 2500
-"""Up to so many freedoms matrices are full: their eigenvalues take some seconds then."""
+FEW = 300
+"""Up to so many coupled freedoms matrices are full; above, sparse factors and Lanczos's method are faster."""
+
+DENSE = 3000
+"""Up to so many coupled freedoms all modes can be found: their full matrices take some seconds then."""
 
 ALL_SECOND_ORDER = 12
 """Up to so many modal coordinates the products of second-order displacements are integrated; there are n^4 of them."""
+
+MOST_COORDINATES = 100
+"""A beam has no more coordinates: its inertia to second order has n^4 / 2 numbers, half a gigabyte then."""
 
 DENSITIES = 1e-3, 3e4
 """Between these, in kg/m^3, is the mass of a structure over the volume of the box around it. Osmium has 22600; the

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, fields
 
 from whippletree.errors import ModelError
-from whippletree.flexible.flexible_input import positive
+from whippletree.flexible_bodies.flexible_input import positive
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.scalars import shown
 

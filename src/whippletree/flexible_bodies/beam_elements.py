@@ -1,15 +1,15 @@
 """Beam elements with two nodes: shape functions, strains, and the material points that carry mass.
 
-In its own axes (x along it, y and z those of its section) an element has at each node the freedoms [u v w, theta_x theta_y
-theta_z]. Extension and torsion are linear along it, bending is cubic, with the shear angle of Timoshenko's theory: with
-phi = 12 E I / (kappa G A L^2) the functions are the static solution under end loads, and phi = 0 gives Euler and
-Bernoulli's (Przemieniecki 1968; Friedman and Kosmatka 1993). The strains are
+In its own axes (x along it, y and z those of its section) an element has at each node the freedoms [u v w, theta_x
+theta_y theta_z]. Extension and torsion are linear along it, bending is cubic, with the shear angle of Timoshenko's
+theory: with phi = 12 E I / (kappa G A L^2) the functions are the static solution under end loads, and phi = 0 gives
+Euler and Bernoulli's (Przemieniecki 1968; Friedman and Kosmatka 1993). The strains are
 
     Gamma = [u', v' - theta_z, w' + theta_y],      kappa = [theta_x', theta_y', theta_z']                       (1)
 
 A section of mass m with radii of gyration is represented by four points beside the axis, on its y and z axis at
-sqrt(2 I / A): they have its mass and its moments of inertia. All integrals are by Gauss's quadrature with six points: exact,
-also with second-order displacements, which are of degree five.
+sqrt(2 I / A): they have its mass and its moments of inertia. All integrals are by Gauss's quadrature with six points:
+exact, also with second-order displacements, which are of degree five.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from whippletree.flexible.flexible_input import Array
+from whippletree.flexible_bodies.flexible_input import Array
+from whippletree.flexible_bodies.mass_integrals import integral
 
 __all__ = ["GAUSS_POINTS", "BeamElements", "running_integrals"]
 
@@ -134,14 +135,14 @@ class BeamElements:
     def stiffness(self) -> Array:
         """Return the elements' stiffness matrices (E, 12, 12)."""
         strains = self.fields()[2]
-        return np.einsum("eg,egs,egsi,egsj->eij", self.weights, self.elasticity(), strains, strains, optimize=True)
+        return integral("eg,egs,egsi,egsj->eij", self.weights, self.elasticity(), strains, strains)
 
     def mass(self) -> Array:
         """Return the elements' consistent mass matrices (E, 12, 12)."""
         u, r, _ = self.fields()
         m, offsets = self.mass_points()
         moved = u[:, :, None] + np.cross(r[:, :, None], offsets[..., None], axis=3)
-        return np.einsum("egp,egpai,egpaj->eij", m, moved, moved, optimize=True)
+        return integral("egp,egpai,egpaj->eij", m, moved, moved)
 
     def lumped(self) -> tuple[Array, Array]:
         """Return the masses (E, 2) and moments of inertia (E, 2, 3, 3) that elements put on their two nodes."""
@@ -160,23 +161,26 @@ def _bending(x: Array, L: Array, phi: Array) -> tuple[Array, Array, Array, Array
     x, L, phi = x[None, :], L[:, None], phi[:, None]
     s = 1 / (1 + phi)
     one = np.ones_like(x)
-    v = (
+    deflection = (
         1 - 3 * x**2 + 2 * x**3 + phi * (1 - x),
         L * (x - 2 * x**2 + x**3 + phi / 2 * (x - x**2)),
         3 * x**2 - 2 * x**3 + phi * x,
         L * (x**3 - x**2 - phi / 2 * (x - x**2)),
     )
-    slope = (
+    turn = (
         6 / L * (x**2 - x),
         1 - 4 * x + 3 * x**2 + phi * (1 - x),
         6 / L * (x - x**2),
         3 * x**2 - 2 * x + phi * x,
     )
-    curvature = (
+    bend = (
         6 / L**2 * (2 * x - 1),
         (6 * x - 4 - phi) / L,
         6 / L**2 * (1 - 2 * x),
         (6 * x - 2 + phi) / L,
     )
-    shear = (-phi / L * one, -phi / 2 * one, phi / L * one, -phi / 2 * one)
-    return tuple(np.stack([s * each for each in part], axis=-1) for part in (v, slope, curvature, shear))  # type: ignore[return-value]
+    angle = (-phi / L * one, -phi / 2 * one, phi / L * one, -phi / 2 * one)
+    v, slope, curvature, shear = (
+        np.stack([s * each for each in part], axis=-1) for part in (deflection, turn, bend, angle)
+    )
+    return v, slope, curvature, shear
