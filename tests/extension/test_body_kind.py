@@ -585,7 +585,7 @@ def odd(**methods: object) -> SprungBody:
     [
         (SprungBody(float("nan"), 0.8, 0.4), "stiffness must be finite"),
         (SprungBody("x", 0.8, 0.4), "stiffness must be a number"),  # type: ignore[arg-type]
-        (odd(labels=()), "a label for each own coordinate"),
+        (odd(rate_labels=()), "a label for each own coordinate"),
         (odd(frames=("mass", "mass")), "names that differ"),
         (odd(frames=("",)), "names that differ"),
         (odd(pose=lambda self, frame, eta: (ca.SX.eye(2), ca.SX.zeros(3))), r"shape \(3, 3\), but it is \(2, 2\)"),

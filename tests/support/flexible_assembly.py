@@ -1,4 +1,4 @@
-"""Flexible bodies in absolute coordinates with multipliers, in plain NumPy: an answer that shares nothing with the package.
+"""Flexible bodies in absolute coordinates with multipliers, in plain NumPy: no code of the package.
 
 Every body has the pose and twist of its frame in ground axes and modal coordinates. Every node is a rigid body whose
 motion follows from these by its own map A_j, and the equations are
@@ -189,7 +189,9 @@ class Answer:
     residual: float  # of poses and velocities of the joints
 
 
-def solve(bodies: dict[str, FlexibleState], joints: dict[str, Held], gravity: Array, efforts: dict[str, Array]) -> Answer:
+def solve(
+    bodies: dict[str, FlexibleState], joints: dict[str, Held], gravity: Array, efforts: dict[str, Array]
+) -> Answer:
     """Assemble and solve; `efforts` are generalised forces on the modal coordinates of bodies."""
     start, size = {}, 0
     for name, body in bodies.items():

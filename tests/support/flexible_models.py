@@ -46,7 +46,9 @@ class RandomBody:
         )
 
 
-def random_body(rng: np.random.Generator, n: int, *, nodes: int = 2, bent: bool = True, rotary: bool = True) -> RandomBody:
+def random_body(
+    rng: np.random.Generator, n: int, *, nodes: int = 2, bent: bool = True, rotary: bool = True
+) -> RandomBody:
     def definite(size: int, scale: float) -> Array:
         A = rng.normal(size=(size, size))
         return scale * (A @ A.T + np.eye(size))

@@ -51,8 +51,8 @@ class Certificate:
     radians and characteristic lengths: what closing has put right the integration had got wrong. `worst_part` is the
     part whose own balance of energy is worst, if there are `parts` that meet only at the ground. `state_growth` is the
     factor by which a fixed step multiplies the state `growing_state` though its law makes that smaller. `corners` is
-    how many corners of formulas steps have ended at, and `out_of_range` says in words which flexible bodies were deformed
-    further than their modes are meant for. `digits` is how many agree with a second run, `second_run`, in
+    how many corners of formulas steps have ended at, and `out_of_range` says in words which flexible bodies leave the
+    range of their theory. `digits` is how many agree with a second run, `second_run`, in
     the worst coordinate, `digits_of`, and `group_digits` for each of `groups`; there is none unless the run was made
     with `verify=True`, and then the global error is not estimated. `unchecked` says in words what is not known.
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from whippletree.elements.bodies import FlexibleBody
+from whippletree.elements.bodies.flexible import LARGEST_DEFLECTION, LARGEST_ROTATION
 from whippletree.errors import ModelError
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import quoted, suggestion
@@ -20,12 +21,6 @@ from whippletree.results.replay import Replay
 from whippletree.system import System
 
 __all__ = ["Deformation", "deformation", "flexible_body", "out_of_range"]
-
-LARGEST_DEFLECTION = 0.1
-"""The share of a body's size up to which its deflections are small."""
-
-LARGEST_ROTATION = 0.1
-"""Rotations within one body up to which they are small, in radians."""
 
 FASTEST_SPIN = 0.1
 """The share of its lowest natural frequency at which a body may turn before stiffening shows: in its square, a per

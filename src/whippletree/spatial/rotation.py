@@ -27,8 +27,8 @@ _NEAR = 0.25
 """Squares of angles below this are answered by series, which are then exact to rounding."""
 
 
-_TERMS = 13
-"""Terms of the series of a rotation vector: with them, half a turn is exact to rounding."""
+_TERMS = 10
+"""Terms of the series of a rotation vector: with them, a quarter turn is exact to rounding."""
 
 
 def axis_angle(c: ca.SX, s: ca.SX) -> ca.SX:
@@ -129,8 +129,8 @@ def rotation_vector_terms(a: ca.SX) -> RotationVectorTerms:
 
         R = 1 + c_1 a~ + c_2 a~^2,     T = 1 + c_2 a~ + c_3 a~^2,     2 dc_k/ds = k c_(k+2) - c_(k+1)
 
-    c_4 and c_5 are polynomials, cut off where that leaves less than rounding for rotations up to half a turn, and the
-    others follow from c_k = 1 / k! - s c_(k+2): nothing is divided by and nothing branches.
+    c_4 and c_5 are polynomials, cut off where that leaves less than rounding for rotations up to a quarter turn, and
+    the others follow from c_k = 1 / k! - s c_(k+2): nothing is divided by and nothing branches.
 
     >>> ca.DM(rotation_vector_terms(ca.SX([0, 0, 0])).rotation)[0, :]
     DM([[1, 0, 0]])

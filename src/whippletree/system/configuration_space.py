@@ -8,6 +8,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from whippletree.elements.bodies import OwnCoordinates
 from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
 from whippletree.system.equations import Equations, Request
@@ -39,6 +40,8 @@ class ConfigurationSpace:
         q = self.states.random(rng)
         owners = self.equations.description.coordinate_owners
         for use, (place, _) in zip(owners, self.equations.plan.coordinate_slices, strict=True):
+            if isinstance(use.joint, OwnCoordinates) and use.joint.of.coordinate_scales() is not None:
+                continue
             for i, label in enumerate(use.joint.position_labels):
                 if "angle" not in label and "quaternion" not in label:
                     q[place.start + i] *= self.lengths.of_freedoms(use.name)

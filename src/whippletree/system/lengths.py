@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
+import casadi as ca
 import numpy as np
 
+from whippletree.elements.bodies import OwnCoordinates
 from whippletree.elements.closures import Coupling, Distance
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND, ClosureUse, Description, JointUse
@@ -18,6 +21,10 @@ from whippletree.spatial.placement import Placement
 from whippletree.topology import Plan
 
 __all__ = ["LoopLengths", "characteristic_length", "loop_lengths", "velocity_scale"]
+
+
+Frames: TypeAlias = dict[str, tuple[str, Placement]]
+"""Moving frames by name: their bodies, and where they rest there."""
 
 
 @dataclass(frozen=True)
@@ -64,24 +71,25 @@ def loop_lengths(description: Description, plan: Plan) -> LoopLengths:
     closures: dict[str, float] = {}
     freedoms: dict[str, float] = {}
     loops = {loop.name: loop for loop in plan.loops}
+    frames = _moving_frames(numbers)
     for group in plan.groups:
         names = dict.fromkeys(name for loop in group.loops for name in loops[loop].joints)
         held = [described[name] for name in group.loops if name in described]
-        length = _group_length([joints[name] for name in names], held) or mechanism
+        length = _group_length([joints[name] for name in names], held, frames) or mechanism
         closures |= dict.fromkeys(group.loops, length)
         freedoms |= dict.fromkeys((*names, *(plan.nodes[k].body for k in group.nodes)), length)
     angular = frozenset(use.name for use in numbers.closures if _couples_angles(use, numbers))
     return LoopLengths(mechanism, closures, freedoms, angular)
 
 
-def _group_length(joints: Iterable[JointUse], closures: Iterable[ClosureUse]) -> float:
+def _group_length(joints: Iterable[JointUse], closures: Iterable[ClosureUse], frames: Frames) -> float:
     """Return the mean size of the bodies between some joints and closures; if none has any, of rods and the ground.
 
     It is zero if there is no size at all.
     """
     points: dict[str, list[object]] = {}
     closures = tuple(closures)
-    for name, placement in _attached([use for use in joints if use.joint.nv], closures):
+    for name, placement in _attached([use for use in joints if use.joint.nv], closures, frames):
         points.setdefault(name, []).append(placement.point)
     ground = points.pop(GROUND, None)
     sizes = _sizes(points.values())
@@ -99,9 +107,16 @@ def _couples_angles(use: ClosureUse, description: Description) -> bool:
 
 
 def velocity_scale(description: Description, lengths: LoopLengths) -> Array:
-    """Return what velocities (nv) are divided by to compare with angular ones: 1, or a length for displacements."""
-    labelled = [(use.name, label) for use in description.coordinate_owners for label in use.joint.velocity_labels]
-    return np.array([1.0 if "angular" in label else lengths.of_freedoms(name) for name, label in labelled])
+    """Return what velocities (nv) are divided by to compare with angular ones: 1, or a length for displacements.
+
+    Own coordinates that are neither are divided by what their body says.
+    """
+    found: list[float] = []
+    for use in description.coordinate_owners:
+        own = use.joint.of.coordinate_scales() if isinstance(use.joint, OwnCoordinates) else None
+        labels, length = use.joint.velocity_labels, lengths.of_freedoms(use.name)
+        found += own.tolist() if own is not None else [1.0 if "angular" in label else length for label in labels]
+    return np.array(found)
 
 
 def characteristic_length(description: Description) -> float:
@@ -118,19 +133,33 @@ def characteristic_length(description: Description) -> float:
     for body in numbers.bodies:
         if body.properties.mass:
             points[body.name].append(body.properties.com)
-    for name, placement in _attached(numbers.joints, numbers.closures):
+    for name, placement in _attached(numbers.joints, numbers.closures, _moving_frames(numbers)):
         if name in points:
             points[name].append(placement.point)
     sizes = _sizes(points.values())
     return float(np.mean(sizes)) if sizes else 1.0
 
 
-def _attached(joints: Iterable[JointUse], closures: Iterable[ClosureUse]) -> Iterator[tuple[str, Placement]]:
-    """Yield the bodies that joints and closures are attached to, and where."""
-    for use in joints:
-        yield from ((use.parent, use.on_parent), (use.child, use.on_child))
-    for closure in closures:
-        yield from closure.sides
+def _attached(
+    joints: Iterable[JointUse], closures: Iterable[ClosureUse], frames: Frames
+) -> Iterator[tuple[str, Placement]]:
+    """Yield the bodies that joints and closures are attached to, and where; moving frames are where they rest."""
+    sides = [side for use in joints for side in ((use.parent, use.on_parent), (use.child, use.on_child))]
+    for name, placement in [*sides, *(side for closure in closures for side in closure.sides)]:
+        body, resting = frames.get(name, (name, None))
+        yield body, placement if resting is None else resting @ placement
+
+
+def _moving_frames(description: Description) -> Frames:
+    """Return the body of each moving frame, and where it is there at rest."""
+    found: Frames = {}
+    for body in description.bodies:
+        kind = body.kind
+        for frame in () if kind is None else kind.frames:
+            R, p = kind.pose(frame, ca.SX(ca.DM(kind.neutral())))  # type: ignore[union-attr]
+            rows = tuple(tuple(row) for row in ca.DM(R).full().tolist())
+            found[f"{body.name}.{frame}"] = body.name, Placement(rows, tuple(ca.DM(p).full()[:, 0].tolist()))  # type: ignore[arg-type]
+    return found
 
 
 def _sizes(bodies: Iterable[list[object]]) -> list[float]:

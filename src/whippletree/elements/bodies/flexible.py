@@ -8,8 +8,8 @@ forces attach to its interfaces, whose poses and their exact derivatives are (`r
     r = x + Phi eta + 1/2 eta^T G eta,      R = exp(theta~) A,      theta = Psi eta + 1/2 eta^T H eta          (1)
     v = (Phi + G eta) eta',                 w = T(theta) (Psi + H eta) eta'
 
-Inside, stiffness K and damping D act on eta: a strain energy 1/2 eta^T K eta and the power eta'^T D eta'. The inertia is
-in `modal_inertia`.
+Inside, stiffness K and damping D act on eta: a strain energy 1/2 eta^T K eta and the power eta'^T D eta'. The inertia
+is in `modal_inertia`.
 """
 
 from __future__ import annotations
@@ -31,24 +31,28 @@ from whippletree.elements.bodies.flexible_data import (
     LumpedNodes,
     Stations,
 )
-from whippletree.elements.bodies.kind import BodyKind, OwnInertia, OwnVelocityForces
-from whippletree.elements.bodies.modal_inertia import (
-    inertia_at,
-    inertia_terms,
-    node_terms,
-    velocity_forces_at,
-    with_geometric_stiffness,
+from whippletree.elements.bodies.flexible_reading import (
+    bends,
+    inertia_arrays,
+    interface_arrays,
+    modal_matrix,
+    mode_names,
+    station_arrays,
 )
+from whippletree.elements.bodies.kind import BodyKind, OwnInertia, OwnVelocityForces
+from whippletree.elements.bodies.modal_inertia import inertia_at, mode_scales, velocity_forces_at
 from whippletree.elements.declaration import part, quantity
 from whippletree.elements.forces.base import ElementForces, ElementState, Force
 from whippletree.errors import ModelError
 from whippletree.foundation.once import made_once
 from whippletree.foundation.user_frames import user_facing
-from whippletree.spatial import cross, rotation_vector_terms, stack
+from whippletree.spatial import rotation_vector_terms, stack
 from whippletree.spatial.rotation import RotationVectorTerms
-from whippletree.spatial.scalars import Scalar
+from whippletree.spatial.scalars import Scalar, number
 
 __all__ = [
+    "LARGEST_DEFLECTION",
+    "LARGEST_ROTATION",
     "FlexibleBody",
     "GeometricStiffness",
     "Interface",
@@ -138,19 +142,25 @@ class FlexibleBody(BodyKind):
 
         `inertia_order` says to which order in eta the inertia was given, and is part of the body's report.
         """
-        K = _square("stiffness", stiffness)
+        K = modal_matrix("stiffness", stiffness)
         n = K.shape[0]
-        D = np.zeros((n, n)) if damping is None else _square("damping", damping, n)
-        names = _mode_names(name_of_modes, n)
+        D = np.zeros((n, n)) if damping is None else modal_matrix("damping", damping, n)
+        names = mode_names(name_of_modes, n)
         if not isinstance(inertia, Invariants | LumpedNodes):
             raise ModelError("inertia must be Invariants or LumpedNodes")
-        arrays = {"stiffness": K, "damping": D, **_inertia_arrays(inertia, geometric_stiffness, n)}
+        arrays = {"stiffness": K, "damping": D, **inertia_arrays(inertia, geometric_stiffness, n)}
+        if not isinstance(interfaces, Mapping):
+            raise ModelError("interfaces must be a mapping from names to Interface")
+        scales = mode_scales(arrays["y0"][9 + 3 * n :], n)
         for name, interface in interfaces.items():
-            arrays |= _interface_arrays(name, interface, n)
-        stiffens = geometric_stiffness is not None or _bends(inertia)
+            arrays |= interface_arrays(name, interface, scales)
+        stiffens = geometric_stiffness is not None or bends(inertia)
         outline = {"modes": names, "interfaces": list(interfaces), "order": inertia_order, "stiffens": stiffens}
-        drawn = None if stations is None else ArrayStore.of_arrays(_station_arrays(stations, n))
-        return cls(json.dumps(outline), ArrayStore.of_arrays(arrays), float(size), drawn)
+        drawn = None if stations is None else ArrayStore.of_arrays(station_arrays(stations, n))
+        length = number(size, "size")
+        if length <= 0:
+            raise ModelError(f"size must be positive, got {length:g}: deflections are compared with it")
+        return cls(json.dumps(outline), ArrayStore.of_arrays(arrays), length, drawn)
 
     def __repr__(self) -> str:
         n = self.n_own
@@ -178,7 +188,14 @@ class FlexibleBody(BodyKind):
 
     def random(self, rng: np.random.Generator) -> Array:
         """Return random modal coordinates with which the body stays within the range of its theory."""
-        return rng.uniform(-1.0, 1.0, self.n_own) * self.amplitudes(_SMALL_DEFLECTION, _SMALL_ROTATION)
+        return rng.uniform(-1.0, 1.0, self.n_own) * self.amplitudes(
+            _RANDOM_SHARE * LARGEST_DEFLECTION, _RANDOM_SHARE * LARGEST_ROTATION
+        )
+
+    def coordinate_scales(self) -> Array:
+        """Return how large each modal coordinate is where it alone takes the body to the end of its theory's range."""
+        found = self.amplitudes(LARGEST_DEFLECTION, LARGEST_ROTATION)
+        return np.where(found > 0, found, 1.0)
 
     def amplitudes(self, deflection: float, rotation: float) -> Array:
         """Return for each mode how large its coordinate is when it alone deflects the body by a share of its size.
@@ -282,117 +299,10 @@ class FlexibleBody(BodyKind):
         return ca.SX(ca.blockcat([[frame, found.coupling], [found.coupling.T, found.own]]))
 
 
-_SMALL_DEFLECTION, _SMALL_ROTATION = 0.01, 0.02  # of random modal coordinates: share of the size, radians
+LARGEST_DEFLECTION = 0.1
+"""The share of a body's size up to which its deflections are small."""
 
+LARGEST_ROTATION = 0.1
+"""Rotations within one body up to which they are small, in radians."""
 
-# ---------------------------------------------------------------------------------------------- reading arrays
-
-
-def _inertia_arrays(
-    inertia: Invariants | LumpedNodes, stiffness: GeometricStiffness | None, n: int
-) -> dict[str, Array]:
-    """Return the arrays of a body's inertia."""
-    nodes: dict[str, Array] = {}
-    if isinstance(inertia, LumpedNodes):
-        _check_nodes(inertia, n)
-        inertia, nodes = node_terms(inertia)
-    _check_invariants(inertia, n)
-    if stiffness is not None:
-        inertia = with_geometric_stiffness(inertia, _checked_stiffness(stiffness, n))
-    return inertia_terms(inertia) | nodes
-
-
-def _bends(inertia: Invariants | LumpedNodes) -> bool:
-    """Tell whether second-order displacements are given."""
-    given = (inertia.second_order,) if isinstance(inertia, LumpedNodes) else (inertia.cross_second_order,)
-    return any(each is not None and bool(np.any(each)) for each in given)
-
-
-def _checked_stiffness(given: GeometricStiffness, n: int) -> GeometricStiffness:
-    shapes = {"acceleration": (3, n, n), "angular_acceleration": (3, n, n), "angular_velocity": (6, n, n)}
-    for name, shape in shapes.items():
-        _shaped(f"geometric stiffness: {name}", getattr(given, name), shape)
-    return given
-
-
-def _check_nodes(nodes: LumpedNodes, n: int) -> None:
-    N = nodes.mass.shape[0] if nodes.mass.ndim == 1 else 0
-    shapes = {"mass": (N,), "inertia": (N, 3, 3), "position": (N, 3), "translation": (N, 3, n), "rotation": (N, 3, n)}
-    for name, shape in (shapes | {"second_order": (N, 3, n, n)}).items():
-        _shaped(f"lumped nodes: {name}", getattr(nodes, name), shape)
-
-
-def _check_invariants(found: Invariants, n: int) -> None:
-    shapes = {
-        "first": (3,),
-        "second": (3, 3),
-        "mode_first": (3, n),
-        "mode_second_order": (3, n, n),
-        "cross": (3, 3, n),
-        "cross_second_order": (3, 3, n, n),
-        "modes": (3, 3, n, n),
-        "modes_second_order": (3, 3, n, n, n),
-        "second_orders": (n, n, n, n),
-    }
-    for name, shape in shapes.items():
-        _shaped(f"invariants: {name}", getattr(found, name), shape)
-
-
-def _interface_arrays(name: str, given: Interface, n: int) -> dict[str, Array]:
-    """Return the arrays of an interface."""
-    shapes = {
-        "position": (3,),
-        "axes": (3, 3),
-        "translation": (3, n),
-        "rotation": (3, n),
-        "second_order": (3, n, n),
-        "second_order_rotation": (3, n, n),
-    }
-    found = {}
-    for each, shape in shapes.items():
-        read = _shaped(f'interface "{name}": {each}', getattr(given, each), shape)
-        found[f"{name} {each.replace('_', ' ')}"] = np.zeros(shape) if read is None else read
-    return found
-
-
-def _station_arrays(stations: Stations, n: int) -> dict[str, Array]:
-    S = stations.positions.shape[0]
-    shapes = {"positions": (S, 3), "translation": (S, 3, n), "rotation": (S, 3, n)}
-    shapes |= {"section_forces": (S, 6, n), "axes": (S, 3, 3)}
-    found = {name: _shaped(f"stations: {name}", getattr(stations, name), shape) for name, shape in shapes.items()}
-    return {name: array for name, array in found.items() if array is not None}
-
-
-def _shaped(what: str, given: Array | None, shape: tuple[int, ...]) -> Array | None:
-    if given is not None and given.shape != shape:
-        raise ModelError(f"{what} must have the shape {shape}, but it is {given.shape}")
-    return given
-
-
-def _square(what: str, given: object, n: int | None = None) -> Array:
-    """Return a symmetric matrix that stores or loses no negative energy."""
-    try:
-        read = np.array(given, dtype=float)
-    except (TypeError, ValueError):
-        raise ModelError(f"{what} must be a matrix of numbers") from None
-    if read.ndim != 2 or read.shape[0] != read.shape[1] or (n is not None and read.shape[0] != n):
-        wanted = "square" if n is None else f"of shape {(n, n)}, one row for each mode"
-        raise ModelError(f"{what} must be {wanted}, but its shape is {read.shape}")
-    if not np.isfinite(read).all():
-        raise ModelError(f"{what} has entries that are not finite")
-    size = np.abs(read).max(initial=0.0)
-    if np.abs(read - read.T).max(initial=0.0) > _SYMMETRIC * size:
-        raise ModelError(f"{what} is not symmetric")
-    if read.size and np.linalg.eigvalsh(read)[0] < -_SYMMETRIC * size:
-        raise ModelError(f"{what} is indefinite: a deformation would gain energy")
-    return (read + read.T) / 2
-
-
-_SYMMETRIC = 1e-9  # relative, of symmetry and of being positive
-
-
-def _mode_names(given: Sequence[str] | None, n: int) -> list[str]:
-    names = [f"modal coordinate {k + 1}" for k in range(n)] if given is None else [str(name) for name in given]
-    if len(names) != n:
-        raise ModelError(f"{n} modes need {n} names, got {len(names)}")
-    return names
+_RANDOM_SHARE = 0.2  # of these that random modal coordinates reach

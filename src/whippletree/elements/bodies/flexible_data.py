@@ -1,24 +1,24 @@
 """What a flexible body is made from: plain arrays about its interfaces, its inertia and its stations.
 
-A material point at x in the undeformed body is displaced by u = Phi eta + 1/2 eta^T G eta, with the modes Phi (3, n) and
-the second-order displacements G (3, n, n), symmetric in the last two, which stand for geometric stiffening. Integrals
-are over the undeformed body. All vectors are in body axes.
+A material point at x in the undeformed body is displaced by u = Phi eta + 1/2 eta^T G eta, with the modes Phi (3, n)
+and the second-order displacements G (3, n, n), symmetric in the last two, which stand for geometric stiffening.
+Integrals are over the undeformed body. All vectors are in body axes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from whippletree.errors import ModelError
 from whippletree.foundation.user_frames import user_facing
 
 __all__ = ["GeometricStiffness", "Interface", "Invariants", "LumpedNodes", "Stations"]
 
-Array = npt.NDArray[np.float64]
+Array: TypeAlias = Any
+"""What is given may be anything like an array; it is kept as one of finite numbers."""
 
 
 @user_facing
@@ -95,8 +95,8 @@ class LumpedNodes:
 class Stations:
     """Where a body is drawn, and where section forces are known.
 
-    `section_forces` (S, 6, n) are those of unit modes: normal force, two shear forces, torque and two bending moments in
-    the section's axes, which are the body's unless `axes` are given.
+    `section_forces` (S, 6, n) are those of unit modes: normal force, two shear forces, torque and two bending moments
+    in the section's axes, which are the body's unless `axes` are given.
 
     >>> Stations(np.zeros((2, 3)), np.zeros((2, 3, 4)), np.zeros((2, 3, 4))).positions.shape
     (2, 3)
@@ -117,9 +117,9 @@ class Stations:
 class GeometricStiffness:
     """Load-dependent stiffness, as a file of standard input data gives it: matrices (n, n) for unit loads.
 
-    `acceleration` (3, n, n) is for a unit acceleration of the body frame along x, y, z; `angular_acceleration` (3, n, n)
-    likewise; `angular_velocity` (6, n, n) for unit products w_x^2, w_y^2, w_z^2, w_x w_y, w_y w_z, w_z w_x. They are the
-    integrals of second-order displacements that the inertia has not got (`modal_inertia.with_geometric_stiffness`).
+    `acceleration` (3, n, n) is for a unit acceleration of the body frame along x, y, z, `angular_acceleration`
+    (3, n, n) likewise, and `angular_velocity` (6, n, n) for unit products w_x^2, w_y^2, w_z^2, w_x w_y, w_y w_z,
+    w_z w_x. They are integrals of second-order displacements (`modal_inertia.with_geometric_stiffness`).
 
     >>> GeometricStiffness(angular_velocity=np.zeros((6, 2, 2))).acceleration is None
     True

@@ -112,6 +112,13 @@ class BodyKind(Declared, ABC):
         """Return random own coordinates, small ones."""
         return rng.uniform(-0.1, 0.1, self.n_own)
 
+    def coordinate_scales(self) -> npt.NDArray[np.float64] | None:
+        """Return how large each own coordinate may well be, if that follows from no length or angle.
+
+        Displacements are compared with a length of the mechanism and angles with a radian unless this is given.
+        """
+        return None
+
     # ------------------------------------------------------------------ what follows
 
     def frame_map(self, frame: str, eta: ca.SX) -> ca.SX:

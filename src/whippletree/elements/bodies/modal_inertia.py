@@ -1,9 +1,9 @@
 """The inertia of a flexible body as a function of its modal coordinates, and the forces that velocities bring.
 
 The generalised inertia on [w; u; eta'] has the first moment h, the moments of inertia J, the rotational coupling
-C = int r x du/deta (3, n) and the modal inertia E = int du/deta . du/deta (n, n); the translational coupling is dh/deta.
-Stacked into one column y(eta) = [h; J; C; E], with symmetric matrices by their lower halves, they are polynomials of
-second order,
+C = int r x du/deta (3, n) and the modal inertia E = int du/deta . du/deta (n, n); the translational coupling is
+dh/deta. Stacked into one column y(eta) = [h; J; C; E], with symmetric matrices by their lower halves, they are
+polynomials of second order,
 
     y = y0 + (y1 + L) eta,        dy/deta = y1 + 2 L,        L = y2 eta                                        (1)
 
@@ -15,11 +15,20 @@ equations (`kind`, 2) become
     b_u   = 2 w x h' + (dh/deta)' eta'                                                                         (2)
     b_eta = C'^T w + E' eta' - (dy/deta)^T g
 
+of which C' eta' needs only the symmetric and C'^T w - (dC/deta)^T g only the antisymmetric part of dC/deta.
+
+What is of fourth order in the kinetic energy, int (G eta) . (G eta), is no part of y. Kept as a product V^T V, with
+V = F eta linear in eta, it costs little and keeps E definite:
+
+    E = E(y) + V^T V,        b_eta = b_eta(y) + V^T V' eta'                                                    (3)
+
+If int G . G is not given, V is as small as the other integrals of G allow: that of its part that is affine in x.
+
 Lumped nodes with inertia of their own, or with second-order displacements, are no such polynomials. They stand beside
 them node by node: a node at r(eta), with axes turned by R(eta), moves with J_t = dr/deta and, in its own axes, with
 J_r = T^T Psi (`rotation_vector_terms`), and its forces are those of a rigid body (Jain 19-41):
 
-    F = m (w x (w x r) + 2 w x J_t eta' + (J_t)' eta'),   N = I a + w_j x I w_j,   w_j = R^T w + J_r eta'      (3)
+    F = m (w x (w x r) + 2 w x J_t eta' + (J_t)' eta'),   N = I a + w_j x I w_j,   w_j = R^T w + J_r eta'      (4)
     a = (R^T w) x (J_r eta') + (J_r)' eta'
 
 with the parts of F and N that the gyroscopic force of the whole inertia has already taken out of the frame's share.
@@ -28,6 +37,7 @@ with the parts of F and N that the gyroscopic force of the whole inertia has alr
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import casadi as ca
@@ -39,7 +49,15 @@ from whippletree.elements.bodies.flexible_data import GeometricStiffness, Invari
 from whippletree.elements.bodies.kind import OwnInertia, OwnVelocityForces
 from whippletree.spatial import RigidInertia, cross, rotation_vector_terms, stack
 
-__all__ = ["inertia_at", "inertia_terms", "node_terms", "velocity_forces_at", "with_geometric_stiffness"]
+__all__ = [
+    "inertia_at",
+    "inertia_terms",
+    "mode_scales",
+    "node_terms",
+    "tidy_zeros",
+    "velocity_forces_at",
+    "with_geometric_stiffness",
+]
 
 Array = npt.NDArray[np.float64]
 
@@ -57,9 +75,51 @@ for _i, _j, _k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
 def inertia_terms(found: Invariants) -> dict[str, Array]:
     """Return the coefficients of y(eta): mass, y0 (m,), y1 (m, n) and y2 (m, n, n), symmetric in the last two."""
     n = found.mode_first.shape[1]
+    found = _symmetrised(found)
     whole = [np.concatenate(each) for each in zip(*(_h(found), _J(found, n), _C(found, n), _E(found, n)), strict=True)]
     y0, y1, y2 = whole
-    return {"mass": np.array([found.mass]), "y0": y0, "y1": y1, "y2": (y2 + y2.swapaxes(1, 2)) / 2}
+    y2 = (y2 + y2.swapaxes(1, 2)) / 2
+    s = mode_scales(y0[9 + 3 * n :], n)
+    rows = np.concatenate([np.ones(9), np.tile(s, 3), np.outer(s, s)[np.tril_indices(n)]])
+    for part in (slice(0, 3), slice(3, 9), slice(9, 9 + 3 * n), slice(9 + 3 * n, None)):
+        tidy_zeros(y0[part], rows[part])
+        tidy_zeros(y1[part], rows[part], s)
+        tidy_zeros(y2[part], rows[part], s, s)
+    F = _factors(found, n)
+    tidy_zeros(F, np.ones(len(F)), s, s)
+    return {"mass": np.array([found.mass]), "y0": y0, "y1": y1, "y2": y2, "F": F}
+
+
+def mode_scales(own: Array, n: int) -> Array:
+    """Return how large modal coordinates are with which modes move alike, from the lower half of E (n, n).
+
+    >>> mode_scales(np.array([4.0, 0.0, 0.25]), 2)
+    array([0.5, 2. ])
+    """
+    diagonal = own[[k * (k + 3) // 2 for k in range(n)]] if n else np.zeros(0)
+    return np.asarray(1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)))
+
+
+def tidy_zeros(table: Array, *scales: Array) -> None:
+    """Set entries to zero that rounding has left: below a share of the largest, each in the scales of its indices.
+
+    >>> table = np.array([[1.0, 1e-17], [1e-3, 1.0]])
+    >>> tidy_zeros(table, np.ones(2), np.ones(2))
+    >>> table.tolist()
+    [[1.0, 0.0], [0.001, 1.0]]
+    """
+    sizes = np.abs(table)
+    for axis, scale in enumerate(scales):
+        sizes = sizes * scale.reshape([-1 if i == axis else 1 for i in range(table.ndim)])
+    table[sizes <= _ROUNDING * sizes.max(initial=0.0)] = 0.0
+
+
+def _symmetrised(found: Invariants) -> Invariants:
+    """Return the integrals with their symmetries exact, so that what cancels does so while tracing."""
+    n = found.mode_first.shape[1]
+    both, bent = _or_zeros(found.modes, 3, 3, n, n), _or_zeros(found.cross_second_order, 3, 3, n, n)
+    both, bent = (both + both.transpose(1, 0, 3, 2)) / 2, (bent + bent.swapaxes(2, 3)) / 2
+    return replace(found, modes=both, cross_second_order=bent)
 
 
 def with_geometric_stiffness(found: Invariants, given: GeometricStiffness) -> Invariants:
@@ -127,8 +187,36 @@ def _E(found: Invariants, n: int) -> tuple[Array, Array, Array]:
     lower = np.tril_indices(n)
     third = np.einsum("aaklm->klm", _or_zeros(found.modes_second_order, 3, 3, n, n, n))
     zeroth = np.einsum("aakl->kl", _or_zeros(found.modes, 3, 3, n, n))
-    second = np.einsum("kmlp->klmp", _or_zeros(found.second_orders, n, n, n, n))
-    return zeroth[lower], (third + third.swapaxes(0, 1))[lower], second[lower]
+    return zeroth[lower], (third + third.swapaxes(0, 1))[lower], np.zeros((len(lower[0]), n, n))
+
+
+def _factors(found: Invariants, n: int) -> Array:
+    """Return F (r, n, n) with int G_kl . G_mp = sum F_kl F_mp (3)."""
+    if not n:
+        return np.zeros((0, 0, 0))
+    if found.second_orders is not None:
+        values, vectors = np.linalg.eigh(found.second_orders.reshape(n * n, n * n))
+        rows = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    else:
+        affine = np.block([[np.array([[found.mass]]), found.first[None]], [found.first[:, None], found.second]])
+        moments = np.concatenate([_or_zeros(found.mode_second_order, 3, n, n)[None], _bent(found, n)])
+        values, vectors = np.linalg.eigh(affine)
+        kept = values > _NEGLIGIBLE * values[-1]
+        rows = np.einsum("ir,ibkl->rbkl", vectors[:, kept] / np.sqrt(values[kept]), moments).reshape(-1, n * n)
+    sizes = np.abs(rows).max(axis=1, initial=0.0)
+    rows = rows[sizes > _NEGLIGIBLE * sizes.max(initial=0.0)].reshape(-1, n, n)
+    return np.asarray((rows + rows.swapaxes(1, 2)) / 2)
+
+
+def _bent(found: Invariants, n: int) -> Array:
+    return _or_zeros(found.cross_second_order, 3, 3, n, n)
+
+
+_NEGLIGIBLE = 1e-9
+"""Parts of int G . G whose roots are smaller than this share of the largest are left out: they are of fourth order."""
+
+_ROUNDING = 1e-13
+"""Entries below this share of the largest are zeros that rounding has missed."""
 
 
 def node_terms(nodes: LumpedNodes) -> tuple[Invariants, dict[str, Array]]:
@@ -168,10 +256,10 @@ class _Polynomials(NamedTuple):
     J: ca.SX
     C: ca.SX
     E: ca.SX
-    dh: ca.SX
-    dJ: ca.SX
-    dC: ca.SX
-    dE: ca.SX
+    h_slope: ca.SX
+    J_slope: ca.SX
+    C_slope: ca.SX
+    E_slope: ca.SX
 
 
 def _polynomials(store: ArrayStore, eta: ca.SX) -> _Polynomials:
@@ -181,7 +269,7 @@ def _polynomials(store: ArrayStore, eta: ca.SX) -> _Polynomials:
     L = ca.reshape(y2 @ eta, n, m).T
     y, dy = y0 + (y1 + L) @ eta, y1 + 2 * L
     ends = (0, 3, 9, 9 + 3 * n, m)
-    parts = [slice(a, b) for a, b in zip(ends, ends[1:], strict=False)]
+    parts = [slice(a, b) for a, b in pairwise(ends)]
     return _Polynomials(*(y[each, :] for each in parts), *(dy[each, :] for each in parts))
 
 
@@ -190,7 +278,9 @@ def inertia_at(store: ArrayStore, eta: ca.SX) -> OwnInertia:
     n = eta.numel()
     found = _polynomials(store, eta)
     J, E = _symmetric(found.J, 3), _symmetric(found.E, n)
-    h, C_t, C_r = found.h, found.dh, ca.reshape(found.C, n, 3).T
+    h, C_t, C_r = found.h, found.h_slope, ca.reshape(found.C, n, 3).T
+    V = _fourth_order(store, eta)
+    E = E + V.T @ V
     for node in _nodes(store, eta):
         r, J_t, IR, IJ = node.r, node.J_t, node.inertia @ node.R.T, node.inertia @ node.J_r
         h, C_t = h + node.m * r, C_t + node.m * J_t
@@ -206,12 +296,14 @@ def velocity_forces_at(store: ArrayStore, eta: ca.SX, rate: ca.SX, w: ca.SX) -> 
     n = eta.numel()
     found = _polynomials(store, eta)
     C = ca.reshape(found.C, n, 3).T
-    J_rate, E_rate = _symmetric(found.dJ @ rate, 3), _symmetric(found.dE @ rate, n)
-    C_rate, h_rate = ca.reshape(found.dC @ rate, n, 3).T, found.dh @ rate
+    J_rate, E_rate = _symmetric(found.J_slope @ rate, 3), _symmetric(found.E_slope @ rate, n)
+    slopes = [found.C_slope[i * n : (i + 1) * n, :] for i in range(3)]
     growing = ca.reshape(2 * store.matrix("y2")[: 3 * n, :] @ rate, n, 3).T @ rate
-    b_w = J_rate @ w + C_rate @ rate + cross(w, ca.densify(C @ rate))
-    b_u = 2 * cross(w, ca.densify(h_rate)) + growing
-    own = C_rate.T @ w + E_rate @ rate - _slope(found, rate, w)
+    bulging = ca.vertcat(*(rate.T @ ((A + A.T) @ rate) / 2 for A in slopes))
+    b_w = J_rate @ w + bulging + cross(w, ca.densify(C @ rate))
+    b_u = 2 * cross(w, ca.densify(found.h_slope @ rate)) + growing
+    own = sum(((w[i] * (A - A.T)) @ rate for i, A in enumerate(slopes)), E_rate @ rate) - _slope(found, rate, w)
+    own = own + _fourth_order(store, eta).T @ (_fourth_order(store, rate) @ rate)
     frame = stack(ca.densify(b_w), ca.densify(b_u))
     for node in _nodes(store, eta):
         on_frame, on_own = _node_forces(node, rate, w)
@@ -219,13 +311,19 @@ def velocity_forces_at(store: ArrayStore, eta: ca.SX, rate: ca.SX, w: ca.SX) -> 
     return OwnVelocityForces(ca.densify(frame), ca.densify(own))
 
 
+def _fourth_order(store: ArrayStore, eta: ca.SX) -> ca.SX:
+    """Return V (r, n), linear in eta (3)."""
+    n = eta.numel()
+    F = store.matrix("F")
+    return ca.reshape(F @ eta, n, F.shape[0] // max(n, 1)).T
+
+
 def _slope(found: _Polynomials, rate: ca.SX, w: ca.SX) -> ca.SX:
-    """Return dT/deta of the polynomials: (dy/deta)^T g."""
+    """Return dT/deta of J and E: (dy/deta)^T g."""
     n = rate.numel()
     squares = ca.vertcat(*((1 if i != j else 0.5) * w[i] * w[j] for i, j in LOWER3))
-    mixed = ca.vertcat(*(w[i] * rate[k] for i in range(3) for k in range(n)))
-    own = ca.vertcat(*((1 if k != j else 0.5) * rate[k] * rate[j] for k in range(n) for j in range(k + 1)))
-    return found.dJ.T @ squares + found.dC.T @ mixed + found.dE.T @ own
+    own = ca.vertcat(ca.SX(0, 1), *((1 if k != j else 0.5) * rate[k] * rate[j] for k in range(n) for j in range(k + 1)))
+    return found.J_slope.T @ squares + found.E_slope.T @ own
 
 
 def _symmetric(lower: ca.SX, size: int) -> ca.SX:
@@ -234,7 +332,7 @@ def _symmetric(lower: ca.SX, size: int) -> ca.SX:
     return ca.SX(ca.blockcat(rows)) if size else ca.SX(0, 0)
 
 
-class _NodeState(NamedTuple):
+class _LumpedNodeState(NamedTuple):
     """A lumped node at a state: place and axes in the body, its motion per own rate, and the latter's slopes."""
 
     m: ca.SX
@@ -248,9 +346,9 @@ class _NodeState(NamedTuple):
     psi: ca.SX
 
 
-def _nodes(store: ArrayStore, eta: ca.SX) -> list[_NodeState]:
+def _nodes(store: ArrayStore, eta: ca.SX) -> list[_LumpedNodeState]:
     """Return the nodes that are taken one by one."""
-    n, found = eta.numel(), []
+    n, found = eta.numel(), list[_LumpedNodeState]()
     while f"node {len(found)} inertia" in store:
         name = f"node {len(found)}"
         psi = store.matrix(f"{name} rotation")
@@ -263,11 +361,11 @@ def _nodes(store: ArrayStore, eta: ca.SX) -> list[_NodeState]:
             L = ca.reshape(bend @ eta, n, 3).T
             r, J_t = x + (phi + L / 2) @ eta, phi + L
         J_r = terms.tangent.T @ psi
-        found.append(_NodeState(m, store.matrix(f"{name} inertia"), r, J_t, bend, terms.rotation, J_r, turn, psi))
+        found.append(_LumpedNodeState(m, store.matrix(f"{name} inertia"), r, J_t, bend, terms.rotation, J_r, turn, psi))
     return found
 
 
-def _node_forces(node: _NodeState, rate: ca.SX, w: ca.SX) -> tuple[ca.SX, ca.SX]:
+def _node_forces(node: _LumpedNodeState, rate: ca.SX, w: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return a node's forces (3) on the frame, without its part of the gyroscopic force, and on the own coordinates."""
     n = rate.numel()
     u = node.J_t @ rate

@@ -1,0 +1,152 @@
+"""Reading what a flexible body is made from: arrays of the right shapes, such as a body can have, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from whippletree.elements.bodies.flexible_data import (
+    GeometricStiffness,
+    Interface,
+    Invariants,
+    LumpedNodes,
+    Stations,
+)
+from whippletree.elements.bodies.modal_inertia import inertia_terms, node_terms, tidy_zeros, with_geometric_stiffness
+from whippletree.errors import ModelError
+from whippletree.spatial.scalars import shown
+
+__all__ = ["bends", "inertia_arrays", "interface_arrays", "modal_matrix", "mode_names", "station_arrays"]
+
+Array = npt.NDArray[np.float64]
+
+_SYMMETRIC = 1e-9
+"""Relative: what symmetric and definite matrices and rotations may be wrong by."""
+
+
+def inertia_arrays(inertia: Invariants | LumpedNodes, stiffness: GeometricStiffness | None, n: int) -> dict[str, Array]:
+    """Return the arrays of a body's inertia."""
+    nodes: dict[str, Array] = {}
+    if isinstance(inertia, LumpedNodes):
+        _check_nodes(inertia, n)
+        inertia, nodes = node_terms(inertia)
+    _check_invariants(inertia, n)
+    if stiffness is not None:
+        inertia = with_geometric_stiffness(inertia, _checked_stiffness(stiffness, n))
+    return inertia_terms(inertia) | nodes
+
+
+def bends(inertia: Invariants | LumpedNodes) -> bool:
+    """Tell whether second-order displacements are given."""
+    given = (inertia.second_order,) if isinstance(inertia, LumpedNodes) else (inertia.cross_second_order,)
+    return any(each is not None and bool(np.any(each)) for each in given)
+
+
+def _checked_stiffness(given: GeometricStiffness, n: int) -> GeometricStiffness:
+    shapes = {"acceleration": (3, n, n), "angular_acceleration": (3, n, n), "angular_velocity": (6, n, n)}
+    for name, shape in shapes.items():
+        _shaped(f"geometric stiffness: {name}", getattr(given, name), shape)
+    return given
+
+
+def _check_nodes(nodes: LumpedNodes, n: int) -> None:
+    N = nodes.mass.shape[0] if nodes.mass.ndim == 1 else 0
+    shapes = {"mass": (N,), "inertia": (N, 3, 3), "position": (N, 3), "translation": (N, 3, n), "rotation": (N, 3, n)}
+    for name, shape in (shapes | {"second_order": (N, 3, n, n)}).items():
+        _shaped(f"lumped nodes: {name}", getattr(nodes, name), shape)
+
+
+def _check_invariants(found: Invariants, n: int) -> None:
+    shapes = {
+        "first": (3,),
+        "second": (3, 3),
+        "mode_first": (3, n),
+        "mode_second_order": (3, n, n),
+        "cross": (3, 3, n),
+        "cross_second_order": (3, 3, n, n),
+        "modes": (3, 3, n, n),
+        "modes_second_order": (3, 3, n, n, n),
+        "second_orders": (n, n, n, n),
+    }
+    for name, shape in shapes.items():
+        _shaped(f"invariants: {name}", getattr(found, name), shape)
+    if not isinstance(found.mass, float) or found.mass <= 0:
+        raise ModelError(f"mass must be positive, got {shown(found.mass)}")
+
+
+def interface_arrays(name: str, given: Interface, scales: Array) -> dict[str, Array]:
+    """Return the arrays of an interface, for modal coordinates of these scales."""
+    n = len(scales)
+    if not isinstance(given, Interface):
+        raise ModelError(f'interface "{name}" must be an Interface, got {shown(given)}')
+    shapes = {
+        "position": (3,),
+        "axes": (3, 3),
+        "translation": (3, n),
+        "rotation": (3, n),
+        "second_order": (3, n, n),
+        "second_order_rotation": (3, n, n),
+    }
+    found = {}
+    for each, shape in shapes.items():
+        read = _shaped(f'interface "{name}": {each}', getattr(given, each), shape)
+        found[f"{name} {each.replace('_', ' ')}"] = np.zeros(shape) if read is None else read
+    for each in ("translation", "rotation", "second order", "second order rotation"):
+        table = found[f"{name} {each}"] = found[f"{name} {each}"].copy()
+        tidy_zeros(table, np.ones(3), *[scales] * (table.ndim - 1))
+    axes = found[f"{name} axes"]
+    if np.abs(axes.T @ axes - np.eye(3)).max() > _SYMMETRIC or np.linalg.det(axes) < 0:
+        raise ModelError(f'interface "{name}": axes are no rotation')
+    return found
+
+
+def station_arrays(stations: Stations, n: int) -> dict[str, Array]:
+    """Return the arrays of the stations."""
+    S = stations.positions.shape[0]
+    shapes = {"positions": (S, 3), "translation": (S, 3, n), "rotation": (S, 3, n)}
+    shapes |= {"section_forces": (S, 6, n), "axes": (S, 3, 3)}
+    found = {name: _shaped(f"stations: {name}", getattr(stations, name), shape) for name, shape in shapes.items()}
+    return {name: array for name, array in found.items() if array is not None}
+
+
+def _shaped(what: str, given: Array | None, shape: tuple[int, ...]) -> Array | None:
+    if given is not None and given.shape != shape:
+        raise ModelError(f"{what} must have the shape {shape}, but it is {given.shape}")
+    return given
+
+
+def modal_matrix(what: str, given: object, n: int | None = None) -> Array:
+    """Return a symmetric matrix that stores or loses no negative energy.
+
+    >>> modal_matrix("stiffness", [[2, 0], [0, 3]]).shape
+    (2, 2)
+    """
+    try:
+        read = np.array(given, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} must be a matrix of numbers") from None
+    if read.ndim != 2 or read.shape[0] != read.shape[1] or (n is not None and read.shape[0] != n):
+        wanted = "square" if n is None else f"of shape {(n, n)}, one row for each mode"
+        raise ModelError(f"{what} must be {wanted}, but its shape is {read.shape}")
+    if not np.isfinite(read).all():
+        raise ModelError(f"{what} has entries that are not finite")
+    size = np.abs(read).max(initial=0.0)
+    if np.abs(read - read.T).max(initial=0.0) > _SYMMETRIC * size:
+        raise ModelError(f"{what} is not symmetric")
+    if read.size and np.linalg.eigvalsh(read)[0] < -_SYMMETRIC * size:
+        raise ModelError(f"{what} is indefinite: a deformation would gain energy")
+    return np.asarray((read + read.T) / 2)
+
+
+def mode_names(given: Sequence[str] | None, n: int) -> list[str]:
+    """Return what the modal coordinates are called.
+
+    >>> mode_names(None, 2)
+    ['modal coordinate 1', 'modal coordinate 2']
+    """
+    names = [f"modal coordinate {k + 1}" for k in range(n)] if given is None else [str(name) for name in given]
+    if len(names) != n:
+        raise ModelError(f"{n} modes need {n} names, got {len(names)}")
+    return names
