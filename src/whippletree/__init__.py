@@ -113,6 +113,7 @@ __all__ = [
     "pulse",
     "read",
     "read_abaqus",
+    "read_sid",
     "rectangle",
     "register",
     "resume",
@@ -124,6 +125,7 @@ __all__ = [
     "titanium",
     "tube",
     "write",
+    "write_sid",
 ]
 
 _LATE = {
@@ -142,12 +144,14 @@ _LATE = {
     "flexible": "whippletree.flexible_bodies",
     "glass_fibre": "whippletree.flexible_bodies",
     "read_abaqus": "whippletree.flexible_bodies",
+    "read_sid": "whippletree.flexible_bodies",
     "rectangle": "whippletree.flexible_bodies",
     "resume": "whippletree.studies",
     "section": "whippletree.flexible_bodies",
     "steel": "whippletree.flexible_bodies",
     "titanium": "whippletree.flexible_bodies",
     "tube": "whippletree.flexible_bodies",
+    "write_sid": "whippletree.flexible_bodies",
 }
 """Names that are imported when they are first used: who only computes does not wait for them."""
 

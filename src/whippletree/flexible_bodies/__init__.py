@@ -5,6 +5,7 @@ from whippletree.flexible_bodies.beams import beam
 from whippletree.flexible_bodies.materials import Material, aluminium, carbon_fibre, glass_fibre, steel, titanium
 from whippletree.flexible_bodies.matrix_bodies import flexible
 from whippletree.flexible_bodies.sections import Section, circle, rectangle, section, tube
+from whippletree.flexible_bodies.sid import read_sid, write_sid
 
 __all__ = [
     "AbaqusMatrices",
@@ -17,9 +18,11 @@ __all__ = [
     "flexible",
     "glass_fibre",
     "read_abaqus",
+    "read_sid",
     "rectangle",
     "section",
     "steel",
     "titanium",
     "tube",
+    "write_sid",
 ]
