@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
+from scipy.integrate import solve_bvp, solve_ivp
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
@@ -286,7 +286,53 @@ def test_a_beam_swings_like_a_pendulum_and_keeps_its_energy() -> None:
     assert energy.strain.max() > 0
 
 
+def test_substructures_bend_like_the_elastica() -> None:
+    """A slender cantilever under a tip force of 2 E I / L^2, against the nonlinear boundary value problem."""
+    section = wt.circle(radius=0.005)
+    P = 2.0 * E * section.second_moment_y  # of one metre
+    sag = solve_bvp(
+        lambda s, y: np.array([y[1], -2.0 * np.cos(y[0])]),
+        lambda root, tip: np.array([root[0], tip[1]]),
+        np.linspace(0, 1, 101),
+        np.array([np.linspace(0, 0.7, 101), np.linspace(1, 0, 101)]),
+        tol=1e-8,
+    )
+    angle = sag.sol(np.linspace(0, 1, 2001))[0]
+    exact = np.array([np.trapezoid(np.cos(angle), dx=5e-4), np.trapezoid(np.sin(angle), dx=5e-4)])
+    m = wt.Mechanism("arc", gravity=(0, 0, 0))
+    link = m.body("link", wt.beam(length=1.0, section=section, material=wt.steel, elements=8, substructures=4))
+    m.fixed("clamp", m.ground, link)
+    m.load("pull", "link.tip", force=(0, P, 0))
+    s = m.build()
+    tip = s.pose(s.equilibrium().q, "link.tip")[:2, 3]
+    assert np.abs(tip / exact - 1).max() < 0.01
+
+
+def test_substructures_have_the_names_of_the_whole() -> None:
+    """Joints reach the parts by the names of the beam; linear frequencies are those of the beam in one piece."""
+    given = {"length": 1.0, "section": wt.circle(radius=0.01), "material": wt.steel, "elements": 6}
+    m = wt.Mechanism("m", gravity=(0, 0, 0))
+    chain = m.body("link", wt.beam(**given, substructures=3, interfaces={"mid": 0.5}))
+    assert chain.name == "link"
+    m.fixed("clamp", m.ground, chain)
+    m.revolute("by name", "link.mid", m.body("one", mass=1e-9, inertia=(1e-9, 1e-9, 1e-9)), axis="x")
+    m.revolute("at", chain, m.body("two", mass=1e-9, inertia=(1e-9, 1e-9, 1e-9)), at="tip", axis="x")
+    found = m.describe()
+    assert [found.joint(name).parent for name in ("by name", "at", "link.2 weld")] == [
+        "link.2.mid",
+        "link.3.tip",
+        "link.1.end",
+    ]
+    with pytest.raises(wt.ModelError, match=r"link\.2"):
+        m.body("link.2", mass=1.0)
+    pieces = wt.beam(**given, substructures=3)
+    assert [part.n_own for part in pieces.parts] == [6, 6, 6]
+
+
 BAD = [
+    ({"substructures": 2, "reference": "free"}, "welded root to tip"),
+    ({"substructures": 0}, "substructures must be a whole number"),
+    ({"substructures": 2, "attachment": "mid"}, "there is no interface 'mid'"),
     ({"length": -1.0}, "length must be positive"),
     ({"length": float("nan")}, "length must be finite"),
     ({"length": None}, "either length or stations"),
@@ -302,7 +348,7 @@ BAD = [
     ({"mass": "heavy"}, "mass must be one of"),
     ({"damping": -0.1}, "must not be negative"),
     ({"damping": [0.1, 0.1]}, "one for each of the 6 modes"),
-    ({"interfaces": {"tip": 0.4}}, 'name other than "root" and "tip"'),
+    ({"interfaces": {"tip": 0.4}}, 'name other than "root", "tip"'),
     ({"interfaces": {"far": 1.4}}, '"far" must be between 0'),
     ({"attachment": "mid"}, "there is no interface 'mid'"),
     ({"modes": "nodal", "reference": "free"}, "single nodal displacements"),

@@ -79,7 +79,7 @@ def test_cut_off_and_wrong_files_are_named(tmp_path) -> None:
         ("nrow                  =    6", "nrow                  =   six", "this is no number"),
         ("m0(  1,  1)", "m0(  9,  1)", "is outside of"),
         ("new node", "old node", "a node begins with new node"),
-        ("           J\n", "           K\n", "cut off"),
+        ("           J\n", "           K\n", "no size and no entry"),
     ):
         whole = "\n".join(lines)
         assert old in whole

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from whippletree.elements.bodies.body_chains import PART_END
 from whippletree.errors import ModelError
 from whippletree.flexible_bodies.beam_elements import BeamElements, gauss_rule
 from whippletree.flexible_bodies.flexible_input import Array, points, positive
@@ -25,7 +26,7 @@ from whippletree.spatial.orientation import (
 )
 from whippletree.spatial.scalars import number, shown
 
-__all__ = ["BeamMesh", "beam_mesh", "read_interfaces"]
+__all__ = ["BeamMesh", "beam_mesh", "read_interfaces", "split_interfaces"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,12 @@ class BeamMesh:
     elements: BeamElements
     interfaces: dict[str, int]
     length: float
+
+    def at_its_root(self) -> BeamMesh:
+        """Return the mesh in a frame at its first node."""
+        root = self.nodes[0]
+        moved = replace(self.elements, start=self.elements.start - root)
+        return replace(self, nodes=self.nodes - root, elements=moved)
 
 
 def beam_mesh(
@@ -82,13 +89,29 @@ def read_interfaces(interfaces: object) -> dict[str, float]:
         raise ModelError(f'beam: interfaces must be fractions by name, as in {{"mid": 0.5}}, got {shown(interfaces)}')
     found = {}
     for name, at in interfaces.items():
-        if not isinstance(name, str) or not name or name in ("root", "tip"):
-            raise ModelError(f'beam: an interface needs a name other than "root" and "tip", got {shown(name)}')
+        if not isinstance(name, str) or not name or name in ("root", "tip", PART_END):
+            raise ModelError(f'beam: an interface needs a name other than "root", "tip" and "end", got {shown(name)}')
         fraction = number(at, f'beam: interface "{name}"')
         if not 0.0 <= fraction <= 1.0:
             raise ModelError(f'beam: interface "{name}" must be between 0, the root, and 1, the tip, got {fraction:g}')
         found[name] = fraction
     return {"root": 0.0, **found, "tip": 1.0}
+
+
+def split_interfaces(places: Mapping[str, float], parts: int) -> list[tuple[tuple[float, float], dict[str, float]]]:
+    """Return for each part of a beam its bounds and the interfaces on it; all but the last have one at their end.
+
+    >>> split_interfaces({"root": 0.0, "mid": 0.5, "tip": 1.0}, 2)
+    [((0.0, 0.5), {'root': 0.0, 'mid': 0.5, 'end': 0.5}), ((0.5, 1.0), {'tip': 1.0})]
+    """
+    bounds = np.linspace(0.0, 1.0, parts + 1).tolist()
+    found = []
+    for i, (low, high) in enumerate(pairwise(bounds)):
+        own = {name: at for name, at in places.items() if low < at <= high or (at == 0.0 and i == 0)}
+        if i < parts - 1:
+            own[PART_END] = high
+        found.append(((low, high), own))
+    return found
 
 
 def _line(length: object, stations: Any, axis: AxisLike, sections: Any) -> tuple[Array, Array]:

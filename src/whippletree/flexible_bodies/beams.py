@@ -19,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from whippletree.elements.bodies.body_chains import PART_END, BodyChain
 from whippletree.elements.bodies.flexible import FlexibleBody
 from whippletree.elements.bodies.flexible_data import Interface, Invariants, LumpedNodes, Stations
 from whippletree.errors import ModelError
 from whippletree.flexible_bodies.beam_elements import running_integrals
-from whippletree.flexible_bodies.beam_mesh import BeamMesh, beam_mesh, read_interfaces
+from whippletree.flexible_bodies.beam_mesh import BeamMesh, beam_mesh, read_interfaces, split_interfaces
 from whippletree.flexible_bodies.flexible_input import Array, choice, count
 from whippletree.flexible_bodies.flexible_tolerances import MOST_COORDINATES
 from whippletree.flexible_bodies.mass_integrals import damping_matrix, integral, point_invariants
@@ -56,14 +57,15 @@ def beam(
     modes: int | str | None = None,
     highest_frequency: float | None = None,
     interfaces: Mapping[str, float] | None = None,
-    attachment: bool | str | Iterable[str] = False,
+    attachment: bool | str | Iterable[str] | None = None,
     reduction: str = "eigenmodes",
     reference: str = "cantilever",
     theory: str = "euler-bernoulli",
     mass: str = "consistent",
     damping: Any = None,
     stiffening: bool = True,
-) -> FlexibleBody:
+    substructures: int = 1,
+) -> FlexibleBody | BodyChain:
     """Return a flexible beam, for `Mechanism.body`.
 
     It goes from its root, at the body's origin, along `axis` for its `length`, or through `stations`, points in the
@@ -80,26 +82,48 @@ def beam(
     `damping` is a damping ratio, a list of ratios, or Rayleigh's {"mass": a, "stiffness": b}. `stiffening` is the
     second-order displacements by which a spinning beam is stiffer. `mass="lumped"` puts rigid masses on the nodes.
 
+    With `substructures`, so many bodies of equal length are welded into one, each in a frame of its own: the beam may
+    then bend as far as it likes. Each has static modes for loads at its end (unless `attachment` is False), and `modes`
+    counts what it has besides, none unless given. In a mechanism they are called "link.1", "link.2" and so on, and
+    "link" with its interfaces stands for them wherever a place goes.
+
     >>> from whippletree.flexible_bodies import steel, tube
     >>> beam(length=1.0, section=tube(radius=0.02, wall=0.002), material=steel, modes=4)
     FlexibleBody(4 modes, interfaces: root, tip)
     """
     shear = choice(theory, THEORIES, "beam: theory") == "timoshenko"
-    places = read_interfaces(interfaces)
-    mesh = beam_mesh(
-        length, stations, axis, across, section, material, count(elements, "beam: elements"), shear, places
-    )
-    options = read_mode_options(
-        "beam",
-        modes,
-        highest_frequency,
-        attachment,
-        reduction,
-        choice(reference, REFERENCES, "beam: reference"),
-        places,
-    )
+    reference = choice(reference, REFERENCES, "beam: reference")
     lumped = choice(mass, MASSES, "beam: mass") == "lumped"
-    return _BeamModel(mesh, options, lumped).body(damping, truth(stiffening, "stiffening="))
+    places, total = read_interfaces(interfaces), count(elements, "beam: elements")
+    number = count(substructures, "beam: substructures")
+    if number > 1 and reference != "cantilever":
+        raise ModelError('beam: substructures are welded root to tip: they need reference="cantilever"')
+    if attachment is None:
+        attachment = number > 1
+    if number > 1 and modes is None and highest_frequency is None and attachment:
+        modes = 0
+    parts = []
+    for bounds, own in split_interfaces(places, number):
+        options = read_mode_options(
+            "beam", modes, highest_frequency, _own_attachment(attachment, places, own), reduction, reference, own
+        )
+        line = (length, stations, axis, across, section, material)
+        mesh = beam_mesh(*line, max(1, round(total / number)), shear, own, bounds)
+        if number > 1:
+            mesh = mesh.at_its_root()
+        parts.append(_BeamModel(mesh, options, lumped).body(damping, truth(stiffening, "stiffening=")))
+    return parts[0] if number == 1 else BodyChain(tuple(parts))
+
+
+def _own_attachment(attachment: Any, places: Mapping[str, float], own: Mapping[str, float]) -> Any:
+    """Return which interfaces of a part get static modes; the end of a part gets some if the tip does."""
+    if isinstance(attachment, bool):
+        return attachment
+    listed = (attachment,) if isinstance(attachment, str) else tuple(attachment)
+    unknown = [name for name in listed if name not in places]
+    if unknown:
+        return unknown
+    return [name for name in own if name in listed or (name == PART_END and "tip" in listed)]
 
 
 class _BeamModel:
