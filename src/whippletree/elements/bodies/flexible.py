@@ -273,6 +273,16 @@ class FlexibleBody(BodyKind):
         angular = place.R.T @ turning + place.axes.T @ (place.terms.tangent.T @ twist)
         return stack(ca.densify(angular), ca.densify(place.R.T @ bend))
 
+    def frame_motion(self, frame: str, eta: ca.SX, rate: ca.SX) -> tuple[ca.SX, ca.SX] | None:
+        """Return map and bias of an interface in body axes (1); nothing if it does not turn."""
+        place, n = self._place(frame, eta), self.n_own
+        if place.turning.nnz() == 0:
+            return None
+        twist = ca.reshape(place.twist @ rate, n, 3).T @ rate
+        bend = ca.reshape(place.bend @ rate, n, 3).T @ rate
+        turning = place.terms.bias(ca.densify(place.turning @ rate)) + place.terms.tangent @ twist
+        return stack(place.terms.tangent @ place.turning, place.J), stack(ca.densify(turning), ca.densify(bend))
+
     def _place(self, frame: str, eta: ca.SX) -> _Place:
         n = self.n_own
         names = ("position", "axes", "translation", "rotation", "second order", "second order rotation")

@@ -38,7 +38,7 @@ import numpy.typing as npt
 from whippletree.elements.bodies.rigid import MassProperties
 from whippletree.elements.declaration import Declared
 from whippletree.elements.forces.base import Force
-from whippletree.elements.joints.base import Joint
+from whippletree.elements.joints.base import Joint, SplitJoint
 from whippletree.spatial import RigidInertia, Rotation, Shift, Translation, cross, stack
 from whippletree.spatial.scalars import Scalar
 
@@ -133,6 +133,10 @@ class BodyKind(Declared, ABC):
         R, W, J = self._frame_derivatives(frame, at)
         bias = [R.T @ ca.jtimes(part @ speed, at, speed) for part in (W, J)]
         return _at(ca.vertcat(*bias), [at, speed], [eta, rate])
+
+    def frame_motion(self, frame: str, eta: ca.SX, rate: ca.SX) -> tuple[ca.SX, ca.SX] | None:
+        """Return map and bias of a moving frame in body axes, if these have more zeros than those in its own axes."""
+        return None
 
     def _frame_derivatives(self, frame: str, at: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
         """Return R, and the maps of own velocities to the frame's angular velocity and velocity, in body axes."""
@@ -322,6 +326,14 @@ class MovingFrame(_OfBody):
     def joint_bias(self, x: ca.SX, v: ca.SX) -> ca.SX:
         """Return the frame's acceleration in the body frame at zero own accelerations, in the frame's axes."""
         return self.of.frame_bias(self.frame, x, v)
+
+    def split(self, x: ca.SX, v: ca.SX) -> SplitJoint | None:
+        """Return the frame's motion in body axes, before its own rotation."""
+        motion = self.of.frame_motion(self.frame, x, v)
+        if motion is None:
+            return None
+        R, p = self.of.pose(self.frame, x)
+        return SplitJoint(Shift.of(Translation(ca.densify(ca.SX(p)))), Rotation(ca.densify(ca.SX(R))), *motion)
 
 
 def _with_entries(kind: BodyKind, values: Sequence[Scalar]) -> BodyKind:

@@ -5,16 +5,28 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import fields, replace
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
-from whippletree.spatial import Shift
+from whippletree.spatial import Rotation, Shift
 from whippletree.spatial.scalars import Scalar
 
-__all__ = ["Joint"]
+__all__ = ["Joint", "SplitJoint"]
+
+
+class SplitJoint(NamedTuple):
+    """A joint whose last step is a turn, up to that turn: shift, joint map and joint bias in the axes before it.
+
+    In these axes the map of a joint that moves a little about and along many directions has more zeros.
+    """
+
+    shift: Shift
+    turn: Rotation
+    joint_map: ca.SX
+    joint_bias: ca.SX
 
 
 class Joint(ABC):
@@ -100,6 +112,10 @@ class Joint(ABC):
     def joint_bias(self, x: ca.SX, v: ca.SX) -> ca.SX:
         """Return the relative acceleration at zero joint acceleration (6); zero for most joints."""
         return ca.SX.zeros(6)
+
+    def split(self, x: ca.SX, v: ca.SX) -> SplitJoint | None:
+        """Return the joint up to its last turn, if that is worth telling apart."""
+        return None
 
     def rate_map(self, q: ca.SX) -> ca.SX:
         """Return the map from velocities to coordinate rates (nq, nv)."""

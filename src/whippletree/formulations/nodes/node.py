@@ -30,6 +30,7 @@ import casadi as ca
 
 from whippletree.elements.bodies.kind import BodyKind, OwnInertia, OwnVelocityForces
 from whippletree.elements.joints import Joint
+from whippletree.elements.joints.base import SplitJoint
 from whippletree.formulations.nodes.hinge_scales import LEAST_OF_DIAGONAL
 from whippletree.formulations.nodes.node_interface import (
     AngularState,
@@ -118,6 +119,16 @@ class Node:
         """Return the acceleration that the joint's velocities alone give (6)."""
         return self._once("bias", self.joint.joint_bias, x, self.v)
 
+    def split(self, x: ca.SX) -> SplitJoint | None:
+        """Return the moving frame that this node is, up to its own rotation; nothing for other nodes."""
+        return self._once("split", self._split, x, self.v) if self.on_frame else None
+
+    def _split(self, x: ca.SX, v: ca.SX) -> SplitJoint | None:
+        found = self.joint.split(x, v)
+        if found is None:
+            return None
+        return found._replace(shift=Shift.of(Translation(self.point), Rotation(self.rotation), *found.shift.factors))
+
     def _shift(self, x: ca.SX) -> Shift:
         return Shift.of(Translation(self.point), Rotation(self.rotation), *self.joint.shift(x).factors)
 
@@ -187,9 +198,25 @@ class Node:
     def locate(self, parent: AngularState) -> tuple[AngularState, VelocityTerms]:
         """Place the node, and find its velocity-dependent acceleration and force."""
         x = self.configuration()
+        split = self.split(x)
+        if split is not None:
+            return self._locate_split(x, split, parent)
         motion, a = self.carry(x, parent, ca.SX.zeros(6))
         own = ca.SX(0, 1) if self.body is None else self.own_velocity_forces(motion.rate).own
         return motion, VelocityTerms(x, a, self.bias_force(motion), motion.axes, own)
+
+    def _locate_split(self, x: ca.SX, split: SplitJoint, parent: AngularState) -> tuple[AngularState, VelocityTerms]:
+        """Place a moving frame, in the axes before its own rotation."""
+        rate, carried = split.shift.carry(parent.rate, ca.SX.zeros(6))
+        relative = product(split.joint_map, self.v)
+        turning = relative[0:3]
+        if not is_zero(rate):
+            carried = plus(carried, stack(cross(rate, turning), 2 * cross(rate, relative[3:6])))
+        a = plus(carried, split.joint_bias)
+        axes = product(product(parent.axes, split.shift.rotation()), split.turn.R)
+        motion = AngularState(product(split.turn.R.T, plus(rate, turning)), axes)
+        terms = VelocityTerms(x, split.turn.motion(a), self.bias_force(motion), axes, before_turn=a)
+        return motion, terms
 
     def bias(self, place: VelocityTerms) -> ca.SX:
         """Return a, and what a prescribed joint adds."""
@@ -248,7 +275,8 @@ class Node:
         """Return the node's acceleration, that of its joint, the force across the joint, and its effort (13, 18)."""
         H = self.joint_map(place.x)
         if self.shared:
-            return self._recover_shared(alpha + H @ y, y, hinge)
+            at_frame = self.split(place.x) is not None
+            return self._recover_shared(alpha if at_frame else alpha + H @ y, y, hinge)
         free = not self.prescribed and H.shape[1] > 0
         n = y.shape[0] - (H.shape[1] if free else 0)  # shared freedoms that are eliminated here
         own = y[:n] if n else ca.SX(0, 1)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol
 
 import casadi as ca
 
+from whippletree.elements.joints.base import SplitJoint
 from whippletree.spatial import ArticulatedInertia, Shift
 from whippletree.symbolic.dense_factors import Factors, factored
 
@@ -55,6 +56,7 @@ class VelocityTerms(NamedTuple):
     b: ca.SX
     axes: ca.SX
     own: ca.SX = ca.SX(0, 1)  # velocity forces on the own rates of a body, if it is one with such
+    before_turn: ca.SX = ca.SX(0, 1)  # a in the axes before the joint's last turn, if the joint is split
 
 
 class Carried(NamedTuple):
@@ -138,6 +140,10 @@ class ArticulatedNode(Protocol):
 
     def locate(self, parent: AngularState) -> tuple[Any, Any]:
         """Return the motion for the children, and what is kept of the place: at least `x`."""
+        ...
+
+    def split(self, x: Any) -> SplitJoint | None:
+        """Return the joint up to its last turn, if it is split; asked only of nodes that share their unknowns."""
         ...
 
     def shift(self, x: Any) -> Shift:

@@ -37,6 +37,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from whippletree.elements.joints.base import SplitJoint
 from whippletree.formulations.nodes.node_interface import (
     AngularState,
     Articulated,
@@ -116,6 +117,9 @@ def eliminate_joint(node: ArticulatedNode, children: Any, place: Any) -> tuple[A
 
     Freedoms that the node shares with others are passed on as they are (2).
     """
+    split = node.split(place.x) if node.shared else None
+    if split is not None:
+        return _pass_on(split, node, children, place)
     shift, a = node.shift(place.x), node.bias(place)
     terms = node.terms(children, place)
     P, z, U = terms.P, terms.z, terms.U
@@ -139,8 +143,30 @@ def eliminate_joint(node: ArticulatedNode, children: Any, place: Any) -> tuple[A
     return Articulated(shift.inertia(P_plus), shift.force(z_plus)), kept
 
 
+def _pass_on(
+    split: SplitJoint, node: ArticulatedNode, children: Articulated, place: Any
+) -> tuple[Articulated, HingeFactors]:
+    """Pass what arrives at a moving frame on to its body (2), in the axes before its own rotation."""
+    terms = node.terms(children, place)
+    P, z = split.turn.inertia(terms.P), split.turn.force(terms.z)
+    H, a = split.joint_map, place.before_turn
+    U = P.times(H)
+    passed = Articulated(
+        split.shift.inertia(P),
+        split.shift.force(z + P.times(a)),
+        split.shift.force(U),
+        ca.densify(H.T @ U),
+        -(H.T @ z) - U.T @ a,
+    )
+    return passed, HingeFactors(ca.SX(6, 0), ca.SX(0, 1), terms.P, terms.z, ca.SX(2), ca.SX(0, 0), ())
+
+
 def find_acceleration(node: ArticulatedNode, parent: Carried, place: Any, hinge: HingeFactors) -> tuple[Any, Any]:
     """Find the joint acceleration, the node's acceleration, and the force across the joint (13, 18)."""
+    split = node.split(place.x) if node.shared else None
+    if split is not None:
+        alpha = split.shift.motion(parent.alpha) + place.before_turn + split.joint_map @ parent.own
+        return node.recover(split.turn.motion(alpha), parent.own, place, hinge)
     alpha = node.shift(place.x).motion(parent.alpha) + node.bias(place)
     y = parent.own if node.shared else hinge.nu - hinge.G.T @ alpha
     return node.recover(alpha, y, place, hinge)
