@@ -112,7 +112,7 @@ def _chosen(found: Sequence[tuple[Array, Array]], choice: ModeChoice) -> list[Ar
 # ------------------------------------------------------------------------------------------------ blocks
 
 
-def _blocks(structure: Structure, choice: ModeChoice) -> list[_Block]:
+def _blocks(structure: Structure, choice: ModeChoice) -> list[_FreedomBlock]:
     """Return the parts of a structure that do not couple."""
     from scipy import sparse
 
@@ -127,7 +127,7 @@ def _blocks(structure: Structure, choice: ModeChoice) -> list[_Block]:
     return [(_DenseBlock if len(part) <= limit else _SparseBlock)(part, K, M, C, maps) for part in parts]
 
 
-class _Block:
+class _FreedomBlock:
     """Freedoms that couple with each other and with no others."""
 
     def __init__(self, freedoms: Any, K: Any, M: Any, C: Any, maps: dict[str, Any]) -> None:
@@ -178,7 +178,7 @@ def _symmetric(matrix: Array) -> Array:
     return (matrix + matrix.T) / 2
 
 
-class _DenseBlock(_Block):
+class _DenseBlock(_FreedomBlock):
     """A block whose displacements within the conditions are written out: d = Z y."""
 
     def eigenmodes(self, choice: ModeChoice) -> tuple[Array, Array]:
@@ -255,7 +255,7 @@ def _independent(rows: Array) -> Array:
     return np.asarray(rows[order[: int(np.sum(size > size[0] * 1e-8))]])
 
 
-class _SparseBlock(_Block):
+class _SparseBlock(_FreedomBlock):
     """A large block, solved together with its conditions: [[K, C^T], [C, 0]]."""
 
     def __init__(self, freedoms: Any, K: Any, M: Any, C: Any, maps: dict[str, Any]) -> None:

@@ -169,7 +169,7 @@ class _Parser:
         if sizes["structure"] == 4:
             m0 = np.eye(*m0.shape)
         m1 = np.zeros((sizes["nrow"], n, sizes["ncol"])) if sizes["order"] else None
-        for part, index, value in entries:
+        for part, index, entry in entries:
             target = m0 if part == "m0" else m1
             if target is None or part == "mn":
                 raise self.fail(f"{name}: {part} does not belong to order {sizes['order']}")
@@ -177,7 +177,7 @@ class _Parser:
                 i < 0 or i >= size for i, size in zip(index, target.shape, strict=True)
             ):
                 raise self.fail(f"{name}: {part}({', '.join(str(i + 1) for i in index)}) is outside of {target.shape}")
-            target[tuple(index)] = value
+            target[tuple(index)] = entry
         if sizes["structure"] == 2:  # symmetric, one triangle
             m0 = np.where(m0 == 0.0, m0.T, m0)
         return _Taylor(m0, m1)
