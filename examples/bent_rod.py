@@ -1,9 +1,9 @@
 """A slender rod is bent into an arc by a moment at its tip: large deflections by substructures.
 
-A flexible body bends a little within its own frame. A rod that bends much is several such bodies, welded: each bends a
-little in a frame that turns with it. Under a moment the rod becomes an arc of a circle of radius E I / M, so the tip is at
-L sin(a) / a along the rod's first direction and L (1 - cos(a)) / a across it, a = M L / (E I) being the angle by which it
-has turned.
+A flexible body bends a little within its own frame. A rod that bends much is several such bodies, welded: each bends
+a little in a frame that turns with it. Under a moment the rod becomes an arc of a circle of radius E I / M, so the tip
+is at L sin(a) / a along the rod's first direction and L (1 - cos(a)) / a across it, a = M L / (E I) being the angle by
+which it has turned.
 """
 
 from __future__ import annotations

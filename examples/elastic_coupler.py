@@ -1,8 +1,9 @@
 """A slider-crank whose coupler is an elastic beam, driven at a steady speed.
 
-The crank is driven, so the mechanism has no freedom left but the bending of its coupler. Inertia bends it at the pace of the
-crank; the faster, the more: at low speeds the deflection grows with the square of the speed, and near the coupler's own
-frequency it leaves that law. The loop is closed at an interface of the flexible body, with exact kinematics.
+The crank is driven, so the mechanism has no freedom left but the bending of its coupler. Inertia bends it at the pace
+of the crank; the faster, the more: at low speeds the deflection grows with the square of the speed, and near the
+coupler's own frequency it leaves that law. The loop is closed at interfaces of the flexible body, whose kinematics are
+exact. With `--plot` the deflection is drawn.
 """
 
 from __future__ import annotations

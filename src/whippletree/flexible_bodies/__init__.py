@@ -2,9 +2,9 @@
 
 from whippletree.flexible_bodies.abaqus import AbaqusMatrices, read_abaqus
 from whippletree.flexible_bodies.beams import beam
+from whippletree.flexible_bodies.cross_sections import Section, circle, rectangle, section, tube
 from whippletree.flexible_bodies.materials import Material, aluminium, carbon_fibre, glass_fibre, steel, titanium
 from whippletree.flexible_bodies.matrix_bodies import flexible
-from whippletree.flexible_bodies.sections import Section, circle, rectangle, section, tube
 from whippletree.flexible_bodies.sid import read_sid, write_sid
 
 __all__ = [

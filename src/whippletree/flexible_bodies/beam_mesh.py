@@ -12,10 +12,10 @@ import numpy as np
 from whippletree.elements.bodies.body_chains import PART_END
 from whippletree.errors import ModelError
 from whippletree.flexible_bodies.beam_elements import BeamElements, gauss_rule
+from whippletree.flexible_bodies.cross_sections import Section
 from whippletree.flexible_bodies.flexible_input import Array, points, positive
 from whippletree.flexible_bodies.flexible_tolerances import SAME_PLACE
 from whippletree.flexible_bodies.materials import Material
-from whippletree.flexible_bodies.sections import Section
 from whippletree.spatial.orientation import (
     AxisLike,
     axis_rotation,

@@ -25,6 +25,7 @@ from whippletree.elements.bodies.flexible_data import Interface, Invariants, Lum
 from whippletree.errors import ModelError
 from whippletree.flexible_bodies.beam_elements import running_integrals
 from whippletree.flexible_bodies.beam_mesh import BeamMesh, beam_mesh, read_interfaces, split_interfaces
+from whippletree.flexible_bodies.cross_sections import Section
 from whippletree.flexible_bodies.flexible_input import Array, choice, count
 from whippletree.flexible_bodies.flexible_tolerances import MOST_COORDINATES
 from whippletree.flexible_bodies.mass_integrals import damping_matrix, integral, point_invariants
@@ -32,7 +33,6 @@ from whippletree.flexible_bodies.materials import Material
 from whippletree.flexible_bodies.modal_reduction import Structure, reduced_basis
 from whippletree.flexible_bodies.mode_options import ModeOptions, read_mode_options
 from whippletree.flexible_bodies.node_sets import rigid_motions
-from whippletree.flexible_bodies.sections import Section
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.orientation import AxisLike
 from whippletree.spatial.scalars import truth
