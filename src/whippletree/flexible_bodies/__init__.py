@@ -6,6 +6,7 @@ from whippletree.flexible_bodies.cross_sections import Section, circle, rectangl
 from whippletree.flexible_bodies.materials import Material, aluminium, carbon_fibre, glass_fibre, steel, titanium
 from whippletree.flexible_bodies.matrix_bodies import flexible
 from whippletree.flexible_bodies.sid import read_sid, write_sid
+from whippletree.flexible_bodies.solids import solid
 
 __all__ = [
     "AbaqusMatrices",
@@ -21,6 +22,7 @@ __all__ = [
     "read_sid",
     "rectangle",
     "section",
+    "solid",
     "steel",
     "titanium",
     "tube",
