@@ -45,9 +45,12 @@ def test_interfaces_move_as_their_poses_say(size: float) -> None:
     body, spot = raw.kind(), raw.spots["a"]
     eta, rate = size * np.array([0.4, -0.7, 0.3]), np.array([0.5, 0.2, -0.3])
 
+    at = ca.SX.sym("eta", 3)
+    traced = ca.Function("pose", [at], list(body.pose("a", at)))
+
     def pose(t: float) -> tuple[np.ndarray, np.ndarray]:
-        R, p = body.pose("a", ca.SX(eta + t * rate))
-        return numbers(R), numbers(p)[:, 0]
+        R, p = traced(eta + t * rate)
+        return R.full(), p.full()[:, 0]
 
     R, p = pose(0.0)
     r, axes, _, _ = spot.shape(eta)
@@ -150,7 +153,9 @@ def test_velocity_forces_follow_from_the_kinetic_energy(how: str) -> None:
     given = invariants(m, x, phi, G) if how == "integrals" else LumpedNodes(m, inertia, x, phi, psi, G)
     body = flexible(given)
     eta, rate, w = np.array([0.3, -0.2, 0.5]), np.array([0.4, 0.9, -0.6]), np.array([0.7, -0.5, 0.8])
-    M = lambda e: numbers(body.mass_matrix(ca.SX(e)))  # noqa: E731
+    at = ca.SX.sym("eta", 3)
+    traced = ca.Function("M", [at], [body.mass_matrix(at)])
+    M = lambda e: traced(e).full()  # noqa: E731
     whole = np.r_[w, np.zeros(3), rate]
     growing = differences(lambda t: M(eta + t * rate))
     momentum = M(eta)[:6] @ whole

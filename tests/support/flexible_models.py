@@ -151,18 +151,18 @@ class RandomMechanism:
 JOINTS = ("revolute", "spherical", "universal", "prismatic", "revolute")
 
 
-def random_tree(seed: int, *, bodies: int = 3, most_modes: int = 2, **options: bool) -> RandomMechanism:
+def random_tree(seed: int, *, bodies: int = 3, most_modes: int = 2, rigid: int = 1, **options: bool) -> RandomMechanism:
     """A tree of bodies, most of them flexible, joined at their frames and interfaces."""
     rng = np.random.default_rng(seed)
     made = RandomMechanism(rng)
     for i in range(bodies):
         parent = str(rng.choice(made.places()[1:])) if i else "ground"
-        n = int(rng.integers(1, most_modes + 1)) if i != 1 else 0
+        n = int(rng.integers(1, most_modes + 1)) if i != rigid else 0
         made.add(n, str(rng.choice(JOINTS)), parent, at_interface=bool(rng.integers(2)), **options)
     return made
 
 
-def random_loop(seed: int, **options: bool) -> tuple[RandomMechanism, wt.System, Array]:
+def random_loop(seed: int, **options: int) -> tuple[RandomMechanism, wt.System, Array]:
     """A tree with one more joint, which closes a loop where the tree happens to be; its system, and that place."""
     made = random_tree(seed, **options)
     tree = made.m.build()

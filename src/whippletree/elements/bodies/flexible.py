@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -191,6 +191,11 @@ class FlexibleBody(BodyKind):
         return rng.uniform(-1.0, 1.0, self.n_own) * self.amplitudes(
             _RANDOM_SHARE * LARGEST_DEFLECTION, _RANDOM_SHARE * LARGEST_ROTATION
         )
+
+    @made_once
+    def bare(self) -> FlexibleBody:
+        """The same body without its stations."""
+        return self if self.drawn is None else replace(self, drawn=None)
 
     def coordinate_scales(self) -> Array:
         """Return how large each modal coordinate is where it alone takes the body to the end of its theory's range."""

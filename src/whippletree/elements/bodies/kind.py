@@ -112,6 +112,11 @@ class BodyKind(Declared, ABC):
         """Return random own coordinates, small ones."""
         return rng.uniform(-0.1, 0.1, self.n_own)
 
+    @property
+    def bare(self) -> BodyKind:
+        """The same body with those numbers only that its equations need."""
+        return self
+
     def coordinate_scales(self) -> npt.NDArray[np.float64] | None:
         """Return how large each own coordinate may well be, if that follows from no length or angle.
 

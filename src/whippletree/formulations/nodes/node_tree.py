@@ -244,8 +244,8 @@ class _Making:
 
     def _add_unit(self, body: Body, reached: str) -> None:
         """Add the other nodes of a body with own coordinates, which was reached at its frame or at a moving one."""
-        kind = body.kind
-        assert kind is not None
+        assert body.kind is not None
+        kind = body.kind.bare
         home, placement = self.where[reached]
         q, v = self.plan.own_slices[body.name]
         self.nodes[home].home = v
