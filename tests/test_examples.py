@@ -831,3 +831,20 @@ def test_example_spinning_blade() -> None:
     stiff, plain = module.main()
     np.testing.assert_allclose(stiff, list(module.LITERATURE.values()), rtol=1e-3)
     np.testing.assert_allclose(plain, plain[0], rtol=1e-9)  # out of the plane, the centrifugal field alone does nothing
+
+
+def test_example_bent_rod() -> None:
+    found = load("bent_rod").main()
+    assert found[4] < 3e-3
+    assert found[2] / found[4] > 6  # third order: the strains of a part are linear to second order
+
+
+def test_example_elastic_coupler() -> None:
+    """A simply supported beam under a load that falls linearly from rho A w^2 r to zero: 5 q L^4 / (768 E I)."""
+    module = load("elastic_coupler")
+    found = module.main()
+    steel, section = module.wt.steel, module.SECTION
+    q = steel.density * section.area * 10.0**2 * module.CRANK
+    quasi_static = 5 * q * module.COUPLER**4 / (768 * steel.youngs_modulus * section.second_moment_y)
+    assert abs(found[10.0] / quasi_static - 1) < 0.06
+    assert abs(found[20.0] / found[10.0] - 4) < 0.1

@@ -76,6 +76,7 @@ class Registry:
         self._states: dict[str, StateUse] = {}
         self._events: dict[str, EventUse] = {}
         self._moving_frames: dict[str, str] = {}  # the body of each moving frame
+        self._forwarded: dict[str, str] = {}  # places of a body in several parts, by their names on the whole
         self._orders = DeclaredOrders()
         self._ground = BodyHandle(GROUND, self._self)
 
@@ -176,6 +177,8 @@ class Registry:
 
     def _moving_frame(self, body: str, frame: str, role: str) -> str:
         """Return the name of a body's moving frame."""
+        if f"{body}.{frame}" in self._forwarded:
+            return self._forwarded[f"{body}.{frame}"]
         known = [name for name, on in self._moving_frames.items() if on == body]
         if f"{body}.{frame}" in known:
             return f"{body}.{frame}"
@@ -202,6 +205,8 @@ class Registry:
     def _body_name(self, body: object, role: str) -> str:
         """Return the name of a body of this mechanism, given by handle or by name."""
         name = self._named(body, BodyHandle, "body", role)
+        if isinstance(name, str):
+            name = self._forwarded.get(name, name)
         if isinstance(name, str) and name in self._moving_frames:
             return str.__str__(name)
         if isinstance(name, str) and name in self._frames:

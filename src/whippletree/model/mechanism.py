@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 import casadi as ca
 import numpy as np
 
 from whippletree.elements.bodies import BodyKind, MassProperties
+from whippletree.elements.bodies.body_chains import PART_END, BodyChain
 from whippletree.elements.closures import Coincident, Coupling, DeclaredClosure, Distance, InPlane, Perpendicular
 from whippletree.elements.joints import (
     Cylindrical,
@@ -135,7 +137,7 @@ class Mechanism(DriveCalls, EventCalls):
     def body(
         self,
         name: str,
-        properties: MassProperties | BodyKind | None = None,
+        properties: MassProperties | BodyKind | BodyChain | None = None,
         *,
         mass: Scalar | None = None,
         com: VectorLike | None = None,
@@ -153,6 +155,8 @@ class Mechanism(DriveCalls, EventCalls):
         >>> m.body("flywheel", mass=2.0, inertia=(1, 1, 2)).name
         'flywheel'
         """
+        if isinstance(properties, BodyChain):
+            return self._add_chain(name, properties)
         with called("body", name):
             text = self._new_place_name(name)
             kind = checked_kind(properties, self._parameters) if isinstance(properties, BodyKind) else None
@@ -163,6 +167,23 @@ class Mechanism(DriveCalls, EventCalls):
             self._bodies[text] = Body(text, given, kind)
             if kind is not None:
                 self._add_own_coordinates(text, kind)
+        return BodyHandle(text, self)
+
+    def _add_chain(self, name: str, chain: BodyChain) -> BodyHandle:
+        """Add the parts of a chain and the welds between them, and frames that have the names of the whole."""
+        with called("body", name):
+            text = self._new_place_name(name)
+        parts = [f"{text}.{i + 1}" for i in range(len(chain.parts))]
+        for part, kind in zip(parts, chain.parts, strict=True):
+            self.body(part, kind)
+        for before, after in pairwise(parts):
+            self.fixed(f"{after} weld", f"{before}.{PART_END}", after)
+        self.frame(text, on=parts[0])
+        self._forwarded[text] = parts[0]
+        for interface, (i, own) in chain.interfaces.items():
+            self.frame(f"{text}.{interface}", on=f"{parts[i]}.{own}")
+            for alias in (f"{text}.{interface}", f"{parts[0]}.{interface}"):
+                self._forwarded[alias] = f"{parts[i]}.{own}"
         return BodyHandle(text, self)
 
     def frame(

@@ -165,7 +165,7 @@ def test_quarter_car_runs() -> None:
 def test_the_files_in_the_documentation() -> None:
     page = (EXAMPLES.parent / "docs" / "model_files.md").read_text(encoding="utf-8")
     files = [part.split("```")[0] for part in page.split("```yaml\n")[1:]]
-    assert len(files) == 3
+    assert len(files) == 4
     for text in files:
         model = wt.read(text)
         if model.mechanism.describe().joints:

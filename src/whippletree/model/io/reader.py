@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from whippletree.elements import bodies as shapes
@@ -15,6 +16,7 @@ from whippletree.elements.bodies import MassProperties
 from whippletree.elements.drivers import Spline
 from whippletree.errors import FileError, ModelError
 from whippletree.model.io import values
+from whippletree.model.io.flexible_forms import FLEXIBLE, flexible_body
 from whippletree.model.io.forms import RUN, SHAPES, SPLINE, START, arguments, declare, forms_of
 from whippletree.model.io.model_file import Model
 from whippletree.model.io.nodes import MAX_CHARACTERS, Leaf, ListNode, MapNode, Mark, Node, Source, read_tree, words_for
@@ -207,6 +209,13 @@ class _Reading:
                 declare(self._context, name, node, forms)
 
     def _body(self, name: str, node: MapNode) -> None:
+        flexible = next((key for key in node.items if key in FLEXIBLE), None)
+        if flexible is not None:
+            place = Path(self._source.name)
+            folder = place.parent if place.is_file() else None
+            with values.blamed(node):
+                self._mechanism.body(name, flexible_body(self._context, node, flexible, folder))
+            return
         loose = {key: _LOOSE[key](self._context, item, key) for key, item in node.items.items() if key in _LOOSE}
         if len(loose) == len(node.items) and "as_given" not in loose:
             self._mechanism.body(name, **loose)

@@ -1,0 +1,131 @@
+"""Reading Abaqus's matrices: mass and stiffness as `*MATRIX OUTPUT` writes them, and the nodes of the input file.
+
+Two formats are known: coordinates (`FORMAT=COORDINATE`: row, column, value, both triangles), and matrix input
+(`FORMAT=MATRIX INPUT`: node, freedom, node, freedom, value, with commas, one triangle). Freedoms are those of the nodes
+in ascending order of their numbers.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from whippletree.errors import FileError
+from whippletree.flexible_bodies.flexible_input import Array
+from whippletree.foundation.user_frames import user_facing
+
+__all__ = ["AbaqusMatrices", "read_abaqus"]
+
+
+class AbaqusMatrices(NamedTuple):
+    """Mass and stiffness (sparse), nodes (N, 3), their numbers in the file, and node sets by name.
+
+    Sets hold places in `nodes`, so that they can be given as interfaces.
+    """
+
+    mass: Any
+    stiffness: Any
+    nodes: Array
+    numbers: Any
+    sets: dict[str, Any]
+
+
+@user_facing
+def read_abaqus(mass: str | Path, stiffness: str | Path, nodes: str | Path) -> AbaqusMatrices:
+    """Return the matrices of two `.mtx` files, and nodes and node sets of the input file they were made from.
+
+    The first three entries are what `flexible` takes: `flexible(*found[:3], interfaces={"left": found.sets["LEFT"]})`.
+    """
+    numbers, where, sets = _read_nodes(Path(nodes))
+    M, K = (_read_matrix(Path(file), numbers) for file in (mass, stiffness))
+    return AbaqusMatrices(M, K, where, numbers, sets)
+
+
+def _text(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror or error}", file=str(path)) from None
+
+
+def _read_nodes(path: Path) -> tuple[Any, Array, dict[str, Any]]:
+    """Return numbers and points of the nodes, in ascending order, and the sets."""
+    found: dict[int, list[float]] = {}
+    sets: dict[str, list[int]] = {}
+    section, options = "", dict[str, str]()
+    for line, text in enumerate(_text(path), 1):
+        if text.startswith("**") or not text.strip():
+            continue
+        if text.startswith("*"):
+            section, options = _keyword(text)
+            continue
+        try:
+            if section == "*NODE":
+                label, *point = text.split(",")
+                found[int(label)] = [float(each) for each in point[:3]]
+            elif section == "*NSET":
+                sets.setdefault(options.get("NSET", ""), []).extend(_set_numbers(text, "GENERATE" in options))
+        except ValueError:
+            raise FileError(f"{path}:{line}: not numbers: {text.strip()[:60]}", file=str(path), line=line) from None
+    if not found:
+        raise FileError(f"{path}: it has no *NODE section: give the input file that the matrices were made from")
+    numbers = np.array(sorted(found))
+    if any(len(point) != 3 for point in found.values()):
+        raise FileError(f"{path}: a node has fewer than three coordinates: the model must be a spatial one")
+    where = np.array([found[label] for label in numbers])
+    places = {label: i for i, label in enumerate(numbers.tolist())}
+    return numbers, where, {name: np.array([places[i] for i in each if i in places]) for name, each in sets.items()}
+
+
+def _keyword(text: str) -> tuple[str, dict[str, str]]:
+    head, *rest = (part.strip() for part in text.split(","))
+    options = {}
+    for part in rest:
+        key, _, value = part.partition("=")
+        options[key.strip().upper()] = value.strip()
+    return head.upper(), options
+
+
+def _set_numbers(text: str, generate: bool) -> list[int]:
+    values = [int(part) for part in text.split(",") if part.strip()]
+    if not generate:
+        return values
+    first, last, *step = values
+    return [*range(first, last + 1, *step)]
+
+
+def _read_matrix(path: Path, numbers: Any) -> Any:
+    """Return a matrix in either format, with both triangles."""
+    from scipy import sparse
+
+    rows = [line for line in _text(path) if line.strip() and not line.startswith(("*", "**"))]
+    commas = bool(rows) and "," in rows[0]
+    try:
+        table = np.array([line.replace(",", " ").split() for line in rows], dtype=np.float64)
+    except ValueError:
+        table = np.zeros((0, 0))
+    if table.ndim != 2 or table.shape[1] != (5 if commas else 3):
+        raise FileError(
+            f"{path}: its lines must be row, column, value, or with commas node, freedom, node, freedom, value; the "
+            "file may be cut off, or of another format (write it with FORMAT=COORDINATE)",
+            file=str(path),
+        )
+    if not commas:
+        i, j = table[:, 0].astype(int) - 1, table[:, 1].astype(int) - 1
+        size = int(max(i.max(), j.max())) + 1
+        return sparse.coo_array((table[:, 2], (i, j)), shape=(size, size)).tocsr()
+    per_node = 6 if table[:, [1, 3]].max() > 3 else 3
+    places = {label: k for k, label in enumerate(numbers.tolist())}
+    unknown = set(table[:, [0, 2]].astype(int).ravel().tolist()) - places.keys()
+    if unknown:
+        raise FileError(f"{path}: node {min(unknown)} is not among the nodes of the input file", file=str(path))
+    i, j = (
+        np.array([per_node * places[int(node)] + int(freedom) - 1 for node, freedom in table[:, [a, a + 1]]])
+        for a in (0, 2)
+    )
+    size = per_node * len(numbers)
+    half = sparse.coo_array((table[:, 4], (i, j)), shape=(size, size)).tocsr()
+    both = bool(np.any(i > j)) and bool(np.any(i < j))
+    return half if both else (half + half.T - sparse.diags_array(half.diagonal())).tocsr()

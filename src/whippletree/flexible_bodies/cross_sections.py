@@ -1,0 +1,123 @@
+"""Cross-sections of beams: area, second moments, torsion constant and shear factors.
+
+The section's y and z axes are its principal axes through the centroid. I_y is the integral of z^2 over the area, and
+resists bending in the plane of x and z; I_z is the integral of y^2, and resists bending in the plane of x and y.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+from whippletree.errors import ModelError
+from whippletree.flexible_bodies.flexible_input import positive
+from whippletree.foundation.user_frames import user_facing
+from whippletree.spatial.scalars import shown
+
+__all__ = ["Section", "circle", "rectangle", "section", "tube"]
+
+POISSON = 0.3
+"""The Poisson ratio at which the ready sections have Cowper's shear factors (Journal of Applied Mechanics 33, 1966)."""
+
+
+@user_facing
+@dataclass(frozen=True)
+class Section:
+    """A cross-section, in metres: what a beam needs to know of it.
+
+    The shear area in y, say, is `shear_factor_y` times the area; only Timoshenko's theory uses it.
+
+    >>> circle(radius=0.1).area > circle(radius=0.05).area
+    True
+    """
+
+    area: float
+    second_moment_y: float
+    second_moment_z: float
+    torsion_constant: float
+    shear_factor_y: float = 1.0
+    shear_factor_z: float = 1.0
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            object.__setattr__(self, each.name, positive(getattr(self, each.name), f"section: {each.name}"))
+
+    def numbers(self) -> tuple[float, ...]:
+        """Return the numbers in the order of the fields.
+
+        >>> len(circle(radius=0.1).numbers())
+        6
+        """
+        return tuple(getattr(self, each.name) for each in fields(self))
+
+
+@user_facing
+def section(
+    *,
+    area: float,
+    second_moment_y: float,
+    second_moment_z: float,
+    torsion_constant: float,
+    shear_factor_y: float = 5 / 6,
+    shear_factor_z: float = 5 / 6,
+) -> Section:
+    """Return a section of any shape, given by its numbers about its principal axes y and z.
+
+    >>> section(area=1e-3, second_moment_y=8e-8, second_moment_z=2e-8, torsion_constant=3e-8).area
+    0.001
+    """
+    return Section(area, second_moment_y, second_moment_z, torsion_constant, shear_factor_y, shear_factor_z)
+
+
+@user_facing
+def circle(*, radius: float) -> Section:
+    """Return a solid circular section.
+
+    >>> s = circle(radius=0.1)
+    >>> round(s.torsion_constant / s.second_moment_y, 12)
+    2.0
+    """
+    return _ring("circle", positive(radius, "circle: radius"), 0.0)
+
+
+@user_facing
+def tube(*, radius: float, wall: float) -> Section:
+    """Return a hollow circular section with this outer radius and thickness of the wall.
+
+    >>> tube(radius=0.1, wall=0.1) == circle(radius=0.1)
+    True
+    """
+    outer, thickness = positive(radius, "tube: radius"), positive(wall, "tube: wall")
+    if thickness > outer:
+        raise ModelError(f"tube: the wall is {shown(thickness)} m thick, but the radius is only {shown(outer)} m")
+    return _ring("tube", outer, outer - thickness)
+
+
+@user_facing
+def rectangle(*, width: float, height: float) -> Section:
+    """Return a solid rectangle, its width along y and its height along z.
+
+    The torsion constant is Saint-Venant's series.
+
+    >>> s = rectangle(width=0.1, height=0.2)
+    >>> round(s.second_moment_y / s.second_moment_z, 12), round(s.torsion_constant / (0.2 * 0.1**3), 4)
+    (4.0, 0.2287)
+    """
+    b, h = positive(width, "rectangle: width"), positive(height, "rectangle: height")
+    short, long = min(b, h), max(b, h)
+    terms = (math.tanh(n * math.pi * long / (2 * short)) / n**5 for n in range(1, 40, 2))
+    torsion = long * short**3 / 3 * (1 - 192 * short / (math.pi**5 * long) * sum(terms))
+    shear = 10 * (1 + POISSON) / (12 + 11 * POISSON)
+    return Section(b * h, b * h**3 / 12, h * b**3 / 12, torsion, shear, shear)
+
+
+def _ring(what: str, outer: float, inner: float) -> Section:
+    """Return the section between two circles."""
+    moment = math.pi * (outer**4 - inner**4) / 4
+    m = (inner / outer) ** 2
+    shear = 6 * (1 + POISSON) * (1 + m) ** 2 / ((7 + 6 * POISSON) * (1 + m) ** 2 + (20 + 12 * POISSON) * m)
+    area = math.pi * (outer + inner) * (outer - inner)
+    try:
+        return Section(area, moment, moment, 2 * moment, shear, shear)
+    except ModelError as error:  # a wall that is lost in rounding
+        raise ModelError(f"{what}: {error}") from None

@@ -1,0 +1,68 @@
+"""Reading what people give for flexible bodies: positive numbers, choices, counts, points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whippletree.errors import ModelError
+from whippletree.spatial.scalars import number, shown
+
+__all__ = ["Array", "choice", "count", "points", "positive"]
+
+Array = npt.NDArray[np.float64]
+
+
+def positive(value: object, what: str) -> float:
+    """Read a positive plain number.
+
+    >>> positive(2, "length")
+    2.0
+    """
+    read = number(value, what)
+    if read <= 0.0:
+        raise ModelError(f"{what} must be positive, got {read:g}")
+    return read
+
+
+def choice(value: object, known: Sequence[str], what: str) -> str:
+    """Read one of several words.
+
+    >>> choice("free", ("cantilever", "free"), "reference")
+    'free'
+    """
+    if not isinstance(value, str) or value not in known:
+        raise ModelError(f"{what} must be one of {', '.join(map(repr, known))}, got {shown(value)}")
+    return value
+
+
+def count(value: object, what: str, least: int = 1) -> int:
+    """Read a whole number that is not below the least.
+
+    >>> count(10, "elements")
+    10
+    """
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or int(value) < least:
+        raise ModelError(f"{what} must be a whole number, at least {least}, got {shown(value)}")
+    return int(value)
+
+
+def points(value: Any, what: str, least: int = 1) -> Array:
+    """Read points as an array (n, 3) of finite numbers.
+
+    >>> points([(0, 0, 0), (1, 0, 0)], "stations").shape
+    (2, 3)
+    """
+    try:
+        read = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} must be points with three numbers each, got {shown(value)}") from None
+    if read.ndim != 2 or read.shape[1] != 3 or len(read) < least:
+        raise ModelError(f"{what} must be at least {least} points with three numbers each; its shape is {read.shape}")
+    if not np.isfinite(read).all():
+        row = int(np.flatnonzero(~np.isfinite(read).all(axis=1))[0])
+        raise ModelError(f"{what}: point {row} is not finite: {shown(read[row].tolist())}")
+    return read

@@ -1,0 +1,54 @@
+"""Tolerances and limits of this room, each with what it measures and where it comes from."""
+
+from __future__ import annotations
+
+ZERO_SHARE = 1e-13
+"""Entries of an integral or a mode below this share of the largest of their kind are rounding, and become zero: what is
+zero costs nothing when equations are traced."""
+
+SAME_PLACE = 1e-9
+"""Fractions of a beam's length, and points in lengths of the body, that differ by less are the same."""
+
+SYMMETRIC = 1e-8
+"""How far matrices from a file may be from symmetric, in shares of their largest entry: they are printed with ten
+digits and more."""
+
+RIGID_FORCE = 1e-6
+"""A rigid motion of a free structure needs no force, up to this share of the forces that its parts would need. Node
+coordinates are printed with seven digits and more."""
+
+INDEFINITE = 1e-9
+"""A stiffness below zero by more than this share of the largest is no rounding."""
+
+DEPENDENT = 1e-12
+"""Vectors of unit strain energy whose independent part has less energy than this depend on the others. It is the square
+of the share in which they differ."""
+
+TAKEN_UP = 1e-9
+"""A load of which less than this share is left beside the forces that hold the frame bends nothing."""
+
+IN_LINE = 1e-6
+"""Nodes are in a line, and say nothing about rotation around it, if they are less than this share of their extent
+beside it."""
+
+SAME_FREQUENCY = 1e-9
+"""Relative difference below which two frequencies are equal, as those of a round beam's two planes."""
+
+FEW = 300
+"""Up to so many coupled freedoms matrices are full; above, sparse factors and Lanczos's method are faster."""
+
+DENSE = 3000
+"""Up to so many coupled freedoms all modes can be found: their full matrices take some seconds then."""
+
+ALL_SECOND_ORDER = 12
+"""Up to so many modal coordinates the products of second-order displacements are integrated; there are n^4 of them."""
+
+MOST_COORDINATES = 100
+"""A beam has no more coordinates: its inertia to second order has n^4 / 2 numbers, half a gigabyte then."""
+
+DENSITIES = 1e-3, 3e4
+"""Between these, in kg/m^3, is the mass of a structure over the volume of the box around it. Osmium has 22600; the
+lightest lattices, in a box that they do not fill, stay above the lower end."""
+
+WAVE_SPEED = 3e4
+"""In m/s: the lowest frequency times the extent of a structure is below this. Sound in diamond has 18000."""

@@ -1,0 +1,234 @@
+"""Flexible bodies in model files: beams, matrices in a file beside the model, Abaqus files, standard input data."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from whippletree.elements.bodies.body_chains import BodyChain
+from whippletree.elements.bodies.flexible import FlexibleBody
+from whippletree.model.io import values
+from whippletree.model.io.forms import arguments
+from whippletree.model.io.nodes import Leaf, ListNode, MapNode, Node, words_for
+from whippletree.model.io.scopes import UnfitError
+from whippletree.model.io.values import FileContext, Reader
+from whippletree.model.names import suggestion
+
+__all__ = ["FLEXIBLE", "flexible_body"]
+
+MATRICES = ("mass", "stiffness")
+
+
+def flexible_body(context: FileContext, node: MapNode, kind: str, folder: Path | None) -> FlexibleBody | BodyChain:
+    """Return the flexible body that stands under the key `kind` of a body."""
+    for key in node.items:
+        if key != kind:
+            raise UnfitError(node.keys[key], f'"{key}" does not go with "{kind}", which says all about the body')
+    return FLEXIBLE[kind](context, node.items[kind], folder)
+
+
+def _beam(context: FileContext, node: Node, folder: Path | None) -> FlexibleBody | BodyChain:
+    from whippletree.flexible_bodies import beam
+
+    needs, may = {"section": _section, "material": _material}, {**_MODES, **_BEAM}
+    return beam(**_arguments(context, node, "beam", needs, may))
+
+
+def _flexible(context: FileContext, node: Node, folder: Path | None) -> FlexibleBody:
+    from whippletree.flexible_bodies import flexible, read_abaqus
+
+    given = _arguments(context, node, "flexible", {"interfaces": _node_sets}, {**_MODES, **_MATRIX})
+    sources = [key for key in ("matrices", "abaqus") if key in given]
+    if len(sources) != 1:
+        raise UnfitError(node.mark, 'flexible: give either "matrices", a file, or "abaqus", three files')
+    sets: Mapping[str, Any] = {}
+    if sources == ["matrices"]:
+        found = _stored_matrices(_below(folder, given.pop("matrices"), node), node)
+    else:
+        files = {key: _below(folder, name, node) for key, name in given.pop("abaqus").items()}
+        whole = read_abaqus(**files)
+        found, sets = whole[:3], whole.sets
+    given["interfaces"] = {name: _resolved(each, sets, node) for name, each in given["interfaces"].items()}
+    return flexible(*found, **given)
+
+
+def _sid(context: FileContext, node: Node, folder: Path | None) -> FlexibleBody:
+    from whippletree.flexible_bodies import read_sid
+
+    return read_sid(_below(folder, values.text(node, "sid"), node))
+
+
+FLEXIBLE: dict[str, Callable[[FileContext, Node, Path | None], FlexibleBody | BodyChain]] = {
+    "beam": _beam,
+    "flexible": _flexible,
+    "sid": _sid,
+}
+"""The keys of flexible bodies."""
+
+
+# ------------------------------------------------------------------------------------------------ files
+
+
+def _below(folder: Path | None, name: str, node: Node) -> Path:
+    """Return a file in the model's folder or below it."""
+    if folder is None:
+        raise UnfitError(node.mark, f'"{name}" is a file beside the model, but the model itself is not in a file')
+    place = (folder / name).resolve()
+    if not place.is_relative_to(folder.resolve()):
+        raise UnfitError(node.mark, f'"{name}" must be in the folder of the model or below it')
+    if not place.is_file():
+        raise UnfitError(node.mark, f'there is no file "{name}" beside the model')
+    return place
+
+
+def _stored_matrices(path: Path, node: Node) -> tuple[Any, Any, Any]:
+    """Return mass, stiffness and nodes of an `.npz` file: full matrices, or rows, columns and values of entries."""
+    from scipy import sparse
+
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {key: stored[key] for key in stored.files}
+    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+        raise UnfitError(node.mark, f"{path.name} is no .npz file of plain arrays: {error}") from None
+    found = []
+    for name in MATRICES:
+        parts = [f"{name}_{part}" for part in ("rows", "columns", "values")]
+        if name in arrays:
+            found.append(arrays[name])
+        elif all(part in arrays for part in parts) and "nodes" in arrays:
+            i, j, entries = (arrays[part] for part in parts)
+            size = int(max(i.max(initial=-1), j.max(initial=-1))) + 1
+            found.append(sparse.coo_array((entries, (i, j)), shape=(size, size)))
+        else:
+            either = f'"{name}", and no ' + ", ".join(f'"{part}"' for part in parts)
+            raise UnfitError(node.mark, f"{path.name} has no array {either}")
+    if "nodes" not in arrays:
+        raise UnfitError(node.mark, f'{path.name} has no array "nodes": give their positions (N, 3)')
+    return found[0], found[1], arrays["nodes"]
+
+
+def _resolved(given: Any, sets: Mapping[str, Any], node: Node) -> Any:
+    """Return an interface with its nodes, which may be given by the name of a node set."""
+    if isinstance(given, dict):
+        return given | {"nodes": _resolved(given.get("nodes"), sets, node)}
+    if not isinstance(given, str):
+        return given
+    if given not in sets:
+        raise UnfitError(node.mark, f"there is no node set {suggestion(given, sets)}")
+    return sets[given]
+
+
+# ------------------------------------------------------------------------------------------------ values
+
+
+def _arguments(
+    context: FileContext, node: Node, what: str, needs: Mapping[str, Reader], may: Mapping[str, Reader]
+) -> dict[str, Any]:
+    if not isinstance(node, MapNode):
+        raise UnfitError(node.mark, f"{what} must be a mapping, but is {words_for(node)}")
+    try:
+        return arguments(context, node, needs, may)
+    except UnfitError as error:
+        raise UnfitError(error.mark or node.mark, f"{what}: {error}") from error.__cause__
+
+
+def _section(context: FileContext, node: Node, what: str) -> Any:
+    """Read a section, or a list of them."""
+    import whippletree.flexible_bodies as room
+
+    if isinstance(node, ListNode):
+        return [_section(context, item, f"{what}[{k}]") for k, item in enumerate(node.items)]
+    kinds = {"circle": ("radius",), "tube": ("radius", "wall"), "rectangle": ("width", "height")}
+    numbers = ("area", "second_moment_y", "second_moment_z", "torsion_constant")
+    more = ("shear_factor_y", "shear_factor_z")
+    if not isinstance(node, MapNode):
+        raise UnfitError(node.mark, f"{what} must be such as circle: {{radius: 0.01}}, but is {words_for(node)}")
+    if len(node.items) == 1 and next(iter(node.items)) in kinds:
+        kind, own = next(iter(node.items.items()))
+        return getattr(room, kind)(
+            **_arguments(context, own, kind, dict.fromkeys(kinds[kind], values.fixed_number), {})
+        )
+    fixed = dict.fromkeys(numbers, values.fixed_number), dict.fromkeys(more, values.fixed_number)
+    return room.section(**_arguments(context, node, what, *fixed))
+
+
+def _material(context: FileContext, node: Node, what: str) -> Any:
+    """Read a material: the name of one, or its numbers."""
+    import whippletree.flexible_bodies as room
+
+    ready = {name: each for name, each in vars(room).items() if isinstance(each, room.Material)}
+    if isinstance(node, Leaf):
+        name = values.text(node, what)
+        if name not in ready:
+            raise UnfitError(node.mark, f"there is no material {suggestion(name, ready)}")
+        return ready[name]
+    needs = dict.fromkeys(("density", "youngs_modulus"), values.fixed_number)
+    return room.Material(**_arguments(context, node, what, needs, {"poisson_ratio": values.fixed_number}))
+
+
+def _plain(context: FileContext, node: Node, what: str) -> Any:
+    """Read numbers, words, flags, lists and mappings of these."""
+    if isinstance(node, MapNode):
+        return {key: _plain(context, item, f"{what}: {key}") for key, item in node.items.items()}
+    if isinstance(node, ListNode):
+        return [_plain(context, item, f"{what}[{k}]") for k, item in enumerate(node.items)]
+    if isinstance(node.value, bool):
+        return node.value
+    if isinstance(node.value, float):
+        return int(node.value) if node.value.is_integer() else node.value
+    return values.text(node, what)
+
+
+def _stations(context: FileContext, node: Node, what: str) -> list[Any]:
+    if not isinstance(node, ListNode):
+        raise UnfitError(node.mark, f"{what} must be a list of points, but is {words_for(node)}")
+    point = values.entries(values.fixed_number, 3)
+    return [point(context, item, f"{what}[{k}]") for k, item in enumerate(node.items)]
+
+
+def _fractions(context: FileContext, node: Node, what: str) -> dict[str, float]:
+    if not isinstance(node, MapNode):
+        raise UnfitError(node.mark, f"{what} must be fractions by name, but is {words_for(node)}")
+    return {key: values.fixed_number(context, item, f"{what}: {key}") for key, item in node.items.items()}
+
+
+def _node_sets(context: FileContext, node: Node, what: str) -> dict[str, Any]:
+    if not isinstance(node, MapNode):
+        raise UnfitError(node.mark, f"{what} must be nodes by name, but is {words_for(node)}")
+    return {key: _plain(context, item, f"{what}: {key}") for key, item in node.items.items()}
+
+
+def _files(context: FileContext, node: Node, what: str) -> dict[str, str]:
+    return _arguments(context, node, what, dict.fromkeys(("mass", "stiffness", "nodes"), values.word), {})
+
+
+_MODES: dict[str, Reader] = {
+    "modes": _plain,
+    "highest_frequency": values.fixed_number,
+    "attachment": _plain,
+    "reduction": values.word,
+    "reference": values.word,
+    "damping": _plain,
+}
+_BEAM: dict[str, Reader] = {
+    "length": values.fixed_number,
+    "stations": _stations,
+    "axis": values.axis,
+    "across": values.axis,
+    "elements": values.whole,
+    "interfaces": _fractions,
+    "theory": values.word,
+    "mass": values.word,
+    "stiffening": values.flag,
+    "substructures": values.whole,
+}
+_MATRIX: dict[str, Reader] = {
+    "matrices": values.word,
+    "abaqus": _files,
+    "coupling": values.word,
+    "units": values.word,
+}

@@ -1,0 +1,64 @@
+"""Flexible solids against beams. Skipped where the extra `fem` is not installed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import whippletree as wt
+
+ENDS = {"root": "-x", "tip": "+x"}
+
+
+def frequencies(body) -> np.ndarray:
+    return np.sqrt(np.diag(body.arrays.array("stiffness"))) / (2 * np.pi)
+
+
+@pytest.fixture
+def fem() -> None:
+    pytest.importorskip("skfem", reason='no solids tested: scikit-fem is not installed (the extra "fem")')
+
+
+def test_a_solid_beam_has_the_frequencies_of_beam_theory(fem: None) -> None:
+    body = wt.solid(
+        {"box": (1.0, 0.02, 0.01), "elements": (20, 1, 1)}, wt.steel, interfaces=ENDS, reduction="eigenmodes", modes=3
+    )
+    beam = wt.beam(length=1.0, section=wt.rectangle(width=0.02, height=0.01), material=wt.steel, modes=3)
+    assert np.abs(frequencies(body) / frequencies(beam) - 1).max() < 0.01
+
+
+def test_a_cylinder_has_the_frequencies_of_beam_theory(fem: None) -> None:
+    body = wt.solid(
+        {"cylinder": 0.02, "length": 1.0, "elements": (1, 10)},
+        wt.steel,
+        interfaces={"root": lambda x: x[:, 0] < 1e-9, "tip": "+x"},
+        reduction="eigenmodes",
+        modes=2,
+    )
+    beam = wt.beam(length=1.0, section=wt.circle(radius=0.02), material=wt.steel, modes=2)
+    assert np.abs(frequencies(body) / frequencies(beam) - 1).max() < 0.01
+    assert abs(body.arrays.array("mass")[0] / beam.arrays.array("mass")[0] - 1) < 0.005
+
+
+@pytest.mark.parametrize(
+    ("mesh", "interfaces", "message"),
+    [
+        (3, ENDS, "mesh must be a mesh in space"),
+        ({"ball": 1}, ENDS, 'give {"box"'),
+        ({"box": (1, 1), "elements": (1, 1)}, ENDS, "a box has three sizes"),
+        ({"box": (1, 1, -1), "elements": (1, 1, 1)}, ENDS, "box must be positive"),
+        ("none.msh", ENDS, "cannot be read"),
+        ({"box": (1, 1, 1), "elements": (1, 1, 1)}, {"root": "left"}, "must be a face"),
+        ({"box": (1, 1, 1), "elements": (1, 1, 1)}, {"root": lambda x: x[:, 0] > 2}, "it has no nodes"),
+        ({"box": (1, 1, 1), "elements": (1, 1, 1)}, None, "faces by name"),
+    ],
+)
+def test_bad_solids_are_named(fem: None, mesh, interfaces, message: str) -> None:
+    with pytest.raises(wt.ModelError) as caught:
+        wt.solid(mesh, wt.steel, interfaces=interfaces)
+    assert message in str(caught.value)
+
+
+def test_material_is_asked_for_first() -> None:
+    with pytest.raises(wt.ModelError, match="material must be a Material"):
+        wt.solid({"box": (1, 1, 1), "elements": (1, 1, 1)}, "steel", interfaces=ENDS)
