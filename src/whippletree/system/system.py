@@ -451,6 +451,7 @@ class System:
     # ------------------------------------------------------------------ kinematics
 
     pose = Delegated("_kinematics", KinematicCalls.pose)
+    poses = Delegated("_kinematics", KinematicCalls.poses)
     velocity = Delegated("_kinematics", KinematicCalls.velocity)
     acceleration = Delegated("_kinematics", KinematicCalls.acceleration)
     jacobian = Delegated("_kinematics", KinematicCalls.jacobian)

@@ -1,5 +1,6 @@
 """Bodies: what a body weighs and how its mass is spread, and what it is inside."""
 
+from whippletree.elements.bodies.appearance import Shape
 from whippletree.elements.bodies.kind import BodyKind, MovingFrame, OwnCoordinates, rigid_parts
 from whippletree.elements.bodies.rigid import MassProperties
 from whippletree.elements.bodies.shapes import box, cylinder, point_mass, point_masses, rod, sphere
@@ -9,6 +10,7 @@ __all__ = [
     "MassProperties",
     "MovingFrame",
     "OwnCoordinates",
+    "Shape",
     "box",
     "cylinder",
     "point_mass",
