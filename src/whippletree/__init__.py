@@ -114,6 +114,7 @@ _LATE = {
 provide(
     {
         "Mechanism.build": ("whippletree.system", "System"),
+        "Mechanism.show": ("whippletree.viewer", "show_mechanism"),
         "System.eigenvalues_over": ("whippletree.equilibria", "eigenvalues_over"),
         "System.equilibrium": ("whippletree.equilibria", "equilibrium"),
         "System.equilibrium_path": ("whippletree.equilibria", "equilibrium_path"),
@@ -121,9 +122,11 @@ provide(
         "System.actuation": ("whippletree.kinematics.actuation", "actuation"),
         "System.assemble_batch": ("whippletree.kinematics.batch_assembly", "assemble_batch"),
         "System.inverse_kinematics": ("whippletree.kinematics.inverse_kinematics", "inverse_kinematics"),
+        "System.show": ("whippletree.viewer", "show"),
         "System.simulate": ("whippletree.studies", "simulate"),
         "System.sweep_joint": ("whippletree.kinematics.joint_sweeps", "sweep_joint"),
         "System.workspace": ("whippletree.kinematics.workspaces", "workspace"),
+        "Trajectory.animate": ("whippletree.viewer", "animate"),
     }
 )
 

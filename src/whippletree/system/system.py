@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from whippletree.kinematics import Actuation, Assemblies, JointSweep, PoseSolutions, Workspace
     from whippletree.linear import LinearModel
     from whippletree.results import Trajectory
+    from whippletree.viewer import SceneView
 
 __all__ = ["System"]
 
@@ -447,6 +448,18 @@ class System:
             self, q, v, tau, a=a, t=t, z=z, parameters=parameters, inputs=inputs, outputs=outputs
         )
         return model
+
+    # ------------------------------------------------------------------ pictures
+
+    def show(self, q: Any = None, path: Any = None, **options: Any) -> SceneView:
+        """Show a configuration (nq) or by joint, `q0` unless given: in a notebook, a browser, or written to a path.
+
+        Several configurations (n, nq) are shown one after the other. `path` ends in .html, .png, .gif or .glb. Options:
+        `mode`, one of the modes of `linearize(q).modes()`, which is shown as an oscillation about q; `paths`, bodies
+        and frames whose path is drawn; `parameters`, `title`. See docs/viewer.md.
+        """
+        view: SceneView = verb("System.show")(self, q, path, **options)
+        return view
 
     # ------------------------------------------------------------------ kinematics
 

@@ -1,0 +1,129 @@
+"""A scene as the page reads it: a small JSON text, and all long rows of numbers as one compressed block.
+
+Numbers over time are float32. Of each channel, a coordinate of a position say, the bit patterns are written as
+differences from one instant to the next, and these byte by byte: first the lowest bytes of all, then the next. Smooth
+motion then compresses well, and nothing is lost.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whippletree.kernels.kernel import Array
+from whippletree.viewer.proportions import ARROW, AXIS, FRAME, MARGIN, NAMED, VIEW_ANGLE
+from whippletree.viewer.scene import Scene, Solid, Track
+
+__all__ = ["pack", "scene_data", "unpack"]
+
+_DIGITS = 7
+"""Significant digits of sizes and poses in the JSON text."""
+
+
+def scene_data(scene: Scene) -> tuple[str, bytes]:
+    """Return the JSON text of a scene, in plain ASCII without "<" and "&", and the compressed block.
+
+    >>> from whippletree.system.example_systems import four_bar
+    >>> from whippletree.viewer.scenes import still_scene
+    >>> text, block = scene_data(still_scene(four_bar(), four_bar().q0))
+    >>> json.loads(text)["places"]
+    ['crank', 'coupler', 'rocker']
+    """
+    arrays: list[tuple[str, Array]] = []
+    for k, track in enumerate(scene.tracks):
+        arrays += [(f"t{k}", track.t[None]), (f"poses{k}", _channels(track))]
+    arrays += [(f"arrow{k}", one.vectors.T) for k, one in enumerate(scene.arrows)]
+    arrays += [(f"curve{k}", one.values[None]) for k, one in enumerate(scene.curves)]
+    arrays += [
+        (f"mesh{k}", one.triangles.reshape(-1, 3).T)
+        for k, one in enumerate(scene.solids)
+        if one.triangles is not None
+    ]
+    head = _head(scene) | {"arrays": [[name, *values.shape] for name, values in arrays]}
+    text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text, pack(values for _, values in arrays)
+
+
+def pack(arrays: Iterable[Array]) -> bytes:
+    """Return arrays, each (channels, n), as one compressed block.
+
+    >>> rows = np.linspace(0.0, 1.0, 5)[None]
+    >>> bool((unpack(pack([rows]), [(1, 5)])[0] == rows.astype(np.float32)).all())
+    True
+    """
+    parts = []
+    for values in arrays:
+        bits = np.ascontiguousarray(values, dtype="<f4").view("<u4")
+        change = np.diff(bits, axis=1, prepend=np.uint32(0))
+        parts.append(change.view(np.uint8).reshape(*change.shape, 4).transpose(2, 0, 1).tobytes())
+    return zlib.compress(b"".join(parts), 9)
+
+
+def unpack(block: bytes, shapes: Iterable[tuple[int, int]]) -> list[npt.NDArray[np.float32]]:
+    """Return the arrays of a block again, of which the page does the same.
+
+    >>> unpack(pack([np.ones((2, 3))]), [(2, 3)])[0].tolist()
+    [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
+    """
+    data, found = np.frombuffer(zlib.decompress(block), dtype=np.uint8), []
+    at = 0
+    for channels, n in shapes:
+        size = 4 * channels * n
+        planes = data[at : at + size].reshape(4, channels, n).transpose(1, 2, 0)
+        bits = np.cumsum(np.ascontiguousarray(planes).view("<u4")[..., 0], axis=1, dtype=np.uint32)
+        found.append(bits.view(np.float32))
+        at += size
+    return found
+
+
+def _channels(track: Track) -> Array:
+    """Return positions and quaternions (7 places, n): those of the first place, then of the next."""
+    both = np.concatenate([track.positions, track.quaternions], axis=2)
+    return both.reshape(len(track), -1).T
+
+
+def _head(scene: Scene) -> dict[str, Any]:
+    """Return what is in the JSON text."""
+    camera = scene.camera
+    return {
+        "title": scene.title,
+        "places": list(scene.places),
+        "solids": [_solid(one, k) for k, one in enumerate(scene.solids)],
+        "struts": [
+            [one.kind, one.name, one.first, _row(one.first_point), one.second, _row(one.second_point), one.radius, one.color]
+            for one in scene.struts
+        ],
+        "joints": [[one.name, one.kind, one.place, _row(one.pose[:3]), list(one.axes), one.cut] for one in scene.joints],
+        "frames": [[one.name, one.place, _row(one.pose[:3])] for one in scene.frames],
+        "paths": [[one.name, one.place, _row(one.point)] for one in scene.paths],
+        "arrows": [[one.name, one.kind, one.place, _row(one.point)] for one in scene.arrows],
+        "curves": [[one.name, one.unit] for one in scene.curves],
+        "tracks": [track.label for track in scene.tracks],
+        "closures": list(scene.closures),
+        "notes": list(scene.notes),
+        "unit": scene.unit,
+        "box": [_row(scene.low), _row(scene.high)],
+        "floor": scene.floor,
+        "camera": [camera.position, camera.target, camera.up],
+        "look": {"axis": AXIS, "frame": FRAME, "arrow": ARROW, "angle": VIEW_ANGLE, "margin": MARGIN, "named": NAMED},
+    }
+
+
+def _solid(solid: Solid, number: int) -> list[Any]:
+    size = [number] if solid.triangles is not None else [_rounded(x) for x in solid.size]
+    return [solid.kind, solid.place, size, _row(solid.pose[:3]), solid.role, solid.color]
+
+
+def _row(values: Array) -> list[float]:
+    return [_rounded(x) for x in np.ravel(values).tolist()]
+
+
+def _rounded(x: float) -> float:
+    return float(f"{x:.{_DIGITS}g}") + 0.0
