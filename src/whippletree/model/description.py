@@ -332,7 +332,7 @@ class Description:
         """
         given = (self._symbols, self.parameter_values)
         plain = self.with_numbers(serialization.evaluated(self.numbers(), *given), ())
-        return plain._with_shapes(self._shapes, iter(serialization.evaluated(self.shape_numbers(), *given)))
+        return plain.with_shapes(self._shapes, iter(serialization.evaluated(self.shape_numbers(), *given)))
 
     def with_numbers(self, numbers: Iterable[Scalar], parameters: tuple[Parameter, ...]) -> Description:
         """Return the same mechanism with other numbers, as many as `numbers` yields, and these parameters in them.
@@ -346,6 +346,25 @@ class Description:
         outline = self.outline()
         names = tuple(parameter.name for parameter in parameters)
         return _assembled((*outline[:5], names, *outline[6:]), parameters, iter(numbers))
+
+    def with_shapes(self, shapes: tuple[tuple[Shape, ...], ...], numbers: Iterator[Scalar]) -> Description:
+        """Return the same mechanism with shapes like these on its bodies, of these numbers.
+
+        >>> from whippletree.model import Mechanism
+        >>> m = Mechanism("m")
+        >>> ball = m.body("ball")
+        >>> numbers = iter(Shape("sphere", (0.5,)).numbers())
+        >>> with_ball = m.describe().with_shapes(((Shape.blank("sphere"),),), numbers)
+        >>> with_ball.body("ball").properties.shapes[0].size
+        (0.5,)
+        """
+        if not any(shapes):
+            return self
+        bodies = []
+        for body, like in zip(self.bodies, shapes, strict=True):
+            own = tuple(one.with_numbers(serialization.take(numbers, len(one.numbers()))) for one in like)
+            bodies.append(replace(body, properties=replace(body.properties, shapes=own)))
+        return replace(self, bodies=tuple(bodies))
 
     def numbers(self) -> Iterator[Scalar]:
         """Yield every number and expression of the description, in a fixed order.
@@ -427,16 +446,6 @@ class Description:
         drawn = (kinds, *serialization.packed(self.shape_numbers(), self._symbols))
         return _restored, (self.outline(), self.parameter_values, *packed, drawn)
 
-    def _with_shapes(self, shapes: tuple[tuple[Shape, ...], ...], numbers: Iterator[Scalar]) -> Description:
-        """Return the same mechanism with shapes like these on its bodies, of these numbers."""
-        if not any(shapes):
-            return self
-        bodies = []
-        for body, like in zip(self.bodies, shapes, strict=True):
-            own = tuple(one.with_numbers(serialization.take(numbers, len(one.numbers()))) for one in like)
-            bodies.append(replace(body, properties=replace(body.properties, shapes=own)))
-        return replace(self, bodies=tuple(bodies))
-
     @property
     def _shapes(self) -> tuple[tuple[Shape, ...], ...]:
         return tuple(body.properties.shapes for body in self.bodies)
@@ -495,9 +504,9 @@ def _restored(
     parameters = tuple(Parameter(name, value, symbol(name)) for name, value in zip(outline[5], values, strict=True))
     symbols = [parameter.symbol for parameter in parameters]
     described = _assembled(outline, parameters, serialization.unpacked(packed, expressions, symbols))
-    kinds, *numbers = drawn
+    kinds, drawn_numbers, drawn_expressions = drawn
     shapes = tuple(tuple(Shape.blank(*one) for one in own) for own in kinds)
-    return described._with_shapes(shapes, serialization.unpacked(*numbers, symbols))
+    return described.with_shapes(shapes, serialization.unpacked(drawn_numbers, drawn_expressions, symbols))
 
 
 def _assembled(

@@ -20,6 +20,9 @@ from whippletree.viewer.scene import Solid
 
 __all__ = ["bar", "body_solids", "distinct", "inertia_box", "own_size"]
 
+_ROUND, _SQUARE_TO_ROUND = 1e-6, 3.0**0.5
+"""Edges that differ by less than this share are those of a body of revolution; m r^2 / 4 = m a^2 / 12 then."""
+
 _SAME = 1e-6
 """Points of a body that are nearer than this share of its size count as one."""
 
@@ -185,10 +188,20 @@ def _lonely(place: int, properties: MassProperties, points: Sequence[Array], uni
     box = inertia_box(properties)
     if box is None:
         return [*arm, _ball(place, com, 1.8 * unit)]
+    return [*arm, _solid_of_inertia(place, com, *box, unit)]
+
+
+def _solid_of_inertia(place: int, com: Array, axes: Array, edges: Array, unit: float) -> Solid:
+    """Return the box with a body's inertia, or the cylinder that has the same if two of the moments are equal."""
     pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = box[0], com
-    edges = tuple(float(edge) for edge in np.maximum(box[1], 0.8 * unit))
-    return [*arm, Solid(place, "box", edges, pose)]
+    pose[:3, 3] = com
+    for axis in (2, 1, 0):
+        a, b = edges[axis - 2], edges[axis - 1]
+        if abs(a - b) <= _ROUND * max(a, b) and edges[axis] < a:
+            pose[:3, :3] = np.roll(axes, 2 - axis, axis=1)  # that axis becomes z, in a right-handed frame
+            return Solid(place, "cylinder", (float(a) / _SQUARE_TO_ROUND, max(float(edges[axis]), 0.8 * unit)), pose)
+    pose[:3, :3] = axes
+    return Solid(place, "box", tuple(float(edge) for edge in np.maximum(edges, 0.8 * unit)), pose)
 
 
 def _ball(place: int, point: Array, radius: float) -> Solid:

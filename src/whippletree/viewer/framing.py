@@ -11,10 +11,10 @@ from whippletree.kernels.kernel import Array
 from whippletree.viewer.proportions import MARGIN, SAMPLED, VIEW_ANGLE
 from whippletree.viewer.scene import GROUND_PLACE, Camera, Solid, Strut, Track
 
-__all__ = ["camera_for", "fitted", "seen_points", "upward"]
+__all__ = ["camera_choices", "fitted", "seen_points", "upward"]
 
 _FLAT = 0.25
-"""A mechanism whose third extent is below this share of its first is seen from the front."""
+"""A mechanism that is less deep than this share of its length is seen from the front, a low one from above."""
 
 
 def upward(gravity: Sequence[float]) -> Array:
@@ -46,19 +46,29 @@ def seen_points(solids: Sequence[Solid], struts: Sequence[Strut], tracks: Sequen
     return np.concatenate(found) if found else np.zeros((1, 3))
 
 
-def camera_for(points: Array, up: Array, aspect: float = 1.5) -> Camera:
-    """Return a camera that sees all points: flat mechanisms from the front, others from a corner, a little from above.
+def camera_choices(points: Array, up: Array, aspect: float = 1.5) -> list[Camera]:
+    """Return cameras that see all points, the first one being preferred.
 
-    >>> flat = camera_for(np.array([[0.0, 0, 0], [1, 0, 0], [1, 0, 1]]), np.array([0.0, 0, 1]))
+    Flat mechanisms are seen from the front or from behind, or from above if they lie; others from their four corners.
+
+    >>> flat = camera_choices(np.array([[0.0, 0, 0], [1, 0, 0], [1, 0, 1]]), np.array([0.0, 0, 1]))[0]
     >>> flat.position[1] < -1
     True
     """
     side = _side(points, up)
-    front = np.cross(up, side)  # from where it is seen, were it not for the turn
-    turn, rise = (math.radians(18), math.radians(14)) if _is_flat(points, up, side) else (math.radians(35), 0.4)
-    level = math.cos(turn) * -front + math.sin(turn) * side
-    away = math.cos(rise) * level + math.sin(rise) * up
-    return fitted(points, away, up, aspect)
+    front = np.cross(up, side)  # away from the viewer
+    long, deep, high = (float(np.ptp(points @ axis)) for axis in (side, front, up))
+    turns, rise = (35, -35, 145, -145), 23
+    if deep < _FLAT * max(long, high):
+        turns, rise = (18, -18, 162, -162), 14
+    elif high < _FLAT * deep:
+        turns, rise = (20, -20, 160, -160), 50
+    found = []
+    for turn in np.radians(turns):
+        level = math.cos(turn) * -front + math.sin(turn) * side
+        away = math.cos(math.radians(rise)) * level + math.sin(math.radians(rise)) * up
+        found.append(fitted(points, away, up, aspect))
+    return found
 
 
 def fitted(points: Array, away: Array, up: Array, aspect: float) -> Camera:
@@ -93,11 +103,6 @@ def _side(points: Array, up: Array) -> Array:
     return np.asarray(side / np.linalg.norm(side) * (1.0 if side[nearest] >= 0 else -1.0))
 
 
-def _is_flat(points: Array, up: Array, side: Array) -> bool:
-    deep = np.ptp(points @ np.cross(up, side))
-    return bool(deep < _FLAT * max(np.ptp(points @ side), np.ptp(points @ up)))
-
-
 def _corners(solid: Solid) -> Array:
     """Return corners of a box around a solid, on its place."""
     if solid.kind == "mesh" and solid.triangles is not None:
@@ -109,7 +114,7 @@ def _corners(solid: Solid) -> Array:
         high = np.array(solid.size) / 2 if solid.kind == "box" else np.array([radius, radius, long])
         low = -high
     signs = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
-    return (low + signs * (high - low)) @ solid.pose[:3, :3].T + solid.pose[:3, 3]
+    return np.asarray((low + signs * (high - low)) @ solid.pose[:3, :3].T + solid.pose[:3, 3])
 
 
 def _triple(vector: Array) -> tuple[float, float, float]:

@@ -11,6 +11,7 @@ import struct
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from whippletree._version import __version__
 from whippletree.kernels.kernel import Array
@@ -32,7 +33,9 @@ class _Buffer:
         self.views: list[dict[str, Any]] = []
         self.accessors: list[dict[str, Any]] = []
 
-    def add(self, values: Array, kind: str, *, target: int | None = None, bounds: bool = False) -> int:
+    def add(
+        self, values: Array | npt.NDArray[np.intp], kind: str, *, target: int | None = None, bounds: bool = False
+    ) -> int:
         """Add an array, (n,) or (n, k), and return the number of its accessor."""
         whole = values.dtype.kind in "iu"
         array = np.ascontiguousarray(values, dtype="<u4" if whole else "<f4")
@@ -163,7 +166,7 @@ def _upright(up: Array) -> list[float]:
 
 
 def _unit(normals: Array) -> Array:
-    return normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
+    return np.asarray(normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300))
 
 
 def _numbers(values: Array) -> list[float]:

@@ -6,6 +6,7 @@ What cannot be drawn is told, once for each file, and the body is drawn as its j
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -90,7 +91,7 @@ def _obj(data: bytes) -> Array:
         elif word == "f":
             corners = [int(one.split("/")[0]) for one in rest]
             corners = [k - 1 if k > 0 else len(points) + k for k in corners]
-            faces += [(corners[0], b, c) for b, c in zip(corners[1:], corners[2:], strict=False)]
+            faces += [(corners[0], b, c) for b, c in pairwise(corners[1:])]
     if any(not 0 <= k < len(points) for face in faces for k in face) or any(len(p) != 3 for p in points):
         raise ValueError("a face has a corner that is not there")
     return np.array(points, dtype=np.float64).reshape(-1, 3)[np.array(faces, dtype=np.intp).reshape(-1, 3)]

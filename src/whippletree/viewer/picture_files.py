@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from whippletree.errors import ResultError
 from whippletree.kernels.kernel import Array
@@ -18,7 +19,7 @@ from whippletree.viewer.scene_colors import BACK, GRID, INK, linear, solid_color
 from whippletree.viewer.triangles import Mesh, merged, solid_mesh, strut_mesh
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
+    from PIL.Image import Dither, Image
 
 __all__ = ["frame_mesh", "gif", "picture", "png"]
 
@@ -60,7 +61,7 @@ def gif(scene: Scene, *, size: tuple[int, int] = (600, 400), speed: float = 1.0)
     rows = [int(np.argmin(np.abs(track.t - t))) for t in times]
     back = _background(scene, view)
     palette = picture(scene, rows[0], view, back).quantize(128)  # the same for all: what does not move does not flicker
-    images = [picture(scene, row, view, back).quantize(palette=palette, dither=0) for row in rows]
+    images = [picture(scene, row, view, back).quantize(palette=palette, dither=_no_dither()) for row in rows]
     pause = max(20, round(1000 * span / max(count - 1, 1)))
     images[0].save(file, "GIF", save_all=True, append_images=images[1:], duration=pause, loop=0, optimize=False)
     return file.getvalue()
@@ -68,13 +69,12 @@ def gif(scene: Scene, *, size: tuple[int, int] = (600, 400), speed: float = 1.0)
 
 def picture(scene: Scene, frame: int, view: View2D, back: Array) -> Image:
     """Return the picture of an instant, with a grid on the floor and the joints' names, if these are few."""
-    image, draw_names = _pillow()
     mesh, colors = frame_mesh(scene, frame)
-    found: Image = image.fromarray(rasterize(mesh, colors, view, back))
+    found = _image(rasterize(mesh, colors, view, back))
     if len(scene.joints) <= NAMED and view.height >= _NAMES_FROM:
         points = [scene.track.pose(frame, one.place) @ one.pose[:, 3] for one in scene.joints]
         where, _ = view.project(np.array(points).reshape(-1, 4)[:, :3])
-        draw_names(found, [one.name for one in scene.joints], where)
+        _drawn_names(found, [one.name for one in scene.joints], where)
     return found
 
 
@@ -125,7 +125,7 @@ def _background(scene: Scene, view: View2D) -> Array:
         width = depth / view.focal / step / np.maximum(np.abs(drop), 0.15) * 0.8  # about a pixel
         line = np.maximum(line, np.clip(1.0 - np.abs(at - np.round(at)) / np.maximum(width, 1e-12), 0.0, 1.0))
     share = np.nan_to_num(line * fade)[..., None]
-    return (1 - share) * linear(BACK) + share * linear(GRID)
+    return np.asarray((1 - share) * linear(BACK) + share * linear(GRID))
 
 
 def _nice(size: float) -> float:
@@ -133,20 +133,29 @@ def _nice(size: float) -> float:
     return float(next(k * power for k in (1, 2, 5, 10) if k * power >= size * (1 - 1e-12)))
 
 
-def _pillow():  # type: ignore[no-untyped-def]
-    """Return Pillow's images, and how names are written on them."""
+def _drawn_names(found: Image, names: list[str], where: Array) -> None:
+    """Write names beside points of a picture; where two would overlap, the later one is left out."""
+    from PIL import ImageDraw, ImageFont
+
+    ink, font = ImageDraw.Draw(found), ImageFont.load_default(14)
+    taken: list[tuple[float, ...]] = []
+    for name, (right, low) in zip(names, where.tolist(), strict=True):
+        x, y = max(min(right + 13, found.width - ink.textlength(name, font=font) - 4), 4), low - 27
+        box = ink.textbbox((x, y), name, font=font, stroke_width=2)
+        if all(box[0] >= o[2] or o[0] >= box[2] or box[1] >= o[3] or o[1] >= box[3] for o in taken):
+            taken.append(box)
+            ink.text((x, y), name, fill=INK, font=font, stroke_width=2, stroke_fill=BACK)
+
+
+def _no_dither() -> Dither:
+    from PIL.Image import Dither
+
+    return Dither.NONE
+
+
+def _image(pixels: npt.NDArray[np.uint8]) -> Image:
     try:
-        from PIL import Image, ImageDraw, ImageFont
+        from PIL.Image import fromarray
     except ImportError:
         raise ResultError('pictures need Pillow: install it with pip install "whippletree[plot]"') from None
-
-    def draw_names(picture: Image.Image, names: list[str], where: Array) -> None:
-        ink, font = ImageDraw.Draw(picture), ImageFont.load_default(14)
-        taken: list[tuple[float, ...]] = []
-        for name, (x, y) in zip(names, where.tolist(), strict=True):
-            box = ink.textbbox((x + 13, y - 27), name, font=font, stroke_width=2)
-            if all(box[0] >= o[2] or o[0] >= box[2] or box[1] >= o[3] or o[1] >= box[3] for o in taken):
-                taken.append(box)
-                ink.text((x + 13, y - 27), name, fill=INK, font=font, stroke_width=2, stroke_fill=BACK)
-
-    return Image, draw_names
+    return fromarray(pixels)

@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 LINK = 0.035
-"""The radius of a link, a rod say, that has none of its own, over the mean size of the bodies: the unit of all symbols."""
+"""The radius of a link that has none of its own, over the mean size of the bodies: the unit of all symbols."""
 
 THINNEST = 0.004
 """The same over the extent of the whole mechanism, at least: small bodies in large mechanisms stay visible."""

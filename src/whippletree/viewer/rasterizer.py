@@ -18,9 +18,10 @@ from whippletree.viewer.proportions import VIEW_ANGLE
 from whippletree.viewer.scene import Camera
 from whippletree.viewer.triangles import Mesh
 
-__all__ = ["View2D", "rasterize"]
+__all__ = ["View2D", "rasterize", "seen_triangles"]
 
 Pixels = npt.NDArray[np.uint8]
+Indices = npt.NDArray[np.intp]
 
 _SOFT = 2
 """Each pixel is the mean of so many by so many."""
@@ -68,22 +69,34 @@ def rasterize(mesh: Mesh, colors: Array, view: View2D, back: Array) -> Pixels:
     screen, depth = fine.project(mesh.points)
     flat, inverse = screen[mesh.triangles], 1.0 / depth[mesh.triangles]
     rows, x, which = _pixels(flat, fine.width, fine.height)
-    whole = np.repeat(np.repeat(back, _SOFT, axis=0), _SOFT, axis=1)
+    whole = np.repeat(np.repeat(back.astype(np.float32), _SOFT, axis=0), _SOFT, axis=1)
     if len(which):
-        weights = _weights(flat[which], x + 0.5, rows + 0.5)
+        weights = _weights(flat[which], x, rows)
         near = (weights * inverse[which]).sum(axis=1)
-        pixel, number = _nearest(rows * fine.width + x, near, which, fine.width * fine.height)
+        pixel, number = _nearest(rows * fine.width + x, near, fine.width * fine.height)
         share = weights[number] * inverse[which[number]]
         share = share / share.sum(axis=1, keepdims=True)
         corners = mesh.triangles[which[number]]
         normal = np.einsum("nk,nkc->nc", share, mesh.normals[corners])
         base = np.einsum("nk,nkc->nc", share, colors[corners])
         whole.reshape(-1, 3)[pixel] = base * _light(normal, view.axes)[:, None]
-    mean = whole.reshape(view.height, _SOFT, view.width, _SOFT, 3).mean(axis=(1, 3))
-    return _encoded(mean)
+    parts = [whole[i::_SOFT, j::_SOFT] for i in range(_SOFT) for j in range(_SOFT)]
+    return _encoded(np.asarray(sum(parts[1:], parts[0]) / len(parts)))
 
 
-def _pixels(flat: Array, width: int, height: int) -> tuple[Array, Array, npt.NDArray[np.intp]]:
+def seen_triangles(mesh: Mesh, view: View2D) -> Indices:
+    """Return which triangle is seen at each pixel that is covered."""
+    screen, depth = view.project(mesh.points)
+    flat, inverse = screen[mesh.triangles], 1.0 / depth[mesh.triangles]
+    rows, x, which = _pixels(flat, view.width, view.height)
+    if not len(which):
+        return which
+    near = (_weights(flat[which], x, rows) * inverse[which]).sum(axis=1)
+    _, number = _nearest(rows * view.width + x, near, view.width * view.height)
+    return np.asarray(which[number])
+
+
+def _pixels(flat: Array, width: int, height: int) -> tuple[Indices, Indices, Indices]:
     """Return rows and columns of all pixels of all triangles (n, 3, 2), and to which triangle each belongs."""
     top = np.clip(np.ceil(flat[..., 1].min(axis=1) - 0.5), 0, height).astype(np.intp)
     bottom = np.clip(np.floor(flat[..., 1].max(axis=1) - 0.5) + 1, 0, height).astype(np.intp)
@@ -102,24 +115,25 @@ def _pixels(flat: Array, width: int, height: int) -> tuple[Array, Array, npt.NDA
     return rows[span], x, which[span]
 
 
-def _expanded(starts: npt.NDArray[np.intp], counts: npt.NDArray[np.intp]) -> tuple[Array, Array]:
+def _expanded(starts: Indices, counts: Indices) -> tuple[Indices, Indices]:
     """Return whole numbers from each start on, so many as counted, and to which start each belongs."""
     which = np.repeat(np.arange(len(starts)), counts)
     within = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
     return which, starts[which] + within
 
 
-def _weights(corners: Array, x: Array, y: Array) -> Array:
-    """Return the barycentric coordinates of points in triangles (n, 3, 2)."""
+def _weights(corners: Array, column: Indices, row: Indices) -> Array:
+    """Return the barycentric coordinates of the middles of pixels in triangles (n, 3, 2)."""
+    x, y = column + 0.5, row + 0.5
     (ax, ay), (bx, by), (cx, cy) = corners[:, 0].T, corners[:, 1].T, corners[:, 2].T
     area = (bx - ax) * (cy - ay) - (cx - ax) * (by - ay)
     area = np.where(area == 0, np.inf, area)
     v = ((x - ax) * (cy - ay) - (cx - ax) * (y - ay)) / area
     w = ((bx - ax) * (y - ay) - (x - ax) * (by - ay)) / area
-    return np.clip(np.stack([1 - v - w, v, w], axis=1), 0.0, 1.0)
+    return np.asarray(np.clip(np.stack([1 - v - w, v, w], axis=1), 0.0, 1.0))
 
 
-def _nearest(pixels: Array, near: Array, which: Array, size: int) -> tuple[Array, Array]:
+def _nearest(pixels: Indices, near: Array, size: int) -> tuple[Indices, Indices]:
     """Return the pixels that are covered, and for each of them which of the entries is the nearest."""
     depth = (near / max(float(near.max()), 1e-300) * (2**_DEPTH_BITS - 1)).astype(np.int64)
     entry = np.arange(len(pixels), dtype=np.int64)
@@ -128,7 +142,7 @@ def _nearest(pixels: Array, near: Array, which: Array, size: int) -> tuple[Array
     best = np.full(size, -1, dtype=np.int64)
     np.maximum.at(best, pixels, depth << _NUMBER_BITS | entry)
     covered = np.flatnonzero(best >= 0)
-    return covered, best[covered] & (2**_NUMBER_BITS - 1)
+    return covered, np.asarray(best[covered] & (2**_NUMBER_BITS - 1), dtype=np.intp)
 
 
 def _light(normals: Array, axes: Array) -> Array:
@@ -137,11 +151,20 @@ def _light(normals: Array, axes: Array) -> Array:
     seen = normals @ axes.T
     seen = seen * np.where(seen[:, 2:] < 0, -1.0, 1.0)  # a surface seen from behind is lit as from the front
     lamp = np.array([-0.42, 0.62, 0.66])
-    return 0.36 + 0.12 * seen[:, 1] + 0.66 * np.maximum(seen @ (lamp / np.linalg.norm(lamp)), 0.0)
+    direct = np.maximum(seen @ (lamp / np.linalg.norm(lamp)), 0.0)
+    return np.asarray(0.36 + 0.12 * seen[:, 1] + 0.66 * direct)
 
 
-def _encoded(linear: Array) -> Pixels:
+def _encoded(linear: npt.NDArray[np.floating]) -> Pixels:
     """Return linear colours as sRGB bytes."""
-    bright = np.clip(linear, 0.0, 1.0)
+    return np.asarray(_SRGB[(np.clip(linear, 0.0, 1.0) * (len(_SRGB) - 1) + 0.5).astype(np.intp)])
+
+
+def _srgb_table(size: int = 4096) -> Pixels:
+    bright = np.arange(size) / (size - 1)
     srgb = np.where(bright <= 0.0031308, 12.92 * bright, 1.055 * bright ** (1 / 2.4) - 0.055)
     return np.asarray(np.round(255 * srgb), dtype=np.uint8)
+
+
+_SRGB = _srgb_table()
+"""The bytes of brightnesses from zero to one."""

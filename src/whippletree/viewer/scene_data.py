@@ -40,9 +40,7 @@ def scene_data(scene: Scene) -> tuple[str, bytes]:
     arrays += [(f"arrow{k}", one.vectors.T) for k, one in enumerate(scene.arrows)]
     arrays += [(f"curve{k}", one.values[None]) for k, one in enumerate(scene.curves)]
     arrays += [
-        (f"mesh{k}", one.triangles.reshape(-1, 3).T)
-        for k, one in enumerate(scene.solids)
-        if one.triangles is not None
+        (f"mesh{k}", one.triangles.reshape(-1, 3).T) for k, one in enumerate(scene.solids) if one.triangles is not None
     ]
     head = _head(scene) | {"arrays": [[name, *values.shape] for name, values in arrays]}
     text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
@@ -97,10 +95,21 @@ def _head(scene: Scene) -> dict[str, Any]:
         "places": list(scene.places),
         "solids": [_solid(one, k) for k, one in enumerate(scene.solids)],
         "struts": [
-            [one.kind, one.name, one.first, _row(one.first_point), one.second, _row(one.second_point), one.radius, one.color]
+            [
+                one.kind,
+                one.name,
+                one.first,
+                _row(one.first_point),
+                one.second,
+                _row(one.second_point),
+                one.radius,
+                one.color,
+            ]
             for one in scene.struts
         ],
-        "joints": [[one.name, one.kind, one.place, _row(one.pose[:3]), list(one.axes), one.cut] for one in scene.joints],
+        "joints": [
+            [one.name, one.kind, one.place, _row(one.pose[:3]), list(one.axes), one.cut] for one in scene.joints
+        ],
         "frames": [[one.name, one.place, _row(one.pose[:3])] for one in scene.frames],
         "paths": [[one.name, one.place, _row(one.point)] for one in scene.paths],
         "arrows": [[one.name, one.kind, one.place, _row(one.point)] for one in scene.arrows],

@@ -69,11 +69,11 @@ class SceneView:
         webbrowser.open(place.as_uri())
         return place
 
-    def shown(self, path: Any = None) -> SceneView:
+    def shown(self, path: Any = None, *, opened: bool = True) -> SceneView:
         """Return it, written to a path; without one, opened in a browser, unless a notebook will show it."""
         if path is not None:
             self.save(path)
-        elif "ipykernel" not in sys.modules:
+        elif opened and "ipykernel" not in sys.modules:
             self.open()
         return self
 

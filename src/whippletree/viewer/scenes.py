@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from whippletree.elements.closures import Distance
-from whippletree.elements.forces import Bushing, Contact, LawSpring, Spring
+from whippletree.elements.forces import Bushing, LawSpring, Spring
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.linear.modal_analysis import Mode
@@ -21,13 +21,14 @@ from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import shown
 from whippletree.system import System
 from whippletree.viewer.body_solids import body_solids, own_size
-from whippletree.viewer.framing import camera_for, seen_points, upward
+from whippletree.viewer.framing import seen_points, upward
 from whippletree.viewer.joint_symbols import joint_axes, joint_solids, slides
 from whippletree.viewer.mesh_files import MeshSource
 from whippletree.viewer.proportions import FRAMES, LINK, PLOTTED, THICKEST, THINNEST
 from whippletree.viewer.scene import (
     GROUND_PLACE,
     Arrow,
+    Camera,
     Curve,
     FrameMark,
     JointMark,
@@ -38,6 +39,7 @@ from whippletree.viewer.scene import (
     Track,
 )
 from whippletree.viewer.tracks import chosen_rows, mode_states, track_of
+from whippletree.viewer.viewpoints import well_seen
 
 __all__ = ["mode_scene", "run_scene", "still_scene"]
 
@@ -104,12 +106,12 @@ def run_scene(
         if not isinstance(other, Trajectory):
             raise StateError(f"beside= maps labels to runs, not to {shown(other)}")
         if other.replay.system.description.places != system.description.places:
-            raise StateError(f"the run {shown(label)} is of a mechanism with other bodies: runs are shown beside others of the same bodies")
+            raise StateError(
+                f"the run {shown(label)} is of a mechanism with other bodies, and cannot be shown beside this one"
+            )
         tracks.append(_run_track(_picked(other, frames), str(label)))
     made = _Maker(system, first).scene(tracks, paths, title)
-    return replace(
-        made, curves=_curves(shown_run, plots), arrows=_arrows(shown_run, made, system) if forces else ()
-    )
+    return replace(made, curves=_curves(shown_run, plots), arrows=_arrows(shown_run, made, system) if forces else ())
 
 
 def _picked(run: Trajectory, frames: int) -> Trajectory:
@@ -117,7 +119,7 @@ def _picked(run: Trajectory, frames: int) -> Trajectory:
     if len(rows) == len(run):
         return run
     one = run.replay.picked(rows)
-    states = {"q": one.q, "v": one.v, "z": one.z, "efforts": one.efforts, "work": one.work}
+    states: dict[str, Any] = {"q": one.q, "v": one.v, "z": one.z, "efforts": one.efforts, "work": one.work}
     return replace(run, t=one.t, parameters=one.parameters, events=(), **states)
 
 
@@ -130,9 +132,7 @@ def _curves(run: Trajectory, names: Sequence[Any] | None) -> tuple[Curve, ...]:
     if names is None:
         names = ["coordinates"] if 0 < len(run.labels.coordinates) <= PLOTTED else []
     found = [columns(run, name) for name in names]
-    return tuple(
-        Curve(label.text, label.unit, one.values[:, k]) for one in found for k, label in enumerate(one.labels)
-    )
+    return tuple(Curve(label.text, label.unit, one.values[:, k]) for one in found for k, label in enumerate(one.labels))
 
 
 def _arrows(run: Trajectory, scene: Scene, system: System) -> tuple[Arrow, ...]:
@@ -173,20 +173,27 @@ class _Maker:
             if body.kind is None
             for solid in body_solids(places[body.name], body.properties, held[body.name], unit, meshes)
         ]
+        for frame, body in d.moving_frames.items():
+            solids.append(Solid(places[frame], "sphere", (1.7 * unit,), np.eye(4), color=places[body]))
         for use in d.joints:
             foot = _foot(d, use, held, tracks[0], up) if use.parent == GROUND else -up
             solids += joint_solids(use, places[use.parent], unit, foot)
         struts = _struts(d, places, unit)
         points = seen_points(solids, struts, tracks)
-        camera, floor = camera_for(points, up), float((points @ up).min())
-        return Scene(
+        low, high = points.min(axis=0), points.max(axis=0)
+        x, y, z = up.tolist()
+        made = Scene(
             title=d.name if title is None else title,
             places=d.places,
             solids=tuple(solids),
             struts=tuple(struts),
             joints=tuple(
                 JointMark(
-                    use.name, use.joint.kind, places[use.parent], use.on_parent.matrix(), joint_axes(use.joint.kind),
+                    use.name,
+                    use.joint.kind,
+                    places[use.parent],
+                    use.on_parent.matrix(),
+                    joint_axes(use.joint.kind),
                     use.name in cut,
                 )
                 for use in d.joints
@@ -194,14 +201,15 @@ class _Maker:
             frames=tuple(FrameMark(one.name, places[one.body], one.placement.matrix()) for one in d.frames),
             tracks=tuple(tracks),
             unit=unit,
-            low=points.min(axis=0),
-            high=points.max(axis=0),
-            floor=floor - 0.2 * unit,
-            camera=camera,
+            low=low,
+            high=high,
+            floor=float((points @ up).min()) - 0.2 * unit,
+            camera=Camera((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (x, y, z)),
             closures=tuple(f"{use.name}: {type(use.closure).__name__.lower()}" for use in d.closures),
             paths=tuple(_path(d, places, name) for name in paths),
             notes=tuple(meshes.notes),
         )
+        return well_seen(made)
 
 
 def _numbers_in(system: System, parameters: Any) -> Description:
@@ -246,14 +254,17 @@ def _link_radius(d: Description, held: Mapping[str, Sequence[Array]], tracks: Se
 
 def _foot(d: Description, use: JointUse, held: Mapping[str, Sequence[Array]], track: Track, up: Array) -> Array:
     """Return on which side of a joint on the ground its support is: below it, or above if the body hangs down."""
-    own = [_point(use.on_child), *held[use.child], *(_vector(body.properties.com) for body in d.bodies if body.name == use.child)]
-    pose = track.pose(0, d.places.index(use.child))
-    reach = pose[:3, :3] @ np.mean(own, axis=0) + pose[:3, 3] - _point(use.on_parent)
+    body = d.body_of(use.child)
+    own = [*held[body], _vector(d.body(body).properties.com)]
+    pose = track.pose(0, d.places.index(body))
+    points = [pose[:3, :3] @ point + pose[:3, 3] for point in own]
+    points += [track.positions[0, d.places.index(frame)] for frame, owner in d.moving_frames.items() if owner == body]
+    reach = np.mean(points, axis=0) - _point(use.on_parent)
     return up if reach @ up < -_HANGING * np.linalg.norm(reach) else -up
 
 
 def _struts(d: Description, places: Mapping[str, int], unit: float) -> list[Strut]:
-    """Return what reaches from place to place: rods, springs, guides of sliding joints, bodies to their moving frames."""
+    """Return what reaches from place to place: rods, springs, guides of sliding joints, moving frames of bodies."""
     found = []
     for use in d.joints:
         if slides(use.joint.kind):

@@ -1,4 +1,4 @@
-"""What `Mechanism.show`, `System.show` and `Trajectory.animate` do."""
+"""What `Mechanism.show`, `System.show` and `Trajectory.animate` do; with `opened=False` no browser is opened."""
 
 from __future__ import annotations
 
@@ -35,18 +35,23 @@ def show(
     parameters: Any = None,
     paths: Any = (),
     title: Any = None,
+    opened: bool = True,
 ) -> SceneView:
     """Show a system at a configuration, or at several one after the other, or in a mode; see `System.show`."""
     inputs = system.kernels.inputs
-    states = system.q0 if q is None else np.asarray(system.coordinates(q) if isinstance(q, Mapping) else inputs.configurations(q))
-    if states.ndim > 2 or not states.shape[0] and states.ndim == 2 or not np.isfinite(states).all():
+    states = system.q0 if q is None else system.coordinates(q) if isinstance(q, Mapping) else inputs.configurations(q)
+    if states.ndim > 2 or len(np.atleast_2d(states)) == 0 or not np.isfinite(states).all():
         raise StateError("show() takes one configuration (nq) of finite numbers, or several (n, nq)")
-    options: dict[str, Any] = {"parameters": inputs.parameter_set(parameters), "paths": names(paths), "title": _title(title)}
+    options: dict[str, Any] = {
+        "parameters": inputs.parameter_set(parameters),
+        "paths": names(paths),
+        "title": _title(title),
+    }
     if mode is None:
-        return SceneView(still_scene(system, states, **options)).shown(path)
+        return SceneView(still_scene(system, states, **options)).shown(path, opened=opened)
     if states.ndim != 1:
         raise StateError("a mode is shown about one configuration (nq)")
-    return SceneView(mode_scene(system, states, mode, **options)).shown(path)
+    return SceneView(mode_scene(system, states, mode, **options)).shown(path, opened=opened)
 
 
 def animate(
@@ -60,6 +65,7 @@ def animate(
     frames: Any = FRAMES,
     speed: Any = 1.0,
     title: Any = None,
+    opened: bool = True,
 ) -> SceneView:
     """Show a run; see `Trajectory.animate`."""
     if not isinstance(beside, Mapping | None):
@@ -76,7 +82,7 @@ def animate(
         frames=int(frames),
         title=_title(title),
     )
-    return SceneView(scene, speed=_speed(speed)).shown(path)
+    return SceneView(scene, speed=_speed(speed)).shown(path, opened=opened)
 
 
 def _title(title: Any) -> str | None:

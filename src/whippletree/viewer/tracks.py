@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from whippletree.kernels.kernel import Array
 from whippletree.linear.modal_analysis import Mode
@@ -34,7 +35,7 @@ def track_of(system: System, t: Array, q: Array, parameters: Any = None, label: 
     return Track(label, np.asarray(t, dtype=np.float64), poses[..., :3, 3], quaternions(poses[..., :3, :3]))
 
 
-def chosen_rows(run: Trajectory, frames: int) -> Array:
+def chosen_rows(run: Trajectory, frames: int) -> npt.NDArray[np.intp]:
     """Return which outputs of a run are shown: all, or about so many, evenly in time, the first and the last included.
 
     >>> from whippletree.results.example_runs import swing
@@ -95,4 +96,4 @@ def quaternions(R: Array) -> Array:
     found = found / np.maximum(np.linalg.norm(found, axis=-1, keepdims=True), 1e-300)
     turned = np.cumprod(np.where((found[1:] * found[:-1]).sum(axis=-1) < 0, -1.0, 1.0), axis=0)
     found[1:] *= turned[..., None]
-    return found
+    return np.asarray(found)

@@ -100,8 +100,12 @@ def _turned(profile: Array, slopes: Array) -> Mesh:
     """Return the surface that a profile (n, 2) of radii and heights makes around z; `slopes` are its normals."""
     angles = 2 * math.pi * np.arange(_AROUND + 1) / _AROUND
     c, s = np.cos(angles)[:, None], np.sin(angles)[:, None]
-    points = np.stack([c * profile[:, 0], s * profile[:, 0], np.broadcast_to(profile[:, 1], (len(c), len(profile)))], axis=2)
-    normals = np.stack([c * slopes[:, 0], s * slopes[:, 0], np.broadcast_to(slopes[:, 1], (len(c), len(profile)))], axis=2)
+    points = np.stack(
+        [c * profile[:, 0], s * profile[:, 0], np.broadcast_to(profile[:, 1], (len(c), len(profile)))], axis=2
+    )
+    normals = np.stack(
+        [c * slopes[:, 0], s * slopes[:, 0], np.broadcast_to(slopes[:, 1], (len(c), len(profile)))], axis=2
+    )
     return Mesh(points.reshape(-1, 3), normals.reshape(-1, 3), _sheet(len(c), len(profile)))
 
 

@@ -24,14 +24,17 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {
 """What the sizes of each kind of shape are; those of a mesh are the factors along its axes."""
 
 
+HERE = Placement.identity()
+
+
 @user_facing
 @dataclass(frozen=True)
 class Shape:
     """A shape that is drawn: its kind, its sizes in metres, and its frame on the body.
 
-    It is centred at the origin of its frame. A rod, which is thin, a cylinder and a capsule are along z, and a capsule's
-    length is without its round ends. A "mesh" is drawn from a `file`, stretched by its sizes. Sizes and the point of the
-    placement may be expressions in parameters.
+    It is centred at the origin of its frame. A rod, which is thin, a cylinder and a capsule are along z, and a
+    capsule's length is without its round ends. A "mesh" is drawn from a `file`, stretched by its sizes. Sizes and the
+    point of the placement may be expressions in parameters.
 
     >>> Shape("cylinder", (0.1, 2.0), Placement(point=(1, 0, 0))).size
     (0.1, 2.0)
@@ -39,7 +42,7 @@ class Shape:
 
     kind: str
     size: tuple[Scalar, ...] = ()
-    placement: Placement = Placement()
+    placement: Placement = HERE
     file: str = ""
 
     def __post_init__(self) -> None:

@@ -145,7 +145,9 @@ def point_mass(mass: Scalar, at: VectorLike = ORIGIN) -> MassProperties:
     2.0
     """
     point = vector(at, "point mass: at")
-    return _made("point mass", scalar(mass, "point mass: mass"), point, NO_INERTIA, Shape("point", (), Placement(point=point)))
+    return _made(
+        "point mass", scalar(mass, "point mass: mass"), point, NO_INERTIA, Shape("point", (), Placement(point=point))
+    )
 
 
 @user_facing

@@ -43,9 +43,10 @@ export class Labels {
     for (const { name, place, at, cut } of wanted) {
       stage.onPlace(place, at, point).project(stage.camera);
       if (point.z > 1) continue;
-      const x = ((point.x + 1) / 2) * width + 12;
+      const room = ink.measureText(name).width;
+      const x = Math.max(Math.min(((point.x + 1) / 2) * width + 12, width - room - 4), 4);
       const y = ((1 - point.y) / 2) * height - 12;
-      const box = [x - 2, y - 9, x + ink.measureText(name).width + 2, y + 9];
+      const box = [x - 2, y - 9, x + room + 2, y + 9];
       if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
       taken.push(box);
       ink.lineWidth = 3.5;
