@@ -28,6 +28,9 @@ PAGE := src/whippletree/viewer/page
 viewer:  ## the script of the viewer's page, after it was edited (needs Node)
 	cd $(PAGE) && npm ci --no-audit --no-fund && npm run build
 
+browser: $(STAMP)-browser  ## a Chromium for the tests of the viewer's page, if there is none; no root needed
+	cd tests && ../$(BIN)/python -m support.install_browser
+
 test: $(STAMP)-test  ## the tests, under ten minutes on two cores
 	$(BIN)/python -m pytest -n 2 -m "not deep"
 

@@ -66,8 +66,10 @@ class Browser:
         theirs, ours = os.pipe(), os.pipe()
         command = [program, *FLAGS, size, f"--user-data-dir={self._profile.name}", "about:blank"]
         shell = f'exec "$@" 3<&{theirs[0]} 4>&{ours[1]}'
+        libraries = {"LD_LIBRARY_PATH": str(OWN.parent / "lib")} if program == str(OWN) else {}
         self._process = subprocess.Popen(
             ["sh", "-c", shell, "sh", *command],
+            env=os.environ | libraries,
             pass_fds=(theirs[0], ours[1]),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

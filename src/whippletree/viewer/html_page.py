@@ -19,7 +19,7 @@ from whippletree.viewer.scene_data import scene_data
 
 __all__ = ["inline_frame", "page"]
 
-_PAGE = "whippletree.viewer.page"
+_ROOM = "whippletree.viewer"
 _LISTED = 40
 """How many bodies and joints the summary for screen readers names."""
 
@@ -77,7 +77,7 @@ def _listed(what: str, names: list[str]) -> str:
 
 @functools.cache
 def _file(name: str) -> str:
-    return (resources.files(_PAGE) / name).read_text(encoding="utf-8")
+    return (resources.files(_ROOM) / "page" / name).read_text(encoding="utf-8")
 
 
 @functools.cache

@@ -1,6 +1,7 @@
 // The page: controls, keys, and what is drawn when. `?frame=n` shows the n-th instant, at rest.
 
 import { Labels } from "./labels.js";
+import { Live } from "./live.js";
 import { Plots } from "./plots.js";
 import { readScene } from "./scene.js";
 import { Stage, ghostColor } from "./stage.js";
@@ -34,6 +35,11 @@ class Page {
     this.stage.home();
     this.stage.controls.addEventListener("change", () => this.invalidate());
     say(head.notes.join(" "));
+    if (head.live) this.live = new Live(element("live"), this);
+  }
+
+  say(text) {
+    say(text);
   }
 
   get last() {
