@@ -49,6 +49,15 @@ FLAGS = (
 )
 
 
+LAUNCH = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
+for end, number in zip(ends, (3, 4)):
+    os.dup2(end, number)  # where the browser expects its pipe
+os.execvp(sys.argv[3], sys.argv[3:])
+"""
+
+
 def find_chromium() -> str | None:
     """Return the path of a Chromium, None if there is none."""
     named = os.environ.get("WHIPPLETREE_CHROMIUM")
@@ -65,10 +74,9 @@ class Browser:
         size = f"--window-size={width},{height}"
         theirs, ours = os.pipe(), os.pipe()
         command = [program, *FLAGS, size, f"--user-data-dir={self._profile.name}", "about:blank"]
-        shell = f'exec "$@" 3<&{theirs[0]} 4>&{ours[1]}'
         libraries = {"LD_LIBRARY_PATH": str(OWN.parent / "lib")} if program == str(OWN) else {}
         self._process = subprocess.Popen(
-            ["sh", "-c", shell, "sh", *command],
+            [sys.executable, "-c", LAUNCH, str(theirs[0]), str(ours[1]), *command],
             env=os.environ | libraries,
             pass_fds=(theirs[0], ours[1]),
             stdout=subprocess.DEVNULL,

@@ -1,13 +1,15 @@
 """A scene as the page reads it: a small JSON text, and all long rows of numbers as one compressed block.
 
-Numbers over time are float32. Of each channel, a coordinate of a position say, the bit patterns are written as
-differences from one instant to the next, and these byte by byte: first the lowest bytes of all, then the next. Smooth
-motion then compresses well, and nothing is lost.
+Of each channel, a coordinate of a position say, numbers become integers: poses as multiples of a step, a millionth of
+the largest, and all else as the bit patterns of float32, without loss. These are written as differences from one instant
+to the next, those of poses as differences of differences, byte by byte: first the lowest bytes of all, then the next.
+Smooth motion then compresses well.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from collections.abc import Iterable
 from typing import Any
@@ -20,6 +22,9 @@ from whippletree.viewer.proportions import ARROW, AXIS, FRAME, MARGIN, NAMED, VI
 from whippletree.viewer.scene import Scene, Solid, Track
 
 __all__ = ["pack", "scene_data", "unpack"]
+
+_BITS, _ORDER = 20, 2
+"""Bits of a position or a quaternion's entry, its sign aside, and the order of the differences that are written."""
 
 _DIGITS = 7
 """Significant digits of sizes and poses in the JSON text."""
@@ -34,51 +39,66 @@ def scene_data(scene: Scene) -> tuple[str, bytes]:
     >>> json.loads(text)["places"]
     ['crank', 'coupler', 'rocker']
     """
-    arrays: list[tuple[str, Array]] = []
+    arrays: list[tuple[str, Array, float]] = []
     for k, track in enumerate(scene.tracks):
-        arrays += [(f"t{k}", track.t[None]), (f"poses{k}", _channels(track))]
-    arrays += [(f"arrow{k}", one.vectors.T) for k, one in enumerate(scene.arrows)]
-    arrays += [(f"curve{k}", one.values[None]) for k, one in enumerate(scene.curves)]
+        poses = _channels(track)
+        arrays += [(f"t{k}", track.t[None], 0.0), (f"poses{k}", poses, _step(poses))]
+    arrays += [(f"arrow{k}", one.vectors.T, 0.0) for k, one in enumerate(scene.arrows)]
+    arrays += [(f"curve{k}", one.values[None], 0.0) for k, one in enumerate(scene.curves)]
     arrays += [
-        (f"mesh{k}", one.triangles.reshape(-1, 3).T) for k, one in enumerate(scene.solids) if one.triangles is not None
+        (f"mesh{k}", one.triangles.reshape(-1, 3).T, 0.0)
+        for k, one in enumerate(scene.solids)
+        if one.triangles is not None
     ]
-    head = _head(scene) | {"arrays": [[name, *values.shape] for name, values in arrays]}
+    head = _head(scene) | {"arrays": [[name, *values.shape, step] for name, values, step in arrays]}
     text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text, pack(values for _, values in arrays)
+    return text, pack((values, step) for _, values, step in arrays)
 
 
-def pack(arrays: Iterable[Array]) -> bytes:
-    """Return arrays, each (channels, n), as one compressed block.
+def pack(arrays: Iterable[tuple[Array, float]]) -> bytes:
+    """Return arrays, each (channels, n) with its step, zero for numbers that keep all bits, as one compressed block.
 
     >>> rows = np.linspace(0.0, 1.0, 5)[None]
-    >>> bool((unpack(pack([rows]), [(1, 5)])[0] == rows.astype(np.float32)).all())
+    >>> bool((unpack(pack([(rows, 0.0)]), [(1, 5, 0.0)])[0] == rows.astype(np.float32)).all())
     True
     """
     parts = []
-    for values in arrays:
-        bits = np.ascontiguousarray(values, dtype="<f4").view("<u4")
-        change = np.diff(bits, axis=1, prepend=np.uint32(0))
-        parts.append(change.view(np.uint8).reshape(*change.shape, 4).transpose(2, 0, 1).tobytes())
+    for values, step in arrays:
+        if step:
+            whole = np.round(values / step).astype("<i4").view("<u4")
+        else:
+            whole = np.ascontiguousarray(values, dtype="<f4").view("<u4")
+        for _ in range(_ORDER if step else 1):
+            whole = np.diff(whole, axis=1, prepend=np.uint32(0))
+        parts.append(np.ascontiguousarray(whole).view(np.uint8).reshape(*whole.shape, 4).transpose(2, 0, 1).tobytes())
     return zlib.compress(b"".join(parts), 9)
 
 
-def unpack(block: bytes, shapes: Iterable[tuple[int, int]]) -> list[npt.NDArray[np.float32]]:
+def unpack(block: bytes, shapes: Iterable[tuple[int, int, float]]) -> list[npt.NDArray[np.float32]]:
     """Return the arrays of a block again, of which the page does the same.
 
-    >>> unpack(pack([np.ones((2, 3))]), [(2, 3)])[0].tolist()
+    >>> unpack(pack([(np.ones((2, 3)), 2.0**-20)]), [(2, 3, 2.0**-20)])[0].tolist()
     [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
     """
     data, found = np.frombuffer(zlib.decompress(block), dtype=np.uint8), []
     at = 0
-    for channels, n in shapes:
+    for channels, n, step in shapes:
         size = 4 * channels * n
         planes = data[at : at + size].reshape(4, channels, n).transpose(1, 2, 0)
-        bits = np.cumsum(np.ascontiguousarray(planes).view("<u4")[..., 0], axis=1, dtype=np.uint32)
-        found.append(bits.view(np.float32))
+        whole = np.ascontiguousarray(planes).view("<u4").reshape(channels, n)
+        for _ in range(_ORDER if step else 1):
+            whole = np.cumsum(whole, axis=1, dtype=np.uint32)
+        found.append((step * whole.view(np.int32)).astype(np.float32) if step else whole.view(np.float32))
         at += size
     return found
+
+
+def _step(poses: Array) -> float:
+    """Return the step of positions and quaternions: a power of two, about a millionth of the largest."""
+    largest = max(float(np.abs(poses).max(initial=0.0)), 1e-30)
+    return float(2.0 ** (math.ceil(math.log2(largest)) - _BITS))
 
 
 def _channels(track: Track) -> Array:

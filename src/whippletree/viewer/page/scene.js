@@ -7,25 +7,27 @@ export async function readScene() {
   const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
   const arrays = {};
   let at = 0;
-  for (const [name, channels, n] of head.arrays) {
-    arrays[name] = { channels, n, values: channelsOf(bytes.subarray(at, at + 4 * channels * n), channels, n) };
+  for (const [name, channels, n, step] of head.arrays) {
+    arrays[name] = { channels, n, values: channelsOf(bytes.subarray(at, at + 4 * channels * n), channels, n, step) };
     at += 4 * channels * n;
   }
   return { head, arrays };
 }
 
-// Each channel is written as differences of float32 bit patterns, the lowest bytes of all first: undo both.
-function channelsOf(planes, channels, n) {
+// Each channel is written as integers, the lowest bytes of all first: with a step, second differences of multiples of
+// it; without one, differences of float32 bit patterns.
+function channelsOf(planes, channels, n, step) {
   const size = channels * n;
-  const bits = new Uint32Array(size);
+  const whole = new Int32Array(size);
   for (let c = 0, k = 0; c < channels; c++) {
-    let sum = 0;
+    let [slope, sum] = [0, 0];
     for (let i = 0; i < n; i++, k++) {
-      sum = (sum + (planes[k] | (planes[size + k] << 8) | (planes[2 * size + k] << 16) | (planes[3 * size + k] << 24))) >>> 0;
-      bits[k] = sum;
+      slope = (step ? slope : 0) + (planes[k] | (planes[size + k] << 8) | (planes[2 * size + k] << 16) | (planes[3 * size + k] << 24));
+      sum = (sum + slope) | 0;
+      whole[k] = sum;
     }
   }
-  return new Float32Array(bits.buffer);
+  return step ? Float32Array.from(whole, (x) => step * x) : new Float32Array(whole.buffer);
 }
 
 // The instant before a time, and how far it is from there to the next one, as a share.
