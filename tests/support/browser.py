@@ -90,12 +90,12 @@ class Browser:
         self.console: list[str] = []
         self.requests: list[str] = []
         self._session = ""
-        pages = self._call("Target.getTargets")["targetInfos"]
+        pages = self.call("Target.getTargets")["targetInfos"]
         target = next(one["targetId"] for one in pages if one["type"] == "page")
-        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
-            self._call(f"{domain}.enable")
-        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+            self.call(f"{domain}.enable")
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.prefer(dark=dark)
 
     def __enter__(self) -> Self:
@@ -120,13 +120,13 @@ class Browser:
     def prefer(self, *, dark: bool) -> None:
         """Prefer dark or light, and motion."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._call("Emulation.setEmulatedMedia", features=[scheme])
+        self.call("Emulation.setEmulatedMedia", features=[scheme])
 
     def open(self, url: str, ready: str = "document.documentElement?.dataset.drawn !== undefined") -> None:
         """Open a page, and wait until an expression is true."""
         self.console.clear()
         self.requests.clear()
-        self._call("Page.navigate", url=url)
+        self.call("Page.navigate", url=url)
         self.wait(ready)
 
     def wait(self, expression: str, seconds: float = 60.0) -> None:
@@ -139,7 +139,7 @@ class Browser:
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of an expression in the page."""
-        found = self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        found = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in found:
             raise RuntimeError(json.dumps(found["exceptionDetails"])[:2000])
         return found["result"].get("value")
@@ -148,28 +148,29 @@ class Browser:
         """Press a key and let it go."""
         text = {"text": key} if len(key) == 1 else {}
         for kind in ("keyDown", "keyUp"):
-            self._call(
+            self.call(
                 "Input.dispatchKeyEvent", type=kind, key=key, code=code or key, **(text if kind == "keyDown" else {})
             )
 
     def click(self, x: float, y: float) -> None:
         """Click somewhere."""
         for kind in ("mousePressed", "mouseReleased"):
-            self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
 
     def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         """Drag from one place to another."""
         for kind, (x, y) in (("mousePressed", start), ("mouseMoved", end), ("mouseReleased", end)):
-            self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
 
     def picture(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """Return what is seen (height, width, 3)."""
-        data = base64.b64decode(self._call("Page.captureScreenshot", format="png")["data"])
+        data = base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
         return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
 
     # ------------------------------------------------------------------ the pipe
 
-    def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Call a method of the debugging protocol and return its result."""
         number = self._send(method, **parameters)
         while True:
             message = self._receive()

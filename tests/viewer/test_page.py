@@ -20,7 +20,9 @@ from whippletree.system.example_systems import four_bar
 
 PROGRAM = find_chromium()
 if PROGRAM is None:
-    warnings.warn("NO CHROMIUM: the viewer's page is not tested in a browser; `make browser` installs one", stacklevel=1)
+    warnings.warn(
+        "NO CHROMIUM: the viewer's page is not tested in a browser; `make browser` installs one", stacklevel=1
+    )
     pytest.skip("there is no Chromium: `make browser` installs one", allow_module_level=True)
 
 
@@ -175,14 +177,16 @@ def test_meshes_springs_and_all_joints_are_drawn(browser: Browser, tmp_path: Pat
     (tmp_path / "tent.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n")
     m = wt.Mechanism("all kinds")
     shape = wt.elements.bodies.Shape("mesh", (1.0, 1.0, 1.0), file=str(tmp_path / "tent.obj"))
-    for k, kind in enumerate(("revolute", "prismatic", "cylindrical", "universal", "spherical", "planar", "free", "fixed")):
+    for k, kind in enumerate(
+        ("revolute", "prismatic", "cylindrical", "universal", "spherical", "planar", "free", "fixed")
+    ):
         body = m.body(kind, wt.MassProperties(1.0, (0.3, 0.3, 0.3), (1, 1, 1), [shape]))
         getattr(m, kind)(f"{kind} joint", m.ground, body, at=(2.0 * k, 0, 0))
-    m.spring("coil", "revolute", "free", stiffness=1.0, free_length=1.0)
+    m.spring("coil", "revolute", "free", at=(0, 0, 1), at_child=(0, 0, 1), stiffness=1.0, free_length=1.0)
     m.show(tmp_path / "all.html")
     browser.open((tmp_path / "all.html").as_uri())
     drawn(browser)
     picture = browser.picture().astype(int)
-    spots = [on_screen(browser, (2.0 * k + 0.33, 0.33, 0.33)) for k in range(8)]
+    spots = [on_screen(browser, (2.0 * k + 0.2, 0.2, 0.5)) for k in range(8)]
     assert sum(np.ptp(picture[y, x]) > 30 for x, y in spots) >= 6
     assert browser.console == []

@@ -25,7 +25,15 @@ from whippletree.viewer.scene_data import unpack
 from whippletree.viewer.scenes import still_scene
 
 PAGE = Path(wt.__file__).parent / "viewer" / "page"
-EVIL = ['</script><script>alert(1)</script>', "<img src=x onerror=alert(2)>", '"><b>', "a & b", "{{script}}", "'; --", "]]>"]
+EVIL = [
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(2)>",
+    '"><b>',
+    "a & b",
+    "{{script}}",
+    "'; --",
+    "]]>",
+]
 
 
 class Parsed(HTMLParser):

@@ -149,7 +149,11 @@ def test_meshes_come_from_files_or_it_is_said_why_not(tmp_path) -> None:
     assert area == pytest.approx(2.0)
     broken = tmp_path / "broken.obj"
     broken.write_text("v 0 0 0\nf 1 2 3\n")
-    for name, why in (("none.stl", "no such file"), ("a.dae", "STL and OBJ"), (str(broken), "corner that is not there")):
+    for name, why in (
+        ("none.stl", "no such file"),
+        ("a.dae", "STL and OBJ"),
+        (str(broken), "corner that is not there"),
+    ):
         assert meshes.triangles(name) is None
         assert why in meshes.notes[-1]
 
@@ -187,7 +191,9 @@ def test_poses_of_a_large_mechanism_come_from_a_loop() -> None:
 def test_quaternions_are_those_of_the_rotations_without_jumps() -> None:
     rng = np.random.default_rng(4)
     turns = [Rotation.from_rotvec(rng.standard_normal(3) * 3) for _ in range(5)]
-    spin = np.stack([[(Rotation.from_rotvec([0, t, 0]) * turn).as_matrix() for turn in turns] for t in np.arange(0, 20, 0.1)])
+    spin = np.stack(
+        [[(Rotation.from_rotvec([0, t, 0]) * turn).as_matrix() for turn in turns] for t in np.arange(0, 20, 0.1)]
+    )
     found = quaternions(spin)
     assert Rotation.from_quat(found.reshape(-1, 4)[:, [1, 2, 3, 0]]).as_matrix() == pytest.approx(
         spin.reshape(-1, 3, 3), abs=1e-12

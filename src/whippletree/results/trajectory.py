@@ -418,7 +418,8 @@ class Trajectory:
         `path` ends in .html (a page that holds everything and opens offline), .gif, .png (its start) or .glb (glTF).
         Options: `paths`, bodies and frames whose path is drawn; `forces=True`, arrows of the joints' reactions and of
         force elements; `plots`, quantities as for `plot`, drawn beside the scene; `beside`, other runs of the same
-        mechanism by label, drawn translucent; `frames`, how many outputs are shown at most; `speed`, of a GIF; `title`.
+        mechanism by label, drawn translucent; `frames`, how many outputs are shown at most; `speed`, of a GIF; `title`;
+        `opened=False`, to open no browser. See docs/viewer.md.
         """
         view: SceneView = verb("Trajectory.animate")(self, path, **options)
         return view

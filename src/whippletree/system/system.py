@@ -456,7 +456,7 @@ class System:
 
         Several configurations (n, nq) are shown one after the other. `path` ends in .html, .png, .gif or .glb. Options:
         `mode`, one of the modes of `linearize(q).modes()`, which is shown as an oscillation about q; `paths`, bodies
-        and frames whose path is drawn; `parameters`, `title`. See docs/viewer.md.
+        and frames whose path is drawn; `parameters`, `title`; `opened=False`, to open no browser. See docs/viewer.md.
         """
         view: SceneView = verb("System.show")(self, q, path, **options)
         return view

@@ -11,7 +11,10 @@ from whippletree.kernels.kernel import Array
 from whippletree.viewer.proportions import MARGIN, SAMPLED, VIEW_ANGLE
 from whippletree.viewer.scene import GROUND_PLACE, Camera, Solid, Strut, Track
 
-__all__ = ["camera_choices", "fitted", "seen_points", "upward"]
+__all__ = ["camera_choices", "extreme_points", "fitted", "seen_points", "upward"]
+
+_RISES = (-1.5, -0.9, -0.45, 0.0, 0.45, 0.9, 1.5)
+"""The angles above the horizon of the directions of extreme points."""
 
 _FLAT = 0.25
 """A mechanism that is less deep than this share of its length is seen from the front, a low one from above."""
@@ -44,6 +47,20 @@ def seen_points(solids: Sequence[Solid], struts: Sequence[Strut], tracks: Sequen
             poses = np.stack([track.pose(row, place) for row in rows])
             found.append((points @ poses[:, :3, :3].transpose(0, 2, 1) + poses[:, None, :3, 3]).reshape(-1, 3))
     return np.concatenate(found) if found else np.zeros((1, 3))
+
+
+def extreme_points(points: Array) -> Array:
+    """Return few of many points: those that are farthest in some directions, which a picture has to hold.
+
+    >>> extreme_points(np.random.default_rng(0).uniform(-1, 1, (1000, 3))).shape[1]
+    3
+    """
+    turns = np.arange(16) * math.pi / 8
+    rings = [
+        [math.cos(rise) * np.cos(turns), math.cos(rise) * np.sin(turns), 0 * turns + math.sin(rise)] for rise in _RISES
+    ]
+    directions = np.concatenate([np.array(ring).T for ring in rings])
+    return points[np.unique(np.argmax(points @ directions.T, axis=0))]
 
 
 def camera_choices(points: Array, up: Array, aspect: float = 1.5) -> list[Camera]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from whippletree.errors import ResultError
 from whippletree.kernels.kernel import Array
-from whippletree.viewer.framing import fitted, seen_points
+from whippletree.viewer.framing import fitted
 from whippletree.viewer.proportions import NAMED
 from whippletree.viewer.rasterizer import View2D, rasterize
 from whippletree.viewer.scene import Camera, Scene
@@ -98,8 +98,7 @@ def frame_mesh(scene: Scene, frame: int) -> tuple[Mesh, Array]:
 def _camera(scene: Scene, size: tuple[int, int]) -> Camera:
     """Return the scene's camera, as near as a picture of this size allows."""
     away = np.array(scene.camera.position) - np.array(scene.camera.target)
-    points = seen_points(scene.solids, scene.struts, scene.tracks[:1])
-    return fitted(points, away / np.linalg.norm(away), np.array(scene.camera.up), size[0] / size[1])
+    return fitted(scene.outline, away / np.linalg.norm(away), np.array(scene.camera.up), size[0] / size[1])
 
 
 def _background(scene: Scene, view: View2D) -> Array:
@@ -116,8 +115,8 @@ def _background(scene: Scene, view: View2D) -> Array:
         ground = view.position + (-rise / drop)[..., None] * rays
         depth = -rise / drop
     step = _nice(scene.extent / 8)
-    middle = (scene.low + scene.high) / 2
-    reach = np.linalg.norm(ground - middle - np.outer((ground - middle) @ up, up).reshape(ground.shape), axis=2)
+    away = ground - scene.middle
+    reach = np.linalg.norm(away - (away @ up)[..., None] * up, axis=2)
     fade = np.clip(1 - reach / (_CELLS * step), 0.0, 1.0) * (depth > 0)
     line = np.zeros(fade.shape)
     for axis in (a, b):

@@ -160,8 +160,8 @@ class Camera:
 class Scene:
     """What is drawn, and how it moves; the first of the `tracks` is the motion, others are shown beside it.
 
-    `unit` is the radius of links, `low` and `high` are the corners of a box that holds everything at all times, and
-    `floor` is how high the ground's grid is, along `camera.up`. `closures` tells in words what holds besides joints.
+    `unit` is the radius of links, `outline` (k, 3) are points that a picture has to hold, at the edges of everything at
+    all times, and `floor` is how high the ground's grid is, along `camera.up`. `closures` tells in words what holds besides joints.
 
     >>> from whippletree.system.example_systems import four_bar
     >>> from whippletree.viewer.scenes import still_scene
@@ -178,8 +178,7 @@ class Scene:
     frames: tuple[FrameMark, ...]
     tracks: tuple[Track, ...]
     unit: float
-    low: Array
-    high: Array
+    outline: Array
     floor: float
     camera: Camera
     closures: tuple[str, ...] = ()
@@ -196,7 +195,12 @@ class Scene:
     @property
     def extent(self) -> float:
         """The length of the diagonal of the box that holds everything."""
-        return float(np.linalg.norm(self.high - self.low))
+        return float(np.linalg.norm(np.ptp(self.outline, axis=0)))
+
+    @property
+    def middle(self) -> Array:
+        """The middle of that box."""
+        return np.asarray((self.outline.min(axis=0) + self.outline.max(axis=0)) / 2)
 
 
 def rotation_of(quaternion: Array) -> Array:

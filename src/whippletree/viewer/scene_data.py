@@ -138,7 +138,7 @@ def _head(scene: Scene) -> dict[str, Any]:
         "closures": list(scene.closures),
         "notes": list(scene.notes),
         "unit": scene.unit,
-        "box": [_row(scene.low), _row(scene.high)],
+        "outline": [_row(point) for point in scene.outline],
         "floor": scene.floor,
         "camera": [camera.position, camera.target, camera.up],
         "look": {"axis": AXIS, "frame": FRAME, "arrow": ARROW, "angle": VIEW_ANGLE, "margin": MARGIN, "named": NAMED},

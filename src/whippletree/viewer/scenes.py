@@ -21,7 +21,7 @@ from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import shown
 from whippletree.system import System
 from whippletree.viewer.body_solids import body_solids, own_size
-from whippletree.viewer.framing import seen_points, upward
+from whippletree.viewer.framing import extreme_points, seen_points, upward
 from whippletree.viewer.joint_symbols import joint_axes, joint_solids, slides
 from whippletree.viewer.mesh_files import MeshSource
 from whippletree.viewer.proportions import FRAMES, LINK, PLOTTED, THICKEST, THINNEST
@@ -180,7 +180,6 @@ class _Maker:
             solids += joint_solids(use, places[use.parent], unit, foot)
         struts = _struts(d, places, unit)
         points = seen_points(solids, struts, tracks)
-        low, high = points.min(axis=0), points.max(axis=0)
         x, y, z = up.tolist()
         made = Scene(
             title=d.name if title is None else title,
@@ -201,8 +200,7 @@ class _Maker:
             frames=tuple(FrameMark(one.name, places[one.body], one.placement.matrix()) for one in d.frames),
             tracks=tuple(tracks),
             unit=unit,
-            low=low,
-            high=high,
+            outline=extreme_points(points),
             floor=float((points @ up).min()) - 0.2 * unit,
             camera=Camera((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (x, y, z)),
             closures=tuple(f"{use.name}: {type(use.closure).__name__.lower()}" for use in d.closures),
@@ -254,6 +252,8 @@ def _link_radius(d: Description, held: Mapping[str, Sequence[Array]], tracks: Se
 
 def _foot(d: Description, use: JointUse, held: Mapping[str, Sequence[Array]], track: Track, up: Array) -> Array:
     """Return on which side of a joint on the ground its support is: below it, or above if the body hangs down."""
+    if slides(use.joint.kind):
+        return -up
     body = d.body_of(use.child)
     own = [*held[body], _vector(d.body(body).properties.com)]
     pose = track.pose(0, d.places.index(body))

@@ -17,8 +17,8 @@ __all__ = ["Mesh", "merged", "solid_mesh", "strut_mesh"]
 _AROUND = 24
 """Sides of a circle."""
 
-_COIL = 96
-"""Pieces along a coil spring."""
+_COIL = 14
+"""Pieces of each turn of a coil spring."""
 
 
 class Mesh(NamedTuple):
@@ -147,8 +147,9 @@ def _sphere(radius: float) -> Mesh:
 
 def _spring(radius: float, length: float) -> Mesh:
     """Return a coil spring along z, with straight ends."""
-    share = np.linspace(0.0, 1.0, _COIL + 1)
-    angle, wide = 16 * math.pi * share, np.where((share < 0.06) | (share > 0.94), 0.02, 1.0) * radius
+    turns = min(max(round(length / radius / 1.5), 6), 40)
+    share = np.linspace(0.0, 1.0, _COIL * turns + 1)
+    angle, wide = 2 * math.pi * turns * share, np.where((share < 0.06) | (share > 0.94), 0.02, 1.0) * radius
     middle = np.stack([wide * np.cos(angle), wide * np.sin(angle), (share - 0.5) * length], axis=1)
     along = np.gradient(middle, axis=0)
     along /= np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-300)
@@ -157,7 +158,7 @@ def _spring(radius: float, length: float) -> Mesh:
     other = np.cross(along, out)
     around = 2 * math.pi * np.arange(7) / 6
     normals = np.cos(around)[None, :, None] * out[:, None] + np.sin(around)[None, :, None] * other[:, None]
-    points = middle[:, None] + 0.14 * radius * normals
+    points = middle[:, None] + 0.16 * radius * normals
     return Mesh(points.reshape(-1, 3), normals.reshape(-1, 3), _sheet(len(share), 7))
 
 

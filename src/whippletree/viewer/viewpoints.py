@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from whippletree.viewer.framing import camera_choices, seen_points
+from whippletree.viewer.framing import camera_choices
 from whippletree.viewer.rasterizer import View2D, seen_triangles
 from whippletree.viewer.scene import Scene
 from whippletree.viewer.triangles import merged, solid_mesh
@@ -29,7 +29,7 @@ def well_seen(scene: Scene) -> Scene:
     >>> well_seen(still_scene(four_bar(), four_bar().q0)).camera.up
     (0.0, 0.0, 1.0)
     """
-    cameras = camera_choices(seen_points(scene.solids, scene.struts, scene.tracks), np.array(scene.camera.up))
+    cameras = camera_choices(scene.outline, np.array(scene.camera.up))
     if not 0 < len(scene.solids) <= _MOST:
         return replace(scene, camera=cameras[0])
     meshes = [solid_mesh(one).placed(scene.track.pose(0, one.place)) for one in scene.solids]

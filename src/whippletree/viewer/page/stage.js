@@ -1,7 +1,7 @@
 // The stage: everything that is drawn in three dimensions, and how it follows the motion.
 
 import {
-  AmbientLight, BufferGeometry, CatmullRomCurve3, ConeGeometry, CylinderGeometry, DirectionalLight, Float32BufferAttribute,
+  AmbientLight, Box3, BufferGeometry, CatmullRomCurve3, ConeGeometry, CylinderGeometry, DirectionalLight, Float32BufferAttribute,
   Group, HemisphereLight, Line, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshStandardMaterial, PerspectiveCamera,
   Quaternion, Scene, TubeGeometry, Vector3, WebGLRenderer,
 } from "three";
@@ -25,10 +25,11 @@ export class Stage {
     this.renderer = new WebGLRenderer({ canvas, antialias: true, alpha: true, preserveDrawingBuffer: true });
     this.camera = new PerspectiveCamera(head.look.angle, 1, 0.01, 100);
     this.layers = { names: [], axes: [], frames: [], closures: [], paths: [], arrows: [], grid: [] };
-    const [low, high] = head.box;
-    this.extent = Math.max(Math.hypot(...high.map((x, k) => x - low[k])), 1e-9);
+    this.outline = new Box3().setFromPoints(head.outline.map((row) => new Vector3(...row)));
+    this.extent = Math.max(this.outline.getSize(new Vector3()).length(), 1e-9);
     this.addLights();
     this.tracks = head.tracks.map((label, k) => this.addTrack(k));
+    this.placeTrack(this.tracks[0], this.tracks[0].times[0]);
     this.struts = head.struts.map((strut) => this.addStrut(strut));
     this.arrows = head.arrows.map((arrow, k) => this.addArrow(arrow, k));
     this.addJointAxes();
@@ -73,11 +74,12 @@ export class Stage {
 
   addStrut([kind, , first, from, second, to, radius, color]) {
     const tint = { guide: "#7d8895", rod: "#8d6e3f", spring: "#5f7f5a" }[kind] ?? bodyColor(color);
-    this.shapes ??= { straight: new CylinderGeometry(1, 1, 1, 20).rotateX(Math.PI / 2), coil: coil() };
-    const shape = kind === "spring" ? this.shapes.coil : this.shapes.straight;
-    const mesh = still(new Mesh(shape, new MeshStandardMaterial({ color: tint, roughness: 0.5 })));
+    this.straight ??= new CylinderGeometry(1, 1, 1, 20).rotateX(Math.PI / 2);
+    const mesh = still(new Mesh(this.straight, new MeshStandardMaterial({ color: tint, roughness: 0.5 })));
+    const strut = { mesh, first, from: new Vector3(...from), second, to: new Vector3(...to), radius };
     this.scene.add(mesh);
-    return { mesh, first, from: new Vector3(...from), second, to: new Vector3(...to), radius };
+    if (kind === "spring") mesh.geometry = coil(this.reach(strut).length() / radius);
+    return strut;
   }
 
   addArrow([, kind, place, point], k) {
@@ -125,10 +127,15 @@ export class Stage {
     return found.copy(local).applyMatrix4(this.tracks[0].groups[place + 1].matrixWorld);
   }
 
-  placeStrut({ mesh, first, from, second, to, radius }) {
+  // From the first point of a strut, `start`, to its second.
+  reach({ first, from, second, to }) {
     this.onPlace(first, from, start);
-    this.onPlace(second, to, end).sub(start);
-    const length = end.length();
+    return this.onPlace(second, to, end).sub(start);
+  }
+
+  placeStrut(strut) {
+    const { mesh, radius } = strut;
+    const length = this.reach(strut).length();
     turn.setFromUnitVectors(Z, length > 0 ? end.clone().divideScalar(length) : Z);
     position.copy(start).addScaledVector(end, 0.5);
     mesh.matrixWorld.compose(position, turn, scale.set(radius, radius, Math.max(length, 1e-9)));
@@ -221,7 +228,7 @@ export class Stage {
     const across = Math.abs(up.z) > 0.9 ? new Vector3(1, 0, 0) : new Vector3(0, 0, 1);
     const a = across.sub(up.clone().multiplyScalar(across.dot(up))).normalize();
     const b = new Vector3().crossVectors(up, a);
-    const middle = new Vector3(...head.box[0]).add(new Vector3(...head.box[1])).multiplyScalar(0.5);
+    const middle = this.outline.getCenter(new Vector3());
     const cells = 14;
     const [ia, ib] = [a, b].map((axis) => Math.round(middle.dot(axis) / step));
     const points = [];
@@ -259,7 +266,7 @@ export class Stage {
     this.grid.material.color.set(dark ? "#5b6775" : "#9aa6b4");
   }
 
-  // The direction of the described view, as near as the box that holds everything allows.
+  // The direction of the described view, as near as the outline of everything allows.
   home() {
     const [position, target, up] = this.head.camera.map((row) => new Vector3(...row));
     const away = position.clone().sub(target).normalize();
@@ -267,8 +274,8 @@ export class Stage {
     const top = new Vector3().crossVectors(away, right);
     const tall = Math.tan((this.camera.fov * Math.PI) / 360);
     let distance = 0;
-    for (let k = 0; k < 8; k++) {
-      const corner = new Vector3(...[0, 1, 2].map((c) => this.head.box[(k >> c) & 1][c])).sub(target);
+    for (const row of this.head.outline) {
+      const corner = new Vector3(...row).sub(target);
       const spread = Math.max(Math.abs(corner.dot(right)) / (tall * this.camera.aspect), Math.abs(corner.dot(top)) / tall);
       distance = Math.max(distance, spread + corner.dot(away));
     }
@@ -322,15 +329,17 @@ function ring(frame, radius) {
   return Array.from({ length: 32 }, (_, k) => [point(k), point(k + 1), CUT]);
 }
 
-// A coil along z, from -1/2 to 1/2, of radius 1.
-function coil() {
+// A coil of radius 1 along z that is some radii long, made as long as 1: its wire is round at that length.
+function coil(length) {
+  const turns = Math.min(Math.max(Math.round(length / 1.5), 6), 40);
   const points = [];
-  for (let k = 0; k <= 120; k++) {
-    const share = k / 120;
+  for (let k = 0; k <= 16 * turns; k++) {
+    const share = k / (16 * turns);
     const radius = share < 0.06 || share > 0.94 ? 0.02 : 1;
-    points.push(new Vector3(radius * Math.cos(16 * Math.PI * share), radius * Math.sin(16 * Math.PI * share), share - 0.5));
+    const angle = (2 * Math.PI * k) / 16;
+    points.push(new Vector3(radius * Math.cos(angle), radius * Math.sin(angle), (share - 0.5) * length));
   }
-  return new TubeGeometry(new CatmullRomCurve3(points), 240, 0.14, 6);
+  return new TubeGeometry(new CatmullRomCurve3(points), 16 * turns, 0.16, 6).scale(1, 1, 1 / Math.max(length, 1e-9));
 }
 
 function niceStep(size) {
