@@ -758,3 +758,14 @@ def test_example_robot_workspace() -> None:
     np.testing.assert_array_equal(space.reached, np.logical_and.reduce([(d < longest) & (d > shortest) for d in rings]))
     np.testing.assert_allclose(found["tips"], found["path"], atol=1e-9)
     assert found["singular"].singular
+
+
+def test_example_moving_pictures(tmp_path: Path) -> None:
+    r = load("moving_pictures").main(tmp_path)
+    assert set(r["sizes"]) == {"run.html", "run.glb", "start.png", "mode.html"}
+    assert r["sizes"]["run.html"] < 800_000
+    assert (tmp_path / "run.glb").read_bytes()[:4] == b"glTF"
+    # the coupler is drawn as its box, which has no mass
+    shapes = r["run"].system.description.body("coupler").properties.shapes
+    assert [shape.kind for shape in shapes] == ["box"]
+    assert r["run"].system.description.body("coupler").properties.mass == 2.0

@@ -1,4 +1,6 @@
-"""The pictures of these docs, made from the viewer's own pages in a headless Chromium: `python docs/pictures/make_pictures.py`.
+"""The pictures of these docs, made from the viewer's own pages in a headless Chromium.
+
+    python docs/pictures/make_pictures.py [name ...]
 
 Each shows a mechanism of the examples or of the papers at an instant of a run, or where it is assembled.
 """
@@ -23,7 +25,7 @@ from whippletree.viewer import SceneView
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.browser import Browser, find_chromium
+from support.browser import Browser, find_chromium  # noqa: E402
 
 COLORS = 128
 LARGEST = 80_000
@@ -41,40 +43,48 @@ def example(name: str) -> ModuleType:
 
 
 def four_bar() -> tuple[SceneView, int]:
+    """A four-bar with forces, a path and plots."""
     s = example("four_bar").describe().build(guess={"A": 1.0})
     run = s.simulate(3.0, every=0.02)
     return run.animate(paths=["coupler"], forces=True, plots=["A", "C", "energy"], opened=False), 40
 
 
 def excavator() -> tuple[SceneView, int]:
+    """An excavator, its cylinders free."""
     s = example("excavator").describe().build()
     return s.simulate(1.0, every=0.05).animate(plots=["boom", "stick", "bucket"], opened=False), 10
 
 
 def quarter_car() -> tuple[SceneView, int]:
+    """A quarter car over a bump."""
     model = wt.read(str(ROOT / "examples" / "quarter_car.yaml"))
     return model.simulate().animate(plots=["heave"], opened=False), 60
 
 
 def still(describe: Callable[[], wt.System]) -> Callable[[], tuple[SceneView, int]]:
+    """Show a system where it is assembled."""
     return lambda: (describe().show(opened=False), 0)
 
 
 def six_legs() -> wt.System:
+    """A platform on six legs."""
     return example("six_legs").describe().build()
 
 
 def bricard() -> tuple[SceneView, int]:
+    """Bricard's mechanism, and the path of a body."""
     s = example("bricard").describe().build()
     return s.simulate(3.0, every=0.02).animate(paths=[s.description.bodies[2].name], opened=False), 45
 
 
 def squeezer() -> tuple[SceneView, int]:
+    """Andrews' squeezing mechanism."""
     model = wt.read(str(ROOT / "examples" / "iftomm" / "squeezer.yaml"))
     return model.simulate().animate(plots=["energy"], opened=False), 40
 
 
 def walking() -> tuple[SceneView, int]:
+    """The human body of the papers, in some motion."""
     s = models.human_body().build()
     rng = np.random.default_rng(3)
     t = np.linspace(0.0, 2.0, 101)
@@ -83,17 +93,20 @@ def walking() -> tuple[SceneView, int]:
 
 
 def governor() -> tuple[SceneView, int]:
+    """A flyball governor with springs."""
     s = wt.read(str(ROOT / "examples" / "iftomm" / "governor_soft.yaml"))
     return s.simulate(duration=2.0, every=0.01).animate(forces=True, opened=False), 50
 
 
 def mode() -> tuple[SceneView, int]:
+    """The fastest mode of a car."""
     s = example("car_modes").describe().build()
     q = s.equilibrium().q
     return s.show(q, mode=s.linearize(q).modes()[-1], opened=False), 10
 
 
 def beside() -> tuple[SceneView, int]:
+    """Three runs over each other."""
     s = example("four_bar").describe().build(guess={"A": 1.0})
     runs = [s.simulate(3.0, every=0.02, q=s.assemble({"A": a})) for a in (1.0, 1.15, 1.3)]
     labels = {"from 1.15 rad": runs[1], "from 1.3 rad": runs[2]}

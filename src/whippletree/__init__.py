@@ -125,6 +125,7 @@ provide(
         "System.show": ("whippletree.viewer", "show"),
         "System.simulate": ("whippletree.studies", "simulate"),
         "System.sweep_joint": ("whippletree.kinematics.joint_sweeps", "sweep_joint"),
+        "System.view": ("whippletree.viewer", "view"),
         "System.workspace": ("whippletree.kinematics.workspaces", "workspace"),
         "Trajectory.animate": ("whippletree.viewer", "animate"),
     }

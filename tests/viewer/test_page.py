@@ -112,7 +112,8 @@ def test_every_control_has_a_name(browser: Browser, page: str) -> None:
     browser.open(f"{page}?frame=0")
     nameless = browser.evaluate(
         """[...document.querySelectorAll("button, input, select, canvas[role=img]")]
-        .filter((x) => !(x.getAttribute("aria-label") || x.closest("label")?.textContent.trim())).map((x) => x.outerHTML)"""
+        .filter((x) => !(x.getAttribute("aria-label") || x.closest("label")?.textContent.trim()))
+        .map((x) => x.outerHTML)"""
     )
     assert nameless == []
     assert "A.angle" in browser.evaluate("document.querySelector('#plots canvas').getAttribute('aria-label')")
@@ -190,3 +191,26 @@ def test_meshes_springs_and_all_joints_are_drawn(browser: Browser, tmp_path: Pat
     spots = [on_screen(browser, (2.0 * k + 0.2, 0.2, 0.5)) for k in range(8)]
     assert sum(np.ptp(picture[y, x]) > 30 for x, y in spots) >= 6
     assert browser.console == []
+
+
+def test_a_live_page_follows_its_sliders_and_its_program(browser: Browser) -> None:
+    s = four_bar()
+    with s.view(opened=False) as live:
+        browser.open(live.url)
+        slider = "document.querySelector('#live input[aria-label=\"A.angle\"]')"
+        browser.evaluate(f"{slider}.value = 1.45; {slider}.dispatchEvent(new Event('input'))")
+        browser.wait("whippletree.live && Math.abs(whippletree.stage.tracks[0].poses[3] - 1) > 0.01")
+        end = time.monotonic() + 30
+        while abs(live.q[0] - 1.45) > 0.01:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert np.abs(s.closure_residual(live.q)).max() < 1e-9
+        for q in (live.q, s.assemble({"A": 1.1})):
+            live.show(q)
+            drawn(browser)
+            at = "whippletree.stage.tracks[0].groups[1].children[0].matrixWorld.elements[0]"
+            browser.wait(f"Math.abs({at} - {np.cos(q[0])}) < 1e-5")
+        assert browser.evaluate("document.querySelectorAll('#live input').length") == 4
+        assert all(url.startswith(live.url) for url in browser.requests)
+        assert browser.console == []
+        browser.call("Page.navigate", url="about:blank")

@@ -130,7 +130,7 @@ def test_the_numbers_of_a_page_are_those_of_the_run(run: wt.Trajectory, tmp_path
     found = dict(zip([row[0] for row in head["arrays"]], arrays, strict=True))
     assert np.array_equal(found["t0"][0], run.t.astype(np.float32))
     coupler = found["poses0"].reshape(3, 7, -1)[head["places"].index("coupler")]
-    assert coupler[:3].T == pytest.approx(run.position("coupler"), abs=2e-6)
+    assert pytest.approx(run.position("coupler"), abs=2e-6) == coupler[:3].T
     assert np.array_equal(found["arrow1"].T, run.reactions()["B"].force.astype(np.float32))
     assert np.array_equal(found["curve0"][0], run["A"].astype(np.float32))
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from whippletree.kinematics import Actuation, Assemblies, JointSweep, PoseSolutions, Workspace
     from whippletree.linear import LinearModel
     from whippletree.results import Trajectory
-    from whippletree.viewer import SceneView
+    from whippletree.viewer import LiveView, SceneView
 
 __all__ = ["System"]
 
@@ -459,6 +459,15 @@ class System:
         and frames whose path is drawn; `parameters`, `title`; `opened=False`, to open no browser. See docs/viewer.md.
         """
         view: SceneView = verb("System.show")(self, q, path, **options)
+        return view
+
+    def view(self, q: Any = None, *, parameters: ParameterValues = None, opened: bool = True) -> LiveView:
+        """Show the mechanism on a live page, with sliders for joint coordinates and parameters; loops stay closed.
+
+        The page is served on this machine only, at the `url` of the `LiveView`, until its `close`, or the end of a
+        `with` block; `.q` is where the sliders have brought it, and `.show(q)` shows another configuration.
+        """
+        view: LiveView = verb("System.view")(self, q, parameters=parameters, opened=opened)
         return view
 
     # ------------------------------------------------------------------ kinematics

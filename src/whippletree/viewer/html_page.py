@@ -13,6 +13,7 @@ import hashlib
 import html
 import re
 from importlib import resources
+from typing import Any
 
 from whippletree.viewer.scene import Scene
 from whippletree.viewer.scene_data import scene_data
@@ -24,8 +25,8 @@ _LISTED = 40
 """How many bodies and joints the summary for screen readers names."""
 
 
-def page(scene: Scene, *, connect: str = "'none'") -> str:
-    """Return the page of a scene; `connect` is where its script may ask for something, which is nowhere.
+def page(scene: Scene, *, live: list[dict[str, Any]] | None = None) -> str:
+    """Return the page of a scene; a live one has sliders, and may ask the server that it came from.
 
     >>> from whippletree.system.example_systems import four_bar
     >>> from whippletree.viewer.scenes import still_scene
@@ -33,7 +34,8 @@ def page(scene: Scene, *, connect: str = "'none'") -> str:
     >>> "<title>a &lt;b&gt; &amp; c</title>" in text, "<b>" in text
     (True, False)
     """
-    head, block = scene_data(scene)
+    head, block = scene_data(scene, {} if live is None else {"live": live})
+    connect = "'none'" if live is None else "'self'"
     style, script = _file("page.css"), _file("viewer.bundle.js")
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; connect-src {connect}; "

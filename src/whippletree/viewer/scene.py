@@ -161,7 +161,8 @@ class Scene:
     """What is drawn, and how it moves; the first of the `tracks` is the motion, others are shown beside it.
 
     `unit` is the radius of links, `outline` (k, 3) are points that a picture has to hold, at the edges of everything at
-    all times, and `floor` is how high the ground's grid is, along `camera.up`. `closures` tells in words what holds besides joints.
+    all times, and `floor` is how high the ground's grid is, along `camera.up`. `closures` tells in words what holds
+    besides joints.
 
     >>> from whippletree.system.example_systems import four_bar
     >>> from whippletree.viewer.scenes import still_scene

@@ -1,9 +1,9 @@
 """A scene as the page reads it: a small JSON text, and all long rows of numbers as one compressed block.
 
 Of each channel, a coordinate of a position say, numbers become integers: poses as multiples of a step, a millionth of
-the largest, and all else as the bit patterns of float32, without loss. These are written as differences from one instant
-to the next, those of poses as differences of differences, byte by byte: first the lowest bytes of all, then the next.
-Smooth motion then compresses well.
+the largest, and all else as the bit patterns of float32, without loss. These are written as differences from one
+instant to the next, those of poses as differences of differences, byte by byte: first the lowest bytes of all, then
+the next. Smooth motion then compresses well.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,8 +30,10 @@ _DIGITS = 7
 """Significant digits of sizes and poses in the JSON text."""
 
 
-def scene_data(scene: Scene) -> tuple[str, bytes]:
+def scene_data(scene: Scene, more: Mapping[str, Any] | None = None) -> tuple[str, bytes]:
     """Return the JSON text of a scene, in plain ASCII without "<" and "&", and the compressed block.
+
+    `more` goes into the text as it is.
 
     >>> from whippletree.system.example_systems import four_bar
     >>> from whippletree.viewer.scenes import still_scene
@@ -50,7 +52,7 @@ def scene_data(scene: Scene) -> tuple[str, bytes]:
         for k, one in enumerate(scene.solids)
         if one.triangles is not None
     ]
-    head = _head(scene) | {"arrays": [[name, *values.shape, step] for name, values, step in arrays]}
+    head = _head(scene) | dict(more or {}) | {"arrays": [[name, *values.shape, step] for name, values, step in arrays]}
     text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")

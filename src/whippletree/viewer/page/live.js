@@ -64,7 +64,7 @@ export class Live {
     }
   }
 
-  show({ poses, values, time }) {
+  show({ poses, values }) {
     this.page.stage.tracks[0].poses.set(poses);
     for (const [key, value] of Object.entries(values)) {
       const own = this.values.get(key);
@@ -72,7 +72,6 @@ export class Live {
       own.slider.value = value;
       own.shown.textContent = value.toPrecision(4);
     }
-    this.page.clockText = time;
     this.page.invalidate();
   }
 }

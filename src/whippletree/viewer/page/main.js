@@ -24,8 +24,8 @@ class Page {
     this.plots = new Plots(element("plots"), head, arrays, (time) => this.seek(time));
     this.times = arrays.t0.values;
     this.time = this.times[0];
-    this.speed = 1;
     this.playing = false;
+    this.chooseSpeed(this.last - this.time);
     this.costs = [];
     this.chooseLayers();
     this.prepareControls();
@@ -73,6 +73,17 @@ class Page {
       item.textContent = label;
       item.style.color = color;
       element("legend").append(item);
+    }
+  }
+
+  // What lasts a blink is slowed down, and its clock has more digits.
+  chooseSpeed(span) {
+    const short = span > 0 && span < 1;
+    this.digits = short ? 2 + Math.ceil(-Math.log10(span)) : 2;
+    this.speed = short ? Number((span / 4).toPrecision(1)) : 1;
+    if (short) {
+      const option = new Option(String(this.speed), String(this.speed), true, true);
+      element("speed").prepend(option);
     }
   }
 
@@ -172,8 +183,9 @@ class Page {
     this.labels.draw(this.shown);
     this.plots.draw(this.time);
     element("time").value = this.frame();
-    element("time").setAttribute("aria-valuetext", `${this.time.toFixed(2)} seconds`);
-    element("clock").textContent = `${this.time.toFixed(2)} s`;
+    const clock = this.time.toFixed(this.digits);
+    element("time").setAttribute("aria-valuetext", `${clock} seconds`);
+    element("clock").textContent = `${clock} s`;
     this.costs.push(performance.now() - start);
     if (this.costs.length > 600) this.costs.shift();
     this.first ??= performance.now() - began;
