@@ -60,7 +60,7 @@ def extreme_points(points: Array) -> Array:
         [math.cos(rise) * np.cos(turns), math.cos(rise) * np.sin(turns), 0 * turns + math.sin(rise)] for rise in _RISES
     ]
     directions = np.concatenate([np.array(ring).T for ring in rings])
-    return points[np.unique(np.argmax(points @ directions.T, axis=0))]
+    return np.asarray(points[np.unique(np.argmax(points @ directions.T, axis=0))])
 
 
 def camera_choices(points: Array, up: Array, aspect: float = 1.5) -> list[Camera]:

@@ -45,8 +45,8 @@ def scene_data(scene: Scene, more: Mapping[str, Any] | None = None) -> tuple[str
     for k, track in enumerate(scene.tracks):
         poses = _channels(track)
         arrays += [(f"t{k}", track.t[None], 0.0), (f"poses{k}", poses, _step(poses))]
-    arrays += [(f"arrow{k}", one.vectors.T, 0.0) for k, one in enumerate(scene.arrows)]
-    arrays += [(f"curve{k}", one.values[None], 0.0) for k, one in enumerate(scene.curves)]
+    arrays += [(f"arrow{k}", _single(one.vectors.T), 0.0) for k, one in enumerate(scene.arrows)]
+    arrays += [(f"curve{k}", _single(one.values[None]), 0.0) for k, one in enumerate(scene.curves)]
     arrays += [
         (f"mesh{k}", one.triangles.reshape(-1, 3).T, 0.0)
         for k, one in enumerate(scene.solids)
@@ -95,6 +95,12 @@ def unpack(block: bytes, shapes: Iterable[tuple[int, int, float]]) -> list[npt.N
         found.append((step * whole.view(np.int32)).astype(np.float32) if step else whole.view(np.float32))
         at += size
     return found
+
+
+def _single(values: Array) -> Array:
+    """Return numbers that float32 can hold; those beyond it, and those that are none, as its largest and as zero."""
+    largest = float(np.finfo(np.float32).max)
+    return np.clip(np.nan_to_num(values, nan=0.0, posinf=largest, neginf=-largest), -largest, largest)
 
 
 def _step(poses: Array) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 from whippletree.errors import StateError
 from whippletree.foundation.user_frames import user_facing
 from whippletree.results.output_files import new_file, write_whole
+from whippletree.spatial.scalars import truth
 from whippletree.viewer.glb_file import glb
 from whippletree.viewer.html_page import inline_frame, page
 from whippletree.viewer.picture_files import gif, png
@@ -51,7 +52,7 @@ class SceneView:
         """Write it as what the name ends in: .html, .glb (glTF), .gif or .png; whole or not at all."""
         place = new_file(path)
         writers: dict[str, Callable[[], bytes]] = {
-            ".html": lambda: self.html().encode("utf-8"),
+            ".html": lambda: self.html().encode("utf-8", "replace"),
             ".glb": lambda: glb(self.scene),
             ".gif": lambda: gif(self.scene, speed=self._speed),
             ".png": lambda: png(self.scene),
@@ -73,7 +74,7 @@ class SceneView:
         """Return it, written to a path; without one, opened in a browser, unless a notebook will show it."""
         if path is not None:
             self.save(path)
-        elif opened and "ipykernel" not in sys.modules:
+        elif truth(opened, "opened=") and "ipykernel" not in sys.modules:
             self.open()
         return self
 

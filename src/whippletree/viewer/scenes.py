@@ -103,13 +103,13 @@ def run_scene(
     first = None if run.parameters is None else np.atleast_2d(run.parameters)[0]
     tracks = [_run_track(shown_run, "")]
     for label, other in (beside or {}).items():
-        if not isinstance(other, Trajectory):
-            raise StateError(f"beside= maps labels to runs, not to {shown(other)}")
+        if not isinstance(label, str) or not isinstance(other, Trajectory):
+            raise StateError(f"beside= maps labels to runs, not {shown(label)} to {shown(other)}")
         if other.replay.system.description.places != system.description.places:
             raise StateError(
                 f"the run {shown(label)} is of a mechanism with other bodies, and cannot be shown beside this one"
             )
-        tracks.append(_run_track(_picked(other, frames), str(label)))
+        tracks.append(_run_track(_picked(other, frames), label))
     made = _Maker(system, first).scene(tracks, paths, title)
     return replace(made, curves=_curves(shown_run, plots), arrows=_arrows(shown_run, made, system) if forces else ())
 
@@ -289,12 +289,11 @@ def _strut(kind: str, name: str, sides: Any, places: Mapping[str, int], radius: 
 
 def _path(d: Description, places: Mapping[str, int], name: Any) -> PathMark:
     """Return the point whose path is drawn: the origin of a body or frame."""
-    text = getattr(name, "name", name)
-    frame = next((one for one in d.frames if one.name == text), None)
-    if frame is not None:
-        return PathMark(frame.name, places[frame.body], _point(frame.placement))
+    text, frames = getattr(name, "name", name), {one.name: one for one in d.frames}
+    if isinstance(text, str) and text in frames:
+        return PathMark(text, places[frames[text].body], _point(frames[text].placement))
     if not isinstance(text, str) or text not in places or text == GROUND:
-        known = [*d.places, *(one.name for one in d.frames)]
+        known = [*d.places, *frames]
         raise StateError(f"paths= names bodies and frames, and there is none called {suggestion(text, known)}")
     return PathMark(text, places[text], np.zeros(3))
 

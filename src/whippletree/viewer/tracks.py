@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.linear.modal_analysis import Mode
 from whippletree.results import Trajectory
@@ -15,6 +16,9 @@ from whippletree.viewer.proportions import MODE_MOTION
 from whippletree.viewer.scene import Track
 
 __all__ = ["chosen_rows", "mode_states", "quaternions", "track_of"]
+
+_FARTHEST = 1e12
+"""How far from the ground's origin bodies are drawn, in metres."""
 
 _CYCLE = 48
 """Instants of one oscillation of a mode."""
@@ -32,6 +36,8 @@ def track_of(system: System, t: Array, q: Array, parameters: Any = None, label: 
     """
     found = system.poses(q, parameters=parameters)
     poses = np.stack([*found.values()], axis=1) if found else np.zeros((len(t), 0, 4, 4))
+    if not np.abs(poses).max(initial=0.0) < _FARTHEST:
+        raise StateError(f"bodies farther away than {_FARTHEST:g} m, or nowhere, cannot be drawn")
     return Track(label, np.asarray(t, dtype=np.float64), poses[..., :3, 3], quaternions(poses[..., :3, :3]))
 
 
