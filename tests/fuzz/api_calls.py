@@ -207,7 +207,11 @@ def of_system(s: wt.System, name: str, joint: str) -> list[Call]:
         (s.center_of_mass, (q,), options),
         (s.pose, (q, name), options | {"out": None}),
         (s.poses, (q,), options),
-        (partial(s.show, opened=False), (q, "scene.html"), {"parameters": None, "paths": [name], "title": "a", "mode": None}),
+        (
+            partial(s.show, opened=False),
+            (q, "scene.html"),
+            {"parameters": None, "paths": [name], "title": "a", "mode": None},
+        ),
         (s.velocity, (q, v, name), options | {"frame": "ground", "out": None}),
         (s.acceleration, (q, v, tau, name), options | {"frame": "body", "out": None}),
         (s.jacobian, (q, name), options | {"frame": "ground", "out": None}),
