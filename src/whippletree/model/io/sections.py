@@ -109,15 +109,16 @@ class Sections:
                 "hold yet: keep its description in Python"
             )
         properties = body.properties
-        shapes = [self._drawn(shape) for shape in properties.shapes]
-        found: dict[str, Any] = {"shapes": shapes} if shapes else {}
+        found: dict[str, Any] = {}
+        drawn = [self._drawn(shape) for shape in properties.shapes]
+        shapes: dict[str, Any] = {"shapes": drawn} if drawn else {}
         if properties == MassProperties():
-            return found
+            return shapes
         found["mass"] = self._number(properties.mass)
         if not _same(properties.com, _ORIGIN):
             found["com"] = self._numbers(properties.com)
         inertia = self._square(properties.inertia)
-        return found if inertia == [*_ORIGIN] else found | {"inertia": inertia}
+        return (found if inertia == [*_ORIGIN] else found | {"inertia": inertia}) | shapes
 
     def _drawn(self, shape: Shape) -> dict[str, Any]:
         """Return a shape that is drawn."""
