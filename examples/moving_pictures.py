@@ -44,7 +44,8 @@ def main(folder: str | Path | None = None) -> dict[str, Any]:
     q = s.equilibrium().q
     s.show(q, place / "mode.html", mode=s.linearize(q).modes()[0])
 
-    sizes = {path.name: path.stat().st_size for path in sorted(place.iterdir())}
+    written = ("run.html", "run.glb", "start.png", "mode.html")
+    sizes = {name: (place / name).stat().st_size for name in written}
     for name, size in sizes.items():
         print(f"{name:12} {size:9} bytes")
     print(f"in {place}; open run.html in a browser")
