@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import sys
 import threading
 import webbrowser
 from http import HTTPStatus
@@ -86,8 +87,7 @@ class LiveView:
         self._changed, self._number, self._open = threading.Condition(threading.RLock()), 1, True
         self._token = secrets.token_urlsafe(24)
         handler = type("_PageHandler", (_Handler,), {"live": self})
-        self._server = ThreadingHTTPServer((_ADDRESS, 0), handler)
-        self._server.daemon_threads, self._server.block_on_close = False, True
+        self._server = _PageServer((_ADDRESS, 0), handler)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1})
         self._thread.start()
 
@@ -172,6 +172,17 @@ class LiveView:
 
     def _given(self, parameters: dict[str, float] | None = None) -> dict[str, float] | None:
         return (self.parameters if parameters is None else parameters) or None
+
+
+class _PageServer(ThreadingHTTPServer):
+    """A server whose threads have ended when it is closed."""
+
+    daemon_threads, block_on_close = False, True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a page that has gone away meanwhile."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

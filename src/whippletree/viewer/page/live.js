@@ -1,5 +1,7 @@
 // A live page: sliders whose values go to the server, and poses that come back. Only numbers travel either way.
 
+const short = (value) => String(Number(Number(value).toPrecision(4)));
+
 export class Live {
   constructor(form, page) {
     this.form = form;
@@ -18,9 +20,9 @@ export class Live {
     box.textContent = label;
     Object.assign(slider, { type: "range", min: low, max: high, step: (high - low) / 1000 || 1, value });
     slider.setAttribute("aria-label", label);
-    shown.textContent = Number(value).toPrecision(4);
+    shown.textContent = short(value);
     slider.addEventListener("input", () => {
-      shown.textContent = Number(slider.value).toPrecision(4);
+      shown.textContent = short(slider.value);
       this.send({ group, name, value: Number(slider.value) });
     });
     box.append(shown, slider);
@@ -70,7 +72,7 @@ export class Live {
       const own = this.values.get(key);
       if (!own || own.slider === document.activeElement) continue;
       own.slider.value = value;
-      own.shown.textContent = value.toPrecision(4);
+      own.shown.textContent = short(value);
     }
     this.page.invalidate();
   }
