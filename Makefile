@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
-.PHONY: demo loops test test-deep lint bench papers papers-page clean
+.PHONY: demo loops viewer browser test test-deep lint bench papers papers-page clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -22,6 +22,14 @@ demo: $(STAMP)-plot  ## a quarter car over a bump, from a model file: certificat
 
 loops: $(STAMP)-loops  ## the machine code of the time loops, after they were edited; about two minutes
 	$(BIN)/python -m whippletree.simulate.loop_compiler.make_loops
+
+PAGE := src/whippletree/viewer/page
+
+viewer:  ## the script of the viewer's page, after it was edited (needs Node)
+	cd $(PAGE) && npm ci --no-audit --no-fund && npm run build
+
+browser: $(STAMP)-browser  ## a Chromium for the tests of the viewer's page, if there is none; no root needed
+	cd tests && ../$(BIN)/python -m support.install_browser
 
 test: $(STAMP)-test  ## the tests, under ten minutes on two cores
 	$(BIN)/python -m pytest -n 2 -m "not deep"

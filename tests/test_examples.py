@@ -848,3 +848,14 @@ def test_example_elastic_coupler() -> None:
     quasi_static = 5 * q * module.COUPLER**4 / (768 * steel.youngs_modulus * section.second_moment_y)
     assert abs(found[10.0] / quasi_static - 1) < 0.06
     assert abs(found[20.0] / found[10.0] - 4) < 0.1
+
+
+def test_example_moving_pictures(tmp_path: Path) -> None:
+    r = load("moving_pictures").main(tmp_path)
+    assert set(r["sizes"]) == {"run.html", "run.glb", "start.png", "mode.html"}
+    assert r["sizes"]["run.html"] < 800_000
+    assert (tmp_path / "run.glb").read_bytes()[:4] == b"glTF"
+    # the coupler is drawn as its box, which has no mass
+    shapes = r["run"].system.description.body("coupler").properties.shapes
+    assert [shape.kind for shape in shapes] == ["box"]
+    assert r["run"].system.description.body("coupler").properties.mass == 2.0

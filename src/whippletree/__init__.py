@@ -161,6 +161,7 @@ _LATE = {
 provide(
     {
         "Mechanism.build": ("whippletree.system", "System"),
+        "Mechanism.show": ("whippletree.viewer", "show_mechanism"),
         "System.eigenvalues_over": ("whippletree.equilibria", "eigenvalues_over"),
         "System.equilibrium": ("whippletree.equilibria", "equilibrium"),
         "System.equilibrium_path": ("whippletree.equilibria", "equilibrium_path"),
@@ -170,9 +171,12 @@ provide(
         "System.inverse_kinematics": ("whippletree.kinematics.inverse_kinematics", "inverse_kinematics"),
         "System.natural": ("whippletree.natural.natural_coordinates", "natural_coordinates"),
         "System.realtime": ("whippletree.realtime", "realtime"),
+        "System.show": ("whippletree.viewer", "show"),
         "System.simulate": ("whippletree.studies", "simulate"),
         "System.sweep_joint": ("whippletree.kinematics.joint_sweeps", "sweep_joint"),
+        "System.view": ("whippletree.viewer", "view"),
         "System.workspace": ("whippletree.kinematics.workspaces", "workspace"),
+        "Trajectory.animate": ("whippletree.viewer", "animate"),
     }
 )
 

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -206,6 +207,12 @@ def of_system(s: wt.System, name: str, joint: str) -> list[Call]:
         (s.momentum, (q, v), options | {"about": "origin"}),
         (s.center_of_mass, (q,), options),
         (s.pose, (q, name), options | {"out": None}),
+        (s.poses, (q,), options),
+        (
+            partial(s.show, opened=False),
+            (q, "scene.html"),
+            {"parameters": None, "paths": [name], "title": "a", "mode": None},
+        ),
         (s.velocity, (q, v, name), options | {"frame": "ground", "out": None}),
         (s.acceleration, (q, v, tau, name), options | {"frame": "body", "out": None}),
         (s.jacobian, (q, name), options | {"frame": "ground", "out": None}),
@@ -323,6 +330,8 @@ def of_run(run: wt.Trajectory, name: str, joint: str) -> list[Call]:
         (run.dataset, ("energy",), {}),
         (run.table, (joint,), {}),
         (run.to_csv, ("run.csv", joint), {}),
+        (partial(run.animate, opened=False), ("run.html",), {"paths": [], "plots": [joint], "frames": 3, "title": "a"}),
+        (partial(run.animate, opened=False), ("run.glb",), {"forces": False, "beside": {"other": run}, "speed": 1.0}),
         (run.save, ("again.nc",), {}),
         (wt.Trajectory.load, ("run.nc", None), {"check": True}),
         (wt.resume, ("run.ckpt",), {"system": None, "progress": False, "check": True, "checkpoint_every": 60.0}),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 import casadi as ca
 
-from whippletree.elements.bodies import BodyKind, MassProperties, OwnCoordinates
+from whippletree.elements.bodies import BodyKind, MassProperties, OwnCoordinates, Shape
 from whippletree.elements.closures import DeclaredClosure
 from whippletree.elements.forces import Force, Formula
 from whippletree.elements.joints import Joint
@@ -296,6 +296,16 @@ class Description:
         """Return the body that a moving frame is on ("link.tip" is on "link"); that of a body is itself."""
         return self.moving_frames.get(place, place)
 
+    @property
+    def places(self) -> tuple[str, ...]:
+        """All that has a pose of its own: the bodies, then the moving frames.
+
+        >>> from whippletree.model import Mechanism
+        >>> Mechanism("empty").describe().places
+        ()
+        """
+        return (*(body.name for body in self.bodies), *self.moving_frames)
+
     @cached_property
     def moving_frames(self) -> dict[str, str]:
         """The body of each moving frame."""
@@ -320,10 +330,14 @@ class Description:
         >>> m.describe().folded().body("arm").properties.mass
         6.0
         """
-        return self.with_numbers(serialization.evaluated(self.numbers(), self._symbols, self.parameter_values), ())
+        given = (self._symbols, self.parameter_values)
+        plain = self.with_numbers(serialization.evaluated(self.numbers(), *given), ())
+        return plain.with_shapes(self._shapes, iter(serialization.evaluated(self.shape_numbers(), *given)))
 
     def with_numbers(self, numbers: Iterable[Scalar], parameters: tuple[Parameter, ...]) -> Description:
         """Return the same mechanism with other numbers, as many as `numbers` yields, and these parameters in them.
+
+        What bodies look like is left behind.
 
         >>> from whippletree.model import Mechanism
         >>> Mechanism("m").describe().with_numbers([0.0, -1.62, 0.0], ()).gravity
@@ -332,6 +346,25 @@ class Description:
         outline = self.outline()
         names = tuple(parameter.name for parameter in parameters)
         return _assembled((*outline[:5], names, *outline[6:]), parameters, iter(numbers))
+
+    def with_shapes(self, shapes: tuple[tuple[Shape, ...], ...], numbers: Iterator[Scalar]) -> Description:
+        """Return the same mechanism with shapes like these on its bodies, of these numbers.
+
+        >>> from whippletree.model import Mechanism
+        >>> m = Mechanism("m")
+        >>> ball = m.body("ball")
+        >>> numbers = iter(Shape("sphere", (0.5,)).numbers())
+        >>> with_ball = m.describe().with_shapes(((Shape.blank("sphere"),),), numbers)
+        >>> with_ball.body("ball").properties.shapes[0].size
+        (0.5,)
+        """
+        if not any(shapes):
+            return self
+        bodies = []
+        for body, like in zip(self.bodies, shapes, strict=True):
+            own = tuple(one.with_numbers(serialization.take(numbers, len(one.numbers()))) for one in like)
+            bodies.append(replace(body, properties=body.properties.drawn_as(own)))
+        return replace(self, bodies=tuple(bodies))
 
     def numbers(self) -> Iterator[Scalar]:
         """Yield every number and expression of the description, in a fixed order.
@@ -369,6 +402,15 @@ class Description:
             for _, placement in event.sides:
                 yield from placement.entries()
 
+    def shape_numbers(self) -> Iterator[Scalar]:
+        """Yield the numbers of the shapes that bodies are drawn with; the fingerprint does not depend on them.
+
+        >>> from whippletree.model import Mechanism
+        >>> list(Mechanism("empty").describe().shape_numbers())
+        []
+        """
+        return (number for shapes in self._shapes for shape in shapes for number in shape.numbers())
+
     def outline(self) -> serialization.Outline:
         """Return everything that is not a number: names, types and what is joined to what.
 
@@ -399,8 +441,14 @@ class Description:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without symbols, which CasADi does not pickle: expressions travel as a function."""
-        packed, expressions = serialization.packed(self.numbers(), self._symbols)
-        return _restored, (self.outline(), self.parameter_values, packed, expressions)
+        packed = serialization.packed(self.numbers(), self._symbols)
+        kinds = tuple(tuple((one.kind, one.file) for one in shapes) for shapes in self._shapes)
+        drawn = (kinds, *serialization.packed(self.shape_numbers(), self._symbols))
+        return _restored, (self.outline(), self.parameter_values, *packed, drawn)
+
+    @property
+    def _shapes(self) -> tuple[tuple[Shape, ...], ...]:
+        return tuple(body.properties.shapes for body in self.bodies)
 
     @property
     def _symbols(self) -> list[ca.SX]:
@@ -450,12 +498,15 @@ def _found(elements: dict[str, Element], name: str, kind: str, mechanism: str) -
 
 
 def _restored(
-    outline: serialization.Outline, values: tuple[float, ...], packed: bytes, expressions: str | None
+    outline: serialization.Outline, values: tuple[float, ...], packed: bytes, expressions: str | None, drawn: Any
 ) -> Description:
     """Build a description again from its pickled form, with new symbols for its parameters."""
     parameters = tuple(Parameter(name, value, symbol(name)) for name, value in zip(outline[5], values, strict=True))
-    numbers = serialization.unpacked(packed, expressions, [parameter.symbol for parameter in parameters])
-    return _assembled(outline, parameters, numbers)
+    symbols = [parameter.symbol for parameter in parameters]
+    described = _assembled(outline, parameters, serialization.unpacked(packed, expressions, symbols))
+    kinds, drawn_numbers, drawn_expressions = drawn
+    shapes = tuple(tuple(Shape.blank(*one) for one in own) for own in kinds)
+    return described.with_shapes(shapes, serialization.unpacked(drawn_numbers, drawn_expressions, symbols))
 
 
 def _assembled(

@@ -54,6 +54,7 @@ from whippletree.verbs import verb
 
 if TYPE_CHECKING:
     from whippletree.system import System
+    from whippletree.viewer import SceneView
 
 __all__ = ["Mechanism"]
 
@@ -726,6 +727,15 @@ class Mechanism(DriveCalls, EventCalls):
         given = {key: value for key, value in choices.items() if value is not None}
         system: System = verb("Mechanism.build")(self.describe(), fold=fold, **given)
         return system
+
+    def show(self, path: Any = None, **options: Any) -> SceneView:
+        """Show the mechanism where it is assembled: in a notebook, in a browser, or written to a path.
+
+        `path` ends in .html, .png or .glb. Options are `guess`, `hold`, `cut` and `accuracy` as for `build`, and those
+        of `System.show`.
+        """
+        view: SceneView = verb("Mechanism.show")(self, path, options)
+        return view
 
     def _join(
         self,

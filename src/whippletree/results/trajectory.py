@@ -26,11 +26,14 @@ from whippletree.results.replay import Replay, of_rows
 from whippletree.spatial.scalars import dimensions_of, masked, shown, truth
 from whippletree.system import Energy, Reactions, System
 from whippletree.system.quantities import ElementForce
+from whippletree.verbs import verb
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
     from matplotlib.figure import Figure
+
+    from whippletree.viewer import SceneView
 
 __all__ = ["Trajectory"]
 
@@ -436,6 +439,18 @@ class Trajectory:
         from whippletree.results.trajectory_plots import plotted
 
         return plotted(self, names, path)
+
+    def animate(self, path: Any = None, **options: Any) -> SceneView:
+        """Show the run as a moving picture: in a notebook, in a browser, or written to a path.
+
+        `path` ends in .html (a page that holds everything and opens offline), .gif, .png (its start) or .glb (glTF).
+        Options: `paths`, bodies and frames whose path is drawn; `forces=True`, arrows of the joints' reactions and of
+        force elements; `plots`, quantities as for `plot`, drawn beside the scene; `beside`, other runs of the same
+        mechanism by label, drawn translucent; `frames`, how many outputs are shown at most; `speed`, of a GIF; `title`;
+        `opened=False`, to open no browser. See docs/viewer.md.
+        """
+        view: SceneView = verb("Trajectory.animate")(self, path, **options)
+        return view
 
     def save(self, path: Any) -> None:
         """Write the run as NetCDF, whole or not at all; `load` reads it again, bit for bit.

@@ -215,6 +215,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
     ),
     "project": SystemFunction(("q", "v"), "state", ("n_projected",), loop_equations.project, of_loops=True),
     "pose": SystemFunction(("q",), "pose", (4, 4), tree_equations.pose, framed=True, without_freedoms=True),
+    "node_poses": SystemFunction(("q",), "poses", ("n_tree_nodes", 3, 4), tree_equations.node_poses),
     "velocity": SystemFunction(("q", "v"), "velocity", (6,), tree_equations.velocity, framed=True),
     "acceleration": SystemFunction(("q", "v", "a"), "acceleration", (6,), tree_equations.acceleration, framed=True),
     "jacobian": SystemFunction(("q",), "jacobian", (6, "nv"), tree_equations.jacobian, framed=True, rolled=False),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND
-from whippletree.spatial.scalars import shown
+from whippletree.spatial.scalars import Scalar, expressions, shown
 from whippletree.system.calls import checked_out
 from whippletree.system.equations import Request
 from whippletree.system.evaluator import AUTO, PLAIN, CallOptions, Evaluator, ParameterValues
@@ -68,6 +70,40 @@ class KinematicCalls:
         if t is not START:
             self._inputs.idle_time(t)
         return self._evaluate.at_place("pose", name, (q,), parameters, out)
+
+    def poses(self, q: ArrayLike, *, t: float = START, parameters: ParameterValues = None) -> dict[str, Array]:
+        """Return the poses (..., 4, 4) of all bodies and moving frames by name, found together in one call.
+
+        >>> pendulum().poses([-np.pi / 2])["rod"].round(6)[:3, 0] + 0.0
+        array([0., 0., 1.])
+        """
+        if t is not START:
+            self._inputs.idle_time(t)
+        equations, options = self._evaluate.engine.equations, CallOptions(parameters=parameters)
+        tree, names = equations.node_tree(), equations.description.places
+        placed = [tree.where[name] for name in names]
+        nodes = np.empty((*self._inputs.configurations(q).shape[:-1], 0, 3, 4))
+        if tree.node_constants:
+            nodes = self._evaluate("node_poses", (q,), PLAIN if parameters is None else options)
+        ground = np.broadcast_to(np.eye(4)[:3], (*nodes.shape[:-3], 1, 3, 4))
+        held = np.concatenate([nodes, ground], axis=-3)[..., [index for index, _ in placed], :, :]  # -1 is the ground
+        found = np.zeros((*held.shape[:-2], 4, 4))
+        found[..., 3, 3] = 1.0
+        found[..., :3, :3] = held[..., :3] @ np.reshape([one.rotation for _, one in placed], (-1, 3, 3))
+        points = self._points([x for _, one in placed for x in one.point], parameters)
+        found[..., :3, 3] = held[..., 3] + (held[..., :3] @ points[..., None])[..., 0]
+        return {name: found[..., k, :, :] for k, name in enumerate(names)}
+
+    def _points(self, entries: Sequence[Scalar], parameters: Any) -> Array:
+        """Return points on bodies (..., n, 3) from their entries, which may depend on parameters."""
+        if not expressions(entries):
+            return np.reshape(np.array(entries, dtype=np.float64), (-1, 3))
+        described, values = self._evaluate.engine.description, self._inputs.parameters(parameters)
+        rows = np.array(described.parameter_values) if values is None else self._inputs.parameter_array(values)
+        symbols = ca.vertcat(*(one.symbol for one in described.parameters))
+        column = ca.Function("points", [symbols], [ca.densify(ca.vertcat(*entries))])
+        found = np.asarray(column(rows.reshape(-1, rows.shape[-1]).T).full().T)
+        return found.reshape(*rows.shape[:-1], -1, 3)
 
     def velocity(
         self,

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from whippletree.natural import NaturalCoordinates
     from whippletree.realtime import RealtimeStepper
     from whippletree.results import Trajectory
+    from whippletree.viewer import LiveView, SceneView
 
 __all__ = ["System"]
 
@@ -451,9 +452,31 @@ class System:
         )
         return model
 
+    # ------------------------------------------------------------------ pictures
+
+    def show(self, q: Any = None, path: Any = None, **options: Any) -> SceneView:
+        """Show a configuration (nq) or by joint, `q0` unless given: in a notebook, a browser, or written to a path.
+
+        Several configurations (n, nq) are shown one after the other. `path` ends in .html, .png, .gif or .glb. Options:
+        `mode`, one of the modes of `linearize(q).modes()`, which is shown as an oscillation about q; `paths`, bodies
+        and frames whose path is drawn; `parameters`, `title`; `opened=False`, to open no browser. See docs/viewer.md.
+        """
+        view: SceneView = verb("System.show")(self, q, path, **options)
+        return view
+
+    def view(self, q: Any = None, *, parameters: ParameterValues = None, opened: bool = True) -> LiveView:
+        """Show the mechanism on a live page, with sliders for joint coordinates and parameters; loops stay closed.
+
+        The page is served on this machine only, at the `url` of the `LiveView`, until its `close`, or the end of a
+        `with` block; `.q` is where the sliders have brought it, and `.show(q)` shows another configuration.
+        """
+        view: LiveView = verb("System.view")(self, q, parameters=parameters, opened=opened)
+        return view
+
     # ------------------------------------------------------------------ kinematics
 
     pose = Delegated("_kinematics", KinematicCalls.pose)
+    poses = Delegated("_kinematics", KinematicCalls.poses)
     velocity = Delegated("_kinematics", KinematicCalls.velocity)
     acceleration = Delegated("_kinematics", KinematicCalls.acceleration)
     jacobian = Delegated("_kinematics", KinematicCalls.jacobian)

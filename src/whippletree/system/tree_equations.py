@@ -47,6 +47,7 @@ __all__ = [
     "mass_matrix",
     "momentum",
     "motion_reactions",
+    "node_poses",
     "pose",
     "powers",
     "reactions",
@@ -146,6 +147,11 @@ def pose(eq: Equations, request: Request, x: Symbols) -> Any:
     index, rotation, point = eq.nodes.place(request.frame)
     kept = kinematics.Pose.ground() if index < 0 else kinematics.poses(eq.walk(x, toward=request.frame)).at(index)
     return ca.vec(kinematics.frame_pose(kept, rotation, point).T)
+
+
+def node_poses(eq: Equations, request: Request, x: Symbols) -> Any:
+    """Return the poses of all nodes, the rows of [R, p] of each."""
+    return kinematics.pose_rows(eq.walk(x))
 
 
 def velocity(eq: Equations, request: Request, x: Symbols) -> Any:

@@ -72,7 +72,7 @@ def test_the_files_of_the_examples(file: Path) -> None:
 
 
 def test_a_plain_file_is_plain() -> None:
-    """What is a shape becomes numbers; points and axes stay points and axes."""
+    """What is a shape becomes numbers, and stays what is drawn; points and axes stay points and axes."""
     m = wt.Mechanism("arm")
     L = m.parameter("L", 2.0)
     m.body("link", wt.rod(L, 3.0))
@@ -81,8 +81,10 @@ def test_a_plain_file_is_plain() -> None:
     m.universal("U", "link", "empty", axis="z", axis_child="x", at=(L, 0, 0))
     assert check(m) == (
         "whippletree: 1\nname: arm\ngravity: [0.0, 0.0, -9.81]\nparameters: {L: 2.0}\n"
-        "definitions: {x1: 3.0 * L * L / 12.0}\n\nbodies:\n  link:\n    mass: 3.0\n    com: [L / 2.0, 0.0, 0.0]\n"
-        "    inertia: [0.0, x1, x1]\n  empty: {}\n\njoints:\n  A:\n    revolute: [ground, link]\n"
+        "definitions: {x1: L / 2.0, x2: 3.0 * L * L / 12.0}\n\nbodies:\n  link:\n    mass: 3.0\n"
+        "    com: [x1, 0.0, 0.0]\n    inertia: [0.0, x2, x2]\n    shapes:\n    - rod: {length: L}\n"
+        "      at: [x1, 0.0, 0.0]\n      rotation:\n      - [0.0, 0.0, 1.0]\n      - [1.0, 0.0, 0.0]\n"
+        "      - [0.0, 1.0, 0.0]\n  empty: {}\n\njoints:\n  A:\n    revolute: [ground, link]\n"
         "    at: [0.0, 0.0, 1.0]\n    axis: -y\n"
         "  U:\n    universal: [link, empty]\n    at: [L, 0.0, 0.0]\n    axis: z\n    axis_child: x\n"
     )

@@ -1,5 +1,6 @@
 """Bodies: what a body weighs and how its mass is spread, and what it is inside."""
 
+from whippletree.elements.bodies.appearance import Shape
 from whippletree.elements.bodies.flexible import (
     FlexibleBody,
     GeometricStiffness,
@@ -22,6 +23,7 @@ __all__ = [
     "MassProperties",
     "MovingFrame",
     "OwnCoordinates",
+    "Shape",
     "Stations",
     "box",
     "cylinder",

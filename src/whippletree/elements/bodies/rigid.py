@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
+from whippletree.elements.bodies.appearance import Shape
 from whippletree.errors import ModelError
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.orientation import IDENTITY, rotation_matrix
+from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import (
     Matrix3,
     Rotation3,
@@ -42,6 +44,8 @@ class MassProperties:
     off-diagonal entries are minus the integrals of x y, x z, y z; three numbers are its diagonal. Numbers are
     checked here; expressions are checked at the parameters' values when the mechanism takes them.
 
+    `shapes` is what pictures show, and has no part in anything else: two properties are equal if their numbers are.
+
     >>> two = MassProperties(1.0, (1, 0, 0)) + MassProperties(1.0, (-1, 0, 0))
     >>> two.mass, two.com, two.inertia[2][2]
     (2.0, (0.0, 0.0, 0.0), 2.0)
@@ -50,6 +54,7 @@ class MassProperties:
     mass: Scalar = 0.0
     com: Vector3 = ORIGIN
     inertia: Matrix3 = NO_INERTIA
+    shapes: tuple[Shape, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         mass = scalar(self.mass, "mass")
@@ -63,9 +68,12 @@ class MassProperties:
         object.__setattr__(self, "mass", mass)
         object.__setattr__(self, "com", com)
         object.__setattr__(self, "inertia", inertia)
+        object.__setattr__(self, "shapes", _shapes(self.shapes))
 
     @staticmethod
-    def as_given(mass: Scalar = 0.0, com: VectorLike = ORIGIN, inertia: object = NO_INERTIA) -> MassProperties:
+    def as_given(
+        mass: Scalar = 0.0, com: VectorLike = ORIGIN, inertia: object = NO_INERTIA, shapes: tuple[Shape, ...] = ()
+    ) -> MassProperties:
         """Return properties whose inertia need not be one that a body can have, as model files hold at times.
 
         It must be symmetric all the same.
@@ -73,7 +81,7 @@ class MassProperties:
         >>> MassProperties.as_given(1.0, inertia=(0, 0, 2)).inertia[2][2]
         2.0
         """
-        found = MassProperties(mass, cast(Vector3, com))
+        found = MassProperties(mass, cast(Vector3, com), shapes=shapes)
         matrix = cast(Matrix3, read_matrix_or_diagonal(inertia, 3, "inertia"))
         if not any(expressions(row) for row in matrix):
             matrix = _symmetric(cast(Rotation3, matrix))
@@ -87,16 +95,17 @@ class MassProperties:
         """
         if not isinstance(other, MassProperties):
             return NotImplemented
+        shapes = (*self.shapes, *other.shapes)
         if _is_zero(self.mass):
-            return MassProperties.as_given(other.mass, other.com, _sum(self.inertia, other.inertia))
+            return MassProperties.as_given(other.mass, other.com, _sum(self.inertia, other.inertia), shapes)
         if _is_zero(other.mass):
-            return MassProperties.as_given(self.mass, self.com, _sum(self.inertia, other.inertia))
+            return MassProperties.as_given(self.mass, self.com, _sum(self.inertia, other.inertia), shapes)
         mass = self.mass + other.mass
         share = other.mass / mass
         d = _difference(other.com, self.com)
         com = cast(Vector3, tuple(c + product(share, x) for c, x in zip(self.com, d, strict=True)))
         inertia = _sum(_sum(self.inertia, other.inertia), _parallel(product(self.mass, share), d))
-        return MassProperties.as_given(mass, com, inertia)
+        return MassProperties.as_given(mass, com, inertia, shapes)
 
     def __radd__(self, other: object) -> MassProperties:
         """Let `sum` begin with its zero."""
@@ -111,8 +120,18 @@ class MassProperties:
         """
         R = rotation_matrix(rotation)
         x, y, z = (_weighted(row, self.com) for row in R)
-        px, py, pz = vector(at, "at")
-        return MassProperties.as_given(self.mass, (px + x, py + y, pz + z), _turned(R, self.inertia))
+        onto = Placement(R, vector(at, "at"))
+        px, py, pz = onto.point
+        shapes = tuple(shape.moved(onto) for shape in self.shapes)
+        return MassProperties.as_given(self.mass, (px + x, py + y, pz + z), _turned(R, self.inertia), shapes)
+
+    def drawn_as(self, shapes: tuple[Shape, ...]) -> MassProperties:
+        """Return the same properties with other shapes in pictures.
+
+        >>> MassProperties(1.0).drawn_as(()).shapes
+        ()
+        """
+        return MassProperties.as_given(self.mass, self.com, self.inertia, shapes)
 
     @property
     def possible(self) -> bool:
@@ -162,6 +181,13 @@ class MassProperties:
 
     def __hash__(self) -> int:
         return hash(same_key(self.entries()))
+
+
+def _shapes(given: object) -> tuple[Shape, ...]:
+    """Return shapes as a tuple."""
+    if not isinstance(given, list | tuple) or not all(isinstance(one, Shape) for one in given):
+        raise ModelError("shapes must be a list of Shape")
+    return tuple(given)
 
 
 def _is_zero(value: Scalar) -> bool:

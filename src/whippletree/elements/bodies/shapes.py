@@ -1,4 +1,7 @@
-"""Mass properties of simple homogeneous shapes. Any dimension, mass or density may be a parameter."""
+"""Mass properties of simple homogeneous shapes, which pictures show. Any dimension, mass or density may be a parameter.
+
+A shape of mass zero is a picture only: `MassProperties(2.0, com, inertia) + box(size, mass=0.0)` is drawn as the box.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, cast
 
-from whippletree.elements.bodies.rigid import MassProperties
+from whippletree.elements.bodies.appearance import Shape
+from whippletree.elements.bodies.rigid import NO_INERTIA, MassProperties
 from whippletree.errors import ModelError
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.orientation import (
@@ -17,6 +21,7 @@ from whippletree.spatial.orientation import (
     perpendicular_frame,
     transpose,
 )
+from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import (
     Matrix3,
     Rotation3,
@@ -54,7 +59,8 @@ def rod(
     n = direction(axis, "rod: axis")
     x, y, z = vector(at, "rod: at")
     com = (x + product(n[0], L / 2.0), y + product(n[1], L / 2.0), z + product(n[2], L / 2.0))
-    return _made("rod", m, com, _around(n, 0.0, m * L * L / 12.0))
+    drawn = Shape("rod", (L,), Placement(axis_rotation(n), com))
+    return _made("rod", m, com, _around(n, 0.0, m * L * L / 12.0), drawn)
 
 
 @user_facing
@@ -82,7 +88,7 @@ def box(
     a, b, c = (_size(edge, f"box: size[{i}]") for i, edge in enumerate(vector(size, "box: size")))
     m = _mass("box", mass, density, "density", a * b * c)
     aa, bb, cc = m * a * a / 12.0, m * b * b / 12.0, m * c * c / 12.0
-    own = _made("box", m, ORIGIN, _diagonal(bb + cc, aa + cc, aa + bb))
+    own = _made("box", m, ORIGIN, _diagonal(bb + cc, aa + cc, aa + bb), Shape("box", (a, b, c)))
     return own.moved(at=vector(at, "box: at"), rotation=_edges(axis, across, same_key([b]) == same_key([c])))
 
 
@@ -105,7 +111,9 @@ def cylinder(
     m = _mass("cylinder", mass, density, "density", math.pi * r * r * L)
     n = direction(axis, "cylinder: axis")
     along, across = m * r * r / 2.0, m * (r * r / 4.0 + L * L / 12.0)
-    return _made("cylinder", m, vector(at, "cylinder: at"), _around(n, along, across))
+    centre = vector(at, "cylinder: at")
+    drawn = Shape("cylinder", (r, L), Placement(axis_rotation(n), centre))
+    return _made("cylinder", m, centre, _around(n, along, across), drawn)
 
 
 @user_facing
@@ -124,7 +132,9 @@ def sphere(
     r = _size(radius, "sphere: radius")
     m = _mass("sphere", mass, density, "density", 4.0 / 3.0 * math.pi * r * r * r)
     moment = 0.4 * m * r * r
-    return _made("sphere", m, vector(at, "sphere: at"), _diagonal(moment, moment, moment))
+    centre = vector(at, "sphere: at")
+    drawn = Shape("sphere", (r,), Placement(point=centre))
+    return _made("sphere", m, centre, _diagonal(moment, moment, moment), drawn)
 
 
 @user_facing
@@ -134,7 +144,10 @@ def point_mass(mass: Scalar, at: VectorLike = ORIGIN) -> MassProperties:
     >>> point_mass(2.0, at=(1, 0, 0)).about((0, 0, 0))[2][2]
     2.0
     """
-    return _made("point mass", scalar(mass, "point mass: mass"), vector(at, "point mass: at"), None)
+    point = vector(at, "point mass: at")
+    return _made(
+        "point mass", scalar(mass, "point mass: mass"), point, NO_INERTIA, Shape("point", (), Placement(point=point))
+    )
 
 
 @user_facing
@@ -207,8 +220,8 @@ def _around(n: Direction, along: Scalar, across: Scalar) -> Matrix3:
     return cast(Matrix3, tuple(tuple(row) for row in rows))
 
 
-def _made(shape: str, mass: Scalar, com: Vector3, inertia: Matrix3 | None) -> MassProperties:
+def _made(shape: str, mass: Scalar, com: Vector3, inertia: Matrix3, drawn: Shape) -> MassProperties:
     try:
-        return MassProperties(mass, com) if inertia is None else MassProperties(mass, com, inertia)
+        return MassProperties(mass, com, inertia, (drawn,))
     except ModelError as error:
         raise ModelError(f"{shape}: {error}") from None

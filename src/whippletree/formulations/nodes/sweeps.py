@@ -71,8 +71,8 @@ class Walk(Protocol):
         """Assemble one part of the kept records into a vector (nv), in the declared order."""
         ...
 
-    def stacked(self, kept: Kept[Any], part: str, size: int) -> Any:
-        """Stack one part of the kept records (n * size), each node at its position."""
+    def stacked(self, kept: Kept[Any], part: str, size: int, *, every: bool = False) -> Any:
+        """Stack one part of the kept records (n * size), each node at its position; or of `every` node in order."""
         ...
 
 
@@ -206,10 +206,11 @@ class Unrolled:
                 out[where] = out[where] + value if getattr(node, "shared", False) else value
         return out
 
-    def stacked(self, kept: Kept[Any], part: str, size: int) -> ca.SX:
-        """Stack one part of the kept records by position; nodes without one are left out."""
+    def stacked(self, kept: Kept[Any], part: str, size: int, *, every: bool = False) -> ca.SX:
+        """Stack one part of the kept records by position, nodes without one left out; or of `every` node in order."""
         blocks = {}
-        for position, record in zip(self.positions, kept.records, strict=True):
+        positions = range(len(self.nodes)) if every else self.positions
+        for position, record in zip(positions, kept.records, strict=True):
             if position is not None:
                 blocks[position] = ca.vec(getattr(record, part))
         return ca.SX(ca.vertcat(*(blocks[position] for position in sorted(blocks))))

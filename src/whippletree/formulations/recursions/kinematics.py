@@ -23,6 +23,7 @@ __all__ = [
     "frame_twist",
     "joint_axes",
     "momentum",
+    "pose_rows",
     "poses",
     "twist_rates",
     "twists",
@@ -47,6 +48,12 @@ class Placed(NamedTuple):
 
     R: ca.SX
     p: ca.SX
+
+
+class PlacedRows(NamedTuple):
+    """Kept where all poses are the result: the rows of [R, p]."""
+
+    rows: ca.SX
 
 
 class Twist(NamedTuple):
@@ -77,6 +84,11 @@ def poses(walk: Walk) -> Any:
     return walk.outward(place, Pose.ground())
 
 
+def pose_rows(walk: Walk) -> Any:
+    """Return the rows of [R, p], node after node (n * 12)."""
+    return walk.stacked(walk.outward(place_in_rows, Pose.ground()), "rows", 12, every=True)
+
+
 def twists(walk: Walk) -> Any:
     """Return every node's pose and twist."""
     return walk.outward(move, Twist(Pose.ground(), ca.SX.zeros(6)))
@@ -105,6 +117,12 @@ def place(node: Node, parent: Pose) -> tuple[Pose, Placed]:
     """Place a node."""
     pose = _advance(node, node.configuration(), parent)
     return pose, Placed(pose.R, pose.p)
+
+
+def place_in_rows(node: Node, parent: Pose) -> tuple[Pose, PlacedRows]:
+    """Place a node, and keep its pose as rows."""
+    pose = _advance(node, node.configuration(), parent)
+    return pose, PlacedRows(ca.vec(ca.densify(ca.SX(ca.horzcat(pose.R, pose.p))).T))
 
 
 def move(node: Node, parent: Twist) -> tuple[Twist, Moving]:

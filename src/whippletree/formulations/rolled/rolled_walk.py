@@ -330,9 +330,10 @@ class RolledWalk:
         for record, constants, (first, size) in zip(kept.records, self.node_constants, entries, strict=True):
             self.items.send(record, InputSpan(0, constants.v.start, size), first, add=bool(self._most_own))
 
-    def stacked(self, kept: KeptRecords, part: str, size: int) -> None:
-        """Send one part of the kept records to the output, by position."""
-        for record, position, (first, _) in zip(kept.records, self.positions, self._entries(kept, part), strict=True):
+    def stacked(self, kept: KeptRecords, part: str, size: int, *, every: bool = False) -> None:
+        """Send one part of the kept records to the output, by position; or of `every` node in order."""
+        positions = range(len(self.node_constants)) if every else self.positions
+        for record, position, (first, _) in zip(kept.records, positions, self._entries(kept, part), strict=True):
             if position is not None:
                 self.items.send(record, InputSpan(0, position * size, size), first)
 

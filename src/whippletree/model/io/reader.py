@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from whippletree.elements import bodies as shapes
-from whippletree.elements.bodies import MassProperties
+from whippletree.elements.bodies import MassProperties, Shape
+from whippletree.elements.bodies.appearance import DIMENSIONS
 from whippletree.elements.drivers import Spline
 from whippletree.errors import FileError, ModelError
 from whippletree.model.io import values
@@ -25,6 +26,8 @@ from whippletree.model.io.scopes import Names, UnfitError
 from whippletree.model.io.values import FileContext, Reader
 from whippletree.model.mechanism import Mechanism
 from whippletree.model.names import quoted, suggestion
+from whippletree.spatial.orientation import IDENTITY
+from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import shown
 
 __all__ = ["FORMAT", "from_bytes", "from_file", "from_text"]
@@ -294,9 +297,11 @@ def _properties(context: FileContext, node: Node) -> MassProperties:
         raise UnfitError(
             node.keys[second], f'give either "{first}" or "{second}"; several shapes together make a "sum"'
         )
-    values.known_keys(node, (*SHAPES, "point_masses", "sum", *_LOOSE, "moved"), "")
+    values.known_keys(node, (*SHAPES, "point_masses", "sum", *_LOOSE, "moved", "shapes"), "")
     with values.blamed(node):
         found = _shape(context, node, kinds[0]) if kinds else _mass_properties(context, node)
+        if "shapes" in node.items:
+            found = found.drawn_as(_drawn_shapes(context, node.items["shapes"]))
         if "moved" not in node.items:
             return found
         return found.moved(**_keys(context, node.items["moved"], "moved", {}, _PLACED))
@@ -305,6 +310,27 @@ def _properties(context: FileContext, node: Node) -> MassProperties:
 def _mass_properties(context: FileContext, node: MapNode) -> MassProperties:
     given = {key: _LOOSE[key](context, item, key) for key, item in node.items.items() if key in _LOOSE}
     return MassProperties.as_given(**given) if given.pop("as_given", False) else MassProperties(**given)
+
+
+def _drawn_shapes(context: FileContext, node: Node) -> tuple[Shape, ...]:
+    """Read what a body looks like: a list of shapes, each with its sizes and its place."""
+    if not isinstance(node, ListNode):
+        raise UnfitError(node.mark, f"shapes must be a list, but is {words_for(node)}")
+    return tuple(_drawn_shape(context, _mapping(item, f"shapes[{k}]")) for k, item in enumerate(node.items))
+
+
+def _drawn_shape(context: FileContext, node: MapNode) -> Shape:
+    values.known_keys(node, (*DIMENSIONS, *_PLACED), "")
+    kinds = [key for key in node.items if key in DIMENSIONS]
+    if len(kinds) != 1:
+        raise UnfitError(node.mark, f"give one of {', '.join(DIMENSIONS)}")
+    kind = kinds[0]
+    sizes: dict[str, Reader] = dict.fromkeys(DIMENSIONS[kind], values.number)
+    more: dict[str, Reader] = {"file": values.word} if kind == "mesh" else {}
+    given = _keys(context, node.items[kind], kind, {**sizes, **more}, {})
+    where = {key: _PLACED[key](context, item, key) for key, item in node.items.items() if key in _PLACED}
+    placement = Placement(where.get("rotation", IDENTITY), where.get("at", (0.0, 0.0, 0.0)))
+    return Shape(kind, tuple(given[name] for name in sizes), placement, given.get("file", ""))
 
 
 def _shape(context: FileContext, node: MapNode, kind: str) -> MassProperties:

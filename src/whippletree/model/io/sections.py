@@ -8,7 +8,8 @@ from typing import Any
 
 import casadi as ca
 
-from whippletree.elements.bodies import MassProperties
+from whippletree.elements.bodies import MassProperties, Shape
+from whippletree.elements.bodies.appearance import DIMENSIONS
 from whippletree.elements.closures import Coupling, DeclaredClosure, Expression
 from whippletree.elements.drivers import Motion, Spline, spline_of
 from whippletree.elements.forces import Actuator, Bushing, Contact, Force, Formula, LawSpring, Load
@@ -77,7 +78,7 @@ class Sections:
 
     def _parameter_texts(self) -> dict[int, str]:
         """Return the texts of all expressions in parameters, by the hashes of these."""
-        found = expressions(self._d.numbers())
+        found = expressions([*self._d.numbers(), *self._d.shape_numbers()])
         if not found:
             return {}
         symbols = [parameter.symbol for parameter in self._d.parameters]
@@ -109,15 +110,24 @@ class Sections:
             )
         properties = body.properties
         found: dict[str, Any] = {}
+        drawn = [self._drawn(shape) for shape in properties.shapes]
+        shapes: dict[str, Any] = {"shapes": drawn} if drawn else {}
         if properties == MassProperties():
-            return found
+            return shapes
         found["mass"] = self._number(properties.mass)
         if not _same(properties.com, _ORIGIN):
             found["com"] = self._numbers(properties.com)
         inertia = self._square(properties.inertia)
         if inertia != [*_ORIGIN]:
             found["inertia"] = inertia
-        return found if properties.possible else found | {"as_given": True}
+        given = {} if properties.possible else {"as_given": True}
+        return found | given | shapes
+
+    def _drawn(self, shape: Shape) -> dict[str, Any]:
+        """Return a shape that is drawn."""
+        sizes = dict(zip(DIMENSIONS[shape.kind], self._numbers(shape.size), strict=True))
+        file = {"file": shape.file} if shape.file else {}
+        return {shape.kind: {**sizes, **file}, **self._pose(shape.placement)}
 
     def _frame(self, frame: Frame) -> dict[str, Any]:
         return {"on": frame.body, **self._pose(frame.placement)}

@@ -1,0 +1,67 @@
+"""`whippletree view`: look at a mechanism or at a run that was saved."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from whippletree.cli.said import in_the_name_of
+from whippletree.errors import FileError
+from whippletree.model.io import read_file
+from whippletree.model.io.output_paths import same_place
+from whippletree.results import Trajectory
+from whippletree.results.output_files import new_file
+from whippletree.verbs import verb
+
+if TYPE_CHECKING:
+    from whippletree.viewer import SceneView
+
+__all__ = ["add", "view"]
+
+
+def add(words: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = words.add_parser(
+        "view",
+        help="look at a mechanism, or at a saved run",
+        description="Show the mechanism of a model file where it is assembled, or a saved run as it moves: in a "
+        "browser, or written to a file.",
+    )
+    parser.add_argument("file", metavar="FILE", help="a model file, or a run that was saved as NetCDF (.nc)")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE.html", help="write to this file, .html, .png, .gif or .glb, and open nothing"
+    )
+    parser.add_argument("--paths", nargs="+", default=[], metavar="NAME", help="bodies and frames whose path is drawn")
+    parser.add_argument("--forces", action="store_true", help="arrows of reactions and forces (runs only)")
+    parser.add_argument("--plots", nargs="+", metavar="NAME", help="what is plotted beside the scene (runs only)")
+    parser.add_argument("--model", metavar="MODEL.yaml", help="the model of the run, if the file does not hold it")
+    parser.set_defaults(run=view)
+
+
+def view(chosen: argparse.Namespace) -> int:
+    """Show, or write and say where."""
+    file, output = chosen.file, chosen.output
+    if output is not None:
+        if same_place(output, file):
+            raise FileError(f"{output}: the picture would take the place of what is to be read: name another file")
+        new_file(output)
+    seen = _run(chosen) if Path(file).suffix.lower() == ".nc" else _model(chosen)
+    print(output if output is not None else seen.open())
+    return 0
+
+
+def _model(chosen: argparse.Namespace) -> SceneView:
+    model = read_file(chosen.file)
+    with in_the_name_of(model):
+        found: SceneView = verb("System.show")(model.build(), None, chosen.output, paths=chosen.paths, opened=False)
+        return found
+
+
+def _run(chosen: argparse.Namespace) -> SceneView:
+    system = None if chosen.model is None else read_file(chosen.model).build()
+    run = Trajectory.load(chosen.file, system)
+    found: SceneView = verb("Trajectory.animate")(
+        run, chosen.output, paths=chosen.paths, forces=chosen.forces, plots=chosen.plots, opened=False
+    )
+    return found

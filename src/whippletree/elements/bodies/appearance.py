@@ -1,0 +1,93 @@
+"""What a body looks like: the shapes that pictures show of it. They have no part in mechanics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from whippletree.errors import ModelError
+from whippletree.foundation.user_frames import user_facing
+from whippletree.spatial.placement import Placement
+from whippletree.spatial.scalars import Scalar, scalar, shown
+
+__all__ = ["DIMENSIONS", "Shape"]
+
+DIMENSIONS: dict[str, tuple[str, ...]] = {
+    "rod": ("length",),
+    "box": ("x", "y", "z"),
+    "cylinder": ("radius", "length"),
+    "capsule": ("radius", "length"),
+    "sphere": ("radius",),
+    "point": (),
+    "mesh": ("x", "y", "z"),
+}
+"""What the sizes of each kind of shape are; those of a mesh are the factors along its axes."""
+
+
+HERE = Placement.identity()
+
+
+@user_facing
+@dataclass(frozen=True)
+class Shape:
+    """A shape that is drawn: its kind, its sizes in metres, and its frame on the body.
+
+    It is centred at the origin of its frame. A rod, which is thin, a cylinder and a capsule are along z, and a
+    capsule's length is without its round ends. A "mesh" is drawn from a `file`, stretched by its sizes. Sizes and the
+    point of the placement may be expressions in parameters.
+
+    >>> Shape("cylinder", (0.1, 2.0), Placement(point=(1, 0, 0))).size
+    (0.1, 2.0)
+    """
+
+    kind: str
+    size: tuple[Scalar, ...] = ()
+    placement: Placement = HERE
+    file: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in DIMENSIONS:
+            raise ModelError(f"a shape is one of {', '.join(DIMENSIONS)}, not {shown(self.kind)}")
+        names = DIMENSIONS[self.kind]
+        if not isinstance(self.size, Sequence) or len(self.size) != len(names):
+            raise ModelError(f"{self.kind}: its size is ({', '.join(names)}), got {shown(self.size)}")
+        if not isinstance(self.placement, Placement):
+            raise ModelError(f"{self.kind}: its placement must be a Placement, got {shown(self.placement)}")
+        if not isinstance(self.file, str) or bool(self.file) != (self.kind == "mesh"):
+            raise ModelError(f"{self.kind}: a mesh has the name of its file, and nothing else has one")
+        pairs = zip(self.size, names, strict=True)
+        object.__setattr__(self, "size", tuple(scalar(value, f"{self.kind}: {name}") for value, name in pairs))
+
+    @staticmethod
+    def blank(kind: str, file: str = "") -> Shape:
+        """Return a shape of a kind that has no size yet.
+
+        >>> Shape.blank("box").size
+        (0.0, 0.0, 0.0)
+        """
+        return Shape(kind, (0.0,) * len(DIMENSIONS[kind]), file=file)
+
+    def moved(self, onto: Placement) -> Shape:
+        """Return the same shape on something that is placed itself.
+
+        >>> Shape("sphere", (0.1,)).moved(Placement(point=(0, 2, 0))).placement.point
+        (0.0, 2.0, 0.0)
+        """
+        return replace(self, placement=onto @ self.placement)
+
+    def numbers(self) -> tuple[Scalar, ...]:
+        """Return the sizes and the twelve entries of the placement.
+
+        >>> Shape("sphere", (0.1,)).numbers()[0]
+        0.1
+        """
+        return (*self.size, *self.placement.entries())
+
+    def with_numbers(self, numbers: tuple[Scalar, ...]) -> Shape:
+        """Return the same kind of shape with other numbers.
+
+        >>> one = Shape("sphere", (0.1,))
+        >>> one.with_numbers((0.2, *one.numbers()[1:])).size
+        (0.2,)
+        """
+        return replace(self, size=numbers[:-12], placement=Placement.of_entries(numbers[-12:]))

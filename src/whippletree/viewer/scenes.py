@@ -1,0 +1,306 @@
+"""Scenes of a system: at one configuration, in a run, in an oscillation of a mode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from whippletree.elements.closures import Distance
+from whippletree.elements.forces import Bushing, LawSpring, Spring
+from whippletree.errors import StateError
+from whippletree.kernels.kernel import Array
+from whippletree.linear.modal_analysis import Mode
+from whippletree.model.description import GROUND, Description, JointUse
+from whippletree.model.names import suggestion
+from whippletree.results import Trajectory
+from whippletree.results.columns import columns
+from whippletree.spatial.placement import Placement
+from whippletree.spatial.scalars import shown
+from whippletree.system import System
+from whippletree.viewer.body_solids import body_solids, own_size
+from whippletree.viewer.framing import extreme_points, seen_points, upward
+from whippletree.viewer.joint_symbols import joint_axes, joint_solids, slides
+from whippletree.viewer.mesh_files import MeshSource
+from whippletree.viewer.proportions import FRAMES, LINK, PLOTTED, THICKEST, THINNEST
+from whippletree.viewer.scene import (
+    GROUND_PLACE,
+    Arrow,
+    Camera,
+    Curve,
+    FrameMark,
+    JointMark,
+    PathMark,
+    Scene,
+    Solid,
+    Strut,
+    Track,
+)
+from whippletree.viewer.tracks import chosen_rows, mode_states, track_of
+from whippletree.viewer.viewpoints import well_seen
+
+__all__ = ["mode_scene", "run_scene", "still_scene"]
+
+_HANGING = 0.3
+"""A body whose middle is lower than its joint by more than this share of its distance hangs on it."""
+
+
+def still_scene(
+    system: System, q: Array, *, parameters: Any = None, paths: Sequence[Any] = (), title: str | None = None
+) -> Scene:
+    """Return the scene of one configuration (nq), or of several (n, nq), one after the other.
+
+    >>> from whippletree.system.example_systems import four_bar
+    >>> s = four_bar()
+    >>> still_scene(s, s.q0).title
+    'four-bar'
+    """
+    states = np.atleast_2d(q)
+    track = track_of(system, np.arange(len(states)) / 25.0, states, parameters)
+    return _Maker(system, parameters).scene([track], paths, title)
+
+
+def mode_scene(
+    system: System, q: Array, mode: Mode, *, parameters: Any = None, paths: Sequence[Any] = (), title: str | None = None
+) -> Scene:
+    """Return the scene of an oscillation of a mode about a configuration.
+
+    >>> from whippletree.system.example_systems import pendulum
+    >>> s = pendulum()
+    >>> len(mode_scene(s, np.array([np.pi / 2]), s.linearize([np.pi / 2]).modes()[0]).track)
+    49
+    """
+    if not isinstance(mode, Mode) or len(mode.shape) != system.nv:
+        raise StateError(f"mode= must be one of the modes of this system's linear model, not {shown(mode)}")
+    t, states, scale = mode_states(system, q, mode, parameters)
+    words = f"{mode.frequency:.6g} Hz" if mode.kind == "oscillation" else mode.kind
+    named = f"{system.description.name}: mode, {words}" if title is None else title
+    made = _Maker(system, parameters).scene([track_of(system, t, states, parameters)], paths, named)
+    return replace(made, notes=(*made.notes, f"displacements are those of the mode times {scale:.3g}"))
+
+
+def run_scene(
+    run: Trajectory,
+    *,
+    beside: Mapping[str, Trajectory] | None = None,
+    paths: Sequence[Any] = (),
+    forces: bool = False,
+    plots: Sequence[Any] | None = None,
+    frames: int = FRAMES,
+    title: str | None = None,
+) -> Scene:
+    """Return the scene of a run; see `animate` for what can be in it.
+
+    >>> from whippletree.results.example_runs import swing
+    >>> scene = run_scene(swing(), paths=["tip"])
+    >>> len(scene.track), [curve.name for curve in scene.curves]
+    (11, ['hinge.angle'])
+    """
+    system = run.replay.system
+    shown_run = _picked(run, frames)
+    first = None if run.parameters is None else np.atleast_2d(run.parameters)[0]
+    tracks = [_run_track(shown_run, "")]
+    for label, other in (beside or {}).items():
+        if not isinstance(label, str) or not isinstance(other, Trajectory):
+            raise StateError(f"beside= maps labels to runs, not {shown(label)} to {shown(other)}")
+        if other.replay.system.description.places != system.description.places:
+            raise StateError(
+                f"the run {shown(label)} is of a mechanism with other bodies, and cannot be shown beside this one"
+            )
+        tracks.append(_run_track(_picked(other, frames), label))
+    made = _Maker(system, first).scene(tracks, paths, title)
+    return replace(made, curves=_curves(shown_run, plots), arrows=_arrows(shown_run, made, system) if forces else ())
+
+
+def _picked(run: Trajectory, frames: int) -> Trajectory:
+    rows = chosen_rows(run, frames)
+    if len(rows) == len(run):
+        return run
+    one = run.replay.picked(rows)
+    states: dict[str, Any] = {"q": one.q, "v": one.v, "z": one.z, "efforts": one.efforts, "work": one.work}
+    return replace(run, t=one.t, parameters=one.parameters, events=(), **states)
+
+
+def _run_track(run: Trajectory, label: str) -> Track:
+    return track_of(run.replay.system, run.t, run.q, run.parameters, label)
+
+
+def _curves(run: Trajectory, names: Sequence[Any] | None) -> tuple[Curve, ...]:
+    """Return what is plotted: quantities by name, all coordinates if there are few."""
+    if names is None:
+        names = ["coordinates"] if 0 < len(run.labels.coordinates) <= PLOTTED else []
+    found = [columns(run, name) for name in names]
+    return tuple(Curve(label.text, label.unit, one.values[:, k]) for one in found for k, label in enumerate(one.labels))
+
+
+def _arrows(run: Trajectory, scene: Scene, system: System) -> tuple[Arrow, ...]:
+    """Return the forces that joints transmit to their children, and those of elements on points of bodies."""
+    places, reactions = _numbered(scene.places), run.reactions()
+    found = [
+        Arrow(use.name, "reaction", places[use.child], _point(use.on_child), reactions[use.name].force)
+        for use in _numbers_in(system, run.parameters).joints
+        if use.joint.kind != "free"
+    ]
+    acting = run.forces()
+    for use in _numbers_in(system, run.parameters).forces:
+        for k, (body, placement) in enumerate(use.sides):
+            vectors = acting[use.name].wrenches[:, k, 3:]
+            if body != GROUND and np.abs(vectors).max(initial=0.0) > 0:
+                found.append(Arrow(use.name, "force", places[body], _point(placement), vectors))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes the scenes of a system, its parameters put in."""
+
+    system: System
+    parameters: Any
+
+    def scene(self, tracks: Sequence[Track], paths: Sequence[Any], title: str | None) -> Scene:
+        """Return the scene with these motions."""
+        d, plan = _numbers_in(self.system, self.parameters), self.system.plan
+        cut = {plan.joint_names[one.joint] for one in plan.cuts}
+        places, up, meshes = _numbered(d.places), upward([float(x) for x in d.gravity]), MeshSource()
+        held = _held_points(d)
+        unit = _link_radius(d, held, tracks)
+        colored = {name: k for k, name in enumerate(d.places)}
+        solids = [
+            replace(solid, color=colored[body.name])
+            for body in d.bodies
+            if body.kind is None
+            for solid in body_solids(places[body.name], body.properties, held[body.name], unit, meshes)
+        ]
+        for frame, body in d.moving_frames.items():
+            solids.append(Solid(places[frame], "sphere", (1.7 * unit,), np.eye(4), color=places[body]))
+        for use in d.joints:
+            foot = _foot(d, use, held, tracks[0], up) if use.parent == GROUND else -up
+            solids += joint_solids(use, places[use.parent], unit, foot)
+        struts = _struts(d, places, unit)
+        points = seen_points(solids, struts, tracks)
+        x, y, z = up.tolist()
+        made = Scene(
+            title=d.name if title is None else title,
+            places=d.places,
+            solids=tuple(solids),
+            struts=tuple(struts),
+            joints=tuple(
+                JointMark(
+                    use.name,
+                    use.joint.kind,
+                    places[use.parent],
+                    use.on_parent.matrix(),
+                    joint_axes(use.joint.kind),
+                    use.name in cut,
+                )
+                for use in d.joints
+            ),
+            frames=tuple(FrameMark(one.name, places[one.body], one.placement.matrix()) for one in d.frames),
+            tracks=tuple(tracks),
+            unit=unit,
+            outline=extreme_points(points),
+            floor=float((points @ up).min()) - 0.2 * unit,
+            camera=Camera((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (x, y, z)),
+            closures=tuple(f"{use.name}: {type(use.closure).__name__.lower()}" for use in d.closures),
+            paths=tuple(_path(d, places, name) for name in paths),
+            notes=tuple(meshes.notes),
+        )
+        return well_seen(made)
+
+
+def _numbers_in(system: System, parameters: Any) -> Description:
+    """Return the description with its parameters put in: those described, or others by name or in order."""
+    d = system.description
+    values = system.kernels.inputs.parameters(parameters) if d.parameters else None
+    if values is None:
+        return d.folded()
+    row = np.atleast_2d(system.kernels.inputs.parameter_array(values))[0]
+    changed = tuple(replace(one, value=float(x)) for one, x in zip(d.parameters, row, strict=True))
+    return replace(d, parameters=changed).folded()
+
+
+def _numbered(places: Sequence[str]) -> dict[str, int]:
+    return {GROUND: GROUND_PLACE, **{name: k for k, name in enumerate(places)}}
+
+
+def _held_points(d: Description) -> dict[str, list[Array]]:
+    """Return the points at which joints, closures and forces hold each place; its frames too, if there is one only."""
+    found: dict[str, list[Array]] = {name: [] for name in (GROUND, *d.places)}
+    for use in d.joints:
+        found[use.parent].append(_point(use.on_parent))
+        found[use.child].append(_point(use.on_child))
+    for sides in (one.sides for group in (d.closures, d.forces) for one in group):
+        for body, placement in sides:
+            found[body].append(_point(placement))
+    for frame in d.frames:
+        found[frame.body].append(_point(frame.placement))
+    return found
+
+
+def _link_radius(d: Description, held: Mapping[str, Sequence[Array]], tracks: Sequence[Track]) -> float:
+    """Return the radius of links: a share of the bodies' mean size, within shares of the whole mechanism's extent."""
+    sizes = [size for body in d.bodies if (size := own_size(body.properties, held[body.name])) > 0]
+    places = np.concatenate([track.positions[:1].reshape(-1, 3) for track in tracks] + [np.zeros((1, 3))])
+    whole = max(float(np.linalg.norm(np.ptp(places, axis=0))), max(sizes, default=0.0))
+    if not whole > 0:
+        return LINK
+    mean = float(np.mean(sizes)) if sizes else whole
+    return float(np.clip(LINK * mean, THINNEST * whole, THICKEST * whole))
+
+
+def _foot(d: Description, use: JointUse, held: Mapping[str, Sequence[Array]], track: Track, up: Array) -> Array:
+    """Return on which side of a joint on the ground its support is: below it, or above if the body hangs down."""
+    if slides(use.joint.kind):
+        return -up
+    body = d.body_of(use.child)
+    own = [*held[body], _vector(d.body(body).properties.com)]
+    pose = track.pose(0, d.places.index(body))
+    points = [pose[:3, :3] @ point + pose[:3, 3] for point in own]
+    points += [track.positions[0, d.places.index(frame)] for frame, owner in d.moving_frames.items() if owner == body]
+    reach = np.mean(points, axis=0) - _point(use.on_parent)
+    return up if reach @ up < -_HANGING * np.linalg.norm(reach) else -up
+
+
+def _struts(d: Description, places: Mapping[str, int], unit: float) -> list[Strut]:
+    """Return what reaches from place to place: rods, springs, guides of sliding joints, moving frames of bodies."""
+    found = []
+    for use in d.joints:
+        if slides(use.joint.kind):
+            ends = ((use.parent, use.on_parent), (use.child, use.on_child))
+            found.append(_strut("guide", use.name, ends, places, 0.5 * unit))
+    for closed in d.closures:
+        if isinstance(closed.closure, Distance):
+            found.append(_strut("rod", closed.name, closed.sides, places, 0.55 * unit))
+    for loaded in d.forces:
+        if isinstance(loaded.force, Spring | LawSpring | Bushing) and len(loaded.sides) >= 2:
+            found.append(_strut("spring", loaded.name, loaded.sides[:2], places, 1.5 * unit))
+    here = Placement.identity()
+    for frame, body in d.moving_frames.items():
+        found.append(replace(_strut("beam", frame, ((body, here), (frame, here)), places, unit), color=places[body]))
+    return found
+
+
+def _strut(kind: str, name: str, sides: Any, places: Mapping[str, int], radius: float) -> Strut:
+    (first, on_first), (second, on_second) = sides
+    return Strut(kind, name, places[first], _point(on_first), places[second], _point(on_second), radius)
+
+
+def _path(d: Description, places: Mapping[str, int], name: Any) -> PathMark:
+    """Return the point whose path is drawn: the origin of a body or frame."""
+    text, frames = getattr(name, "name", name), {one.name: one for one in d.frames}
+    if isinstance(text, str) and text in frames:
+        return PathMark(text, places[frames[text].body], _point(frames[text].placement))
+    if not isinstance(text, str) or text not in places or text == GROUND:
+        known = [*d.places, *frames]
+        raise StateError(f"paths= names bodies and frames, and there is none called {suggestion(text, known)}")
+    return PathMark(text, places[text], np.zeros(3))
+
+
+def _point(placement: Placement) -> Array:
+    return _vector(placement.point)
+
+
+def _vector(entries: Sequence[Any]) -> Array:
+    return np.array([float(x) for x in entries])

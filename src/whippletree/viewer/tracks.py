@@ -1,0 +1,105 @@
+"""How bodies move, as pictures need it: positions and quaternions of all places at some instants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whippletree.errors import StateError
+from whippletree.kernels.kernel import Array
+from whippletree.linear.modal_analysis import Mode
+from whippletree.results import Trajectory
+from whippletree.system import System
+from whippletree.viewer.proportions import MODE_MOTION
+from whippletree.viewer.scene import Track
+
+__all__ = ["chosen_rows", "mode_states", "quaternions", "track_of"]
+
+_FARTHEST = 1e12
+"""How far from the ground's origin bodies are drawn, in metres."""
+
+_CYCLE = 48
+"""Instants of one oscillation of a mode."""
+
+_SECONDS = 2.0
+"""How long one oscillation of a mode is shown, whatever its frequency."""
+
+
+def track_of(system: System, t: Array, q: Array, parameters: Any = None, label: str = "") -> Track:
+    """Return how all places move through configurations (n, nq): one call for all of them.
+
+    >>> from whippletree.system.example_systems import pendulum
+    >>> track_of(pendulum(), np.arange(3.0), np.zeros((3, 1))).positions.shape
+    (3, 1, 3)
+    """
+    found = system.poses(q, parameters=parameters)
+    poses = np.stack([*found.values()], axis=1) if found else np.zeros((len(t), 0, 4, 4))
+    if not np.abs(poses).max(initial=0.0) < _FARTHEST:
+        raise StateError(f"bodies farther away than {_FARTHEST:g} m, or nowhere, cannot be drawn")
+    return Track(label, np.asarray(t, dtype=np.float64), poses[..., :3, 3], quaternions(poses[..., :3, :3]))
+
+
+def chosen_rows(run: Trajectory, frames: int) -> npt.NDArray[np.intp]:
+    """Return which outputs of a run are shown: all, or about so many, evenly in time, the first and the last included.
+
+    >>> from whippletree.results.example_runs import swing
+    >>> chosen_rows(swing(), 6).tolist()
+    [0, 2, 4, 6, 8, 10]
+    """
+    n = len(run)
+    if n <= frames:
+        return np.arange(n)
+    times = np.linspace(run.t[0], run.t[-1], frames)
+    after = np.clip(np.searchsorted(run.t, times), 1, n - 1)
+    nearer = np.where(times - run.t[after - 1] < run.t[after] - times, after - 1, after)
+    return np.unique(nearer)
+
+
+def mode_states(system: System, q: Array, mode: Mode, parameters: Any = None) -> tuple[Array, Array, float]:
+    """Return times, configurations of one oscillation of a mode, and the displacement of its largest entry.
+
+    The displacement is such that the body that moves most moves by a share of the mechanism's extent. Loops are closed
+    again: a mode is a straight line in coordinates, and leaves them open to second order.
+    """
+    poses = np.stack([*system.poses(q, parameters=parameters).values()])
+    reach = max(float(np.ptp(poses[:, :3, 3], axis=0).max()), system.characteristic_length, 1e-9)
+    motions = np.array([*mode.bodies.values()])
+    largest = max(float(np.abs(motions[:, 3:]).max()), float(np.abs(motions[:, :3]).max()) * reach / 2, 1e-300)
+    scale = MODE_MOTION * reach / largest
+    phases = np.exp(2j * np.pi * np.arange(_CYCLE + 1) / _CYCLE)
+    states = system.integrate(np.tile(q, (_CYCLE + 1, 1)), scale * np.real(phases[:, None] * mode.shape))
+    if system.plan.loops or system.description.closures:
+        closed = system.assemble_batch(states, parameters=parameters)
+        states = np.where(closed.closed[:, None], closed.q, states)
+    return np.linspace(0.0, _SECONDS, _CYCLE + 1), states, scale
+
+
+def quaternions(R: Array) -> Array:
+    """Return the unit quaternions (n, k, 4) of rotations (n, k, 3, 3), w first, each next to the one before in time.
+
+    >>> quaternions(np.eye(3)[None, None]).tolist()
+    [[[1.0, 0.0, 0.0, 0.0]]]
+    """
+    x, y, z = (R[..., i, i] for i in range(3))
+    # four times the squares of w, x, y, z: the largest of them is what the others are divided by
+    squares = np.stack([1 + x + y + z, 1 + x - y - z, 1 - x + y - z, 1 - x - y + z], axis=-1)
+    wx, wy, wz = R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]
+    xy, xz, yz = R[..., 0, 1] + R[..., 1, 0], R[..., 0, 2] + R[..., 2, 0], R[..., 1, 2] + R[..., 2, 1]
+    s = squares
+    rows = np.stack(
+        [
+            np.stack([s[..., 0], wx, wy, wz], axis=-1),
+            np.stack([wx, s[..., 1], xy, xz], axis=-1),
+            np.stack([wy, xy, s[..., 2], yz], axis=-1),
+            np.stack([wz, xz, yz, s[..., 3]], axis=-1),
+        ],
+        axis=-2,
+    )
+    best = np.argmax(squares, axis=-1)
+    found = np.take_along_axis(rows, best[..., None, None], axis=-2)[..., 0, :]
+    found = found / np.maximum(np.linalg.norm(found, axis=-1, keepdims=True), 1e-300)
+    turned = np.cumprod(np.where((found[1:] * found[:-1]).sum(axis=-1) < 0, -1.0, 1.0), axis=0)
+    found[1:] *= turned[..., None]
+    return np.asarray(found)

@@ -1,0 +1,41 @@
+"""From where a scene is seen: of some cameras the one that sees most of the bodies and joints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from whippletree.viewer.framing import camera_choices
+from whippletree.viewer.rasterizer import View2D, seen_triangles
+from whippletree.viewer.scene import Scene
+from whippletree.viewer.triangles import merged, solid_mesh
+
+__all__ = ["well_seen"]
+
+_SIZE = (150, 100)
+_ENOUGH = 5
+"""Of a picture of that size, so many pixels of a solid count as seen."""
+
+_MOST = 400
+"""With more solids than that, the first camera is taken."""
+
+
+def well_seen(scene: Scene) -> Scene:
+    """Return the scene with the camera that sees the most solids at its start.
+
+    >>> from whippletree.system.example_systems import four_bar
+    >>> from whippletree.viewer.scenes import still_scene
+    >>> well_seen(still_scene(four_bar(), four_bar().q0)).camera.up
+    (0.0, 0.0, 1.0)
+    """
+    cameras = camera_choices(scene.outline, np.array(scene.camera.up))
+    if not 0 < len(scene.solids) <= _MOST:
+        return replace(scene, camera=cameras[0])
+    meshes = [solid_mesh(one).placed(scene.track.pose(0, one.place)) for one in scene.solids]
+    owner = np.repeat(np.arange(len(meshes)), [len(one.triangles) for one in meshes])
+    whole, counts = merged(meshes), []
+    for camera in cameras:
+        pixels = np.bincount(owner[seen_triangles(whole, View2D.of(camera, *_SIZE))], minlength=len(meshes))
+        counts.append(int((pixels >= _ENOUGH).sum()))
+    return replace(scene, camera=cameras[int(np.argmax(counts))])

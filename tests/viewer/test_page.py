@@ -1,0 +1,216 @@
+"""The page in a headless browser: what is seen where, what the console says, what it asks for, keys and themes.
+
+Without a Chromium on the machine these tests cannot run, and say so. `make browser` installs one.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import whippletree as wt
+from support.browser import Browser, find_chromium
+from whippletree.system.example_systems import four_bar
+
+PROGRAM = find_chromium()
+if PROGRAM is None:
+    warnings.warn(
+        "NO CHROMIUM: the viewer's page is not tested in a browser; `make browser` installs one", stacklevel=1
+    )
+    pytest.skip("there is no Chromium: `make browser` installs one", allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    assert PROGRAM is not None
+    with Browser(PROGRAM) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def run() -> wt.Trajectory:
+    return four_bar().simulate(2.0, every=0.05)
+
+
+@pytest.fixture(scope="module")
+def page(run: wt.Trajectory, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("page") / "four bar.html"
+    run.animate(path, forces=True, paths=["coupler"], beside={"later": run[20:]})
+    return path.as_uri()
+
+
+def frame(browser: Browser) -> int:
+    return int(browser.evaluate("whippletree.frame()"))
+
+
+def drawn(browser: Browser) -> None:
+    """Wait until what has changed is drawn."""
+    browser.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
+
+
+def on_screen(browser: Browser, point: Any) -> tuple[int, int]:
+    """Where a point of the ground frame is on the screen, by the page's own camera."""
+    x, y, z = np.asarray(point, dtype=float).tolist()
+    code = f"""(() => {{
+        const page = whippletree, camera = page.stage.camera;
+        const at = camera.position.clone().set({x}, {y}, {z}).project(camera);
+        const box = document.getElementById("view").getBoundingClientRect();
+        return [box.left + (at.x + 1) / 2 * box.width, box.top + (1 - at.y) / 2 * box.height];
+    }})()"""
+    found = browser.evaluate(code)
+    return round(found[0]), round(found[1])
+
+
+def test_bodies_are_where_they_should_be(browser: Browser, run: wt.Trajectory, page: str) -> None:
+    for k in (0, 17):
+        browser.open(f"{page}?frame={k}")
+        browser.evaluate("['arrows', 'names'].forEach((x) => document.querySelector(`[data-layer=${x}]`).click())")
+        drawn(browser)
+        picture = browser.picture().astype(int)
+        for name, length, channel in (("crank", 1.0, 2), ("coupler", 2.0, 0), ("rocker", 1.5, 1)):
+            x, y = on_screen(browser, (run.pose(name)[k] @ [0.6 * length, 0, 0, 1])[:3])
+            seen = picture[y, x]
+            assert int(np.argmax(seen)) == channel, (k, name, seen.tolist())
+            assert np.ptp(seen) > 30
+        away = picture[60, 300]
+        assert away.min() > 225  # nothing there but the light background
+
+
+def test_the_console_is_silent_and_nothing_is_asked_for(browser: Browser, page: str) -> None:
+    browser.open(page)
+    browser.wait("whippletree.costs.length > 3")
+    assert browser.console == []
+    assert browser.requests == [page]
+
+
+def test_the_whole_page_can_be_used_by_keys(browser: Browser, run: wt.Trajectory, page: str) -> None:
+    browser.open(f"{page}?frame=3")
+    assert frame(browser) == 3
+    for key, expected in (("ArrowRight", 4), ("ArrowRight", 5), ("ArrowLeft", 4), ("Home", 0), ("End", len(run) - 1)):
+        browser.press(key)
+        browser.wait(f"document.documentElement.dataset.drawn === '{expected}'")
+    assert browser.evaluate("document.getElementById('clock').textContent") == "2.00 s"
+    assert browser.evaluate("document.getElementById('time').getAttribute('aria-valuetext')") == "2.00 seconds"
+    browser.press("Home")
+    browser.press(" ", "Space")
+    assert browser.evaluate("document.getElementById('play').getAttribute('aria-label')") == "Pause"
+    browser.wait("whippletree.frame() > 2")
+    browser.press(" ", "Space")
+    assert browser.evaluate("document.getElementById('play').getAttribute('aria-label')") == "Play"
+    stopped = frame(browser)
+    time.sleep(0.3)
+    assert frame(browser) == stopped
+
+
+def test_every_control_has_a_name(browser: Browser, page: str) -> None:
+    browser.open(f"{page}?frame=0")
+    nameless = browser.evaluate(
+        """[...document.querySelectorAll("button, input, select, canvas[role=img]")]
+        .filter((x) => !(x.getAttribute("aria-label") || x.closest("label")?.textContent.trim()))
+        .map((x) => x.outerHTML)"""
+    )
+    assert nameless == []
+    assert "A.angle" in browser.evaluate("document.querySelector('#plots canvas').getAttribute('aria-label')")
+    assert browser.evaluate("document.getElementById('legend').textContent") == "later"
+
+
+def test_layers_can_be_switched(browser: Browser, page: str) -> None:
+    browser.open(f"{page}?frame=5")
+    before = browser.picture().astype(int)
+    for layer in ("names", "axes", "frames", "closures", "paths", "arrows", "grid"):
+        browser.evaluate(f"document.querySelector('[data-layer={layer}]').click()")
+        drawn(browser)
+        after = browser.picture().astype(int)
+        assert (np.abs(after - before)[:540].max(axis=2) > 12).sum() > 20, layer
+        before = after
+    assert browser.console == []
+
+
+def test_dark_and_light(browser: Browser, page: str) -> None:
+    browser.prefer(dark=True)
+    browser.open(f"{page}?frame=0")
+    drawn(browser)
+    assert browser.picture()[100, 300].max() < 60
+    browser.evaluate("document.getElementById('theme').click()")
+    drawn(browser)
+    assert browser.picture()[100, 300].min() > 225
+    browser.prefer(dark=False)
+
+
+def test_the_view_can_be_turned_and_set_back(browser: Browser, page: str) -> None:
+    browser.open(f"{page}?frame=0")
+    camera = "whippletree.stage.camera.position.toArray()"
+    before = browser.evaluate(camera)
+    browser.drag((250, 300), (330, 320))
+    turned = browser.evaluate(camera)
+    assert np.abs(np.subtract(turned, before)).max() > 0.1
+    browser.evaluate("document.getElementById('home').click()")
+    assert browser.evaluate(camera) == pytest.approx(before)
+
+
+def test_a_click_in_a_plot_sets_the_time(browser: Browser, page: str) -> None:
+    browser.open(f"{page}?frame=0")
+    left, width = browser.evaluate(
+        "(({left, width}) => [left, width])(document.querySelector('#plots canvas').getBoundingClientRect())"
+    )
+    browser.click(left + 46 + (width - 46 - 8) / 2, 200)
+    browser.wait("Math.abs(whippletree.time - 1.0) < 0.02")
+
+
+def test_names_of_strangers_do_nothing(browser: Browser, tmp_path: Path) -> None:
+    m = wt.Mechanism("</script><script>window.hit = 1</script>")
+    rod = m.body("<img src=x onerror='window.hit = 2'>", wt.rod(length=1.0, mass=1.0))
+    m.revolute('"><svg onload=window.hit=3>', m.ground, rod)
+    m.show(tmp_path / "evil.html", paths=[rod])
+    browser.open((tmp_path / "evil.html").as_uri())
+    assert browser.evaluate("window.hit === undefined")
+    assert browser.evaluate("document.title") == "</script><script>window.hit = 1</script>"
+    assert browser.console == []
+
+
+def test_meshes_springs_and_all_joints_are_drawn(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "tent.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n")
+    m = wt.Mechanism("all kinds")
+    shape = wt.elements.bodies.Shape("mesh", (1.0, 1.0, 1.0), file=str(tmp_path / "tent.obj"))
+    for k, kind in enumerate(
+        ("revolute", "prismatic", "cylindrical", "universal", "spherical", "planar", "free", "fixed")
+    ):
+        body = m.body(kind, wt.MassProperties(1.0, (0.3, 0.3, 0.3), (1, 1, 1), [shape]))
+        getattr(m, kind)(f"{kind} joint", m.ground, body, at=(2.0 * k, 0, 0))
+    m.spring("coil", "revolute", "free", at=(0, 0, 1), at_child=(0, 0, 1), stiffness=1.0, free_length=1.0)
+    m.show(tmp_path / "all.html")
+    browser.open((tmp_path / "all.html").as_uri())
+    drawn(browser)
+    picture = browser.picture().astype(int)
+    spots = [on_screen(browser, (2.0 * k + 0.2, 0.2, 0.5)) for k in range(8)]
+    assert sum(np.ptp(picture[y, x]) > 30 for x, y in spots) >= 6
+    assert browser.console == []
+
+
+def test_a_live_page_follows_its_sliders_and_its_program(browser: Browser) -> None:
+    s = four_bar()
+    with s.view(opened=False) as live:
+        browser.open(live.url)
+        slider = "document.querySelector('#live input[aria-label=\"A.angle\"]')"
+        browser.evaluate(f"{slider}.value = 1.45; {slider}.dispatchEvent(new Event('input'))")
+        browser.wait("whippletree.live && Math.abs(whippletree.stage.tracks[0].poses[3] - 1) > 0.01")
+        end = time.monotonic() + 30
+        while abs(live.q[0] - 1.45) > 0.01:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert np.abs(s.closure_residual(live.q)).max() < 1e-9
+        for q in (live.q, s.assemble({"A": 1.1})):
+            live.show(q)
+            drawn(browser)
+            at = "whippletree.stage.tracks[0].groups[1].children[0].matrixWorld.elements[0]"
+            browser.wait(f"Math.abs({at} - {np.cos(q[0])}) < 1e-5")
+        assert browser.evaluate("document.querySelectorAll('#live input').length") == 4
+        assert all(url.startswith(live.url) for url in browser.requests)
+        assert browser.console == []
+        browser.call("Page.navigate", url="about:blank")
