@@ -8,6 +8,7 @@ A twin is the same mechanism built with the joint that is natural for it, so tha
 from __future__ import annotations
 
 import hashlib
+import itertools
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -101,7 +102,7 @@ def slid_by_rk4(step: float, times: Array) -> Array:
         return np.array([v[0], v[1], pull * x[0], pull * x[1] - G])
 
     y, found = np.array([-1.0, 0.0, 0.0, 0.0]), [[-1.0, 0.0]]
-    for begin, end in zip(times, times[1:], strict=False):
+    for begin, end in itertools.pairwise(times):
         for _ in range(round((end - begin) / step)):
             k1 = rates(y)
             k2 = rates(y + step / 2 * k1)

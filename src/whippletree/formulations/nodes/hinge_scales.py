@@ -60,7 +60,7 @@ by. Bodies of ordinary proportions are some hundred times their size away."""
 
 
 def set_hinge_scales(nodes: Sequence[NodeConstants], *, closed: bool) -> None:
-    """Set `stretched_inertia`, `least_inertia` and `watched` of nodes with a joint to eliminate, and `new_reference`."""
+    """Set `stretched_inertia`, `least_inertia` and `watched` where a joint is eliminated, and `new_reference`."""
     known: dict[Hashable, _JointMap] = {}
     own = [_own_inertia(constants) for constants in nodes]
     m = [inertia[0] for inertia in own]
