@@ -175,18 +175,19 @@ def _enough(inertia: Sequence[Scalar], joint: _JointMap, share: float, J: Scalar
         return False
     H = joint.at_zero
     if joint.fixed and H.shape[1] == 1:
-        return _inertia_along(inertia, *H[:, 0].tolist()) > share * _scale(H[:, 0], J, m) > 0
+        own = _inertia_along([float(x) for x in inertia], *H[:, 0].tolist())
+        return own > share * float(_scale(H[:, 0], J, m)) > 0
     scale = share * np.array([J] * 3 + [m] * 3, dtype=float)
     least = np.einsum("ij,i,ij->j", H, scale, H)
     if not (least > 0).all():
         return False
     mass, x, y, z, xx, xy, yy, xz, yz, zz = (float(value) for value in inertia)
     h = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    own = np.block([[np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), h], [h.T, mass * np.eye(3)]])
+    M = np.block([[np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), h], [h.T, mass * np.eye(3)]])
     if joint.fixed:
-        return _smallest(H.T @ own @ H, least) > 1.0
+        return _smallest(H.T @ M @ H, least) > 1.0
     moved = np.flatnonzero(np.repeat([H[:3].any(), H[3:].any()], 3))
-    anywhere = _smallest(own[np.ix_(moved, moved)], scale[moved])
+    anywhere = _smallest(M[np.ix_(moved, moved)], scale[moved])
     return anywhere * _smallest((H.T * scale) @ H, least) > 1.0
 
 
