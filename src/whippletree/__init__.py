@@ -121,6 +121,7 @@ provide(
         "System.actuation": ("whippletree.kinematics.actuation", "actuation"),
         "System.assemble_batch": ("whippletree.kinematics.batch_assembly", "assemble_batch"),
         "System.inverse_kinematics": ("whippletree.kinematics.inverse_kinematics", "inverse_kinematics"),
+        "System.realtime": ("whippletree.realtime", "realtime"),
         "System.simulate": ("whippletree.studies", "simulate"),
         "System.sweep_joint": ("whippletree.kinematics.joint_sweeps", "sweep_joint"),
         "System.workspace": ("whippletree.kinematics.workspaces", "workspace"),

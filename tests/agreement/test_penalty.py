@@ -19,6 +19,7 @@ from whippletree.system.equations import Request
 from whippletree.system.tolerances import PENALTY_PROMISE
 
 PENALTIES = ("penalty", "velocity_transformation/reference_point/penalty")
+HIDDEN = (("floating", 23), ("cut joints", 9))  # where heavy weights hide digits of the mass matrix
 FOLDED = [(family, i) for family in REGULAR for i in range(12)]
 
 
@@ -43,7 +44,7 @@ def check(s: wt.System, c: Case) -> None:
         assert s.penalty_error > true / 10 or error > PENALTY_PROMISE, name
 
 
-@pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda key: key in QUICK))
+@pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda key: key in (*QUICK, *HIDDEN)))
 def test_the_estimate_is_not_below_a_tenth_of_the_error(family: str, i: int) -> None:
     c = case(family, i)
     check(built(c.looped), c)

@@ -26,7 +26,7 @@ from whippletree.model.description import (
     StateUse,
 )
 from whippletree.model.handles import BodyHandle, ClosureHandle, ForceHandle, FrameHandle, JointHandle
-from whippletree.model.joint_frames import Sides
+from whippletree.model.joint_frames import AlignedSides, Sides
 from whippletree.model.names import called, checked_name, new_name, quoted, suggestion
 from whippletree.model.parameters import Parameters
 from whippletree.model.symbols import MechanismSymbols
@@ -184,6 +184,16 @@ class Registry:
             f"{role}: body {quoted(body)} has no moving frame {quoted(frame)}; "
             + (f"it has {there}" if known else "only bodies with own coordinates have any: give a point")
         )
+
+    def _two_points(
+        self, parent: object, child: object, at: VectorLike | str | None, at_child: VectorLike | str | None, what: str
+    ) -> tuple[tuple[str, str], tuple[Placement, Placement]]:
+        """Return the two bodies, or moving frames of theirs, and the points on them that a closure holds on to."""
+        sides: Sides = AlignedSides(at=at, at_child=at_child)
+        first, second, sides = self._at_moving_frames(*self._two_bodies(parent, child, what), sides)
+        placements = sides.frames()
+        self._check_points(placements)
+        return (first, second), placements
 
     def _check_points(self, placements: tuple[Placement, Placement]) -> None:
         for placement, side in zip(placements, ("parent", "child"), strict=True):

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from whippletree.elements.bodies import BodyKind, MassProperties
-from whippletree.elements.closures import Coupling, DeclaredClosure, Distance
+from whippletree.elements.closures import Coincident, Coupling, DeclaredClosure, Distance, InPlane, Perpendicular
 from whippletree.elements.joints import (
     Cylindrical,
     Fixed,
@@ -35,7 +35,7 @@ from whippletree.model.fields import checked
 from whippletree.model.handles import BodyHandle, ClosureHandle, FrameHandle, JointHandle
 from whippletree.model.joint_frames import FRAMES, AlignedSides, AxisSides, PoseLike, Sides, UniversalSides
 from whippletree.model.names import called, new_name
-from whippletree.spatial.orientation import IDENTITY, AxisLike, rotation_matrix
+from whippletree.spatial.orientation import IDENTITY, AxisLike, direction, rotation_matrix
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import (
     Scalar,
@@ -459,14 +459,72 @@ class Mechanism(DriveCalls, EventCalls):
         'tie'
         """
         with called("closure", name):
-            bodies = self._two_bodies(parent, child, "a distance")
-            placements = AlignedSides(at=at, at_child=at_child).frames()
-            self._check_points(placements)
+            bodies, placements = self._two_points(parent, child, at, at_child, "a distance")
             if length is None:
                 length = design_distance(self._joints.values(), bodies, placements, self._parameters.values_of)
             rod = checked(Distance(length), self._parameters)
-            sides = tuple(zip(bodies, placements, strict=True))
-            return self._close(name, rod, sides, ())
+            return self._close(name, rod, tuple(zip(bodies, placements, strict=True)), ())
+
+    def coincident(
+        self,
+        name: str,
+        parent: BodyLike,
+        child: BodyLike,
+        *,
+        at: VectorLike | str | None = None,
+        at_child: VectorLike | str | None = None,
+    ) -> ClosureHandle:
+        """Keep two points together: what a ball joint holds, without coordinates (s of the basic functions).
+
+        `at` and `at_child` are the points in the two bodies' frames, their origins unless given.
+
+        >>> m = Mechanism("m")
+        >>> m.coincident("pivot", m.ground, m.body("top"), at=(0, 0, 1)).name
+        'pivot'
+        """
+        with called("closure", name):
+            bodies, placements = self._two_points(parent, child, at, at_child, "a closure")
+            return self._close(name, Coincident(), tuple(zip(bodies, placements, strict=True)), ())
+
+    def in_plane(
+        self,
+        name: str,
+        parent: BodyLike,
+        child: BodyLike,
+        *,
+        normal: AxisLike = "z",
+        offset: Scalar = 0.0,
+        at: VectorLike | str | None = None,
+        at_child: VectorLike | str | None = None,
+    ) -> ClosureHandle:
+        """Keep a point of the child in a plane of the parent (d2 of the basic functions).
+
+        The plane is normal to `normal`, given in the parent's axes, at an `offset` along it from the point `at`.
+
+        >>> m = Mechanism("m")
+        >>> m.in_plane("table", m.ground, m.body("ball"), offset=0.05).name
+        'table'
+        """
+        with called("closure", name):
+            bodies, placements = self._two_points(parent, child, at, at_child, "a closure")
+            plane = checked(InPlane(direction(normal, "normal"), offset), self._parameters)
+            return self._close(name, plane, tuple(zip(bodies, placements, strict=True)), ())
+
+    def perpendicular(
+        self, name: str, parent: BodyLike, child: BodyLike, *, axis: AxisLike = "z", axis_child: AxisLike = "z"
+    ) -> ClosureHandle:
+        """Keep an axis of the parent at a right angle to an axis of the child (d1 of the basic functions).
+
+        Each axis is given in its body's own axes.
+
+        >>> m = Mechanism("m")
+        >>> m.perpendicular("square", m.ground, m.body("plate"), axis="z", axis_child="x").name
+        'square'
+        """
+        with called("closure", name):
+            bodies, placements = self._two_points(parent, child, None, None, "a closure")
+            axes = Perpendicular(direction(axis, "axis"), direction(axis_child, "axis_child"))
+            return self._close(name, axes, tuple(zip(bodies, placements, strict=True)), ())
 
     def coupling(self, name: str, ratios: Mapping[CoordinateLike, Scalar], *, offset: Scalar = 0.0) -> ClosureHandle:
         """Keep a weighted sum of joint coordinates at `offset`: differentials, racks, planetary gears.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whippletree.elements.closures import Distance
+from whippletree.elements.closures import Closure, Coincident, Distance, InPlane, Perpendicular
 from whippletree.elements.drivers import Motion
 from whippletree.errors import ModelError, StateError
 from whippletree.kernels.kernel import Array
@@ -218,8 +218,15 @@ def _of_closure(run: Trajectory, name: str) -> Columns | None:
     elif isinstance(closure, Motion):
         labels = [Label(name, f"force {_AXES[c]}", "N") for c in closure.components]
     else:
-        labels = [Label(name, label, "N" if isinstance(closure, Distance) else "") for label in closure.labels]
+        labels = [Label(name, label, _unit(closure)) for label in closure.labels]
     return Columns(tuple(labels), run.closure_forces()[name])
+
+
+def _unit(closure: Closure) -> str:
+    """Return the unit of a multiplier, where a closure's rows are forces or moments by themselves."""
+    if isinstance(closure, Distance | InPlane | Coincident):
+        return "N"
+    return "N m" if isinstance(closure, Perpendicular) else ""
 
 
 def _number(run: Trajectory, text: str) -> Columns | None:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from whippletree.equilibria import EigenvalueBranches, Equilibrium, EquilibriumPath
     from whippletree.kinematics import Actuation, Assemblies, JointSweep, PoseSolutions, Workspace
     from whippletree.linear import LinearModel
+    from whippletree.realtime import RealtimeStepper
     from whippletree.results import Trajectory
 
 __all__ = ["System"]
@@ -562,6 +563,36 @@ class System:
         found: Workspace = verb("System.workspace")(self, frame, inputs, **options)
         return found
 
+    def realtime(self, **options: Any) -> RealtimeStepper:
+        """Return a stepper for real time: steps of fixed length, each with the same operations and no allocation.
+
+        Options: `step` (1e-3 s); `method`: "semi_implicit", "rk2", "rk4" (the default) or "linearly_implicit" for stiff
+        springs and controllers; `iterations` (2), Newton steps back onto the closures; `formulation`; `wrenches`, the
+        bodies or frames on which wrenches act; the start `q`, `v`, `z`, `t`, `parameters` as for `simulate`.
+
+        >>> stepper = four_bar().realtime(step=1e-3)
+        >>> stepper.step().name
+        'DONE'
+        """
+        found: RealtimeStepper = verb("System.realtime")(self, **options)
+        return found
+
+    def c_source(self, name: str, **options: Any) -> str:
+        """Return a function of the system as C source, or a step of fixed length with `name="step"`.
+
+        Options of a function: `frame`, `formulation`, `wrenches`. Those of a step are `realtime`'s, `prefix`, which
+        begins all names of the file ("model" unless given), and `frames`, whose poses and velocities are its outputs.
+
+        >>> "mass_matrix" in four_bar().c_source("mass_matrix")
+        True
+        >>> "int crank_step(crank_state *state" in four_bar().c_source("step", step=1e-3, prefix="crank")
+        True
+        """
+        if name != "step":
+            return self.kernels.c_source(name, **options)
+        prefix, frames = options.pop("prefix", ""), options.pop("frames", ())
+        return self.realtime(**options).c_source(name=prefix, frames=frames)
+
     # ------------------------------------------------------------------ loops
 
     @property
@@ -681,7 +712,6 @@ class System:
     # ------------------------------------------------------------------ what a function is made of
 
     function = Delegated("kernels", SystemKernels.function)
-    c_source = Delegated("kernels", SystemKernels.c_source)
     operations = Delegated("kernels", SystemKernels.operations)
     kernel = Delegated("kernels", SystemKernels.kernel)
 

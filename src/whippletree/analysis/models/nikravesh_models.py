@@ -78,9 +78,9 @@ def serial_chain(n: int, kind: str = "revolute") -> PaperModel:
 
 
 def closed_chain(n: int) -> PaperModel:
-    """Return a serial chain of n hinges whose tip is held by a ball on the ground: n freedoms less three equations.
+    """Return a serial chain of n hinges whose tip is held by a hinge on the ground, where it is cut: five equations.
 
-    >>> closed_chain(5).build().mobility.mobility
+    >>> closed_chain(7).build().mobility.mobility
     2
     """
     open_chain = serial_chain(n)
@@ -88,7 +88,7 @@ def closed_chain(n: int) -> PaperModel:
     m.frame("tip", on=f"link {n}", at=tip)
     bent = {f"joint {i + 1}": 0.3 * np.cos(2.4 * i) for i in range(n)}
     s = m.build()
-    m.spherical("closing", f"link {n}", m.ground, at=tip, at_child=tuple(s.pose(s.coordinates(bent), "tip")[:3, 3]))
+    m.revolute("closing", f"link {n}", m.ground, at=tip, pose_child=s.pose(s.coordinates(bent), "tip"))
     return PaperModel(m, bent, ("closing",))
 
 

@@ -2,6 +2,7 @@
 
 from whippletree.elements.closures.base import Closure, DeclaredClosure, Rows, Side
 from whippletree.elements.closures.basic import d1, d2, s, ss
+from whippletree.elements.closures.basic_closures import Coincident, InPlane, Perpendicular
 from whippletree.elements.closures.coupling import Coupling
 from whippletree.elements.closures.distance import Distance
 from whippletree.elements.closures.drive import JointDrive
@@ -12,12 +13,15 @@ from whippletree.elements.declaration import quantity
 
 __all__ = [
     "Closure",
+    "Coincident",
     "Coupling",
     "DeclaredClosure",
     "Distance",
     "Expression",
+    "InPlane",
     "JointClosure",
     "JointDrive",
+    "Perpendicular",
     "Rows",
     "Side",
     "d1",

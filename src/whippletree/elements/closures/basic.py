@@ -36,7 +36,7 @@ __all__ = ["X", "Y", "Z", "d1", "d2", "s", "ss"]
 X, Y, Z = IDENTITY
 
 
-def d1(a: Direction, b: Direction, sides: tuple[Side, ...]) -> Rows:
+def d1(a: Direction | ca.SX, b: Direction | ca.SX, sides: tuple[Side, ...]) -> Rows:
     """Keep axis `a` of side 0 orthogonal to axis `b` of side 1; the row transmits a moment about a x b.
 
     >>> rest = Side(ca.SX.eye(3), ca.SX.zeros(3), ca.SX.zeros(3), ca.SX.zeros(3))
@@ -50,7 +50,7 @@ def d1(a: Direction, b: Direction, sides: tuple[Side, ...]) -> Rows:
     return _rows(ca.dot(a_i, a_j), D, -D, ca.dot(dn, minus(i.w, j.w)))
 
 
-def d2(a: Direction, sides: tuple[Side, ...]) -> Rows:
+def d2(a: Direction | ca.SX, sides: tuple[Side, ...]) -> Rows:
     """Keep axis `a` of side 0 orthogonal to the vector between the origins; the row transmits a force along a.
 
     >>> rest = Side(ca.SX.eye(3), ca.SX.zeros(3), ca.SX.zeros(3), ca.SX.zeros(3))
@@ -97,8 +97,12 @@ def _rows(phi: ca.SX, on_i: ca.SX, on_j: ca.SX, bias: ca.SX) -> Rows:
     return Rows(dense(phi), (dense(on_i), dense(on_j)), ca.SX.zeros(m, 0), ca.SX.zeros(m), dense(bias))
 
 
+def _axis(a: Direction | ca.SX) -> ca.SX:
+    return a if isinstance(a, ca.SX) else _constant_axis(a)
+
+
 @cache
-def _axis(a: Direction) -> ca.SX:
+def _constant_axis(a: Direction) -> ca.SX:
     return ca.SX(a)
 
 

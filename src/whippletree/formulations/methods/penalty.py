@@ -12,9 +12,11 @@ rows, times `weight`; the stabilising terms bring a state that misses the closur
 
 The formulation is approximate, and estimates by how much, relative to the largest acceleration A. With c the last
 change of a, and r by how much it made the closures miss less, the changes still to come are c r / (1 - r) together. To
-that comes rounding, which the elimination multiplies by what a diagonal entry is over its pivot:
+that comes rounding: the elimination multiplies it by what a diagonal entry is over its pivot, and heavy weights hide
+digits of M, which shows in how far the equations of motion are from balanced; d is the correction that would take:
 
-    error = |c| r / (1 - r) / A + rounding,     rounding = 32 eps max(K_ii / pivot_i),     K = M + C^T W C     (1)
+    error = |c| r / (1 - r) / A + rounding,          K = M + C^T W C
+    rounding = max(32 eps max(K_ii / pivot_i), 8 |d| / A),     K d = tau - b + C^T lambda - M a                (1)
 
 where as much of |c| / A as rounding alone may be is left out: what it is made of does not shrink. In equilibrium, or
 where all joints turn evenly, accelerations vanish that forces and turning rates would make: A is the largest of |a|, of
@@ -47,6 +49,9 @@ __all__ = ["PENALTY", "PenaltySettings", "solve"]
 
 _ROUNDING = 32 * float(np.finfo(float).eps)
 """Rounding of the elimination over the share of a diagonal entry that is left as pivot: some operations each."""
+
+_SAFETY = 8.0
+"""How many times the correction of what rounding left unbalanced counts: of one order with the error, but no bound."""
 
 Row = dict[int, ca.SX]
 
@@ -126,8 +131,10 @@ def solve(
         missed = _missed(rows, gamma, a)
         multipliers = [x + more for x, more in zip(multipliers, _weighted(weights, missed), strict=True)]
     shrunk = ca.sqrt(_size(weights, missed) / _size(weights, before))
-    rounding = _rounding(matrix, factors)
-    last = ca.fmax(0, _largest(change.values()) / _largest([*a.values(), *_made_of(walk, system)]) - rounding)
+    size = _largest([*a.values(), *_made_of(walk, system)])
+    unbalanced = factors.solve(_unbalanced(system, a, _pulled(rows, multipliers, a)))
+    rounding = ca.fmax(_rounding(matrix, factors), _SAFETY * _largest(unbalanced.values()) / size)
+    last = ca.fmax(0, _largest(change.values()) / size - rounding)
     error = ca.if_else(last > 0, last * ca.fabs(shrunk / (1 - shrunk)), 0) + rounding
     return Solution(system.complete(a), lambda: by_closure(multipliers, closure_states), (), error)
 
@@ -161,6 +168,16 @@ def _pulled(rows: Sequence[Row], multipliers: Sequence[ca.SX], a: Row) -> Row:
         for i, x in row.items():
             pulled[i] = pulled[i] + x * multiplier
     return pulled
+
+
+def _unbalanced(system: JointEquations, a: Row, pulled: Row) -> Row:
+    """Return tau - b + C^T lambda - M a: what is left of it is rounding."""
+    left = {i: system.right[i] + pulled[i] for i in a}
+    for (i, j), x in system.mass.items():
+        left[i] = left[i] - x * a[j]
+        if i != j:
+            left[j] = left[j] - x * a[i]
+    return left
 
 
 def _size(weights: Sequence[float], missed: Sequence[ca.SX]) -> ca.SX:

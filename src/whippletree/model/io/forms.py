@@ -144,6 +144,9 @@ JOINTS: dict[str, Form] = {kind.kind: _joint_form(kind) for kind in _JOINT_TYPES
 
 CLOSURES: dict[str, Form] = {
     "distance": Form(_BODIES, may={"length": values.number, **_POINTS}),
+    "coincident": Form(_BODIES, may=_POINTS),
+    "in_plane": Form(_BODIES, may={"normal": values.axis, "offset": values.number, **_POINTS}),
+    "perpendicular": Form(_BODIES, may={"axis": values.axis, "axis_child": values.axis}),
     "coupling": Form(values.ratios, may={"offset": values.number}),
     "gear": Form(_COORDINATES, needs={"ratio": values.number}, may={"offset": values.number}),
     "expression": Form(values.column, call="closure"),

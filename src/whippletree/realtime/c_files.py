@@ -1,0 +1,120 @@
+"""A real-time step as one C file: a struct for the state, and functions to begin, to step and to read results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from whippletree.errors import StateError
+from whippletree.kernels.c_lowering import C_PRELUDE, c_function
+from whippletree.kernels.kernel import Array
+from whippletree.kernels.tape import read_tape
+from whippletree.realtime.step_equations import StepStatus
+from whippletree.spatial.scalars import shown
+
+if TYPE_CHECKING:
+    from whippletree.realtime.realtime_stepper import RealtimeStepper
+
+__all__ = ["step_file"]
+
+
+def step_file(stepper: RealtimeStepper, name: str, frames: Sequence[str]) -> str:
+    """Return the file; all its names begin with `name`, and poses and velocities of `frames` are its outputs."""
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
+        raise StateError(f"name= must be a name that C takes, such as crane, got {shown(name)}")
+    inputs = {_label(given): given for given in stepper.inputs}
+    parts = [
+        _heading(stepper, name),
+        C_PRELUDE,
+        _struct(f"{name}_state", {"q": stepper.system.nq, "v": stepper.system.nv, "z": stepper.system.nz, "t": 1}),
+        _struct(f"{name}_inputs", {label: stepper.inputs[given].size for label, given in inputs.items()}),
+        _struct(f"{name}_results", {f"{what}_{_label(f)}": n for f in frames for what, n in _RESULTS.items()}),
+        c_function(read_tape(stepper.function), f"{name}_advance", ["state", *inputs], "next"),
+        _outputs(stepper, name, frames),
+        _init(stepper, name, list(inputs)),
+        _step(stepper, name, list(inputs)),
+    ]
+    return "\n".join(parts)
+
+
+_RESULTS = {"pose": 16, "velocity": 6}
+
+
+def _label(name: str) -> str:
+    """Return a name as C takes it.
+
+    >>> _label("wrench on left hand")
+    'wrench_on_left_hand'
+    """
+    return re.sub(r"\W", "_", name, flags=re.ASCII)
+
+
+def _heading(stepper: RealtimeStepper, name: str) -> str:
+    q = [stepper.system.kernels.states.position_label(i) for i in range(stepper.system.nq)]
+    codes = ", ".join(f"{status.value} {status.name.lower().replace('_', ' ')}" for status in StepStatus)
+    lines = [
+        f"{name}_step advances the state by {stepper.options.step!r} s ({stepper.options.method}).",
+        f"It returns a status: {codes}.",
+        "Unless it is 0 the state stays as it was. Each step runs the same operations; nothing is allocated.",
+        "q: " + ", ".join(q),
+    ]
+    return "/*\n" + "\n".join(" * " + line.replace("*/", "* /") for line in lines) + "\n */"
+
+
+def _struct(name: str, fields: dict[str, int]) -> str:
+    lines = [f"  double {field}[{size}];" for field, size in fields.items() if size]
+    return "typedef struct {\n" + "\n".join(lines or ["  char nothing;"]) + f"\n}} {name};\n"
+
+
+def _outputs(stepper: RealtimeStepper, name: str, frames: Sequence[str]) -> str:
+    """Return the functions of the frames' poses and velocities, and the one that fills the outputs."""
+    functions, calls = [], []
+    arrays = {"q": "state->q", "v": "state->v", "t": "state->t", "parameters": "inputs->parameters"}
+    for frame in frames:
+        for what in _RESULTS:
+            function = stepper.system.function(what, frame=frame)
+            named = f"{name}_{what}_{_label(frame)}"
+            functions.append(c_function(read_tape(function), named, function.name_in(), "result"))
+            given = ", ".join(arrays[label] for label in function.name_in())
+            calls.append(f"  {named}({given}, results->{what}_{_label(frame)});")
+    body = "\n".join([*calls, "  (void)state; (void)inputs; (void)results;"])
+    head = f"void {name}_outputs(const {name}_state *state, const {name}_inputs *inputs, {name}_results *results)"
+    return "\n".join([*functions, f"{head} {{\n{body}\n}}\n"])
+
+
+def _init(stepper: RealtimeStepper, name: str, inputs: list[str]) -> str:
+    """Return the function that sets state and inputs to what they are now."""
+    at = {"q": stepper.q, "v": stepper.v, "z": stepper.z}
+    lines = [line for field, values in at.items() for line in _set(f"state->{field}", values)]
+    lines.append(f"  state->t[0] = {stepper.t!r};")
+    for label, values in zip(inputs, stepper.inputs.values(), strict=True):
+        lines += _set(f"inputs->{label}", values)
+    return f"void {name}_init({name}_state *state, {name}_inputs *inputs) {{\n" + "\n".join(lines) + "\n}\n"
+
+
+def _set(field: str, values: Array) -> list[str]:
+    return [f"  {field}[{i}] = {float(value)!r};" for i, value in enumerate(values)]
+
+
+def _step(stepper: RealtimeStepper, name: str, inputs: list[str]) -> str:
+    """Return the function that takes a step."""
+    sizes = {"q": stepper.system.nq, "v": stepper.system.nv, "z": stepper.system.nz, "t": 1}
+    into, back, at = [], [], 0
+    for field, size in sizes.items():
+        if size:
+            loop = f"  for (i = 0; i < {size}; i++)"
+            into.append(f"{loop} now[{at} + i] = state->{field}[i];")
+            back.append(f"{loop} state->{field}[i] = next[{at} + i];")
+        at += size
+    given = ", ".join(["now", *(f"inputs->{label}" for label in inputs), "next"])
+    body = [
+        f"  double now[{at}], next[{at + 1}];",
+        "  int i;",
+        *into,
+        f"  {name}_advance({given});",
+        f"  if (next[{at}] != 0.0) return (int)next[{at}];",
+        *back,
+        "  return 0;",
+    ]
+    return f"int {name}_step({name}_state *state, const {name}_inputs *inputs) {{\n" + "\n".join(body) + "\n}\n"

@@ -1,0 +1,327 @@
+"""A stepper for real time: one kernel a step, the same operations every time, no allocation, next to no overhead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from whippletree.errors import SimulationError, StateError
+from whippletree.foundation.once import made_once
+from whippletree.foundation.user_frames import user_facing
+from whippletree.kernels.cache import open_cache
+from whippletree.kernels.entry import DONE, Signature
+from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
+from whippletree.kernels.lowering import StraightLine
+from whippletree.kernels.tape import OperationCount, read_tape
+from whippletree.model.names import quoted, suggestion
+from whippletree.realtime.c_files import step_file
+from whippletree.realtime.paced_runs import PacedRun, keep_pace
+from whippletree.realtime.realtime_tolerances import LONGEST_LINE
+from whippletree.realtime.step_equations import StepOptions, StepStatus, TracedStep
+from whippletree.realtime.step_methods import METHODS
+from whippletree.realtime.step_timing import StepTiming, burst_timing
+from whippletree.simulate import Simulation
+from whippletree.simulate.run_arguments import positive
+from whippletree.spatial.scalars import shown
+from whippletree.system import System
+from whippletree.system.input_reader import as_array
+from whippletree.system.source import source_key
+
+__all__ = ["RealtimeStepper", "realtime"]
+
+_MOST_ITERATIONS = 20
+
+_CAUSES = {
+    StepStatus.DONE: "",
+    StepStatus.NOT_FINITE: "a number of the new state is not finite: the step is too long for what acts",
+    StepStatus.SINGULAR: "the loops are next to a singular position, which a step of fixed length cannot cross: keep "
+    "away from it, or let s.simulate(...) go through it",
+}
+
+
+@user_facing
+def realtime(
+    system: System,
+    *,
+    step: float = 1e-3,
+    method: str = "rk4",
+    iterations: int = 2,
+    formulation: str = "auto",
+    wrenches: Sequence[Any] = (),
+    **start: Any,
+) -> RealtimeStepper:
+    """Return a stepper (`System.realtime`).
+
+    >>> from whippletree.system.example_systems import four_bar
+    >>> stepper = realtime(four_bar(), step=2e-3)
+    >>> stepper.step().name, stepper.t
+    ('DONE', 0.002)
+    """
+    described = system.description
+    if described.events:
+        names = ", ".join(quoted(use.name) for use in described.events)
+        raise StateError(f"a step of fixed work handles no events, and the mechanism has {names}: use s.simulate(...)")
+    if not isinstance(method, str) or method not in METHODS:
+        raise StateError(f"there is no real-time method {suggestion(method, METHODS)}")
+    if type(iterations) is not int or not 1 <= iterations <= _MOST_ITERATIONS:
+        raise StateError(f"iterations= must be a whole number from 1 to {_MOST_ITERATIONS}, got {shown(iterations)}")
+    places = tuple(system.kernels.inputs.place_name(place) for place in wrenches)
+    options = StepOptions(positive(step, "step"), method, iterations, formulation, places)
+    return RealtimeStepper(system, options, start)
+
+
+@user_facing
+class RealtimeStepper:
+    """Advances a mechanism by steps of fixed length and fixed work.
+
+    `inputs` are the arrays that act during the next steps, by name: "tau", "parameters", "a" of prescribed joints,
+    "wrench on hand". They may be written into, or given to `step`. `status` says what became of the last step; where
+    it is not DONE the state is the one before, and `cause` says why in words.
+
+    >>> from whippletree.system.example_systems import pendulum
+    >>> stepper = pendulum().realtime(step=1e-3, method="rk4")
+    >>> for _ in range(1000):
+    ...     status = stepper.step()
+    >>> round(stepper.t, 6), stepper.status.name
+    (1.0, 'DONE')
+    """
+
+    def __init__(self, system: System, options: StepOptions, start: Mapping[str, Any]) -> None:
+        self.system, self.options = system, options
+        self._traced = TracedStep(system.kernels, options)
+        self._sizes = system.nq, system.nv, system.nz
+        self.inputs: dict[str, Array] = {name: np.zeros(size) for name, size in self._traced.inputs}
+        if "parameters" in self.inputs:
+            self.inputs["parameters"][:] = system.description.parameter_values
+        n = self._traced.n_state
+        self._now, self._next = np.zeros(n + 1), np.zeros(n + 1)
+        self._states = self._now[:n], self._next[:n]
+        self._given = tuple(self.inputs.values())
+        self._entry: Callable[..., int] | None = None
+        self.status = StepStatus.DONE
+        self.reset(**start)
+
+    def __repr__(self) -> str:
+        o = self.options
+        return (
+            f"RealtimeStepper({quoted(self.system.description.name)}, step={o.step:g}, method={o.method!r}, "
+            f"formulation={self._traced.formulation!r}, {self.operations.total} operations a step)"
+        )
+
+    # ------------------------------------------------------------------ state
+
+    def reset(self, q: Any = None, v: Any = None, z: Any = None, t: float = 0.0, parameters: Any = None) -> None:
+        """Go on from another state: as a simulation starts, where the system was assembled unless given.
+
+        >>> from whippletree.system.example_systems import pendulum
+        >>> stepper = pendulum().realtime()
+        >>> stepper.reset(q=[0.3])
+        >>> stepper.q
+        array([0.3])
+        """
+        begun = Simulation(self.system, q=q, v=v, z=z, t=t, parameters=parameters, step=self.options.step).state
+        if "parameters" in self.inputs:
+            values = self.system.kernels.inputs.parameter_set(parameters)
+            if values is not None:
+                self.inputs["parameters"][:] = values
+        self._now[:-1] = np.concatenate([begun.q, begun.v, begun.z, [begun.t]])
+        self.status = StepStatus.DONE
+
+    @property
+    def state(self) -> Array:
+        """The present state as one column [q; v; z; t]."""
+        return self._states[0].copy()
+
+    @property
+    def q(self) -> Array:
+        """The coordinates."""
+        return self._now[: self._sizes[0]].copy()
+
+    @property
+    def v(self) -> Array:
+        """The velocities."""
+        return self._now[self._sizes[0] : self._sizes[0] + self._sizes[1]].copy()
+
+    @property
+    def z(self) -> Array:
+        """The elements' states."""
+        return self._now[sum(self._sizes[:2]) : sum(self._sizes)].copy()
+
+    @property
+    def t(self) -> float:
+        """The time."""
+        return float(self._now[-2])
+
+    # ------------------------------------------------------------------ steps
+
+    def step(self, tau: Any = None) -> StepStatus:
+        """Take one step under the present inputs, with efforts `tau` from now on if they are given.
+
+        >>> from whippletree.system.example_systems import pendulum
+        >>> pendulum().realtime(step=1e-2).step([0.5])
+        <StepStatus.DONE: 0>
+        """
+        if tau is not None:
+            self._set("tau", tau)
+        entry = self._entry
+        if entry is None:
+            entry = self._entry = self._make_entry()
+        done = entry(self._next, self._states[0], *self._given)
+        if done != DONE:
+            self._refuse()
+        status = self._next[-1]
+        self._now, self._next = self._next, self._now
+        self._states = self._states[1], self._states[0]
+        if status or self.status:
+            self.status = StepStatus(int(status))
+        return self.status
+
+    def set(self, **inputs: Any) -> None:
+        """Set inputs that act from the next step on, by name, efforts also by joint.
+
+        >>> from whippletree.system.example_systems import pendulum
+        >>> stepper = pendulum().realtime()
+        >>> stepper.set(tau={"hinge": 0.2})
+        >>> stepper.inputs["tau"]
+        array([0.2])
+        """
+        for name, value in inputs.items():
+            self._set(name, value)
+
+    def set_wrench(self, place: Any, wrench: Any) -> None:
+        """Set the wrench [moment; force] that acts on a body or frame from the next step on, in ground axes."""
+        self._set(f"wrench on {self.system.kernels.inputs.place_name(place)}", wrench)
+
+    def _set(self, name: str, value: Any) -> None:
+        into = self.inputs.get(name)
+        if into is None:
+            hint = ": list it in wrenches= when the stepper is made" if name.startswith("wrench on ") else ""
+            raise StateError(f"there is no input {suggestion(name, self.inputs)}{hint}")
+        if name == "parameters":
+            value = self.system.kernels.inputs.parameter_set(value)
+        elif isinstance(value, Mapping):
+            value = self.system.velocities(value)
+        given = as_array(value, self.system.kernels.inputs.argument(name, into.size))
+        if given.shape != into.shape:
+            raise StateError(f"{name} must be {into.size} numbers, for one state, but its shape is {given.shape}")
+        if not np.isfinite(given).all():
+            raise StateError(f"{name} has entries that are not finite")
+        into[:] = given
+
+    def _refuse(self) -> None:
+        """Say which input is no number: results are always finite."""
+        for name, value in self.inputs.items():
+            if not np.isfinite(value).all():
+                raise StateError(f"the input {name} has entries that are not finite: {shown(value)}")
+        raise SimulationError("a step could not be taken: the inputs must be float64 arrays; write into them, or set()")
+
+    def _make_entry(self) -> Callable[..., int]:
+        kernel = self.kernel
+        if kernel.entry is not None:
+            return kernel.entry
+
+        def slowly(result: Array, *values: Array) -> int:
+            try:
+                kernel.one(values, [result])
+            except NotFiniteError:
+                return DONE + 1
+            return DONE
+
+        return slowly
+
+    @property
+    def cause(self) -> str:
+        """Why the last step was not taken, in words; empty if it was."""
+        if self.status == StepStatus.COORDINATES:
+            names = ", ".join(quoted(name) for name in self.system.mobility.independent)
+            return (
+                f"the independent coordinates {names} no longer tell the motion of the others: build the mechanism in "
+                "this position, with m.build(guess=...), and go on from there"
+            )
+        if self.status == StepStatus.OPEN:
+            return f"the loops stay open: {self.system.opening_in_words(self.q)}; take shorter steps or more iterations"
+        return _CAUSES[self.status]
+
+    # ------------------------------------------------------------------ what steps are made of
+
+    @made_once
+    def function(self) -> ca.Function:
+        """The step as a CasADi function: the state [q; v; z; t] and the inputs to the next state and the status."""
+        function = self._traced.function()
+        if function.n_instructions() > LONGEST_LINE:
+            raise StateError(
+                f"a step would be {function.n_instructions()} operations in one line, more than {LONGEST_LINE}: take "
+                'method="semi_implicit", or s.simulate(...), which loops over the bodies'
+            )
+        return function
+
+    @made_once
+    def kernel(self) -> Kernel:
+        """The step in machine code; `kernel.address` is for callers outside Python."""
+        described, n = self.system.description, self._traced.n_state
+        inputs = (("state", n), *self._traced.inputs)
+        key = f"{source_key()}|{described.fingerprint()}|{self.options}|{self._traced.formulation}"
+        if self.system.kernels.closed:
+            key += f"|{self.system.kernels.loop_plan}"
+        return Kernel(
+            key,
+            Signature(inputs, (("next", n + 1),), (n + 1,)),
+            lambda: StraightLine(self.function),
+            open_cache(),
+            what=f"a real-time step of {quoted(described.name)}",
+        )
+
+    @made_once
+    def operations(self) -> OperationCount:
+        """The scalar operations of a step: the same in every one."""
+        return read_tape(self.function).count()
+
+    def c_source(self, *, name: str = "", frames: Sequence[Any] = ()) -> str:
+        """Return the step as one C file that needs libm only: a state struct, `init`, `step` and `outputs`.
+
+        `name` begins all its names ("model" unless given); poses and velocities of `frames` are its outputs.
+
+        >>> from whippletree.system.example_systems import pendulum
+        >>> "int model_step(model_state *state" in pendulum().realtime().c_source()
+        True
+        """
+        places = [self.system.kernels.inputs.place_name(frame) for frame in frames]
+        return step_file(self, name or "model", places)
+
+    # ------------------------------------------------------------------ time
+
+    def measure(self, steps: int = 20_000) -> StepTiming:
+        """Time steps from the present state, each by itself; the state stays.
+
+        >>> from whippletree.system.example_systems import pendulum
+        >>> pendulum().realtime().measure(2000).median > 0
+        True
+        """
+        if type(steps) is not int or steps < 1:
+            raise StateError(f"steps must be a positive whole number, got {shown(steps)}")
+        kept = self._now.copy(), self.status
+        try:
+            return burst_timing(
+                self.step, lambda: self._now.__setitem__(slice(None), kept[0]), steps, self.options.step
+            )
+        finally:
+            self._now[:], self.status = kept
+
+    def run(
+        self, duration: float, control: Callable[[RealtimeStepper], Any] | None = None, *, pace: float = 1.0
+    ) -> PacedRun:
+        """Keep pace with the clock of the wall for a duration; report the deadlines that were missed.
+
+        `control(stepper)` is called before every step and may set inputs. With `pace=2` the mechanism moves twice as
+        fast as the clock. A step that is not DONE ends the run.
+
+        >>> from whippletree.system.example_systems import pendulum
+        >>> run = pendulum().realtime(step=1e-3).run(0.02)
+        >>> run.q.shape, run.status.name
+        ((21, 1), 'DONE')
+        """
+        steps = max(1, round(positive(duration, "duration") / self.options.step))
+        return keep_pace(self, steps, control, positive(pace, "pace"))

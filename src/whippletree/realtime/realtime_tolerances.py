@@ -1,0 +1,18 @@
+"""The tolerances of real-time steps, each with what it means and where it comes from."""
+
+FINITE = 1e150
+"""The sum of a state's absolute values up to which it counts as finite: its square is still a number."""
+
+OPEN = 1e-4
+"""How far closures may be open before the last Newton step, in radians and characteristic lengths; that step squares
+it, so that states are closed to about 1e-8."""
+
+SINGULAR = 1e-2
+"""The closures' regularity (`system.loop_equations.project`; zero at a singular position) below which steps stop: a
+hundredth of what it is where the mechanism was built, where forces in the loops grow a hundredfold."""
+
+UNTRUSTED = 5e-4
+"""The share of a pivot below which accelerations are not used, as in simulations (`simulate.run_tolerances`)."""
+
+LONGEST_LINE = 400_000
+"""Operations of a step beyond which it is refused: the compiler would work for minutes."""
