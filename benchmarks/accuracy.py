@@ -211,7 +211,10 @@ def run_all(chosen: Sequence[Problem], methods: Sequence[str], arguments: argpar
                 kept.add(one)
             found.append(one)
             if arguments.bars:
-                print(f"- {problem.name}, {method}, {one.seconds:.0f} s: {'; '.join(shortfalls(one)) or 'met'}", flush=True)
+                print(
+                    f"- {problem.name}, {method}, {one.seconds:.0f} s: {'; '.join(shortfalls(one)) or 'met'}",
+                    flush=True,
+                )
             else:
                 show(one)
     return found
@@ -252,7 +255,9 @@ def report(found: Sequence[Ladder], *, brief: bool) -> None:
         rows.append((one.problem.name, one.method, "MISSED" if missed else "met", "; ".join(missed)))
     missed = sum(row[2] == "MISSED" for row in rows)
     if brief:
-        print(f"\n{len(rows) - missed} met, {missed} missed; {sum(one.seconds for one in found) / 60:.0f} minutes of runs.")
+        print(
+            f"\n{len(rows) - missed} met, {missed} missed; {sum(one.seconds for one in found) / 60:.0f} minutes of runs."
+        )
         return
     table("Bars", ("problem", "method", "bar", "by how much"), rows, f"{len(rows) - missed} met, {missed} missed.")
 
