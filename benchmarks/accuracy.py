@@ -255,9 +255,8 @@ def report(found: Sequence[Ladder], *, brief: bool) -> None:
         rows.append((one.problem.name, one.method, "MISSED" if missed else "met", "; ".join(missed)))
     missed = sum(row[2] == "MISSED" for row in rows)
     if brief:
-        print(
-            f"\n{len(rows) - missed} met, {missed} missed; {sum(one.seconds for one in found) / 60:.0f} minutes of runs."
-        )
+        minutes = sum(one.seconds for one in found) / 60
+        print(f"\n{len(rows) - missed} met, {missed} missed; {minutes:.0f} minutes of runs.")
         return
     table("Bars", ("problem", "method", "bar", "by how much"), rows, f"{len(rows) - missed} met, {missed} missed.")
 
