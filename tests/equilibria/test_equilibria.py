@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.closed_differences import central
+from whippletree.equilibria.balance import Balance
+from whippletree.equilibria.load_case import LoadCase
 
 G = 9.81
 
@@ -88,6 +91,15 @@ def test_a_governor_opens_to_the_known_angle() -> None:
     assert [mode.omega for mode in modes] == pytest.approx([omega * np.sin(angle)] * 2, rel=1e-9)
 
 
+def test_plots_over_a_speed_or_an_effort_say_its_unit() -> None:
+    s = governor()
+    branches = s.eigenvalues_over("spindle.speed", [2.0, 3.0])
+    assert branches.plot().axes[-1].get_xlabel() == "spindle.speed [rad/s]"
+    assert branches.plot("locus").axes[-1].get_ylabel() == "spindle.speed [rad/s]"
+    path = pendulum().equilibrium_path("hinge.effort", [0.0, 1.0])
+    assert path.plot("hinge").axes[-1].get_xlabel() == "hinge.effort [N m]"
+
+
 def test_a_governor_that_turns_freely_keeps_its_speed() -> None:
     omega = 2 * np.pi
     found = governor(prescribed=False).equilibrium({"left": 0.5, "right": 0.5}, speeds={"spindle": omega})
@@ -99,6 +111,69 @@ def test_a_governor_that_turns_freely_keeps_its_speed() -> None:
 def test_a_motion_that_is_not_steady_is_refused() -> None:
     with pytest.raises(wt.EquilibriumError, match='when "hinge" has advanced'):
         pendulum().equilibrium(speeds={"hinge": 3.0})
+
+
+def test_a_force_that_depends_on_what_advances_is_refused_by_its_derivative() -> None:
+    """An effort that is zero at the start and at both places where it is looked at again, and grows in between."""
+    m = wt.Mechanism("rotor", gravity=(0, 0, 0))
+    m.revolute("hinge", m.ground, m.body("rotor", mass=1.0, inertia=(1, 1, 1)), axis="z")
+    angle = m.coordinate("hinge")
+    m.load("bumps", "rotor", moment=(0, 0, angle * (angle - 0.37) * (angle - 1.1)))
+    with pytest.raises(wt.EquilibriumError, match=r'when "hinge" has advanced, an effort that grows by 0\.407 N m'):
+        m.build().equilibrium(speeds={"hinge": 1.0})
+
+
+def test_rounding_of_centrifugal_forces_is_balanced() -> None:
+    """Nothing acts on a rotor with an arm but its own motion: the arm's centre of mass is as far out as it can be."""
+    m = wt.Mechanism("rotor", gravity=(0, 0, 0))
+    rotor = m.body("rotor", mass=2.3, com=(0.13, 0.27, 0.11), inertia=(0.31, 0.4, 0.5))
+    axis = np.array([0.3, 0.5, 0.7])
+    m.revolute("hinge", m.ground, rotor, axis=axis)
+    m.revolute("knee", rotor, m.body("arm", mass=0.7, com=(0.33, 0.17, 0.21)), at=(0.1, 0.4, 0.2), axis=axis)
+    s = m.build()
+    found = s.equilibrium(speeds={"hinge": 5.0})
+    pin, mass = s.pose(found.q, "arm"), np.array([0.33, 0.17, 0.21])
+    out, arm = ((np.eye(3) - np.outer(axis, axis) / 0.83) @ x for x in (pin[:3, 3], pin[:3, :3] @ mass))
+    assert np.cross(out, arm) == pytest.approx(0, abs=1e-10)
+    assert out @ arm > 0
+    assert found.residual < 1e-12
+
+
+def test_what_is_held_does_not_move_in_the_word_about_a_steady_motion() -> None:
+    omega, s = 2 * np.pi, governor()
+    angle = np.arccos(G / (0.4 * omega**2))
+    found = s.equilibrium({"left": 0.0, "right": 0.5}, speeds={"spindle": omega}, hold=["left"])
+    assert found.q[2] == pytest.approx(angle, abs=1e-12)
+    assert found.stability == "stable"  # though the left arm would not stay hanging
+    needs = 0.5 * 0.4 * np.sin(0.3) * (G - omega**2 * 0.4 * np.cos(0.3))
+    held = s.equilibrium({"left": 0.3, "right": 0.0}, speeds={"spindle": omega}, hold=["left"])
+    assert held.hold_efforts == {"left.angle": pytest.approx(needs, abs=1e-10)}
+    assert held.stability == "unstable"
+    both = s.equilibrium({"left": 0.3, "right": 0.0}, speeds={"spindle": omega}, hold=["left", "right"])
+    assert both.reason == "nothing can move but what advances"
+
+
+def test_what_holds_a_cut_joint_is_part_of_the_stiffness() -> None:
+    """Against differences: the effort that holds a joint at which a loop is cut acts on two bodies that turn."""
+    m = wt.Mechanism("slotted bars")
+    a, b, c, d = (m.body(name, wt.rod(length=1.0, mass=1.0, axis="x")) for name in "abcd")
+    m.revolute("A", m.ground, a, axis="y")
+    m.revolute("B", a, b, at=(1.0, 0, 0), axis="y")
+    m.revolute("E", m.ground, d, at=(1.5, 0, 0), axis="y")
+    m.revolute("F", d, c, at=(1.0, 0, 0), axis="y")
+    m.prismatic("slot", b, c, at=(0.7, 0, 0), axis="x")
+    s = m.build(guess={"A": -1.0, "E": -2.0, "B": 0.9, "F": 1.9}, cut=["slot"])
+    cut = s.v_slice("slot").start
+    held = np.arange(s.nv) == cut
+    balance, load = Balance(s, held), LoadCase(np.zeros(s.nv), np.zeros(0))
+    here = balance.at(s.q0, np.zeros(0), load)
+    assert abs(here.held[0]) > 1.0
+
+    def efforts(x: float) -> float:
+        there = balance.at(balance.moved(s.q0, here.motions[:, 0] * x, load)[0], np.zeros(0), load)
+        return float(there.efforts[0] * np.sign(there.motions[:, 0] @ here.motions[:, 0]))
+
+    assert balance.slopes(here, load).K[0, 0] == pytest.approx(central(efforts, 0.02), rel=1e-8)
 
 
 def test_what_nothing_holds_is_refused_in_words() -> None:
@@ -126,6 +201,16 @@ def test_a_box_stands_on_a_floor_and_a_floating_base_settles() -> None:
     assert found.residual < 1e-9
     assert found.stability == "undecided"  # it may stand anywhere
     assert set(found.free) >= {"base.displacement along x", "base.displacement along y", "base.rotation about z"}
+
+
+def test_a_box_that_creeps_down_a_slope_is_refused_in_words() -> None:
+    m = wt.Mechanism("slope", gravity=9.81 * np.array([np.sin(0.1), 0, -np.cos(0.1)]))
+    box = m.body("box", mass=3.0)
+    m.prismatic("down", m.ground, m.body("carriage"), axis="x")
+    m.prismatic("up", "carriage", box, axis="z")
+    m.contact("sole", box, stiffness=5e3, damping=20.0, friction=0.5)
+    with pytest.raises(wt.EquilibriumError, match=r"(velocity of joint \"down\"|moves on and on).*hold \"down\""):
+        m.build(guess={"up": 0.1}).equilibrium()
 
 
 def test_states_of_elements_rest() -> None:
@@ -156,6 +241,7 @@ def test_a_truss_snaps_through_at_the_known_load() -> None:
         if abs(at) > 1.0:
             assert word == ("unstable" if at > 0 else "stable")
     assert len(path.at(3.0)) == 3
+    assert path.plot("rise").axes[-1].get_xlabel() == "load"
 
 
 def test_a_symmetric_column_buckles() -> None:
@@ -209,6 +295,8 @@ def test_bad_input_is_refused_in_words() -> None:
         (lambda: s.equilibrium_path("hinge.effort", [0.0, 1.0], speed=3), "there is no option"),
         (lambda: s.eigenvalues_over("hinge.effort", []), "finite numbers"),
         (lambda: s.equilibrium(z=[1.0]), "auxiliary states"),
+        (lambda: s.equilibrium(hold=["hinge"], speeds={"hinge": 1.0}), "is held, and is to move"),
+        (lambda: truss().equilibrium(parameters={"load": np.nan}), 'parameter "load" is nan'),
     ):
         with pytest.raises(wt.WhippletreeError, match=words):
             call()

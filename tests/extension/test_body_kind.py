@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
-from support.sampling import deep
+from support.sampling import deep, sampled
 from whippletree.elements.bodies import BodyKind, MassProperties, rigid_parts
 from whippletree.elements.forces import ElementForces, ElementState, Force
 from whippletree.model.io import write_text
@@ -220,6 +220,10 @@ DEEP = [("none", "A"), ("none", "C"), ("distance", "B"), ("expression", "B")]
 LOOPS = [*ALWAYS, *(pytest.param(case, marks=pytest.mark.deep) for case in DEEP)]
 
 
+IN_MACHINE_CODE = ("coordinate_reduction", "constraint_embedding", "absolute")
+"""Formulations whose machine code runs always; CasADi's evaluator is asked for all of them."""
+
+
 class LoopPair(Pair):
     """The same, with states that satisfy the closures."""
 
@@ -233,24 +237,28 @@ class LoopPair(Pair):
         v = self.own.consistent_velocities(q, rng.normal(size=self.own.nv))
         return q, v, rng.normal(size=self.own.nv)
 
+    def reference(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        """Return the accelerations of the rigid bodies."""
+        return self.rigid.forward_dynamics(self.q(q), self.v(v), self.v(tau), formulation="tree_augmented")
+
 
 @pytest.fixture(scope="module", params=LOOPS, ids="-".join)
 def looped(request: pytest.FixtureRequest) -> LoopPair:
     return LoopPair(*request.param)
 
 
-@pytest.mark.parametrize("formulation", ["auto", *LOOP_FORMULATIONS])
+@pytest.mark.parametrize("formulation", sampled(["auto", *LOOP_FORMULATIONS], lambda name: name in IN_MACHINE_CODE))
 def test_forward_dynamics_of_loops(looped: LoopPair, formulation: str) -> None:
     q, v, tau = looped.state(1)
     a = looped.own.forward_dynamics(q, v, tau, formulation=formulation)
-    close(looped.v(a), looped.rigid.forward_dynamics(looped.q(q), looped.v(v), looped.v(tau)), 1e-9)
+    close(looped.v(a), looped.reference(q, v, tau), 1e-9)
 
 
 @pytest.mark.parametrize("formulation", LOOP_FORMULATIONS)
 def test_no_formulation_of_loops_needs_a_fallback(looped: LoopPair, formulation: str) -> None:
     q, v, tau = looped.state(2)
     a = np.array(looped.own.function("forward_dynamics", formulation=formulation)(q, v, tau)).ravel()
-    close(looped.v(a), looped.rigid.forward_dynamics(looped.q(q), looped.v(v), looped.v(tau)), 1e-9)
+    close(looped.v(a), looped.reference(q, v, tau), 1e-9)
 
 
 # ------------------------------------------------------------------------------------------------- everything else

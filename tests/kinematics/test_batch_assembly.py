@@ -12,6 +12,7 @@ import whippletree as wt
 from support.loop_models import built
 from support.random_loops import MEMBERS, QUICK, case
 from support.sampling import sampled
+from whippletree.formulations.closures.closing_step import CLOSING_DAMPING
 from whippletree.system.example_systems import four_bar, pendulum
 
 SPREAD = 0.15
@@ -20,6 +21,12 @@ SPREAD = 0.15
 SAME = 1e-9
 """Largest difference of two assemblies, scaled: both are closed to 1e-10, and these mechanisms are well conditioned."""
 
+SAME_WAY = 1e-6
+"""The same where joints may go several ways, and the guess is next to a singular position: the steps of a batch are
+shorter then by up to this share along some directions, so that they end elsewhere beside it, closed all the same."""
+
+NEAR_SINGULAR = 10 * np.sqrt(CLOSING_DAMPING)
+
 LEGS = tuple(f"leg {k}" for k in range(6))
 
 
@@ -27,6 +34,12 @@ def guesses(system: wt.System, count: int, seed: int) -> np.ndarray:
     scale = system.kernels.loops.numbers.column_scale
     away = np.random.default_rng(seed).uniform(-SPREAD, SPREAD, (count, system.nv)) * scale
     return system.integrate(np.tile(system.q0, (count, 1)), away)
+
+
+def near_singular(system: wt.System, q: np.ndarray) -> bool:
+    numbers = system.kernels.loops.numbers
+    sizes = np.linalg.svd(numbers.full_rows(q, *system.kernels.loops.conditions())[0], compute_uv=False)
+    return bool(((sizes > 1e-9) & (sizes < NEAR_SINGULAR)).any())
 
 
 def independent(system: wt.System) -> list[tuple[str, int]]:
@@ -50,7 +63,9 @@ def test_answers_are_those_of_one_by_one(family: str, number: int) -> None:
                 except wt.AssemblyError:
                     assert not together.closed[i]
                     continue
-                assert np.abs(system.difference(alone, together.q[i]) / scale).max(initial=0.0) < SAME
+                assert np.abs(system.closure_residual(together.q[i])).max(initial=0.0) < 1e-10
+                same = SAME_WAY if hold is None and near_singular(system, guess) else SAME
+                assert np.abs(system.difference(alone, together.q[i]) / scale).max(initial=0.0) < same
 
 
 @functools.cache

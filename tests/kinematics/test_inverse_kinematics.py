@@ -69,6 +69,25 @@ def test_limits_of_joints_are_kept() -> None:
     assert beyond.reached
 
 
+def test_limits_are_those_of_the_parameters_that_are_given() -> None:
+    m = wt.Mechanism("arm")
+    most = m.parameter("most", 1.0)
+    bars = [m.body(f"bar {k}", wt.rod(BARS[k], mass=1.0)) for k in range(2)]
+    m.revolute("j0", m.ground, bars[0])
+    m.revolute("j1", bars[0], bars[1], at=(BARS[0], 0, 0))
+    m.frame("tip", on=bars[1], at=(BARS[1], 0, 0))
+    m.limit("stop", "j1", upper=most, stiffness=1e3)
+    m.limit("other stop", "j1", lower=most - 1.5, stiffness=1e3)
+    s, target, guess = m.build(), {"tip": (0.3, 0.9, 0.0)}, {"j0": 0.3, "j1": 0.4}
+    wide = s.inverse_kinematics(target, guess=guess, parameters={"most": 2.2})
+    assert wide.reached
+    assert 1.0 < wide.q[1] < 2.2
+    for now, end in ((1.0, 1.0), (0.6, -0.9)):  # the farther one of both ends is nearer to the target
+        with pytest.warns(wt.AssemblyWarning, match="out of reach"):
+            found = s.inverse_kinematics(target, guess=guess, parameters={"most": now})
+        assert found.q[1] == pytest.approx(end, abs=1e-9)
+
+
 def test_a_platform_by_the_lengths_of_its_legs() -> None:
     s, (_, position, R) = platform(), plate_poses(20, 9)
     poses = np.tile(np.eye(4), (20, 1, 1))

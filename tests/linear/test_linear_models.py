@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -240,6 +243,24 @@ def test_the_step_response_and_the_files(tmp_path: Path) -> None:
         lin.plot(what, path=tmp_path / "plot.svg")
     with pytest.raises(wt.WhippletreeError, match=r"\.mat"):
         lin.save(tmp_path / "cart.txt")
+
+
+def test_python_control_gets_matrices_and_names_that_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a stand-in that refuses what python-control does: dots in names, which it keeps for subsystems."""
+
+    def ss(A: Array, B: Array, C: Array, D: Array, *, states: Any, inputs: Any, outputs: Any) -> Any:
+        assert not any("." in name for names in (states, inputs, outputs) for name in names)
+        return SimpleNamespace(A=A, B=B, C=C, D=D, names=(states, inputs, outputs))
+
+    lin = cart().build().linearize(inputs=["rail"], outputs=["tip"])
+    monkeypatch.setitem(sys.modules, "control", None)  # as if it were not installed
+    with pytest.raises(wt.WhippletreeError, match="pip install control"):
+        lin.to_control()
+    monkeypatch.setitem(sys.modules, "control", SimpleNamespace(ss=ss))
+    found = lin.to_control()
+    for name in "ABCD":
+        assert getattr(found, name) is getattr(lin, name)
+    assert found.names[1:] == (["rail_effort"], ["tip_position x", "tip_position y", "tip_position z"])
 
 
 def test_a_drive_is_an_input_by_its_acceleration_or_its_effort() -> None:

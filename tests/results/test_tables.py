@@ -16,6 +16,7 @@ import pytest
 
 import whippletree as wt
 from results.runs import changed, four_bar, pendulum, tumbling
+from support.sampling import deep
 from support.systems import same_bits
 from whippletree.elements import joints
 from whippletree.elements.joints import Joint
@@ -248,7 +249,8 @@ def test_a_form_that_is_none(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_plots_without_a_screen() -> None:
+@pytest.mark.parametrize("backend", [{"MPLBACKEND": "tkagg"}, *deep([{}])], ids=["tkagg", "none"])
+def test_plots_without_a_screen(backend: dict[str, str]) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from results.runs import pendulum\n"
@@ -256,11 +258,10 @@ def test_plots_without_a_screen() -> None:
         "assert len(figure.axes) == 1\n"
         "print('drawn')\n"
     )
-    for backend in ({}, {"MPLBACKEND": "tkagg"}):
-        given = [sys.executable, "-c", code, str(Path(__file__).parent.parent)]
-        plain = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "MPLBACKEND")}
-        done = subprocess.run(given, capture_output=True, text=True, check=False, timeout=300, env=plain | backend)
-        assert done.stdout.strip() == "drawn", done.stderr
+    given = [sys.executable, "-c", code, str(Path(__file__).parent.parent)]
+    plain = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "MPLBACKEND")}
+    done = subprocess.run(given, capture_output=True, text=True, check=False, timeout=300, env=plain | backend)
+    assert done.stdout.strip() == "drawn", done.stderr
 
 
 @pytest.mark.parametrize(

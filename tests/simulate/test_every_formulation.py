@@ -84,7 +84,7 @@ def slider_crank(away: float, duration: float) -> tuple[float, float]:
         return np.array([w, (force - bias * w * w) / inertia])
 
     chi = np.pi - np.arcsin(1 - np.sin(away)) if away else np.pi / 2
-    end = rk4(rates, np.array([chi, 0.0]), duration, 4000)
+    end = rk4(rates, np.array([chi, 0.0]), duration, 1000)
     psi = at(end[0])[0]
     return psi, np.cos(psi) + np.cos(end[0]) - np.cos(away) - np.cos(chi)
 
@@ -164,7 +164,7 @@ def parallelogram(duration: float) -> tuple[float, float]:
         force += np.array([way @ ex, way @ d3]) / length * -(30.0 * (length - 1.0))
         return np.concatenate([[sd, w], np.linalg.solve(M, force - bias)])
 
-    end = rk4(rates, np.zeros(4), duration, 4000)
+    end = rk4(rates, np.zeros(4), duration, 1000)
     return end[0], end[1]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["deep", "examples", "sampled", "set_depth"]
+__all__ = ["deep", "examples", "sampled", "set_depth", "shared"]
 
 _DEEP_RUN = [True]
 
@@ -20,6 +20,11 @@ def set_depth(*, deep_run: bool) -> None:
 def examples(count: int) -> int:
     """How many of so many random examples run: all of them in a deep run, and a fifth otherwise."""
     return count if _DEEP_RUN[0] else max(count // 5, 1)
+
+
+def shared(names: tuple[str, ...], k: int) -> tuple[str, ...]:
+    """What the k-th of several tests tries: all in a deep run, otherwise a third, others than its neighbours do."""
+    return names if _DEEP_RUN[0] else names[k % 3 :: 3]
 
 
 def deep(cases: Iterable[Any]) -> list[Any]:

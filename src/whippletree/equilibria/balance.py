@@ -17,8 +17,9 @@ independent and dependent coordinates plays a part.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import casadi as ca
 import numpy as np
@@ -26,13 +27,18 @@ import numpy.typing as npt
 
 from whippletree.equilibria.equilibrium_tolerances import AT_REST, RANK, SMALLEST_EFFORT
 from whippletree.equilibria.load_case import LoadCase
+from whippletree.foundation.once import made_once, making
 from whippletree.kernels.kernel import Array
 from whippletree.system import System
+from whippletree.system.equations import Equations
 from whippletree.system.loop_plan import Conditions
 
-__all__ = ["Balance", "BalanceSlopes", "Imbalance"]
+__all__ = ["Balance", "BalanceSlopes", "Imbalance", "Mask", "null_space"]
 
 Mask = npt.NDArray[np.bool_]
+
+_TRACES: WeakKeyDictionary[Equations, dict[str, ca.Function]] = WeakKeyDictionary()
+"""Traced functions by the equations that they are of: the searches of one system share them."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,9 @@ class Balance:
         self.lengths = self._numbers.column_scale
         self._free = self._numbers.free_freedoms
         self._cut = np.array(sorted(self._numbers.cut_freedoms), dtype=int)
-        self._traces: dict[str, ca.Function] = {}
+        labels = [label for use in system.description.coordinate_owners for label in use.joint.velocity_labels]
+        self._turning = np.array(["angular" in label for label in labels], dtype=bool)
+        self._traces = _TRACES.setdefault(kernels.equations, {})
         self._n_rows = kernels.loop_plan.n_rows if kernels.closed else 0
 
     # ------------------------------------------------------------------ kernels
@@ -99,9 +107,10 @@ class Balance:
         """Evaluate a function of the system by its trace: a search takes some ten evaluations, which are not worth
         the time of making machine code.
         """
-        traced = self._traces.get(function)
-        if traced is None:
-            traced = self._traces[function] = self.system.function(function)
+        with making():
+            traced = self._traces.get(function)
+            if traced is None:
+                traced = self._traces[function] = self.system.function(function)
         given: dict[str, Any] = {"tau": load.tau, "z": z, "t": load.t, "parameters": load.parameters, **state}
         found = traced.call([given[traced.name_in(i)] for i in range(traced.n_in())])[0]
         return np.asarray(found.full().ravel())
@@ -191,7 +200,7 @@ class Balance:
         follow = -zero[np.ix_(self._cut, free)] * self.lengths[free] / self.lengths[self._cut][:, None]
         hold = self._hold_rows(follow)
         rows = np.vstack([C, hold]) if moving else C
-        N = _null_space(rows)
+        N = null_space(rows)
         needed = residual[free] * self.lengths[free]
         motions = np.zeros((s.nv, N.shape[1]))
         motions[free] = N
@@ -216,22 +225,41 @@ class Balance:
         return np.array(rows).reshape(len(rows), len(self._free))
 
     def effort_scale(self, q: Array, z: Array, load: LoadCase) -> float:
-        """Return the size of the efforts in the mechanism, scaled: weights, efforts given, and what elements do."""
-        s = self.system
-        masses = ca.vertcat(0, *(body.properties.mass for body in s.description.bodies))
-        gravity = ca.norm_2(ca.vertcat(*s.description.gravity))
-        weights = self._numbers.function("weights", [], [ca.sum1(masses) * gravity])
-        total = float(weights(self.conditions(load).parameters))
+        """Return the size of the efforts in the mechanism, scaled: weights, centrifugal forces, efforts given, and what
+        elements do.
+        """
+        s, v = self.system, self.velocities(q, load)
+        mass, g = self._mass_and_gravity(self.conditions(load).parameters)
         acting = np.zeros(0)
         if s.description.forces:
-            acting = self._evaluate("element_forces", z, load, q=q, v=self.velocities(q, load))
+            acting = self._evaluate("element_forces", z, load, q=q, v=v)
         length = s.characteristic_length
-        given = float(np.abs(load.tau * self.lengths).max(initial=0.0))
-        return max(total * length, float(np.abs(acting).max(initial=0.0)) * length, given, SMALLEST_EFFORT)
+        turning = float(np.abs(v[self._turning]).max(initial=0.0))
+        along = float(np.abs(v[~self._turning]).max(initial=0.0))
+        inertial = float(mass) * turning * (turning * length + along)
+        forces = max(float(mass * g), inertial, float(np.abs(acting).max(initial=0.0)))
+        return max(forces * length, float(np.abs(load.tau * self.lengths).max(initial=0.0)), SMALLEST_EFFORT)
+
+    @made_once
+    def _mass_and_gravity(self) -> ca.Function:
+        described = self.system.description
+        mass = ca.sum1(ca.vertcat(0, *(body.properties.mass for body in described.bodies)))
+        return self._numbers.function("masses", [], [mass, ca.norm_2(ca.vertcat(*described.gravity))])
+
+    def with_hold_efforts(self, here: Imbalance, load: LoadCase) -> LoadCase:
+        """Return the load with what held freedoms need."""
+        tau = load.tau.copy()
+        held = np.flatnonzero(self.held)[: len(here.held)]
+        tau[held] += here.held / self.lengths[held]
+        return replace(load, tau=tau)
 
     def slopes(self, here: Imbalance, load: LoadCase) -> BalanceSlopes:
-        """Return mass, damping and stiffness along the motions, exact; velocities and accelerations being kept."""
+        """Return mass, damping and stiffness along the motions, exact; velocities and accelerations being kept.
+
+        What holds a joint at which a loop was cut bears on bodies that turn, and so is part of the stiffness.
+        """
         s, free = self.system, self._free
+        load = self.with_hold_efforts(here, load)
         a = self.accelerations(here.q, here.v, load)
         known = (here.q, here.v, a, here.z, load, here.multipliers)
         zero = self._matrix(*known, (0.0, 0.0))
@@ -250,8 +278,12 @@ class Balance:
         )
 
 
-def _null_space(rows: Array) -> Array:
-    """Return an orthonormal basis of what rows map to zero."""
+def null_space(rows: Array) -> Array:
+    """Return an orthonormal basis of what rows map to zero.
+
+    >>> abs(null_space(np.array([[0.0, 2.0]]))).tolist()
+    [[1.0], [0.0]]
+    """
     n = rows.shape[1]
     if not len(rows):
         return np.eye(n)

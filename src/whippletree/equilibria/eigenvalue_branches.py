@@ -50,6 +50,7 @@ class EigenvalueBranches:
     equilibria: tuple[Equilibrium, ...] = field(repr=False)
     mechanism: str = ""
     growth_at: Callable[[float], float] | None = field(repr=False, default=None)
+    label: str = field(repr=False, default="")
 
     @property
     def growth(self) -> Array:
@@ -131,6 +132,7 @@ def eigenvalues_over(
         tuple(equilibria),
         system.description.name,
         growth,
+        what.label,
     )
 
 

@@ -8,11 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from whippletree.elements.forces import Contact, Friction
 from whippletree.equilibria.balance import Balance, Imbalance, Mask
 from whippletree.equilibria.descent import Reached, descend, newton
-from whippletree.equilibria.equilibrium_tolerances import ADVANCES, ROUNDING, SAME_PLACE, SINGULAR, STEADY, TURNING
+from whippletree.equilibria.equilibrium_tolerances import (
+    ADVANCES,
+    ENDLESS,
+    ROUNDING,
+    SAME_PLACE,
+    SINGULAR,
+    STEADY,
+    STEADY_SLOPE,
+    TURNING,
+)
 from whippletree.equilibria.load_case import LoadCase, LoadQuantity, quantity_named
-from whippletree.equilibria.stability import Stability, judged, stability_of
+from whippletree.equilibria.stability import Stability, held_spectrum, judged, stability_of
 from whippletree.errors import DynamicsError, EquilibriumError, StateError, WhippletreeError
 from whippletree.foundation.notebook_html import html_section, html_table
 from whippletree.foundation.once import made_once
@@ -31,6 +41,9 @@ __all__ = ["Equilibrium", "EquilibriumSearch", "equilibrium", "turned_back"]
 _SHOWN, _SHOWN_ZERO = 1e-9, 1e-12
 """Velocities that are named in words, and coordinates that are shown as zero."""
 
+Judgement = tuple[Stability, LinearModel | None]
+"""The word about an equilibrium, and the linear model that it is from, if it is from one."""
+
 
 @user_facing
 @dataclass(frozen=True, eq=False)
@@ -40,7 +53,8 @@ class Equilibrium:
     `residual` is the largest effort that is not balanced, in N m (forces times the characteristic length of their
     loops). `stability` is "stable", "unstable" or "undecided", by the linear model, and `reason` says why. `unknowns`
     are the numbers of the load that were found, `hold_efforts` what held joints need, `free` the joints that may be
-    anywhere, and `others` are further equilibria, if several starts were asked for.
+    anywhere, and `others` are further equilibria, if several starts were asked for. `model` is the linear model without
+    inputs and outputs, if stability was judged by it.
 
     >>> from whippletree.system.example_systems import pendulum
     >>> found = pendulum().equilibrium()
@@ -65,6 +79,7 @@ class Equilibrium:
     hold_efforts: Mapping[str, float] = field(default_factory=dict)
     free: tuple[str, ...] = ()
     others: tuple[Equilibrium, ...] = field(default=(), repr=False)
+    model: LinearModel | None = field(default=None, repr=False)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -87,9 +102,8 @@ class Equilibrium:
 
     def linearize(self, *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = ()) -> LinearModel:
         """Return the linear model about it; see `System.linearize`."""
-        return self._linearized(tuple(inputs), tuple(outputs))
-
-    def _linearized(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> LinearModel:
+        if self.model is not None and inputs == () and outputs == ():
+            return self.model
         return linearize(self.system, self.q, self.v, inputs=inputs, outputs=outputs, **self.options)
 
     def coordinates(self) -> dict[str, Array]:
@@ -187,6 +201,7 @@ class EquilibriumSearch:
 
     def __init__(self, system: System, balance: Balance, load: LoadCase, z: Array) -> None:
         self.system, self.balance, self.load, self.z = system, balance, load, z
+        self._begun: Array | None = None
 
     @classmethod
     def of(
@@ -210,7 +225,12 @@ class EquilibriumSearch:
         if z is not None and not system.nz:
             raise StateError("z= is for auxiliary states, and there is none: declare one with mechanism.state(...)")
         states = system.z0 if z is None else as_array(z, inputs.argument("z", system.nz))
-        return cls(system, Balance(system, inputs.freedoms(hold, "hold")), load, states)
+        held = inputs.freedoms(hold, "hold")
+        for i, speed in load.speeds:
+            if held[i] and speed:
+                name = system.kernels.states.joint_of(i)
+                raise StateError(f'joint "{name}" is held, and is to move: name it in hold= or in speeds=')
+        return cls(system, Balance(system, held), load, states)
 
     @property
     def held(self) -> Mask:
@@ -243,6 +263,7 @@ class EquilibriumSearch:
 
     def from_start(self, q: Array) -> Reached:
         """Descend from a configuration; where forces have no potential, Newton's method may still find rest."""
+        self._begun = q
         reached = descend(self.balance, q, self.z, self.load)
         if reached.balanced:
             return reached
@@ -286,12 +307,13 @@ class EquilibriumSearch:
         here, load = reached.here, reached.load
         if not reached.balanced:
             raise EquilibriumError(self._refusal(reached))
-        self._check_steady(reached)
         free_of_hold = Balance(self.system, np.zeros(self.system.nv, dtype=bool)) if sought else self.balance
         own = free_of_hold.at(here.q, here.z, load)
         parameters = load.parameters if len(load.parameters) else None
         plain = Equilibrium(self.system, here.q, here.v, here.z, load.tau, parameters, load.t, here.size, "", "")
-        found = _stability(free_of_hold, own, reached, plain)
+        complete = replace(plain, tau=free_of_hold.with_hold_efforts(own, load).tau)
+        self._check_steady(reached, complete)
+        found, model = _stability(free_of_hold, own, reached, complete)
         free = self._named_motions(own, found) if found.word == "undecided" else ()
         return replace(
             plain,
@@ -300,6 +322,7 @@ class EquilibriumSearch:
             unknowns={one.name: load.value(one) for one in sought},
             hold_efforts={} if sought else self._hold_efforts(own),
             free=free,
+            model=None if self.held.any() else model,
         )
 
     def _hold_efforts(self, own: Imbalance) -> dict[str, float]:
@@ -317,23 +340,52 @@ class EquilibriumSearch:
         names = freedom_labels(self.system)[0]
         return tuple(names[i][0] for i in np.flatnonzero(size > SAME_PLACE * size.max(initial=0.0)))
 
-    def _check_steady(self, reached: Reached) -> None:
-        """Refuse a motion that does not stay as it is when the coordinates that move have advanced."""
+    def _check_steady(self, reached: Reached, complete: Equilibrium) -> None:
+        """Refuse a motion that does not stay as it is when the coordinates that move have advanced.
+
+        What becomes unbalanced at first is known from exact derivatives; some way ahead it is looked at again.
+        `complete` is the motion with the efforts of what is held.
+        """
         here, load = reached.here, reached.load
         speed = float(np.abs(here.v / self.balance.lengths).max(initial=0.0))
         if not speed:
             return
+        growth = float(np.abs(self._growth(here, complete)).max(initial=0.0)) / speed
+        if growth > STEADY_SLOPE * reached.scale:
+            raise EquilibriumError(self._not_steady(here, f"an effort that grows by {growth:.3g} N m for each radian"))
         driven = self.balance.drifts(here.q, load)
         for way in ADVANCES:
             later = replace(load, t=load.t + way / speed) if driven else load
             q, _ = self.balance.moved(here.q, here.v / self.balance.lengths * (way / speed), later)
             there = self.balance.at(q, here.z, later)
             if there.size > STEADY * reached.scale:
-                mover = self.system.kernels.states.freedom_name(int(np.argmax(np.abs(here.v / self.balance.lengths))))
-                raise EquilibriumError(
-                    f'this motion is not steady: when "{mover}" has advanced, {self._unbalanced(there)} is not '
-                    "balanced. The forces must not depend on coordinates that advance"
-                )
+                raise EquilibriumError(self._not_steady(here, self._unbalanced(there)))
+
+    def _growth(self, here: Imbalance, complete: Equilibrium) -> Array:
+        """Return the rates at which efforts along the motions, and rates of states, become unbalanced as it goes on.
+
+        Accelerations change by a' = a_q v + a_t, and so N^T M a' is what will be unbalanced. At singular positions,
+        where there are no derivatives, nothing is told.
+        """
+        s, q, v = self.system, here.q, here.v
+        try:
+            slopes = s.forward_dynamics_derivatives(q, v, **complete.options)
+        except DynamicsError:
+            return np.zeros(0)
+        advancing = v[s.minimal_coordinates(q, v, t=complete.t, parameters=complete.parameters).displacements]
+        M = s.mass_matrix(q, parameters=complete.parameters)
+        efforts = here.motions.T * self.balance.lengths @ M @ (slopes.q @ advancing + slopes.t)
+        if not s.nz:
+            return np.asarray(efforts)
+        rates = s.derivatives_of("state_rates", q, v, **complete.options)
+        return np.concatenate([efforts, rates.q @ advancing + rates.t])
+
+    def _not_steady(self, here: Imbalance, what: str) -> str:
+        mover = self.system.kernels.states.freedom_name(int(np.argmax(np.abs(here.v / self.balance.lengths))))
+        return (
+            f'this motion is not steady: when "{mover}" has advanced, {what} is not balanced. The forces must not '
+            "depend on coordinates that advance"
+        )
 
     def _unbalanced(self, here: Imbalance) -> str:
         """Say which effort is not balanced most."""
@@ -347,9 +399,26 @@ class EquilibriumSearch:
         unit = effort_unit(freedom_labels(self.system)[1][i][1])
         return f"{abs(here.lacking[i]) / self.balance.lengths[i]:.3g} {unit} at the {label}"
 
+    def _endless(self, here: Imbalance) -> int | None:
+        """Return the freedom that a descent has moved without end, unless what it lacks stands out anyway."""
+        if self._begun is None:
+            return None
+        way = np.abs(self.balance.difference(self._begun, here.q))
+        i = int(np.argmax(way)) if len(way) else 0
+        return i if len(way) and way[i] > ENDLESS and i != int(np.argmax(np.abs(here.lacking))) else None
+
     def _refusal(self, reached: Reached) -> str:
         """Say what cannot be balanced, by how much, and why if that can be seen."""
         here = reached.here
+        mover = self._endless(here)
+        if mover is not None:
+            name, joint = freedom_labels(self.system)[0][mover][0], self.system.kernels.states.joint_of(mover)
+            smooth = any(isinstance(use.force, Contact | Friction) for use in self.system.description.forces)
+            rubs = ". Friction is smooth, and holds nothing at rest" if smooth else ""
+            return (
+                f'no equilibrium was found: "{name}" moves on and on, and nothing holds it: add a spring or a stop, or '
+                f'hold "{joint}"{rubs}'
+            )
         said = f"no equilibrium was found: at the end {self._unbalanced(here)} is not balanced"
         K = self.balance.slopes(here, reached.load).K
         if len(K):
@@ -378,28 +447,23 @@ def turned_back(system: System, displacement: Array) -> Array:
     return found
 
 
-def _stability(balance: Balance, own: Imbalance, reached: Reached, plain: Equilibrium) -> Stability:
+def _stability(balance: Balance, own: Imbalance, reached: Reached, complete: Equilibrium) -> Judgement:
     """Judge an equilibrium: at rest by mass, damping and stiffness, in motion by the linear model.
 
     At a turning point what is unbalanced, r, moves the place by the root of r / K', and stiffness by the root of r K'.
     """
     if not own.v.any():
         unbalanced = max(reached.here.size, ROUNDING * reached.scale)
-        return stability_of(balance.slopes(own, reached.load), TURNING * np.sqrt(unbalanced * reached.scale))
+        return stability_of(balance.slopes(own, reached.load), TURNING * np.sqrt(unbalanced * reached.scale)), None
     try:
-        model = plain.linearize()
+        model = complete.linearize()
     except DynamicsError as error:
-        return Stability("undecided", f"there is no linear model: {error}", np.zeros((own.motions.shape[1], 0)))
-    return _of_motion(model)
-
-
-def _of_motion(model: LinearModel) -> Stability:
-    """Judge a steady motion; displacements that advance, and their speeds, are not counted.
-
-    Zeros belong to families of steady motions: other positions of what advances, and other speeds of it.
-    """
-    found = judged(model.spectrum._replace(n_zero=0), model.n_displacements)
-    return found._replace(motions=np.zeros((0, 0)))
+        return Stability("undecided", f"there is no linear model: {error}", np.zeros((own.motions.shape[1], 0))), None
+    # zeros belong to families of steady motions: other positions of what advances, and other speeds of it
+    seen = held_spectrum(model, balance.held)._replace(n_zero=0)
+    if not len(seen.values):
+        return Stability("stable", "nothing can move but what advances", np.zeros((0, 0))), model
+    return judged(seen, 0)._replace(motions=np.zeros((0, 0))), model
 
 
 def _speeds(system: System, speeds: Any) -> tuple[tuple[int, float], ...]:

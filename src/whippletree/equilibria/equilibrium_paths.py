@@ -54,9 +54,14 @@ class EquilibriumPath(Sequence[Equilibrium]):
     """
 
     def __init__(
-        self, name: str, points: Sequence[Equilibrium], values: Sequence[float], turning: Sequence[int], note: str
+        self,
+        number: LoadQuantity,
+        points: Sequence[Equilibrium],
+        values: Sequence[float],
+        turning: Sequence[int],
+        note: str,
     ) -> None:
-        self.name, self._points, self.note = name, tuple(points), note
+        self.name, self.label, self._points, self.note = number.name, number.label, tuple(points), note
         self.values, self.turning = np.array(values, dtype=np.float64), tuple(turning)
 
     @overload
@@ -331,7 +336,7 @@ class _PathFollower:
             new = not values or abs(self._value(point) - values[-1]) > SAME_VALUE * self.range
             if not self._beyond(point) and (new or turned):
                 add(self._reached(point), turned)
-        return EquilibriumPath(self.what.name, points, values, turning, note)
+        return EquilibriumPath(self.what, points, values, turning, note)
 
     def _reached(self, point: _Point) -> Reached:
         scale = self.search.balance.effort_scale(point.here.q, point.here.z, point.load)

@@ -30,6 +30,9 @@ FIRST_STEP = 0.1
 SHORTEST_STEP = 1e-13
 """Steps that are shorter, scaled, change nothing but the last digits."""
 
+ENDLESS = 20.0
+"""A joint that has gone farther than this, scaled, from where a descent began will find no rest."""
+
 GOOD_STEP, POOR_STEP = 0.75, 0.1
 """A step whose work is at least the first share of what was predicted makes the next one longer; one with less than the
 second is not taken. The usual numbers of trust-region methods."""
@@ -74,6 +77,10 @@ ADVANCES = (0.37, 1.1)
 
 STEADY = 1e-7
 """What may be unbalanced there, as a share of the mechanism's efforts."""
+
+STEADY_SLOPE = 1e-9
+"""What may become unbalanced in a radian or a characteristic length, by the exact derivative, as a share of the
+mechanism's efforts: the place itself is balanced to a hundredth of that."""
 
 FIRST_ARC, LONGEST_ARC, SHORTEST_ARC = 0.02, 0.1, 1e-6
 """Steps along a path of equilibria: scaled displacements together with the share of the parameter's range."""

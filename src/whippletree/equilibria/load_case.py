@@ -10,6 +10,7 @@ import casadi as ca
 from whippletree.errors import ModelError, StateError
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
+from whippletree.results.labels import Labels, effort_unit
 from whippletree.system import System
 
 __all__ = ["LoadCase", "LoadQuantity", "quantity_named"]
@@ -17,11 +18,17 @@ __all__ = ["LoadCase", "LoadQuantity", "quantity_named"]
 
 @dataclass(frozen=True)
 class LoadQuantity:
-    """A number of a load case: a "parameter", or the "effort" or "speed" of a freedom."""
+    """A number of a load case: a "parameter", or the "effort" or "speed" of a freedom, with its unit if it has one."""
 
     name: str
     kind: str
     index: int
+    unit: str = ""
+
+    @property
+    def label(self) -> str:
+        """Its name with its unit."""
+        return f"{self.name} [{self.unit}]" if self.unit else self.name
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,7 @@ def quantity_named(system: System, given: Any, what: str) -> LoadQuantity:
 
     >>> from whippletree.system.example_systems import pendulum
     >>> quantity_named(pendulum(), "hinge.effort", "unknowns")
-    LoadQuantity(name='hinge.effort', kind='effort', index=0)
+    LoadQuantity(name='hinge.effort', kind='effort', index=0, unit='N m')
     """
     name = getattr(given, "name", given)
     if isinstance(given, ca.SX) and given.is_symbolic() and given.numel() == 1:  # a parameter
@@ -70,6 +77,7 @@ def quantity_named(system: System, given: Any, what: str) -> LoadQuantity:
             raise StateError(
                 f'{what}: joint "{joint}" has {where.stop - where.start} freedoms: name one with a single one'
             )
-        return LoadQuantity(name, word, where.start)
+        unit = Labels.of(system).velocities[where.start].unit
+        return LoadQuantity(name, word, where.start, unit if word == "speed" else effort_unit(unit))
     known = [*parameters, *(f"{one}.{word}" for one in owners for word in ("effort", "speed"))]
     raise ModelError(f"{what}: there is no parameter, effort or speed {suggestion(name, known)}")

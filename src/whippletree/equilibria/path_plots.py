@@ -39,7 +39,7 @@ def drawn_path(path: EquilibriumPath, joints: tuple[Any, ...], file: Any) -> Fig
         axes.set_ylabel(f"{own[0][1].text} [{unit}]" if len(own) == 1 else f"[{unit}]")
         axes.grid(True, alpha=0.3)
         _legend(axes, path, len(own) > 1)
-    figure.axes[-1].set_xlabel(path.name)
+    figure.axes[-1].set_xlabel(path.label)
     figure.suptitle(f"Equilibria of {system.description.name}")
     if place is not None:
         write_figure(figure, place)
@@ -87,7 +87,7 @@ def drawn_branches(found: EigenvalueBranches, what: str, file: Any) -> Figure:
             axes.plot(values[:, k].real, values[:, k].imag, "-", color="0.8", linewidth=0.8, zorder=1)
         x, y = values.real.ravel(), values.imag.ravel()
         dots = axes.scatter(x, y, c=np.repeat(number, values.shape[1]), s=12, cmap="viridis", zorder=2)
-        figure.colorbar(dots, label=found.name)
+        figure.colorbar(dots, label=found.label)
         axes.axvline(0.0, color="0.4", linewidth=0.8)
         axes.set_xlabel("real part [1/s]")
         axes.set_ylabel("imaginary part [rad/s]")
@@ -106,7 +106,7 @@ def drawn_branches(found: EigenvalueBranches, what: str, file: Any) -> Figure:
         upper.set_ylabel("real part [1/s]")
         lower.set_ylabel("frequency [Hz]")
         lower.set_ylim(bottom=0.0)
-        lower.set_xlabel(found.name)
+        lower.set_xlabel(found.label)
         for axes in (upper, lower):
             axes.grid(True, alpha=0.3)
     figure.suptitle(f"Eigenvalues of {found.mechanism}")

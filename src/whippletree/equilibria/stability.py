@@ -18,12 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whippletree.equilibria.balance import BalanceSlopes
+from whippletree.equilibria.balance import BalanceSlopes, Mask, null_space
 from whippletree.equilibria.equilibrium_tolerances import INDIFFERENT, SYMMETRIC
 from whippletree.kernels.kernel import Array
 from whippletree.linear.eigenvalues import Spectrum, spectrum
+from whippletree.linear.linear_model import LinearModel
 
-__all__ = ["STABLE", "UNDECIDED", "UNSTABLE", "Stability", "judged", "stability_of"]
+__all__ = ["STABLE", "UNDECIDED", "UNSTABLE", "Stability", "held_spectrum", "judged", "stability_of"]
 
 STABLE, UNSTABLE, UNDECIDED = "stable", "unstable", "undecided"
 
@@ -87,6 +88,33 @@ def _state_sizes(slopes: BalanceSlopes) -> Array:
     rate = max(np.sqrt(A[n : 2 * n, :n].max(initial=0.0)), A[n : 2 * n, n : 2 * n].max(initial=0.0)) or 1.0
     fed = np.abs(np.hstack([slopes.Yq, rate * slopes.Yv])).max(axis=1, initial=0.0) / rate
     return np.concatenate([np.ones(n), np.full(n, rate), np.where(fed > 0, fed, 1.0) if nz else np.zeros(0)])
+
+
+def held_spectrum(model: LinearModel, held: Mask) -> Spectrum:
+    """Return the eigenvalues of a linear model while some freedoms are held at their places.
+
+    With P, V, S the maps of the model and h the held rows, displacements d = X x with P_h X = 0, and velocities
+    w = Y y + T x with V_h Y = 0 and V_h T + S_h X = 0; the efforts that hold do no work on Y:
+
+        x' = X^T d',        Y^T M (Y y' + T x' - w') = 0
+    """
+    if not held.any():
+        return model.spectrum
+    assert model.scale is not None and model.mass_matrix is not None
+    n, m, size = model.n_displacements, model.n_velocities, model.scale
+    A = model.A / size[:, None] * size
+    M = model.mass_matrix * size[n : n + m, None] * size[n : n + m]
+    speeds = model.velocity_map[held] * size[n : n + m]
+    X, Y = null_space(model.displacement_map[held] * size[:n]), null_space(speeds)
+    T = -np.linalg.lstsq(speeds, model.velocity_slope[held] * size[:n] @ X, rcond=None)[0]
+    k, nz = X.shape[1] + Y.shape[1], len(A) - n - m
+    right = np.zeros((len(A), k + nz))
+    right[:n, : X.shape[1]], right[n : n + m, : X.shape[1]] = X, T
+    right[n : n + m, X.shape[1] : k], right[n + m :, k:] = Y, np.eye(nz)
+    rates = A @ right
+    x = X.T @ rates[:n]
+    y = np.linalg.solve(Y.T @ M @ Y, Y.T @ M @ (rates[n : n + m] - T @ x))
+    return spectrum(np.vstack([x, y, rates[n + m :]]), np.ones(k + nz))
 
 
 def judged(found: Spectrum, n: int) -> Stability:

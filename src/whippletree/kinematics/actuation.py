@@ -112,13 +112,15 @@ def actuation(system: System, q: Any, *, actuators: Any, t: float = 0.0, paramet
     return Actuation(names, values, motions, generic, needed, words)
 
 
-def inverse_conditions(system: System, q: Array, acting: Mask, space: MotionSpace) -> Array:
-    """Return the inverse condition numbers of actuators at configurations (n, nq), NaN where these are."""
-    found = np.full(len(q), np.nan)
-    for i in np.flatnonzero(np.isfinite(q).all(axis=1)):
-        values = _controlled(space, q[i], acting)[0]
-        found[i] = values[-1] / max(values[0], np.finfo(float).tiny) if len(values) else 1.0
-    return found
+def inverse_conditions(motions: Array, acting: Mask, space: MotionSpace) -> Array:
+    """Return the inverse condition numbers (n) of actuators for the motions (n, nv, m) of configurations."""
+    n, _, m = motions.shape
+    s = np.linalg.svd((motions / space.scale[:, None])[:, acting], compute_uv=False)
+    if not m:
+        return np.ones(n)
+    if s.shape[1] < m:
+        return np.zeros(n)
+    return np.asarray(s[:, m - 1] / np.maximum(s[:, 0], np.finfo(float).tiny))
 
 
 def _check_closed(system: System, q: Array, t: float, parameters: Any) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from whippletree.kernels.kernel import Array
 from whippletree.kinematics.kinematic_tolerances import LEAST_MOTION
@@ -40,11 +42,24 @@ class MotionSpace:
         >>> MotionSpace(four_bar()).basis(four_bar().q0).shape
         (4, 1)
         """
+        (_, N), *_ = self.bases(q[None])
+        return np.asarray(N[0])
+
+    def bases(self, q: Array) -> Iterator[tuple[npt.NDArray[np.intp], Array]]:
+        """Yield the motions (k, nv, m) at many configurations (n, nq), those with the same number of motions together.
+
+        With each come the numbers (k) of its configurations.
+        """
         if not self.system.kernels.closed:
-            return np.diag(self.scale)
-        _, s, Vt = np.linalg.svd(self.rows(q))
-        rank = int((s > self.system.kernels.loop_plan.negligible(SINGULAR_HERE) * s.max(initial=0.0)).sum())
-        return np.asarray(Vt[rank:].T * self.scale[:, None])
+            yield np.arange(len(q)), np.tile(np.diag(self.scale), (len(q), 1, 1))
+            return
+        rows = self.system.kernels.loops.numbers.full_rows_of_all(q, *self.conditions)
+        least = self.system.kernels.loop_plan.negligible(SINGULAR_HERE)
+        _, s, Vt = np.linalg.svd(rows)
+        ranks = (s > least * s.max(axis=1, initial=0.0, keepdims=True)).sum(axis=1)
+        for rank in np.unique(ranks):
+            which = np.flatnonzero(ranks == rank)
+            yield which, Vt[which, rank:].transpose(0, 2, 1) * self.scale[:, None]
 
     def rows(self, q: Array) -> Array:
         """Return the closures' rows, scaled: what motions do not move."""

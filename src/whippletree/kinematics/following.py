@@ -122,14 +122,18 @@ class InputPath:
         Of idle freedoms, which inputs do not determine, those of least norm. Where an input cannot move, at a dead
         position of the mechanism, they are NaN.
         """
-        N = self.space.basis(q) / self.space.scale[:, None]
-        fixed = np.flatnonzero(self.held)
+        return np.asarray(self.ratios_of(self.space.basis(q)[None])[0])
+
+    def ratios_of(self, motions: Array) -> Array:
+        """Return the same (n, nv, k) for the motions (n, nv, m) of many configurations."""
+        scale = self.space.scale
+        N, fixed = motions / scale[:, None], np.flatnonzero(self.held)
         right = np.zeros((len(fixed), len(self.inputs)))
-        right[np.searchsorted(fixed, self.inputs), np.arange(len(self.inputs))] = 1 / self.space.scale[self.inputs]
-        y = np.linalg.lstsq(N[fixed], right, rcond=1e-9)[0]
-        v = (N @ y) * self.space.scale[:, None]
-        missed = np.abs(N[fixed] @ y - right).max(initial=0.0) * self.space.scale.max()
-        return np.full(v.shape, np.nan) if missed > 1e-6 else np.asarray(v, dtype=np.float64)
+        right[np.searchsorted(fixed, self.inputs), np.arange(len(self.inputs))] = 1 / scale[self.inputs]
+        y = np.linalg.pinv(N[:, fixed], rcond=1e-9) @ right
+        v = (N @ y) * scale[:, None]
+        missed = np.abs(N[:, fixed] @ y - right).max(axis=(1, 2), initial=0.0) * scale.max()
+        return np.where(missed[:, None, None] > 1e-6, np.nan, v)
 
     def conditioning(self, q: Array) -> Array:
         """Return the singular values of the loops with inputs and `held` fixed: the smallest one is zero in a dead

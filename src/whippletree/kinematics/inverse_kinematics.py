@@ -19,6 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
     from whippletree.system import System
 
 __all__ = ["PoseSolutions", "PoseSolver", "inverse_kinematics"]
+
+_FAR = (-np.inf, np.inf)
+"""The limits of a coordinate without limits."""
 
 
 @user_facing
@@ -150,7 +154,7 @@ class PoseSolver:
         self.scale: Array = system.kernels.loops.numbers.column_scale
         self.held = system.kernels.inputs.freedoms(hold, "hold")
         self.held |= np.array(system.kernels.equations.prescribed_mask, dtype=bool)
-        self.freedoms, self.places, self.lower, self.upper = _limits(system, limits)
+        self.freedoms, self.places, self.lower, self.upper = _limits(system, limits, parameters)
 
     def solve(self, start: Array, *, restart: bool) -> tuple[Array, Array]:
         """Return the nearest configurations to the targets and the norms of their errors."""
@@ -305,17 +309,20 @@ class PoseSolver:
         return np.asarray((E @ P @ y)[..., 0])
 
 
-def _limits(system: System, wanted: bool) -> tuple[list[int], npt.NDArray[np.intp], Array, Array]:
+def _limits(system: System, wanted: bool, parameters: Any) -> tuple[list[int], npt.NDArray[np.intp], Array, Array]:
     """Return the freedoms that have limits, where their coordinates are, and the limits, infinite if there is none."""
-    bounds: dict[int, list[float]] = {}
-    for use in system.description.folded().forces if wanted else ():
-        if isinstance(use.force, Limit):
-            joint, index = use.coordinates[0]
-            both = bounds.setdefault(system.v_slice(joint).start + index, [-np.inf, np.inf])
-            if use.force.lower is not None:
-                both[0] = max(both[0], float(use.force.lower))
-            if use.force.upper is not None:
-                both[1] = min(both[1], float(use.force.upper))
+    limits = [(use, use.force) for use in system.description.forces if isinstance(use.force, Limit)] if wanted else []
+    ends = [end for _, force in limits for end in zip((force.lower, force.upper), _FAR, strict=True)]
+    known = [ca.SX(far if end is None else end) for end, far in ends]
+    numbers = system.kernels.loops.numbers
+    values = system.kernels.loops.conditions(0.0, system.kernels.inputs.parameter_set(parameters)).parameters
+    found = numbers.function("limits", [], [ca.vertcat(ca.SX(0, 1), *known)])(values).full().reshape(-1, 2)
+    bounds: dict[int, tuple[float, float]] = {}
+    for (use, _), (low, high) in zip(limits, found, strict=True):
+        joint, index = use.coordinates[0]
+        i = system.v_slice(joint).start + index
+        before = bounds.get(i, _FAR)
+        bounds[i] = max(before[0], float(low)), min(before[1], float(high))
     freedoms = list(bounds)
     lower, upper = (np.array([bounds[i][k] for i in freedoms]) for k in (0, 1))
     return freedoms, coordinate_places(system, freedoms), lower, upper

@@ -98,3 +98,6 @@ IK_SETTLED = 1e-10
 
 IK_STARTS = 12
 """Other starts if a pose was not reached from the guess: an arm has up to sixteen ways to one pose."""
+
+TOGETHER = 1000
+"""Configurations of a map that are measured together: their rows take a few tens of megabytes."""

@@ -20,7 +20,7 @@ from whippletree.kinematics.actuation import inverse_conditions
 from whippletree.kinematics.following import InputPath, check_vector
 from whippletree.kinematics.given_numbers import given_numbers
 from whippletree.kinematics.inverse_kinematics import PoseSolver
-from whippletree.kinematics.kinematic_tolerances import IK_REACHED, NEIGHBOUR, NO_MOTION
+from whippletree.kinematics.kinematic_tolerances import IK_REACHED, NEIGHBOUR, NO_MOTION, TOGETHER
 from whippletree.kinematics.pose_targets import read_targets
 from whippletree.results.output_files import new_file, write_whole
 from whippletree.spatial.scalars import shown
@@ -134,8 +134,7 @@ def _mapped(
     conditioning, dexterity = np.full((2, len(q)), np.nan)
     if acting.any():
         path = InputPath(system, np.flatnonzero(acting).tolist(), held, t, parameters)
-        conditioning = inverse_conditions(system, q, acting, path.space)
-        dexterity = _dexterity(system, name, q, path, parameters)
+        conditioning[reached], dexterity[reached] = _measures(system, name, q[reached], path, parameters)
     return Workspace(
         name,
         points.reshape(*shape, 3),
@@ -146,20 +145,29 @@ def _mapped(
     )
 
 
-def _dexterity(system: System, name: str, q: Array, path: InputPath, parameters: Any) -> Array:
-    """Return the inverse condition numbers (n) of the velocity of a frame's origin over the inputs' rates."""
-    spectra = {}
-    for k in np.flatnonzero(np.isfinite(q).all(axis=1)):
-        i = int(k)
-        ratios = path.ratios(q[i])
-        if np.isfinite(ratios).all():
-            J = system.jacobian(q[i], name, parameters=parameters)[3:] @ (ratios * path.space.scale[path.inputs])
-            spectra[i] = np.linalg.svd(J, compute_uv=False)
-    rank = max((int((s > NO_MOTION * s[0]).sum()) for s in spectra.values()), default=0)
-    found = np.where(np.isfinite(q).all(axis=1), 0.0, np.nan)
-    for i, s in spectra.items():
-        found[i] = s[rank - 1] / s[0] if rank and s[0] > 0 else 0.0
-    return found
+def _measures(system: System, name: str, q: Array, path: InputPath, parameters: Any) -> tuple[Array, Array]:
+    """Return two inverse condition numbers (n) of configurations: of the actuators over the mechanism's motions, and of
+    the velocity of a frame's origin over the actuators' rates.
+    """
+    space, acting = path.space, np.zeros(system.nv, dtype=bool)
+    acting[path.inputs] = True
+    conditioning = np.zeros(len(q))
+    rates = np.full((len(q), system.nv, len(path.inputs)), np.nan)
+    for first in range(0, len(q), TOGETHER):
+        for which, motions in space.bases(q[first : first + TOGETHER]):
+            conditioning[first + which] = inverse_conditions(motions, acting, space)
+            rates[first + which] = path.ratios_of(motions)
+    dexterity = np.zeros(len(q))
+    good = np.flatnonzero(np.isfinite(rates).all(axis=(1, 2)))
+    if not good.size:
+        return conditioning, dexterity
+    J = system.jacobian(q[good], name, parameters=parameters)[:, 3:] @ (rates[good] * space.scale[path.inputs])
+    s = np.linalg.svd(J, compute_uv=False)
+    most = s[:, 0]
+    rank = int((s > NO_MOTION * most[:, None]).sum(axis=1).max())
+    if rank:
+        dexterity[good] = s[:, rank - 1] / np.where(most > 0, most, 1.0)
+    return conditioning, dexterity
 
 
 # ---------------------------------------------------------------------- grids

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -195,7 +195,10 @@ class LinearModel:
         return StateSpace(self.A, self.B, self.C, self.D)
 
     def to_control(self) -> Any:
-        """Return the model as a `control.StateSpace` with names; needs the package `control`."""
+        """Return the model as a `control.StateSpace`; needs the package `control`.
+
+        Signals have their names, with "_" for ".", which python-control keeps for itself: "hinge_effort".
+        """
         try:
             import control
         except ImportError:
@@ -208,9 +211,9 @@ class LinearModel:
             self.B,
             self.C,
             self.D,
-            states=[*self.states],
-            inputs=[*self.inputs],
-            outputs=[*self.outputs],
+            states=_without_dots(self.states),
+            inputs=_without_dots(self.inputs),
+            outputs=_without_dots(self.outputs),
         )
 
     def save(self, path: Any) -> None:
@@ -250,6 +253,21 @@ class LinearModel:
 
 def _signals(model: LinearModel) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return ("inputs", model.inputs), ("outputs", model.outputs)
+
+
+def _without_dots(names: Sequence[str]) -> list[str]:
+    """Return names without dots, each once.
+
+    >>> _without_dots(["hinge.angle", "hinge_angle"])
+    ['hinge_angle', 'hinge_angle_']
+    """
+    found: list[str] = []
+    for name in names:
+        plain = name.replace(".", "_")
+        while plain in found:
+            plain += "_"
+        found.append(plain)
+    return found
 
 
 def _frequencies(w: Any) -> Array:

@@ -22,19 +22,20 @@ _AXES = ("x", "y", "z")
 
 
 class LinearMaps(NamedTuple):
-    """How velocities and displacements of all joints follow from the states x = (displacements, velocities, z).
+    """How the motion of all joints follows from the states x = (displacements, velocities, z), and from the inputs.
 
-    `displacements`, `velocities` and `accelerations` (nv, n) have a column for every state of the model, `by_inputs`
-    (nv, m) are those of the accelerations for the inputs.
+    `displacements`, `velocities` and `accelerations` (nv, n) have a column for every state of the model, and those
+    `by_inputs` (nv, m) one for every input. `z` picks the states of elements.
     """
 
     displacements: Array
     velocities: Array
     accelerations: Array
-    by_inputs: Array
+    displacements_by_inputs: Array
+    velocities_by_inputs: Array
+    accelerations_by_inputs: Array
     z: Array
     pick: ColumnPick
-    independent: tuple[int, ...]
 
 
 class InputSignal(NamedTuple):
@@ -52,6 +53,11 @@ class ColumnPick(NamedTuple):
     d: tuple[int, ...]
     w: tuple[int, ...]
     signals: tuple[InputSignal, ...]
+
+    @property
+    def by_parameters(self) -> bool:
+        """Whether a parameter is an input."""
+        return any(one.kind == "parameter" for one in self.signals)
 
     def columns(self, slopes: Any) -> tuple[Array, Array]:
         """Return derivatives of a result, a row for each of its numbers, for the states and for the inputs."""
@@ -213,28 +219,17 @@ def _of_freedoms(at: NominalState, maps: LinearMaps, joint: str, word: str) -> l
     """Return a joint's displacements, velocities or accelerations."""
     system, where = at.system, at.system.v_slice(joint)
     places, speeds = freedom_labels(system)
-    if word in ("coordinates", "velocity"):
-        _refuse_followers(maps, joint, where)
     if word == "coordinates":
         use = next(one for one in system.description.coordinate_owners if one.name == joint)
         values = np.zeros(use.joint.nv) if use.joint.quaternion else at.q[system.q_slice(joint)]
-        return _signals(places[where], maps.displacements[where], values)
+        found = _signals(places[where], maps.displacements[where], values)
+        return _direct(found, maps.displacements_by_inputs[where])
     if word == "velocity":
-        return _signals(speeds[where], maps.velocities[where], at.v[where])
+        found = _signals(speeds[where], maps.velocities[where], at.v[where])
+        return _direct(found, maps.velocities_by_inputs[where])
     labels = [(name.replace("velocity", "acceleration"), rate_unit(unit)) for name, unit in speeds[where]]
     found = _signals(labels, maps.accelerations[where], at.accelerations()[where])
-    return [one._replace(direct=row) for one, row in zip(found, maps.by_inputs[where], strict=True)]
-
-
-def _refuse_followers(maps: LinearMaps, joint: str, where: slice) -> None:
-    """Refuse outputs whose dependence on a parameter by way of the loops is not known."""
-    if any(one.kind == "parameter" for one in maps.pick.signals):
-        for i in range(where.start, where.stop):
-            if i not in maps.independent:
-                raise StateError(
-                    f'outputs=: with a parameter as input, joint "{joint}" follows others by the loops, and is no '
-                    "output: take the position of a body instead"
-                )
+    return _direct(found, maps.accelerations_by_inputs[where])
 
 
 def _of_result(at: NominalState, maps: LinearMaps, name: str) -> tuple[Array, Array]:
@@ -308,7 +303,7 @@ def _of_place(at: NominalState, maps: LinearMaps, place: str, word: str) -> list
     unit = "m/s" if word == "velocity" else "rad/s"
     values = system.velocity(at.q, at.v, place, parameters=at.parameters)
     rows, direct = J @ maps.velocities, np.zeros((6, len(maps.pick.signals)))
-    if at.v.any():
+    if at.v.any() or maps.pick.by_parameters:
         slopes = at.system.derivatives_of("velocity", at.q, at.v, at.tau, frame=place, **at.options)
         rows, direct = maps.pick.columns(slopes)
     return _direct(_signals([(f"{place}.{word} {c}", unit) for c in _AXES], rows[part], values[part]), direct[part])
@@ -317,7 +312,7 @@ def _of_place(at: NominalState, maps: LinearMaps, place: str, word: str) -> list
 def _placed_by_inputs(at: NominalState, maps: LinearMaps, place: str, word: str) -> Array:
     """Return how inputs move a place at once (3, m): parameters do, which are lengths."""
     signals = maps.pick.signals
-    if not any(one.kind == "parameter" for one in signals):
+    if not maps.pick.by_parameters:
         return np.zeros((3, len(signals)))
     slopes = at.system.derivatives_of("pose", at.q, at.v, at.tau, frame=place, **at.options)
     change = maps.pick.columns(slopes)[1].reshape(4, 4, -1)

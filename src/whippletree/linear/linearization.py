@@ -3,14 +3,15 @@
 With u the displacements of all joints from a reference that goes on with the velocities v of the nominal state, d the
 independent ones of these and w the independent velocities less the nominal ones,
 
-    u  = P d                                                    P  displacement_map
-    dv = V w + S d                                              V  velocity_map, S  velocity_slope
+    u  = P d + P_u inputs                                       P  displacement_map
+    dv = V w + S d + S_u inputs                                 V  velocity_map, S  velocity_slope
     u' = dv + G u                                               G  axes that move with the joints (`moving_axes`)
     w' = a_d d + a_w w + a_z z + a_u inputs + a_0               derivatives of the forward dynamics
     z' = z_d d + z_w w + z_z z + z_u inputs + z'_0
 
 Rows of u' that belong to d are the first rows of A. Where closures hold velocities there are more displacements than
-velocities, and V and S have rows for these that are not trivial.
+velocities, and V and S have rows for these that are not trivial. P_u and S_u are those of parameters, with which joints
+that follow by the loops move; parameters are taken to change slowly, so that their rates do not count.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.linear.drive_variants import free_drives
 from whippletree.linear.linear_model import LinearModel
@@ -72,30 +72,28 @@ def _linear_model(at: NominalState, signals: list[InputSignal], outputs: Sequenc
     of_d, of_w = np.asarray(small.displacements)[d], np.asarray(small.velocities)[w]
     P, V, S = small.displacement_map[:, d], small.velocity_map[:, w], small.velocity_slope[:, d]
     n, m, nz = len(d), len(w), s.nz
-    shifted = S + moving_axes(s, at.q, at.v) @ P
+    axes = moving_axes(s, at.q, at.v)
+    shifted = S + axes @ P
     pick = ColumnPick(tuple(d), tuple(w), tuple(signals))
+    P_u, S_u = _joints_by_inputs(at, pick)
     rates, rates_by_inputs = _rate_slopes(at, pick)
     A = np.zeros((n + m + nz, n + m + nz))
     A[:n, :n], A[:n, n : n + m] = shifted[of_d], V[of_d]
     A[n : n + m] = pick.columns(slopes)[0][of_w]
     A[n + m :] = rates
     by_states, by_inputs = pick.columns(slopes)
-    B = np.vstack([np.zeros((n, len(signals))), by_inputs[of_w], rates_by_inputs])
-    if n > m and at.v.any() and any(one.kind == "parameter" for one in signals):
-        raise StateError(
-            "inputs=: where closures hold velocities, parameters are inputs at rest only: velocities that follow "
-            "depend on them; compare the models of two values instead"
-        )
+    B = np.vstack([(S_u + axes @ P_u)[of_d], by_inputs[of_w], rates_by_inputs])
     offset = np.concatenate([np.zeros(n), accelerations[of_w], at.state_rates()])
     unit = np.eye(n + m + nz)
     maps = LinearMaps(
         np.hstack([P, np.zeros((s.nv, m + nz))]),
         np.hstack([S, V, np.zeros((s.nv, nz))]),
         by_states,
+        P_u,
+        S_u,
         by_inputs,
         unit[n + m :],
         pick,
-        tuple(int(i) for i in of_d),
     )
     found = named_outputs(at, maps, outputs)
     C = np.array([one.row for one in found]).reshape(len(found), n + m + nz)
@@ -149,6 +147,15 @@ def _moving(system: System, signals: list[InputSignal]) -> Array:
     driven = {one.place for one in signals if one.kind == "acceleration"}
     mask = system.kernels.equations.prescribed_mask
     return np.array([not given or i in driven for i, given in enumerate(mask)], dtype=bool)
+
+
+def _joints_by_inputs(at: NominalState, pick: ColumnPick) -> tuple[Array, Array]:
+    """Return how displacements and velocities of all joints (nv, m) change at once with the inputs: with parameters."""
+    s, m = at.system, len(pick.signals)
+    if not s.kernels.closed or not pick.by_parameters:
+        return np.zeros((s.nv, m)), np.zeros((s.nv, m))
+    by_inputs = pick.columns(s.derivatives_of("joint_motion", at.q, at.v, at.tau, **at.options))[1]
+    return by_inputs[: s.nv], by_inputs[s.nv :]
 
 
 def _rate_slopes(at: NominalState, pick: ColumnPick) -> tuple[Array, Array]:

@@ -41,8 +41,13 @@ class NominalState:
         return given
 
     def accelerations(self) -> Array:
-        """Return the accelerations of all joints; a state that does not satisfy the closures is refused."""
-        return self.system.forward_dynamics(self.q, self.v, self.tau, **self.options)
+        """Return the accelerations of all joints; a state that does not satisfy the closures is refused.
+
+        Of loops, by the formulation that the derivatives are of, rather than to weigh all of them for one evaluation.
+        """
+        kernels = self.system.kernels
+        way = "independent_coordinates" if kernels.closed and not kernels.equations.large else "auto"
+        return self.system.forward_dynamics(self.q, self.v, self.tau, formulation=way, **self.options)
 
     def state_rates(self) -> Array:
         """Return the rates of the elements' states."""

@@ -198,6 +198,14 @@ class ClosureNumbers:
         G, drift = self._rows(q, t, parameters)
         return G.full() / self.row_scale[:, None] * self.column_scale, drift.full().ravel() / self.row_scale
 
+    def full_rows_of_all(self, q: Array, t: float, parameters: Array) -> Array:
+        """Return the full sets of rows (n, m, nv) of many configurations (n, nq), scaled."""
+        if self.families is not None or not len(q):
+            own = [self.full_rows(one, t, parameters)[0] for one in q]
+            return np.array(own).reshape(len(q), len(self.row_scale), self.plan.nv)
+        G = self._rows(q.T, t, parameters)[0].full().reshape(len(self.row_scale), len(q), self.plan.nv)
+        return np.asarray(G.transpose(1, 0, 2) / self.row_scale[:, None] * self.column_scale)
+
     def tree_rows(self, q: Array, t: float, parameters: Array) -> Array:
         """Return all rows as the formulations use them: on the tree's velocities (m, nv), not scaled."""
         if self.families is not None:

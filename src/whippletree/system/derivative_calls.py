@@ -178,9 +178,10 @@ class DerivativeCalls:
 
         The result is named as in `function`: "pose", "velocity" and "acceleration" of a `frame`, "energy", "momentum"
         (about the ground's origin), "center_of_mass", "reactions" (n_joints, 6), "driving_forces", "closure_efforts",
-        "closure_residual", "closure_jacobian", "element_forces", "state_rates", "powers". All of them are those of the
-        motion: other joints follow the independent ones, and accelerations and reactions follow the state. Each field
-        has the shape of the result, and one more axis for its columns.
+        "closure_residual", "closure_jacobian", "element_forces", "state_rates", "powers"; and "joint_motion" (2, nv) is
+        what displacements and velocities of all joints do. All of them are those of the motion: other joints follow the
+        independent ones, and accelerations and reactions follow the state. Each field has the shape of the result, and
+        one more axis for its columns.
 
         >>> s = four_bar()
         >>> s.derivatives_of("pose", s.q0, s.v0, frame="coupler").q.shape
@@ -188,12 +189,13 @@ class DerivativeCalls:
         """
         if name not in DIFFERENTIATED:
             raise StateError(f"there are no derivatives of {suggestion(name, DIFFERENTIATED)}")
-        if FUNCTIONS[name].of_loops and not self._evaluate.closed:
+        framed = FUNCTIONS[derivatives_name(name)].framed
+        if name in FUNCTIONS and FUNCTIONS[name].of_loops and not self._evaluate.closed:
             raise StateError(f'"{name}" is about closures, and there are none')
         inputs = self._evaluate.inputs
-        if FUNCTIONS[name].framed and isinstance(frame, str) and not frame:
+        if framed and isinstance(frame, str) and not frame:
             raise StateError(f"{name} is about a body or frame: name it with frame=")
-        place = inputs.place_name(frame) if FUNCTIONS[name].framed else ""
+        place = inputs.place_name(frame) if framed else ""
         options = CallOptions(a, t, z, wrenches, parameters, check=truth(check, "check="))
         call, more = self._evaluate.prepare(derivatives_name(name), options, place)
         return self._layout.result(call.run((q, v, tau, *more), None, threads))

@@ -246,14 +246,16 @@ DIFFERENTIATED = (
     "state_rates",
     "powers",
     "element_forces",
+    "joint_motion",
 )
-"""The functions whose results have derivatives of their own (`output_derivatives`)."""
+"""The results that have derivatives of their own (`output_derivatives`): functions, and displacements and velocities of
+all joints ("joint_motion")."""
 
 FUNCTIONS |= {
     derivatives_name(name): SystemFunction(
         ("q", "v", "tau"),
         "derivatives",
-        (*FUNCTIONS[name].shape, "n_columns"),
+        (*(FUNCTIONS[name].shape if name in FUNCTIONS else (2, "nv")), "n_columns"),
         _on_demand("output_derivatives", "result_derivatives"),
         formulation="composite",
         dynamic=True,
@@ -262,7 +264,7 @@ FUNCTIONS |= {
         rolled=False,
         loaded=True,
         stated=True,
-        framed=FUNCTIONS[name].framed,
+        framed=name in FUNCTIONS and FUNCTIONS[name].framed,
     )
     for name in DIFFERENTIATED
 }

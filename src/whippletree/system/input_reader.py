@@ -269,6 +269,9 @@ class InputReader:
         array = self.parameter_array(values)
         if array.ndim != 1:
             raise StateError("this call takes one set of parameters, not a batch")
+        for parameter, value in zip(self.description.parameters, array, strict=True):
+            if not np.isfinite(value):
+                raise StateError(f'parameter "{parameter.name}" is {value}: it must be a finite number')
         return array
 
     def parameter_array(self, values: Any) -> Array:

@@ -33,6 +33,8 @@ Result = Callable[["Equations", "Request", "Symbols"], Any]
 
 def result_derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the derivatives of the result that a request is about, one row for each of its numbers."""
+    if request.function == _JOINT_MOTION:
+        return _joint_motion(eq, request, x)
     solved = request.function in _SOLVED
     result = _SOLVED[request.function] if solved else _OF_STATE[request.function]
     columns, nv = derivative_columns(eq), eq.plan.nv
@@ -66,6 +68,13 @@ def result_derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
         if at[kind].stop > at[kind].start:
             whole[:, at[kind]] += slope
     return guarded(eq, request, x, changes.motion, changes.follower, ca.densify(ca.vec(whole.T)))
+
+
+def _joint_motion(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return what the displacements and the velocities of all joints do."""
+    changes = changes_of_motion(eq, request, x, solved=False)
+    whole = ca.vertcat(changes.dq, changes.dv)
+    return guarded(eq, request, x, None, changes.follower, ca.densify(ca.vec(whole.T)))
 
 
 def _by_displacements(eq: Equations, Y: ca.SX, q: ca.SX) -> ca.SX:
@@ -139,3 +148,5 @@ _OF_STATE: dict[str, Result] = {
     "element_forces_derivatives": tree_equations.element_forces,
 }
 """The results by the names of their derivatives: those that need the accelerations, and those that do not."""
+
+_JOINT_MOTION = "joint_motion_derivatives"
