@@ -67,7 +67,7 @@ GAP_BESIDE_SINGULAR = 1e-21
 CLOSING_ITERATIONS = 12
 """Newton steps to close a state; from a good step two are enough."""
 
-LEAST_ALONG = 0.1
+LEAST_ALONG = 0.2
 """The least share of a step's error that counts as being along the closures. The rest is taken off by closing the end,
 but not without a trace where the closures are curved."""
 
