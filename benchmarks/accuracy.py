@@ -5,23 +5,32 @@ the largest error at ten times against a solution that does not come from the en
 observed order, evaluations of the right-hand side, the same of the twin with the natural joint, and what the
 certificate says. At the end come the bars:
 
-- fixed steps show the method's order, less 0.5, at every halving whose error is above rounding;
+- fixed steps show the method's order, less 0.5, at every halving whose error is above rounding, or what rk4 in plain
+  NumPy shows on the same coordinates, less 0.1, where that is less: a step may be too long to show it;
 - the error of adaptive methods falls with the tolerance and stays within 1000 times it, or is rounding;
 - evaluations are at most 1.5 times those of the twin with the same method and tolerance.
+
+All of it takes a quarter of an hour, the first time more. Every ladder is kept in `.build` as it is done, so that a run
+that was broken off goes on where it was; what is kept counts as long as no file of the package or of this benchmark has
+changed, and ``--fresh`` forgets it.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import itertools
+import json
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # random states follow from singular vectors: the same to the bit every time
 
 import numpy as np
-from accuracy_problems import Model, Problem, problems
+from accuracy_problems import KEPT, Model, Problem, problems
 from timing import commit, table
 
 from whippletree.errors import WhippletreeError
@@ -33,6 +42,7 @@ ADAPTIVE = ("dopri5", "dop853", "adams")
 TOLERANCES = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
 HALVINGS = 4
 WITHIN, RATIO, SHORT_OF_ORDER = 1000.0, 1.5, 0.5
+SHORT_OF_PLAIN = 0.1
 SINGULAR_FACTOR = 3.5  # of the second-order methods on the four-bar, through singular positions
 
 
@@ -58,6 +68,10 @@ class Ladder:
     twins: tuple[Run, ...] = ()
 
     @property
+    def seconds(self) -> float:
+        return sum(run.seconds for run in (*self.runs, *self.twins))
+
+    @property
     def fixed(self) -> bool:
         return self.method in ORDERS
 
@@ -78,18 +92,18 @@ def run_once(model: Model, problem: Problem, method: str, setting: float) -> Run
     """Run a model, and compare its motion."""
     begin = float(model.start.get("t0", 0.0))
     options = {"step" if method in ORDERS else "tolerance": setting, "method": method, **model.start}
-    clock = time.perf_counter()
+    clock = time.process_time()
     try:
         run = model.system.simulate(problem.duration, times=begin + problem.times, **options)
     except WhippletreeError as error:
-        return Run(setting, float("inf"), 0, False, time.perf_counter() - clock, str(error).split("\n")[0])
+        return Run(setting, float("inf"), 0, False, time.process_time() - clock, str(error).split("\n")[0])
     worst = float(np.abs(model.seen(run) - problem.right).max())
     certificate = run.certificate
-    return Run(setting, worst, certificate.evaluations, certificate.ok, time.perf_counter() - clock)
+    return Run(setting, worst, certificate.evaluations, certificate.ok, time.process_time() - clock)
 
 
 def ladder(problem: Problem, method: str, model: Model, twin: Model | None, deadline: float) -> Ladder:
-    """Run a problem by a method at all its steps or tolerances, until a run takes longer than the deadline."""
+    """Run a problem by a method at all its steps or tolerances, until a run takes longer than the deadline, of CPU."""
     first = problem.steps.get(method, problem.step)
     settings = [first / 2**k for k in range(HALVINGS + 1)] if method in ORDERS else TOLERANCES
     runs, twins = [], []
@@ -131,14 +145,23 @@ def shortfalls(found: Ladder) -> list[str]:
 
 
 def order_missed(found: Ladder) -> list[str]:
-    missed = []
+    missed, plain = [], plain_orders(found)
     for k, run in enumerate(found.runs):
-        order, bar = found.order(k), ORDERS[found.method] - SHORT_OF_ORDER
+        order, bar = found.order(k), min(ORDERS[found.method] - SHORT_OF_ORDER, plain[k])
         if found.problem.name == "four-bar" and ORDERS[found.method] == 2:
             bar = float(np.log2(SINGULAR_FACTOR))
         if order is not None and not order >= bar:
             missed.append(f"order {order:.2f} at {run.setting:.3g} s, bar {bar:.2f}")
     return missed
+
+
+def plain_orders(found: Ladder) -> list[float]:
+    """The least order that rk4 must show at each step, by what it shows in plain NumPy; infinity where that is open."""
+    problem = found.problem
+    if found.method != "rk4" or problem.plain is None:
+        return [np.inf] * len(found.runs)
+    errors = [np.abs(problem.plain(run.setting, problem.times) - problem.right).max() for run in found.runs]
+    return [np.inf, *(np.log2(coarse / fine) - SHORT_OF_PLAIN for coarse, fine in itertools.pairwise(errors))]
 
 
 def tolerance_missed(found: Ladder) -> list[str]:
@@ -160,6 +183,7 @@ def main() -> None:
     parser.add_argument("--method", action="append", choices=methods, help="may be given again (default: all)")
     parser.add_argument("--deadline", type=float, default=60.0, help="seconds after which a ladder is not gone on with")
     parser.add_argument("--bars", action="store_true", help="a line for each ladder, no tables")
+    parser.add_argument("--fresh", action="store_true", help="forget what is kept of earlier runs")
     arguments = parser.parse_args()
     asked = [
         name for name in known if name in arguments.problems or ("random" in arguments.problems and "random" in name)
@@ -176,16 +200,52 @@ def main() -> None:
 
 def run_all(chosen: Sequence[Problem], methods: Sequence[str], arguments: argparse.Namespace) -> list[Ladder]:
     print(f"## Accuracy, commit {commit()}")
-    found = []
+    found, kept = [], KeptLadders(fresh=arguments.fresh)
     for problem in chosen:
-        model, twin = problem.model(), problem.twin and problem.twin()
+        missing = [method for method in methods if kept.ladder(problem, method) is None]
+        model, twin = (problem.model(), problem.twin and problem.twin()) if missing else (None, None)
         for method in methods:
-            found.append(ladder(problem, method, model, twin or None, arguments.deadline))
+            one = kept.ladder(problem, method)
+            if one is None:
+                one = ladder(problem, method, model, twin or None, arguments.deadline)
+                kept.add(one)
+            found.append(one)
             if arguments.bars:
-                print(f"- {problem.name}, {method}: {'; '.join(shortfalls(found[-1])) or 'met'}", flush=True)
+                print(
+                    f"- {problem.name}, {method}, {one.seconds:.0f} s: {'; '.join(shortfalls(one)) or 'met'}",
+                    flush=True,
+                )
             else:
-                show(found[-1])
+                show(one)
     return found
+
+
+class KeptLadders:
+    """Ladders that were run before, by the same files of the package and of this benchmark."""
+
+    def __init__(self, *, fresh: bool) -> None:
+        here = Path(__file__).resolve().parent
+        files = [*sorted((here.parent / "src").rglob("*.py")), *sorted(here.glob("accuracy*.py"))]
+        key = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+        self.file = KEPT / f"ladders-{key}.jsonl"
+        if fresh:
+            self.file.unlink(missing_ok=True)
+        lines = self.file.read_text(encoding="utf-8").splitlines() if self.file.is_file() else []
+        self.known = {(one["problem"], one["method"]): one for one in map(json.loads, lines)}
+
+    def ladder(self, problem: Problem, method: str) -> Ladder | None:
+        one = self.known.get((problem.name, method))
+        if one is None:
+            return None
+        runs, twins = (tuple(Run(**run) for run in one[part]) for part in ("runs", "twins"))
+        return Ladder(problem, method, runs, twins)
+
+    def add(self, one: Ladder) -> None:
+        runs, twins = ([asdict(run) for run in part] for part in (one.runs, one.twins))
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        with self.file.open("a", encoding="utf-8") as file:
+            line = {"problem": one.problem.name, "method": one.method, "runs": runs, "twins": twins}
+            file.write(json.dumps(line) + "\n")
 
 
 def report(found: Sequence[Ladder], *, brief: bool) -> None:
@@ -195,7 +255,8 @@ def report(found: Sequence[Ladder], *, brief: bool) -> None:
         rows.append((one.problem.name, one.method, "MISSED" if missed else "met", "; ".join(missed)))
     missed = sum(row[2] == "MISSED" for row in rows)
     if brief:
-        print(f"\n{len(rows) - missed} met, {missed} missed.")
+        minutes = sum(one.seconds for one in found) / 60
+        print(f"\n{len(rows) - missed} met, {missed} missed; {minutes:.0f} minutes of runs.")
         return
     table("Bars", ("problem", "method", "bar", "by how much"), rows, f"{len(rows) - missed} met, {missed} missed.")
 

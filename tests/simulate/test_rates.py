@@ -11,8 +11,9 @@ from support.time_loops import bound, parallelogram, pendulum
 from whippletree.simulate.kernel_calls import NEGATIVE, PIVOT, SMALLEST
 from whippletree.simulate.loop_compiler.numba_functions import compiled
 from whippletree.simulate.run_state import CLOSE_STAGES, EVALUATIONS, PLAIN, RATES_GIVEN, Status
+from whippletree.simulate.run_tolerances import LEAST_ALONG
 from whippletree.simulate.runge_kutta import _as_struct
-from whippletree.simulate.runge_kutta_stages import dense, error, step
+from whippletree.simulate.runge_kutta_stages import along_closures, dense, error, step
 from whippletree.simulate.state_rates import evaluate, evaluate_first
 from whippletree.simulate.step_output import close_end
 from whippletree.simulate.tableaus import METHODS
@@ -40,6 +41,11 @@ def one_step(b, method, run, h, k, stage, new):
 @compiled
 def off(method, h, y, new, k, scale, tolerance):
     return error(method, h, y, new, k, scale, tolerance)
+
+
+@compiled
+def along(b, method, run, h, new, k):
+    return along_closures(b, method, h, run.times[0] + h, run.y, new, k, run.scale)
 
 
 @compiled
@@ -164,6 +170,32 @@ def test_the_error_of_a_step_is_measured_by_scale_and_size():
     e = METHODS["dopri5"].e[0]
     parts = [h * e / (tolerance * 2.0), h * e * 2.0 / (tolerance * (2.0 + 5.0))]
     assert off(method, h, y, new, k, scale, tolerance) == pytest.approx(np.sqrt(np.square(parts).sum() / 2))
+
+
+def test_of_an_error_what_closing_takes_off_does_not_count():
+    """A point on a circle: the radial part of an error is gone once the end is closed, the tangential part stays."""
+    m = wt.Mechanism("pendulum of slides and a rod")
+    carrier, bob = m.body("carrier"), m.body("bob", wt.point_mass(1.0))
+    m.prismatic("x", m.ground, carrier, axis="x")
+    m.prismatic("y", carrier, bob, axis="y")
+    m.distance("rod", m.ground, bob, length=1.0)
+    bindings, run = bound(m.build(guess={"x": 0.6, "y": 0.8}))
+    assert run.scale.tolist() == [1.0, 1.0]
+    method, out, round_ = _as_struct(METHODS["dopri5"], True), np.array([0.6, 0.8]), np.array([-0.8, 0.6])
+    both = out + round_
+    nothing = 0 * out
+    for u, v, share in (
+        (round_, nothing, 1.0),
+        (nothing, round_, 1.0),
+        (out, nothing, LEAST_ALONG),
+        (nothing, out, LEAST_ALONG),
+        (both, nothing, np.sqrt(0.5)),
+        (nothing, both, np.sqrt(0.5)),
+        (round_, out, np.sqrt(0.5)),
+    ):
+        k = np.zeros((7, run.y.size))
+        k[0, :4] = 1e-7 * np.concatenate([u, v]) / (0.1 * method.e[0])
+        assert along(bindings.buffers, method, run, 0.1, run.y, k) == pytest.approx(share, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", ["rk4", "dopri5", "dop853"])

@@ -67,6 +67,10 @@ GAP_BESIDE_SINGULAR = 1e-21
 CLOSING_ITERATIONS = 12
 """Newton steps to close a state; from a good step two are enough."""
 
+LEAST_ALONG = 0.2
+"""The least share of a step's error that counts as being along the closures. The rest is taken off by closing the end,
+but not without a trace where the closures are curved."""
+
 LONGEST_TURN = 2.5
 """Radians that a step of a mechanism with loops may turn: flat positions of a parallelogram are half a turn apart."""
 

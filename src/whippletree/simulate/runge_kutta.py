@@ -65,7 +65,7 @@ from whippletree.simulate.run_tolerances import (
     TOLERANCE_BESIDE_SINGULAR,
     UNTRUSTED_SHARE,
 )
-from whippletree.simulate.runge_kutta_stages import Method, error, stages, step
+from whippletree.simulate.runge_kutta_stages import Method, along_closures, error, stages, step
 from whippletree.simulate.singular_positions import StepWork, approach_singular, leave_singular
 from whippletree.simulate.singularity_log import (
     keep_pivot_signs,
@@ -103,14 +103,14 @@ def runge_kutta_step(
     t, whole = times[TIME], times[NEXT_STEP]
     first = _begin(s, b, run, a)
     status, h, crossed = _choose_size(b, run, w, a, first, size_to_end(run, until), tolerance, adaptive, until)
-    shrunk = 0
+    shrunk, off = 0, 0.0
     if status == _DONE and not crossed:
-        status, h, shrunk = attempt_step(a, b, method, run, w, first, h, tolerance, smallest, until)
+        status, h, shrunk, off = attempt_step(a, b, method, run, w, first, h, tolerance, smallest, until)
     if status != _DONE:
         return int(status)
     grow = 1.0
     if adaptive and not crossed:
-        grow = _growth(method, run, a, h, tolerance, first == _POOR, shrunk)
+        grow = _growth(method, off, first == _POOR, shrunk)
     status = close_end(b, run, a.new, a.reached, a.stage, t + h, crossed)
     if status == _OPEN and adaptive and h > OPEN_STEP_FACTOR * smallest:
         times[NEXT_STEP] = 0.25 * h
@@ -188,8 +188,9 @@ def attempt_step(
     tolerance: float,
     smallest: float,
     until: Numbers,
-) -> tuple[int, float, int]:
-    """Take a step, again and smaller until it is good; return a status, its size, and how often it was made smaller.
+) -> tuple[int, float, int, float]:
+    """Take a step, again and smaller until it is good; return a status, its size, how often it was made smaller, and
+    its error as a share of the tolerance.
 
     It is good if its error is within the tolerance, if it ends before a singular position that is to be crossed, and if
     no stage comes near one: then it is tried at another distance, and after that as well as it can be done.
@@ -200,7 +201,7 @@ def attempt_step(
     to_be_crossed = adaptive and first == _DONE and abs(a.pivots[PIVOT]) > times[CROSS_BELOW] > 2 * POOR_SHARE
     floor = 0.2 * times[GOOD_STEP] if first == _POOR else 0.0
     near = STAGE_SHARE_WISHED if adaptive else UNTRUSTED_SHARE
-    whole, shrunk = h, 0
+    whole, shrunk, off = h, 0, 0.0
     while True:
         ends_before = to_be_crossed and shrunk < MOST_HALVINGS
         copy(b.q, ZERO, run.q, ZERO, b.q.size)
@@ -212,7 +213,7 @@ def attempt_step(
         if good == _POOR and ends_before:
             good, share = _DONE, 0.5
         elif good == _DONE:
-            off = error(method, h, y, a.new, a.k, run.scale, tolerance) if adaptive else 0.0
+            off = _error(b, method, run, a, h, tolerance) if adaptive else 0.0
             if not off <= (1.0 if near > UNTRUSTED_SHARE else max(1.0, TOLERANCE_BESIDE_SINGULAR / tolerance)):
                 share = max(0.2, 0.9 * off ** (-1.0 / method.order)) if np.isfinite(off) else 0.2
             elif ends_before and not flags[CLOSE_STAGES] and b.pivots[CHANGES] > 0.0 and _over_singular(b, run, a, h):
@@ -220,7 +221,7 @@ def attempt_step(
             else:
                 good = _dense_stages(b, method, run, w, a, h, near, until)
                 if good == _DONE:
-                    return _DONE, h, shrunk
+                    return _DONE, h, shrunk, off
         if good == _POOR:
             flags[CLOSE_STAGES] = 1  # a stage is near a singular position: again, with stages on the closures
             continue
@@ -232,7 +233,7 @@ def attempt_step(
             near = 0.6 * near if good == _UNTRUSTED and near > STAGE_SHARE_EXACT else UNTRUSTED_SHARE
             h, shrunk = whole, 1
         if h < smallest or shrunk > MOST_TRIES:
-            return _TOO_SMALL, h, shrunk
+            return _TOO_SMALL, h, shrunk, off
 
 
 @inner
@@ -255,10 +256,19 @@ def _dense_stages(b: Any, method: Any, run: Any, w: Any, a: Any, h: float, near:
     return int(stages(b, method, begin, end, t, h, run.y, a.k, a.stage, run.flags, near))
 
 
-@bare
-def _growth(method: Any, run: Any, a: Any, h: float, tolerance: float, poor: bool, shrunk: int) -> float:
-    """Return by how much the next step may be larger than this one."""
+@inner
+def _error(b: Any, method: Any, run: Any, a: Any, h: float, tolerance: float) -> float:
+    """Return the estimated error of a step to `a.new`, of what closing its end leaves, as a share of the tolerance."""
     off = error(method, h, run.y, a.new, a.k, run.scale, tolerance)
+    if run.flags[LOOPS] and not run.flags[CLOSE_STAGES] and np.isfinite(off):
+        copy(b.q, ZERO, run.q, ZERO, b.q.size)
+        off *= along_closures(b, method, h, run.times[TIME] + h, run.y, a.new, a.k, run.scale)
+    return float(off)
+
+
+@bare
+def _growth(method: Any, off: float, poor: bool, shrunk: int) -> float:
+    """Return by how much the next step may be larger than one with this error."""
     grow = min(5.0, max(0.2, 0.9 * max(off, 1e-10) ** (-1.0 / method.order)))
     if poor:
         grow = max(grow, 1.0)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from whippletree.simulate.kernel_calls import (
+    PROJECT,
     RATES,
     ZERO,
     KernelBuffers,
@@ -21,10 +22,10 @@ from whippletree.simulate.kernel_calls import (
 from whippletree.simulate.native_functions import bare, by_address, inner
 from whippletree.simulate.native_structs import NativeStruct, Number, Numbers, NumberTable, Words
 from whippletree.simulate.run_state import CLOSE_STAGES, LOOPS, PLAIN, Status
-from whippletree.simulate.run_tolerances import TIGHT
+from whippletree.simulate.run_tolerances import LEAST_ALONG, TIGHT
 from whippletree.simulate.state_rates import evaluate
 
-__all__ = ["Method", "dense", "error", "euler", "stages", "step", "write"]
+__all__ = ["Method", "along_closures", "dense", "error", "euler", "stages", "step", "write"]
 
 _DONE, _UNTRUSTED, _POOR = Status.DONE, Status.UNTRUSTED, Status.POOR
 
@@ -154,6 +155,43 @@ def error(method: Any, h: float, y: Any, new: Any, k: Any, scale: Any, tolerance
     if method.e3.size and total > 0:
         return float(total / np.sqrt((total + 0.01 * lower) * count))
     return float(np.sqrt(total / count))
+
+
+@inner
+def along_closures(b: Any, method: Any, h: float, end: float, y: Any, new: Any, k: Any, scale: Any) -> float:
+    """Return the share of a step's estimated error that is along the closures: closing the end takes off the rest.
+
+    The step begins at `b.q`. Its end and that of the method of lower order are both put on the closures, by a step of
+    Newton's method; velocities are, where the step ends.
+    """
+    not_inlined()
+    nv = scale.size
+    off, lower, along = np.zeros(2 * nv), new.copy(), np.empty(nv)
+    for j in range(method.e.size):
+        for n in range(2 * nv):
+            off[n] += h * method.e[j] * k[j, n]
+    displace(b, new, nv, along)
+    copy(b.v, ZERO, off, nv, nv)
+    b.t[0] = end
+    call(b.kernels[PROJECT])
+    closed = b.projected.copy()
+    for i in range(nv):
+        lower[i] -= off[i]
+    displace(b, lower, nv, along)
+    for i in range(nv):
+        b.v[i] = 0.0
+    call(b.kernels[PROJECT])
+    whole, left = 0.0, 0.0
+    for i in range(nv):
+        size = scale[i]
+        whole += (off[i] / size) ** 2
+        left += ((off[i] + closed[i] - b.projected[i]) / size) ** 2
+        size = scale[i] + max(abs(y[nv + i]), abs(new[nv + i]))
+        whole += (off[nv + i] / size) ** 2
+        left += ((closed[nv + i] - b.projected[nv + i]) / size) ** 2
+    if not left < whole:  # nor if that is not a number
+        return 1.0
+    return float(max(np.sqrt(left / whole), LEAST_ALONG))
 
 
 @bare

@@ -27,7 +27,7 @@ MOST_EVALUATIONS = 1.5
 _OTHER: dict[str, tuple[str, float]] = {
     "dopri5": ("dop853", 0.1),
     "dop853": ("adams", 0.1),
-    "adams": ("dop853", 3.0),
+    "adams": ("dop853", 1.75),
     "trapezoidal": ("generalized_alpha", 0.4),
     "generalized_alpha": ("trapezoidal", 0.4),
 }

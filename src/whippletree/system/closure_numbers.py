@@ -18,7 +18,6 @@ from whippletree.formulations.closures import loop_results as closed
 from whippletree.formulations.closures.closure_set import ClosureSet, jacobian_rows
 from whippletree.formulations.methods import absolute
 from whippletree.formulations.nodes.frame_states import with_accelerations
-from whippletree.formulations.nodes.hinge_scales import LEAST_IN_LOOPS
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.formulations.recursions import composite_body as composite
@@ -351,8 +350,8 @@ class ClosureNumbers:
     def _stretched(self) -> ca.Function:
         found = ca.SX(self.plan.nv, 1)
         for constants in self.equations.node_tree().node_constants:
-            for i, least in enumerate(constants.least_inertia):
-                found[constants.v.start + i] = least / LEAST_IN_LOOPS
+            for i, inertia in enumerate(constants.stretched_inertia):
+                found[constants.v.start + i] = inertia
         return self.function("stretched", [], [found])
 
     @made_once

@@ -13,6 +13,11 @@ column h of the joint map the *scale* of its hinge inertia is |h_angular|^2 J + 
 What hangs on a joint never takes inertia away from the body behind the joint itself. Where that alone is enough, D need
 not be watched, and in mechanisms whose bodies all have mass nothing is.
 
+Of a long chain that bound grows with the third power of its length, while the inertia that each joint meets stays what
+its neighbourhood gives it. A body can lose its inertia, by folding, only to what it carries *nearby*: of what hangs on
+it by bodies that have inertia enough themselves, their own inertia and the mass beyond. A body that has enough beside
+that cannot be folded away, and only rounding is a danger to it, as it is in a tree.
+
 The same scale tells where moments about a distant point of the ground would hide the inertia of a body (`ground_axes`):
 seen from there, at most R away, a hinge inertia is the difference of numbers as large as J + m R^2.
 """
@@ -40,7 +45,8 @@ and accelerations are right to rounding over this share, as its condition allows
 
 LEAST_IN_LOOPS = 1e-8
 """The same in a mechanism with loops, which may be regular where its spanning tree is not: such a state is solved in
-another way, and what is left here to rounding is half of the digits."""
+another way, and what is left here to rounding is half of the digits. Also the share of what it carries nearby that a
+body must have itself if folding cannot take its inertia away."""
 
 LEAST_OF_DIAGONAL = 1e-9
 """Share of its entry on the diagonal that must be left of a pivot when a symmetric matrix is eliminated: of the
@@ -54,27 +60,28 @@ by. Bodies of ordinary proportions are some hundred times their size away."""
 
 
 def set_hinge_scales(nodes: Sequence[NodeConstants], *, closed: bool) -> None:
-    """Set `least_inertia` and `watched` of every node whose joint is eliminated by itself, and `new_reference`."""
-    share = LEAST_IN_LOOPS if closed else LEAST_IN_TREES
+    """Set `stretched_inertia`, `least_inertia` and `watched` where a joint is eliminated, and `new_reference`."""
     known: dict[Hashable, _JointMap] = {}
-    J: list[Scalar] = []
-    m: list[Scalar] = []
-    for constants in nodes:
-        own = _own_inertia(constants)
-        J.append(own[4] + own[6] + own[9])
-        m.append(own[0])
+    own = [_own_inertia(constants) for constants in nodes]
+    m = [inertia[0] for inertia in own]
+    J = [inertia[4] + inertia[6] + inertia[9] for inertia in own]
+    rigid = list(J)
+    near = list(J)  # as J, but for what hangs on bodies that have inertia enough
     for k in reversed(range(len(nodes))):
-        constants = nodes[k]
+        constants, enough = nodes[k], False
         constants.watched = constants.home is not None
         if constants.joint.nv and not constants.shared and not constants.use.prescribed:
             H = _joint_map(constants.joint, known)
-            constants.least_inertia = [share * _scale(h, J[k], m[k]) for h in H.at_zero.T]
+            enough = _enough(constants.inertia, H, LEAST_IN_LOOPS, near[k], m[k])
+            share = LEAST_IN_LOOPS if closed and not enough else LEAST_IN_TREES
+            constants.stretched_inertia = [_scale(h, J[k], m[k]) for h in H.at_zero.T]
+            constants.least_inertia = [share * scale for scale in constants.stretched_inertia]
             constants.watched = constants.watched or not _enough(constants.inertia, H, share, J[k], m[k])
         if constants.parent >= 0:
             p = constants.parent
-            arm = _root(sum(x * x for x in constants.placement.point))
-            reach = _root(J[k]) + arm * _root(m[k])
-            J[p] = J[p] + reach * reach
+            arm = _root(sum(x * x for x in constants.placement.point)) * _root(m[k])
+            J[p] = J[p] + _square(_root(J[k]) + arm)
+            near[p] = near[p] + _square(_root(rigid[k] if enough else near[k]) + arm)
             m[p] = m[p] + m[k]
     _set_reference_points(nodes, known, J, m)
 
@@ -166,18 +173,30 @@ def _enough(inertia: Sequence[Scalar], joint: _JointMap, share: float, J: Scalar
     """
     if not (joint.fixed or joint.turning) or not all(isinstance(x, float | int) for x in (*inertia, J, m)):
         return False
-    H, scale = joint.at_zero, share * np.array([J] * 3 + [m] * 3, dtype=float)
+    H = joint.at_zero
+    if joint.fixed and H.shape[1] == 1:
+        own = _inertia_along([float(x) for x in inertia], *H[:, 0].tolist())
+        return own > share * float(_scale(H[:, 0], J, m)) > 0
+    scale = share * np.array([J] * 3 + [m] * 3, dtype=float)
     least = np.einsum("ij,i,ij->j", H, scale, H)
     if not (least > 0).all():
         return False
     mass, x, y, z, xx, xy, yy, xz, yz, zz = (float(value) for value in inertia)
     h = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    own = np.block([[np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), h], [h.T, mass * np.eye(3)]])
+    M = np.block([[np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), h], [h.T, mass * np.eye(3)]])
     if joint.fixed:
-        return _smallest(H.T @ own @ H, least) > 1.0
+        return _smallest(H.T @ M @ H, least) > 1.0
     moved = np.flatnonzero(np.repeat([H[:3].any(), H[3:].any()], 3))
-    anywhere = _smallest(own[np.ix_(moved, moved)], scale[moved])
+    anywhere = _smallest(M[np.ix_(moved, moved)], scale[moved])
     return anywhere * _smallest((H.T * scale) @ H, least) > 1.0
+
+
+def _inertia_along(inertia: Sequence[float], p: float, q: float, r: float, u: float, v: float, w: float) -> float:
+    """Return h* M h for the column h = [p, q, r; u, v, w] and a body's own inertia M."""
+    mass, x, y, z, xx, xy, yy, xz, yz, zz = inertia
+    turning = xx * p * p + yy * q * q + zz * r * r + 2 * (xy * p * q + xz * p * r + yz * q * r)
+    both = p * (y * w - z * v) + q * (z * u - x * w) + r * (x * v - y * u)
+    return turning + 2 * both + mass * (u * u + v * v + w * w)
 
 
 def _smallest(D: Any, size: Any) -> float:
@@ -187,6 +206,10 @@ def _smallest(D: Any, size: Any) -> float:
 
 def _root(x: Scalar) -> Scalar:
     return ca.sqrt(x) if isinstance(x, ca.SX) else math.sqrt(max(x, 0.0))
+
+
+def _square(x: Scalar) -> Scalar:
+    return x * x
 
 
 def _plain(x: ca.SX) -> Scalar:

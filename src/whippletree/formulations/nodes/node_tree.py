@@ -36,9 +36,10 @@ class NodeConstants:
     `placement` is the joint frame on the parent's side, in the parent node's frame; `inertia` is about the node's
     origin: mass, first moment (3), and inertia (6: xx, xy, yy, xz, yz, zz). `home` is where in v the own coordinates
     are that are eliminated at this node; `shared` says that the joint's freedoms are a body's own coordinates, `body`
-    is that body where its inertia is. `least_inertia` holds for each freedom of the joint the hinge inertia below which
-    nothing but rounding is left, and `watched` says that it may come to that; with `new_reference`, moments about a
-    point of the ground are taken about the joint's own point from here on (see `hinge_scales`).
+    is that body where its inertia is. For each freedom of the joint, `stretched_inertia` is what all that hangs on it
+    would have stretched out, and `least_inertia` the hinge inertia below which nothing but rounding is left; `watched`
+    says that it may come to that; with `new_reference`, moments about a point of the ground are taken about the joint's
+    own point from here on (see `hinge_scales`).
     """
 
     parent: int
@@ -51,6 +52,7 @@ class NodeConstants:
     home: slice | None = None
     shared: bool = False
     body: BodyKind | None = None
+    stretched_inertia: list[Scalar] = field(default_factory=list)
     least_inertia: list[Scalar] = field(default_factory=list)
     watched: bool = False
     new_reference: bool = False
