@@ -25,7 +25,7 @@ Array = npt.NDArray[np.float64]
 TRUE = {"crank": 0.31, "coupler": 0.74, "rocker": 0.62, "along": 0.45, "above": 0.18}
 DRAWN = {"crank": 0.30, "coupler": 0.80, "rocker": 0.60, "along": 0.40, "above": 0.20}
 BASE, ACCURACY = 0.9, 1e-4
-TURNS = 5
+TURNS = 6
 
 
 def describe() -> wt.Mechanism:

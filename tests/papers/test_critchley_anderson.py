@@ -1,16 +1,18 @@
 """Critchley and Anderson, "A generalized recursive coordinate reduction method": the planar five-bar of section 6.
 
 Three hinges q1, q2, q3 and two parallel telescopes q4, q5. The figure is lost; the text forces the telescopes to be
-parallel, along d at angle q1 + q2 + q3. Bars 1 to 3 are then a slider-crank, and bar 4 slides freely. With phi1, phi2
+parallel. Here they lie along bar 3, in the direction d at angle q1 + q2 + q3 (the example has them across it, where the
+paper's choice is regular at its start). Bars 1 to 3 are then a slider-crank, and bar 4 slides freely. With phi1, phi2
 the angles of bars 1 and 2 to d, sin phi1 + sin phi2 = 1, and phi2 alone determines the crank: that is the reference.
 
 With the loop opened at q5, the original reduction (the last coordinates dependent: q3, q4) is singular at every
-configuration. The paper's dependents (q2, q3) are singular where bar 2 is perpendicular to d, which is its own start.
+configuration. The paper's dependents (q2, q3) are singular where bar 2 is perpendicular to d, here at the start.
 """
 
 from __future__ import annotations
 
 import cmath
+import functools
 import importlib.util
 import itertools
 import math
@@ -27,11 +29,20 @@ _SPEC = importlib.util.spec_from_file_location("five_bar", Path(__file__).parent
 assert _SPEC is not None and _SPEC.loader is not None
 _EXAMPLE = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(_EXAMPLE)
-five_bar, started = _EXAMPLE.five_bar, _EXAMPLE.started
+five_bar = functools.partial(_EXAMPLE.five_bar, telescopes=0.0)
 
 G, DELTA = 9.81, math.pi / 4
 REDUCTION = "coordinate_reduction"
 DURATION = 0.6
+
+
+def started(m: wt.Mechanism, away: float, **options: Any) -> wt.System:
+    """The system with bar 2 turned away from where it is perpendicular to the telescopes."""
+    guess = dict(_EXAMPLE.START)
+    guess["q1"] += math.asin(1 - math.cos(away))  # bar 2's end stays on its line
+    guess["q2"] += away - math.asin(1 - math.cos(away))
+    guess["q3"] -= away
+    return m.build(guess=guess, **options)
 
 
 def crank(phi2: complex) -> tuple[complex, complex, complex]:
