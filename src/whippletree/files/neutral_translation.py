@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import casadi as ca
 
-from whippletree.elements.bodies import MassProperties
+from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Fixed, Free
 from whippletree.errors import FileError, ModelError
 from whippletree.files.body_inertias import check_inertias
@@ -17,7 +17,7 @@ from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint
 from whippletree.files.poses import quaternion_of
 from whippletree.files.rotor_inertias import add_rotors
 from whippletree.files.start_gaps import guess_closing, report_gaps
-from whippletree.model.io.model_file import Model
+from whippletree.model.io.model_file import Model, VisualShape
 from whippletree.model.mechanism import Mechanism
 from whippletree.spatial.placement import Placement
 
@@ -157,8 +157,8 @@ class _MechanismCalls:
             raise FileError(f"{place}: {error}", file=file, line=line) from error
 
     def _link(self, link: NeutralLink) -> None:
-        given = link.properties
-        self._mechanism.body(self._places[link.name], None if given == MassProperties() else given)
+        given = link.properties.drawn_as(tuple(_drawn(link.shapes)))
+        self._mechanism.body(self._places[link.name], None if given == MassProperties() and not given.shapes else given)
 
     def _joint(self, use: NeutralJoint) -> None:
         parent, child = self._places[use.parent], self._places[use.child]
@@ -233,3 +233,13 @@ class _MechanismCalls:
         joints = {self._joints[joint.name]: joint.line for joint in m.joints.values()}
         couplings = {name: coupling.line for name, coupling in self._couplings}
         return {name: line for name, line in {**places, **couplings, **joints}.items() if line is not None}
+
+
+def _drawn(shapes: Iterable[VisualShape]) -> Iterator[Shape]:
+    """Yield what pictures show by themselves; meshes and planes are kept as references only."""
+    for shape in shapes:
+        if shape.kind in _SOLIDS:
+            yield Shape(shape.kind, shape.size, shape.placement)
+
+
+_SOLIDS = ("box", "cylinder", "capsule", "sphere")
