@@ -22,7 +22,7 @@ from whippletree.realtime.paced_runs import PacedRun, keep_pace
 from whippletree.realtime.realtime_tolerances import LONGEST_LINE
 from whippletree.realtime.step_equations import StepOptions, StepStatus, TracedStep
 from whippletree.realtime.step_methods import METHODS
-from whippletree.realtime.step_timing import StepTiming, burst_timing
+from whippletree.realtime.step_timing import StepTiming, step_times
 from whippletree.simulate import Simulation
 from whippletree.simulate.run_arguments import positive
 from whippletree.spatial.scalars import shown
@@ -303,12 +303,18 @@ class RealtimeStepper:
         if type(steps) is not int or steps < 1:
             raise StateError(f"steps must be a positive whole number, got {shown(steps)}")
         kept = self._now.copy(), self.status
-        try:
-            return burst_timing(
-                self.step, lambda: self._now.__setitem__(slice(None), kept[0]), steps, self.options.step
-            )
-        finally:
+
+        def restart() -> None:
             self._now[:], self.status = kept
+
+        def again() -> None:
+            assert self._entry is not None
+            self._entry(self._next, self._states[0], *self._given)
+
+        try:
+            return step_times(self.step, again, restart, steps, self.options.step)
+        finally:
+            restart()
 
     def run(
         self, duration: float, control: Callable[[RealtimeStepper], Any] | None = None, *, pace: float = 1.0
