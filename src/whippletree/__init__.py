@@ -17,13 +17,7 @@ from typing import TYPE_CHECKING, Any
 from whippletree._version import __version__
 from whippletree.elements.bodies import (
     BodyKind,
-    FlexibleBody,
-    GeometricStiffness,
-    Interface,
-    Invariants,
-    LumpedNodes,
     MassProperties,
-    Stations,
     box,
     cylinder,
     point_mass,
@@ -56,6 +50,14 @@ from whippletree.system import Energy, Momentum, Reaction, Reactions, System
 from whippletree.verbs import provide
 
 if TYPE_CHECKING:
+    from whippletree.elements.bodies.flexible import (
+        FlexibleBody,
+        GeometricStiffness,
+        Interface,
+        Invariants,
+        LumpedNodes,
+        Stations,
+    )
     from whippletree.equilibria import Equilibrium
     from whippletree.linear import LinearModel
     from whippletree.results import Certificate, Event, Trajectory
@@ -131,6 +133,12 @@ __all__ = [
 ]
 
 _LATE = {
+    "Stations": "whippletree.elements.bodies.flexible",
+    "LumpedNodes": "whippletree.elements.bodies.flexible",
+    "Invariants": "whippletree.elements.bodies.flexible",
+    "Interface": "whippletree.elements.bodies.flexible",
+    "GeometricStiffness": "whippletree.elements.bodies.flexible",
+    "FlexibleBody": "whippletree.elements.bodies.flexible",
     "Certificate": "whippletree.results",
     "Equilibrium": "whippletree.equilibria",
     "Event": "whippletree.results",

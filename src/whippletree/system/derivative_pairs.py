@@ -37,29 +37,10 @@ from whippletree.topology import Tree
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request
 
-__all__ = ["pair_program", "pairs_loop"]
-
-MANY_PAIRS = 100
-"""From so many pairs of freedoms on, a loop over them is worth while."""
+__all__ = ["pair_program"]
 
 _ABOVE, _BEYOND = 21, 21
 """How many numbers a freedom brings to pairs as the one nearer to the ground, and as the one farther out."""
-
-
-def pairs_loop(eq: Equations, request: Request) -> bool:
-    """Tell whether derivatives are made in loops over pairs: of a tree that is not small, all of whose joints move.
-
-    >>> from whippletree.system.example_systems import pendulum
-    >>> kernels = pendulum().kernels
-    >>> pairs_loop(kernels.equations, kernels.request("forward_dynamics_derivatives"))
-    False
-    """
-    if request.function != "forward_dynamics_derivatives" or eq.closed or eq.prescribed or eq.large:
-        return False
-    constants = eq.node_tree().node_constants
-    if any(one.shared or one.home is not None for one in constants):
-        return False
-    return sum(depth + 1 for _, _, depth, _ in unknowns(constants).rows) >= MANY_PAIRS
 
 
 def pair_program(eq: Equations, request: Request) -> LoopProgram:

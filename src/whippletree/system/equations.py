@@ -39,7 +39,7 @@ from whippletree.kernels.entry import Signature
 from whippletree.model.description import Description
 from whippletree.model.formula_corner_lists import corners_in_state
 from whippletree.programs.loop_program import LoopProgram
-from whippletree.system import derivative_pairs, rolled_equations, size_policy
+from whippletree.system import rolled_equations, size_policy
 from whippletree.system.derivative_columns import derivative_columns
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.loop_plan import LoopPlan, decisions_of
@@ -287,8 +287,10 @@ class Equations:
 
     def roll(self, request: Request) -> LoopProgram:
         """Return a request's loops."""
-        if derivative_pairs.pairs_loop(self, request):
-            return derivative_pairs.pair_program(self, request)
+        if size_policy.pairs_loop(self, request):
+            from whippletree.system.derivative_pairs import pair_program  # which is only needed for derivatives
+
+            return pair_program(self, request)
         by_parts = self.parts(request) if size_policy.has_equal_parts(self, request) else None
         if by_parts is not None:
             return by_parts

@@ -13,7 +13,6 @@ import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
-from whippletree.elements.bodies.flexible import FlexibleBody
 from whippletree.elements.bodies.rigid import can_be
 from whippletree.errors import ModelError, StateError
 from whippletree.foundation.once import made_once
@@ -25,6 +24,7 @@ from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import dimensions_of, expressions, masked, shown
 
 if TYPE_CHECKING:
+    from whippletree.elements.bodies.flexible import FlexibleBody
     from whippletree.system.state_space import StateSpace
 
 __all__ = ["START", "Argument", "InputReader", "Mask", "as_array", "state_in_batch"]
@@ -60,6 +60,10 @@ class InputReader:
     def flexible_bodies(self) -> list[tuple[FlexibleBody, slice]]:
         """The flexible bodies, each with where its modal coordinates are in q."""
         own = self.states.plan.own_slices
+        if not own:
+            return []
+        from whippletree.elements.bodies.flexible import FlexibleBody  # which few mechanisms need
+
         kinds = ((body.kind, own[body.name][0]) for body in self.description.bodies if body.name in own)
         return [(kind, where) for kind, where in kinds if isinstance(kind, FlexibleBody)]
 

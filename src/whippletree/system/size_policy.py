@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from whippletree.errors import StateError
 from whippletree.formulations.rolled import rolled_reduction
 from whippletree.formulations.rolled.load_items import built_in
-from whippletree.system import derivative_pairs
+from whippletree.formulations.rolled.rolled_walk import unknowns
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.part_program import PART_FUNCTIONS
 
@@ -26,6 +26,7 @@ __all__ = [
     "has_equal_parts",
     "is_large",
     "least_operations",
+    "pairs_loop",
     "reduces_by_items",
     "rolls",
     "thresholds",
@@ -41,6 +42,9 @@ STRAIGHT = 50_000
 MOST_STRAIGHT = 150_000
 """A straight line that would have more operations than this is refused: it would take many minutes to compile."""
 
+MANY_PAIRS = 100
+"""From so many pairs of freedoms on, a loop over them is worth while."""
+
 _PER_NODE, _PER_ENTRY = 100, 10
 """Operations that a node costs at the very least in a mechanism with loops, and an entry of a mass matrix."""
 
@@ -51,7 +55,7 @@ def thresholds() -> str:
     >>> thresholds()
     '48|50000|100'
     """
-    return f"{ROLL_FROM}|{STRAIGHT}|{derivative_pairs.MANY_PAIRS}"
+    return f"{ROLL_FROM}|{STRAIGHT}|{MANY_PAIRS}"
 
 
 def is_large(n_nodes: int) -> bool:
@@ -62,7 +66,7 @@ def is_large(n_nodes: int) -> bool:
 def rolls(eq: Equations, request: Request) -> bool:
     """Tell whether a request is answered by loops: it is for large models, where there is such a form."""
     function = FUNCTIONS[request.function]
-    if derivative_pairs.pairs_loop(eq, request):
+    if pairs_loop(eq, request):
         return True
     if has_equal_parts(eq, request) and eq.parts(request) is not None:
         return True
@@ -75,6 +79,22 @@ def rolls(eq: Equations, request: Request) -> bool:
     if eq.large and request.frame and eq.node_tree().where[request.frame][0] < 0:
         return False  # on the ground: there is nothing to walk
     return eq.large
+
+
+def pairs_loop(eq: Equations, request: Request) -> bool:
+    """Tell whether derivatives are made in loops over pairs: of a tree that is not small, all of whose joints move.
+
+    >>> from whippletree.system.example_systems import pendulum
+    >>> kernels = pendulum().kernels
+    >>> pairs_loop(kernels.equations, kernels.request("forward_dynamics_derivatives"))
+    False
+    """
+    if request.function != "forward_dynamics_derivatives" or eq.closed or eq.prescribed or eq.large:
+        return False
+    constants = eq.node_tree().node_constants
+    if any(one.shared or one.home is not None for one in constants):
+        return False
+    return sum(depth + 1 for _, _, depth, _ in unknowns(constants).rows) >= MANY_PAIRS
 
 
 def has_equal_parts(eq: Equations, request: Request) -> bool:

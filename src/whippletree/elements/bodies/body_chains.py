@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from whippletree.elements.bodies.flexible import FlexibleBody
+if TYPE_CHECKING:
+    from whippletree.elements.bodies.flexible import FlexibleBody
 
 __all__ = ["PART_END", "BodyChain"]
 

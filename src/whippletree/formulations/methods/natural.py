@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
 
@@ -30,11 +30,13 @@ from whippletree.formulations.closures.loop_solution import Solution
 from whippletree.formulations.closures.partition import partition, partition_multipliers
 from whippletree.formulations.methods.formulation import Formulation, LoopProblem, TreeMethod
 from whippletree.formulations.methods.registry import register
-from whippletree.formulations.natural.natural_equations import NaturalEquations, natural_equations
-from whippletree.formulations.natural.natural_model import NaturalModel
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial.scalars import shown
+
+if TYPE_CHECKING:
+    from whippletree.formulations.natural.natural_equations import NaturalEquations
+    from whippletree.formulations.natural.natural_model import NaturalModel
 
 __all__ = ["EXACT", "NATURAL", "NaturalSettings", "solve_natural"]
 
@@ -92,6 +94,8 @@ def solve_natural(
     walk: Unrolled, closure_set: ClosureSet | None, settings: NaturalSettings, model: NaturalModel | None = None
 ) -> tuple[NaturalEquations, AugmentedSolution]:
     """Return the equations of a walk, and x'' with the conditions' multipliers."""
+    from whippletree.formulations.natural.natural_equations import natural_equations  # only where it is asked for
+
     equations = natural_equations(walk, closure_set, model)
     record_stage("Phi_x, gamma", [equations.rows, equations.gamma])
     problem = AugmentedProblem(

@@ -45,7 +45,6 @@ from whippletree.formulations.closures.ground_closures import closures_on_ground
 from whippletree.formulations.closures.loop_solution import Closures, Coordinates, Solution
 from whippletree.formulations.methods.formulation import Candidacy, Formulation, LoopProblem, TreeMethod
 from whippletree.formulations.methods.registry import find, register
-from whippletree.formulations.natural.natural_transformation import transformed
 from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
@@ -91,6 +90,8 @@ def natural_dynamics(walk: Unrolled) -> ca.SX:
 
 def natural_equations(walk: Unrolled, own: Collection[int] = ()) -> JointEquations:
     """Return the tree's equations (8.38) from natural coordinates; `own` as for `equations`."""
+    from whippletree.formulations.natural.natural_transformation import transformed  # only where it is asked for
+
     seen = bodies(walk, "joint")
     S = walk.outward(carry, Accelerated.ground(), seen)
     records = seen.records
