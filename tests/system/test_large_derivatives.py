@@ -11,7 +11,7 @@ import pytest
 import whippletree as wt
 from support.closed_differences import central
 from support.sampling import deep
-from whippletree.system import derivative_pairs, size_policy
+from whippletree.system import size_policy
 from whippletree.system.derivative_columns import derivative_columns
 
 Array = np.ndarray
@@ -56,9 +56,9 @@ def assert_same(found: Any, expected: Any, tolerance: float) -> None:
 
 def test_pairs_in_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     """The loop over pairs gives what the straight line gives, one state and many alike."""
-    monkeypatch.setattr(derivative_pairs, "MANY_PAIRS", 1)
+    monkeypatch.setattr(size_policy, "MANY_PAIRS", 1)
     s = walker().build()
-    assert derivative_pairs.pairs_loop(s.kernels.equations, s.kernels.request("forward_dynamics_derivatives"))
+    assert size_policy.pairs_loop(s.kernels.equations, s.kernels.request("forward_dynamics_derivatives"))
     q, v, tau = state_of(s)
     more = {"t": 0.4, "z": [0.2], "parameters": [1.1]}
     one = s.forward_dynamics_derivatives(q, v, tau, **more)
