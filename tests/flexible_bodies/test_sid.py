@@ -99,3 +99,10 @@ def test_cut_off_and_wrong_files_are_named(tmp_path) -> None:
     lumped, _ = wt.beam(length=1, section=wt.circle(radius=0.01), material=wt.steel, modes=1, mass="lumped"), None
     with pytest.raises(wt.ModelError, match="lumped"):
         wt.write_sid(lumped, bad)
+
+
+@pytest.mark.parametrize("path", [None, 3, "", "no such file", "two\0parts", "."])
+def test_what_is_no_file_is_told(path):
+    for read in (lambda: wt.read_sid(path), lambda: wt.read_abaqus(path, path, path)):
+        with pytest.raises(wt.FileError):
+            read()

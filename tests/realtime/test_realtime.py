@@ -114,6 +114,9 @@ def test_inputs_act_and_are_checked():
         (lambda: stepper.measure(0), "steps must be a positive whole number"),
         (lambda: stepper.c_source(name="1x"), "name= must be a name that C takes"),
         (lambda: s.realtime(q=[1.0]), "q must have 5 numbers"),
+        (lambda: s.realtime(wrenches="top"), "wrenches= must list the bodies or frames"),
+        (lambda: s.realtime(wrenches=None), "wrenches= must list the bodies or frames"),
+        (lambda: stepper.run(0.01, 5), "control must be a function of the stepper"),
     ):
         with pytest.raises(StateError, match=words):
             wrong()

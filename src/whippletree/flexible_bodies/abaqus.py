@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from whippletree.errors import FileError
-from whippletree.flexible_bodies.flexible_input import Array
+from whippletree.flexible_bodies.flexible_input import Array, file_text
 from whippletree.foundation.user_frames import user_facing
 
 __all__ = ["AbaqusMatrices", "read_abaqus"]
@@ -38,24 +38,17 @@ def read_abaqus(mass: str | Path, stiffness: str | Path, nodes: str | Path) -> A
 
     The first three entries are what `flexible` takes: `flexible(*found[:3], interfaces={"left": found.sets["LEFT"]})`.
     """
-    numbers, where, sets = _read_nodes(Path(nodes))
-    M, K = (_read_matrix(Path(file), numbers) for file in (mass, stiffness))
+    numbers, where, sets = _read_nodes(nodes)
+    M, K = (_read_matrix(file, numbers) for file in (mass, stiffness))
     return AbaqusMatrices(M, K, where, numbers, sets)
 
 
-def _text(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror or error}", file=str(path)) from None
-
-
-def _read_nodes(path: Path) -> tuple[Any, Array, dict[str, Any]]:
+def _read_nodes(path: str | Path) -> tuple[Any, Array, dict[str, Any]]:
     """Return numbers and points of the nodes, in ascending order, and the sets."""
     found: dict[int, list[float]] = {}
     sets: dict[str, list[int]] = {}
     section, options = "", dict[str, str]()
-    for line, text in enumerate(_text(path), 1):
+    for line, text in enumerate(file_text(path).splitlines(), 1):
         if text.startswith("**") or not text.strip():
             continue
         if text.startswith("*"):
@@ -96,11 +89,11 @@ def _set_numbers(text: str, generate: bool) -> list[int]:
     return [*range(first, last + 1, *step)]
 
 
-def _read_matrix(path: Path, numbers: Any) -> Any:
+def _read_matrix(path: str | Path, numbers: Any) -> Any:
     """Return a matrix in either format, with both triangles."""
     from scipy import sparse
 
-    rows = [line for line in _text(path) if line.strip() and not line.startswith(("*", "**"))]
+    rows = [line for line in file_text(path).splitlines() if line.strip() and not line.startswith(("*", "**"))]
     commas = bool(rows) and "," in rows[0]
     try:
         table = np.array([line.replace(",", " ").split() for line in rows], dtype=np.float64)

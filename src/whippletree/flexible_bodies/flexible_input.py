@@ -1,17 +1,19 @@
-"""Reading what people give for flexible bodies: positive numbers, choices, counts, points."""
+"""Reading what people give for flexible bodies: positive numbers, choices, counts, points, files of text."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from whippletree.errors import ModelError
+from whippletree.errors import FileError, ModelError
 from whippletree.spatial.scalars import number, shown
 
-__all__ = ["Array", "choice", "count", "points", "positive"]
+__all__ = ["Array", "choice", "count", "file_text", "points", "positive"]
 
 Array = npt.NDArray[np.float64]
 
@@ -66,3 +68,17 @@ def points(value: Any, what: str, least: int = 1) -> Array:
         row = int(np.flatnonzero(~np.isfinite(read).all(axis=1))[0])
         raise ModelError(f"{what}: point {row} is not finite: {shown(read[row].tolist())}")
     return read
+
+
+def file_text(path: Any) -> str:
+    """Return the text of a file; what is no path, or no file that can be read, is a FileError that says so."""
+    try:
+        named = Path(os.fspath(path))
+        if named.exists() and not named.is_file():
+            raise FileError(f"{named}: this is no file")
+        return named.read_text(encoding="utf-8", errors="replace")
+    except (TypeError, ValueError, OSError) as error:
+        if isinstance(error, FileError):
+            raise
+        why = getattr(error, "strerror", None) or error
+        raise FileError(f"{path if isinstance(path, str | os.PathLike) else shown(path)}: {why}") from None

@@ -24,7 +24,7 @@ import numpy as np
 from whippletree.elements.bodies.flexible import FlexibleBody
 from whippletree.elements.bodies.flexible_data import Interface, Invariants, Stations
 from whippletree.errors import FileError, ModelError
-from whippletree.flexible_bodies.flexible_input import Array
+from whippletree.flexible_bodies.flexible_input import Array, file_text
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.scalars import shown
 
@@ -66,11 +66,7 @@ def read_sid(path: str | Path) -> FlexibleBody:
 
     Its inertia is known to first order in the modal coordinates. Geometric stiffness that is in the file is used.
     """
-    path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror or error}", file=str(path)) from None
+    text = file_text(path)
     found = _Parser(str(path), text).file()
     try:
         return _body(found)

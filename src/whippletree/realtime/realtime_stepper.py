@@ -51,7 +51,11 @@ def realtime(
     iterations: int = 2,
     formulation: str = "auto",
     wrenches: Sequence[Any] = (),
-    **start: Any,
+    q: Any = None,
+    v: Any = None,
+    z: Any = None,
+    t: float = 0.0,
+    parameters: Any = None,
 ) -> RealtimeStepper:
     """Return a stepper (`System.realtime`).
 
@@ -68,9 +72,9 @@ def realtime(
         raise StateError(f"there is no real-time method {suggestion(method, METHODS)}")
     if type(iterations) is not int or not 1 <= iterations <= _MOST_ITERATIONS:
         raise StateError(f"iterations= must be a whole number from 1 to {_MOST_ITERATIONS}, got {shown(iterations)}")
-    places = tuple(system.kernels.inputs.place_name(place) for place in wrenches)
-    options = StepOptions(positive(step, "step"), method, iterations, formulation, places)
-    return RealtimeStepper(system, options, start)
+    asked = system.kernels.request("derivatives", formulation=formulation, wrenches=wrenches)
+    options = StepOptions(positive(step, "step"), method, iterations, formulation, asked.wrenches)
+    return RealtimeStepper(system, options, {"q": q, "v": v, "z": z, "t": t, "parameters": parameters})
 
 
 @user_facing
@@ -329,5 +333,7 @@ class RealtimeStepper:
         >>> run.q.shape, run.status.name
         ((21, 1), 'DONE')
         """
+        if control is not None and not callable(control):
+            raise StateError(f"control must be a function of the stepper, got {shown(control)}")
         steps = max(1, round(positive(duration, "duration") / self.options.step))
         return keep_pace(self, steps, control, positive(pace, "pace"))
