@@ -10,7 +10,7 @@ certificate says. At the end come the bars:
 - the error of adaptive methods falls with the tolerance and stays within 1000 times it, or is rounding;
 - evaluations are at most 1.5 times those of the twin with the same method and tolerance.
 
-All of it takes a quarter of an hour, the first time more. Every ladder is kept in `.build` as it is done, so that a run
+All of it takes long, above all the random mechanisms. Every ladder is kept in `.build` as it is done, so that a run
 that was broken off goes on where it was; what is kept counts as long as no file of the package or of this benchmark has
 changed, and ``--fresh`` forgets it.
 """
