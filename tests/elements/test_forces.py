@@ -153,13 +153,13 @@ ELEMENTS = {
     "capsule and box": Tried(
         BoxContact(90.0, 0.9, (1.0, 2.0, 0.5), 2.0, (0.0, 3.0, 4.0), damping=7.0, friction=0.8, width=0.4), 2, 0
     ),
-    "linear tyre": Tried(Tyre(flat_ground(0.2), UP, LEFT, 1.5, 90.0, 7.0, 40.0, 30.0, 0.5, 0.7, width=0.4), 1, 0, 2),
+    "linear tyre": Tried(Tyre(flat_ground(0.2), UP, LEFT, 1.5, 90.0, 7.0, 30.0, 40.0, 0.5, 0.7, width=0.4), 1, 0, 2),
     "tyre": Tried(
         Tyre(
             formula(lambda s: [ca.sin(s.t) + 0.3 * s.q[0]], 0, 1),
             (0.0, 0.6, 0.8),
             LEFT,
-            *(1.5, 90.0, 7.0, 40.0, 30.0, 0.5, 0.7),
+            *(1.5, 90.0, 7.0, 30.0, 40.0, 0.5, 0.7),
             friction=0.8,
             trail=0.2,
             rolling_resistance=0.1,

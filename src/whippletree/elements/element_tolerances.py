@@ -27,8 +27,8 @@ takes hold: so it is finite where the tyre leaves the road, and more by 1e-4 at 
 
 PARALLEL_CAPSULES = 1e-4
 """The share of the squared distances from the middles that counts when nearest points of capsules are found, so that
-these do not jump where capsules are parallel: nearest points move from one end to the other within about that angle,
-and at an end of a capsule of length l, at a distance d, the depth is less by 1e-5 l^2 / d."""
+these do not jump where capsules are parallel. Of capsules of length l with lines at a distance d, nearest points move
+from one end to the other as they turn by 2e-4 l / d, and at the ends the depth is less by 2.5e-5 l^2 / d."""
 
 LEAST_SINE = 1e-10
 """What the sine of a bushing's rotation is kept from zero by: its square is below what rounding leaves of one."""
