@@ -8,11 +8,11 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq, minimize, minimize_scalar
 
 import whippletree as wt
 from support.random_trees import random_rotation
-from whippletree.elements.forces.box_contact import from_box
+from whippletree.elements.forces.box_contact import from_box, nearest_to_box
 from whippletree.elements.forces.capsule_contact import nearest
 
 G = 9.81
@@ -71,6 +71,23 @@ def test_the_distance_from_a_box_is_that_of_its_surface():
         step = 1e-6 * ca.DM(n).full().ravel()
         grown = float(from_box(ca.SX(q + step), tuple(size.tolist()))[0]) - float(D)
         assert grown == pytest.approx(1e-6, rel=1e-5)
+
+
+def test_the_point_of_a_line_nearest_to_a_box_is_the_one_that_a_search_finds() -> None:
+    size = np.array([1.0, 2.0, 0.5])
+    rng = np.random.default_rng(3)
+    for k in range(60):
+        c, half = rng.normal(size=3), rng.uniform(0.1, 2.0)
+        a = random_rotation(rng)[:, 2] if k % 4 else np.eye(3)[k % 3]  # some along an edge
+
+        def squared(s, c=c, a=a):
+            over = np.maximum(np.abs(c + s * a) - size / 2, 0.0)
+            return float(over @ over + 1e-4 * s * s)
+
+        found = float(nearest_to_box(ca.SX(c), ca.SX(a), half, tuple(size.tolist())))
+        searched = minimize_scalar(squared, bounds=(-half, half), method="bounded", options={"xatol": 1e-12}).x
+        best = min(squared(s) for s in (searched, -half, half))
+        assert abs(found) <= half and squared(found) <= best * (1 + 1e-9) + 1e-15
 
 
 # ------------------------------------------------------------------ bodies that hit each other

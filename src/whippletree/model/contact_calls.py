@@ -102,8 +102,8 @@ class ContactCalls(ForceCalls):
 
         A sphere has a `radius`, and its middle at `at`; a capsule has a `length` besides, which is without its round
         ends, and lies along `axis`. Those of the child are `radius_child`, `length_child` and so on; with `size_child`
-        it has a box instead, with its middle at `at_child` and its edges along the axes of the place. A capsule
-        touches a box by its two ends. Normal force and friction are as for `contact`, and the same on both.
+        it has a box instead, with its middle at `at_child` and its edges along the axes of the place. Normal force and
+        friction are as for `contact`, and the same on both. A pair touches at one point, which moves smoothly.
 
         >>> from whippletree.model import Mechanism
         >>> m = Mechanism("m")

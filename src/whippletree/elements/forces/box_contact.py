@@ -1,13 +1,16 @@
-"""A sphere or the two ends of a capsule on one body that touch a box on another.
+"""A sphere or a capsule on one body that touches a box on another.
 
-For a centre at q in the axes of the box, whose half sizes are h, let b be the point of the box nearest to q. Then
+For a point at q in the axes of the box, whose half sizes are h, let o_i = max(|q_i| - h_i, 0), with the sign of q_i, be
+the way from the box to the point. The points of a capsule's line are q(s) = c + s a, and as for two capsules
 
-    D = |q - b|                         outside, in the direction n = (q - b) / D
-    D = max_i (|q_i| - h_i) < 0         inside, in the direction of the nearest face                      (1)
+    D^2 = min over s of |o|^2 + e s^2                                                          (1)
 
-is the distance from the surface; it depends on q alone, so that the normal force along n, on the line through the
-centre, does just the work that the depth r - D takes. As long as a centre has not come into the box, the force is
-continuous; inside it changes its direction where another face becomes the nearest.
+is the squared distance, a small number e keeping the nearest point from jumping where the line is parallel to a face.
+Its derivative is monotone in s and made of straight pieces, with corners where q(s) passes |q_i| = h_i: the minimum is
+between two of these, and is found without a search. D changes with the motion as if s were held, D' = n . q' with
+n = o / D: the normal force along n, on the line through the nearest point, does just the work that the depth r - D
+takes. Where the line itself has come into the box, D is less by the distance to the nearest face, which is where n then
+points; the nearest point of a capsule is held there, and the balance of energy is not exact.
 """
 
 from __future__ import annotations
@@ -18,23 +21,23 @@ from typing import ClassVar
 import casadi as ca
 
 from whippletree.elements.declaration import quantity
-from whippletree.elements.element_tolerances import COINCIDENT_POINTS
+from whippletree.elements.element_tolerances import COINCIDENT_POINTS, PARALLEL_CAPSULES
 from whippletree.elements.forces.base import ElementForces, ElementState, Force
-from whippletree.elements.forces.capsule_contact import Sliding, between, refuse_no_direction, unit
+from whippletree.elements.forces.capsule_contact import Sliding, between, refuse_no_direction, unit, within
 from whippletree.elements.forces.smooth import stopped
 from whippletree.spatial.scalars import Scalar, Vector3
 from whippletree.spatial.vectors import cross
 
-__all__ = ["BoxContact", "from_box"]
+__all__ = ["BoxContact", "from_box", "nearest_to_box"]
 
 
 @dataclass(frozen=True, eq=False)
 class BoxContact(Force):
-    """Pushes a sphere, or both ends of a capsule, on its first side out of a box on the second.
+    """Pushes a sphere or a capsule on its first side out of a box on the second.
 
     The capsule has its middle at the origin of its side and lies along its `axis`; without `length` it is a sphere. The
-    box has its middle at the origin of the second side, and its edges, of the lengths `size`, along the axes there. Its
-    edges do not touch the capsule between its ends. Normal force and friction are as those of `CapsuleContact`.
+    box has its middle at the origin of the second side, and its edges, of the lengths `size`, along the axes there.
+    Normal force and friction are as those of `CapsuleContact`.
 
     >>> BoxContact(1e5, 0.1, (1.0, 1.0, 0.2)).length
     0.0
@@ -57,32 +60,50 @@ class BoxContact(Force):
         refuse_no_direction(self, ("axis",))
 
     def act(self, seen: ElementState) -> ElementForces:
-        """Return the two wrenches, what is stored and what is dissipated: sums over the ends."""
-        half = (self.length / 2) * (seen.sides[0].R @ unit(self.axis))
-        single = isinstance(self.length, float) and self.length == 0.0
-        ends = [self._end(seen, arm) for arm in ([ca.SX.zeros(3)] if single else [half, -half])]
-        first, *others = ends
-        for end in others:
-            wrenches = tuple(a + b for a, b in zip(first.wrenches, end.wrenches, strict=True))
-            stored, lost = first.stored + end.stored, first.dissipated + end.dissipated
-            first = ElementForces(wrenches, first.efforts, stored, lost, first.supplied)
-        return first
-
-    def _end(self, seen: ElementState, arm: ca.SX) -> ElementForces:
-        """Return what a sphere does whose centre is at `arm` from the origin of the first side."""
-        ball, box = seen.sides
-        centre = ball.p + arm
-        D, along = from_box(box.R.T @ (centre - box.p), self.size)
+        """Return the two wrenches, what is stored and what is dissipated."""
+        near, box = seen.sides
+        a = near.R @ unit(self.axis)
+        s = nearest_to_box(box.R.T @ (near.p - box.p), box.R.T @ a, self.length / 2, self.size)
+        arm = s * a
+        point = near.p + arm
+        D, along = from_box(box.R.T @ (point - box.p), self.size, s)
         n = box.R @ along
-        leaving = ca.dot(n, ball.u + cross(ball.w, arm) - box.u - cross(box.w, centre - box.p))
+        leaving = ca.dot(n, near.u + cross(near.w, arm) - box.u - cross(box.w, point - box.p))
         stop = stopped(self.radius - D, -leaving, self.stiffness, self.damping, self.width)
-        sliding = Sliding(centre - self.radius * n, -n, stop.force, self.friction, self.speed)
-        wrenches, lost = between(ball, box, centre, -stop.force * n, sliding)
+        across = n / ca.sqrt(ca.sumsqr(n) + COINCIDENT_POINTS**2)
+        sliding = Sliding(point - self.radius * across, -across, stop.force, self.friction, self.speed)
+        wrenches, lost = between(near, box, point, -stop.force * n, sliding)
         return ElementForces(wrenches, ca.SX(0, 1), stop.stored, stop.dissipated + lost, ca.SX(0))
 
 
-def from_box(q: ca.SX, size: Vector3) -> tuple[ca.SX, ca.SX]:
-    """Return the distance (1) of a point from the surface of a box, negative inside, and its direction.
+def nearest_to_box(c: ca.SX, a: ca.SX, half: Scalar, size: Vector3) -> ca.SX:
+    """Return s of (1), at most `half` in size, for a line through c along the unit vector a.
+
+    >>> x, z = ca.SX([1, 0, 0]), ca.SX([0, 0, 3])
+    >>> [round(float(nearest_to_box(z + ca.SX([offset, 0, 0]), x, 2.0, (2.0, 2.0, 2.0))), 3) for offset in (0, 2.5)]
+    [0.0, -1.5]
+    """
+    if isinstance(half, float) and half == 0.0:
+        return ca.SX(0)
+    h = ca.SX(ca.vertcat(*size)) / 2
+
+    def slope(s: ca.SX) -> ca.SX:
+        q = c + s * a
+        return ca.dot(a, ca.fmax(q - h, 0) - ca.fmax(-q - h, 0)) + PARALLEL_CAPSULES * s
+
+    ways = [(side - c[i], a[i]) for i in range(3) for side in (h[i], -h[i])]
+    corners = [within(way * slant / (slant**2 + COINCIDENT_POINTS**2), half) for way, slant in ways]
+    low, high = ca.SX(-half), ca.SX(half)
+    for corner in corners:
+        rising = slope(corner)
+        low = ca.fmax(low, ca.if_else(rising <= 0, corner, low))
+        high = ca.fmin(high, ca.if_else(rising >= 0, corner, high))
+    below, above = slope(low), slope(high)
+    return within(low - below * (high - low) / (above - below + COINCIDENT_POINTS**2), half)
+
+
+def from_box(q: ca.SX, size: Vector3, s: ca.SX | float = 0.0) -> tuple[ca.SX, ca.SX]:
+    """Return the distance D of a point from the surface of a box, negative inside, and its direction n.
 
     >>> D, n = from_box(ca.SX([3.0, 0.2, 0.0]), (2.0, 2.0, 2.0))
     >>> float(D), ca.DM(n)
@@ -93,7 +114,7 @@ def from_box(q: ca.SX, size: Vector3) -> tuple[ca.SX, ca.SX]:
     h = ca.SX(ca.vertcat(*size)) / 2
     beyond = ca.fabs(q) - h
     over = ca.fmax(beyond, 0)
-    outside = ca.sqrt(ca.sumsqr(over) + COINCIDENT_POINTS**2)
+    outside = ca.sqrt(ca.sumsqr(over) + PARALLEL_CAPSULES * (s * s) + COINCIDENT_POINTS**2)
     nearest_face = ca.fmax(ca.fmax(beyond[0], beyond[1]), beyond[2])
     first = beyond[0] >= nearest_face
     second = ca.logic_and(ca.logic_not(first), beyond[1] >= nearest_face)

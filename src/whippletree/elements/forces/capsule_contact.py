@@ -29,7 +29,7 @@ from whippletree.errors import ModelError
 from whippletree.spatial.scalars import Scalar, Vector3, shown
 from whippletree.spatial.vectors import cross, stack
 
-__all__ = ["CapsuleContact", "Sliding", "between", "nearest", "refuse_no_direction", "unit"]
+__all__ = ["CapsuleContact", "Sliding", "between", "nearest", "refuse_no_direction", "unit", "within"]
 
 _Z = (0.0, 0.0, 1.0)
 
@@ -148,12 +148,17 @@ def nearest(p: ca.SX, a: ca.SX, b: ca.SX, half: Scalar, half_child: Scalar) -> t
     """
     stiff, c = 1 + PARALLEL_CAPSULES, ca.dot(a, b)
     pa, pb = ca.dot(p, a), ca.dot(p, b)
-    s = _within((stiff * pa - c * pb) / (stiff * stiff - c * c), half)
-    t = _within((c * s - pb) / stiff, half_child)
-    return _within((pa + c * t) / stiff, half), t
+    s = within((stiff * pa - c * pb) / (stiff * stiff - c * c), half)
+    t = within((c * s - pb) / stiff, half_child)
+    return within((pa + c * t) / stiff, half), t
 
 
-def _within(x: ca.SX, bound: Scalar) -> ca.SX:
+def within(x: ca.SX, bound: Scalar) -> ca.SX:
+    """Return a number, cut off at a bound in both directions.
+
+    >>> [float(within(ca.SX(x), 1.0)) for x in (-3, 0.5, 3)]
+    [-1.0, 0.5, 1.0]
+    """
     if isinstance(bound, float) and bound == 0.0:
         return ca.SX(0)
     return ca.fmin(ca.fmax(x, -bound), bound)
