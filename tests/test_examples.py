@@ -47,6 +47,15 @@ def test_every_example_is_tested_here() -> None:
     assert names == tested
 
 
+def test_every_example_has_its_picture() -> None:
+    """`python docs/pictures/make_gallery.py` draws those that are missing, and writes the page."""
+    names = {path.stem for path in EXAMPLES.glob("*.py")}
+    pictures = EXAMPLES.parent / "docs" / "pictures" / "examples"
+    page = (EXAMPLES.parent / "docs" / "gallery.md").read_text(encoding="utf-8")
+    assert {path.stem for path in pictures.glob("*.png")} == names
+    assert {name for name in names if f"pictures/examples/{name}.png" in page} == names
+
+
 def test_an_example_runs_as_a_program() -> None:
     command = [sys.executable, str(EXAMPLES / "pendulum.py")]
     finished = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
