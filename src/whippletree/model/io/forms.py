@@ -14,7 +14,6 @@ from typing import Any
 from whippletree.elements.closures import DeclaredClosure
 from whippletree.elements.declaration import ANY, Quantity, parts, quantities, required
 from whippletree.elements.forces import (
-    BoxContact,
     CapsuleContact,
     Contact,
     Force,
@@ -206,8 +205,17 @@ FORCES: dict[str, Form] = {
             **_ON_GROUND,
         },
     ),
-    "capsule_contact": _element_form(CapsuleContact),
-    "box_contact": _element_form(BoxContact),
+    "contact_between": Form(
+        _PLACES,
+        needs={"stiffness": values.number},
+        may={
+            **_plain_numbers(CapsuleContact),
+            "axis": values.axis,
+            "axis_child": values.axis,
+            "size_child": values.vector,
+            **_POINTS,
+        },
+    ),
     "tyre": Form(
         values.word,
         needs=dict.fromkeys(("radius", "stiffness", "cornering_stiffness"), values.number),
