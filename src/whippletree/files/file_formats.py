@@ -41,6 +41,7 @@ def read_bytes(
     if _is_xml(data):
         root = parse_xml(data, name)
         neutral = _of_xml(root, around, data, xacro=xacro, loops=loops, keyframe=keyframe)
+        neutral.around = around
     elif _is_usd(data):
         from whippletree.files.usd_reader import read_usd
 
@@ -94,8 +95,10 @@ def _of_xml(
 
         return read_mjcf(root, around, data, keyframe)
     if root.tag == "OpenSimDocument":
-        raise root.error("this is an OpenSim model, which is not read yet")
-    known = "<robot> (URDF), <sdf> and <mujoco> (MJCF)"
+        from whippletree.files.opensim_reader import read_opensim
+
+        return read_opensim(root)
+    known = "<robot> (URDF), <sdf>, <mujoco> (MJCF) and <OpenSimDocument>"
     raise root.error(f"<{root.tag}> is no model that is known here: these are {known}")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.elements.bodies import MassProperties
+from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
 from whippletree.files.drawn_in import Surroundings
 from whippletree.files.mjcf_actuators import add_actuators
@@ -20,7 +20,7 @@ from whippletree.files.neutral_model import WORLD, NeutralFrame, NeutralJoint, N
 from whippletree.files.poses import about_axis, from_quaternion, with_axis
 from whippletree.files.weights import Weightless
 from whippletree.files.xml_source import XmlElement
-from whippletree.model.io.model_file import JointRange, VisualShape
+from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import suggestion
 from whippletree.spatial.placement import Placement
 
@@ -183,7 +183,7 @@ class _MjcfReading:
 
     # ------------------------------------------------------------------ the rest
 
-    def _looks(self, k: int) -> list[VisualShape]:
+    def _looks(self, k: int) -> list[Shape]:
         mj, found = self._mj, []
         for g in range(int(mj.body_geomadr[k]), int(mj.body_geomadr[k]) + int(mj.body_geomnum[k])):
             kind = _SHAPES.get(int(mj.geom_type[g]))
@@ -192,7 +192,7 @@ class _MjcfReading:
             size = [float(x) for x in mj.geom_size[g]]
             sizes = {"sphere": size[:1], "box": [2 * x for x in size]}.get(kind, [size[0], 2 * size[1]])
             pose = from_quaternion(mj.geom_quat[g], mj.geom_pos[g])
-            found.append(VisualShape(kind, tuple(sizes), pose, colour=tuple(map(float, mj.geom_rgba[g]))))
+            found.append(Shape(kind, tuple(sizes), pose))
         return found
 
     def _frames(self) -> None:

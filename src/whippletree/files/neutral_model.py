@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from whippletree.elements.bodies import MassProperties
+from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Joint
-from whippletree.model.io.model_file import JointRange, VisualShape
+from whippletree.files.drawn_in import Surroundings
+from whippletree.model.io.model_file import JointRange
 from whippletree.model.io.reading_report import ReadingReport, Remark
 from whippletree.spatial.placement import Placement
 
@@ -62,7 +63,7 @@ class NeutralLink:
     name: str
     properties: MassProperties = field(default_factory=MassProperties)
     line: int | None = None
-    shapes: list[VisualShape] = field(default_factory=list)
+    shapes: list[Shape] = field(default_factory=list)
 
 
 @dataclass
@@ -120,6 +121,7 @@ class NeutralModel:
     `guess` has coordinates of joints at the start and `velocities` their rates; `dependent` names joints that the file
     calls dependent. `later` are calls on the mechanism that come after all else, for what no other format has. `poses`
     has the design poses of links, by which those that nothing holds start, and `floating` says that these float.
+    `around` finds the meshes that it names.
     """
 
     name: str
@@ -136,6 +138,7 @@ class NeutralModel:
     poses: dict[str, Placement] = field(default_factory=dict)
     floating: bool = False
     later: list[Any] = field(default_factory=list)
+    around: Surroundings | None = None
     remarks: Remarks = field(default_factory=Remarks)
 
     def neighbours(self, joints: Iterable[NeutralJoint]) -> dict[str, list[NeutralJoint]]:

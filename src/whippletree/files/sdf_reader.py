@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from whippletree.elements.bodies import MassProperties
+from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Fixed, Joint, Prismatic, Revolute, Screw, Spherical, Universal
 from whippletree.errors import ModelError
 from whippletree.files.drawn_in import Surroundings
@@ -27,7 +27,7 @@ from whippletree.files.poses import with_axis
 from whippletree.files.sdf_frames import SdfFrame, SdfScope, pose_in
 from whippletree.files.weights import Weightless
 from whippletree.files.xml_source import XmlElement, parse_xml
-from whippletree.model.io.model_file import JointRange, VisualShape
+from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.orientation import perpendicular_frame
 from whippletree.spatial.placement import Placement
@@ -252,19 +252,22 @@ class _SdfReading:
         except ModelError as error:
             raise inertial.error(str(error)) from None
 
-    def _shape(self, element: XmlElement) -> VisualShape | None:
+    def _shape(self, element: XmlElement) -> Shape | None:
         geometry, (pose, _) = element.child("geometry"), pose_in(element)
         for one in () if geometry is None else geometry.children:
             if one.tag == "box":
                 size = one.child("size")
-                return VisualShape("box", tuple(one.numbers(size.text if size else "1 1 1", 3, "<size>")), pose)
+                return Shape("box", tuple(one.numbers(size.text if size else "1 1 1", 3, "<size>")), pose)
             if one.tag in ("cylinder", "capsule"):
-                return VisualShape(one.tag, (self._value(one, "radius", 1.0), self._value(one, "length", 1.0)), pose)
+                return Shape(one.tag, (self._value(one, "radius", 1.0), self._value(one, "length", 1.0)), pose)
             if one.tag == "sphere":
-                return VisualShape("sphere", (self._value(one, "radius", 1.0),), pose)
+                return Shape("sphere", (self._value(one, "radius", 1.0),), pose)
             if one.tag == "mesh":
                 scale = self._text(one, "scale") or "1 1 1"
-                return VisualShape("mesh", tuple(one.numbers(scale, 3, "<scale>")), pose, self._text(one, "uri"))
+                if not self._text(one, "uri"):
+                    self._m.remarks.add("not understood", "<mesh> without <uri>", one.line)
+                    return None
+                return Shape("mesh", tuple(one.numbers(scale, 3, "<scale>")), pose, self._text(one, "uri"))
             if one.tag not in ("plane", "empty"):
                 self._m.remarks.add("not understood", f"<{one.tag}> as a geometry", one.line)
         return None

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from whippletree.elements.bodies import MassProperties
+from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute, Spherical
 from whippletree.errors import FileError, ModelError
 from whippletree.files.file_limits import ZERO_AXIS
 from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint, NeutralLink, NeutralModel
 from whippletree.files.poses import from_rpy, with_axis
 from whippletree.files.xml_source import XmlElement
-from whippletree.model.io.model_file import JointRange, VisualShape
+from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.placement import Placement
 
@@ -132,7 +132,7 @@ class _UrdfReading:
         except ModelError as error:
             raise element.error(str(error)) from None
 
-    def _shapes(self, element: XmlElement) -> Iterator[VisualShape]:
+    def _shapes(self, element: XmlElement) -> Iterator[Shape]:
         """Yield what a link looks like: its visuals, or what it collides with if it has none."""
         seen = [*element.all("visual")] or [*element.all("collision")]
         for one in seen:
@@ -141,8 +141,8 @@ class _UrdfReading:
                 continue
             for shape in geometry.children:
                 found = self._shape(shape)
-                if found is not None:
-                    yield VisualShape(*found, placement=self._origin(one), file=shape.get("filename"))
+                if found is not None and (shape.tag != "mesh" or shape.get("filename")):
+                    yield Shape(*found, placement=self._origin(one), file=shape.get("filename"))
                 else:
                     self._model.remarks.add("not understood", f"<{shape.tag}> as a geometry", shape.line)
 
