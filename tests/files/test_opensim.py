@@ -13,8 +13,14 @@ from files.opensim_by_numpy import NumpyLeg
 
 MODELS = Path(__file__).parent / "models"
 Q = {
-    **{"pelvis_tilt": 0.1, "pelvis_tx": 0.3, "pelvis_ty": 0.95, "hip_flexion": 0.4, "hip_adduction": -0.1},
-    **{"hip_rotation": 0.2, "knee_angle": -0.72, "ankle_angle": 0.15},
+    "pelvis_tilt": 0.1,
+    "pelvis_tx": 0.3,
+    "pelvis_ty": 0.95,
+    "hip_flexion": 0.4,
+    "hip_adduction": -0.1,
+    "hip_rotation": 0.2,
+    "knee_angle": -0.72,
+    "ankle_angle": 0.15,
 }
 V = dict(zip(Q, (0.5, -1.0, 0.3, 2.0, -1.5, 0.7, -3.0, 1.1), strict=True))
 
@@ -231,7 +237,8 @@ def test_constraints(text: str, freedoms: int) -> None:
 
 
 def test_springs_and_bushings() -> None:
-    more = """<ForceSet><objects><PointToPointSpring name="s"><socket_body1>a</socket_body1><socket_body2>b</socket_body2>
+    more = """<ForceSet><objects><PointToPointSpring name="s">
+<socket_body1>a</socket_body1><socket_body2>b</socket_body2>
 <point1>0 0 0</point1><point2>0 0 0</point2><stiffness>3</stiffness><rest_length>0.4</rest_length></PointToPointSpring>
 <BushingForce name="u"><socket_frame1>/ground</socket_frame1><socket_frame2>/bodyset/b</socket_frame2>
 <rotational_stiffness>1 1 1</rotational_stiffness><translational_stiffness>5 1 1</translational_stiffness>
