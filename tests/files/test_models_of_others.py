@@ -176,7 +176,7 @@ if REFERENCES:
         assert off.max() < 1e-6 * np.abs(there).max()
 
     def test_one_history_of_adams_loses_energy_in_one_step() -> None:
-        """Between 3.1 and 3.2 s it loses 1.1e-4 J, ten times what its digits leave open: no reference behind that."""
+        """Between 3.1 and 3.2 s it loses 1.1e-4 J, five times what its digits leave open: no reference behind that."""
         (history,) = (path for path in HISTORIES if path.name.startswith("Distance_Case02"))
         energies = []
         for row in np.genfromtxt(history, delimiter=",", skip_header=1):
@@ -185,7 +185,7 @@ if REFERENCES:
             R = np.eye(3) + 2 * w * K + 2 * K @ K
             energies.append(v @ v / 2 + 9.80665 * z + spin @ R @ np.diag([0.04, 0.1, 0.1]) @ R.T @ spin / 2)
         lost = np.array(energies) - energies[0]
-        assert np.abs(lost[:32]).max() < 1e-5
+        assert np.abs(lost[:32]).max() < 2e-5
         assert lost[32:].max() < -1.1e-4
 
     def test_every_file_is_read_or_refused_for_its_reason() -> None:
