@@ -35,3 +35,6 @@ MOST_COPIES = 10_000
 
 ROUNDING = 1e-12
 """Relative, what rounding leaves of a sum of moments of inertia."""
+
+LARGEST_MESH = 100_000_000
+"""Bytes of a mesh from which an inertia follows."""

@@ -29,7 +29,7 @@ __all__ = ["read_mjcf"]
 _KINDS: tuple[type[Joint], ...] = (Free, Spherical, Prismatic, Revolute)
 """The joints by MuJoCo's numbers."""
 
-_SHAPES = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box"}
+_SHAPES = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box", 7: "mesh"}
 
 
 def read_mjcf(root: XmlElement, around: Surroundings, data: bytes, keyframe: str | int | None = None) -> NeutralModel:
@@ -187,13 +187,26 @@ class _MjcfReading:
         mj, found = self._mj, []
         for g in range(int(mj.body_geomadr[k]), int(mj.body_geomadr[k]) + int(mj.body_geomnum[k])):
             kind = _SHAPES.get(int(mj.geom_type[g]))
-            if kind is None:
+            if kind == "mesh":
+                found += self._mesh(g)
+            if kind in (None, "mesh"):
                 continue
             size = [float(x) for x in mj.geom_size[g]]
             sizes = {"sphere": size[:1], "box": [2 * x for x in size]}.get(kind, [size[0], 2 * size[1]])
             pose = from_quaternion(mj.geom_quat[g], mj.geom_pos[g])
             found.append(Shape(kind, tuple(sizes), pose))
         return found
+
+    def _mesh(self, g: int) -> list[Shape]:
+        """Return the mesh of a geom as its file has it: MuJoCo has moved it to its centre and principal axes."""
+        mj, k = self._mj, int(self._mj.geom_dataid[g])
+        start = int(mj.mesh_pathadr[k])
+        if start < 0:
+            return []
+        file = bytes(mj.paths)[start:].split(b"\0")[0].decode("utf-8", "replace")
+        moved = from_quaternion(mj.mesh_quat[k], mj.mesh_pos[k])
+        pose = from_quaternion(mj.geom_quat[g], mj.geom_pos[g]) @ moved.inverse()
+        return [Shape("mesh", tuple(map(float, mj.mesh_scale[k])), pose, file)] if file else []
 
     def _frames(self) -> None:
         """Keep named sites as frames."""

@@ -25,6 +25,7 @@ from whippletree.files.neutral_model import (
 )
 from whippletree.files.poses import with_axis
 from whippletree.files.sdf_frames import SdfFrame, SdfScope, pose_in
+from whippletree.files.shape_inertias import scaled_to_mass, shape_properties
 from whippletree.files.weights import Weightless
 from whippletree.files.xml_source import XmlElement, parse_xml
 from whippletree.model.io.model_file import JointRange
@@ -69,6 +70,9 @@ _OF_JOINT = {
     "thread_pitch",
     "screw_thread_pitch",
 }
+_DENSITY = 1000.0
+"""kg/m^3 of what has no density of its own, as the format says."""
+
 _UNBOUNDED = 1e15
 """From this on a limit says that there is none; the format's own default is 1e16."""
 
@@ -209,11 +213,11 @@ class _SdfReading:
                 self._links(frame.scope)
             elif frame.kind == "link":
                 full = f"{scope.prefix}{name}"
-                self._m.links[full] = self._link(full, frame.element)
                 self._m.poses[full] = scope.world_pose(name, frame.element)
+                self._m.links[full] = self._link(scope, full, frame.element)
 
-    def _link(self, name: str, element: XmlElement) -> NeutralLink:
-        link = NeutralLink(name, self._properties(element, name), element.line)
+    def _link(self, scope: SdfScope, name: str, element: XmlElement) -> NeutralLink:
+        link = NeutralLink(name, self._properties(scope, element, name), element.line)
         for child in element.children:
             if child.tag not in _OF_LINK:
                 self._m.remarks.add("not understood", f"<{child.tag}> of a link", child.line)
@@ -222,12 +226,12 @@ class _SdfReading:
         if self._text(element, "kinematic") in ("true", "1"):
             self._m.remarks.add("not understood", "<kinematic> of a link: it moves as forces make it", element.line)
         for one in [*element.all("visual")] or [*element.all("collision")]:
-            shape = self._shape(one)
+            shape = self._shape(scope, name, one)
             if shape is not None:
                 link.shapes.append(shape)
         return link
 
-    def _properties(self, element: XmlElement, name: str) -> MassProperties:
+    def _properties(self, scope: SdfScope, element: XmlElement, name: str) -> MassProperties:
         inertial = element.child("inertial")
         if inertial is None:
             self._m.remarks.add(
@@ -235,9 +239,7 @@ class _SdfReading:
             )
             return MassProperties.as_given(1.0, inertia=(1.0, 1.0, 1.0))
         if inertial.get("auto") in ("true", "1"):
-            raise inertial.error(
-                f"the inertia of link {quoted(name)} is to follow from its shapes: give mass and inertia"
-            )
+            return self._from_shapes(scope, element, inertial, name)
         pose, _ = pose_in(inertial)
         mass = self._value(inertial, "mass", 1.0)
         given = inertial.child("inertia")
@@ -252,8 +254,31 @@ class _SdfReading:
         except ModelError as error:
             raise inertial.error(str(error)) from None
 
-    def _shape(self, element: XmlElement) -> Shape | None:
-        geometry, (pose, _) = element.child("geometry"), pose_in(element)
+    def _from_shapes(self, scope: SdfScope, element: XmlElement, inertial: XmlElement, name: str) -> MassProperties:
+        """Return the inertia that follows from what a link collides with, scaled to its mass if that is given."""
+        usual, total = self._value(inertial, "density", _DENSITY), MassProperties()
+        for one in element.all("collision"):
+            shape, density = self._shape(scope, name, one), self._value(one, "density", usual)
+            if shape is None or density <= 0.0:
+                raise one.error(
+                    f"the inertia of link {quoted(name)} is to follow from this collision, which has no volume that is "
+                    "known here, or no density: give mass and inertia"
+                )
+            try:
+                total += shape_properties(shape, density, self._around.seek(shape.file), self._m.remarks, one.line)
+            except ValueError as error:
+                raise one.error(f"the inertia of link {quoted(name)} follows from {error}") from None
+        if not total.mass:
+            raise inertial.error(f"the inertia of link {quoted(name)} is to follow from its collisions: there are none")
+        mass = self._value(inertial, "mass", float(total.mass))
+        if mass <= 0.0:
+            raise inertial.error(f"the mass of link {quoted(name)} must be positive")
+        return scaled_to_mass(total, mass)
+
+    def _shape(self, scope: SdfScope, link: str, element: XmlElement) -> Shape | None:
+        geometry, (pose, relative) = element.child("geometry"), pose_in(element)
+        if relative:
+            pose = self._pose(link).inverse() @ scope.world_pose(relative, element) @ pose
         for one in () if geometry is None else geometry.children:
             if one.tag == "box":
                 size = one.child("size")

@@ -8,18 +8,21 @@ another.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from whippletree.elements.bodies import MassProperties
+from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Fixed, Joint, Prismatic, Revolute, Spherical
 from whippletree.errors import FileError, ModelError
 from whippletree.files.file_limits import PARALLEL
 from whippletree.files.neutral_model import WORLD, NeutralJoint, NeutralLink, NeutralModel
 from whippletree.files.poses import from_quaternion, with_axis
+from whippletree.files.shape_inertias import scaled_to_mass
 from whippletree.files.start_gaps import coordinates_of
+from whippletree.files.usd_shapes import collider_properties, collider_shape, colliders
 from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import quoted
 from whippletree.spatial.placement import Placement
@@ -32,6 +35,9 @@ _KINDS: dict[str, type[Joint]] = {
     "PhysicsSphericalJoint": Spherical,
     "PhysicsFixedJoint": Fixed,
 }
+_DENSITY = 1000.0
+"""kg/m^3 of what has no density of its own, as the format says."""
+
 _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
 
@@ -125,31 +131,65 @@ class _UsdReading:
 
     def _body(self, prim: Any) -> None:
         name = self._names[str(prim.GetPath())]
-        api = self._physics.MassAPI(prim)
-        mass = float(api.GetMassAttr().Get() or 0.0) * self._mass
-        diagonal = np.array(api.GetDiagonalInertiaAttr().Get() or (0, 0, 0), dtype=float)
-        centre = np.array(api.GetCenterOfMassAttr().Get() or (0, 0, 0), dtype=float)
-        if not np.isfinite(centre).all():
-            centre = np.zeros(3)
-        axes = _quaternion(api.GetPrincipalAxesAttr().Get())
-        if mass == 0.0 or not diagonal.any():
-            raise self._error(
-                f"body {quoted(name)} is to get its mass or inertia from its shapes: give it mass and inertia"
-            )
         pose, scale = self._pose(prim)
         try:
-            about = MassProperties.as_given(mass, inertia=[float(x) for x in diagonal * self._mass * self._length**2])
-            turned = from_quaternion(axes, centre * scale * self._length)
-            properties = about.moved(at=turned.point, rotation=turned.rotation)
+            properties = self._properties(prim, name, pose, scale)
         except ModelError as error:
             raise self._error(f"body {quoted(name)}: {error}") from None
-        self._m.links[name] = NeutralLink(name, properties)
+        self._m.links[name] = NeutralLink(name, properties, shapes=[*self._looks(prim, pose)])
         self._m.poses[name] = pose
         self._scales[name] = scale
         for key in ("velocity", "angularVelocity"):
             given = prim.GetAttribute(f"physics:{key}").Get()
             if given is not None and any(given):
                 self._m.remarks.add("not understood", f"the {key} of a body: it starts at rest")
+
+    def _properties(self, prim: Any, name: str, pose: Placement, scale: np.ndarray) -> MassProperties:
+        """Return mass and inertia of a body: those it says, or for what it does not say those of its colliders."""
+        api = self._physics.MassAPI(prim)
+        mass = float(api.GetMassAttr().Get() or 0.0) * self._mass
+        diagonal = np.array(api.GetDiagonalInertiaAttr().Get() or (0, 0, 0), dtype=float)
+        centre = np.array(api.GetCenterOfMassAttr().Get() or (math.nan,) * 3, dtype=float)
+        if mass > 0.0 and diagonal.any():
+            about = MassProperties.as_given(mass, inertia=[float(x) for x in diagonal * self._mass * self._length**2])
+            at = np.zeros(3) if not np.isfinite(centre).all() else centre * scale * self._length
+            turned = from_quaternion(_quaternion(api.GetPrincipalAxesAttr().Get()), [float(x) for x in at])
+            return about.moved(at=turned.point, rotation=turned.rotation)
+        found = self._from_colliders(prim, name, pose, float(api.GetDensityAttr().Get() or 0.0))
+        if mass > 0.0:
+            found = scaled_to_mass(found, mass)
+        if diagonal.any() or np.isfinite(centre).all():
+            what = "inertia" if diagonal.any() else "centre of mass"
+            text = f"the {what} of body {quoted(name)}: its mass follows from its shapes, and so does this"
+            self._m.remarks.add("not understood", text)
+        return found
+
+    def _from_colliders(self, prim: Any, name: str, pose: Placement, given: float) -> MassProperties:
+        density = given * self._mass / self._length**3 if given > 0.0 else _DENSITY
+        total = MassProperties()
+        for one in colliders(prim, self._physics):
+            at, scale = self._pose(one)
+            units = self._length, self._mass
+            try:
+                total += collider_properties(
+                    one, self._physics, pose.inverse() @ at, scale, units, density, self._m.remarks
+                )
+            except ValueError as error:
+                raise self._error(f"the inertia of body {quoted(name)} follows from {one.GetName()}: {error}") from None
+        if not total.mass:
+            raise self._error(
+                f"body {quoted(name)} is to get its mass or inertia from its shapes, and has none: give it mass and "
+                "inertia"
+            )
+        return total
+
+    def _looks(self, prim: Any, pose: Placement) -> Iterator[Shape]:
+        """Yield the shapes of a body for pictures; meshes are within the stage, and are not drawn."""
+        for one in colliders(prim, self._physics):
+            at, scale = self._pose(one)
+            shape = collider_shape(one, pose.inverse() @ at, scale, self._length)
+            if shape is not None:
+                yield shape
 
     def _pose(self, prim: Any) -> tuple[Placement, np.ndarray]:
         """Return the pose of a prim in the world, and its scale."""
