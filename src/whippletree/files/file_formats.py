@@ -45,7 +45,7 @@ def read_bytes(
     elif _is_usd(data):
         from whippletree.files.usd_reader import read_usd
 
-        neutral = read_usd(name, place)
+        neutral = read_usd(name, place, search)
     elif _is_adams(data):
         from whippletree.files.adams_reader import read_adams
 

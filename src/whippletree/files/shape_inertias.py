@@ -26,7 +26,7 @@ def shape_properties(
     >>> shape_properties(Shape("box", (1.0, 2.0, 3.0)), 10.0, None, Remarks()).mass
     60.0
     """
-    size = [float(value) for value in shape.size]  # type: ignore[arg-type]
+    size = [float(value) for value in shape.size]
     if shape.kind != "mesh" and not all(value > 0.0 for value in size):
         raise ValueError(f"a {shape.kind} with the sizes {', '.join(f'{value:g}' for value in size)} has no volume")
     if shape.kind == "box":
@@ -34,9 +34,9 @@ def shape_properties(
     elif shape.kind == "sphere":
         own = sphere(size[0], density=density)
     elif shape.kind == "cylinder":
-        own = cylinder(*size, density=density)
+        own = cylinder(size[0], size[1], density=density)
     elif shape.kind == "capsule":
-        own = _capsule(*size, density)
+        own = _capsule(size[0], size[1], density)
     elif shape.kind == "mesh":
         own = _mesh(shape, size, density, file, remarks, line)
     else:
@@ -83,6 +83,6 @@ def scaled_to_mass(properties: MassProperties, mass: float) -> MassProperties:
     >>> scaled_to_mass(MassProperties(2.0, (1, 0, 0), (2.0, 2.0, 2.0)), 1.0).inertia[0][0]
     1.0
     """
-    factor = mass / float(properties.mass)  # type: ignore[arg-type]
-    inertia = [[factor * float(entry) for entry in row] for row in properties.inertia]  # type: ignore[arg-type]
+    factor = mass / float(properties.mass)
+    inertia = [[factor * float(entry) for entry in row] for row in properties.inertia]
     return MassProperties.as_given(mass, properties.com, inertia)

@@ -8,7 +8,8 @@ another.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,14 @@ import numpy as np
 
 from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Fixed, Joint, Prismatic, Revolute, Spherical
-from whippletree.errors import FileError, ModelError
+from whippletree.errors import FileError, ModelError, WhippletreeError
 from whippletree.files.file_limits import PARALLEL
 from whippletree.files.neutral_model import WORLD, NeutralJoint, NeutralLink, NeutralModel
 from whippletree.files.poses import from_quaternion, with_axis
 from whippletree.files.shape_inertias import scaled_to_mass
 from whippletree.files.start_gaps import coordinates_of
 from whippletree.files.usd_shapes import collider_properties, collider_shape, colliders
+from whippletree.files.usd_values import number, quaternion, vector, word
 from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import quoted
 from whippletree.spatial.placement import Placement
@@ -41,27 +43,54 @@ _DENSITY = 1000.0
 _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
 
-def read_usd(name: str, place: Path | None) -> NeutralModel:
-    """Read a stage."""
+def read_usd(name: str, place: Path | None, search: Sequence[Path] = ()) -> NeutralModel:
+    """Read a stage, whose layers are in its folder or in one of `search`."""
     if place is None:
         raise FileError(f"{name}: USD is read from files: give the path of one", file=name)
     try:
-        from pxr import Sdf, Usd, UsdGeom, UsdPhysics
+        from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics
     except ImportError:
         raise FileError(f'{name}: USD is read by usd-core: pip install "whippletree[usd]"', file=name) from None
+    _check_text(place, name)
     try:
-        _check_layers(Sdf, place, name)
+        _check_layers(Sdf, place, name, search)
         stage = Usd.Stage.Open(str(place))
-    except FileError:
+        return _UsdReading(stage, NeutralModel(place.stem, name, floating=True), UsdGeom, UsdPhysics).model()
+    except Tf.ErrorException as error:
+        raise _said(error, name) from None
+    except WhippletreeError:
         raise
-    except Exception as error:  # what the bindings raise
-        raise FileError(f"{name}: the stage cannot be opened: {' '.join(str(error).split())}", file=name) from None
-    return _UsdReading(stage, NeutralModel(place.stem, name, floating=True), UsdGeom, UsdPhysics).model()
+    except (ValueError, UnicodeDecodeError) as error:
+        raise FileError(f"{name}: {' '.join(str(error).split())}", file=name) from None
 
 
-def _check_layers(Sdf: Any, place: Path, name: str) -> None:
+def _said(error: Exception, name: str) -> FileError:
+    """Return a complaint of the bindings as one of ours, with its line if it names one."""
+    text = " ".join(str(error).split())
+    what = " ".join(re.findall(r" : '(.*?)'(?= Error in|$)", text)) or text
+    found = re.search(re.escape(Path(name).name) + r":(\d+):\d+: ", what)
+    line = int(found[1]) if found else None
+    plain = what if found is None else what[found.end() :]
+    plain = re.sub(r"parse error matching .*? at '", "it cannot be parsed at '", plain)
+    place = name if line is None else f"{name}:{line}"
+    return FileError(f"{place}: the stage cannot be read: {plain[:500].strip()}", file=name, line=line)
+
+
+def _check_text(place: Path, name: str) -> None:
+    """Refuse a file of text that is not UTF-8."""
+    data = place.read_bytes()
+    if not data.startswith(b"#usda"):
+        return
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise FileError(f"{name}:{line}: the file is not text in UTF-8", file=name, line=line) from None
+
+
+def _check_layers(Sdf: Any, place: Path, name: str, search: Sequence[Path]) -> None:
     """Refuse a stage that draws in files from elsewhere."""
-    waiting, seen, home = [place.resolve()], set(), place.resolve().parent
+    waiting, seen, homes = [place.resolve()], set(), [place.resolve().parent, *search]
     while waiting:
         here = waiting.pop()
         if here in seen:
@@ -70,10 +99,13 @@ def _check_layers(Sdf: Any, place: Path, name: str) -> None:
         layer = Sdf.Layer.FindOrOpen(str(here))
         if layer is None:
             raise FileError(f"{name}: {here.name} cannot be read as USD", file=name)
+        layer.Reload(True)  # the bindings may have kept it from an earlier reading
         for asset in layer.GetCompositionAssetDependencies():
             other = (here.parent / asset).resolve()
-            if "://" in asset or not other.is_relative_to(home):
-                raise FileError(f"{name}: {asset!r} is outside of the model's folder", file=name)
+            if "://" in asset or not any(other.is_relative_to(home) for home in homes):
+                raise FileError(
+                    f"{name}: {asset!r} is outside of the model's folder: name its folder with search=", file=name
+                )
             waiting.append(other)
 
 
@@ -115,8 +147,8 @@ class _UsdReading:
         for prim in self._stage.Traverse():
             if prim.IsA(self._physics.Scene):
                 scene = self._physics.Scene(prim)
-                way = np.array(scene.GetGravityDirectionAttr().Get() or (0, 0, 0), dtype=float)
-                size = float(scene.GetGravityMagnitudeAttr().Get())
+                way = vector(scene.GetGravityDirectionAttr(), (0.0, 0.0, 0.0))
+                size = number(scene.GetGravityMagnitudeAttr(), -math.inf)
                 self._m.gravity = self._gravity_of(way if way.any() else default, size)
                 return
         self._m.remarks.add("guessed", "gravity is 9.81 m/s^2 downwards: there is no physics scene")
@@ -147,15 +179,15 @@ class _UsdReading:
     def _properties(self, prim: Any, name: str, pose: Placement, scale: np.ndarray) -> MassProperties:
         """Return mass and inertia of a body: those it says, or for what it does not say those of its colliders."""
         api = self._physics.MassAPI(prim)
-        mass = float(api.GetMassAttr().Get() or 0.0) * self._mass
-        diagonal = np.array(api.GetDiagonalInertiaAttr().Get() or (0, 0, 0), dtype=float)
-        centre = np.array(api.GetCenterOfMassAttr().Get() or (math.nan,) * 3, dtype=float)
+        mass = number(api.GetMassAttr(), 0.0) * self._mass
+        diagonal = vector(api.GetDiagonalInertiaAttr(), (0.0, 0.0, 0.0))
+        centre = vector(api.GetCenterOfMassAttr(), (math.inf,) * 3)
         if mass > 0.0 and diagonal.any():
             about = MassProperties.as_given(mass, inertia=[float(x) for x in diagonal * self._mass * self._length**2])
             at = np.zeros(3) if not np.isfinite(centre).all() else centre * scale * self._length
-            turned = from_quaternion(_quaternion(api.GetPrincipalAxesAttr().Get()), [float(x) for x in at])
+            turned = from_quaternion(quaternion(api.GetPrincipalAxesAttr()), [float(x) for x in at])
             return about.moved(at=turned.point, rotation=turned.rotation)
-        found = self._from_colliders(prim, name, pose, float(api.GetDensityAttr().Get() or 0.0))
+        found = self._from_colliders(prim, name, pose, number(api.GetDensityAttr(), 0.0))
         if mass > 0.0:
             found = scaled_to_mass(found, mass)
         if diagonal.any() or np.isfinite(centre).all():
@@ -195,6 +227,8 @@ class _UsdReading:
         """Return the pose of a prim in the world, and its scale."""
         matrix = np.array(self._cache.GetLocalToWorldTransform(prim), dtype=float).T
         scale = np.linalg.norm(matrix[:3, :3], axis=0)
+        if not np.isfinite(matrix).all() or not scale.all():
+            raise self._error(f"prim {prim.GetPath()} is nowhere, or has no size: its transform is {matrix.tolist()}")
         left, _, right = np.linalg.svd(matrix[:3, :3] / scale)
         R = left @ right
         if np.linalg.det(R) < 0 or np.abs(R * scale - matrix[:3, :3]).max() > 1e-4 * scale.max():
@@ -217,12 +251,12 @@ class _UsdReading:
         sides = []
         for body, point, turn in zip(
             bodies,
-            (joint.GetLocalPos0Attr().Get(), joint.GetLocalPos1Attr().Get()),
-            (joint.GetLocalRot0Attr().Get(), joint.GetLocalRot1Attr().Get()),
+            (joint.GetLocalPos0Attr(), joint.GetLocalPos1Attr()),
+            (joint.GetLocalRot0Attr(), joint.GetLocalRot1Attr()),
             strict=True,
         ):
-            at = np.array(point or (0, 0, 0), dtype=float) * self._scales[body] * self._length
-            sides.append(from_quaternion(_quaternion(turn), [float(x) for x in at]) @ turned)
+            at = vector(point, (0.0, 0.0, 0.0)) * self._scales[body] * self._length
+            sides.append(from_quaternion(quaternion(turn), [float(x) for x in at]) @ turned)
         if bodies[0] == bodies[1]:
             raise self._error(f"joint {quoted(name)} has the same body on both sides")
         use = NeutralJoint(name, kind(), bodies[0], bodies[1], sides[0], sides[1])
@@ -243,7 +277,7 @@ class _UsdReading:
         return WORLD if found is None else found
 
     def _axis(self, prim: Any) -> str:
-        return str(prim.GetAttribute("physics:axis").Get() or "X")
+        return word(prim.GetAttribute("physics:axis"), tuple(_AXES), "X")
 
     def _start(self, use: NeutralJoint) -> None:
         at = [self._m.poses.get(link, Placement()) for link in (use.parent, use.child)]
@@ -258,14 +292,18 @@ class _UsdReading:
             return
         turning = isinstance(use.joint, Revolute)
         unit = math.radians(1.0) if turning else self._length
-        bounds = [prim.GetAttribute(f"physics:{key}").Get() for key in ("lowerLimit", "upperLimit")]
-        limits = [None if b is None or not math.isfinite(b) else float(b) * unit for b in bounds]
+        ends = (("lowerLimit", -math.inf), ("upperLimit", math.inf))
+        bounds = [number(prim.GetAttribute(f"physics:{key}"), none) for key, none in ends]
+        limits = [b * unit if math.isfinite(b) else None for b in bounds]
         if any(limit is not None for limit in limits):
             use.range = JointRange(*limits)
             self._m.remarks.add("kept aside", "ranges of joints, which nothing enforces (stops=True does)")
         drive = f"drive:{'angular' if turning else 'linear'}:physics"
-        numbers = {key: prim.GetAttribute(f"{drive}:{key}").Get() for key in ("stiffness", "damping", "targetPosition")}
-        stiffness, damping, target = (float(value or 0.0) for value in numbers.values())
+        stiffness, damping, target = (
+            number(prim.GetAttribute(f"{drive}:{key}"), 0.0) for key in ("stiffness", "damping", "targetPosition")
+        )
+        if not all(map(math.isfinite, (stiffness, damping, target))):
+            raise self._error(f"the drive of joint {quoted(use.name)} is not finite")
         effort = self._mass * self._length**2 if turning else self._mass * self._length
         use.stiffness, use.damping, use.rest = stiffness * effort / unit, damping * effort / unit, target * unit
         if stiffness or damping:
@@ -308,11 +346,3 @@ def _on_one_line(joints: list[NeutralJoint]) -> bool:
         and np.linalg.norm(np.cross(axes[0], point - points[0])) < PARALLEL
         for axis, point in zip(axes, points, strict=True)
     )
-
-
-def _quaternion(given: Any) -> tuple[float, float, float, float]:
-    """Return a quaternion of the bindings, scalar first; none, or one of zeros, stands for no turn."""
-    if given is None:
-        return 1.0, 0.0, 0.0, 0.0
-    w, (x, y, z) = float(given.GetReal()), map(float, given.GetImaginary())
-    return (w, x, y, z) if math.hypot(w, x, y, z) > 0.5 else (1.0, 0.0, 0.0, 0.0)

@@ -13,6 +13,7 @@ from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.files.mesh_inertia import mesh_volume
 from whippletree.files.neutral_model import Remarks
 from whippletree.files.shape_inertias import scaled_to_mass, shape_properties
+from whippletree.files.usd_values import number, word
 from whippletree.spatial.placement import Placement
 
 __all__ = ["collider_properties", "collider_shape", "colliders"]
@@ -45,17 +46,17 @@ def collider_shape(prim: Any, pose: Placement, scale: Array, length: float) -> S
     """
     kind, stretch = prim.GetTypeName(), scale * length
     if kind == "Cube":
-        edge = float(prim.GetAttribute("size").Get())
+        edge = number(prim.GetAttribute("size"), 2.0)
         return Shape("box", tuple(float(edge * x) for x in stretch), pose)
     if kind not in ("Sphere", "Cylinder", "Capsule"):
         return None
     if np.ptp(stretch) > 1e-6 * stretch.max():
         return None
-    radius = float(prim.GetAttribute("radius").Get()) * float(stretch[0])
+    radius = number(prim.GetAttribute("radius"), 1.0) * float(stretch[0])
     if kind == "Sphere":
         return Shape("sphere", (radius,), pose)
-    height = float(prim.GetAttribute("height").Get()) * float(stretch[0])
-    axis = str(prim.GetAttribute("axis").Get() or "Z")
+    height = number(prim.GetAttribute("height"), 2.0) * float(stretch[0])
+    axis = word(prim.GetAttribute("axis"), ("X", "Y", "Z"), "Z")
     turned = pose @ Placement(_ALONG[axis]) if axis in _ALONG else pose
     return Shape(kind.lower(), (radius, height), turned)
 
@@ -69,7 +70,7 @@ def collider_properties(
     """
     length, mass_unit = units
     api = physics.MassAPI(prim)
-    own, given = (float(attribute.Get() or 0.0) for attribute in (api.GetDensityAttr(), api.GetMassAttr()))
+    own, given = (number(attribute, 0.0) for attribute in (api.GetDensityAttr(), api.GetMassAttr()))
     rho = own * mass_unit / length**3 if own > 0.0 else density
     if prim.GetTypeName() == "Mesh":
         found = mesh_volume(_triangles(prim) * scale * length)
@@ -88,9 +89,12 @@ def collider_properties(
 
 def _triangles(prim: Any) -> Array:
     """Return the faces of a mesh as triangles; those with more corners are fans."""
-    points = np.array(prim.GetAttribute("points").Get() or [], dtype=np.float64).reshape(-1, 3)
-    counts = [int(n) for n in prim.GetAttribute("faceVertexCounts").Get() or []]
-    corners = [int(k) for k in prim.GetAttribute("faceVertexIndices").Get() or []]
+    values = [prim.GetAttribute(key).Get() for key in ("points", "faceVertexCounts", "faceVertexIndices")]
+    try:
+        points = np.array([] if values[0] is None else values[0], dtype=np.float64).reshape(-1, 3)
+        counts, corners = ([int(k) for k in one or []] for one in values[1:])
+    except (TypeError, ValueError):
+        raise ValueError("its points or faces are no numbers") from None
     if sum(counts) != len(corners) or not all(0 <= k < len(points) for k in corners) or not corners:
         raise ValueError("its faces name points that are not there, or it has none")
     fans, at = [], 0
