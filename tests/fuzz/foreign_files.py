@@ -91,7 +91,8 @@ def case(number: int, prepared: Files) -> None:
     path.write_bytes(changed(rng, prepared.texts[k]))
     try:
         model = wt.read(path, stops=rng.random() < 0.2)
-    except wt.FileError as error:
+    except wt.WhippletreeError as error:
+        assert isinstance(error, wt.FileError), error
         assert str(error).startswith((str(path), "the path")), error
         assert "\n" not in str(error)
         raise
