@@ -7,13 +7,14 @@ words of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Joint
 from whippletree.files.drawn_in import Surroundings
+from whippletree.files.xml_source import XmlElement
 from whippletree.model.io.model_file import JointRange
 from whippletree.model.io.reading_report import ReadingReport, Remark
 from whippletree.spatial.placement import Placement
@@ -50,6 +51,22 @@ class Remarks:
     def add(self, kind: str, text: str, line: int | None = None) -> None:
         """Make a remark."""
         self._found.setdefault((kind, text), []).append(line)
+
+    def unread(self, element: XmlElement, known: Collection[str], what: str) -> None:
+        """Remark each element within one that is not among those which are read."""
+        for child in element.children:
+            if child.tag not in known:
+                self.add("not understood", f"<{child.tag}> of {what}", child.line)
+
+    def unread_attributes(self, element: XmlElement, *known: str) -> None:
+        """Remark each attribute of an element that is not among those which are read."""
+        for name in element.attributes:
+            if name not in known:
+                self.add("not understood", f"{name} of <{element.tag}>", element.line)
+
+    def no_contact(self, line: int | None = None) -> None:
+        """Remark a shape that is there to collide."""
+        self.add("not understood", "shapes that collide: bodies pass through each other", line)
 
     def report(self) -> ReadingReport:
         """Return all of them."""

@@ -45,6 +45,13 @@ _OF_JOINT = {
 }
 
 
+_OF_COORDINATE = {
+    *("default_value", "default_speed_value", "range", "locked", "prescribed", "prescribed_function"),
+    *("motion_type", "clamped", "is_free_to_satisfy_constraints"),
+}
+"""What coordinates have: the last three are about how a person moves them on a screen, and how they are assembled."""
+
+
 def read_opensim(root: XmlElement) -> NeutralModel:
     """Read a model.
 
@@ -155,6 +162,7 @@ class _OpensimReading:
         if name in self._coordinates:
             raise element.error(f"there is a second coordinate {quoted(name)}")
         one = OpensimCoordinate(name, element)
+        self._remark_unknown(element, _OF_COORDINATE, "a coordinate")
         one.start, one.speed = objects.number(element, "default_value"), objects.number(element, "default_speed_value")
         one.locked = objects.flag(element, "locked")
         if objects.flag(element, "prescribed") and not one.locked:

@@ -57,7 +57,6 @@ _OF_LINK = {
     "self_collide",
     "kinematic",
     "enable_wind",
-    "velocity_decay",
 }
 _OF_JOINT = {
     "parent",
@@ -70,6 +69,7 @@ _OF_JOINT = {
     "thread_pitch",
     "screw_thread_pitch",
 }
+_OF_AXIS = {"xyz", "use_parent_model_frame", "dynamics", "limit", "mimic"}
 _DENSITY = 1000.0
 """kg/m^3 of what has no density of its own, as the format says."""
 
@@ -166,6 +166,8 @@ class _SdfReading:
         prefix = "" if self._alone and scope.outer is None else f"{scope.prefix}{name}::"
         inner = SdfScope(prefix, scope, child)
         placement = child.get("placement_frame")
+        if placed is not None:
+            placement = self._text(placed, "placement_frame") or placement
         self._add(scope, name, SdfFrame("model", child, pose, relative or offset, scope=inner))
         self._collect(inner, child, "model")
         if placement:
@@ -202,7 +204,7 @@ class _SdfReading:
             return
         self._nested(scope, models[0], offset, name, element)
         for child in element.children:
-            if child.tag not in ("uri", "name", "pose", "static"):
+            if child.tag not in ("uri", "name", "pose", "static", "placement_frame"):
                 self._m.remarks.add("not understood", f"<{child.tag}> of an include", child.line)
 
     # ------------------------------------------------------------------ links
@@ -218,9 +220,9 @@ class _SdfReading:
 
     def _link(self, scope: SdfScope, name: str, element: XmlElement) -> NeutralLink:
         link = NeutralLink(name, self._properties(scope, element, name), element.line)
-        for child in element.children:
-            if child.tag not in _OF_LINK:
-                self._m.remarks.add("not understood", f"<{child.tag}> of a link", child.line)
+        self._m.remarks.unread(element, _OF_LINK, "a link")
+        for one in element.all("collision"):
+            self._m.remarks.no_contact(one.line)
         if self._text(element, "gravity") in ("false", "0"):
             self._m.later.append(Weightless(name, link.properties))
         if self._text(element, "kinematic") in ("true", "1"):
@@ -240,6 +242,7 @@ class _SdfReading:
             return MassProperties.as_given(1.0, inertia=(1.0, 1.0, 1.0))
         if inertial.get("auto") in ("true", "1"):
             return self._from_shapes(scope, element, inertial, name)
+        self._m.remarks.unread(inertial, {"pose", "mass", "inertia", "density"}, "an <inertial>")
         pose, _ = pose_in(inertial)
         mass = self._value(inertial, "mass", 1.0)
         given = inertial.child("inertia")
@@ -303,9 +306,11 @@ class _SdfReading:
         name, word = f"{scope.prefix}{element['name']}", element["type"]
         if word not in _JOINTS:
             raise element.error(f"joint {quoted(name)} has the type {suggestion(word, _JOINTS)}")
-        for one in element.children:
-            if one.tag not in _OF_JOINT:
-                self._m.remarks.add("not understood", f"<{one.tag}> of a joint", one.line)
+        self._m.remarks.unread(element, _OF_JOINT, "a joint")
+        for one in element.all("axis"):
+            self._m.remarks.unread(one, _OF_AXIS, "an axis")
+        for one in element.all("axis2"):
+            self._m.remarks.unread(one, {"xyz", "use_parent_model_frame"}, "a second axis")
         if word == "gearbox":
             return
         where = scope.world_pose(element["name"], element)
@@ -395,6 +400,7 @@ class _SdfReading:
         elif dynamics is not None:
             self._m.remarks.add("not understood", f"<dynamics> of a {use.joint.kind} joint", dynamics.line)
         if limit is not None:
+            self._m.remarks.unread(limit, {"lower", "upper", "velocity", "effort"}, "a limit")
             bounds = [self._bound(limit, key) for key in ("lower", "upper", "velocity", "effort")]
             use.range = JointRange(*bounds)
             if bounds[0] is not None or bounds[1] is not None:

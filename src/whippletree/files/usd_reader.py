@@ -43,6 +43,19 @@ _DENSITY = 1000.0
 _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
 
+_OF_BODY = (
+    *("physics:mass", "physics:density", "physics:centerOfMass", "physics:diagonalInertia", "physics:principalAxes"),
+    *("physics:velocity", "physics:angularVelocity", "physics:kinematicEnabled", "physics:rigidBodyEnabled"),
+    *("physics:collisionEnabled", "physics:approximation", "physics:startsAsleep"),
+)
+_OF_JOINT = (
+    *("physics:axis", "physics:localPos", "physics:localRot", "physics:lowerLimit", "physics:upperLimit"),
+    *("physics:jointEnabled", "physics:excludeFromArticulation", "physics:collisionEnabled", "drive:"),
+    *("physics:breakForce", "physics:breakTorque"),
+)
+"""What is read of bodies and joints, or has no meaning here; anything else with a namespace is remarked."""
+
+
 def read_usd(name: str, place: Path | None, search: Sequence[Path] = ()) -> NeutralModel:
     """Read a stage, whose layers are in its folder or in one of `search`."""
     if place is None:
@@ -172,9 +185,14 @@ class _UsdReading:
         self._m.poses[name] = pose
         self._scales[name] = scale
         for key in ("velocity", "angularVelocity"):
-            given = prim.GetAttribute(f"physics:{key}").Get()
-            if given is not None and any(given):
+            if vector(prim.GetAttribute(f"physics:{key}"), (0.0, 0.0, 0.0)).any():
                 self._m.remarks.add("not understood", f"the {key} of a body: it starts at rest")
+        for key, usual in (("kinematicEnabled", False), ("rigidBodyEnabled", True)):
+            if prim.GetAttribute(f"physics:{key}").Get() is (not usual):
+                self._m.remarks.add("not understood", f"{key} of body {quoted(name)}: it moves as forces make it")
+        self._unread(prim, _OF_BODY, "a body")
+        for _ in colliders(prim, self._physics):
+            self._m.remarks.no_contact()
 
     def _properties(self, prim: Any, name: str, pose: Placement, scale: np.ndarray) -> MassProperties:
         """Return mass and inertia of a body: those it says, or for what it does not say those of its colliders."""
@@ -262,7 +280,15 @@ class _UsdReading:
         use = NeutralJoint(name, kind(), bodies[0], bodies[1], sides[0], sides[1])
         self._start(use)
         self._gains(prim, use)
+        self._unread(prim, _OF_JOINT, "a joint")
         self._m.joints[name] = use
+
+    def _unread(self, prim: Any, known: Sequence[str], what: str) -> None:
+        """Remark attributes that a prim says and that are not read; those of geometry are for pictures."""
+        for attribute in prim.GetAuthoredAttributes():
+            name = attribute.GetName()
+            if ":" in name and not name.startswith(("xformOp:", "primvars:", "ui:", *known)):
+                self._m.remarks.add("not understood", f"{name} of {what}")
 
     def _side(self, relation: Any, name: str) -> str:
         targets = [str(path) for path in relation.GetTargets()]
@@ -306,6 +332,17 @@ class _UsdReading:
             raise self._error(f"the drive of joint {quoted(use.name)} is not finite")
         effort = self._mass * self._length**2 if turning else self._mass * self._length
         use.stiffness, use.damping, use.rest = stiffness * effort / unit, damping * effort / unit, target * unit
+        if word(prim.GetAttribute(f"{drive}:type"), ("force", "acceleration"), "force") != "force":
+            raise self._error(f"the drive of joint {quoted(use.name)} is an acceleration: give it as a force")
+        if number(prim.GetAttribute(f"{drive}:targetVelocity"), 0.0):
+            self._m.remarks.add(
+                "not understood", f"the targetVelocity of joint {quoted(use.name)}: its damper holds it"
+            )
+        most = number(prim.GetAttribute(f"{drive}:maxForce"), math.inf)
+        if math.isfinite(most):
+            bounds = use.range or JointRange()
+            use.range = JointRange(bounds.lower, bounds.upper, None, most * effort)
+            self._m.remarks.add("kept aside", "the largest efforts of drives, which nothing enforces")
         if stiffness or damping:
             self._m.remarks.add("changed", "drives, whose gains are per degree, are springs and dampers per radian")
 
