@@ -2,8 +2,8 @@
 
 For each URDF of the package example-robot-data whose name is given (the G1 humanoid unless any is), seconds of CPU of
 reading it, and of that together with building and the first forward dynamics: in a new process with an empty cache, and
-in another that finds the compiled code. The least of three processes each; the import of the package does not count, and
-is in the last two columns. The bars are for a robot of some 40 bodies.
+in another that finds the compiled code. The least of three processes each; the import of the package does not count,
+and is in the last two columns. The bars are for a robot of some 40 bodies.
 """
 
 from __future__ import annotations

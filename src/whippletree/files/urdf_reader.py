@@ -63,7 +63,8 @@ def _refuse_xacro(root: XmlElement) -> None:
     for element in root.below():
         if element.tag.startswith("xacro:") or any("${" in text for text in element.attributes.values()):
             raise element.error(
-                "this is xacro, a program that writes a robot: read it with xacro=True, which evaluates its expressions"
+                "this is xacro, a program that writes a robot: read it with xacro=True (--xacro), which evaluates its "
+                "expressions"
             )
 
 
