@@ -73,6 +73,7 @@ def test_both_versions_are_the_same_mechanism() -> None:
     assert [(body.name, body.properties) for body in one.bodies] == [(b.name, b.properties) for b in other.bodies]
 
 
+@pytest.mark.deep
 def test_a_leg_keeps_its_energy_and_its_laws() -> None:
     model = wt.read(MODELS / "leg_4.osim")
     run = model.simulate(duration=0.05, tolerance=1e-9)

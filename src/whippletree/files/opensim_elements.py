@@ -13,7 +13,7 @@ from whippletree.files.file_limits import ZERO_AXIS
 from whippletree.files.neutral_model import NeutralJoint, NeutralModel
 from whippletree.files.opensim_frames import OpensimFrames
 from whippletree.files.opensim_functions import read_function
-from whippletree.files.opensim_joints import Following, OpensimCoordinate, check_arguments
+from whippletree.files.opensim_joints import FollowingCoordinate, OpensimCoordinate, check_arguments
 from whippletree.files.opensim_source import OpensimObjects
 from whippletree.files.xml_source import XmlElement
 from whippletree.model.names import quoted, suggestion
@@ -36,7 +36,7 @@ class OpensimElements:
         coordinates: dict[str, OpensimCoordinate],
     ) -> None:
         self._objects, self._m, self._frames, self._coordinates = objects, model, frames, coordinates
-        self.couplers: list[Following] = []
+        self.couplers: list[FollowingCoordinate] = []
         self.later: list[Call] = []
 
     def read(self, root: XmlElement) -> None:
@@ -84,7 +84,7 @@ class OpensimElements:
             raise element.error(f"{quoted(name)} has no <coupled_coordinates_function>")
         check_arguments(function, names, element)
         scaled = function.scaled(self._objects.number(element, "scale_factor", default=1.0))
-        self.couplers.append(Following(name, target, scaled, names if scaled.slopes != () else (), element))
+        self.couplers.append(FollowingCoordinate(name, target, scaled, names if scaled.slopes != () else (), element))
 
     def _side(self, element: XmlElement, number: int) -> tuple[str, Placement]:
         """Return a side of a constraint or a force between two bodies or frames."""

@@ -30,7 +30,7 @@ from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.placement import Placement
 
-__all__ = ["Following", "JointSides", "MotionAxis", "OpensimCoordinate", "axes_of", "chain", "whole_turn"]
+__all__ = ["FollowingCoordinate", "JointSides", "MotionAxis", "OpensimCoordinate", "axes_of", "chain", "whole_turn"]
 
 _ROTATIONS = ("rotation1", "rotation2", "rotation3")
 _TRANSLATIONS = ("translation1", "translation2", "translation3")
@@ -76,7 +76,7 @@ class MotionAxis(NamedTuple):
     element: XmlElement
 
 
-class Following(NamedTuple):
+class FollowingCoordinate(NamedTuple):
     """A coordinate that is a function of others: that of an axis, or one that a coupler holds."""
 
     name: str
@@ -212,14 +212,14 @@ def chain(
     axes: Iterable[MotionAxis],
     own: Sequence[str],
     coordinates: Mapping[str, OpensimCoordinate],
-) -> list[Following]:
+) -> list[FollowingCoordinate]:
     """Add the hinges and slides of a joint to a model; return what follows from coordinates."""
     fixed = {key: one.start for key, one in coordinates.items() if one.locked}
     moves = [_Move(axis, *bound(axis.function, axis.coordinates, fixed)) for axis in axes]
     carriers = _carriers(moves, own)
     links = iter(_links(model, name, sides, sum(move.moving for move in moves), line))
     here, pending = next(links), sides.on_parent
-    following: list[Following] = []
+    following: list[FollowingCoordinate] = []
     last: NeutralJoint | None = None
     for k, (axis, function, names) in enumerate(moves):
         along, carried = with_axis(axis.axis), carriers.get(k)
@@ -229,7 +229,7 @@ def chain(
             continue
         label = f"{name} {axis.label}" if carried is None else carried
         if carried is None:
-            following.append(Following(f"law of {label}", label, function, names, axis.element))
+            following.append(FollowingCoordinate(f"law of {label}", label, function, names, axis.element))
         elif function.slopes == (-1.0,):
             along = with_axis([-x for x in axis.axis])
         if label in model.joints:

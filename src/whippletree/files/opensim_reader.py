@@ -19,7 +19,7 @@ from whippletree.files.neutral_model import NeutralFrame, NeutralLink, NeutralMo
 from whippletree.files.opensim_elements import OpensimElements
 from whippletree.files.opensim_frames import OpensimFrames
 from whippletree.files.opensim_functions import read_function
-from whippletree.files.opensim_joints import Following, OpensimCoordinate, axes_of, chain, whole_turn
+from whippletree.files.opensim_joints import FollowingCoordinate, OpensimCoordinate, axes_of, chain, whole_turn
 from whippletree.files.opensim_looks import shapes_of
 from whippletree.files.opensim_source import OpensimObjects
 from whippletree.files.xml_source import XmlElement
@@ -77,7 +77,7 @@ class _OpensimReading:
         self._joints: list[tuple[XmlElement, str]] = []
         self._coordinates: dict[str, OpensimCoordinate] = {}
         self._own: dict[int, list[str]] = {}
-        self._following: list[Following] = []
+        self._following: list[FollowingCoordinate] = []
 
     def model(self) -> NeutralModel:
         """Return the whole model."""
@@ -251,7 +251,7 @@ class _OpensimReading:
             return one.start
         return translation.mechanism.coordinate(translation.joint_name(name))
 
-    def _closure(self, one: Following) -> Callable[[Any], None]:
+    def _closure(self, one: FollowingCoordinate) -> Callable[[Any], None]:
         """Return the call that makes a coordinate follow others, once all joints are there."""
 
         def call(translation: Any) -> None:

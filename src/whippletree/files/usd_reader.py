@@ -340,8 +340,8 @@ class _UsdReading:
             )
         most = number(prim.GetAttribute(f"{drive}:maxForce"), math.inf)
         if math.isfinite(most):
-            bounds = use.range or JointRange()
-            use.range = JointRange(bounds.lower, bounds.upper, None, most * effort)
+            known = use.range or JointRange()
+            use.range = JointRange(known.lower, known.upper, None, most * effort)
             self._m.remarks.add("kept aside", "the largest efforts of drives, which nothing enforces")
         if stiffness or damping:
             self._m.remarks.add("changed", "drives, whose gains are per degree, are springs and dampers per radian")
