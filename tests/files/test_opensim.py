@@ -142,6 +142,7 @@ def turned(axes: str, *angles: float) -> np.ndarray:
     return R
 
 
+COUPLER = "<ConstraintSet><objects><CoordinateCouplerConstraint name='c'>{}</CoordinateCouplerConstraint></objects>"
 NORMAL = turned("xyz", 0.3, -0.4, 0.5)[:, 2]
 
 
@@ -237,6 +238,29 @@ def test_constraints(text: str, freedoms: int) -> None:
         assert '"c"' in str(model.report)
 
 
+@pytest.mark.parametrize(
+    ("locked", "freedoms", "start"),
+    [([], 1, {"p": 0.3, "q": 0.68}), (["q"], 0, {"p": -0.2}), (["p"], 0, {"q": 0.68}), (["p", "q"], 0, {})],
+)
+def test_a_coupler_of_locked_coordinates(locked: list[str], freedoms: int, start: dict[str, float]) -> None:
+    """q = 0.08 + 2 p, from p = 0.3 and q = -0.32, some of which are locked there."""
+    coupler = COUPLER.format(
+        "<coupled_coordinates_function><LinearFunction><coefficients>2 0.08</coefficients></LinearFunction>"
+        "</coupled_coordinates_function><independent_coordinate_names>p</independent_coordinate_names>"
+        "<dependent_coordinate_name>q</dependent_coordinate_name>"
+    )
+    joints = joint("PinJoint", "j", "/ground", "/bodyset/a", {"p": 0.3})
+    joints += joint("PinJoint", "k", "/bodyset/a", "/bodyset/b", {"q": -0.32})
+    for name in locked:
+        joints = joints.replace(f'name="{name}">', f'name="{name}"><locked>true</locked>')
+    model = wt.read(document(body("a") + body("b"), joints, coupler + "</ConstraintSet>"))
+    s = model.build()
+    assert s.mobility.mobility == freedoms
+    for name, value in start.items():
+        assert s.q0[s.q_slice(name)] == pytest.approx([value], abs=1e-12)
+    assert ("it holds nothing" in str(model.report)) == (len(locked) == 2)
+
+
 def test_springs_and_bushings() -> None:
     more = """<ForceSet><objects><PointToPointSpring name="s">
 <socket_body1>a</socket_body1><socket_body2>b</socket_body2>
@@ -253,7 +277,6 @@ def test_springs_and_bushings() -> None:
 
 
 PIN = joint("PinJoint", "j", "/ground", "/bodyset/a", {"q": 0.0})
-COUPLER = "<ConstraintSet><objects><CoordinateCouplerConstraint name='c'>{}</CoordinateCouplerConstraint></objects>"
 
 
 @pytest.mark.parametrize(

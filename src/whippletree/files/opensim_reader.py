@@ -255,18 +255,42 @@ class _OpensimReading:
         """Return the call that makes a coordinate follow others, once all joints are there."""
 
         def call(translation: Any) -> None:
-            arguments = [self._symbol(key, translation) for key in one.coordinates]
-            gap = ca.SX(self._symbol(one.target, translation) - one.function.value(*arguments))
-            if gap.is_constant():
-                text = f"{quoted(one.name)} couples coordinates that are locked: it holds nothing"
-                self._m.remarks.add("changed", text, one.element.line)
-                return
+            name = translation.closure_name(one.name)
+            hold = self._follows if one.function.slopes is None else self._coupled
             try:
-                translation.mechanism.closure(translation.closure_name(one.name), gap)
+                holds = hold(one, name, translation)
             except ModelError as error:
                 raise one.element.error(str(error)) from None
+            if not holds:
+                text = f"{quoted(one.name)} couples coordinates that are locked: it holds nothing"
+                self._m.remarks.add("changed", text, one.element.line)
 
         return call
+
+    def _follows(self, one: FollowingCoordinate, name: str, translation: Any) -> bool:
+        """Close a coordinate by a function of others; return whether there is one that is not locked."""
+        arguments = [self._symbol(key, translation) for key in one.coordinates]
+        gap = ca.SX(self._symbol(one.target, translation) - one.function.value(*arguments))
+        if not gap.is_constant():
+            translation.mechanism.closure(name, gap)
+        return not gap.is_constant()
+
+    def _coupled(self, one: FollowingCoordinate, name: str, translation: Any) -> bool:
+        """Couple coordinates by a linear function; return whether there is one that is not locked."""
+        ratios: dict[str, float] = {}
+        offset = one.function.constant
+        slopes = one.function.slopes or ()
+        for key, ratio in [(one.target, 1.0), *((k, -slope) for k, slope in zip(one.coordinates, slopes, strict=True))]:
+            coordinate = self._coordinates.get(key)
+            if coordinate is not None and coordinate.locked:
+                offset -= ratio * coordinate.start
+            else:
+                joint = translation.joint_name(key)
+                ratios[joint] = ratios.get(joint, 0.0) + ratio
+        ratios = {joint: ratio for joint, ratio in ratios.items() if ratio}
+        if ratios:
+            translation.mechanism.coupling(name, ratios, offset=offset)
+        return bool(ratios)
 
     def _drives(self) -> list[Callable[[Any], None]]:
         """Return the calls that make coordinates follow their laws."""
