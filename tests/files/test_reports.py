@@ -144,6 +144,13 @@ def test_what_is_not_read_of_usd_is_in_the_report(tmp_path: Path) -> None:
         wt.read(path)
 
 
+def test_missing_inertias_are_told() -> None:
+    guessed = wt.read(URDF).report.about("guessed")
+    assert "a link without <inertial> has no mass" in guessed
+    point = URDF.replace('<inertia ixx="1" iyy="2" izz="2" ixy="0" ixz="0" iyz="0" scale="2"/>', "")
+    assert "a link with mass and no inertia is a point mass" in wt.read(point).report.about("guessed")
+
+
 def test_a_quaternion_of_urdf_turns_as_it_says() -> None:
     found = wt.read(URDF).mechanism.describe().body("b").properties
     np.testing.assert_allclose(found.inertia, np.diag([2.0, 1.0, 2.0]), atol=1e-15)  # a quarter of a turn about z

@@ -20,7 +20,7 @@ from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.orientation import axis_rotation
 from whippletree.spatial.placement import Placement
 
-__all__ = ["OpensimElements"]
+__all__ = ["OpensimElements", "at_its_line"]
 
 Call = Callable[[Any], None]
 
@@ -154,7 +154,7 @@ class OpensimElements:
             label, joint = translation.force_name(name), translation.joint_name(one.name)
             translation.mechanism.torsion_spring(label, joint, stiffness=stiffness, rest=rest, damping=damping)
 
-        self.later.append(_checked(element, call))
+        self.later.append(at_its_line(element, call))
 
     def _spring(self, element: XmlElement, name: str) -> None:
         stiffness, length = (self._objects.number(element, key) for key in ("stiffness", "rest_length"))
@@ -187,7 +187,7 @@ class OpensimElements:
                 pose_child=on_child,
             )
 
-        self.later.append(_checked(element, call))
+        self.later.append(at_its_line(element, call))
 
     def _between(
         self,
@@ -203,10 +203,10 @@ class OpensimElements:
             label = translation.force_name(name) if kind == "force" else translation.closure_name(name)
             call(translation, label, [translation.place_name(link) for link, _ in sides], [on.point for _, on in sides])
 
-        self.later.append(_checked(element, late))
+        self.later.append(at_its_line(element, late))
 
 
-def _checked(element: XmlElement, call: Call) -> Call:
+def at_its_line(element: XmlElement, call: Call) -> Call:
     """Return a call whose errors begin with the line of an element."""
 
     def checked(translation: Any) -> None:

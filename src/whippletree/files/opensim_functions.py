@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -129,8 +128,7 @@ def _sine(objects: OpensimObjects, element: XmlElement) -> OpensimFunction:
     offset = objects.number(element, "offset")
 
     def value(x: Any) -> Any:
-        angle = omega * x + phase
-        return size * (ca.sin(angle) if isinstance(angle, ca.SX) else math.sin(angle)) + offset
+        return size * ca.sin(omega * x + phase) + offset
 
     return OpensimFunction(value)
 

@@ -30,7 +30,16 @@ from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.placement import Placement
 
-__all__ = ["FollowingCoordinate", "JointSides", "MotionAxis", "OpensimCoordinate", "axes_of", "chain", "whole_turn"]
+__all__ = [
+    "FollowingCoordinate",
+    "JointSides",
+    "MotionAxis",
+    "OpensimCoordinate",
+    "axes_of",
+    "chain",
+    "check_arguments",
+    "whole_turn",
+]
 
 _ROTATIONS = ("rotation1", "rotation2", "rotation3")
 _TRANSLATIONS = ("translation1", "translation2", "translation3")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import casadi as ca
@@ -16,10 +17,17 @@ from whippletree.elements.bodies import MassProperties
 from whippletree.errors import ModelError
 from whippletree.files.file_limits import OPEN_LOOP
 from whippletree.files.neutral_model import NeutralFrame, NeutralLink, NeutralModel
-from whippletree.files.opensim_elements import OpensimElements
+from whippletree.files.opensim_elements import OpensimElements, at_its_line
 from whippletree.files.opensim_frames import OpensimFrames
 from whippletree.files.opensim_functions import read_function
-from whippletree.files.opensim_joints import FollowingCoordinate, OpensimCoordinate, axes_of, chain, whole_turn
+from whippletree.files.opensim_joints import (
+    FollowingCoordinate,
+    OpensimCoordinate,
+    axes_of,
+    chain,
+    check_arguments,
+    whole_turn,
+)
 from whippletree.files.opensim_looks import shapes_of
 from whippletree.files.opensim_source import OpensimObjects
 from whippletree.files.xml_source import XmlElement
@@ -169,6 +177,8 @@ class _OpensimReading:
             one.law = read_function(objects, element, "prescribed_function")
             if one.law is None:
                 raise element.error(f"coordinate {quoted(name)} is prescribed and has no <prescribed_function>")
+            check_arguments(one.law, ["time"], element)
+            one.start = float(one.law.value(0.0))
         bounds = objects.numbers(element, "range", count=2) if objects.text(element, "range") else ()
         if bounds and bounds[0] < bounds[1] and max(map(abs, bounds)) < _UNBOUNDED:
             one.range = JointRange(*bounds)
@@ -219,10 +229,13 @@ class _OpensimReading:
         m = self._m
         starts = {key: one.start for key, one in self._coordinates.items()}
         held = {one.target for one in self._following}
+        fixed = {key for key, one in self._coordinates.items() if one.locked}
         m.dependent = [name for name in m.joints if name in held]
         for _ in range(len(self._following) + 1):  # couplers may follow one another, in any order
             before = dict(starts)
             for one in self._following:
+                if one.target in fixed:
+                    continue
                 starts[one.target] = float(one.function.value(*(starts[key] for key in one.coordinates)))
             if starts == before:
                 break
@@ -257,15 +270,11 @@ class _OpensimReading:
         def call(translation: Any) -> None:
             name = translation.closure_name(one.name)
             hold = self._follows if one.function.slopes is None else self._coupled
-            try:
-                holds = hold(one, name, translation)
-            except ModelError as error:
-                raise one.element.error(str(error)) from None
-            if not holds:
+            if not hold(one, name, translation):
                 text = f"{quoted(one.name)} couples coordinates that are locked: it holds nothing"
                 self._m.remarks.add("changed", text, one.element.line)
 
-        return call
+        return at_its_line(one.element, call)
 
     def _follows(self, one: FollowingCoordinate, name: str, translation: Any) -> bool:
         """Close a coordinate by a function of others; return whether there is one that is not locked."""
@@ -299,13 +308,10 @@ class _OpensimReading:
             law, m = one.law, translation.mechanism
             assert law is not None
             name, joint = translation.closure_name(f"law of {one.name}"), translation.joint_name(one.name)
-            try:
-                m.drive(name, joint, position=ca.SX(law.value(m.time)))
-            except ModelError as error:
-                raise one.element.error(str(error)) from None
+            m.drive(name, joint, position=ca.SX(law.value(m.time)))
 
         moved = [one for one in self._coordinates.values() if one.law is not None and one.name in self._m.joints]
-        return [lambda translation, one=one: drive(one, translation) for one in moved]  # type: ignore[misc]
+        return [at_its_line(one.element, partial(drive, one)) for one in moved]
 
     # ------------------------------------------------------------------ the rest
 

@@ -120,6 +120,8 @@ class _UrdfReading:
         inertial = element.child("inertial")
         if inertial is not None:
             link.properties = self._properties(inertial)
+        else:
+            self._model.remarks.add("guessed", "a link without <inertial> has no mass", element.line)
         link.shapes = [*self._shapes(element)]
         self._model.links[name] = link
         self._model.remarks.unread(element, {"inertial", "visual", "collision"} | _LOOKS, "a link")
