@@ -99,6 +99,9 @@ class _MjcfReading:
             m.guess[name] = q[0] if len(q) == 1 else tuple(q)
             if any(v):
                 m.velocities[name] = v[0] if len(v) == 1 else tuple(v)
+        if m.velocities and (m.couplings or any(joint.closes for joint in m.joints.values())):
+            m.nearest = True
+            m.remarks.add("changed", "velocities of the keyframe change as little as exact equalities ask for")
 
     # ------------------------------------------------------------------ bodies and joints
 

@@ -135,10 +135,10 @@ class NeutralFrame:
 class NeutralModel:
     """A model as a file describes it, before it becomes a `Mechanism`.
 
-    `guess` has coordinates of joints at the start and `velocities` their rates; `dependent` names joints that the file
-    calls dependent. `later` are calls on the mechanism that come after all else, for what no other format has. `poses`
-    has the design poses of links, by which those that nothing holds start, and `floating` says that these float.
-    `around` finds the meshes that it names.
+    `guess` has coordinates of joints at the start and `velocities` their rates, which with `nearest` may change as
+    loops ask for; `dependent` names joints that the file calls dependent. `later` are calls on the mechanism that come
+    after all else, for what no other format has. `poses` has the design poses of links, by which those that nothing holds
+    start, and `floating` says that these float. `around` finds the meshes that it names.
     """
 
     name: str
@@ -150,6 +150,7 @@ class NeutralModel:
     frames: list[NeutralFrame] = field(default_factory=list)
     guess: dict[str, Any] = field(default_factory=dict)
     velocities: dict[str, Any] = field(default_factory=dict)
+    nearest: bool = False
     dependent: list[str] = field(default_factory=list)
     run: dict[str, Any] = field(default_factory=dict)
     poses: dict[str, Placement] = field(default_factory=dict)

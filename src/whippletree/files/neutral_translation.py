@@ -229,6 +229,7 @@ class _MechanismCalls:
             start["guess"] = {self._joints[name]: value for name, value in m.guess.items()}
         if m.velocities:
             start["velocities"] = {self._joints[name]: value for name, value in m.velocities.items()}
+            start |= {"nearest": True} if m.nearest else {}
         if m.dependent:
             start["dependent"] = [self._joints[name] for name in m.dependent]
         return start

@@ -45,7 +45,8 @@ class Model:
     """A mechanism with where it starts and how to run it.
 
     `start` may hold "guess", "hold", "cut", "dependent" and "accuracy", as `Mechanism.build` takes them, and
-    "velocities" by joint; with "equilibrium" the run starts at rest, or with these velocities in steady motion.
+    "velocities" by joint, which with "nearest" may change as little as loops ask for; with "equilibrium" the run starts
+    at rest, or with these velocities in steady motion.
     `run` may hold what `System.simulate` takes, above all "duration", and "outputs": what tables and plots show.
 
     A file of another program also has a `report` of what was not understood, changed or guessed, `ranges` of joints,
@@ -99,7 +100,7 @@ class Model:
     def initial(self, system: System) -> tuple[Any, Any]:
         """Return the coordinates and velocities to start from: those of the file stay as they are.
 
-        Velocities that the loops do not allow are refused.
+        Velocities that the loops do not allow are refused, unless the nearest ones are asked for.
 
         >>> import whippletree as wt
         >>> model = wt.read('''
@@ -119,7 +120,8 @@ class Model:
         q = system.assemble(self.start.get("guess"), hold=hold, t=t) if t else system.q0
         if not velocities and not t:
             return q, system.v0
-        return q, system.consistent_velocities(q, velocities, hold=[*velocities], t=t)
+        held = [] if self.start.get("nearest") else [*velocities]
+        return q, system.consistent_velocities(q, velocities, hold=held, t=t)
 
     def simulate(self, system: System | None = None, **settings: Any) -> Any:
         """Run the model as its file says, except for the settings given here, and return the trajectory.
