@@ -193,6 +193,21 @@ def test_coordinates_of_a_ball_that_something_names_are_angles() -> None:
     assert a[s.v_slice("q1")] == pytest.approx([-2 * 0.5 / 0.2], rel=1e-12)
 
 
+def test_a_joint_that_another_joints_coordinate_moves() -> None:
+    """The coordinate of the first joint, which moves nothing there, is the displacement of the second."""
+    custom = (
+        "<SpatialTransform><TransformAxis name='translation1'>{}<axis>1 0 0</axis></TransformAxis></SpatialTransform>"
+    )
+    first = joint("CustomJoint", "j", "/ground", "/bodyset/a", {"p": 0.4}, custom.format(""))
+    second = joint("CustomJoint", "k", "/bodyset/a", "/bodyset/b", {}, custom.format("<coordinates>p</coordinates>"))
+    s = wt.read(document(body("a") + body("b"), first + second)).build()
+    assert s.mobility.mobility == 1
+    np.testing.assert_allclose(s.pose(s.q0, "b")[:3, 3], [0.4, 0, 0], atol=1e-14)
+    alone = wt.read(document(body("a"), first))
+    assert any('coordinate "p", which moves nothing' in text for text in alone.report.about("not understood"))
+    assert alone.build().nv == 0
+
+
 def test_a_driven_and_a_reversed_joint() -> None:
     driven = joint("PinJoint", "j", "/ground", "/bodyset/a", {"q": 0.0})
     law = "<prescribed>true</prescribed><prescribed_function><Sine><amplitude>0.5</amplitude><omega>3</omega>"

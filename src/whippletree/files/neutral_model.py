@@ -137,8 +137,8 @@ class NeutralModel:
 
     `guess` has coordinates of joints at the start and `velocities` their rates, which with `nearest` may change as
     loops ask for; `dependent` names joints that the file calls dependent. `later` are calls on the mechanism that come
-    after all else, for what no other format has. `poses` has the design poses of links, by which those that nothing holds
-    start, and `floating` says that these float. `around` finds the meshes that it names.
+    after all else, for what no other format has. `poses` has the design poses of links, by which those that nothing
+    holds start, and `floating` says that these float. `around` finds the meshes that it names.
     """
 
     name: str

@@ -22,6 +22,7 @@ from whippletree.files.opensim_frames import OpensimFrames
 from whippletree.files.opensim_functions import read_function
 from whippletree.files.opensim_joints import (
     FollowingCoordinate,
+    MotionAxis,
     OpensimCoordinate,
     axes_of,
     chain,
@@ -102,8 +103,9 @@ class _OpensimReading:
             self._own[id(joint)] = [self._coordinate(one) for one in self._coordinate_elements(joint)]
         elements = OpensimElements(objects, m, self._frames, self._coordinates)
         elements.read(self._root)
-        for joint, body_name in self._joints:
-            self._joint(joint, body_name)
+        axes = [self._axes(joint) for joint, _ in self._joints]
+        for (joint, body_name), moves in zip(self._joints, axes, strict=True):
+            self._joint(joint, body_name, moves)
         self._following += elements.couplers
         self._markers()
         self._starts()
@@ -192,7 +194,19 @@ class _OpensimReading:
         self._coordinates[name] = one
         return name
 
-    def _joint(self, element: XmlElement, body: str) -> None:
+    def _axes(self, element: XmlElement) -> list[MotionAxis]:
+        """Return how a joint moves; coordinates of other joints may have a part in it."""
+        own = self._own[id(element)]
+        axes = axes_of(self._objects, element, own)
+        for axis in axes:
+            for used in axis.coordinates:
+                if used not in self._coordinates:
+                    raise axis.element.error(f"there is no coordinate {suggestion(used, self._coordinates)}")
+                if used not in own:
+                    self._coordinates[used].plain = False
+        return axes
+
+    def _joint(self, element: XmlElement, body: str, axes: list[MotionAxis]) -> None:
         name, own = element.get("name") or f"joint of {body}", self._own[id(element)]
         if name in self._coordinates:
             name = f"joint {name}"
@@ -200,11 +214,6 @@ class _OpensimReading:
             raise element.error(f"there is a second joint {quoted(name)}")
         self._remark_unknown(element, _OF_JOINT | _LOOKS, "a joint")
         sides = self._frames.sides(element, body)
-        axes = axes_of(self._objects, element, own)
-        for axis in axes:
-            for used in axis.coordinates:
-                if used not in self._coordinates:
-                    raise axis.element.error(f"there is no coordinate {suggestion(used, self._coordinates)}")
         mine = [self._coordinates[key] for key in own]
         if element.tag in ("BallJoint", "FreeJoint") and all(one.plain for one in mine):
             whole_turn(self._m, name, element, sides, mine)
