@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
-from files.opensim_by_numpy import NumpyLeg
+from support.opensim_by_numpy import NumpyLeg
 
 MODELS = Path(__file__).parent / "models"
 Q = {
