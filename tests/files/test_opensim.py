@@ -253,6 +253,20 @@ def test_constraints(text: str, freedoms: int) -> None:
         assert '"c"' in str(model.report)
 
 
+def test_stops_of_a_coordinate() -> None:
+    """Limits at -20 and 30 degrees, with a transition of 4 degrees."""
+    more = """<ForceSet><objects><CoordinateLimitForce name="s"><coordinate>q</coordinate>
+<upper_stiffness>3</upper_stiffness><upper_limit>30</upper_limit><lower_stiffness>2</lower_stiffness><lower_limit>-20</lower_limit><damping>0.5</damping>
+<transition>4</transition></CoordinateLimitForce></objects></ForceSet>"""
+    s = wt.read(document(body("a"), PIN, more)).build()
+    speed = 1.3
+    for q in (-0.6, -0.35, 0.1, 0.53, 0.9):
+        up, low = math.degrees(q) - 30.0, -20.0 - math.degrees(q)
+        rise = [float(np.polyval([6, -15, 10, 0, 0, 0], np.clip(d / 4.0, 0, 1))) for d in (up, low)]
+        effort = -rise[0] * 3 * up + rise[1] * 2 * low - 0.5 * sum(rise) * math.degrees(speed)
+        assert s.forward_dynamics([q], [speed]) == pytest.approx([effort / 0.25], rel=1e-12, abs=1e-12)
+
+
 @pytest.mark.parametrize(
     ("locked", "freedoms", "start"),
     [([], 1, {"p": 0.3, "q": 0.68}), (["q"], 0, {"p": -0.2}), (["p"], 0, {"q": 0.68}), (["p", "q"], 0, {})],

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from whippletree.elements.joints import Fixed, Spherical
@@ -50,6 +52,7 @@ class OpensimElements:
         }
         forces = {
             "SpringGeneralizedForce": self._coordinate_spring,
+            "CoordinateLimitForce": self._stops,
             "PointToPointSpring": self._spring,
             "BushingForce": self._bushing,
         }
@@ -153,6 +156,40 @@ class OpensimElements:
         def call(translation: Any) -> None:
             label, joint = translation.force_name(name), translation.joint_name(one.name)
             translation.mechanism.torsion_spring(label, joint, stiffness=stiffness, rest=rest, damping=damping)
+
+        self.later.append(at_its_line(element, call))
+
+    def _stops(self, element: XmlElement, name: str) -> None:
+        """Stops of a coordinate whose stiffness and damping rise over a transition, given per degree for angles.
+
+        Beyond a limit by d the effort is s (K d + C d'), with s = 10 x^3 - 15 x^4 + 6 x^5 for x = d / transition from 0
+        to 1, and one from there on.
+        """
+        objects = self._objects
+        one = self._named(element, objects.text(element, "coordinate"))
+        upper, lower = (objects.number(element, f"{side}_limit") for side in ("upper", "lower"))
+        stiffness = [objects.number(element, f"{side}_stiffness", default=1.0) for side in ("upper", "lower")]
+        damping, over = (
+            objects.number(element, "damping", default=0.001),
+            objects.number(element, "transition", default=0.1),
+        )
+        if one.locked or lower >= upper or over <= 0.0:
+            text = f"CoordinateLimitForce {quoted(name)}: its coordinate is locked, or its limits leave nothing"
+            self._m.remarks.add("kept aside", text, element.line)
+            return
+        text = "stops (CoordinateLimitForce) act as efforts: their energy counts as work"
+        self._m.remarks.add("changed", text, element.line)
+
+        def call(translation: Any) -> None:
+            m, joint = translation.mechanism, translation.joint_name(one.name)
+            unit = math.radians(1.0) if one.turns else 1.0
+            effort = 0.0
+            for way, limit, K in ((1.0, upper, stiffness[0]), (-1.0, lower, stiffness[1])):
+                beyond = way * (m.coordinate(joint) - limit * unit)
+                x = ca.fmin(ca.fmax(beyond / (over * unit), 0.0), 1.0)
+                rise = x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
+                effort -= way * rise * (K * beyond + damping * way * m.rate(joint)) / unit
+            m.actuator(translation.force_name(name), joint, effort=effort)
 
         self.later.append(at_its_line(element, call))
 

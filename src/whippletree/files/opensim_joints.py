@@ -70,6 +70,8 @@ class OpensimCoordinate:
     locked: bool = False
     law: OpensimFunction | None = None
     range: JointRange | None = None
+    turns: bool = False
+    """It is the angle of a hinge."""
     plain: bool = True
     """Nothing but the joint itself knows it: no coupler, spring, lock or law."""
 
@@ -239,8 +241,10 @@ def chain(
         label = f"{name} {axis.label}" if carried is None else carried
         if carried is None:
             following.append(FollowingCoordinate(f"law of {label}", label, function, names, axis.element))
-        elif function.slopes == (-1.0,):
-            along = with_axis([-x for x in axis.axis])
+        else:
+            coordinates[carried].turns = axis.turns
+            if function.slopes == (-1.0,):
+                along = with_axis([-x for x in axis.axis])
         if label in model.joints:
             raise axis.element.error(f"there is a second joint or coordinate {quoted(label)}")
         there = next(links)
