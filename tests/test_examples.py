@@ -835,6 +835,15 @@ def test_example_robot_file() -> None:
     assert found["system"].mobility.mobility == 2
 
 
+def test_example_opensim_knee() -> None:
+    found = run("opensim_knee")
+    for _, moment, by_heights in found["rows"]:
+        assert moment == pytest.approx(by_heights, abs=1e-7)
+    assert found["run"].certificate.ok
+    assert found["system"].mobility.mobility == 1
+    assert found["report"].about("not understood") == ("Thelen2003Muscle, which is left out",)
+
+
 def test_example_spinning_blade() -> None:
     module = load("spinning_blade")
     stiff, plain = module.main()

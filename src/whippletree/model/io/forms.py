@@ -282,6 +282,7 @@ START: dict[str, Reader] = {
     "accuracy": values.positive,
     "velocities": values.by_joint,
     "equilibrium": values.flag,
+    "nearest": values.flag,
 }
 
 RUN: dict[str, Reader] = {
