@@ -65,7 +65,7 @@ class Driver:
         """The kernels under the present plan."""
         if self._bindings is None:
             sim, run = self._sim, self._sim.run_state
-            self._bindings = bound = KernelBindings(sim.plans.now, sim.formulation, sim.parameters)
+            self._bindings = bound = KernelBindings(sim.plans.now, sim.formulation, sim.parameters, sim.baumgarte)
             run.flags[[LOOPS, POWERS, PLAIN]] = bound.closed, bound.powers, bound.plain
             run.times[[STOP_AT, HOP_SHARE]] = np.inf, sim.stepper.corner_hop
             run.counts[SINGULAR_FOUND] = 0
@@ -238,7 +238,15 @@ class Driver:
         z = now.z if now.z.size else None
         try:
             sim.plans.now.forward_dynamics(
-                now.q, now.v, sim.tau, formulation=sim.formulation, check=False, t=now.t, z=z, parameters=sim.parameters
+                now.q,
+                now.v,
+                sim.tau,
+                formulation=sim.formulation,
+                baumgarte=sim.baumgarte,
+                check=False,
+                t=now.t,
+                z=z,
+                parameters=sim.parameters,
             )
         except WhippletreeError as error:
             return f"there are no accelerations: {error}"

@@ -18,6 +18,7 @@ from whippletree.model.io import write_text
 from whippletree.model.mechanism import Mechanism
 from whippletree.system import System
 from whippletree.system.auto_formulation import FormulationChoice
+from whippletree.system.evaluator import baumgarte_terms
 from whippletree.system.input_reader import as_array
 from whippletree.system.loop_plan import LoopPlan
 from whippletree.system.loop_services import LoopServices
@@ -26,6 +27,7 @@ __all__ = [
     "BY_JOINT",
     "build_options",
     "check_closures",
+    "checked_baumgarte",
     "checked_configuration",
     "checked_efforts",
     "checked_parameters",
@@ -59,9 +61,11 @@ _FLOAT = np.dtype(np.float64)
 # ---------------------------------------------------------------------- kernels and numbers
 
 
-def kernel(system: System, function: str, formulation: str = "auto") -> Kernel:
+def kernel(
+    system: System, function: str, formulation: str = "auto", baumgarte: tuple[float, float] = (0.0, 0.0)
+) -> Kernel:
     """Return the kernel of a function."""
-    return system.kernels.of(function, formulation)
+    return system.kernels.of(function, formulation, baumgarte)
 
 
 def is_closed(system: System) -> bool:
@@ -223,6 +227,15 @@ def _finite(numbers: Array) -> bool:
 def checked_parameters(system: System, parameters: Any) -> Array | None:
     """Return one set of parameters, or None for the default ones."""
     return system.kernels.inputs.parameter_set(parameters)
+
+
+def checked_baumgarte(system: System, baumgarte: Any, formulation: str) -> tuple[float, float] | None:
+    """Return Baumgarte's two numbers, of a formulation that takes them and a mechanism that has loops; None if none."""
+    if baumgarte is None:
+        return None
+    if not system.kernels.closed:
+        raise StateError("baumgarte= holds loops together, and there are none: leave it out")
+    return baumgarte_terms(baumgarte, formulation)
 
 
 def checked_vector(system: System, value: Any, name: str, size: int) -> Array:

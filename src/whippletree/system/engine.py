@@ -317,9 +317,11 @@ class Engine:
         """Return an engine with another numeric plan of the loops; kernels that were made for that one are shared."""
         return Engine(self.description, self.plan, self.equations.planned(plan), self._store, self.loops)
 
-    def kernel_of(self, function: str, formulation: str = "auto") -> Kernel:
+    def kernel_of(
+        self, function: str, formulation: str = "auto", baumgarte: tuple[float, float] = (0.0, 0.0)
+    ) -> Kernel:
         """Return the kernel of a function without further inputs."""
-        return self.kernel(self.resolved(Request(function, formulation_name(formulation))))
+        return self.kernel(self.resolved(Request(function, formulation_name(formulation), baumgarte=baumgarte)))
 
     def _program(self, request: Request) -> Program:
         """Trace a request; dynamics are checked for hinges that move nothing."""

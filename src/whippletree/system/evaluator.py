@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,7 +18,7 @@ from whippletree.system.equations import Request
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.input_reader import as_array
 
-__all__ = ["AUTO", "PLAIN", "CallOptions", "Evaluator", "ParameterValues", "Wrenches"]
+__all__ = ["AUTO", "PLAIN", "CallOptions", "Evaluator", "ParameterValues", "Wrenches", "baumgarte_terms"]
 
 AUTO = "auto"
 """The formulation that is best for a function."""
@@ -133,7 +133,7 @@ class Evaluator:
             more += by_place.values()
         if formulation is not AUTO:
             formulation = formulation_name(formulation)
-        damping = _NONE if baumgarte is None else _damping(baumgarte, formulation)
+        damping = _NONE if baumgarte is None else baumgarte_terms(baumgarte, formulation)
         call, stated, timed = self._call(function, formulation, places, check and self.closed, damping, frame)
         if stated:
             more.append(z)
@@ -189,12 +189,24 @@ def cache_key(function: str, check: bool) -> str:
     return f"{function}, checked" if check else function
 
 
-def _damping(baumgarte: Any, formulation: str) -> tuple[float, float]:
-    """Return Baumgarte's two numbers, checked."""
+def _baumgarte_owners() -> Iterator[str]:
+    """Yield the formulations that take Baumgarte's terms, with their options where these decide."""
+    there = loop_formulations()
+    for name in dict.fromkeys(one.name for one in there):
+        family = [one for one in there if one.name == name]
+        takers = [one for one in family if one.takes_baumgarte]
+        yield from [f'formulation="{name}"'] if takers == family else map(as_arguments, takers)
+
+
+def baumgarte_terms(baumgarte: Any, formulation: str) -> tuple[float, float]:
+    """Return Baumgarte's two numbers, checked, for a formulation that takes them.
+
+    >>> baumgarte_terms((5, 5), "joint_multipliers")
+    (5.0, 5.0)
+    """
     method = known(formulation)
     if method is None or not method.takes_baumgarte:
-        owners = [as_arguments(one) for one in loop_formulations() if one.takes_baumgarte]
-        raise StateError(f"baumgarte= belongs to {', and to '.join(owners)}")
+        raise StateError(f"baumgarte= belongs to {', and to '.join(_baumgarte_owners())}")
     try:
         alpha, beta = (number(x, "baumgarte=") for x in read_column(baumgarte, 2, "baumgarte="))
     except ModelError:

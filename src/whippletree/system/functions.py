@@ -214,6 +214,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
         ("q", "free"), "step", ("n_closing",), loop_equations.closing_step, of_loops=True, without_freedoms=True
     ),
     "project": SystemFunction(("q", "v"), "state", ("n_projected",), loop_equations.project, of_loops=True),
+    "leave_open": SystemFunction(("q", "v"), "state", ("n_projected",), loop_equations.leave_open, of_loops=True),
     "pose": SystemFunction(("q",), "pose", (4, 4), tree_equations.pose, framed=True, without_freedoms=True),
     "node_poses": SystemFunction(("q",), "poses", ("n_tree_nodes", 3, 4), tree_equations.node_poses),
     "velocity": SystemFunction(("q", "v"), "velocity", (6,), tree_equations.velocity, framed=True),

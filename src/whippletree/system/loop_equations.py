@@ -42,6 +42,7 @@ __all__ = [
     "forward_dynamics",
     "inverse_dynamics",
     "joint_order",
+    "leave_open",
     "motion_basis",
     "prepared",
     "project",
@@ -187,6 +188,15 @@ def project(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     return ca.SX(ca.vertcat(found.u, found.v, gap, slip, ca.sqrt(ca.fmax(smallest(shares), 0))))
 
 
+def leave_open(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return what `project` does for a state that is to be left as it is: nothing is off, and how regular closures are.
+
+    Runs that are stabilised by Baumgarte's terms put no state back onto the closures.
+    """
+    regularity = project(eq, request, x)[2 * eq.plan.nv + 2]
+    return ca.SX(ca.vertcat(ca.SX.zeros(eq.plan.nv), x["v"], 0, 0, regularity))
+
+
 def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the accelerations, the rates of the elements' states, and numbers to watch.
 
@@ -256,7 +266,7 @@ def answer(eq: Equations, request: Request, x: Symbols) -> closed.Answer:
 
     def solved() -> closed.Answer:
         here = prepared(eq, request, x)
-        return closed.Answer(here.walk, here.closure_set, solution(eq, request, x))
+        return closed.Answer(here.walk, here.closure_set, solution(eq, request, x), request.baumgarte)
 
     return eq.once((request.formulation, request.wrenches, request.baumgarte, eq.loop_plan), solved)
 

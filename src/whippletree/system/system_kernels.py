@@ -57,9 +57,9 @@ class SystemKernels:
         """The numeric plan of the loops: rows that are kept, and which coordinates are independent."""
         return self.equations.loop_plan
 
-    def of(self, function: str, formulation: str = "auto") -> Kernel:
+    def of(self, function: str, formulation: str = "auto", baumgarte: tuple[float, float] = (0.0, 0.0)) -> Kernel:
         """Return the kernel of a function without further inputs."""
-        return self._engine.kernel_of(function, formulation)
+        return self._engine.kernel_of(function, formulation, baumgarte)
 
     # ------------------------------------------------------------------ what a function is made of
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.closures import pose_error, relative_motion
+from whippletree.elements.closures import left_inverse, pose_error, relative_motion
 from whippletree.formulations.closures.closure_frames import CutJoint
 from whippletree.formulations.closures.closure_set import (
     ClosureSet,
@@ -40,6 +40,7 @@ __all__ = [
     "closure_gap",
     "cut_opening",
     "cut_reactions",
+    "cut_terms",
     "described_states",
     "driving_forces",
     "full_residual",
@@ -65,11 +66,13 @@ class Answer:
     walk: Unrolled
     closure_set: ClosureSet
     solution: Solution
+    baumgarte: tuple[float, float] = (0.0, 0.0)
 
     @made_once
     def a(self) -> ca.SX:
         """The accelerations (nv) of all joints, cut ones too."""
-        return self.closure_set.cut_accelerations(self.walk, self.solution.a)
+        a = self.closure_set.cut_accelerations(self.walk, self.solution.a)
+        return a + cut_terms(self.walk, self.closure_set, self.baumgarte) if any(self.baumgarte) else a
 
     @made_once
     def multipliers(self) -> list[ca.SX]:
@@ -297,6 +300,23 @@ def cut_opening(walk: Unrolled, closure_set: ClosureSet, cut: CutJoint) -> ca.SX
     for D, state in zip(rows.D, frame_states, strict=True):
         total = total + D @ stack(state.side.w, state.side.u)
     return ca.SX(total)
+
+
+def cut_terms(walk: Unrolled, closure_set: ClosureSet, baumgarte: tuple[float, float]) -> ca.SX:
+    """Return Baumgarte's terms (nv) on the coordinates of cut joints, which no closure's row holds.
+
+    Let N V be how fast the joint opens in the directions of its own freedoms, and N e by how far: its coordinates
+    follow its bodies with a = a_rel + 2 alpha N V + beta^2 N e.
+    """
+    alpha, beta = baumgarte
+    terms = ca.SX.zeros(walk.nv)
+    for cut in closure_set.attachments.cuts:
+        if cut.joint.nv and not cut.use.prescribed:
+            x = cut.joint.configuration(closure_set.q[cut.q, :])
+            sides = tuple(s.side for s in closure_set.frame_states(walk, cut))
+            missed = 2 * alpha * cut_opening(walk, closure_set, cut) + beta**2 * pose_error(cut.joint, x, sides)
+            terms[cut.v] = product(left_inverse(cut.joint.joint_map(x)), missed)
+    return terms
 
 
 def full_residual(walk: Unrolled, closure_set: ClosureSet) -> ca.SX:

@@ -18,7 +18,7 @@ from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body as composite
 from whippletree.formulations.recursions.composite_body import JointEquations
 
-__all__ = ["JOINT", "Closures", "Coordinates", "Solution", "by_closure", "stacked_rows"]
+__all__ = ["JOINT", "Closures", "Coordinates", "Solution", "by_closure", "stabilised", "stacked_rows"]
 
 
 class Solution(NamedTuple):
@@ -47,6 +47,17 @@ def by_closure(values: Sequence[ca.SX], closure_states: Sequence[ClosureState]) 
 def stacked_rows(closure_states: Sequence[ClosureState], part: str) -> list[ca.SX]:
     """Return one part of all closures row by row."""
     return [getattr(one, part)[i] for one in closure_states for i in range(one.n_rows)]
+
+
+def stabilised(
+    gamma: list[ca.SX], closure_states: Sequence[ClosureState], baumgarte: tuple[float, float]
+) -> list[ca.SX]:
+    """Return what phi'' is driven by, row by row, with Baumgarte's terms 2 alpha phi' + beta^2 phi (8.112)."""
+    alpha, beta = baumgarte
+    if not (alpha or beta):
+        return gamma
+    rates, residuals = (stacked_rows(closure_states, part) for part in ("rate", "phi"))
+    return [g + 2 * alpha * rate + beta**2 * phi for g, rate, phi in zip(gamma, rates, residuals, strict=True)]
 
 
 Closures = tuple[list[ClosureState], list[dict[int, ca.SX]]]

@@ -18,7 +18,7 @@ so that A has an entry only where two closures' ways to the ground meet.
 from __future__ import annotations
 
 from whippletree.formulations.closures.closure_set import ClosureSet
-from whippletree.formulations.closures.loop_solution import Solution, by_closure, stacked_rows
+from whippletree.formulations.closures.loop_solution import Solution, by_closure, stabilised, stacked_rows
 from whippletree.formulations.closures.schur_complement import absorb, correction, schur_complement
 from whippletree.formulations.methods.formulation import Candidacy, Formulation, LoopProblem
 from whippletree.formulations.methods.registry import register
@@ -32,7 +32,7 @@ from whippletree.symbolic.sparse_factors import factor_symmetric, minimum_degree
 __all__ = ["TREE_AUGMENTED", "solve"]
 
 
-def solve(walk: Unrolled, closure_set: ClosureSet) -> Solution:
+def solve(walk: Unrolled, closure_set: ClosureSet, baumgarte: tuple[float, float] = (0.0, 0.0)) -> Solution:
     """Return accelerations and multipliers."""
     free = articulated.sweep(walk)
     a_free = walk.gather(free.outcome, "acceleration")
@@ -41,7 +41,7 @@ def solve(walk: Unrolled, closure_set: ClosureSet) -> Solution:
     record_stage("closures", closure_states)
     effects, _ = absorb(walk, free, closure_states)
     A = schur_complement(effects, closure_states)
-    e = stacked_rows(closure_states, "second")
+    e = stabilised(stacked_rows(closure_states, "second"), closure_states, baumgarte)
     record_stage("Schur complement", A)
     factors = factor_symmetric(A, minimum_degree(A, range(len(e))), share=LEAST_OF_DIAGONAL)
     solution = factors.solve({i: -value for i, value in enumerate(e)})
@@ -51,13 +51,14 @@ def solve(walk: Unrolled, closure_set: ClosureSet) -> Solution:
 
 
 def _solve(problem: LoopProblem) -> Solution:
-    return solve(problem.walk, problem.closure_set)
+    return solve(problem.walk, problem.closure_set, problem.baumgarte)
 
 
 TREE_AUGMENTED = register(
     Formulation(
         "tree_augmented",
         solve=_solve,
+        takes_baumgarte=True,
         inverts_mass=True,
         candidacy=Candidacy(order=70, resembles="coordinate_reduction"),
     )
