@@ -95,6 +95,8 @@ class DenseFallback:
         result = function(*values, solved.a, solved.multipliers, *where).full().ravel()
         if request.function == "closure_efforts":
             return np.asarray(result[self._kept])
+        if request.joints:
+            result = result.reshape(-1, 6)[[self.plan.joint_names.index(name) for name in request.joints]].ravel()
         return np.asarray(result)
 
     def accelerations(self, state: Mapping[str, Array | None]) -> Array:

@@ -90,7 +90,16 @@ class Engine:
         self._checked = False
         self.loops = LoopServices(self.equations, self.states, self._cache, self.kernel, loops, None, accuracy)
 
-    def request(self, name: str, formulation: str, frame: Any, wrenches: Sequence[Any], **choice: Any) -> Request:
+    def request(
+        self,
+        name: str,
+        formulation: str,
+        frame: Any,
+        wrenches: Sequence[Any],
+        *,
+        joints: Any = (),
+        **choice: Any,
+    ) -> Request:
         """Return what is asked for, every name in it checked."""
         if not isinstance(name, str) or name not in FUNCTIONS:
             raise StateError(f"there is no function {suggestion(name, FUNCTIONS)}")
@@ -103,7 +112,11 @@ class Engine:
         places = tuple(self.inputs.place_name(w) for w in wrenches)
         if len(set(places)) < len(places):
             raise StateError("wrenches= names a body or frame twice")
-        return self.resolved(Request(name, formulation_name(formulation, **choice), about, places))
+        some = self.inputs.joints(joints)
+        if some and not FUNCTIONS[name].by_joint:
+            owners = " and ".join(key for key, one in FUNCTIONS.items() if one.by_joint)
+            raise StateError(f"joints= belongs to {owners}: {name} is not about single joints")
+        return self.resolved(Request(name, formulation_name(formulation, **choice), about, places, joints=some))
 
     def resolved(self, request: Request) -> Request:
         """Return a request with its formulation decided."""

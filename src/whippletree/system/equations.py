@@ -168,6 +168,8 @@ class Equations:
         if self.description.parameters:
             inputs.append(("parameters", len(self.description.parameters)))
         shape = tuple(self.size(s) if isinstance(s, str) else s for s in function.shape)
+        if request.joints:
+            shape = (len(request.joints), *shape[1:])
         quaternions = [
             (i, q.start)
             for i, (name, _) in enumerate(inputs)
@@ -345,6 +347,13 @@ class Equations:
         """Return the force or state, in words, whose formula is not finite at a state, if there is one."""
         return faulty_element(self, state)
 
+    def of_joints(self, request: Request, rows: ca.SX) -> ca.SX:
+        """Return the six rows of each joint that a request is about, out of those of all joints."""
+        if not request.joints:
+            return rows
+        places = [self.plan.joint_names.index(name) for name in request.joints]
+        return ca.SX(ca.vertcat(*(rows[6 * k : 6 * k + 6, :] for k in places)))
+
     def driving(self, here: LoadedWalk, needed: ca.SX, tau: ca.SX) -> ca.SX:
         """Return the efforts given, and at prescribed hinges those needed, less what the elements do there."""
         needed = here.less_efforts(needed)
@@ -435,7 +444,7 @@ class Request:
     """What is asked for.
 
     `formulation` is the text of one, or "auto" until that is decided; `frame` is what a kinematic function is about,
-    and `wrenches` lists the frames that carry wrenches.
+    `wrenches` lists the frames that carry wrenches, and `joints` those whose reactions are wanted, all if it is empty.
 
     >>> Request("forward_dynamics", "penalty").method.exact
     False
@@ -447,6 +456,7 @@ class Request:
     wrenches: tuple[str, ...] = ()
     check: bool = False
     baumgarte: tuple[float, float] = (0.0, 0.0)
+    joints: tuple[str, ...] = ()
 
     @property
     def method(self) -> Formulation:

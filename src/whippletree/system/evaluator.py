@@ -35,7 +35,8 @@ _NONE = (0.0, 0.0)
 class CallOptions(NamedTuple):
     """What can be said beside the state when a function of a system is evaluated.
 
-    `a` are accelerations of prescribed hinges, `z` auxiliary states, `check` asks for states that satisfy the closures.
+    `a` are accelerations of prescribed hinges, `z` auxiliary states, `check` asks for states that satisfy the closures,
+    `joints` are those whose reactions are wanted, if not all.
     """
 
     a: ArrayLike | Mapping[str, Any] | None = None
@@ -46,6 +47,7 @@ class CallOptions(NamedTuple):
     formulation: str = AUTO
     baumgarte: Any = None
     check: bool = False
+    joints: tuple[str, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -57,6 +59,7 @@ class CallOptions(NamedTuple):
             and self.a is None
             and self.z is None
             and self.baumgarte is None
+            and not self.joints
         )
 
 
@@ -120,7 +123,7 @@ class Evaluator:
     def prepare(self, function: str, options: CallOptions, frame: str = "") -> tuple[Call, tuple[Any, ...]]:
         """Return the call of a function, which may be about a frame, and the values of its inputs beyond the state."""
         equations = self.engine.equations
-        a, t, z, wrenches, parameters, formulation, baumgarte, check = options
+        a, t, z, wrenches, parameters, formulation, baumgarte, check, joints = options
         more: list[Any] = []
         if equations.prescribed and FUNCTIONS[function].dynamic:
             more.append(self.inputs.states.velocities(a) if isinstance(a, Mapping) else a)
@@ -134,7 +137,7 @@ class Evaluator:
         if formulation is not AUTO:
             formulation = formulation_name(formulation)
         damping = _NONE if baumgarte is None else baumgarte_terms(baumgarte, formulation)
-        call, stated, timed = self._call(function, formulation, places, check and self.closed, damping, frame)
+        call, stated, timed = self._call((function, formulation, frame, places, check and self.closed, damping, joints))
         if stated:
             more.append(z)
         elif z is not None:
@@ -148,20 +151,11 @@ class Evaluator:
             more += [] if values is None else [values]
         return call, tuple(more)
 
-    def _call(
-        self,
-        function: str,
-        formulation: str,
-        places: tuple[str, ...],
-        check: bool,
-        damping: tuple[float, float],
-        frame: str,
-    ) -> tuple[Call, bool, bool]:
-        """Return a call, and whether auxiliary states and the time are among its inputs."""
-        key = (function, formulation, places, check, damping, frame)
+    def _call(self, key: tuple[Any, ...]) -> tuple[Call, bool, bool]:
+        """Return the call of a request, given as its fields, and whether states and the time are among its inputs."""
         found = self._calls.get(key)
         if found is None:
-            equations, request = self.engine.equations, Request(function, formulation, frame, places, check, damping)
+            equations, request = self.engine.equations, Request(*key)
             found = self.engine.call(request), equations.stated(request), equations.timed(request)
             self._calls[key] = found
         return found

@@ -37,6 +37,7 @@ class SystemFunction:
       the elements' states
     - it is `of_events`, or `of_elements` that act
     - it is `framed`: about a body or frame
+    - it is `by_joint`: it has six numbers for each joint, and can be asked for some joints alone
     - it is `planned`: its code depends on the numeric plan of the loops
     - it has a meaning `without_freedoms`
     - it is a `prelude` where loops have redundant rows: NumPy goes on with its result, and takes far longer
@@ -61,6 +62,7 @@ class SystemFunction:
     of_events: bool = False
     of_elements: bool = False
     framed: bool = False
+    by_joint: bool = False
     planned: bool = True
     without_freedoms: bool = False
     prelude: bool = False
@@ -117,6 +119,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
         ("nj", 6),
         tree_equations.reactions,
         loop_trace=loop_equations.reactions,
+        by_joint=True,
         without_freedoms=True,
         prelude=True,
     ),
@@ -206,6 +209,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
         ("nj", 6, "n_redundant"),
         loop_equations.self_stresses,
         of_loops=True,
+        by_joint=True,
         rescued=True,
         without_freedoms=True,
         prelude=True,

@@ -20,6 +20,7 @@ from whippletree.formulations.closures.partition import partition
 from whippletree.formulations.methods.formulation import LoopProblem
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body
+from whippletree.kernels.tape import read_tape
 from whippletree.symbolic.sparse_factors import nearest_zero, smallest
 from whippletree.system.guards import guard, guard_pivots, guard_solution, inertia_changed, pivot_sizes
 from whippletree.system.lengths import LoopLengths, velocity_scale
@@ -46,6 +47,7 @@ __all__ = [
     "motion_basis",
     "prepared",
     "project",
+    "reaction_ways",
     "reactions",
     "self_stresses",
     "solution",
@@ -64,12 +66,31 @@ def driving_forces(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 
 
 def reactions(eq: Equations, request: Request, x: Symbols) -> ca.SX:
-    """Return the reactions of all joints for the kept rows: where there is redundancy, one choice of many."""
+    """Return the reactions of joints for the kept rows: where there is redundancy, one choice of many.
+
+    They follow from accelerations and multipliers by one more sweep, or from the formulation's by-products if it has
+    them and these take fewer operations.
+    """
+    ways = [eq.of_joints(request, wrenches) for wrenches in reaction_ways(eq, request, x).values()]
+    if len(ways) > 1:
+        ways.sort(
+            key=lambda one: read_tape(ca.Function("way", list(x.values()), [one], {"allow_free": True})).count().total
+        )
+    return _guarded(eq, request, x, ways[0], answer(eq, request, x).solution)
+
+
+def reaction_ways(eq: Equations, request: Request, x: Symbols) -> dict[str, ca.SX]:
+    """Return the reactions of all joints, by each way that there is to them: the extra "sweep", the "by-products"."""
     found = answer(eq, request, x)
     here = eq.loaded(eq.prescribed_only(x), weld=False)
     still, closure_set = _at_rest(eq, x, kept=not request.method.keeps_all_rows)
-    wrenches = closed.reactions(here.walk, closure_set, here.tau, found, joint_order(eq), still)
-    return _guarded(eq, request, x, wrenches, found.solution)
+    given = (here.walk, closure_set, here.tau, found, joint_order(eq), still)
+    ways = {"sweep": closed.reactions(*given)}
+    if len(here.walk.nodes) == len(prepared(eq, request, x).walk.nodes):  # no joint is welded into a node
+        shorter = closed.reactions_of_forces(*given)
+        if shorter is not None:
+            ways["by-products"] = shorter
+    return ways
 
 
 def _at_rest(eq: Equations, x: Symbols, *, kept: bool) -> tuple[Unrolled, ClosureSet]:
@@ -115,7 +136,7 @@ def self_stresses(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the reactions that balance by themselves, for each joint and component one after the other."""
     (walk, whole), (_, kept) = (_at_rest(eq, x, kept=kept) for kept in (False, True))
     stresses, pivots = closed.self_stresses(walk, kept, whole, eq.loop_plan.choice, joint_order(eq))
-    return guard_pivots(eq, x, ca.vec(stresses.T), pivots)
+    return guard_pivots(eq, x, ca.vec(eq.of_joints(request, stresses).T), pivots)
 
 
 def closing_step(eq: Equations, request: Request, x: Symbols) -> ca.SX:

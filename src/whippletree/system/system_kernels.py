@@ -75,7 +75,7 @@ class SystemKernels:
         """Return any function of the system as a CasADi Function.
 
         Inputs are in the order of `name_in()`, wrenches in that in which they are listed. Each input and the output is
-        one column; matrices are row by row.
+        one column; matrices are row by row. `joints=["A"]` asks for the reactions of some joints alone.
 
         >>> pendulum().function("mass_matrix").name_in()
         ['q']

@@ -74,12 +74,14 @@ def driving_forces(eq: Equations, request: Request, x: Symbols) -> Any:
 
 
 def reactions(eq: Equations, request: Request, x: Symbols) -> Any:
-    """Return the reactions of all joints."""
+    """Return the reactions of all joints, or of those that are asked for."""
     method = _method(request)
     if method.reactions is not None:
-        return method.reactions(eq.loaded(x, weld=False).walk)
-    a = forward_dynamics(eq, request, x)
-    return composite_body.reactions(eq.loaded({**x, "a": a}, weld=False).walk)
+        found = method.reactions(eq.loaded(x, weld=False).walk)
+    else:
+        a = forward_dynamics(eq, request, x)
+        found = composite_body.reactions(eq.loaded({**x, "a": a}, weld=False).walk)
+    return eq.of_joints(request, found) if request.joints else found
 
 
 def derivatives(eq: Equations, request: Request, x: Symbols) -> Any:

@@ -48,6 +48,7 @@ __all__ = [
     "full_seconds",
     "motion_basis",
     "reactions",
+    "reactions_of_forces",
     "row_slices",
     "self_stresses",
     "static_reactions",
@@ -116,6 +117,27 @@ def reactions(
     of_tree = composite.reactions(loaded(walk, closure_set, tau, answer, still))
     of_cuts = cut_reactions(still, closure_set, closure_set.evaluate(still), tau, answer.multipliers)
     return _in_order(of_tree, of_cuts, order)
+
+
+def reactions_of_forces(
+    walk: Unrolled, closure_set: ClosureSet, tau: ca.SX, answer: Answer, order: Sequence[int], still: Unrolled
+) -> ca.SX | None:
+    """Return the same from the forces across joints that the formulation has as by-products; None if it has none."""
+    if answer.solution.forces is None:
+        return None
+    of_tree = _tree_wrenches(still, answer.solution.forces())
+    of_cuts = cut_reactions(still, closure_set, closure_set.evaluate(still), tau, answer.multipliers)
+    return _in_order(of_tree, of_cuts, order)
+
+
+def _tree_wrenches(walk: Unrolled, forces: Sequence[ca.SX]) -> ca.SX:
+    """Return the reactions (6 n, k) of the tree's joints, one after the other, from the forces (6, k) across them."""
+    placed = zip(walk.nodes, _ground_axes(walk), forces, strict=True)
+    kept = Kept([StaticForce(node.configuration(), axes, force) for node, axes, force in placed])
+    wrenches = walk.outward(joint_wrench, (), kept, kept)
+    at = {place: one.wrench for place, one in zip(walk.positions, wrenches.records, strict=True)}
+    none = ca.SX(0, forces[0].shape[1] if forces else 1)
+    return ca.SX(ca.vertcat(none, *(at[place] for place in sorted(p for p in at if p is not None))))
 
 
 def _in_order(of_tree: ca.SX, of_cuts: Sequence[ca.SX], order: Sequence[int]) -> ca.SX:
@@ -253,9 +275,7 @@ def static_reactions(
     placed = zip(still.nodes, _ground_axes(walk), push, strict=True)
     loads = Kept([StaticForce(node.configuration(), axes, -force) for node, axes, force in placed])
     _, forces = still.inward(_pass_on, (ca.SX(6, k),), loads)
-    wrenches = still.outward(joint_wrench, (), forces, forces)
-    at = {place: kept.wrench for place, kept in zip(still.positions, wrenches.records, strict=True)}
-    of_tree = ca.SX(ca.vertcat(ca.SX(0, k), *(at[place] for place in sorted(p for p in at if p is not None))))
+    of_tree = _tree_wrenches(still, [kept.f for kept in forces.records])
     none = ca.SX.zeros(walk.nv, k)
     return _in_order(of_tree, cut_reactions(walk, closure_set, closure_states, none, multipliers), order)
 

@@ -26,13 +26,15 @@ class Solution(NamedTuple):
 
     The multipliers are worked out when they are asked for. `pivots` are those of the elimination: one that is small
     compared with what it is elsewhere says that the solution is not to be trusted. `error` is the estimated error
-    relative to the largest acceleration, of a formulation that is not exact.
+    relative to the largest acceleration, of a formulation that is not exact. `forces` returns the force across every
+    node's joint, in node axes, if the formulation has it from its by-products.
     """
 
     a: ca.SX
     multipliers: Callable[[], list[ca.SX]]
     pivots: tuple[ca.SX, ...]
     error: ca.SX | None = None
+    forces: Callable[[], list[ca.SX]] | None = None
 
 
 def by_closure(values: Sequence[ca.SX], closure_states: Sequence[ClosureState]) -> list[ca.SX]:
