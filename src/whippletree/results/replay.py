@@ -109,7 +109,7 @@ class Replay:
         """Return what every force element does, by name."""
 
         def compute(r: Replay) -> Results:
-            found = r.system.forces(r.q, r.v, **r.element_options())
+            found = r.system.forces(r.q, r.v, r.efforts, **r.element_options())
             return tuple(part for force in found.values() for part in (force.wrenches, force.efforts))
 
         uses = self.system.description.forces
@@ -120,7 +120,9 @@ class Replay:
     def dissipated_powers(self) -> dict[str, Array]:
         """Return what every force element dissipates, by name, each (n,)."""
         uses = self.system.description.forces
-        found = self._many(lambda r: tuple(r.system.dissipated_powers(r.q, r.v, **r.element_options()).values()))
+        found = self._many(
+            lambda r: tuple(r.system.dissipated_powers(r.q, r.v, r.efforts, **r.element_options()).values())
+        )
         return dict(zip((use.name for use in uses), found, strict=True))
 
     def state_rates(self) -> Array:

@@ -216,6 +216,10 @@ class Driver:
         size = float(run.times[NEXT_STEP])
         if max(size, run.times[SMALLEST_STEP]) < TIME_ROUNDING * abs(run.t):
             what = f"a step of {size:.3g} s is lost in rounding: begin at a smaller t0, or end earlier"
+        now = {"q": run.q, "v": run.v, "z": run.z, "tau": run.tau, "t": run.t, "parameters": sim.parameters}
+        jam = system_interface.jamming(sim.plans.now, now)
+        if jam is not None:
+            return self._in_words(jam)
         loops = system_interface.loops(sim.plans.now)
         if run.flags[LOOPS] and loops.consistency.near_singular(run.q, loops.conditions(run.t, sim.parameters)):
             what = "the motion stays next to a singular position, where accelerations are not exact enough to go on"

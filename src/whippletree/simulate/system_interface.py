@@ -41,6 +41,7 @@ __all__ = [
     "default_parameters",
     "driven_freedoms",
     "is_closed",
+    "jamming",
     "joint_of",
     "kernel",
     "loop_plan",
@@ -57,6 +58,9 @@ __all__ = [
 ]
 
 _FLOAT = np.dtype(np.float64)
+
+NEXT_TO_JAMMING = 0.02
+"""How much more than its own a unit of a load must be short of making, to be told as the cause of steps too small."""
 
 # ---------------------------------------------------------------------- kernels and numbers
 
@@ -155,6 +159,11 @@ def check_closures(system: System, q: Array, v: Array, t: float, parameters: Arr
 def loop_plan(system: System) -> LoopPlan:
     """Return the numeric plan of the loops."""
     return system.kernels.loop_plan
+
+
+def jamming(system: System, state: Mapping[str, Any]) -> str | None:
+    """Say which force law on reactions is about to have no solution at a state, if one is."""
+    return system.kernels.equations.load_failure(state, margin=NEXT_TO_JAMMING)
 
 
 def with_plan(system: System, plan: LoopPlan) -> System:

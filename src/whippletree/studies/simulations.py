@@ -106,6 +106,7 @@ def simulate(
     ([0.0, 0.5, 1.0], True)
     """
     if options.get("formulation") == "natural" and options.get("method") is None:
+        _refuse_reaction_laws(system)
         options |= {
             "times": times,
             "controller": controller,
@@ -169,6 +170,16 @@ def resume(
     found = read_checkpoint(path, system, on_event, check, controller, period)
     writer = _writer(path, found.every if checkpoint_every is None else checkpoint_every, found.wall)
     return _followed(found.run, progress, writer)
+
+
+def _refuse_reaction_laws(system: System) -> None:
+    """Refuse force laws on reactions in runs in natural coordinates, which have no reactions within a step."""
+    laws = system.description.reaction_laws
+    if laws:
+        raise StateError(
+            f'force "{laws[0].name}" depends on reactions, which runs in natural coordinates cannot have: leave '
+            'formulation="natural" out, or give a method= to integrate joint coordinates by it'
+        )
 
 
 def _start_state(system: System, start: Any, options: Mapping[str, Any], t0: float) -> dict[str, Any]:

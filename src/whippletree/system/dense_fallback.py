@@ -70,6 +70,13 @@ class DenseFallback:
             self.consistency.check(given["q"], given["v"], where)
         if request.function == "motion_basis":
             return self._motions(given["q"], where)
+        if self.equations.description.reaction_laws and request.function != "self_stresses":
+            now = {"t": where.t, "parameters": where.parameters}
+            raise DynamicsError(
+                self.equations.load_failure(given | now)
+                or "the fixed pivots of the loops do not suit this state, and force laws on reactions cannot be solved "
+                "by singular values: build the system from a guess near it, or take another formulation"
+            )
         if request.function == "minimal_coordinates" or request.function.endswith("_derivatives"):
             self._motions(given["q"], where)  # which refuses a singular position, and coordinates that do not suit
             raise DynamicsError(

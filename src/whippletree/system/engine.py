@@ -416,6 +416,9 @@ class Engine:
                     f'joint "{name}" moves nothing that has inertia in its direction {here}; give mass or inertia to '
                     f"the bodies that hang on it, prescribe the joint, or keep away from there"
                 )
+        failure = self.equations.load_failure(state)
+        if failure is not None:
+            return failure
         faulty = self.equations.faulty_element(state)
         if faulty is not None:
             return f"{faulty} is not finite there; check what is written for it, and the state"

@@ -125,7 +125,9 @@ class Evaluator:
         equations = self.engine.equations
         a, t, z, wrenches, parameters, formulation, baumgarte, check, joints = options
         more: list[Any] = []
-        if equations.prescribed and FUNCTIONS[function].dynamic:
+        row = FUNCTIONS[function]
+        reacts = row.of_elements and bool(equations.description.reaction_laws)
+        if equations.prescribed and (row.dynamic or reacts):
             more.append(self.inputs.states.velocities(a) if isinstance(a, Mapping) else a)
         elif a is not None:
             raise StateError("a= is for prescribed hinges, and there is none: declare one with prescribed=True")

@@ -45,6 +45,7 @@ __all__ = [
     "joint_order",
     "leave_open",
     "motion_basis",
+    "operation_count",
     "prepared",
     "project",
     "reaction_ways",
@@ -73,10 +74,13 @@ def reactions(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """
     ways = [eq.of_joints(request, wrenches) for wrenches in reaction_ways(eq, request, x).values()]
     if len(ways) > 1:
-        ways.sort(
-            key=lambda one: read_tape(ca.Function("way", list(x.values()), [one], {"allow_free": True})).count().total
-        )
+        ways.sort(key=operation_count)
     return _guarded(eq, request, x, ways[0], answer(eq, request, x).solution)
+
+
+def operation_count(result: ca.SX) -> int:
+    """Return how many operations a traced result takes by itself."""
+    return read_tape(ca.Function("result", [ca.vertcat(*ca.symvar(result))], [ca.densify(result)])).count().total
 
 
 def reaction_ways(eq: Equations, request: Request, x: Symbols) -> dict[str, ca.SX]:

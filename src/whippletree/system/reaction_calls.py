@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from whippletree.errors import DynamicsError, StateError
+from whippletree.elements.forces import MOMENT_AND_FORCE
+from whippletree.errors import DynamicsError, ModelError, StateError
 from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND
@@ -119,6 +120,39 @@ class ReactionCalls:
             merged = own.union(*(one[0] for one in met)), redundant + sum(one[1] for one in met)
             circles = [*apart, merged]
         return [names for names, redundant in circles if redundant]
+
+    def check_laws(self, q: Array) -> None:
+        """Refuse force laws on components of reactions that redundancy leaves open, as they are at a configuration."""
+        laws = self._evaluate.engine.description.reaction_laws
+        if not laws or not self._loops.redundancy():
+            return
+        from whippletree.system.reaction_laws import read_components
+
+        joints = tuple(dict.fromkeys(name for use in laws for name in use.reactions))
+        names = self._involved(joints)
+        if not self._shares(joints):
+            return
+        order, engine = self._inputs.states.plan.joint_names, self._evaluate.engine
+        _, stresses = self._least(np.zeros((len(names), 6)), self._self_stresses(q, 0.0, None, names))
+        negligible = engine.equations.loop_plan.negligible(_UNIQUE)
+        for law, read in read_components(engine.equations).items():
+            for joint, components in read.items():
+                use = engine.description.joints[order.index(joint)]
+                pose = self._evaluate.at_place("pose", use.parent, (q,))
+                R = pose[:3, :3] @ np.array(use.on_parent.rotation, dtype=np.float64)
+                open_ = np.abs(_turned(stresses[names.index(joint)], R)).max(axis=-1) > negligible
+                left = [MOMENT_AND_FORCE[k] for k in components if open_[k]]
+                if left:
+                    raise ModelError(
+                        f'force "{law}" depends on {", ".join(left)} of the reaction of joint "{joint}", which rigid '
+                        "bodies do not determine: redundant equations leave open how the joints share it "
+                        f"({', '.join(self._sharing(stresses, names))}); let a joint give way there (a ball or a "
+                        "cylindrical joint instead of a hinge), or use components that are unique"
+                    )
+
+    def _sharing(self, stresses: Array, names: tuple[str, ...]) -> list[str]:
+        """Return the joints, in quotes, among which something is left open."""
+        return [f'"{name}"' for name, own in zip(names, stresses, strict=True) if np.abs(own).max() > _UNIQUE]
 
     def _least(self, wrenches: Array, Z: Array) -> tuple[Array, Array]:
         """Return the reactions of least norm among those that redundancy leaves open, and a basis of what it does.

@@ -101,6 +101,8 @@ def has_equal_parts(eq: Equations, request: Request) -> bool:
     """Tell whether a request of a large mechanism is put together from parts that meet only at the ground."""
     if not (eq.closed and eq.large) or request.function not in PART_FUNCTIONS or request.wrenches:
         return False
+    if eq.description.reaction_laws:
+        return False
     solved = FUNCTIONS[request.function].solved
     if solved and not (request.method.exact and set(request.method.needs) <= {"reduction"}):
         return False

@@ -89,6 +89,7 @@ class System:
         if self._loops.closed:
             self._q0, self._v0 = self._loops.begin(guess, hold, dependent)
             self.plan = replace(self.plan, notes=self._loops.choice_in_words)
+            self._reactions.check_laws(self._q0)
         else:
             self._q0, self._v0 = self._loops.assemble(guess), np.zeros(self.nv)
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import casadi as ca
-
 from whippletree.analysis.models import PaperModel, bricard, closed_chain, quarter_car, slider_four_bar
 from whippletree.analysis.reports import Table
-from whippletree.kernels.tape import read_tape
 from whippletree.system import System
-from whippletree.system.loop_equations import reaction_ways
+from whippletree.system.loop_equations import operation_count, reaction_ways
 
 __all__ = ["jain_reactions", "reaction_counts"]
 
@@ -29,8 +26,7 @@ def reaction_counts(system: System, formulation: str) -> dict[str, int]:
     x = kernels.equations.inputs(request)
     counts = {"accelerations": kernels.operations("forward_dynamics", formulation=formulation).total}
     for way, wrenches in reaction_ways(kernels.equations, request, x).items():
-        traced = ca.Function("reactions", list(x.values()), [wrenches], {"allow_free": True})
-        counts[way] = read_tape(traced).count().total
+        counts[way] = operation_count(wrenches)
     return counts
 
 

@@ -3,6 +3,7 @@
 from whippletree.elements.declaration import quantity
 from whippletree.elements.forces.actuator import Actuator
 from whippletree.elements.forces.base import (
+    MOMENT_AND_FORCE,
     ElementForces,
     ElementState,
     Force,
@@ -11,6 +12,7 @@ from whippletree.elements.forces.base import (
     pure_force,
     stretch,
 )
+from whippletree.elements.forces.bearing_friction import RUBBING, BearingFriction
 from whippletree.elements.forces.bushing import Bushing
 from whippletree.elements.forces.contact import Contact
 from whippletree.elements.forces.formula import Formula
@@ -22,7 +24,10 @@ from whippletree.elements.forces.spring import Spring
 from whippletree.elements.forces.torsion_spring import TorsionSpring
 
 __all__ = [
+    "MOMENT_AND_FORCE",
+    "RUBBING",
     "Actuator",
+    "BearingFriction",
     "Bushing",
     "Contact",
     "ElementForces",
