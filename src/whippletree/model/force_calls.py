@@ -244,8 +244,8 @@ class ForceCalls(Registry):
                 if value is not None:
                     raise ModelError(f"{key} is that of a bearing: give the coefficient of friction too")
             freedom = self._freedom(joint, 0 if index is None else index)
-            plain = (0.0 if value is None else value for value in (coulomb, viscous))
-            force = checked(Friction(*plain, speed), self._parameters)
+            dry, wet = (0.0 if value is None else value for value in (coulomb, viscous))
+            force = checked(Friction(dry, wet, speed), self._parameters)
             dry, wet = force.coulomb, force.viscous
             if not expressions((dry, wet)) and dry == wet == 0.0:
                 raise ModelError("give coulomb, viscous, or both, or the coefficient of a bearing")

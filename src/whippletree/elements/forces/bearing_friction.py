@@ -64,6 +64,11 @@ class BearingFriction(Force):
         """One: the load of the bearing."""
         return 1
 
+    @property
+    def _lever(self) -> Scalar:
+        """The radius, which joints that turn have."""
+        return 1.0 if self.radius is None else self.radius
+
     def _pressures(self, r: ca.SX) -> Iterator[ca.SX]:
         """Yield the forces that press on the bearing, each a column that is linear in the wrench r."""
         across = r[[FX, FY]]
@@ -77,7 +82,7 @@ class BearingFriction(Force):
         if self.joint_type == "prismatic" and self.radius is not None:
             yield r[MZ] / self.radius
         if self.thrust_radius is not None:
-            yield r[FZ] * self.thrust_radius / self.radius
+            yield r[FZ] * self.thrust_radius / self._lever
 
     def loads(self, seen: ElementState) -> ca.SX:
         """Return the load: a sum of sizes of forces, each kept from zero by less than can be seen."""
@@ -97,9 +102,9 @@ class BearingFriction(Force):
         """Return the efforts, all of whose power is dissipated."""
         friction = self.coefficient * seen.load * self._direction(seen.v)
         if self.joint_type in ("revolute", "spherical"):
-            efforts = -self.radius * friction
+            efforts = -self._lever * friction
         elif self.joint_type == "cylindrical":
-            efforts = -ca.vertcat(self.radius * friction[0], friction[1])
+            efforts = -ca.vertcat(self._lever * friction[0], friction[1])
         else:
             efforts = -friction
         nothing = ca.SX(0)
@@ -109,6 +114,6 @@ class BearingFriction(Force):
         """Return the direction of sliding, of a size that is one but for slow sliding."""
         if v.numel() == 1:
             return ca.tanh(v / self.speed)
-        sliding = ca.vertcat(self.radius * v[0], v[1]) if self.joint_type == "cylindrical" else v
+        sliding = ca.vertcat(self._lever * v[0], v[1]) if self.joint_type == "cylindrical" else v
         fast = ca.sqrt(ca.sumsqr(sliding / self.speed) + LEAST_SLIDING**2)
         return sliding / self.speed * (ca.tanh(fast) / fast)

@@ -18,10 +18,10 @@ branches that hang on it, apart from the rest, so that the ways can be compared.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, NamedTuple, cast
 
 import casadi as ca
@@ -87,15 +87,13 @@ def solve(walk: Unrolled, closure_set: ClosureSet, choice: Choice, methods: Sequ
                 a[freedom] = found[i]
     pivots = [p for one in grouped if one.factors for p in one.factors.pivots]
     pivots += [p for k, g in at.items() if grouped[g].factors is None for p in result.hinge.at(k).kept.pivots]
-    found: list[list[ca.SX]] = []
 
+    @functools.cache
     def multipliers() -> list[ca.SX]:
-        if not found:
-            found.append(_multipliers(closure_set, grouped, at, result))
-        return found[0]
+        return _multipliers(closure_set, grouped, at, result)
 
     embedded = all(isinstance(one.node, Embedded) for one in grouped) and not walk.homes
-    forces = partial(_forces, walk, closure_set, grouped, tree, at, result, multipliers)
+    forces = functools.partial(_forces, walk, closure_set, grouped, tree, at, result, multipliers)
     return Solution(a, multipliers, tuple(pivots), forces=forces if embedded else None)
 
 
