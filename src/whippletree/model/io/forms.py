@@ -256,6 +256,7 @@ RUN: dict[str, Reader] = {
     "spectral_radius": values.fixed_number,
     "every": values.positive,
     "formulation": values.word,
+    "baumgarte": values.entries(values.fixed_number, 2),
     "t0": values.fixed_number,
     "outputs": values.outputs,
 }
