@@ -300,6 +300,9 @@ def test_a_driven_joint_and_parameters() -> None:
         load = np.linalg.norm(across / 2 + tilt) + np.linalg.norm(across / 2 - tilt)
         rubbed = value * (0.05 * load + 0.08 * 2.0 * G)
         assert effort[0] == pytest.approx(2.0 / 3 * given + rubbed, abs=1e-9)
+        acting = {"a": [given], "parameters": {"mu": value}}
+        assert s.forces([0.0], [w], **acting)["rub"].efforts[0] == pytest.approx(-rubbed, abs=1e-9)
+        assert s.powers([0.0], [w], **acting).dissipated == pytest.approx(w * rubbed, abs=1e-9)
 
 
 # ---------------------------------------------------------------------- files, copies, refusals

@@ -242,6 +242,8 @@ class Trajectory:
     def reactions(self, *, frame: Any = "ground", joints: Any = None) -> Reactions:
         """Return what every joint transmits to its child, by joint: force, moment (n, 3), unique (n, 6).
 
+        With `joints=["A"]` only those of some joints are computed.
+
         >>> from whippletree.results.example_runs import swing
         >>> swing().reactions()["hinge"].force[0].round(2) + 0.0
         array([-9.87,  0.  ,  0.  ])

@@ -81,6 +81,7 @@ class ElementCalls:
         v: ArrayLike,
         tau: ArrayLike | None = None,
         *,
+        a: Any = None,
         t: float = 0.0,
         z: ArrayLike | None = None,
         parameters: ParameterValues = None,
@@ -89,13 +90,14 @@ class ElementCalls:
         """Return the energy that all elements store, and their dissipated and input power.
 
         What the mechanism's energy gains per second is input less dissipated power, and what efforts `tau`, wrenches,
-        prescribed joints and moving closures do. Efforts matter for force laws on reactions.
+        prescribed joints and moving closures do. Efforts, and accelerations `a` of prescribed joints, matter for force
+        laws on reactions.
 
         >>> s = quarter_car()
         >>> s.powers(s.q0, [0.0, 0.1]).dissipated.round(6)
         np.float64(15.0)
         """
-        options = CallOptions(t=t, z=z, parameters=parameters)
+        options = CallOptions(a if self._description.reaction_laws else None, t, z, parameters=parameters)
         values = self._evaluate("powers", (q, v, tau), options, None, threads)
         return Powers(values[..., 0], values[..., 1], values[..., 2])
 
@@ -142,12 +144,15 @@ class ElementCalls:
         v: ArrayLike,
         tau: ArrayLike | None = None,
         *,
+        a: Any = None,
         t: float = 0.0,
         z: ArrayLike | None = None,
         parameters: ParameterValues = None,
         threads: int | None = None,
     ) -> dict[str, ElementForce]:
-        """Return what every force element does, by name; efforts `tau` matter for force laws on reactions.
+        """Return what every force element does, by name.
+
+        Efforts `tau`, and accelerations `a` of prescribed joints, matter for force laws on reactions.
 
         >>> s = quarter_car()
         >>> s.forces(s.q0, [0.0, 0.1])["strut"].on("chassis").round(6)
@@ -157,7 +162,7 @@ class ElementCalls:
         if not uses:
             self._evaluate.inputs.idle(q=q, v=v, tau=tau, t=t, z=z, parameters=parameters)
             return {}
-        options = CallOptions(t=t, z=z, parameters=parameters)
+        options = CallOptions(a if self._description.reaction_laws else None, t, z, parameters=parameters)
         state = (q, v, tau) if self._description.reaction_laws else (q, v)
         values = self._evaluate("element_forces", state, options, None, threads)
         result: dict[str, ElementForce] = {}
