@@ -80,7 +80,8 @@ def reactions(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 
 def operation_count(result: ca.SX) -> int:
     """Return how many operations a traced result takes by itself."""
-    return read_tape(ca.Function("result", [ca.vertcat(*ca.symvar(result))], [ca.densify(result)])).count().total
+    symbols = ca.vertcat(ca.SX(0, 1), *ca.symvar(result))
+    return read_tape(ca.Function("result", [symbols], [ca.densify(result)])).count().total
 
 
 def reaction_ways(eq: Equations, request: Request, x: Symbols) -> dict[str, ca.SX]:
