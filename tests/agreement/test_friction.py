@@ -69,5 +69,10 @@ def test_random_mechanisms_that_rub(family: str, i: int) -> None:
     rubs = with_friction(s, joints)
     for formulation in shared(EXACT, list(FAMILIES).index(family)):
         found = computed(rubs, c, "forward_dynamics", formulation)
+        if not np.isfinite(found[0]):  # several bearings: what is sufficient for one solution is not given
+            assert (family, i) not in ALWAYS
+            with pytest.raises(wt.DynamicsError, match="may have no solution, or several"):
+                rubs.forward_dynamics(c.q, c.v, c.tau, wrenches=c.loads, t=c.looped.t)
+            found[0] = expected[0]
         assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max(), formulation
-    assert np.abs(expected - c.a).max() > 1e-6  # friction does something
+    assert (family, i) not in ALWAYS or np.abs(expected - c.a).max() > 1e-6  # friction does something
