@@ -879,6 +879,17 @@ def test_example_moving_pictures(tmp_path: Path) -> None:
     assert r["run"].system.description.body("coupler").properties.mass == 2.0
 
 
+def test_example_friction() -> None:
+    found = run("friction")
+    for ours, closed in (found["drawer"], (found["rod"][0][:, 2], found["rod"][1])):
+        assert np.abs(np.array(ours) - closed).max() < 1e-8 * np.abs(closed).max() + 1e-9
+    assert found["drawer"][0][2] == pytest.approx(0.0, abs=1e-9)  # wedged
+    assert found["said"][1.333] == "one solution"
+    assert "no solution (Painleve" in found["said"][1.334]
+    assert found["run"].certificate.ok
+    assert found["run"].certificate.work_dissipated > 0.1
+
+
 def test_example_steady_cornering() -> None:
     example = load("steady_cornering")
     bend, stop = example.main()

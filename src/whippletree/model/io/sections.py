@@ -14,7 +14,9 @@ from whippletree.elements.closures import Coupling, DeclaredClosure, Expression
 from whippletree.elements.declaration import quantities
 from whippletree.elements.drivers import Motion, Spline, spline_of
 from whippletree.elements.forces import (
+    MOMENT_AND_FORCE,
     Actuator,
+    BearingFriction,
     BoxContact,
     Bushing,
     CapsuleContact,
@@ -243,6 +245,9 @@ class Sections:
             return self._contact(use, force)
         if isinstance(force, CapsuleContact | BoxContact):
             return self._contact_between(use, force)
+        if isinstance(force, BearingFriction):
+            own = {name: self._value(getattr(force, name)) for name in quantities(force)}
+            return {"friction": use.coordinates[0][0], **{key: one for key, one in own.items() if one is not None}}
         if isinstance(force, Tyre):
             return self._tyre(use, force)
         initial = [self._d.state(name).value for name in use.own_states]
@@ -292,11 +297,14 @@ class Sections:
         return found
 
     def _actuator(self, use: ForceUse, force: Actuator) -> dict[str, Any]:
-        (effort,) = self._formula(force.effort, use.sides, use.coordinates[1:], use.states, use.name)
+        (effort,) = self._formula(
+            force.effort, use.sides, use.coordinates[1:], use.states, use.name, _transmitted(use.reactions)
+        )
         return {**self._on_coordinate("actuator", use), "effort": effort}
 
     def _load(self, use: ForceUse, force: Load) -> dict[str, Any]:
-        wrench = self._formula(force.wrench, use.sides[1:], use.coordinates, use.states, use.name)
+        read = (use.sides[1:], use.coordinates, use.states, use.name, _transmitted(use.reactions))
+        wrench = self._formula(force.wrench, *read)
         frame = {"frame": "body"} if force.follows else {}
         return {**self._at("load", use.sides[0]), "wrench": wrench, **frame}
 
@@ -442,6 +450,11 @@ def _spline_through(expression: ca.SX, t: ca.SX) -> Spline | None:
     if spline is None or ca.Function("motion", [t], [spline(t)]).serialize() != function.serialize():
         return None
     return spline
+
+
+def _transmitted(joints: Sequence[str]) -> list[str]:
+    """Return how the components of joints' reactions are written."""
+    return [f"reaction({quoted_text(joint)})[{k}]" for joint in joints for k in range(len(MOMENT_AND_FORCE))]
 
 
 def _field_names(element: Any) -> tuple[str, ...]:
