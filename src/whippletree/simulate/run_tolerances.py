@@ -123,8 +123,8 @@ LEAST_CROSSING_SHARE = 0.3
 """A crossing that is not exact enough begins nearer to the position, down to this share; nearer, rounding is worse."""
 
 EXACT_CROSSING = 1e-12
-"""The estimated error of a crossing that is exact enough for every tolerance. Rounding leaves 1e-13 of it, and the error
-itself is smaller: some 2e-13 where 1e-11 is estimated."""
+"""The estimated error of a crossing that is exact enough for every tolerance. Rounding leaves 1e-13 of it, and the
+error itself is smaller: some 2e-13 where 1e-11 is estimated."""
 
 ADAMS_ERROR = 0.8
 """The share of the tolerance that the error of one step of the Adams method may take. Its steps are many, and their
