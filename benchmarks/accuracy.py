@@ -170,10 +170,16 @@ def shortfalls(found: Ladder) -> list[str]:
 
 
 def remarks(found: Ladder) -> str:
-    """Ratios of single runs to their twins' that are above the bar, though those of several runs may not be."""
-    high = [(found.single_ratio(k), run.setting) for k, run in enumerate(found.runs) if found.problem.natural]
-    words = [f"{ratio:.2f} at {setting:.3g}" for ratio, setting in high if ratio is not None and ratio > RATIO]
-    return f" (single runs over the twin's: {', '.join(words)})" if words else ""
+    """What is above a bar and is not counted as missed: ratios of single runs, errors that the twin has too."""
+    words = []
+    for k, run in enumerate(found.runs):
+        ratio = found.single_ratio(k)
+        if found.problem.natural and ratio is not None and ratio > RATIO:
+            words.append(f"single run {ratio:.2f} times the twin's at {run.setting:.3g}")
+        if not found.fixed and run.error > max(WITHIN * run.setting, found.problem.floor) and found.as_the_twin(k):
+            times, twins = run.error / run.setting, found.twins[k].error / run.setting
+            words.append(f"error {times:.0f} times the tolerance {run.setting:g}, the twin's {twins:.0f}")
+    return f" ({'; '.join(words)})" if words else ""
 
 
 def plain_ratio(found: Ladder, setting: float) -> float:
