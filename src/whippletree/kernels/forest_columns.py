@@ -22,7 +22,7 @@ __all__ = ["ColumnTables", "columns_ir", "count_columns"]
 _MOST = FOREST_SCRATCH // SIDE_BY_SIDE  # sums that are kept in registers
 
 
-class _Piece(NamedTuple):
+class _ColumnPiece(NamedTuple):
     """Vectors of columns, each by its first, and the rows in which these differ from zero when they come inward."""
 
     starts: tuple[int, ...]
@@ -61,7 +61,7 @@ class ColumnTables:
         """Return the tables."""
         return self._built()[0]
 
-    def pieces(self, *, alone: bool) -> list[tuple[_Piece, int]]:
+    def pieces(self, *, alone: bool) -> list[tuple[_ColumnPiece, int]]:
         """Return the pieces of a form, each with the place of its table."""
         return self._built()[1][alone]
 
@@ -69,7 +69,7 @@ class ColumnTables:
         """Return where the table of what goes outward begins."""
         return self.start
 
-    def _built(self) -> tuple[list[int], dict[bool, list[tuple[_Piece, int]]]]:
+    def _built(self) -> tuple[list[int], dict[bool, list[tuple[_ColumnPiece, int]]]]:
         step, n = self.step, len(self.step.table)
         above = [list(_above(step, k)) for k in range(n)]
         numbers: list[int] = []
@@ -79,7 +79,7 @@ class ColumnTables:
             at += len(above[k])
         numbers += [i for own in above for i in own]
         ways: dict[int, tuple[int, int, int]] = {}
-        found: dict[bool, list[tuple[_Piece, int]]] = {True: [], False: []}
+        found: dict[bool, list[tuple[_ColumnPiece, int]]] = {True: [], False: []}
         for alone, lanes in ((True, SIDE_BY_SIDE), (False, 1)):
             for piece in _pieces(step, lanes):
                 if piece.rows not in ways:
@@ -120,13 +120,13 @@ def _taken(step: ForestColumns, rows: int) -> dict[int, list[tuple[int, int]]]:
     return found
 
 
-def _pieces(step: ForestColumns, lanes: int) -> list[_Piece]:
+def _pieces(step: ForestColumns, lanes: int) -> list[_ColumnPiece]:
     """Share the columns out to pieces: those of a family first, then families together if that costs less."""
     closed = [_closed(step, rows) for rows in step.filled]
     families: dict[int, list[int]] = {}
     for column, family in enumerate(step.families):
         families.setdefault(family, []).append(column)
-    pieces: list[_Piece] = []
+    pieces: list[_ColumnPiece] = []
     for columns in families.values():
         starts = _vectors(columns, closed, lanes)
         count = -(-len(starts) // _MOST)
@@ -135,17 +135,17 @@ def _pieces(step: ForestColumns, lanes: int) -> list[_Piece]:
             rows = 1  # so that there is one
             for start in own:
                 rows |= _rows(closed, start, lanes)
-            pieces.append(_Piece(tuple(own), rows))
+            pieces.append(_ColumnPiece(tuple(own), rows))
     return _joined(step, pieces)
 
 
-def _joined(step: ForestColumns, pieces: list[_Piece]) -> list[_Piece]:
+def _joined(step: ForestColumns, pieces: list[_ColumnPiece]) -> list[_ColumnPiece]:
     """Join pieces as long as that saves time."""
-    cost: dict[_Piece, float] = {}
+    cost: dict[_ColumnPiece, float] = {}
     while True:
         best, saved = None, 0.0
         for a, b in itertools.combinations(pieces, 2):
-            both = _Piece(a.starts + b.starts, a.rows | b.rows)
+            both = _ColumnPiece(a.starts + b.starts, a.rows | b.rows)
             if len(both.starts) > _MOST:
                 continue
             for piece in (a, b, both):
@@ -158,7 +158,7 @@ def _joined(step: ForestColumns, pieces: list[_Piece]) -> list[_Piece]:
         pieces = [piece for piece in pieces if piece not in best[:2]] + [best[2]]
 
 
-def _cycles(step: ForestColumns, piece: _Piece) -> float:
+def _cycles(step: ForestColumns, piece: _ColumnPiece) -> float:
     """Estimate how long a piece takes: sums wait for each other, loads for their turn, and rows for their end."""
     pairs = sum(depth * (1 + (piece.rows >> k & 1)) for k, (_, _, depth, _) in enumerate(step.table))
     rows = len(step.table) + piece.rows.bit_count()

@@ -125,9 +125,9 @@ class _Writer:
         self._pointers(program)
         for argument, size in program.zeroed:
             self._clear(f"%o{argument}", size)
-        for start, size in program.zeroed_work:
-            self.lines.append(f"  %cleared{start} = getelementptr {self.T}, ptr %work, i64 {start}")
-            self._clear(f"%cleared{start}", size)
+        for place, size in program.zeroed_work:
+            self.lines.append(f"  %cleared{place} = getelementptr {self.T}, ptr %work, i64 {place}")
+            self._clear(f"%cleared{place}", size)
         for i, (step, start) in enumerate(zip(program.steps, self.loops.starts, strict=True)):
             if isinstance(step, Segment):
                 self._segment(step.variant, f"s{i}_")
@@ -159,7 +159,8 @@ class _Writer:
         used: set[tuple[str, int]] = set()
         for step in program.steps:
             if isinstance(step, ForestSolve):
-                used.update(("o", vector) for vector in (step.vector,) if vector is not None)
+                if step.vector is not None and not step.in_work:
+                    used.add(("o", step.vector))
                 used.update(("i", argument) for argument in step.given or ())
                 continue
             if isinstance(step, ForestColumns):

@@ -61,7 +61,7 @@ def pair_program(eq: Equations, request: Request) -> LoopProgram:
     return _PairProgram(eq, request).program()
 
 
-class _Kind(NamedTuple):
+class _NumbersOfKind(NamedTuple):
     """Numbers of one kind in work or among the constants: `size` for each of `count` items, item beside item."""
 
     start: int
@@ -79,15 +79,15 @@ class _Kind(NamedTuple):
 
 
 @dataclass
-class _Memory:
+class _WorkShares:
     """Shares out work."""
 
     size: int = 0
-    kinds: dict[str, _Kind] = field(default_factory=dict)
+    kinds: dict[str, _NumbersOfKind] = field(default_factory=dict)
 
     def kind(self, name: str, size: int, count: int) -> None:
         """Make room for numbers of a kind."""
-        self.kinds[name] = _Kind(self.room(size * count), size, count)
+        self.kinds[name] = _NumbersOfKind(self.room(size * count), size, count)
 
     def room(self, size: int) -> int:
         """Make room for some numbers; they begin at a cache line."""
@@ -122,7 +122,7 @@ class _PairProgram:
         self.slots = [one.v.start if one.v.stop > one.v.start else next(spare) for one in self.nodes]
         slots = next(spare)
         self.ground = slots  # behind which nothing is gained, for as many freedoms as a joint has
-        self.memory = _Memory()
+        self.memory = _WorkShares()
         self.inertias: list[RigidInertia] = []
         for name, size in _OF_FREEDOMS.items():
             self.memory.kind(name, size, slots + 6 if name == "gained" else slots)
@@ -131,7 +131,7 @@ class _PairProgram:
         self.filled = [0] * self.total  # rows of the unknowns in which a column is not zero, as bits
         self.added: list[tuple[int, int, int]] = []  # what is added to the right-hand sides
 
-    def __getitem__(self, name: str) -> _Kind:
+    def __getitem__(self, name: str) -> _NumbersOfKind:
         return self.memory.kinds[name]
 
     def program(self) -> LoopProgram:
@@ -253,7 +253,7 @@ class _PairProgram:
                 found[n * kind.count + slot] = float(value)
         return tuple(found)
 
-    def _own_inertia(self) -> _Kind:
+    def _own_inertia(self) -> _NumbersOfKind:
         kind = self["body"]
         return kind._replace(start=0, memory="constant") if self._rigid_numbers() else kind
 
