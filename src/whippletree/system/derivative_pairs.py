@@ -62,20 +62,20 @@ def pair_program(eq: Equations, request: Request) -> LoopProgram:
 
 
 class _NumbersOfKind(NamedTuple):
-    """Numbers of one kind in work or among the constants: `size` for each of `count` items, item beside item."""
+    """Numbers of one kind in work or among the constants: `size` for each of some items, item beside item."""
 
     start: int
     size: int
-    count: int
+    items: int
     memory: str = "work"
 
     def refs(self, column: int, *, add: bool = False) -> list[MemoryRef]:
         """Return the places of an item's numbers, the item being in a column of a table."""
-        return [MemoryRef(self.memory, self.start + n * self.count, column, add=add) for n in range(self.size)]
+        return [MemoryRef(self.memory, self.start + n * self.items, column, add=add) for n in range(self.size)]
 
     def at(self, item: int) -> list[MemoryRef]:
         """Return the places of one item's numbers."""
-        return [MemoryRef(self.memory, self.start + n * self.count + item) for n in range(self.size)]
+        return [MemoryRef(self.memory, self.start + n * self.items + item) for n in range(self.size)]
 
 
 @dataclass
@@ -136,7 +136,8 @@ class _PairProgram:
 
     def program(self) -> LoopProgram:
         """Return all steps."""
-        steps = [self._straight_line(), self._bodies(), *self._passed_inward("compound"), *self._copied("compound")]
+        steps: list[ProgramStep] = [self._straight_line(), self._bodies()]
+        steps += [*self._passed_inward("compound"), *self._copied("compound")]
         steps += [self._forces(), self._mass_pairs(), self._accelerations()]
         steps += [self._gained(), self._gained_forces(), *self._passed_inward("force"), *self._copied("force")]
         steps += [*self._moved_axes(), self._freedoms(), *self._pairs(), *self._later()]
@@ -247,10 +248,10 @@ class _PairProgram:
         if not self._rigid_numbers():
             return ()
         kind = self["body"]
-        found = [0.0] * (kind.size * kind.count)
+        found = [0.0] * (kind.size * kind.items)
         for slot, inertia in zip(self.slots, self.inertias, strict=True):
             for n, value in enumerate(ca.vertsplit(_ten(inertia))):
-                found[n * kind.count + slot] = float(value)
+                found[n * kind.items + slot] = float(value)
         return tuple(found)
 
     def _own_inertia(self) -> _NumbersOfKind:
@@ -423,8 +424,8 @@ class _PairProgram:
         values: list[ca.SX] = []
         targets: list[MemoryRef] = []
         explicit = derivative_equations.explicit_changes(self.eq, x, a, [])
-        for column, change in zip(self.columns.explicit(), explicit, strict=True):
-            for i, value in change.R.items():
+        for column, changes in zip(self.columns.explicit(), explicit, strict=True):
+            for i, value in changes.R.items():
                 values.append(-value)
                 targets.append(MemoryRef("work", self._entry(i, column)))
         if values:
