@@ -174,6 +174,7 @@ provide(
         "System.equilibrium": ("whippletree.equilibria", "equilibrium"),
         "System.equilibrium_path": ("whippletree.equilibria", "equilibrium_path"),
         "System.linearize": ("whippletree.linear", "linearize"),
+        "System.absolute": ("whippletree.system.absolute_coordinates", "absolute_coordinates"),
         "System.actuation": ("whippletree.kinematics.actuation", "actuation"),
         "System.assemble_batch": ("whippletree.kinematics.batch_assembly", "assemble_batch"),
         "System.inverse_kinematics": ("whippletree.kinematics.inverse_kinematics", "inverse_kinematics"),

@@ -26,6 +26,7 @@ from whippletree.simulate.run_arguments import duration_of, finite, increasing, 
 from whippletree.simulate.sampled_run import SampledRun
 from whippletree.simulate.simulation import Simulation
 from whippletree.spatial.scalars import shown, truth
+from whippletree.studies.absolute_runs import COORDINATES, simulate_absolute
 from whippletree.studies.checkpoint_files import CheckpointWriter, read_checkpoint
 from whippletree.studies.state_growth import state_growth
 from whippletree.studies.verification import Agreement, agreement, second_run
@@ -62,6 +63,7 @@ def simulate(
     checkpoint_every: float = 60.0,
     verify: bool = False,
     start: Any = None,
+    coordinates: str = "joint",
     **options: Any,
 ) -> Trajectory:
     """Simulate for a duration and return the trajectory; options as for `Simulation`.
@@ -77,6 +79,9 @@ def simulate(
     With `formulation="natural"` and no `method`, the run is integrated in natural coordinates with a fixed `step`, by
     the trapezoidal rule with penalties; options are then `iterations`, `tolerance`, `alpha`, `mu`, `augmented` and
     `projections` (see `whippletree.natural.natural_runs`), beside `q`, `v`, `tau` and `parameters`.
+
+    With `coordinates="absolute"` position and quaternion of every body are integrated, with a multiplier for every
+    condition of a joint (`system.absolute`), by any method; the trajectory is in joint coordinates all the same.
 
     Events of the mechanism are in `trajectory.events`, and `info["ended_by"]` names the one that ended the run.
     `on_event(simulation, event)`, or a mapping from names to such functions, is called when an event happens: it may
@@ -98,6 +103,18 @@ def simulate(
     >>> run.t.tolist(), run.certificate.ok
     ([0.0, 0.5, 1.0], True)
     """
+    if coordinates not in COORDINATES:
+        known = " or ".join(f'"{name}"' for name in COORDINATES)
+        raise StateError(f"coordinates= must be {known}, not {shown(coordinates)}")
+    if coordinates == "absolute":
+        _check_options(options)
+        if start is not None:
+            options |= _start_state(system, start, options, t0)
+        how = {"every": every, "times": times, "progress": progress, "verify": verify}
+        more = {"controller": controller, "checkpoint": checkpoint}
+        return simulate_absolute(
+            system, lambda twin, **given: simulate(twin, duration, **how, **given), t0, {**more, **options}
+        )
     if options.get("formulation") == "natural" and options.get("method") is None:
         options |= {
             "times": times,

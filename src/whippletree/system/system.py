@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from whippletree.natural import NaturalCoordinates
     from whippletree.realtime import RealtimeStepper
     from whippletree.results import Trajectory
+    from whippletree.system.absolute_coordinates import AbsoluteCoordinates
     from whippletree.viewer import LiveView, SceneView
 
 __all__ = ["System"]
@@ -331,7 +332,7 @@ class System:
         Options: `every` (seconds between outputs) or `times`, `q`, `v`, `z` (the start; `q0`, `v0`, `z0` by default),
         `start="equilibrium"` (at rest, or with `v` by joint in steady motion), `tau` (constant joint efforts),
         `method` ("dopri5", "dop853", "adams"; with a fixed `step` "rk4" and "semi_implicit_euler", and for stiff
-        springs "trapezoidal" and "generalized_alpha" with its `spectral_radius`),
+        springs "trapezoidal" and "generalized_alpha" with its `spectral_radius`), `coordinates="absolute"`,
         `tolerance`, `max_step` (the longest step, if the method chooses), `verify` (run again by another method, and
         compare), `formulation`, `parameters`, `progress`; `controller`, a function of (t, q, v, z) that returns
         efforts, and its `period`; `on_event`, a function that is called at events; `checkpoint`, a file from which
@@ -588,7 +589,7 @@ class System:
         found: Workspace = verb("System.workspace")(self, frame, inputs, **options)
         return found
 
-    # ------------------------------------------------------------------ natural coordinates
+    # ------------------------------------------------------------------ other coordinates
 
     @made_once
     def natural(self) -> NaturalCoordinates:
@@ -598,6 +599,16 @@ class System:
         15
         """
         found: NaturalCoordinates = verb("System.natural")(self)
+        return found
+
+    @made_once
+    def absolute(self) -> AbsoluteCoordinates:
+        """The mechanism in absolute coordinates: position and quaternion of every body, every joint a closure.
+
+        >>> four_bar().absolute.n_coordinates
+        21
+        """
+        found: AbsoluteCoordinates = verb("System.absolute")(self)
         return found
 
     def realtime(self, **options: Any) -> RealtimeStepper:
