@@ -8,6 +8,7 @@ that of the twin, so that it tells how well the joints are kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ __all__ = ["COORDINATES", "simulate_absolute"]
 
 COORDINATES = ("joint", "absolute")
 """What a run can be integrated in, beside natural coordinates."""
+
+CHOSEN_BY_NUMBERS = "absolute"
+"""The formulation whose runs watch independent coordinates, and choose others where these become bad."""
 
 _NOT_HERE = {
     "controller": "a controller",
@@ -51,8 +55,20 @@ def simulate_absolute(
     if not system.absolute.bodies:
         raise StateError('coordinates="absolute": no body can move')
     absolute, given = system.absolute, dict(options)
-    given["formulation"] = given.get("formulation") or "absolute"
     _start(absolute, given, finite(t0, "t0"))
+    asked = given.pop("formulation", None)
+    if asked in (None, "auto") and absolute.formulation != CHOSEN_BY_NUMBERS:
+        try:
+            return _run(absolute, run, t0, {**given, "formulation": absolute.formulation})
+        except SimulationError:
+            asked = CHOSEN_BY_NUMBERS  # next to a singular position: independent coordinates tell when it is passed
+    return _run(absolute, run, t0, {**given, "formulation": CHOSEN_BY_NUMBERS if asked in (None, "auto") else asked})
+
+
+def _run(
+    absolute: AbsoluteCoordinates, run: Callable[..., Trajectory], t0: Any, given: Mapping[str, Any]
+) -> Trajectory:
+    """Let a run of the twin go, and return the trajectory of the joints, as far as it came."""
     try:
         return _of_joints(absolute, run(absolute.system, t0=t0, **given))
     except SimulationError as error:
@@ -79,7 +95,7 @@ def _start(absolute: AbsoluteCoordinates, given: dict[str, Any], t: float) -> No
 def _of_joints(absolute: AbsoluteCoordinates, found: Trajectory) -> Trajectory:
     """Return a run of the twin as one of the joints."""
     q, v = absolute.joints(found.q, found.v)
-    events = [one._replace(q=one.q[absolute.q_places], v=one.v[absolute.v_places]) for one in found.events]
+    events = [replace(one, q=one.q[absolute.q_places], v=one.v[absolute.v_places]) for one in found.events]
 
     def of_joints(efforts: Array | None) -> Array | None:
         return None if efforts is None else np.asarray(efforts)[..., absolute.v_places]

@@ -21,6 +21,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND, Description, JointUse
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.quaternion_arrays import quaternions_of
+from whippletree.system.formulation_decisions import tree_regular
 from whippletree.system.system import System
 
 __all__ = ["AbsoluteCoordinates", "absolute_coordinates"]
@@ -65,7 +66,7 @@ class AbsoluteCoordinates:
     @property
     def n_conditions(self) -> int:
         """How many conditions of the joints are independent of each other."""
-        return self.system.kernels.equations.loop_plan.n_rows if self.system.kernels.closed else 0
+        return self.system.kernels.loop_plan.n_rows if self.system.kernels.closed else 0
 
     def joint_of(self, body: str) -> str:
         """Return the name of the free joint that leads to a body in the twin."""
@@ -94,6 +95,17 @@ class AbsoluteCoordinates:
         options = self.joint_system.build_options
         guess = self._joined(self.joint_system.q0, self._poses(self.joint_system.q0))
         return System(whole, guess=guess, cut=cut, accuracy=options["accuracy"])
+
+    @made_once
+    def formulation(self) -> str:
+        """How runs solve for the multipliers: by dividing by the bodies' inertias, or all together where some are zero.
+
+        A thin rod has no inertia about its own axis; `absolute` then eliminates at pivots that numbers choose, and
+        chooses again where they become small.
+        """
+        loops = self.system.kernels.loop_plan
+        regular = tree_regular(self.system.kernels.loops.numbers, loops.q, loops.where)
+        return "joint_multipliers" if regular else "absolute"
 
     def state(self, q: Any, v: Any, *, parameters: Any = None) -> tuple[Array, Array]:
         """Return coordinates and velocities of the twin for those of the joints, one state or a batch."""

@@ -137,6 +137,12 @@ class Equations:
         return self.loops
 
     @made_once
+    def bodies_alone(self) -> bool:
+        """Whether every body has a free joint to the ground, so that the coordinates are absolute."""
+        nodes = self.node_tree().node_constants
+        return all(one.shared or (one.parent < 0 and one.joint.kind == "free") for one in nodes)
+
+    @made_once
     def prescribed_mask(self) -> list[bool]:
         """Which freedoms are prescribed."""
         return [use.prescribed for use in self.description.coordinate_owners for _ in range(use.joint.nv)]
