@@ -38,6 +38,7 @@ from whippletree.foundation.once import made_once
 from whippletree.kernels.entry import Signature
 from whippletree.model.description import Description
 from whippletree.model.formula_corner_lists import corners_in_state
+from whippletree.model.names import suggestion
 from whippletree.programs.loop_program import LoopProgram
 from whippletree.system import rolled_equations, size_policy
 from whippletree.system.derivative_columns import derivative_columns
@@ -113,6 +114,10 @@ class Equations:
             what = f"{request.function} of a mechanism with loops" if self.closed else request.function
             raise StateError(f'formulation "{asked}" cannot give {what}; choose one of {known}')
         method = registry.find(asked)
+        listed = [one.name for one in self.description.bodies] if method.bodies else []
+        for body in method.bodies:
+            if body not in listed:
+                raise StateError(f"there is no body {suggestion(body, listed)}")
         refusal = method.refusal and method.refusal([one.parent for one in self.node_tree().node_constants])
         if refusal:
             raise StateError(refusal)
