@@ -16,12 +16,16 @@ from whippletree.elements.joints import (
     Cylindrical,
     Fixed,
     Free,
+    FreeBryant,
+    FreeEuler,
     Joint,
     Planar,
     Prismatic,
     Revolute,
     Screw,
     Spherical,
+    SphericalBryant,
+    SphericalEuler,
     Universal,
 )
 from whippletree.errors import ModelError
@@ -398,16 +402,26 @@ class Mechanism(DriveCalls, EventCalls):
         at_child: VectorLike | str | None = None,
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
+        coordinates: str = "quaternion",
         prescribed: bool = False,
     ) -> JointHandle:
-        """Let the child turn every way about a point: a unit quaternion. Arguments as for `fixed`.
+        """Let the child turn every way about a point: a unit quaternion. Other arguments as for `fixed`.
+
+        With `coordinates="euler"` or `"bryant"` there are three angles instead, and velocities are their rates: about
+        z, x, z or x, y, z, each axis as turned by those before. They lock where the first axis and the third fall
+        together: Euler's where the joint frames coincide, Bryant's after a quarter turn about y.
 
         >>> m = Mechanism("m")
         >>> m.spherical("ball", m.ground, m.body("arm")).name
         'ball'
+        >>> m.spherical("gimbals", m.ground, m.body("rotor"), coordinates="bryant").name
+        'gimbals'
         """
+        with called("joint", name):
+            kinds = {"quaternion": Spherical, "euler": SphericalEuler, "bryant": SphericalBryant}
+            kind = _of_coordinates(coordinates, kinds)
         frames = AlignedSides(at, None, at_child, None, pose, pose_child)
-        return self._join(name, Spherical(), parent, child, frames, prescribed=prescribed)
+        return self._join(name, kind(), parent, child, frames, prescribed=prescribed)
 
     def free(
         self,
@@ -419,16 +433,22 @@ class Mechanism(DriveCalls, EventCalls):
         at_child: VectorLike | str | None = None,
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
+        coordinates: str = "quaternion",
         prescribed: bool = False,
     ) -> JointHandle:
-        """Let the child move every way: a unit quaternion and a position. Arguments as for `fixed`.
+        """Let the child move every way: a unit quaternion and a position. Other arguments as for `fixed`.
+
+        With `coordinates="euler"` or `"bryant"` there are three angles, as for `spherical`, and a position; velocities
+        are the rates of these six.
 
         >>> m = Mechanism("m")
         >>> m.free("flight", m.ground, m.body("satellite")).name
         'flight'
         """
+        with called("joint", name):
+            kind = _of_coordinates(coordinates, {"quaternion": Free, "euler": FreeEuler, "bryant": FreeBryant})
         frames = AlignedSides(at, None, at_child, None, pose, pose_child)
-        return self._join(name, Free(), parent, child, frames, prescribed=prescribed)
+        return self._join(name, kind(), parent, child, frames, prescribed=prescribed)
 
     def joint(
         self,
@@ -799,6 +819,14 @@ def _properties(properties: object, mass: object, com: object, inertia: object) 
     if "com" in given and "mass" not in given:
         raise ModelError("com is given without mass: give both")
     return MassProperties(**given)  # type: ignore[arg-type]
+
+
+def _of_coordinates(given: object, kinds: Mapping[str, type[Joint]]) -> type[Joint]:
+    """Return the type of joint that has such coordinates."""
+    if not isinstance(given, str) or given not in kinds:
+        known = ", ".join(f'"{name}"' for name in kinds)
+        raise ModelError(f"coordinates must be one of {known}, got {shown(given)}")
+    return kinds[given]
 
 
 def _prescribed(prescribed: object, joint: Joint) -> bool:

@@ -21,6 +21,7 @@ from whippletree.system.auto_formulation import FormulationChoice
 from whippletree.system.input_reader import as_array
 from whippletree.system.loop_plan import LoopPlan
 from whippletree.system.loop_services import LoopServices
+from whippletree.system.tolerances import NEXT_TO_LOCK
 
 __all__ = [
     "BY_JOINT",
@@ -41,6 +42,7 @@ __all__ = [
     "is_closed",
     "joint_of",
     "kernel",
+    "lock_in_words",
     "loop_plan",
     "loops",
     "model_text",
@@ -83,6 +85,11 @@ def coordinate_scale(system: System) -> Array:
         sizes[q.start : q.start + turned] = 0.5
         sizes[q.start + turned : q.stop] = by[v.start + (3 if turned else 0) : v.stop]
     return sizes
+
+
+def lock_in_words(system: System, q: Array) -> str:
+    """Say which joint's angles are next to gimbal lock; nothing if none are."""
+    return system.kernels.states.lock_in_words(q, NEXT_TO_LOCK)
 
 
 def quaternion_starts(system: System) -> Any:

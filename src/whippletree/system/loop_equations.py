@@ -21,7 +21,7 @@ from whippletree.formulations.methods.formulation import LoopProblem
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body
 from whippletree.symbolic.sparse_factors import nearest_zero, smallest
-from whippletree.system.guards import guard, guard_pivots, guard_solution, inertia_changed, pivot_sizes
+from whippletree.system.guards import guard, guard_locks, guard_pivots, guard_solution, inertia_changed, pivot_sizes
 from whippletree.system.lengths import LoopLengths, velocity_scale
 from whippletree.system.loop_plan import decisions_of
 from whippletree.system.tolerances import CONSISTENT, PENALTY_PROMISE
@@ -204,6 +204,7 @@ def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     a = guard(found.a, inertia_changed(eq)) if eq.loop_plan.massless_motion() else found.a
     if found.solution.error is not None:
         a = guard(a, found.solution.error <= PENALTY_PROMISE)
+    a = guard_locks(eq, x, a)
     return ca.SX(ca.vertcat(a, element_rates(eq, x), watched, powers(eq, x, driven)))
 
 

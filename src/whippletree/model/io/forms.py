@@ -18,12 +18,16 @@ from whippletree.elements.joints import (
     Cylindrical,
     Fixed,
     Free,
+    FreeBryant,
+    FreeEuler,
     Joint,
     Planar,
     Prismatic,
     Revolute,
     Screw,
     Spherical,
+    SphericalBryant,
+    SphericalEuler,
     Universal,
 )
 from whippletree.model.catalogue import registered
@@ -91,7 +95,10 @@ _FRAMES: dict[str, Reader] = {**_POSES, "prescribed": values.flag}
 _AXES: dict[str, Reader] = {**_FRAMES, "axis": values.axis, "axis_child": values.axis}
 _INDEX: dict[str, Reader] = {"index": values.whole}
 
-_JOINT_TYPES = (Fixed, Revolute, Prismatic, Cylindrical, Screw, Planar, Universal, Spherical, Free)
+_JOINT_TYPES = (
+    *(Fixed, Revolute, Prismatic, Cylindrical, Screw, Planar, Universal, Spherical, Free),
+    *(SphericalBryant, SphericalEuler, FreeBryant, FreeEuler),
+)
 
 
 def _own_keys(kind: type) -> tuple[dict[str, Reader], dict[str, Reader]]:
