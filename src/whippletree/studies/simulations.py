@@ -285,7 +285,7 @@ def _trajectory(
         "wall_time": wall,
         "stopped": stopped,
         "corners": simulation.corners.passed,
-        "notes": _notes(simulation),
+        "notes": (*_notes(simulation), *_locks_passed(system, t, rows)),
     }
     counted |= _closing(simulation) | _agreed(agreed)
     efforts, parameters = _settings(simulation, t, efforts)
@@ -332,6 +332,21 @@ def _notes(simulation: Simulation) -> tuple[str, ...]:
     if simulation.adaptive and simulation.system.description.forces and not np.isfinite(simulation.longest_step):
         said.append("peaks of forces that are smooth and narrower than a step (max_step= bounds that)")
     return tuple(said)
+
+
+def _locks_passed(system: System, t: Array, rows: Array) -> list[str]:
+    """Return in words where three angles have passed their gimbal lock from one output to the next."""
+    said = []
+    for use, where in system.kernels.states.locking:
+        second = rows[:, where.start + 1]
+        free = np.asarray([float(use.joint.sequence.free(angle)) for angle in second])  # type: ignore[attr-defined]
+        passed = np.flatnonzero(free[1:] * free[:-1] <= 0)
+        if passed.size:
+            said.append(
+                f'the angles of joint "{use.name}" at gimbal lock, which the run passed at about '
+                f't = {t[passed[0] + 1]:.6g} s (coordinates="quaternion" have none)'
+            )
+    return said
 
 
 def _agreed(found: Agreement | None) -> dict[str, Any]:
