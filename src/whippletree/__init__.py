@@ -178,6 +178,7 @@ provide(
         "System.actuation": ("whippletree.kinematics.actuation", "actuation"),
         "System.assemble_batch": ("whippletree.kinematics.batch_assembly", "assemble_batch"),
         "System.inverse_kinematics": ("whippletree.kinematics.inverse_kinematics", "inverse_kinematics"),
+        "System.matrices": ("whippletree.system.matrix_calls", "matrices"),
         "System.natural": ("whippletree.natural.natural_coordinates", "natural_coordinates"),
         "System.realtime": ("whippletree.realtime", "realtime"),
         "System.show": ("whippletree.viewer", "show"),

@@ -141,6 +141,10 @@ class Equations:
             raise StateError("the loops have not been analysed")
         return self.loops
 
+    @property
+    def _n_own(self) -> int:
+        return sum(v.stop - v.start for _, v in self.plan.own_slices.values())
+
     @made_once
     def bodies_alone(self) -> bool:
         """Whether every body has a free joint to the ground, so that the coordinates are absolute."""
@@ -219,6 +223,11 @@ class Equations:
             "n_rows": lambda: n_rows,
             "n_full_rows": lambda: full_row_count(self.attachments()),
             "n_redundant": lambda: self.attachments().n_rows - n_rows,
+            "n_absolute": lambda: 6 * len(self.node_tree().node_constants) + self._n_own,
+            "n_node_rows": lambda: 6 * len(self.node_tree().node_constants),
+            "n_all_rows": lambda: self.attachments().n_rows if self.closed else 0,
+            "n_kept_rows": lambda: self.loop_plan.n_rows if self.closed else 0,
+            "n_minimal_velocities": lambda: len(self.loop_plan.choice.independent) if self.closed else plan.nv,
             "n_independent": lambda: len(self.loop_plan.choice.independent),
             "n_columns": lambda: derivative_columns(self).total,
             "n_minimal": lambda: derivative_columns(self).n_minimal,
@@ -256,7 +265,7 @@ class Equations:
         outputs = _labels([name for name, _ in signature.outputs])
         if set(outputs) & set(labels):
             outputs = [f"new_{name}" if name in labels else name for name in outputs]
-        return ca.Function(request.function, inputs, [ca.densify(output)], labels, outputs)
+        return ca.Function(_labels([request.function])[0], inputs, [ca.densify(output)], labels, outputs)
 
     def inputs(self, request: Request) -> dict[str, ca.SX]:
         """Return the symbols of a request's inputs."""

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from whippletree.realtime import RealtimeStepper
     from whippletree.results import Trajectory
     from whippletree.system.absolute_coordinates import AbsoluteCoordinates
+    from whippletree.system.matrix_calls import Matrices
     from whippletree.viewer import LiveView, SceneView
 
 __all__ = ["System"]
@@ -590,6 +591,20 @@ class System:
         return found
 
     # ------------------------------------------------------------------ other coordinates
+
+    def matrices(self, q: Any, *, t: float = 0.0, parameters: ParameterValues = None) -> Matrices:
+        """Return the papers' matrices by name, at a configuration or a batch of them: B, R, D*, C, E and G.
+
+        They say how bodies follow joints (B, and R for reference points), what cut joints and closures hold (D* on the
+        bodies, C on the joints), which motions that leaves (E), and how the articulated-body recursion weighs its joints
+        (G). Rows and columns have names. `function("B")` and so on are the same as CasADi functions.
+
+        >>> s = four_bar()
+        >>> s.matrices(s.q0)["C"].rows
+        ('"C": force along x', '"C": force along z')
+        """
+        found: Matrices = verb("System.matrices")(self, q, t=t, parameters=parameters)
+        return found
 
     @made_once
     def natural(self) -> NaturalCoordinates:

@@ -43,7 +43,7 @@ from whippletree.formulations.recursions import kinematics
 from whippletree.spatial import Rotation, Translation, cross, stack
 from whippletree.symbolic.sparse_factors import factor_lu
 
-__all__ = ["ABSOLUTE", "UNKNOWN_OF", "Bodies", "bodies", "forward_dynamics", "held_axes", "solve"]
+__all__ = ["ABSOLUTE", "UNKNOWN_OF", "Bodies", "bodies", "cut_rows", "forward_dynamics", "held_axes", "solve"]
 
 Key = tuple[str, int, int]
 
@@ -104,22 +104,18 @@ def bodies(walk: Unrolled, closure_set: ClosureSet) -> Bodies:
     """Set up the equations of all bodies and all joints."""
     moving = kinematics.twists(walk)
     motions = [AngularState(kept.V[0:3], kept.R) for kept in moving.records]
-    rates: dict[str, BodyRows] = {}
+    rates = _rates(walk, closure_set, moving)
     joints: list[tuple[slice, BodyRows]] = []
     constraints: list[BodyRows] = []
     forces = [_force(walk, node, motion) for node, motion in zip(walk.nodes, motions, strict=True)]
     for k, (node, where) in enumerate(zip(walk.nodes, walk.v_slices, strict=True)):
         if node.shared:
             constraints.append(_led(walk, motions, k))
-            units = {i: ca.SX([float(i == j) for j in range(where.start, where.stop)]) for i in _places(where)}
-            rates[f"node {k}"] = BodyRows({}, ca.SX.zeros(node.joint.nv), units)
             continue
-        anchors = _tree_anchors(walk, moving, k)
-        joint = node.joint.joint if isinstance(node.joint, Reversed) else node.joint
+        anchors, joint = _tree_anchors(walk, moving, k), _described(node)
         constraints.append(_rows(JointClosure(joint).rows(_sides(anchors), node.q, node.v, closure_set.t), anchors))
         if joint.nv:
-            rate = _joint_rates(joint, node.q, node.v, anchors)
-            rates[f"node {k}"] = rate
+            rate = rates[f"node {k}"]
             joints.append((where, rate))
             if node.prescribed:
                 constraints.append(BodyRows(rate.node_forces, rate.bias - node.acceleration))
@@ -127,15 +123,43 @@ def bodies(walk: Unrolled, closure_set: ClosureSet) -> Bodies:
                 _push(forces, rate, node.tau)
     for k, cut in enumerate(closure_set.attachments.cuts):
         if cut.joint.nv:
-            anchors = tuple(_anchor(moving, frame) for frame in cut.frames)
-            rate = _joint_rates(cut.joint, closure_set.q[cut.q, :], closure_set.v[cut.v, :], anchors)
-            rates[f"cut {k}"] = rate
-            joints.append((cut.v, rate))
+            joints.append((cut.v, rates[f"cut {k}"]))
             # efforts at cut joints are in the nodes' loads already
     first = sum(row.bias.shape[0] for row in constraints)
     for attachment, keep in zip(closure_set.attachments.all, closure_set.keep, strict=True):
         constraints.append(_closure(closure_set, moving, attachment, keep, rates))
     return _assembled(walk, motions, constraints, forces, joints, first)
+
+
+def cut_rows(walk: Unrolled, closure_set: ClosureSet) -> list[BodyRows]:
+    """Return the rows of all closures on the bodies: D* of Nikravesh (11), in node axes at the nodes' origins."""
+    moving = kinematics.twists(walk)
+    rates = _rates(walk, closure_set, moving)
+    pairs = zip(closure_set.attachments.all, closure_set.keep, strict=True)
+    return [_closure(closure_set, moving, attachment, keep, rates) for attachment, keep in pairs]
+
+
+def _rates(walk: Unrolled, closure_set: ClosureSet, moving: Any) -> dict[str, BodyRows]:
+    """Return the rates of all joints' coordinates as rows on the bodies, by node and by cut."""
+    rates: dict[str, BodyRows] = {}
+    for k, (node, where) in enumerate(zip(walk.nodes, walk.v_slices, strict=True)):
+        joint = _described(node)
+        if node.shared:
+            units = {i: ca.SX([float(i == j) for j in _places(where)]) for i in _places(where)}
+            rates[f"node {k}"] = BodyRows({}, ca.SX.zeros(joint.nv), units)
+        elif joint.nv:
+            rates[f"node {k}"] = _joint_rates(joint, node.q, node.v, _tree_anchors(walk, moving, k))
+    for k, cut in enumerate(closure_set.attachments.cuts):
+        if cut.joint.nv:
+            anchors = tuple(_anchor(moving, frame) for frame in cut.frames)
+            q, v = closure_set.q[cut.q, :], closure_set.v[cut.v, :]
+            rates[f"cut {k}"] = _joint_rates(cut.joint, q, v, anchors)
+    return rates
+
+
+def _described(node: Node) -> Joint:
+    """Return a node's joint as it was described."""
+    return node.joint.joint if isinstance(node.joint, Reversed) else node.joint
 
 
 def _assembled(
