@@ -10,6 +10,7 @@ A formulation of your own is registered in the same way, from anywhere:
 from whippletree.formulations.methods import (
     absolute,
     articulated,
+    by_branch,
     composite,
     constraint_embedding,
     coordinate_reduction,
@@ -40,6 +41,7 @@ __all__ = [
     "TreeMethod",
     "absolute",
     "articulated",
+    "by_branch",
     "composite",
     "constraint_embedding",
     "coordinate_reduction",

@@ -46,6 +46,10 @@ _LONGEST = 200
 """Characters that the text of a formulation has at most."""
 
 
+_MIXED = "by_branch"
+"""The formulation that a mapping from bodies to methods stands for."""
+
+
 def register(formulation: Formulation) -> Formulation:
     """Add a formulation, and return it.
 
@@ -142,6 +146,8 @@ def formulation_name(formulation: Any, **choice: Any) -> str:
     >>> formulation_name("penalty", iterations=3)
     'penalty/10000000/3/0/1'
     """
+    if isinstance(formulation, Mapping):
+        formulation, choice = _MIXED, {"branches": formulation, **choice}
     if not isinstance(formulation, str) or len(formulation) > _LONGEST:
         raise StateError(f"formulation= must be the name of one, not {shown(formulation)}")
     if not choice:
