@@ -109,7 +109,7 @@ class Simulation:
         if not isinstance(system, System):
             raise StateError(f"a simulation is of a system, as mechanism.build() returns it, not of {shown(system)}")
         self.system = system
-        self.formulation = formulation
+        self.formulation = system_interface.formulation_text(formulation)
         self.stepper = make_stepper(MethodOptions(method, _tolerance(tolerance), step, adaptive, spectral_radius))
         longest = _longest(max_step, self.stepper)
         self.parameters = system_interface.checked_parameters(system, parameters)

@@ -39,6 +39,7 @@ __all__ = [
     "cut_freedoms",
     "default_parameters",
     "driven_freedoms",
+    "formulation_text",
     "is_closed",
     "joint_of",
     "kernel",
@@ -169,6 +170,11 @@ def chosen_formulation(system: System) -> str | None:
     """Return what `auto` means for the loops, if that has been asked for."""
     chosen = system.kernels.loops.auto.known
     return None if chosen is None else chosen.packed().decode()
+
+
+def formulation_text(formulation: Any) -> Any:
+    """Return the text of methods that are given by branch; anything else as it is."""
+    return registry.formulation_name(formulation) if isinstance(formulation, Mapping) else formulation
 
 
 def set_chosen_formulation(system: System, chosen: str) -> None:
