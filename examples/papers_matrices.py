@@ -1,8 +1,8 @@
 """The papers' matrices: the four-bar on a slide of Nikravesh and others, by name, and runs in absolute coordinates.
 
-Bodies follow joints by B; the cut hinge holds D* on the bodies and C on the joints, of which rows that follow from others
-are left out; E is what motion that leaves. The same mechanism is then run twice: in joint coordinates, and in absolute
-ones, with a position and a quaternion for each body and multipliers for all joints.
+Bodies follow joints by B; the cut hinge holds D* on the bodies and C on the joints, of which rows that follow from
+others are left out; E is what motion that leaves. The same mechanism is then run twice: in joint coordinates, and in
+absolute ones, with a position and a quaternion for each body and multipliers for all joints.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from support.formulations import BASIC, EXACT, TREE_VARIANTS
 
 import whippletree as wt
+from support.formulations import BASIC, EXACT, TREE_VARIANTS
 from whippletree.model.io import write_text
 
 SEQUENCES = {"euler": "zxz", "bryant": "xyz"}
@@ -203,5 +203,7 @@ def test_files_hold_them(coordinates: str) -> None:
 
 def test_other_coordinates_are_refused() -> None:
     m = wt.Mechanism("m")
-    with pytest.raises(wt.ModelError, match='joint "ball".*coordinates must be one of "quaternion", "euler", "bryant"'):
+    with pytest.raises(
+        wt.ModelError, match=r'joint "ball".*coordinates must be one of "quaternion", "euler", "bryant"'
+    ):
         m.spherical("ball", m.ground, m.body("b"), coordinates="cardan")

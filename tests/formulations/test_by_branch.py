@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
+import whippletree as wt
 from support.measures import evaluated, relative
 from support.random_trees import random_mechanism, random_states
 from support.sampling import sampled
-
-import whippletree as wt
 from whippletree.analysis.models import bricard, serial_chain, stanford_arm
 from whippletree.formulations.methods.by_branch import BRANCH_METHODS
 from whippletree.formulations.recursions.ground_axes import REFERENCES

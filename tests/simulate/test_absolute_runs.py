@@ -7,12 +7,12 @@ import math
 import casadi as ca
 import numpy as np
 import pytest
+
+import whippletree as wt
 from support.absolute_motion import motion
 from support.loop_models import described
 from support.random_loops import case
 from support.references import amplitude, quarter_period
-
-import whippletree as wt
 from whippletree.analysis.models import slider_four_bar
 from whippletree.system.example_systems import four_bar, pendulum
 

@@ -51,7 +51,7 @@ def velocities_by_differences(s: wt.System, q: np.ndarray, sets: list[list[str]]
 
 
 def test_the_worked_example() -> None:
-    """Nikravesh and others: D*B, C and E of the four-bar on a slide; our rows are child less parent, theirs the reverse."""
+    """Nikravesh and others: D*B, C and E of the four-bar on a slide; ours are child less parent, theirs reversed."""
     s = slider_four_bar().mechanism.build(cut=["R5"], dependent=["R3", "R4"])
     found, columns = s.matrices(s.q0), [s.v_slice(name).start for name in ("T1", "R2", "R3", "R4")]
     u = np.sqrt(2.0)
@@ -69,7 +69,8 @@ def test_velocities_of_bodies(tree: wt.System) -> None:
     B = tree.matrices(q)["B"]
     sets = [["base"], ["shaft", "flange"], ["arm"], ["sleeve"]]
     expected = velocities_by_differences(tree, q, sets)
-    order = [B.rows.index(f"angular velocity about x of body {' with '.join(f'{chr(34)}{n}{chr(34)}' for n in s)}") for s in sets]
+    names = [" with ".join(f'"{name}"' for name in some) for some in sets]
+    order = [B.rows.index(f"angular velocity about x of body {name}") for name in names]
     for n, at in enumerate(order):
         np.testing.assert_allclose(B.values[at : at + 6], expected[6 * n : 6 * n + 6], atol=1e-8)
 

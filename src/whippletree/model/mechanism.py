@@ -490,7 +490,7 @@ class Mechanism(DriveCalls, EventCalls):
         at: VectorLike | str | None = None,
         at_child: VectorLike | str | None = None,
     ) -> ClosureHandle:
-        """Keep two points at a distance: a massless rod with ball joints at its ends.
+        """Keep two points at a distance: a massless rod with ball joints at its ends (ss of the basic functions).
 
         `at` and `at_child` are the points in the two bodies' frames, their origins unless given. Without a `length`,
         the rod is as long as the points are apart in the design position, where all coordinates are zero; the joints

@@ -1,4 +1,4 @@
-"""Runs in absolute coordinates with multipliers (Nikravesh 1-4), whose trajectory is in joint coordinates like any other.
+"""Runs in absolute coordinates with multipliers (Nikravesh 1-4); their trajectory is in joint coordinates like any.
 
 What is integrated is the twin of the mechanism (`system/absolute_coordinates.py`): positions, quaternions and
 velocities of all bodies, brought back onto the joints' conditions after each step as all loops are. The certificate is

@@ -110,10 +110,10 @@ def simulate(
         _check_options(options)
         if start is not None:
             options |= _start_state(system, start, options, t0)
-        how = {"every": every, "times": times, "progress": progress, "verify": verify}
+        kept: dict[str, Any] = {"every": every, "times": times, "progress": progress, "verify": verify}
         more = {"controller": controller, "checkpoint": checkpoint}
         return simulate_absolute(
-            system, lambda twin, **given: simulate(twin, duration, **how, **given), t0, {**more, **options}
+            system, lambda twin, **given: simulate(twin, duration, **kept, **given), t0, {**more, **options}
         )
     if options.get("formulation") == "natural" and options.get("method") is None:
         options |= {

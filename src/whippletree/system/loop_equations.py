@@ -192,8 +192,8 @@ def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 
     The first of these is the smallest pivot of the closures' rows as a share of its size where the plan was made, with
     its sign, which changes at a singular position; the second is how many of these shares are below zero, which changes
-    there whatever the other pivots do (in absolute coordinates see `_shares`); the others, if there is anything that has any, are the powers that are
-    dissipated and put in.
+    there whatever the other pivots do (in absolute coordinates see `_shares`); the others, if there is anything that
+    has any, are the powers that are dissipated and put in.
     """
     found = answer(eq, request, x)
     shares = _shares(eq, request, x, found)

@@ -24,9 +24,7 @@ __all__ = ["MATRICES", "Matrices", "NamedMatrix", "matrices"]
 MATRICES = ("B", "R", "D*", "C", "E", "G")
 """The matrices there are, by the papers' names."""
 
-_COMPONENTS = tuple(
-    [*(f"angular velocity about {c}" for c in "xyz"), *(f"velocity along {c}" for c in "xyz")],
-)
+_COMPONENTS = (*(f"angular velocity about {c}" for c in "xyz"), *(f"velocity along {c}" for c in "xyz"))
 _FORCES = (*(f"moment about {c}" for c in "xyz"), *(f"force along {c}" for c in "xyz"))
 
 
@@ -96,7 +94,7 @@ class Matrices(Mapping[str, NamedMatrix]):
     def __init__(self, system: System, q: Any, t: float = 0.0, parameters: Any = None) -> None:
         self._system = system
         self._q = system.kernels.inputs.configurations(q)
-        self._options = CallOptions(t=t, parameters=parameters)
+        self._t, self._parameters = t, parameters
         self._found: dict[str, NamedMatrix] = {}
 
     def __getitem__(self, name: str) -> NamedMatrix:
@@ -126,10 +124,10 @@ class Matrices(Mapping[str, NamedMatrix]):
         if not rows or not columns:
             return NamedMatrix(np.zeros((*self._q.shape[:-1], len(rows), len(columns))), rows, columns)
         if name == "E":  # which is found in another way where the independent coordinates are bad
-            options = self._options
-            values = self._system.motion_basis(self._q, t=options.t, parameters=options.parameters)
+            values = self._system.motion_basis(self._q, t=self._t, parameters=self._parameters)
         else:
-            values = self._system.kernels.evaluate(name, (self._q,), self._options)
+            options = CallOptions(t=self._t, parameters=self._parameters)
+            values = self._system.kernels.evaluate(name, (self._q,), options)
         return NamedMatrix(values, rows, columns)
 
     def _rows(self, name: str) -> tuple[str, ...]:

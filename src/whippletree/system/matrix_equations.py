@@ -1,17 +1,17 @@
 """The papers' matrices by their names, traced over the coordinates.
 
-With Y the velocities [angular; linear] of all bodies at their centres of mass, in ground axes, and v those of the joints:
+With Y the velocities [angular; linear] of all bodies at their centres of mass, in ground axes, and v the joints':
 
     B       Y = B v                                                             Nikravesh 5-10
     R       Y = R z', z' being v but along the ground's axes at balls and
-            floating bases                                                      Garcia de Jalon and Bayo 8.38, 8.99-8.105
+            floating bases                                                      Garcia de Jalon and Bayo 8.99-8.105
     D*      what cut joints and closures hold: D* Y = 0                         Nikravesh 11
     C       the rows of D* B that are independent of each other: C v = 0        Nikravesh 12-15
     E       v = E times the independent velocities, C E = 0                     Nikravesh 16-25
     G       gains P H* D^-1 of the articulated-body recursion, in node axes     Jain 7
 
-Bodies that are welded together are one. The rates of bodies' own coordinates stand below those of the bodies in B, R and
-D*'s columns: they are absolute coordinates too.
+Bodies that are welded together are one. The rates of bodies' own coordinates stand below the bodies in B and R, and in
+the last columns of D*: they are absolute coordinates too.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import casadi as ca
 from whippletree.formulations.closures.closure_set import jacobian_rows
 from whippletree.formulations.methods.absolute import cut_rows
 from whippletree.formulations.methods.velocity_transformation import velocity_map
+from whippletree.formulations.nodes.node_interface import AngularState, Articulated
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated_body
 from whippletree.formulations.recursions.ground_axes import bodies
@@ -104,8 +105,8 @@ def minimal_matrix(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 def gain_matrix(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return G, row after row: each joint's columns in the six rows of the body behind it."""
     walk = _walk(eq, x)
-    place = walk.outward(articulated_body.locate, articulated_body.AngularState.rest())
-    _, hinge = walk.inward(articulated_body.eliminate_joint, articulated_body.Articulated.nothing(), place)
+    place = walk.outward(articulated_body.locate, AngularState.rest())
+    _, hinge = walk.inward(articulated_body.eliminate_joint, Articulated.nothing(), place)
     whole = ca.densify(ca.SX(6 * len(walk.nodes), eq.plan.nv))
     for k, node in enumerate(walk.nodes):
         if node.shared:

@@ -596,8 +596,8 @@ class System:
         """Return the papers' matrices by name, at a configuration or a batch of them: B, R, D*, C, E and G.
 
         They say how bodies follow joints (B, and R for reference points), what cut joints and closures hold (D* on the
-        bodies, C on the joints), which motions that leaves (E), and how the articulated-body recursion weighs its joints
-        (G). Rows and columns have names. `function("B")` and so on are the same as CasADi functions.
+        bodies, C on the joints), which motions that leaves (E), and how the articulated-body recursion weighs its
+        joints (G). Rows and columns have names. `function("B")` and so on are the same as CasADi functions.
 
         >>> s = four_bar()
         >>> s.matrices(s.q0)["C"].rows

@@ -18,7 +18,6 @@ from whippletree.formulations.methods.formulation import TreeMethod
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.node_tree import column
 from whippletree.formulations.recursions import articulated_body, composite_body, kinematics
-
 from whippletree.system.guards import guard_locks
 
 if TYPE_CHECKING:

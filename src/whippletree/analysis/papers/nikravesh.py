@@ -212,8 +212,8 @@ def nikravesh_absolute(times: bool = True) -> Iterator[Table]:
             NOT_MEASURED,
             _run_ratio(system) if times else NOT_MEASURED,
             f"{RUN:g} s by rk4 with {STEP:g} s, CPU time. Absolute: position and quaternion of four bodies and 22 "
-            "multipliers, each step brought back onto 22 conditions; joint: five coordinates and 3 multipliers. The "
-            "paper's runs have force elements, and integrate without being brought back.",
+            "multipliers, each step brought back onto 22 conditions; joint: four coordinates and 2 multipliers. The "
+            "paper's model is larger and has force elements, which cost the same in both.",
         ),
         (
             "minimal (19) to joint (11-14)",

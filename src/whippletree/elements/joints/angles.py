@@ -47,18 +47,22 @@ class AngleSequence(NamedTuple):
 
 
 EULER = AngleSequence((2, 0, 2), ("precession", "nutation", "spin"), ca.sin, (0.4, 2.7), "0 or half a turn")
-BRYANT = AngleSequence((0, 1, 2), ("turn about x", "turn about y", "turn about z"), ca.cos, (-1.2, 1.2), "a quarter turn")
+BRYANT = AngleSequence(
+    (0, 1, 2), ("turn about x", "turn about y", "turn about z"), ca.cos, (-1.2, 1.2), "a quarter turn"
+)
 
 
-def _about(axis: int, c: ca.SX, s: ca.SX) -> Rotation:
+def _about(axis: int, c: ca.SX, s: ca.SX) -> Rotation | Turn:
     """Return a turn about a coordinate axis."""
     if axis == 2:
         return Turn(c, s)
     one = ca.SX(1)
-    return Rotation(ca.blockcat([[one, 0, 0], [0, c, -s], [0, s, c]] if axis == 0 else [[c, 0, s], [0, one, 0], [-s, 0, c]]))
+    return Rotation(
+        ca.blockcat([[one, 0, 0], [0, c, -s], [0, s, c]] if axis == 0 else [[c, 0, s], [0, one, 0], [-s, 0, c]])
+    )
 
 
-def turns(sequence: AngleSequence, x: ca.SX) -> tuple[Rotation, Rotation, Rotation]:
+def turns(sequence: AngleSequence, x: ca.SX) -> tuple[Rotation | Turn, Rotation | Turn, Rotation | Turn]:
     """Return the three turns for cosines and sines x (6).
 
     >>> turns(BRYANT, ca.SX([1, 0, 1, 0, 0, 1]))[2].R[1, 0]
@@ -118,7 +122,7 @@ class ThreeAngles(Joint):
     def lock_in_words(self, q: Any) -> str:
         """Say which angle locks."""
         name = self.sequence.names[1]
-        return f'its angle of {name} is {math.degrees(float(q[1])):.6g} degrees; it locks at {self.sequence.locked_at}'
+        return f"its angle of {name} is {math.degrees(float(q[1])):.6g} degrees; it locks at {self.sequence.locked_at}"
 
     def random(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
         """Return random coordinates, the angles well away from gimbal lock."""

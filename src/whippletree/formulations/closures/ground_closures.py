@@ -94,7 +94,9 @@ def _side(seen: Any, frame: NodeFrame) -> Side:
     return Side(body.A @ frame.rotation, body.r + arm, body.w, body.v + cross(body.w, arm))
 
 
-def _on_bodies(seen: Any, reference: Reference, frames: Sequence[NodeFrame], rows: Rows, axes: ca.SX | None) -> RowsOnBodies:
+def _on_bodies(
+    seen: Any, reference: Reference, frames: Sequence[NodeFrame], rows: Rows, axes: ca.SX | None
+) -> RowsOnBodies:
     """Bring rows on points to the bodies' reference points."""
     node_forces: dict[int, ca.SX] = {}
     rate, second = rows.drift, rows.bias

@@ -320,6 +320,7 @@ def _push(forces: list[ca.SX], rate: BodyRows, tau: ca.SX) -> None:
 def _add(target: dict[int, ca.SX], key: int, value: ca.SX) -> None:
     target[key] = target[key] + value if key in target else value
 
+
 # ---------------------------------------------------------------------------------------------------------
 # Trees
 
@@ -473,7 +474,5 @@ def _solve(problem: LoopProblem) -> Solution:
 
 
 ABSOLUTE = register(
-    Formulation(
-        "absolute", tree=TreeMethod(forward_dynamics), solve=_solve, needs=("absolute_pivots",), linear=True
-    )
+    Formulation("absolute", tree=TreeMethod(forward_dynamics), solve=_solve, needs=("absolute_pivots",), linear=True)
 )

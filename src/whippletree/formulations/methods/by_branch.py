@@ -92,8 +92,8 @@ def _branch(walk: Unrolled, nodes: tuple[int, ...], *, composite: bool) -> Group
                 block[r, place[i]] = 1
         X.append(block)
         g.append(node.acceleration if node.prescribed else ca.SX.zeros(where.stop - where.start))
-    node = Embedded(tree, base_acceleration(walk, group), tuple(X), tuple(g), len(place), composite)
-    return GroupNode(group, node, (), freedoms, None)
+    whole = Embedded(tree, base_acceleration(walk, group), tuple(X), tuple(g), len(place), composite)
+    return GroupNode(group, whole, (), freedoms, None)
 
 
 def _range(where: slice) -> range:

@@ -205,7 +205,11 @@ def _augmented(walk: Unrolled, closure_set: ClosureSet, group: NodeGroup) -> Gro
         return [_localised(one, local) for one in closure_set.evaluate(walk.with_nodes(nodes), group.attachments)]
 
     return GroupNode(
-        group, Augmented(tree, base_acceleration(walk, group), evaluate), _row_numbers(closure_set, group), freedoms, None
+        group,
+        Augmented(tree, base_acceleration(walk, group), evaluate),
+        _row_numbers(closure_set, group),
+        freedoms,
+        None,
     )
 
 
