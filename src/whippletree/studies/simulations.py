@@ -338,8 +338,7 @@ def _locks_passed(system: System, t: Array, rows: Array) -> list[str]:
     """Return in words where three angles have passed their gimbal lock from one output to the next."""
     said = []
     for use, where in system.kernels.states.locking:
-        second = rows[:, where.start + 1]
-        free = np.asarray([float(use.joint.sequence.free(angle)) for angle in second])  # type: ignore[attr-defined]
+        free = np.array([float(use.joint.from_lock(row[where])) for row in rows])
         passed = np.flatnonzero(free[1:] * free[:-1] <= 0)
         if passed.size:
             said.append(

@@ -44,7 +44,7 @@ def unlocked(eq: Equations, x: Symbols) -> ca.SX | None:
     ok: ca.SX | None = None
     for use, (where, _) in zip(eq.description.coordinate_owners, eq.plan.coordinate_slices, strict=True):
         if use.joint.locks:
-            free = use.joint.from_lock(x["q"][where]) > LOCKED
+            free = ca.fabs(use.joint.from_lock(x["q"][where])) > LOCKED
             ok = free if ok is None else ca.logic_and(ok, free)
     return ok
 

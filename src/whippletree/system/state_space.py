@@ -146,7 +146,7 @@ class StateSpace:
         """Say which joint is in gimbal lock, or nearer to it than so much; nothing if there is none."""
         for use, where in self.locking:
             own = np.asarray(q)[where]
-            if not use.joint.from_lock(own) > nearer:
+            if not abs(float(use.joint.from_lock(own))) > nearer:
                 return (
                     f'the angles of joint "{use.name}" are in gimbal lock, or next to it: '
                     f"{use.joint.lock_in_words(own)}, where their rates do not follow from the motion; describe the "

@@ -139,9 +139,9 @@ class Joint(ABC):
         return ca.SX.eye(self.nv)
 
     def from_lock(self, q: Any) -> Any:
-        """Return how far coordinates are from where rates no longer follow from the motion: zero there, one at best.
+        """Return how far coordinates are from where rates do not follow from the motion: zero there, with its sign.
 
-        Most joints have no such position.
+        Elsewhere it is at most one. Most joints have no such position.
         """
         return 1.0
 
