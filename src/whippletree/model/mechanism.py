@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import casadi as ca
 import numpy as np
 
+from whippletree.elements import joints
 from whippletree.elements.bodies import BodyKind, MassProperties
 from whippletree.elements.bodies.body_chains import PART_END, BodyChain
 from whippletree.elements.closures import Coincident, Coupling, DeclaredClosure, Distance, InPlane, Perpendicular
@@ -16,16 +17,12 @@ from whippletree.elements.joints import (
     Cylindrical,
     Fixed,
     Free,
-    FreeBryant,
-    FreeEuler,
     Joint,
     Planar,
     Prismatic,
     Revolute,
     Screw,
     Spherical,
-    SphericalBryant,
-    SphericalEuler,
     Universal,
 )
 from whippletree.errors import ModelError
@@ -418,8 +415,7 @@ class Mechanism(DriveCalls, EventCalls):
         'gimbals'
         """
         with called("joint", name):
-            kinds = {"quaternion": Spherical, "euler": SphericalEuler, "bryant": SphericalBryant}
-            kind = _of_coordinates(coordinates, kinds)
+            kind = _of_coordinates(coordinates, Spherical)
         frames = AlignedSides(at, None, at_child, None, pose, pose_child)
         return self._join(name, kind(), parent, child, frames, prescribed=prescribed)
 
@@ -446,7 +442,7 @@ class Mechanism(DriveCalls, EventCalls):
         'flight'
         """
         with called("joint", name):
-            kind = _of_coordinates(coordinates, {"quaternion": Free, "euler": FreeEuler, "bryant": FreeBryant})
+            kind = _of_coordinates(coordinates, Free)
         frames = AlignedSides(at, None, at_child, None, pose, pose_child)
         return self._join(name, kind(), parent, child, frames, prescribed=prescribed)
 
@@ -821,12 +817,16 @@ def _properties(properties: object, mass: object, com: object, inertia: object) 
     return MassProperties(**given)  # type: ignore[arg-type]
 
 
-def _of_coordinates(given: object, kinds: Mapping[str, type[Joint]]) -> type[Joint]:
-    """Return the type of joint that has such coordinates."""
-    if not isinstance(given, str) or given not in kinds:
-        known = ", ".join(f'"{name}"' for name in kinds)
+def _of_coordinates(given: object, usual: type[Joint]) -> type[Joint]:
+    """Return the type of joint that moves like the usual one and has such coordinates."""
+    words = {"quaternion": "", "euler": "Euler", "bryant": "Bryant"}
+    if not isinstance(given, str) or given not in words:
+        known = ", ".join(f'"{name}"' for name in words)
         raise ModelError(f"coordinates must be one of {known}, got {shown(given)}")
-    return kinds[given]
+    if given == "quaternion":
+        return usual
+    found: type[Joint] = getattr(joints, usual.__name__ + words[given])
+    return found
 
 
 def _prescribed(prescribed: object, joint: Joint) -> bool:
