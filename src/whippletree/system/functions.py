@@ -100,7 +100,7 @@ _OfEvents = partial(SystemFunction, of_events=True, stated=True, rolled=False, p
 _JointWise = partial(SystemFunction, rolled=False, planned=False)
 
 
-def _Matrix(trace: str, shape: tuple[str | int, ...]) -> SystemFunction:
+def _matrix(trace: str, shape: tuple[str | int, ...]) -> SystemFunction:
     """Return a matrix of the papers, of the coordinates alone."""
     return SystemFunction(("q",), "matrix", shape, _on_demand("matrix_equations", trace), of_loops=True, rolled=False)
 
