@@ -44,11 +44,12 @@ class AngleSequence(NamedTuple):
     free: Callable[[Any], Any]  # sine or cosine of the second angle: zero where the others lock
     regular: tuple[float, float]  # from which to which the second angle is drawn at random
     locked_at: str
+    word: str  # what `coordinates=` is called
 
 
-EULER = AngleSequence((2, 0, 2), ("precession", "nutation", "spin"), ca.sin, (0.4, 2.7), "0 or half a turn")
+EULER = AngleSequence((2, 0, 2), ("precession", "nutation", "spin"), ca.sin, (0.4, 2.7), "0 or half a turn", "euler")
 BRYANT = AngleSequence(
-    (0, 1, 2), ("turn about x", "turn about y", "turn about z"), ca.cos, (-1.2, 1.2), "a quarter turn"
+    (0, 1, 2), ("turn about x", "turn about y", "turn about z"), ca.cos, (-1.2, 1.2), "a quarter turn", "bryant"
 )
 
 
@@ -108,6 +109,7 @@ class ThreeAngles(Joint):
     """
 
     sequence: ClassVar[AngleSequence]
+    like: ClassVar[str]  # the word of the joint that moves as it does and has a quaternion
     locks: ClassVar[bool] = True
 
     def sines(self, q: ca.SX) -> ca.SX:

@@ -29,6 +29,7 @@ _VELOCITIES = tuple(f"velocity along {c} of the parent" for c in "xyz")
 class _FreeAngles(ThreeAngles):
     """A floating base by three angles and a position in parent axes."""
 
+    like: ClassVar[str] = "free"
     nq: ClassVar[int] = 6
     nv: ClassVar[int] = 6
     n_configuration: ClassVar[int] = 9

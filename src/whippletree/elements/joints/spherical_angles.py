@@ -26,6 +26,7 @@ __all__ = ["SphericalBryant", "SphericalEuler"]
 class _SphericalAngles(ThreeAngles):
     """A ball by three angles."""
 
+    like: ClassVar[str] = "spherical"
     nq: ClassVar[int] = 3
     nv: ClassVar[int] = 3
     n_configuration: ClassVar[int] = 6

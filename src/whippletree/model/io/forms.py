@@ -18,16 +18,12 @@ from whippletree.elements.joints import (
     Cylindrical,
     Fixed,
     Free,
-    FreeBryant,
-    FreeEuler,
     Joint,
     Planar,
     Prismatic,
     Revolute,
     Screw,
     Spherical,
-    SphericalBryant,
-    SphericalEuler,
     Universal,
 )
 from whippletree.model.catalogue import registered
@@ -95,10 +91,7 @@ _FRAMES: dict[str, Reader] = {**_POSES, "prescribed": values.flag}
 _AXES: dict[str, Reader] = {**_FRAMES, "axis": values.axis, "axis_child": values.axis}
 _INDEX: dict[str, Reader] = {"index": values.whole}
 
-_JOINT_TYPES = (
-    *(Fixed, Revolute, Prismatic, Cylindrical, Screw, Planar, Universal, Spherical, Free),
-    *(SphericalBryant, SphericalEuler, FreeBryant, FreeEuler),
-)
+_JOINT_TYPES = (Fixed, Revolute, Prismatic, Cylindrical, Screw, Planar, Universal, Spherical, Free)
 
 
 def _own_keys(kind: type) -> tuple[dict[str, Reader], dict[str, Reader]]:
@@ -148,6 +141,7 @@ def _on_joint(kind: type[Force]) -> Form:
 
 
 JOINTS: dict[str, Form] = {kind.kind: _joint_form(kind) for kind in _JOINT_TYPES}
+JOINTS |= {kind.kind: Form(_BODIES, may={**_FRAMES, "coordinates": values.word}) for kind in (Spherical, Free)}
 
 CLOSURES: dict[str, Form] = {
     "distance": Form(_BODIES, may={"length": values.number, **_POINTS}),
