@@ -62,6 +62,32 @@ def test_an_example_runs_as_a_program() -> None:
     assert "period from 2.0 rad" in finished.stdout
 
 
+def test_example_papers_matrices() -> None:
+    """Nikravesh's worked example: rows and E as printed, ours with the other sign of rows."""
+    found, u = run("papers_matrices"), np.sqrt(2.0)
+    rows = {tuple(row) for row in np.abs(found["D*"] @ found["B"]).round(9)[:, :4]}
+    assert rows == {(0, 0, 0, 0), (0, 0, round(u, 9), round(u, 9)), (0, round(u, 9), round(u, 9), 0)}
+    assert found["E"][:4] == pytest.approx(np.array([[1, 0], [0, 1], [0, -1], [0, 1]]), abs=1e-12)
+    assert found["apart"] < 1e-9
+
+
+def test_example_spinning_top() -> None:
+    """Steady precession is exact; the nodding top's energy and its momenta about both axes give where it turns."""
+    found = run("spinning_top")
+    assert found["sway"] < 1e-8
+    assert "gimbal lock" in found["said"]
+    assert found["upright"] == pytest.approx([0, 0, 0], abs=1e-12)
+    I1, I3, mgl, leaning, w3 = 0.12, 0.02, G * 0.3, 0.6, found["spin"]
+    p = I3 * w3  # about its own axis; about the vertical p cos(leaning), since it begins without precession
+
+    def kinetic(theta: float) -> float:
+        return p**2 * (np.cos(leaning) - np.cos(theta)) ** 2 / (2 * I1 * np.sin(theta) ** 2)
+
+    low, high = found["nods"]
+    assert low == pytest.approx(leaning, abs=1e-9)
+    assert kinetic(high) == pytest.approx(mgl * (np.cos(leaning) - np.cos(high)), rel=1e-3)
+
+
 def test_example_natural_coordinates() -> None:
     found = run("natural_coordinates")
     assert found["sizes"] == (30, 25)

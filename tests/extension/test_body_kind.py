@@ -162,9 +162,26 @@ def close(a: np.ndarray, b: np.ndarray, tolerance: float = 1e-10) -> None:
 TREE_FORMULATIONS = ["articulated", "composite", "fully_recursive", "velocity_transformation"]
 
 
+MIXED = [
+    {"formulation": "absolute"},
+    {"formulation": "by_branch"},
+    {"formulation": {"one": "composite"}},
+    {"formulation": {"two": "embedded", "base": "composite"}},
+    {"formulation": "fully_recursive", "reference": {"one": "joint", "tip": "centroid", "two": "origin"}},
+    {"formulation": "fully_recursive", "reference": {"base": "centroid", "two": "joint"}},
+]
+
+
 @pytest.fixture(scope="module", params=["mass", *deep(["shell"])])
 def chain(request: pytest.FixtureRequest) -> Pair:
     return Pair(tree, entry=request.param)
+
+
+@pytest.mark.parametrize("how", MIXED, ids=str)
+def test_absolute_and_mixed_forward_dynamics_of_trees(chain: Pair, how: dict[str, object]) -> None:
+    q, v, tau = chain.state(7)
+    a = np.array(chain.own.function("forward_dynamics", **how)(q, v, tau)).ravel()
+    close(chain.v(a), chain.rigid.forward_dynamics(chain.q(q), chain.v(v), chain.v(tau)))
 
 
 @pytest.mark.parametrize("formulation", ["auto", *TREE_FORMULATIONS])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from support.sampling import deep
-from whippletree.analysis.absolute_trees import tree_function
 from whippletree.analysis.cost import costs
 from whippletree.analysis.models import (
     MODELS,
@@ -87,11 +86,3 @@ def test_baumgarte_through_r() -> None:
     options = {"baumgarte": (3.0, 4.0), "check": False}
     expected = s.forward_dynamics(q, v, formulation="joint_multipliers", **options)
     assert np.abs(s.forward_dynamics(q, v, formulation=B, **options) - expected).max() < 1e-9 * np.abs(expected).max()
-
-
-def test_absolute_coordinates_of_a_tree() -> None:
-    s = five_bar_pendulum().build()
-    rng = np.random.default_rng(2)
-    q, v, tau = rng.uniform(-1, 1, 5), rng.uniform(-1, 1, 5), rng.uniform(-1, 1, 5)
-    expected = s.forward_dynamics(q, v, tau)
-    assert np.abs(tree_function(s)(q, v, tau).full().ravel() - expected).max() < 1e-10 * np.abs(expected).max()

@@ -6,12 +6,16 @@ from whippletree.elements.joints import (
     Cylindrical,
     Fixed,
     Free,
+    FreeBryant,
+    FreeEuler,
     Joint,
     Planar,
     Prismatic,
     Revolute,
     Screw,
     Spherical,
+    SphericalBryant,
+    SphericalEuler,
     Universal,
 )
 
@@ -26,4 +30,8 @@ JOINTS: list[Joint] = [
     Screw(lead=0.7),
     Screw(lead=-0.2),
     Free(),
+    SphericalBryant(),
+    SphericalEuler(),
+    FreeBryant(),
+    FreeEuler(),
 ]

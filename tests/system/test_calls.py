@@ -275,7 +275,7 @@ def test_formulations():
             rtol=1e-10,
             atol=1e-10,
         )
-    with pytest.raises(wt.StateError, match=r'"lagrange" cannot give forward_dynamics.*"auto", "articulated"'):
+    with pytest.raises(wt.StateError, match=r'"lagrange" cannot give forward_dynamics.*"auto", .*"articulated"'):
         s.forward_dynamics(q, v, formulation="lagrange")
     with pytest.raises(wt.StateError, match="cannot give mass_matrix"):
         s.mass_matrix(q, formulation="articulated")

@@ -52,7 +52,7 @@ class Unfolded(Equations):
                 )
             )
         gravity = self._symbol_of("g", 3)
-        return Unrolled(nodes, plain.parents, plain.v_slices, plain.nv, gravity, plain.positions)
+        return Unrolled(nodes, plain.parents, plain.v_slices, plain.nv, gravity, plain.positions, node_of=plain.node_of)
 
     def attachments(self, *, weld: bool = True) -> ClosureAttachments:
         """Return the closures with symbols for where they hold on."""

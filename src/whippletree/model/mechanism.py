@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import casadi as ca
 import numpy as np
 
+from whippletree.elements import joints
 from whippletree.elements.bodies import BodyKind, MassProperties
 from whippletree.elements.bodies.body_chains import PART_END, BodyChain
 from whippletree.elements.closures import Coincident, Coupling, DeclaredClosure, Distance, InPlane, Perpendicular
@@ -399,16 +400,25 @@ class Mechanism(DriveCalls, EventCalls, ContactCalls):
         at_child: VectorLike | str | None = None,
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
+        coordinates: str = "quaternion",
         prescribed: bool = False,
     ) -> JointHandle:
-        """Let the child turn every way about a point: a unit quaternion. Arguments as for `fixed`.
+        """Let the child turn every way about a point: a unit quaternion. Other arguments as for `fixed`.
+
+        With `coordinates="euler"` or `"bryant"` there are three angles instead, and velocities are their rates: about
+        z, x, z or x, y, z, each axis as turned by those before. They lock where the first axis and the third fall
+        together: Euler's where the joint frames coincide, Bryant's after a quarter turn about y.
 
         >>> m = Mechanism("m")
         >>> m.spherical("ball", m.ground, m.body("arm")).name
         'ball'
+        >>> m.spherical("gimbals", m.ground, m.body("rotor"), coordinates="bryant").name
+        'gimbals'
         """
+        with called("joint", name):
+            kind = _of_coordinates(coordinates, Spherical)
         frames = AlignedSides(at, None, at_child, None, pose, pose_child)
-        return self._join(name, Spherical(), parent, child, frames, prescribed=prescribed)
+        return self._join(name, kind(), parent, child, frames, prescribed=prescribed)
 
     def free(
         self,
@@ -420,16 +430,22 @@ class Mechanism(DriveCalls, EventCalls, ContactCalls):
         at_child: VectorLike | str | None = None,
         pose: PoseLike | None = None,
         pose_child: PoseLike | None = None,
+        coordinates: str = "quaternion",
         prescribed: bool = False,
     ) -> JointHandle:
-        """Let the child move every way: a unit quaternion and a position. Arguments as for `fixed`.
+        """Let the child move every way: a unit quaternion and a position. Other arguments as for `fixed`.
+
+        With `coordinates="euler"` or `"bryant"` there are three angles, as for `spherical`, and a position; velocities
+        are the rates of these six.
 
         >>> m = Mechanism("m")
         >>> m.free("flight", m.ground, m.body("satellite")).name
         'flight'
         """
+        with called("joint", name):
+            kind = _of_coordinates(coordinates, Free)
         frames = AlignedSides(at, None, at_child, None, pose, pose_child)
-        return self._join(name, Free(), parent, child, frames, prescribed=prescribed)
+        return self._join(name, kind(), parent, child, frames, prescribed=prescribed)
 
     def joint(
         self,
@@ -471,7 +487,7 @@ class Mechanism(DriveCalls, EventCalls, ContactCalls):
         at: VectorLike | str | None = None,
         at_child: VectorLike | str | None = None,
     ) -> ClosureHandle:
-        """Keep two points at a distance: a massless rod with ball joints at its ends.
+        """Keep two points at a distance: a massless rod with ball joints at its ends (ss of the basic functions).
 
         `at` and `at_child` are the points in the two bodies' frames, their origins unless given. Without a `length`,
         the rod is as long as the points are apart in the design position, where all coordinates are zero; the joints
@@ -800,6 +816,18 @@ def _properties(properties: object, mass: object, com: object, inertia: object) 
     if "com" in given and "mass" not in given:
         raise ModelError("com is given without mass: give both")
     return MassProperties(**given)  # type: ignore[arg-type]
+
+
+def _of_coordinates(given: object, usual: type[Joint]) -> type[Joint]:
+    """Return the type of joint that moves like the usual one and has such coordinates."""
+    words = {"quaternion": "", "euler": "Euler", "bryant": "Bryant"}
+    if not isinstance(given, str) or given not in words:
+        known = ", ".join(f'"{name}"' for name in words)
+        raise ModelError(f"coordinates must be one of {known}, got {shown(given)}")
+    if given == "quaternion":
+        return usual
+    found: type[Joint] = getattr(joints, usual.__name__ + words[given])
+    return found
 
 
 def _prescribed(prescribed: object, joint: Joint) -> bool:

@@ -206,6 +206,9 @@ class Driver:
     def _failure(self, status: int) -> str:
         """Say why a run cannot go on."""
         sim, run = self._sim, self._sim.run_state
+        locked = system_interface.lock_in_words(sim.system, run.q)
+        if locked:
+            return f"at t = {run.t:.9g} s the run cannot go on: {locked}"
         if status == Status.OPEN:
             return self._in_words("the loops could not be closed again after a step")
         if status == Status.STUCK:

@@ -112,8 +112,8 @@ class Simulation:
         if not isinstance(system, System):
             raise StateError(f"a simulation is of a system, as mechanism.build() returns it, not of {shown(system)}")
         self.system = system
-        self.formulation = formulation
-        self.baumgarte = system_interface.checked_baumgarte(system, baumgarte, formulation)
+        self.formulation = system_interface.formulation_text(formulation)
+        self.baumgarte = system_interface.checked_baumgarte(system, baumgarte, self.formulation)
         self.stepper = make_stepper(MethodOptions(method, _tolerance(tolerance), step, adaptive, spectral_radius))
         if self.baumgarte is not None and method in IMPLICIT:
             raise StateError(f'method "{method}" closes the loops in every step, where baumgarte= has no part')

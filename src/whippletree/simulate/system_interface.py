@@ -22,6 +22,7 @@ from whippletree.system.formulation_choice import FormulationChoice
 from whippletree.system.input_reader import as_array
 from whippletree.system.loop_plan import LoopPlan
 from whippletree.system.loop_services import LoopServices
+from whippletree.system.tolerances import NEXT_TO_LOCK
 
 __all__ = [
     "BY_JOINT",
@@ -40,10 +41,12 @@ __all__ = [
     "cut_freedoms",
     "default_parameters",
     "driven_freedoms",
+    "formulation_text",
     "is_closed",
     "jamming",
     "joint_of",
     "kernel",
+    "lock_in_words",
     "loop_plan",
     "loops",
     "model_text",
@@ -91,6 +94,11 @@ def coordinate_scale(system: System) -> Array:
         sizes[q.start : q.start + turned] = 0.5
         sizes[q.start + turned : q.stop] = by[v.start + (3 if turned else 0) : v.stop]
     return sizes
+
+
+def lock_in_words(system: System, q: Array) -> str:
+    """Say which joint's angles are next to gimbal lock; nothing if none are."""
+    return system.kernels.states.lock_in_words(q, NEXT_TO_LOCK)
 
 
 def quaternion_starts(system: System) -> Any:
@@ -175,6 +183,11 @@ def chosen_formulation(system: System) -> str | None:
     """Return what `auto` means for the loops, if that has been asked for."""
     chosen = system.kernels.loops.auto.known
     return None if chosen is None else chosen.packed().decode()
+
+
+def formulation_text(formulation: Any) -> Any:
+    """Return the text of methods that are given by branch; anything else as it is."""
+    return registry.formulation_name(formulation) if isinstance(formulation, Mapping) else formulation
 
 
 def set_chosen_formulation(system: System, chosen: str) -> None:

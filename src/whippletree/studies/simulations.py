@@ -26,6 +26,7 @@ from whippletree.simulate.run_arguments import duration_of, finite, increasing, 
 from whippletree.simulate.sampled_run import SampledRun
 from whippletree.simulate.simulation import Simulation
 from whippletree.spatial.scalars import shown, truth
+from whippletree.studies.absolute_runs import COORDINATES, simulate_absolute
 from whippletree.studies.checkpoint_files import CheckpointWriter, read_checkpoint
 from whippletree.studies.state_growth import state_growth
 from whippletree.studies.verification import Agreement, agreement, second_run
@@ -65,6 +66,7 @@ def simulate(
     checkpoint_every: float = 60.0,
     verify: bool = False,
     start: Any = None,
+    coordinates: str = "joint",
     **options: Any,
 ) -> Trajectory:
     """Simulate for a duration and return the trajectory; options as for `Simulation`.
@@ -84,6 +86,9 @@ def simulate(
     With `baumgarte=(alpha, beta)`, in 1/s, loops are not closed after steps: the terms 2 alpha phi' + beta^2 phi in the
     accelerations hold them together. That is for `formulation="joint_multipliers"` and others with multipliers, and
     for methods that integrate rates; the certificate shows the drift, and how much may pass.
+
+    With `coordinates="absolute"` position and quaternion of every body are integrated, with a multiplier for every
+    condition of a joint (`system.absolute`), by any method; the trajectory is in joint coordinates all the same.
 
     Events of the mechanism are in `trajectory.events`, and `info["ended_by"]` names the one that ended the run.
     `on_event(simulation, event)`, or a mapping from names to such functions, is called when an event happens: it may
@@ -105,6 +110,18 @@ def simulate(
     >>> run.t.tolist(), run.certificate.ok
     ([0.0, 0.5, 1.0], True)
     """
+    if coordinates not in COORDINATES:
+        known = " or ".join(f'"{name}"' for name in COORDINATES)
+        raise StateError(f"coordinates= must be {known}, not {shown(coordinates)}")
+    if coordinates == "absolute":
+        _check_options(options)
+        if start is not None:
+            options |= _start_state(system, start, options, t0)
+        kept: dict[str, Any] = {"every": every, "times": times, "progress": progress, "verify": verify}
+        more = {"controller": controller, "checkpoint": checkpoint}
+        return simulate_absolute(
+            system, lambda twin, **given: simulate(twin, duration, **kept, **given), t0, {**more, **options}
+        )
     if options.get("formulation") == "natural" and options.get("method") is None:
         _refuse_reaction_laws(system)
         options |= {
@@ -286,7 +303,7 @@ def _trajectory(
         "wall_time": wall,
         "stopped": stopped,
         "corners": simulation.corners.passed,
-        "notes": _notes(simulation),
+        "notes": (*_notes(simulation), *_locks_passed(system, t, rows)),
     }
     counted |= _closing(simulation) | _agreed(agreed)
     efforts, parameters = _settings(simulation, t, efforts)
@@ -343,6 +360,20 @@ def _notes(simulation: Simulation) -> tuple[str, ...]:
     if simulation.adaptive and simulation.system.description.forces and not np.isfinite(simulation.longest_step):
         said.append("peaks of forces that are smooth and narrower than a step (max_step= bounds that)")
     return tuple(said)
+
+
+def _locks_passed(system: System, t: Array, rows: Array) -> list[str]:
+    """Return in words where three angles have passed their gimbal lock from one output to the next."""
+    said = []
+    for use, where in system.kernels.states.locking:
+        free = np.array([float(use.joint.from_lock(row[where])) for row in rows])
+        passed = np.flatnonzero(free[1:] * free[:-1] <= 0)
+        if passed.size:
+            said.append(
+                f'the angles of joint "{use.name}" at gimbal lock, which the run passed at about '
+                f't = {t[passed[0] + 1]:.6g} s (coordinates="quaternion" have none)'
+            )
+    return said
 
 
 def _agreed(found: Agreement | None) -> dict[str, Any]:

@@ -260,8 +260,12 @@ class SparseLU:
         return y
 
 
-def factor_lu(rows: Mapping[Key, Column], pivots: Sequence[tuple[Key, Key]]) -> SparseLU:
-    """Eliminate a square matrix, given by its rows, at the given pivots.
+def factor_lu(
+    rows: Mapping[Key, Column],
+    pivots: Sequence[tuple[Key, Key]],
+    least: Mapping[tuple[Key, Key], ca.SX] = MappingProxyType({}),
+) -> SparseLU:
+    """Eliminate a square matrix, given by its rows, at the given pivots, `trusted` only above the `least` of them.
 
     >>> f = factor_lu({"a": {"x": ca.SX(2)}, "b": {"x": ca.SX(1), "y": ca.SX(4)}}, [("a", "x"), ("b", "y")])
     >>> solution = f.solve({"a": ca.SX(2), "b": ca.SX(9)})
@@ -276,7 +280,7 @@ def factor_lu(rows: Mapping[Key, Column], pivots: Sequence[tuple[Key, Key]]) -> 
     for row, column in pivots:
         own = left.pop(row)
         value = own.pop(column)
-        reciprocal = 1 / value
+        reciprocal = 1 / trusted(value, least.get((row, column)))
         values.append(value)
         below: Column = {}
         for i, entries in left.items():

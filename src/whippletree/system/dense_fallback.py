@@ -30,6 +30,7 @@ from whippletree.system.loop_plan import Conditions
 from whippletree.system.tolerances import (
     CONTRADICTION,
     LIMIT_STEP,
+    LOCKED,
     MOTION_RANK,
     OPEN_OVER_ACCURACY,
     PENALTY_PROMISE,
@@ -68,6 +69,9 @@ class DenseFallback:
         where = self._conditions(state)
         if request.check:
             self.consistency.check(given["q"], given["v"], where)
+        locked = self.consistency.assembler.space.states.lock_in_words(given["q"], LOCKED)
+        if locked and request.function not in ("motion_basis", "self_stresses"):
+            raise DynamicsError(locked)
         if request.function == "motion_basis":
             return self._motions(given["q"], where)
         if self.equations.description.reaction_laws and request.function != "self_stresses":

@@ -35,7 +35,7 @@ from whippletree.system.loop_services import LoopServices
 from whippletree.system.size_policy import least_operations, thresholds
 from whippletree.system.source import outside_source, source_key
 from whippletree.system.state_space import StateSpace
-from whippletree.system.tolerances import DATA_ACCURACY, WELL_CONDITIONED
+from whippletree.system.tolerances import DATA_ACCURACY, NEXT_TO_LOCK, WELL_CONDITIONED
 from whippletree.topology import Plan
 
 if TYPE_CHECKING:
@@ -422,6 +422,9 @@ class Engine:
         if function == "center_of_mass":
             return "the bodies have no mass together, or the numbers are too large to compute with"
         if FUNCTIONS[function].dynamic:
+            locked = self.states.lock_in_words(np.asarray(state["q"]), NEXT_TO_LOCK)
+            if locked:
+                return locked
             given = state.get("parameters")
             values = np.array(self.description.parameter_values) if given is None else given
             name = self._massless_joint(self._hinge_pivots(np.asarray(state["q"]), values))

@@ -40,6 +40,7 @@ from whippletree.foundation.once import made_once
 from whippletree.kernels.entry import Signature
 from whippletree.model.description import Description
 from whippletree.model.formula_corner_lists import corners_in_state
+from whippletree.model.names import suggestion
 from whippletree.system import size_policy
 from whippletree.system.derivative_columns import derivative_columns
 from whippletree.system.functions import FUNCTIONS
@@ -119,6 +120,10 @@ class Equations:
             what = f"{request.function} of a mechanism with loops" if self.closed else request.function
             raise StateError(f'formulation "{asked}" cannot give {what}; choose one of {known}')
         method = registry.find(asked)
+        listed = [one.name for one in self.description.bodies] if method.bodies else []
+        for body in method.bodies:
+            if body not in listed:
+                raise StateError(f"there is no body {suggestion(body, listed)}")
         refusal = method.refusal and method.refusal([one.parent for one in self.node_tree().node_constants])
         if refusal:
             raise StateError(refusal)
@@ -141,6 +146,16 @@ class Equations:
         if self.loops is None:
             raise StateError("the loops have not been analysed")
         return self.loops
+
+    @property
+    def _n_own(self) -> int:
+        return sum(v.stop - v.start for _, v in self.plan.own_slices.values())
+
+    @made_once
+    def bodies_alone(self) -> bool:
+        """Whether every body has a free joint to the ground, so that the coordinates are absolute."""
+        nodes = self.node_tree().node_constants
+        return all(one.shared or (one.parent < 0 and one.joint.kind == "free") for one in nodes)
 
     @made_once
     def prescribed_mask(self) -> list[bool]:
@@ -220,6 +235,11 @@ class Equations:
             "n_rows": lambda: n_rows,
             "n_full_rows": lambda: full_row_count(self.attachments()),
             "n_redundant": lambda: self.attachments().n_rows - n_rows,
+            "n_absolute": lambda: 6 * len(self.node_tree().node_constants) + self._n_own,
+            "n_node_rows": lambda: 6 * len(self.node_tree().node_constants),
+            "n_all_rows": lambda: self.attachments().n_rows if self.closed else 0,
+            "n_kept_rows": lambda: self.loop_plan.n_rows if self.closed else 0,
+            "n_minimal_velocities": lambda: len(self.loop_plan.choice.independent) if self.closed else plan.nv,
             "n_independent": lambda: len(self.loop_plan.choice.independent),
             "n_columns": lambda: derivative_columns(self).total,
             "n_minimal": lambda: derivative_columns(self).n_minimal,
@@ -263,7 +283,7 @@ class Equations:
         outputs = _labels([name for name, _ in signature.outputs])
         if set(outputs) & set(labels):
             outputs = [f"new_{name}" if name in labels else name for name in outputs]
-        return ca.Function(request.function, inputs, [ca.densify(output)], labels, outputs)
+        return ca.Function(_labels([request.function])[0], inputs, [ca.densify(output)], labels, outputs)
 
     def inputs(self, request: Request) -> dict[str, ca.SX]:
         """Return the symbols of a request's inputs."""

@@ -101,6 +101,12 @@ _OfElements = partial(_Loaded, of_elements=True)
 _OfEvents = partial(SystemFunction, of_events=True, stated=True, rolled=False, planned=False)
 _JointWise = partial(SystemFunction, rolled=False, planned=False)
 
+
+def _matrix(trace: str, shape: tuple[str | int, ...]) -> SystemFunction:
+    """Return a matrix of the papers, of the coordinates alone."""
+    return SystemFunction(("q",), "matrix", shape, _on_demand("matrix_equations", trace), of_loops=True, rolled=False)
+
+
 FUNCTIONS: dict[str, SystemFunction] = {
     "forward_dynamics": _Dynamic(
         ("q", "v", "tau"),
@@ -225,6 +231,12 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "acceleration": SystemFunction(("q", "v", "a"), "acceleration", (6,), tree_equations.acceleration, framed=True),
     "jacobian": SystemFunction(("q",), "jacobian", (6, "nv"), tree_equations.jacobian, framed=True, rolled=False),
     "wrench_efforts": SystemFunction(("q",), "effort", ("nv",), tree_equations.wrench_efforts),
+    "B": _matrix("velocity_matrix", ("n_absolute", "nv")),
+    "R": _matrix("reference_point_matrix", ("n_absolute", "nv")),
+    "D*": _matrix("row_matrix", ("n_all_rows", "n_absolute")),
+    "C": _matrix("closure_matrix", ("n_kept_rows", "nv")),
+    "E": _matrix("minimal_matrix", ("nv", "n_minimal_velocities")),
+    "G": _matrix("gain_matrix", ("n_node_rows", "nv")),
     "hinge_inertias": SystemFunction(("q",), "pivots", ("n_nodes",), tree_equations.hinge_inertias),
     "energy": SystemFunction(("q", "v"), "energy", (2,), tree_equations.energy, loaded=True, without_freedoms=True),
     "momentum": SystemFunction(("q", "v"), "momentum", (6,), tree_equations.momentum),

@@ -18,12 +18,12 @@ from whippletree.formulations.closures.loop_solution import Solution
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.spatial.scalars import expressions
 from whippletree.symbolic.sparse_factors import smallest
-from whippletree.system.tolerances import CONSISTENT, PENALTY_PROMISE, WATCHED
+from whippletree.system.tolerances import CONSISTENT, LOCKED, PENALTY_PROMISE, WATCHED
 
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request, Symbols
 
-__all__ = ["guard", "guard_pivots", "guard_solution", "inertia_changed", "pivot_sizes"]
+__all__ = ["guard", "guard_locks", "guard_pivots", "guard_solution", "inertia_changed", "pivot_sizes", "unlocked"]
 
 
 def guard(result: ca.SX, ok: ca.SX) -> ca.SX:
@@ -37,6 +37,22 @@ def guard(result: ca.SX, ok: ca.SX) -> ca.SX:
     if result.numel():
         result[0] = result[0] + (1 / ok - 1)  # a product would vanish where the number is known to be zero
     return result
+
+
+def unlocked(eq: Equations, x: Symbols) -> ca.SX | None:
+    """Tell whether no joint is in gimbal lock; nothing if none can be."""
+    ok: ca.SX | None = None
+    for use, (where, _) in zip(eq.description.coordinate_owners, eq.plan.coordinate_slices, strict=True):
+        if use.joint.locks:
+            free = ca.fabs(use.joint.from_lock(x["q"][where])) > LOCKED
+            ok = free if ok is None else ca.logic_and(ok, free)
+    return ok
+
+
+def guard_locks(eq: Equations, x: Symbols, result: ca.SX) -> ca.SX:
+    """Return a result that is not finite where a joint is in gimbal lock."""
+    ok = unlocked(eq, x)
+    return result if ok is None else guard(result, ok)
 
 
 def guard_pivots(eq: Equations, x: Symbols, result: ca.SX, pivots: tuple[ca.SX, ...]) -> ca.SX:
@@ -55,6 +71,9 @@ def guard_solution(
     which no pivot tells from a number: the plan knows.
     """
     ok = _pivots_large_enough(eq, x, solution)
+    free = unlocked(eq, x)
+    if free is not None:
+        ok = ca.logic_and(ok, free)
     if eq.loop_plan.massless_motion():
         ok = ca.logic_and(ok, inertia_changed(eq))
     if solution.error is not None:

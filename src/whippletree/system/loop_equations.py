@@ -22,7 +22,7 @@ from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body
 from whippletree.kernels.tape import read_tape
 from whippletree.symbolic.sparse_factors import nearest_zero, smallest
-from whippletree.system.guards import guard, guard_pivots, guard_solution, inertia_changed, pivot_sizes
+from whippletree.system.guards import guard, guard_locks, guard_pivots, guard_solution, inertia_changed, pivot_sizes
 from whippletree.system.lengths import LoopLengths, velocity_scale
 from whippletree.system.loop_plan import decisions_of
 from whippletree.system.tolerances import CONSISTENT, PENALTY_PROMISE
@@ -228,11 +228,11 @@ def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 
     The first of these is the smallest pivot of the closures' rows as a share of its size where the plan was made, with
     its sign, which changes at a singular position; the second is how many of these shares are below zero, which changes
-    there whatever the other pivots do; the others, if there is anything that has any, are the powers that are
-    dissipated and put in.
+    there whatever the other pivots do (in absolute coordinates see `_shares`); the others, if there is anything that
+    has any, are the powers that are dissipated and put in.
     """
     found = answer(eq, request, x)
-    shares = [p * (1 / size) for p, size in pivot_sizes(eq, x, _eliminated(eq, x))]
+    shares = _shares(eq, request, x, found)
     watched = ca.vertcat(nearest_zero(shares), sum((share < 0 for share in shares), ca.SX(0)))
     driven = _closure_power(eq, request, x, found)
     if eq.prescribed:
@@ -240,6 +240,7 @@ def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     a = guard(found.a, inertia_changed(eq)) if eq.loop_plan.massless_motion() else found.a
     if found.solution.error is not None:
         a = guard(a, found.solution.error <= PENALTY_PROMISE)
+    a = guard_locks(eq, x, a)
     return ca.SX(ca.vertcat(a, element_rates(eq, x), watched, powers(eq, x, driven)))
 
 
@@ -248,6 +249,18 @@ def _efforts(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     here = eq.loaded(eq.prescribed_only(x))
     closure_set = _closure_set(eq, request, x)
     return eq.driving(here, closed.driving_forces(here.walk, closure_set, here.tau, answer(eq, request, x)), x["tau"])
+
+
+def _shares(eq: Equations, request: Request, x: Symbols, found: closed.Answer) -> list[ca.SX]:
+    """Return the pivots that time loops watch, as shares of their size where the plan was made.
+
+    Where every body has a free joint of its own, no choice of independent coordinates lasts for long, and none is
+    needed: the multipliers' own pivots are watched. They are squares, which vanish at singular positions alone.
+    """
+    if eq.bodies_alone and request.method.inverts_mass:
+        own = pivot_sizes(eq, x, found.solution)
+        return [ca.sqrt(ca.fmax(p * (1 / size), 0)) for p, size in own]
+    return [p * (1 / size) for p, size in pivot_sizes(eq, x, _eliminated(eq, x))]
 
 
 def _eliminated(eq: Equations, x: Symbols) -> Solution:

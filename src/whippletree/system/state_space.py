@@ -137,6 +137,24 @@ class StateSpace:
         """Where the unit quaternions are in `q`."""
         return tuple(slice(q.start, q.start + 4) for use, (q, _) in self._placed if use.joint.quaternion)
 
+    @made_once
+    def locking(self) -> tuple[tuple[JointUse, slice], ...]:
+        """The joints whose angles can lock, and where their coordinates are in `q`."""
+        return tuple((use, q) for use, (q, _) in self._placed if use.joint.locks)
+
+    def lock_in_words(self, q: Array, nearer: float) -> str:
+        """Say which joint is in gimbal lock, or nearer to it than so much; nothing if there is none."""
+        for use, where in self.locking:
+            own = np.asarray(q)[where]
+            if not abs(float(use.joint.from_lock(own))) > nearer:
+                return (
+                    f'the angles of joint "{use.name}" are in gimbal lock, or next to it: '
+                    f"{use.joint.lock_in_words(own)}, where their rates do not follow from the motion; describe the "
+                    'joint with coordinates="quaternion", which never lock, or with other angles, or keep away from '
+                    "there"
+                )
+        return ""
+
     def position_label(self, i: int) -> str:
         """Name a coordinate."""
         return self._label(i, 0, "position_labels")

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     from whippletree.natural import NaturalCoordinates
     from whippletree.realtime import RealtimeStepper
     from whippletree.results import Trajectory
+    from whippletree.system.absolute_coordinates import AbsoluteCoordinates
     from whippletree.system.formulation_choice import FormulationChoice
+    from whippletree.system.matrix_calls import Matrices
     from whippletree.system.mobility import Mobility
     from whippletree.viewer import LiveView, SceneView
 
@@ -335,7 +337,7 @@ class System:
         Options: `every` (seconds between outputs) or `times`, `q`, `v`, `z` (the start; `q0`, `v0`, `z0` by default),
         `start="equilibrium"` (at rest, or with `v` by joint in steady motion), `tau` (constant joint efforts),
         `method` ("dopri5", "dop853", "adams"; with a fixed `step` "rk4" and "semi_implicit_euler", and for stiff
-        springs "trapezoidal" and "generalized_alpha" with its `spectral_radius`),
+        springs "trapezoidal" and "generalized_alpha" with its `spectral_radius`), `coordinates="absolute"`,
         `tolerance`, `max_step` (the longest step, if the method chooses), `verify` (run again by another method, and
         compare), `formulation`, `baumgarte` (loops held by terms instead of being closed),
         `parameters`, `progress`; `controller`, a function of (t, q, v, z) that returns
@@ -593,7 +595,21 @@ class System:
         found: Workspace = verb("System.workspace")(self, frame, inputs, **options)
         return found
 
-    # ------------------------------------------------------------------ natural coordinates
+    # ------------------------------------------------------------------ other coordinates
+
+    def matrices(self, q: Any, *, t: float = 0.0, parameters: ParameterValues = None) -> Matrices:
+        """Return the papers' matrices by name, at a configuration or a batch of them: B, R, D*, C, E and G.
+
+        They say how bodies follow joints (B, and R for reference points), what cut joints and closures hold (D* on the
+        bodies, C on the joints), which motions that leaves (E), and how the articulated-body recursion weighs its
+        joints (G). Rows and columns have names. `function("B")` and so on are the same as CasADi functions.
+
+        >>> s = four_bar()
+        >>> s.matrices(s.q0)["C"].rows
+        ('"C": force along x', '"C": force along z')
+        """
+        found: Matrices = verb("System.matrices")(self, q, t=t, parameters=parameters)
+        return found
 
     @made_once
     def natural(self) -> NaturalCoordinates:
@@ -603,6 +619,16 @@ class System:
         15
         """
         found: NaturalCoordinates = verb("System.natural")(self)
+        return found
+
+    @made_once
+    def absolute(self) -> AbsoluteCoordinates:
+        """The mechanism in absolute coordinates: position and quaternion of every body, every joint a closure.
+
+        >>> four_bar().absolute.n_coordinates
+        21
+        """
+        found: AbsoluteCoordinates = verb("System.absolute")(self)
         return found
 
     def realtime(self, **options: Any) -> RealtimeStepper:

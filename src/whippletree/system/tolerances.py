@@ -241,3 +241,10 @@ UNDETERMINED = 1e-12
 
 HELD = 1e-3
 """The share in what closures no longer hold at a singular position above which a closure is named."""
+
+LOCKED = 1e-4
+"""Sine or cosine of the second of three angles below which they count as locked: rounding is then up to 1e-8 of the
+accelerations of the angles, which grow with its square."""
+
+NEXT_TO_LOCK = 0.05
+"""The same where a run that cannot go on is told to have come to gimbal lock."""

@@ -18,6 +18,7 @@ from whippletree.formulations.methods.formulation import TreeMethod
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.node_tree import column
 from whippletree.formulations.recursions import articulated_body, composite_body, kinematics
+from whippletree.system.guards import guard_locks
 
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request, Symbols
@@ -59,7 +60,8 @@ __all__ = [
 
 def forward_dynamics(eq: Equations, request: Request, x: Symbols) -> Any:
     """Return the joints' accelerations."""
-    return _method(request).accelerations(eq.loaded(eq.prescribed_only(x)).walk)
+    found = _method(request).accelerations(eq.loaded(eq.prescribed_only(x)).walk)
+    return guard_locks(eq, x, found) if "q" in x else found  # a rolled walk has its own symbols, and watches inertias
 
 
 def driving_forces(eq: Equations, request: Request, x: Symbols) -> Any:

@@ -21,13 +21,18 @@ _SYMBOLS: dict[str, tuple[tuple[str, tuple[float, ...], int], ...]] = {
     "cylindrical": (("cylinder", (1.5, 6.0), 2),),
     "universal": (("cylinder", (0.75, 4.4), 0), ("cylinder", (0.75, 4.4), 2), ("sphere", (1.2,), 2)),
     "spherical": (("sphere", (1.9,), 2),),
+    "spherical_bryant": (("sphere", (1.9,), 2),),
+    "spherical_euler": (("sphere", (1.9,), 2),),
     "planar": (("box", (7.0, 7.0, 0.5), 2),),
     "fixed": (("box", (2.2, 2.2, 2.2), 2),),
     "free": (),
+    "free_bryant": (),
+    "free_euler": (),
 }
 """Solids of each kind of joint, their sizes, and along which axis of the joint frame they are."""
 
 _AXES = {"universal": (0, 2), "spherical": (), "fixed": (), "free": ()}
+_AXES |= dict.fromkeys(("spherical_bryant", "spherical_euler", "free_bryant", "free_euler"), ())
 _SLIDING = ("prismatic", "cylindrical", "screw", "planar")
 
 
@@ -65,7 +70,7 @@ def joint_solids(use: JointUse, place: int, unit: float, foot: Array) -> list[So
         if axis == 0:
             own[:3, :3] = own[:3, :3] @ np.array(axis_rotation((1.0, 0.0, 0.0)))
         found.append(Solid(place, kind, tuple(unit * x for x in sizes), own, "joint"))
-    if place == GROUND_PLACE and use.joint.kind not in ("free", "planar"):
+    if place == GROUND_PLACE and use.joint.kind not in ("free", "free_bryant", "free_euler", "planar"):
         found.append(_support(pose[:3, 3], unit, foot))
     return found
 

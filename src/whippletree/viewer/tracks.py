@@ -11,6 +11,7 @@ from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.linear.modal_analysis import Mode
 from whippletree.results import Trajectory
+from whippletree.spatial.quaternion_arrays import quaternions_of
 from whippletree.system import System
 from whippletree.viewer.proportions import MODE_MOTION
 from whippletree.viewer.scene import Track
@@ -82,24 +83,7 @@ def quaternions(R: Array) -> Array:
     >>> quaternions(np.eye(3)[None, None]).tolist()
     [[[1.0, 0.0, 0.0, 0.0]]]
     """
-    x, y, z = (R[..., i, i] for i in range(3))
-    # four times the squares of w, x, y, z: the largest of them is what the others are divided by
-    squares = np.stack([1 + x + y + z, 1 + x - y - z, 1 - x + y - z, 1 - x - y + z], axis=-1)
-    wx, wy, wz = R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]
-    xy, xz, yz = R[..., 0, 1] + R[..., 1, 0], R[..., 0, 2] + R[..., 2, 0], R[..., 1, 2] + R[..., 2, 1]
-    s = squares
-    rows = np.stack(
-        [
-            np.stack([s[..., 0], wx, wy, wz], axis=-1),
-            np.stack([wx, s[..., 1], xy, xz], axis=-1),
-            np.stack([wy, xy, s[..., 2], yz], axis=-1),
-            np.stack([wz, xz, yz, s[..., 3]], axis=-1),
-        ],
-        axis=-2,
-    )
-    best = np.argmax(squares, axis=-1)
-    found = np.take_along_axis(rows, best[..., None, None], axis=-2)[..., 0, :]
-    found = found / np.maximum(np.linalg.norm(found, axis=-1, keepdims=True), 1e-300)
+    found = quaternions_of(R)
     turned = np.cumprod(np.where((found[1:] * found[:-1]).sum(axis=-1) < 0, -1.0, 1.0), axis=0)
     found[1:] *= turned[..., None]
     return np.asarray(found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from whippletree.analysis.absolute_trees import tree_evaluation
 from whippletree.analysis.cost import Costs, costs
 from whippletree.analysis.evaluation_times import Batch, Evaluation, seconds
 from whippletree.analysis.models import PaperModel, bricard, car, five_bar_pendulum, heavy_truck, human_body
@@ -236,7 +235,7 @@ def _contestants(system: System, q: Any, v: Any) -> dict[str, Evaluation]:
     closed = bool(system.plan.cuts or system.description.closures)
     return {
         B: Evaluation(system, q, v, B, closed_by="independent"),
-        "absolute": Evaluation(system, q, v, "absolute") if closed else tree_evaluation(system, q, v),
+        "absolute": Evaluation(system, q, v, "absolute"),
         "independent": Evaluation(system, q, v, "independent_coordinates" if closed else "composite"),
     }
 

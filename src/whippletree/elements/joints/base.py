@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import fields, replace
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import casadi as ca
 import numpy as np
@@ -72,6 +72,7 @@ class Joint(ABC):
     along_child: ClassVar[bool] = False  # velocities are the child's, each along one of its axes
     n_axes: ClassVar[int] = 1
     holds: ClassVar[tuple[str, ...] | None] = None
+    locks: ClassVar[bool] = False  # there are positions at which rates do not follow from the motion: gimbal lock
 
     @property
     def variant(self) -> Hashable:
@@ -136,6 +137,17 @@ class Joint(ABC):
     def displacement_map(self, u: ca.SX) -> ca.SX:
         """Return the map (nv, nv) from small changes of u to those of integrate(q, u), measured like velocities."""
         return ca.SX.eye(self.nv)
+
+    def from_lock(self, q: Any) -> Any:
+        """Return how far coordinates are from where rates do not follow from the motion: zero there, with its sign.
+
+        Elsewhere it is at most one. Most joints have no such position.
+        """
+        return 1.0
+
+    def lock_in_words(self, q: Any) -> str:
+        """Say which coordinate is at such a position; for a type that has one."""
+        return ""
 
     def neutral(self) -> npt.NDArray[np.float64]:
         """Return the coordinates at which the joint frames coincide."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import casadi as ca
 import numpy as np
@@ -108,6 +108,15 @@ class Reversed(Joint):
     def displacement_map(self, u: ca.SX) -> ca.SX:
         """Return the described joint's map."""
         return self.joint.displacement_map(u)
+
+    @property
+    def locks(self) -> bool:  # type: ignore[override]
+        """Whether the described joint locks somewhere."""
+        return self.joint.locks
+
+    def from_lock(self, q: Any) -> Any:
+        """Return how far the described joint is from that."""
+        return self.joint.from_lock(q)
 
     def neutral(self) -> npt.NDArray[np.float64]:
         """Return the described neutral coordinates."""

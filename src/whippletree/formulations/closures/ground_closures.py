@@ -12,13 +12,13 @@ from whippletree.formulations.closures.closure_frames import ClosureAttachment
 from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState, JointForceColumns, NodeForceColumns
 from whippletree.formulations.nodes.frame_states import NodeFrame
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.formulations.recursions.ground_axes import GroundBody
+from whippletree.formulations.recursions.ground_axes import GroundBody, Reference, reference_of
 from whippletree.spatial import Rotation, Translation, cross, stack
 
 __all__ = ["RowsOnBodies", "closures_on_ground"]
 
 
-def closures_on_ground(walk: Unrolled, closure_set: ClosureSet, seen: Any, reference: str) -> list[ClosureState]:
+def closures_on_ground(walk: Unrolled, closure_set: ClosureSet, seen: Any, reference: Reference) -> list[ClosureState]:
     """Return every closure with its rows on the bodies' Y' (Kang and Yoon 37, 44-46, tables 1 to 4).
 
     A pull holds the columns Phi^T of a body: a row on a point becomes a force at the reference point, with the lever
@@ -42,7 +42,7 @@ def _closure_state(
     walk: Unrolled,
     closure_set: ClosureSet,
     seen: Any,
-    reference: str,
+    reference: Reference,
     attachment: ClosureAttachment,
     keep: Sequence[int],
 ) -> ClosureState:
@@ -94,7 +94,9 @@ def _side(seen: Any, frame: NodeFrame) -> Side:
     return Side(body.A @ frame.rotation, body.r + arm, body.w, body.v + cross(body.w, arm))
 
 
-def _on_bodies(seen: Any, reference: str, frames: Sequence[NodeFrame], rows: Rows, axes: ca.SX | None) -> RowsOnBodies:
+def _on_bodies(
+    seen: Any, reference: Reference, frames: Sequence[NodeFrame], rows: Rows, axes: ca.SX | None
+) -> RowsOnBodies:
     """Bring rows on points to the bodies' reference points."""
     node_forces: dict[int, ca.SX] = {}
     rate, second = rows.drift, rows.bias
@@ -106,7 +108,7 @@ def _on_bodies(seen: Any, reference: str, frames: Sequence[NodeFrame], rows: Row
         arm = body.A @ frame.point
         v = body.v + cross(body.w, arm)
         lever = arm - body.field.rho
-        square = cross(body.w, v if reference == "origin" else cross(body.w, lever))
+        square = cross(body.w, v if reference_of(reference, frame.node) == "origin" else cross(body.w, lever))
         rate = rate + F.T @ stack(body.w, v)
         second = second + F[3:6, :].T @ square
         _add(node_forces, frame.node, Translation(lever).force(F))

@@ -29,6 +29,7 @@ __all__ = [
     "TreeMethod",
     "absolute",
     "articulated",
+    "by_branch",
     "composite",
     "constraint_embedding",
     "coordinate_reduction",
@@ -46,6 +47,7 @@ __all__ = [
 
 _MODULES = {
     "absolute": "absolute",
+    "by_branch": "by_branch",
     "by_group": "constraint_embedding",
     "constraint_embedding": "constraint_embedding",
     "coordinate_reduction": "coordinate_reduction",

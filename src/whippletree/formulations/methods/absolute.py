@@ -11,6 +11,12 @@ the pivots are chosen by numbers and given to the trace.
 alpha is the acceleration of a node's material origin, in node axes. Joint accelerations follow from those of the
 bodies they join. Own coordinates eta of bodies are unknowns beside alpha, with the coupling C and own inertia E of
 their body (see `node`); what shares them is led by the six rows alpha = phi* alpha_parent + H eta'' + a.
+
+In a tree the order of elimination follows from the joints, from the tips inward, and needs no numbers. The rows of a
+joint are written in the axes of its node, where the directions that it holds are mostly axes: such a row gives one
+component of alpha, the force along it gives the multiplier, both with pivots of one, and what the joint lets move is
+left, with the hinge's inertia as pivot (`held_axes`). A joint whose map is not made of axes, such as a universal joint,
+has six rows and its own accelerations beside alpha, as own coordinates have.
 """
 
 from __future__ import annotations
@@ -26,9 +32,10 @@ from whippletree.elements.closures import JointClosure, Rows, Side, joint_rates
 from whippletree.elements.joints import Joint, Reversed
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.loop_solution import Solution, by_closure
-from whippletree.formulations.methods.formulation import Formulation, LoopProblem
+from whippletree.formulations.methods.formulation import Formulation, LoopProblem, TreeMethod
 from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.frame_states import NodeFrame
+from whippletree.formulations.nodes.hinge_scales import LEAST_OF_DIAGONAL
 from whippletree.formulations.nodes.node import AngularState, Node
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
@@ -36,7 +43,7 @@ from whippletree.formulations.recursions import kinematics
 from whippletree.spatial import Rotation, Translation, cross, stack
 from whippletree.symbolic.sparse_factors import factor_lu
 
-__all__ = ["ABSOLUTE", "UNKNOWN_OF", "Bodies", "bodies", "solve"]
+__all__ = ["ABSOLUTE", "UNKNOWN_OF", "Bodies", "bodies", "cut_rows", "forward_dynamics", "held_axes", "solve"]
 
 Key = tuple[str, int, int]
 
@@ -97,22 +104,18 @@ def bodies(walk: Unrolled, closure_set: ClosureSet) -> Bodies:
     """Set up the equations of all bodies and all joints."""
     moving = kinematics.twists(walk)
     motions = [AngularState(kept.V[0:3], kept.R) for kept in moving.records]
-    rates: dict[str, BodyRows] = {}
+    rates = _rates(walk, closure_set, moving)
     joints: list[tuple[slice, BodyRows]] = []
     constraints: list[BodyRows] = []
     forces = [_force(walk, node, motion) for node, motion in zip(walk.nodes, motions, strict=True)]
     for k, (node, where) in enumerate(zip(walk.nodes, walk.v_slices, strict=True)):
         if node.shared:
             constraints.append(_led(walk, motions, k))
-            units = {i: ca.SX([float(i == j) for j in range(where.start, where.stop)]) for i in _places(where)}
-            rates[f"node {k}"] = BodyRows({}, ca.SX.zeros(node.joint.nv), units)
             continue
-        anchors = _tree_anchors(walk, moving, k)
-        joint = node.joint.joint if isinstance(node.joint, Reversed) else node.joint
+        anchors, joint = _tree_anchors(walk, moving, k), _described(node)
         constraints.append(_rows(JointClosure(joint).rows(_sides(anchors), node.q, node.v, closure_set.t), anchors))
         if joint.nv:
-            rate = _joint_rates(joint, node.q, node.v, anchors)
-            rates[f"node {k}"] = rate
+            rate = rates[f"node {k}"]
             joints.append((where, rate))
             if node.prescribed:
                 constraints.append(BodyRows(rate.node_forces, rate.bias - node.acceleration))
@@ -120,15 +123,43 @@ def bodies(walk: Unrolled, closure_set: ClosureSet) -> Bodies:
                 _push(forces, rate, node.tau)
     for k, cut in enumerate(closure_set.attachments.cuts):
         if cut.joint.nv:
-            anchors = tuple(_anchor(moving, frame) for frame in cut.frames)
-            rate = _joint_rates(cut.joint, closure_set.q[cut.q, :], closure_set.v[cut.v, :], anchors)
-            rates[f"cut {k}"] = rate
-            joints.append((cut.v, rate))
+            joints.append((cut.v, rates[f"cut {k}"]))
             # efforts at cut joints are in the nodes' loads already
     first = sum(row.bias.shape[0] for row in constraints)
     for attachment, keep in zip(closure_set.attachments.all, closure_set.keep, strict=True):
         constraints.append(_closure(closure_set, moving, attachment, keep, rates))
     return _assembled(walk, motions, constraints, forces, joints, first)
+
+
+def cut_rows(walk: Unrolled, closure_set: ClosureSet) -> list[BodyRows]:
+    """Return the rows of all closures on the bodies: D* of Nikravesh (11), in node axes at the nodes' origins."""
+    moving = kinematics.twists(walk)
+    rates = _rates(walk, closure_set, moving)
+    pairs = zip(closure_set.attachments.all, closure_set.keep, strict=True)
+    return [_closure(closure_set, moving, attachment, keep, rates) for attachment, keep in pairs]
+
+
+def _rates(walk: Unrolled, closure_set: ClosureSet, moving: Any) -> dict[str, BodyRows]:
+    """Return the rates of all joints' coordinates as rows on the bodies, by node and by cut."""
+    rates: dict[str, BodyRows] = {}
+    for k, (node, where) in enumerate(zip(walk.nodes, walk.v_slices, strict=True)):
+        joint = _described(node)
+        if node.shared:
+            units = {i: ca.SX([float(i == j) for j in _places(where)]) for i in _places(where)}
+            rates[f"node {k}"] = BodyRows({}, ca.SX.zeros(joint.nv), units)
+        elif joint.nv:
+            rates[f"node {k}"] = _joint_rates(joint, node.q, node.v, _tree_anchors(walk, moving, k))
+    for k, cut in enumerate(closure_set.attachments.cuts):
+        if cut.joint.nv:
+            anchors = tuple(_anchor(moving, frame) for frame in cut.frames)
+            q, v = closure_set.q[cut.q, :], closure_set.v[cut.v, :]
+            rates[f"cut {k}"] = _joint_rates(cut.joint, q, v, anchors)
+    return rates
+
+
+def _described(node: Node) -> Joint:
+    """Return a node's joint as it was described."""
+    return node.joint.joint if isinstance(node.joint, Reversed) else node.joint
 
 
 def _assembled(
@@ -138,9 +169,11 @@ def _assembled(
     forces: Sequence[ca.SX],
     joints: list[tuple[slice, BodyRows]],
     first: int,
+    free: Mapping[int, ca.SX] = MappingProxyType({}),
 ) -> Bodies:
-    rows: dict[Key, dict[Key, ca.SX]] = {}
-    right: dict[Key, ca.SX] = {}
+    """Return the equations; `free` are efforts of freedoms that have accelerations of their own among the unknowns."""
+    rows: dict[Key, dict[Key, ca.SX]] = {("effort", 0, i): {} for i in free}
+    right: dict[Key, ca.SX] = {("effort", 0, i): tau for i, tau in free.items()}
     for k, node in enumerate(walk.nodes):
         M = node.inertia.articulated().matrix()
         for i in range(6):
@@ -288,8 +321,158 @@ def _add(target: dict[int, ca.SX], key: int, value: ca.SX) -> None:
     target[key] = target[key] + value if key in target else value
 
 
+# ---------------------------------------------------------------------------------------------------------
+# Trees
+
+
+def forward_dynamics(walk: Unrolled) -> ca.SX:
+    """Return the joint accelerations (nv) of a tree."""
+    equations, pivots, least = _tree(walk)
+    record_stage("bodies and joints", equations.rows)
+    record_stage("right-hand side", equations.right)
+    x = factor_lu(equations.rows, pivots, least).solve(dict(equations.right))
+    a = ca.densify(ca.SX(walk.nv, 1))
+    for where, row in equations.joints:
+        total = row.bias
+        for k, F in row.node_forces.items():
+            total = total + F.T @ ca.vertcat(*(x.get(("alpha", k, i), 0) for i in range(6)))
+        a[where] = total
+    for k, node in enumerate(walk.nodes):
+        if node.prescribed:
+            a[walk.v_slices[k]] = node.acceleration
+    for i in _own_unknowns(equations):
+        a[i] = x.get(("own", 0, i), ca.SX(0))
+    return a
+
+
+def _own_unknowns(equations: Bodies) -> list[int]:
+    return [i for kind, _, i in equations.rows if kind == "effort"]
+
+
+def held_axes(H: ca.SX) -> list[int] | None:
+    """Return the components that a joint with map H (6, nv) holds, if each of its freedoms moves along an axis.
+
+    >>> held_axes(ca.SX([0, 0, 1, 0, 0, 0])), held_axes(ca.SX([0, 0, 1, 0, 0, 0.1]))
+    ([0, 1, 3, 4, 5], None)
+    """
+    moved = []
+    for column in ca.horzsplit(ca.densify(H)) if H.shape[1] else []:
+        entries = [i for i in range(6) if not column[i].is_zero()]
+        if len(entries) != 1 or not column[entries[0]].is_constant() or abs(float(column[entries[0]])) != 1.0:
+            return None
+        moved += entries
+    return [i for i in range(6) if i not in moved] if len(set(moved)) == len(moved) else None
+
+
+class _TreeJoint(NamedTuple):
+    """A joint of a tree: its rows, the components they give, the rates of its freedoms, and those left as unknowns."""
+
+    rows: BodyRows
+    held: list[int]
+    rate: BodyRows | None
+    unknown: bool
+
+
+def _tree_joint(walk: Unrolled, motions: Sequence[AngularState], k: int) -> _TreeJoint:
+    """Return what a joint says about alpha - phi* alpha_parent - a, the acceleration that it gives by itself."""
+    node, parent = walk.nodes[k], walk.parents[k]
+    if node.shared:
+        return _TreeJoint(_led(walk, motions, k), list(range(6)), None, False)
+    x = node.configuration()
+    before = motions[parent] if parent >= 0 else AngularState(ca.SX.zeros(3), ca.densify(ca.SX.eye(3)))
+    _, a = node.carry(x, before, ca.SX.zeros(6))
+    H, eye = node.joint_map(x), ca.densify(ca.SX.eye(6))
+    on_parent = -node.shift(x).force(eye)
+
+    def of(columns: ca.SX, given: ca.SX, own: Mapping[int, ca.SX] = MappingProxyType({})) -> BodyRows:
+        """Return rows that weigh the six components by columns."""
+        forces = {k: columns} if parent < 0 else {k: columns, parent: on_parent @ columns}
+        return BodyRows(forces, columns.T @ given, own)
+
+    if node.prescribed or not H.shape[1]:
+        given = -a - H @ node.acceleration if node.prescribed else -a
+        return _TreeJoint(of(eye, given), list(range(6)), None, False)
+    held = held_axes(H)
+    if held is not None:
+        return _TreeJoint(of(eye[:, held], -a), held, of(H, -a), False)
+    own = {i: -H[:, n] for n, i in enumerate(_places(walk.v_slices[k]))}
+    return _TreeJoint(of(eye, -a, own), list(range(6)), None, True)
+
+
+def _tree(walk: Unrolled) -> tuple[Bodies, list[tuple[Key, Key]], dict[tuple[Key, Key], ca.SX]]:
+    """Return the equations of a tree, the pivots in their order, and the least that some of these can be trusted at."""
+    moving = kinematics.twists(walk)
+    motions = [AngularState(kept.V[0:3], kept.R) for kept in moving.records]
+    forces = [_force(walk, node, motion) for node, motion in zip(walk.nodes, motions, strict=True)]
+    joints = [_tree_joint(walk, motions, k) for k in range(len(walk.nodes))]
+    rates, free = [], {}
+    for node, where, joint in zip(walk.nodes, walk.v_slices, joints, strict=True):
+        if joint.rate is not None:
+            rates.append((where, joint.rate))
+            _push(forces, joint.rate, node.tau)
+        elif joint.unknown:
+            free.update({i: node.tau[n] for n, i in enumerate(_places(where))})
+    rows = [joint.rows for joint in joints]
+    first = sum(one.bias.shape[0] for one in rows)
+    pivots, least = _tree_pivots(walk, joints)
+    return _assembled(walk, motions, rows, forces, rates, first, free), pivots, least
+
+
+def _tree_pivots(
+    walk: Unrolled, joints: Sequence[_TreeJoint]
+) -> tuple[list[tuple[Key, Key]], dict[tuple[Key, Key], ca.SX]]:
+    """Return the order of elimination, from the tips inward: what joints hold, then what they let move."""
+    starts, r = [], 0
+    for joint in joints:
+        starts.append(r)
+        r += len(joint.held)
+    pivots: list[tuple[Key, Key]] = []
+    least: dict[tuple[Key, Key], ca.SX] = {}
+    for k in reversed(range(len(walk.nodes))):
+        node, joint, where = walk.nodes[k], joints[k], walk.v_slices[k]
+        own = [(("effort", 0, i), ("own", 0, i)) for i in _places(walk.homes.get(k, slice(0, 0)))]
+        for pair in own:
+            least[pair] = LEAST_OF_DIAGONAL * _own_diagonal(walk, pair[0][2])
+        if not node.shared:  # before the home of own coordinates itself
+            pivots += own
+        for n, i in enumerate(joint.held):
+            lam: Key = ("lambda", starts[k] + n, 0)
+            pivots += [(("closure", *lam[1:]), ("alpha", k, i)), (("force", k, i), lam)]
+        if node.shared:
+            pivots += own
+            continue
+        if joint.unknown:
+            moved = [(("effort", 0, i), ("own", 0, i)) for i in _places(where)]
+        else:
+            along = [i for i in range(6) if i not in joint.held]
+            order = sorted(along, key=lambda i: _freedom_along(node, i))
+            moved = [(("force", k, i), ("alpha", k, i)) for i in order]
+        pivots += moved
+        if node.watched and node.least_inertia is not None:
+            least.update({pair: node.least_inertia[n] for n, pair in enumerate(moved)})
+    return pivots, least
+
+
+def _freedom_along(node: Node, component: int) -> int:
+    """Return which of a joint's freedoms moves it along one of the six components."""
+    H = node.joint_map(node.configuration())
+    return next(n for n in range(H.shape[1]) if not H[component, n].is_zero())
+
+
+def _own_diagonal(walk: Unrolled, i: int) -> ca.SX:
+    """Return the own inertia of a freedom of a body with own coordinates."""
+    for node, where in zip(walk.nodes, walk.v_slices, strict=True):
+        if node.body is not None and i in _places(where):
+            own = node.own_inertia()
+            assert own is not None
+            return own.own[i - where.start, i - where.start]
+    return ca.SX(0)
+
+
 def _solve(problem: LoopProblem) -> Solution:
     return solve(problem.walk, problem.closure_set, problem.decisions.absolute_pivots)
 
 
-ABSOLUTE = register(Formulation("absolute", solve=_solve, needs=("absolute_pivots",), linear=True))
+ABSOLUTE = register(
+    Formulation("absolute", tree=TreeMethod(forward_dynamics), solve=_solve, needs=("absolute_pivots",), linear=True)
+)

@@ -28,6 +28,12 @@ import casadi as ca
 
 from whippletree.formulations.closures.aggregates import Augmented, Embedded
 from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState, jacobian_rows
+from whippletree.formulations.closures.contracted_trees import (
+    GroupNode,
+    base_acceleration,
+    contracted_tree,
+    subtree,
+)
 from whippletree.formulations.closures.loop_groups import NodeGroup, node_groups, with_branches
 from whippletree.formulations.closures.loop_solution import Solution
 from whippletree.formulations.closures.partition import Choice, at_rest, eliminate
@@ -45,7 +51,7 @@ from whippletree.formulations.nodes.node_interface import (
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.spatial import ArticulatedInertia, Shift, mirror, stack
-from whippletree.symbolic.sparse_factors import SparseLU, add_to
+from whippletree.symbolic.sparse_factors import add_to
 
 __all__ = ["BY_GROUP", "CONSTRAINT_EMBEDDING", "METHODS", "piece", "solve"]
 
@@ -54,16 +60,6 @@ METHODS = ("embedded", "composite", "branches", "augmented")
 branches that hang on it; or with multipliers."""
 
 Row = dict[int, ca.SX]
-
-
-class GroupNode(NamedTuple):
-    """A group as a node, with what its multipliers need: the rows of its closures, and the factors of C_d."""
-
-    group: NodeGroup
-    node: Embedded | Augmented
-    rows: tuple[int, ...]
-    freedoms: tuple[int, ...]
-    factors: SparseLU | None
 
 
 def solve(walk: Unrolled, closure_set: ClosureSet, choice: Choice, methods: Sequence[str] = ()) -> Solution:
@@ -179,63 +175,9 @@ def _grouped(walk: Unrolled, closure_set: ClosureSet, choice: Choice, group: Nod
     return _embedded(at_rest(walk), closure_set, choice, group, method != "embedded")
 
 
-def contracted_tree(walk: Unrolled, grouped: Sequence[GroupNode]) -> tuple[Unrolled, dict[int, int]]:
-    """Return the walk over rigid nodes and groups, and which of its nodes are which groups."""
-    inside = {k: (g, m) for g, one in enumerate(grouped) for m, k in enumerate(one.group.nodes)}
-    nodes: list[Any] = []
-    parents: list[int] = []
-    ports: list[int | None] = []
-    slices: list[slice] = []
-    place: dict[int, int] = {}
-    at: dict[int, int] = {}
-    where: dict[int, int] = {}
-    for k, node in enumerate(walk.nodes):
-        if k in inside and inside[k][0] in where:
-            continue
-        up = walk.parents[k]
-        if k in inside:
-            g = inside[k][0]
-            where[g], at[len(nodes)] = len(nodes), g
-            node, up = grouped[g].node, grouped[g].group.base  # type: ignore[assignment]  # noqa: PLW2901
-        else:
-            place[k] = len(nodes)
-        parents.append(-1 if up < 0 else where[inside[up][0]] if up in inside else place[up])
-        ports.append(inside[up][1] if up in inside else None)
-        slices.append(walk.v_slices[k])
-        nodes.append(node)
-    homes = {place[k]: own for k, own in walk.homes.items() if k in place}
-    tree = Unrolled(cast(Sequence[Node], nodes), parents, slices, walk.nv, walk.gravity, ports=ports, homes=homes)
-    return tree, at
-
-
-def _subtree(walk: Unrolled, group: NodeGroup) -> tuple[Unrolled, tuple[int, ...]]:
-    """Return the walk over a group's own nodes, and the places of their freedoms in v."""
-    local = {k: m for m, k in enumerate(group.nodes)}
-    parents = [local.get(walk.parents[k], -1) for k in group.nodes]
-    freedoms: list[int] = []
-    places: dict[tuple[int, int], slice] = {}  # nodes that share freedoms have the same place
-
-    def placed(where: slice) -> slice:
-        key = (where.start, where.stop)
-        if key not in places:
-            places[key] = slice(len(freedoms), len(freedoms) + where.stop - where.start)
-            freedoms.extend(range(where.start, where.stop))
-        return places[key]
-
-    slices = [placed(walk.v_slices[k]) for k in group.nodes]
-    homes = {local[k]: placed(walk.homes[k]) for k in group.nodes if k in walk.homes}
-    nodes = [walk.nodes[k] for k in group.nodes]
-    return Unrolled(nodes, parents, slices, len(freedoms), walk.gravity, homes=homes), tuple(freedoms)
-
-
-def _base(walk: Unrolled, group: NodeGroup) -> ca.SX:
-    """Return what is known of the base's acceleration: that of the ground."""
-    return stack(ca.SX.zeros(3), -walk.gravity) if group.base < 0 else ca.SX.zeros(6)
-
-
 def _embedded(still: Unrolled, closure_set: ClosureSet, choice: Choice, group: NodeGroup, composite: bool) -> GroupNode:
     """Return a group with its closures solved for its dependent freedoms (53, 58); `still` has given accelerations."""
-    tree, freedoms = _subtree(still, group)
+    tree, freedoms = subtree(still, group)
     closure_states = closure_set.evaluate(still, group.attachments)
     numbers = _row_numbers(closure_set, group)
     rows = dict(zip(numbers, jacobian_rows(still, closure_states), strict=True))
@@ -256,13 +198,13 @@ def _embedded(still: Unrolled, closure_set: ClosureSet, choice: Choice, group: N
                 block[r, place[independent]] = value
         X.append(block)
         drift.append(ca.SX(ca.vertcat(ca.SX(0, 1), *(g.get(freedoms[i], 0) for i in range(where.start, where.stop)))))
-    embedded = Embedded(tree, _base(still, group), tuple(X), tuple(drift), len(place), composite)
+    embedded = Embedded(tree, base_acceleration(still, group), tuple(X), tuple(drift), len(place), composite)
     return GroupNode(group, embedded, numbers, freedoms, factors)
 
 
 def _augmented(walk: Unrolled, closure_set: ClosureSet, group: NodeGroup) -> GroupNode:
     """Return a group that keeps its multipliers."""
-    tree, freedoms = _subtree(walk, group)
+    tree, freedoms = subtree(walk, group)
     local = {k: m for m, k in enumerate(group.nodes)}
 
     def evaluate(a: ca.SX) -> list[ClosureState]:
@@ -272,7 +214,11 @@ def _augmented(walk: Unrolled, closure_set: ClosureSet, group: NodeGroup) -> Gro
         return [_localised(one, local) for one in closure_set.evaluate(walk.with_nodes(nodes), group.attachments)]
 
     return GroupNode(
-        group, Augmented(tree, _base(walk, group), evaluate), _row_numbers(closure_set, group), freedoms, None
+        group,
+        Augmented(tree, base_acceleration(walk, group), evaluate),
+        _row_numbers(closure_set, group),
+        freedoms,
+        None,
     )
 
 

@@ -127,7 +127,8 @@ class Formulation:
 
     `name` is what people write as `formulation=`. Where that leaves a choice, each way is a formulation of its own,
     with the same name and other `options`, by which people choose; the one that is registered first is the default.
-    Where options are numbers, `with_options` makes the formulation with those that are asked for, or refuses them.
+    Where options are numbers, or mappings from bodies or joints, `with_options` makes the formulation with those that
+    are asked for, or refuses them; `bodies` are the names that such mappings speak of.
 
     `tree` solves trees and `solve` mechanisms with loops, if it can. `needs` names what numbers must decide for it
     (among `DECISIONS`). Of a formulation it is said that
@@ -161,6 +162,7 @@ class Formulation:
     candidacy: Candidacy | None = None
     refusal: Callable[[Sequence[int]], str] | None = None
     with_options: Callable[[Mapping[str, str]], Formulation] | None = None
+    bodies: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

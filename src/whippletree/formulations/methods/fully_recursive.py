@@ -20,26 +20,28 @@ q'' = M22^-1 (Q2 - M21 Y'_parent + Phi2^T lambda) (30, 43). At a prescribed join
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import casadi as ca
 
+from whippletree.errors import StateError
 from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState
 from whippletree.formulations.closures.ground_closures import closures_on_ground
 from whippletree.formulations.closures.loop_solution import Solution, by_closure, stabilised
 from whippletree.formulations.closures.schur_complement import Blocks, schur_complement, unit_loads
 from whippletree.formulations.methods.formulation import Formulation, TreeMethod
-from whippletree.formulations.methods.registry import register
+from whippletree.formulations.methods.registry import read_mapping, register
 from whippletree.formulations.nodes.hinge_scales import LEAST_OF_DIAGONAL
 from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.node_interface import Carried
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Kept, Unrolled, Walk
-from whippletree.formulations.recursions.ground_axes import GroundBody, bodies, to_ground, to_own
+from whippletree.formulations.recursions.ground_axes import REFERENCES, GroundBody, Reference, bodies, to_ground, to_own
 from whippletree.formulations.recursions.joint_wrenches import joint_wrenches
 from whippletree.spatial import ArticulatedInertia, Rotation, Translation
+from whippletree.spatial.scalars import shown
 from whippletree.symbolic.dense_factors import factor, solve_factored
 from whippletree.symbolic.sparse_factors import add_to, factor_symmetric, minimum_degree
 
@@ -88,7 +90,7 @@ class NodeAxes(NamedTuple):
     axes: ca.SX
 
 
-def sweep(walk: Walk, reference: str) -> tuple[Any, Any]:
+def sweep(walk: Walk, reference: Reference) -> tuple[Any, Any]:
     """Run the three sweeps and return the bodies and the outcome of every joint."""
     seen = bodies(walk, reference)
     _mark_bodies(seen)
@@ -97,17 +99,17 @@ def sweep(walk: Walk, reference: str) -> tuple[Any, Any]:
     return seen, walk.outward(accelerate, Carried(ca.SX.zeros(6)), seen, joints)
 
 
-def forward_dynamics(walk: Walk, reference: str) -> Any:
+def forward_dynamics(walk: Walk, reference: Reference) -> Any:
     """Return the joint accelerations (nv)."""
     return walk.gather(sweep(walk, reference)[1], "acceleration")
 
 
-def driving_forces(walk: Walk, reference: str) -> Any:
+def driving_forces(walk: Walk, reference: Reference) -> Any:
     """Return the joint efforts (nv): those given, and those that prescribed hinges need."""
     return walk.gather(sweep(walk, reference)[1], "effort")
 
 
-def reactions(walk: Walk, reference: str) -> Any:
+def reactions(walk: Walk, reference: Reference) -> Any:
     """Return the reaction of every joint, node after node (n * 6): M Y' - Q of what hangs on it."""
     seen, outcome = sweep(walk, reference)
     return joint_wrenches(walk, walk.outward(turned, (), seen), outcome)
@@ -205,7 +207,7 @@ def turned(node: Node, _: tuple[()], body: GroundBody) -> tuple[tuple[()], NodeA
 
 
 def solve(
-    walk: Unrolled, closure_set: ClosureSet, reference: str, baumgarte: tuple[float, float] = (0.0, 0.0)
+    walk: Unrolled, closure_set: ClosureSet, reference: Reference, baumgarte: tuple[float, float] = (0.0, 0.0)
 ) -> Solution:
     """Return accelerations and multipliers."""
     seen = bodies(walk, reference)
@@ -322,7 +324,43 @@ def _formulation(reference: str) -> Formulation:
         ),
         solve=lambda problem: solve(problem.walk, problem.closure_set, reference, problem.baumgarte),
         takes_baumgarte=True,
+        with_options=_by_body,
     )
 
 
-ORIGIN, CENTROID, JOINT = (register(_formulation(reference)) for reference in ("origin", "centroid", "joint"))
+def _by_body(options: Mapping[str, str]) -> Formulation:
+    """Return the formulation with a reference point for each body, written as the text of a mapping."""
+    chosen = read_mapping(options["reference"])
+    for body, point in (chosen or {"": options["reference"]}).items():
+        if point not in REFERENCES:
+            listed = ", ".join(f'"{name}"' for name in REFERENCES)
+            whose = f' of body "{body}"' if body else ""
+            raise StateError(f"reference={whose} must be one of {listed}, not {shown(point)}")
+
+    def per_node(walk: Unrolled) -> Reference:
+        return _references(walk, chosen)
+
+    def of_tree(function: Callable[[Walk, Reference], Any]) -> Callable[[Any], Any]:
+        return lambda walk: function(walk, per_node(walk))
+
+    return Formulation(
+        "fully_recursive",
+        options=dict(options),
+        tree=TreeMethod(of_tree(forward_dynamics), of_tree(driving_forces), of_tree(reactions)),
+        solve=lambda problem: solve(problem.walk, problem.closure_set, per_node(problem.walk), problem.baumgarte),
+        takes_baumgarte=True,
+        bodies=tuple(chosen),
+    )
+
+
+def _references(walk: Unrolled, chosen: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the point of each node; bodies that are welded together are one node, and those not named "origin"."""
+    found: dict[int, tuple[str, str]] = {}
+    for body, point in chosen.items():
+        k = walk.node_of[body]
+        if k >= 0 and found.setdefault(k, (body, point))[1] != point:
+            raise StateError(f'bodies "{found[k][0]}" and "{body}" are welded together: give both the same reference=')
+    return tuple(found[k][1] if k in found else REFERENCES[0] for k in range(len(walk.nodes)))
+
+
+ORIGIN, CENTROID, JOINT = (register(_formulation(reference)) for reference in REFERENCES)

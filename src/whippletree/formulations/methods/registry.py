@@ -10,6 +10,7 @@ From then on calls find it by `formulation="mine"`, its options are keywords, an
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -25,7 +26,9 @@ __all__ = [
     "formulation_name",
     "known",
     "loop_formulations",
+    "mapping_text",
     "option_values",
+    "read_mapping",
     "register",
     "register_when_needed",
     "tree_formulations",
@@ -48,6 +51,10 @@ NOTHING_SOLVED = Formulation("kinematics", linear=True)
 
 _LONGEST = 200
 """Characters that the text of a formulation has at most."""
+
+
+_MIXED = "by_branch"
+"""The formulation that a mapping from bodies to methods stands for."""
 
 
 def register(formulation: Formulation) -> Formulation:
@@ -184,6 +191,8 @@ def formulation_name(formulation: Any, **choice: Any) -> str:
     >>> formulation_name("penalty", iterations=3)
     'penalty/10000000/3/0/1'
     """
+    if isinstance(formulation, Mapping):
+        formulation, choice = _MIXED, {"branches": formulation, **choice}
     if not isinstance(formulation, str) or len(formulation) > _LONGEST:
         raise StateError(f"formulation= must be the name of one, not {shown(formulation)}")
     if not choice:
@@ -196,13 +205,58 @@ def formulation_name(formulation: Any, **choice: Any) -> str:
         if values is None:
             owners = dict.fromkeys(f'formulation="{one.name}"' for one in _BY_TEXT.values() if word in one.options)
             raise StateError(f"{word}= belongs to {' and '.join(owners)}")
-        if find(formulation).with_options is None and value not in values:
+        if isinstance(value, Mapping):
+            if any(_is_number(one) for one in values):
+                raise StateError(f"{word}= must be a number, not {shown(value)}")
+            choice[word] = mapping_text(value, word)
+        elif find(formulation).with_options is None and value not in values:
             listed = ", ".join(f'"{name}"' for name in values)
             raise StateError(f"{word}= must be one of {listed}, not {shown(value)}")
     default = find(formulation)
     return find(
         "/".join([default.name, *(str(choice.get(word, value)) for word, value in default.options.items())])
     ).text
+
+
+def mapping_text(given: Mapping[Any, Any], word: str) -> str:
+    """Return a mapping from names to words as a text without "/", which stands between options.
+
+    >>> print(mapping_text({"left/arm": "joint"}, "reference"))
+    {"left\\u002farm": "joint"}
+    """
+    found: dict[str, str] = {}
+    for key, value in given.items():
+        name = key if isinstance(key, str) else getattr(key, "name", None)
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise StateError(f"{word}= must map names of bodies to words, not {shown(key)} to {shown(value)}")
+        found[name] = value
+    if not found:
+        raise StateError(f"{word}= names no body")
+    return json.dumps(found, sort_keys=True).replace("/", "\\u002f")
+
+
+def read_mapping(text: str) -> dict[str, str]:
+    """Return the mapping of a text that `mapping_text` made; nothing if it is none.
+
+    >>> read_mapping(mapping_text({"left/arm": "joint"}, "reference")), read_mapping("joint")
+    ({'left/arm': 'joint'}, {})
+    """
+    if not text.startswith("{"):
+        return {}
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    good = isinstance(found, dict) and all(isinstance(value, str) for value in found.values())
+    return found if good else {}
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def as_arguments(formulation: Formulation) -> str:

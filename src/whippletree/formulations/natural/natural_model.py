@@ -85,6 +85,8 @@ _POINTS = ((0, "point"), (1, "point"))
 RULES: dict[str, SharingRule] = {
     "revolute": SharingRule(("point", "z"), (), ()),
     "spherical": SharingRule(("point",), (), ()),
+    "spherical_bryant": SharingRule(("point",), (), ()),
+    "spherical_euler": SharingRule(("point",), (), ()),
     "universal": SharingRule(("point",), ((0, "x"), (1, "z")), ("cross",)),
     "prismatic": SharingRule(("z", "x"), _POINTS, ("along x", "along y")),
     "cylindrical": SharingRule(("z",), _POINTS, ("along x", "along y")),
@@ -92,6 +94,8 @@ RULES: dict[str, SharingRule] = {
     "screw": SharingRule(("z",), _POINTS, ("along x", "along y", "lead")),
     "fixed": SharingRule(("point", "z", "x"), (), ()),
     "free": SharingRule((), (), ()),
+    "free_bryant": SharingRule((), (), ()),
+    "free_euler": SharingRule((), (), ()),
 }
 """What joints share, by type; other types share nothing, and are held by conditions alone."""
 

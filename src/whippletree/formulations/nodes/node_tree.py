@@ -121,7 +121,9 @@ class NodeTree:
         nodes = [_node(constants, symbols, tuple(loads.get(k, ()))) for k, constants in enumerate(self.node_constants)]
         parents, slices = [b.parent for b in self.node_constants], [b.v for b in self.node_constants]
         homes = {k: b.home for k, b in enumerate(self.node_constants) if b.home is not None}
-        return Unrolled(nodes, parents, slices, self.nv, column(self.gravity), self.positions, homes=homes)
+        node_of = {name: k for name, (k, _) in self.where.items()}
+        gravity = column(self.gravity)
+        return Unrolled(nodes, parents, slices, self.nv, gravity, self.positions, homes=homes, node_of=node_of)
 
     @made_once
     def tree(self) -> Tree:

@@ -92,6 +92,7 @@ class Unrolled:
     A node may consist of several bodies. `ports` then tells for each node on which body of its parent it hangs, None if
     that has only one: what such a parent leaves is a sequence, and what arrives at it a dictionary, by body. `homes`
     tells which nodes eliminate the own coordinates of a body, and where in v these are; several nodes share them.
+    `node_of` names bodies, -1 being the ground.
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class Unrolled:
         positions: Sequence[int | None] | None = None,
         ports: Sequence[int | None] | None = None,
         homes: Mapping[int, slice] | None = None,
+        node_of: Mapping[str, int] | None = None,
     ) -> None:
         self.nodes, self.parents, self.v_slices, self.nv = nodes, parents, v_slices, nv
         self.gravity = gravity
@@ -112,10 +114,12 @@ class Unrolled:
         self.positions = list(positions) if positions is not None else list(range(len(nodes)))
         self.ports = list(ports) if ports is not None else [None] * len(nodes)
         self.homes = dict(homes or {})
+        self.node_of = node_of or {}
 
     def with_nodes(self, nodes: Sequence[Node]) -> Unrolled:
         """Return the same walk over other nodes."""
-        return Unrolled(nodes, self.parents, self.v_slices, self.nv, self.gravity, self.positions, homes=self.homes)
+        where, positions = self.v_slices, self.positions
+        return Unrolled(nodes, self.parents, where, self.nv, self.gravity, positions, None, self.homes, self.node_of)
 
     def with_loads(self, nodes: Sequence[Node]) -> Unrolled:
         """Return the same walk over nodes that move as these do, under other loads and efforts."""

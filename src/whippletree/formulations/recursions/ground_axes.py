@@ -23,6 +23,13 @@ the body itself, and digits would be lost with the square of the distance. So th
 at the moment, and a joint that is too far from it, or may slide away, begins anew with its own point
 (`Node.new_reference`, see `hinge_scales`).
 
+Bodies may have different points. u' is the acceleration of a point that stays in the body, or, of one that stays in the
+ground, w x u less. So where only one of two bodies has a point of the ground, D has the difference more:
+
+    D = D of two points that stay in their bodies + [0; w_i x u_i] (parent in the ground) - [0; w_j x u_j] (this body)
+
+and a body with a point of the ground behind one without begins anew, with the point where its own joint is.
+
 With W = skew(w)^2 the terms of (27) are grouped
 so that every body's W is used for all that hangs on it:
 
@@ -43,10 +50,21 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from whippletree.formulations.nodes.node import Node
-from whippletree.formulations.nodes.sweeps import Walk
+from whippletree.formulations.nodes.sweeps import Kept, Unrolled, Walk
 from whippletree.spatial import RigidInertia, Rotation, Shift, Translation, centripetal, cross, stack
 
-__all__ = ["REFERENCES", "GroundBody", "bodies", "by_threes", "is_level", "level_map", "to_ground", "to_own"]
+__all__ = [
+    "REFERENCES",
+    "GroundBody",
+    "Reference",
+    "bodies",
+    "by_threes",
+    "is_level",
+    "level_map",
+    "reference_of",
+    "to_ground",
+    "to_own",
+]
 
 REFERENCES = ("origin", "centroid", "joint")
 """The points that velocities of bodies may refer to."""
@@ -119,18 +137,47 @@ class GroundBody(NamedTuple):
         return Shift.of(Translation(self.step))
 
 
-def bodies(walk: Walk, reference: str) -> Any:
+Reference = str | tuple[str, ...]
+"""The point that velocities refer to: one for all bodies, or one for each node of a walk."""
+
+
+def reference_of(reference: Reference, k: int) -> str:
+    """Return the reference point of node k; the ground's (-1) is that of all, if there is one.
+
+    >>> reference_of("joint", 3), reference_of(("origin", "centroid"), 1), reference_of(("origin", "centroid"), -1)
+    ('joint', 'centroid', 'origin')
+    """
+    if isinstance(reference, str):
+        return reference
+    return reference[k] if k >= 0 else "origin"
+
+
+def bodies(walk: Walk, reference: Reference) -> Any:
     """Return every body; a walk remembers them."""
     memory: dict[Any, Any] = getattr(walk, "memory", {})
     key = ("bodies", reference)
     if key not in memory:
-        memory[key] = walk.outward(_locate(reference, walk.gravity), GroundState.ground())
+        memory[key] = _placed(walk, reference)
     return memory[key]
 
 
-def _locate(reference: str, gravity: ca.SX) -> Callable[..., tuple[GroundState, GroundBody]]:
-    """Return the step that places a body; everything but the choice of the point is common."""
+def _placed(walk: Walk, reference: Reference) -> Any:
+    if isinstance(reference, str):
+        return walk.outward(_locate(reference, reference, walk.gravity), GroundState.ground())
+    assert isinstance(walk, Unrolled)
+    pairs = [(own, reference_of(reference, parent)) for own, parent in zip(reference, walk.parents, strict=True)]
+    steps = {pair: _locate(*pair, walk.gravity) for pair in pairs}
+
+    def locate(node: Node, parent: GroundState, pair: tuple[str, str]) -> tuple[GroundState, GroundBody]:
+        return steps[pair](node, parent)
+
+    return walk.outward(locate, GroundState.ground(), Kept(pairs))
+
+
+def _locate(reference: str, before: str, gravity: ca.SX) -> Callable[..., tuple[GroundState, GroundBody]]:
+    """Return the step that places a body; everything but the choice of the point, and of its parent's, is common."""
     fixed = reference != "origin"  # the point stays in the body
+    mixed = fixed != (before != "origin")
 
     def locate(node: Node, parent: GroundState) -> tuple[GroundState, GroundBody]:
         x = node.configuration()
@@ -147,14 +194,17 @@ def _locate(reference: str, gravity: ca.SX) -> Callable[..., tuple[GroundState, 
         arm = A @ local
         if fixed:
             rho = arm
-        elif node.new_reference:
+        elif node.new_reference or mixed:
             rho = ca.SX.zeros(3)
         else:
             rho = parent.rho - s
         d = cross(parent.w, w_ij) + more[0:3]
         reach, own = s - parent.rho, 2 * cross(parent.w, v_ij) + more[3:6]
-        if fixed:
+        if fixed or mixed:
             square = parent.W @ reach + 2 * cross(parent.w, v_ij) + W @ rho
+            if mixed:
+                one, u = (parent.w, parent.v + cross(parent.w, parent.rho)) if fixed else (-w, v)
+                square = square + cross(one, u)
             p, step = r + rho, reach + rho
         else:
             square = cross(parent.w, v_ij) - cross(w_ij, v)
@@ -257,7 +307,3 @@ def _forces(node: Node, A: ca.SX, arm: ca.SX, M: RigidInertia, gravity: ca.SX) -
     if node.push is not None:
         total = total + Translation(-arm).force(Rotation(A).force(node.push))
     return total
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Closures

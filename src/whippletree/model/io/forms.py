@@ -151,6 +151,7 @@ def _on_joint(kind: type[Force]) -> Form:
 
 
 JOINTS: dict[str, Form] = {kind.kind: _joint_form(kind) for kind in _JOINT_TYPES}
+JOINTS |= {kind.kind: Form(_BODIES, may={**_FRAMES, "coordinates": values.word}) for kind in (Spherical, Free)}
 
 CLOSURES: dict[str, Form] = {
     "distance": Form(_BODIES, may={"length": values.number, **_POINTS}),

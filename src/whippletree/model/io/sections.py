@@ -27,6 +27,7 @@ from whippletree.elements.forces import (
     Load,
     Tyre,
 )
+from whippletree.elements.joints.angles import ThreeAngles
 from whippletree.errors import FileError, ModelError
 from whippletree.model.catalogue import registered
 from whippletree.model.description import Body, ClosureUse, Description, EventUse, ForceUse, Frame, JointUse, StateUse
@@ -155,8 +156,11 @@ class Sections:
         return found
 
     def _joint(self, use: JointUse) -> dict[str, Any]:
-        head: dict[str, Any] = {use.joint.kind: [use.parent, use.child]}
         joint = use.joint
+        if isinstance(joint, ThreeAngles):
+            head: dict[str, Any] = {joint.like: [use.parent, use.child], "coordinates": joint.sequence.word}
+            return head | self._sides(use) | ({"prescribed": True} if use.prescribed else {})
+        head = {joint.kind: [use.parent, use.child]}
         if joint.kind not in JOINTS and registered("joints").get(joint.kind) is not type(joint):
             raise FileError(
                 f'joint "{use.name}" is {type(joint).__name__}, which a file cannot hold: '
