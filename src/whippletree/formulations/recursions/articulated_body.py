@@ -205,7 +205,7 @@ def _known_share(S: ca.SX, L: ca.SX | None, H: ca.SX | None) -> ca.SX:
     if H is not None:
         n_shared = S.shape[0] - H.shape[1]
         for row in unit_rows(H):
-            column = [c for c in range(H.shape[1]) if not H[row, c].is_zero()][0]
+            column = next(c for c in range(H.shape[1]) if not H[row, c].is_zero())
             k = n_shared + column
             S[:, row] = 0
             if L is not None and L.shape[0] > 1:
