@@ -174,7 +174,7 @@ def _pass_on(
         split.shift.inertia(P),
         split.shift.force(z + P.times(a)),
         split.shift.force(U),
-        ca.densify(H.T @ U),
+        ca.sparsify(ca.sparsify(H).T @ U),
         -(H.T @ z) - U.T @ a,
     )
     return passed, HingeFactors(ca.SX(0, 6), ca.SX(0, 1), terms.P, terms.z, ca.SX(2), ca.SX(0, 0), ())
