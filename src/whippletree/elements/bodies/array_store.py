@@ -52,14 +52,12 @@ class SparseArray(NamedTuple):
         >>> SparseArray.stacked([np.zeros((2, 1)), np.ones((1, 1))]).positions
         array([2])
         """
-        parts = [block if isinstance(block, SparseArray) else cls.of(block) for block in blocks]
-        rest = parts[0].shape[1:]
-        size, start, positions = math.prod(rest), 0, []
-        for part in parts:
-            positions.append(part.positions + start * size)
-            start += part.shape[0]
-        values = np.concatenate([part.values for part in parts])
-        return cls((start, *rest), np.concatenate(positions), values)
+        found = [block if isinstance(block, SparseArray) else cls.of(block) for block in blocks]
+        rest = found[0].shape[1:]
+        starts = np.cumsum([0, *(block.shape[0] for block in found)])
+        positions = [block.positions + start * math.prod(rest) for block, start in zip(found, starts, strict=False)]
+        values = np.concatenate([block.values for block in found])
+        return cls((int(starts[-1]), *rest), np.concatenate(positions), values)
 
     @classmethod
     def zeros(cls, *shape: int) -> SparseArray:
