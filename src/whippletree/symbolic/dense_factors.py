@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import casadi as ca
 
@@ -98,6 +99,10 @@ def _lower_entries(A: ca.SX) -> dict[tuple[int, int], ca.SX]:
     }
 
 
+def _nonzeros(A: ca.SX) -> list[ca.SX]:
+    return cast("list[ca.SX]", A.nonzeros())
+
+
 def _none(x: ca.SX) -> bool:
     return bool(x.is_zero())
 
@@ -134,7 +139,7 @@ def _columns_below(L: ca.SX) -> list[list[tuple[int, ca.SX]]]:
     """Return by columns the entries of a unit triangle beside its diagonal."""
     found: list[list[tuple[int, ca.SX]]] = [[] for _ in range(L.shape[1])]
     rows, columns = L.sparsity().get_triplet()
-    for i, j, x in zip(rows, columns, L.nonzeros(), strict=True):
+    for i, j, x in zip(rows, columns, _nonzeros(L), strict=True):
         if i != j and not _none(x):
             found[j].append((i, x))
     return found

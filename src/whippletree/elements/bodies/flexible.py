@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import casadi as ca
 import numpy as np
@@ -151,7 +151,7 @@ class FlexibleBody(BodyKind):
         arrays = {"stiffness": K, "damping": D, **inertia_arrays(inertia, geometric_stiffness, n)}
         if not isinstance(interfaces, Mapping):
             raise ModelError("interfaces must be a mapping from names to Interface")
-        scales = mode_scales(arrays["y0"][9 + 3 * n :], n)
+        scales = mode_scales(cast(Array, arrays["y0"])[9 + 3 * n :], n)
         for name, interface in interfaces.items():
             arrays |= interface_arrays(name, interface, scales)
         stiffens = geometric_stiffness is not None or bends(inertia)

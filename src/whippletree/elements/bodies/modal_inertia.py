@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import casadi as ca
 import numpy as np
@@ -83,21 +83,20 @@ def inertia_terms(found: Invariants) -> dict[str, Array | SparseArray]:
     parts = (_h(found), _J(found, n), _C(found, n), _E(found, n))
     s = mode_scales(parts[3][0], n)
     rows = (np.ones(3), np.ones(6), np.tile(s, 3), np.outer(s, s)[np.tril_indices(n)])
-    for (y0, y1, y2), scale in zip(parts, rows, strict=True):
-        tidy_zeros(y0, scale)
-        if not isinstance(y1, SparseArray):
-            tidy_zeros(y1, scale, s)
-        if not isinstance(y2, SparseArray):
-            y2[:] = (y2 + y2.swapaxes(1, 2)) / 2
-            tidy_zeros(y2, scale, s, s)
-    y0, y1, y2 = (SparseArray.stacked(blocks) for blocks in zip(*parts, strict=True))
+    for (zeroth, first, second), scale in zip(parts, rows, strict=True):
+        tidy_zeros(zeroth, scale)
+        if not isinstance(first, SparseArray):
+            tidy_zeros(first, scale, s)
+        if not isinstance(second, SparseArray):
+            second[:] = (second + second.swapaxes(1, 2)) / 2
+            tidy_zeros(second, scale, s, s)
+    y0 = np.concatenate([zeroth for zeroth, _, _ in parts])
+    y1, y2 = (SparseArray.stacked([part[order] for part in parts]) for order in (1, 2))
     if not y2.positions.size or y2.positions[-1] < 9 * n * n:
         y2 = y2._replace(shape=(9, n, n))
     F = _factors(found, n)
     tidy_zeros(F, np.ones(len(F)), s, s)
-    whole = np.zeros(y0.shape)
-    whole[y0.positions] = y0.values
-    return {"mass": np.array([found.mass]), "y0": whole, "y1": y1, "y2": y2, "F": F}
+    return {"mass": np.array([found.mass]), "y0": y0, "y1": y1, "y2": y2, "F": F}
 
 
 def mode_scales(own: Array, n: int) -> Array:
@@ -353,7 +352,7 @@ def _slope(found: _Polynomials, rate: ca.SX, w: ca.SX) -> ca.SX:
 
 def _symmetric(lower: ca.SX, size: int) -> ca.SX:
     """Return the symmetric matrix whose lower half is given row by row."""
-    places, entries = lower.sparsity().row(), lower.nonzeros()
+    places, entries = lower.sparsity().row(), cast("list[ca.SX]", lower.nonzeros())
     i = ((np.sqrt(8.0 * np.array(places, dtype=float) + 1.0) - 1.0) / 2 + 1e-9).astype(int)
     j = np.array(places, dtype=int) - i * (i + 1) // 2
     found = {(a, b): x for a, b, x in zip(i.tolist(), j.tolist(), entries, strict=True)}
