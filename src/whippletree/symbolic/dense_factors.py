@@ -95,7 +95,7 @@ def _lower_entries(A: ca.SX) -> dict[tuple[int, int], ca.SX]:
     """Return the entries of the lower half that are not always zero, and the diagonal."""
     rows, columns = A.sparsity().get_triplet()
     return {
-        (i, j): x for i, j, x in zip(rows, columns, A.nonzeros(), strict=True) if i == j or (i > j and not _none(x))
+        (i, j): x for i, j, x in zip(rows, columns, _nonzeros(A), strict=True) if i == j or (i > j and not _none(x))
     }
 
 
