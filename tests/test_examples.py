@@ -47,6 +47,15 @@ def test_every_example_is_tested_here() -> None:
     assert names == tested
 
 
+def test_every_example_has_its_picture() -> None:
+    """`python docs/pictures/make_gallery.py` draws those that are missing, and writes the page."""
+    names = {path.stem for path in EXAMPLES.glob("*.py")}
+    pictures = EXAMPLES.parent / "docs" / "pictures" / "examples"
+    page = (EXAMPLES.parent / "docs" / "gallery.md").read_text(encoding="utf-8")
+    assert {path.stem for path in pictures.glob("*.png")} == names
+    assert {name for name in names if f"pictures/examples/{name}.png" in page} == names
+
+
 def test_an_example_runs_as_a_program() -> None:
     command = [sys.executable, str(EXAMPLES / "pendulum.py")]
     finished = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
@@ -826,6 +835,15 @@ def test_example_robot_file() -> None:
     assert found["system"].mobility.mobility == 2
 
 
+def test_example_opensim_knee() -> None:
+    found = run("opensim_knee")
+    for _, moment, by_heights in found["rows"]:
+        assert moment == pytest.approx(by_heights, abs=1e-7)
+    assert found["run"].certificate.ok
+    assert found["system"].mobility.mobility == 1
+    assert found["report"].about("not understood") == ("Thelen2003Muscle, which is left out",)
+
+
 def test_example_spinning_blade() -> None:
     module = load("spinning_blade")
     stiff, plain = module.main()
@@ -859,3 +877,25 @@ def test_example_moving_pictures(tmp_path: Path) -> None:
     shapes = r["run"].system.description.body("coupler").properties.shapes
     assert [shape.kind for shape in shapes] == ["box"]
     assert r["run"].system.description.body("coupler").properties.mass == 2.0
+
+
+def test_example_steady_cornering() -> None:
+    example = load("steady_cornering")
+    bend, stop = example.main()
+    speed = np.linalg.norm(bend.velocity("body")[-1][3:5])
+    assert bend.velocity("body")[-1][2] == pytest.approx(example.expected_yaw_rate(speed), rel=0.01)
+    way = stop.position("body")[-1][0]
+    assert way == pytest.approx(example.SPEED**2 / (2 * example.FRICTION * G), rel=5e-3)
+    assert bend.certificate.ok and stop.certificate.ok
+
+
+def test_example_touching() -> None:
+    """In the end all hardly move: the rod lies on the crate, each as deep in what carries it as its weight takes."""
+    found = run("touching")
+    ball, crate, rod = (found.position(name)[-1] for name in ("ball", "crate", "rod"))
+    assert all(np.abs(found.velocity(name)[-1][3:]).max() < 0.05 for name in ("ball", "crate", "rod"))
+    assert found.certificate.ok
+    stiffness, width = 2e4, 1e-3
+    assert crate[2] == pytest.approx(0.2 - 12.0 * G / 4 / stiffness - width / 2, abs=1e-3)
+    assert rod[2] - crate[2] == pytest.approx(0.23 - 2.0 * G / stiffness - width / 2, abs=1e-3)
+    assert ball[2] == pytest.approx(0.15 - 3.0 * G / stiffness - width / 2, abs=1e-3)
