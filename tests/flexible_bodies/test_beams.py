@@ -354,7 +354,8 @@ BAD = [
     ({"modes": "nodal", "reference": "free"}, "single nodal displacements"),
     ({"length": None, "stations": [(0, 0, 0)]}, "at least 2 points"),
     ({"length": None, "stations": [(0, 0, 0), (0, 0, 0), (1, 0, 0)]}, "same place"),
-    ({"elements": 20, "modes": "nodal"}, "120 coordinates"),
+    ({"elements": 300, "modes": "nodal"}, "1800 coordinates"),
+    ({"elements": 10, "modes": "nodal", "stiffening": True}, "60 nodal coordinates have no second-order"),
     ({"axis": "w"}, "axis must be"),
     ({"section": [SLENDER]}, "need one section, or as many"),
 ]

@@ -12,10 +12,14 @@ with these axes as the columns of R, D*B = -R (our three shifts).
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import whippletree as wt
+from whippletree.analysis.family import compare
+from whippletree.analysis.models import deformable_chain
 
 U = np.array([1.0, -1.0, 0.0]) / np.sqrt(2.0)
 R = np.stack([[0.0, 0.0, 1.0], np.array([-1.0, -1.0, 0.0]) / np.sqrt(2.0), U], axis=1)
@@ -98,3 +102,11 @@ def test_accelerations_follow_e(system: wt.System) -> None:
     theta = a[columns(system)]
     assert np.abs(theta - E @ theta[:2]).max() < 1e-12
     assert np.abs(theta).max() > 0.1
+
+
+def test_recursion_pays_sooner_with_deformable_bodies() -> None:
+    """Section 6: five bodies with one mode each are enough, two with four; rigid ones must be nine."""
+    sizes = {1: (4, 5), 4: (1, 2)}
+    for modes, chosen in sizes.items():
+        curves = compare(partial(deformable_chain, modes=modes), chosen, "articulated", "composite")
+        assert curves.break_even == chosen[-1]

@@ -27,11 +27,12 @@ from whippletree.flexible_bodies.beam_elements import running_integrals
 from whippletree.flexible_bodies.beam_mesh import BeamMesh, beam_mesh, read_interfaces, split_interfaces
 from whippletree.flexible_bodies.cross_sections import Section
 from whippletree.flexible_bodies.flexible_input import Array, choice, count
-from whippletree.flexible_bodies.flexible_tolerances import MOST_COORDINATES
+from whippletree.flexible_bodies.flexible_tolerances import ALL_SECOND_ORDER, MOST_COORDINATES, MOST_NODAL
 from whippletree.flexible_bodies.mass_integrals import damping_matrix, integral, point_invariants
 from whippletree.flexible_bodies.materials import Material
 from whippletree.flexible_bodies.modal_reduction import Structure, reduced_basis
 from whippletree.flexible_bodies.mode_options import ModeOptions, read_mode_options
+from whippletree.flexible_bodies.nodal_integrals import nodal_invariants
 from whippletree.flexible_bodies.node_sets import rigid_motions
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.orientation import AxisLike
@@ -63,7 +64,7 @@ def beam(
     theory: str = "euler-bernoulli",
     mass: str = "consistent",
     damping: Any = None,
-    stiffening: bool = True,
+    stiffening: bool | None = None,
     substructures: int = 1,
 ) -> FlexibleBody | BodyChain:
     """Return a flexible beam, for `Mechanism.body`.
@@ -80,7 +81,8 @@ def beam(
     with the root ("cantilever"), with the line from root to tip ("chord"), or with the mean of the body ("free").
 
     `damping` is a damping ratio, a list of ratios, or Rayleigh's {"mass": a, "stiffness": b}. `stiffening` is the
-    second-order displacements by which a spinning beam is stiffer. `mass="lumped"` puts rigid masses on the nodes.
+    second-order displacements by which a spinning beam is stiffer; more than twelve nodal coordinates have none, all
+    other beams do unless it is False. `mass="lumped"` puts rigid masses on the nodes.
 
     With `substructures`, so many bodies of equal length are welded into one, each in a frame of its own: the beam may
     then bend as far as it likes. Each has static modes for loads at its end (unless `attachment` is False), and `modes`
@@ -111,7 +113,8 @@ def beam(
         mesh = beam_mesh(*line, max(1, round(total / number)), shear, own, bounds)
         if number > 1:
             mesh = mesh.at_its_root()
-        parts.append(_BeamModel(mesh, options, lumped).body(damping, truth(stiffening, "stiffening=")))
+        stiff = None if stiffening is None else truth(stiffening, "stiffening=")
+        parts.append(_BeamModel(mesh, options, lumped).body(damping, stiff))
     return parts[0] if number == 1 else BodyChain(tuple(parts))
 
 
@@ -126,6 +129,9 @@ def _own_attachment(attachment: Any, places: Mapping[str, float], own: Mapping[s
     return [name for name in own if name in listed or (name == PART_END and "tip" in listed)]
 
 
+_Integrated = tuple[Array, Invariants | LumpedNodes, dict[int, tuple[Array, Array]]]
+
+
 class _BeamModel:
     """A beam's finite elements, and the basis in which its coordinates are."""
 
@@ -138,9 +144,10 @@ class _BeamModel:
         else:
             self.basis, _ = reduced_basis(self.structure, options.choice)
             self.names = None
-        if self.basis.shape[1] > MOST_COORDINATES:
+        most = MOST_NODAL if options.nodal and not lumped else MOST_COORDINATES
+        if self.basis.shape[1] > most:
             raise ModelError(
-                f"beam: it would have {self.basis.shape[1]} coordinates, and {MOST_COORDINATES} are the most: take "
+                f"beam: it would have {self.basis.shape[1]} coordinates, and {most} are the most: take "
                 "fewer elements or modes, or split the beam into several"
             )
         first = 6 * np.arange(len(mesh.nodes) - 1)[:, None] + np.arange(12)
@@ -225,22 +232,24 @@ class _BeamModel:
 
     # ------------------------------------------------------------------ the body
 
-    def body(self, damping: Any, stiffening: bool) -> FlexibleBody:
+    @property
+    def _many_nodal(self) -> bool:
+        """Whether its coordinates are nodal freedoms, so many that they must not be coupled each with each."""
+        return self.options.nodal and not self.lumped and self.basis.shape[1] > ALL_SECOND_ORDER
+
+    def body(self, damping: Any, stiffening: bool | None) -> FlexibleBody:
         """Return the flexible body."""
-        G, H, G_nodes, H_nodes = self.second_order() if stiffening else (None, None, None, None)
-        el = self.mesh.elements
-        stiffness = integral("eg,egs,egsk,egsl->kl", el.weights, el.elasticity(), self.strains, self.strains)
+        if stiffening and self._many_nodal:
+            raise ModelError(
+                f"beam: {self.basis.shape[1]} nodal coordinates have no second-order displacements, which would couple "
+                "each with each: take modes or substructures for a beam that loads stiffen, or stiffening=False"
+            )
+        stiffening = not self._many_nodal if stiffening is None else stiffening
         M = self.basis.T @ (self.structure.mass @ self.basis)
-        inertia = self._lumped_nodes(G_nodes) if self.lumped else self._invariants(G, H)
+        stiffness, inertia, bent = self._by_elements() if self._many_nodal else self._by_modes(stiffening)
         by_node = self.basis.reshape(len(self.mesh.nodes), 2, 3, -1)
         places = {
-            name: Interface(
-                position=self.mesh.nodes[node],
-                translation=by_node[node, 0],
-                rotation=by_node[node, 1],
-                second_order=None if G_nodes is None else G_nodes[node],
-                second_order_rotation=None if H_nodes is None else H_nodes[node],
-            )
+            name: Interface(self.mesh.nodes[node], None, by_node[node, 0], by_node[node, 1], *bent.get(node, ()))
             for name, node in self.mesh.interfaces.items()
         }
         return FlexibleBody.from_arrays(
@@ -252,6 +261,21 @@ class _BeamModel:
             stations=self._stations(),
             size=self.mesh.length,
         )
+
+    def _by_modes(self, stiffening: bool) -> _Integrated:
+        """Return stiffness, inertia, and G and H at the nodes of interfaces, for modes that reach everywhere."""
+        el = self.mesh.elements
+        stiffness = integral("eg,egs,egsk,egsl->kl", el.weights, el.elasticity(), self.strains, self.strains)
+        if not stiffening:
+            return stiffness, self._lumped_nodes(None) if self.lumped else self._invariants(None, None), {}
+        G, H, G_nodes, H_nodes = self.second_order()
+        inertia = self._lumped_nodes(G_nodes) if self.lumped else self._invariants(G, H)
+        return stiffness, inertia, {node: (G_nodes[node], H_nodes[node]) for node in self.mesh.interfaces.values()}
+
+    def _by_elements(self) -> _Integrated:
+        """Return the same for coordinates that are single nodal freedoms."""
+        stiffness = self.basis.T @ (self.structure.stiffness @ self.basis)
+        return stiffness, nodal_invariants(self.mesh.elements, _places(self.basis)), {}
 
     def _invariants(self, G: Array | None, H: Array | None) -> Invariants:
         """Return the integrals over the material points of all sections."""
@@ -295,6 +319,14 @@ class _BeamModel:
         axes = np.concatenate([el.axes[:1], el.axes])
         by_node = self.basis.reshape(len(mesh.nodes), 2, 3, -1)
         return Stations(mesh.nodes, by_node[:, 0], by_node[:, 1], at_nodes, axes)
+
+
+def _places(basis: Array) -> Any:
+    """Return for each freedom which coordinate it is, of a basis of single freedoms; -1 where it is none."""
+    found = np.full(basis.shape[0], -1)
+    freedoms, coordinates = np.nonzero(basis)
+    found[freedoms] = coordinates
+    return found
 
 
 def _assembled(blocks: Array) -> Any:

@@ -44,7 +44,11 @@ ALL_SECOND_ORDER = 12
 """Up to so many modal coordinates the products of second-order displacements are integrated; there are n^4 of them."""
 
 MOST_COORDINATES = 100
-"""A beam has no more coordinates: its inertia to second order has n^4 / 2 numbers, half a gigabyte then."""
+"""A beam has no more modes: its inertia couples each with each."""
+
+MOST_NODAL = 1500
+"""A beam has no more nodal displacements and rotations: its equations then have 90 000 operations, and take a minute to
+compile."""
 
 DENSITIES = 1e-3, 3e4
 """Between these, in kg/m^3, is the mass of a structure over the volume of the box around it. Osmium has 22600; the

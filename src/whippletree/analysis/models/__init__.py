@@ -13,6 +13,7 @@ from whippletree.analysis.models.garcia_de_jalon_models import bricard, five_bar
 from whippletree.analysis.models.kang_yoon_models import quarter_car
 from whippletree.analysis.models.nikravesh_models import (
     closed_chain,
+    deformable_chain,
     serial_chain,
     slider_four_bar,
     stanford_arm,
@@ -27,6 +28,7 @@ __all__ = [
     "bricard",
     "car",
     "closed_chain",
+    "deformable_chain",
     "five_bar_pendulum",
     "heavy_truck",
     "human_body",

@@ -12,7 +12,7 @@ from whippletree.elements.bodies import box, cylinder
 from whippletree.errors import ModelError
 from whippletree.model import Mechanism
 
-__all__ = ["closed_chain", "serial_chain", "slider_four_bar", "stanford_arm", "star"]
+__all__ = ["closed_chain", "deformable_chain", "serial_chain", "slider_four_bar", "stanford_arm", "star"]
 
 
 def stanford_arm(freedoms: int = 6) -> PaperModel:
@@ -73,6 +73,30 @@ def serial_chain(n: int, kind: str = "revolute") -> PaperModel:
     for i in range(_count(n, kind)):
         link = m.body(f"link {i + 1}", box((0.4, 0.08, 0.06), mass=2.0, at=(0.2, 0.01, 0.005)))
         _join(m, kind, i, before, link, (0.4, 0.02, 0.01) if i else (0.0, 0.0, 0.0))
+        before = link
+    return PaperModel(m)
+
+
+def deformable_chain(n: int, modes: int) -> PaperModel:
+    """Return a serial chain of n hinges between equal aluminium tubes of 0.4 m, each with so many modes; 0 is rigid.
+
+    >>> deformable_chain(3, 2).build().nv
+    9
+    """
+    from whippletree.flexible_bodies import aluminium, beam, tube
+
+    m = Mechanism(f"serial chain of {n} hinges, {modes} modes a body")
+    if modes < 0:
+        raise ModelError(f"deformable_chain: modes must not be negative, got {modes}")
+    section = tube(radius=0.02, wall=0.002)
+    made: Any = beam(length=0.4, section=section, material=aluminium, elements=8, modes=max(modes, 1))
+    if not modes:
+        made = cylinder(0.02, 0.4, mass=aluminium.density * section.area * 0.4, axis="x", at=(0.2, 0.0, 0.0))
+    before: Any = m.ground
+    for i in range(_count(n, "revolute")):
+        link = m.body(f"link {i + 1}", made)
+        end: Any = "tip" if modes else (0.4, 0.0, 0.0)
+        _join(m, "revolute", i, before, link, end if i else (0.0, 0.0, 0.0))
         before = link
     return PaperModel(m)
 

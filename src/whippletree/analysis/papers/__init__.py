@@ -15,6 +15,7 @@ from whippletree.analysis.papers.nikravesh import (
     break_even_curves,
     nikravesh_absolute,
     nikravesh_break_even,
+    nikravesh_deformable,
     nikravesh_speed_up,
     speed_up_curves,
 )
@@ -56,6 +57,7 @@ REPORTS: tuple[Callable[[bool], Iterator[Table]], ...] = (
     kang_yoon_savings,
     kang_yoon_quarter_car,
     nikravesh_break_even,
+    nikravesh_deformable,
     nikravesh_speed_up,
     nikravesh_absolute,
     jalon_counts,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,15 @@ import numpy as np
 from whippletree.analysis.cost import costs, traced
 from whippletree.analysis.family import Curves, compare
 from whippletree.analysis.flow import Flow, pairwise
-from whippletree.analysis.models import PaperModel, closed_chain, serial_chain, slider_four_bar, stanford_arm, star
+from whippletree.analysis.models import (
+    PaperModel,
+    closed_chain,
+    deformable_chain,
+    serial_chain,
+    slider_four_bar,
+    stanford_arm,
+    star,
+)
 from whippletree.analysis.papers.figures import NOT_MEASURED, quotient, times_of
 from whippletree.analysis.reports import Table
 from whippletree.system import System
@@ -20,6 +29,7 @@ __all__ = [
     "break_even_curves",
     "nikravesh_absolute",
     "nikravesh_break_even",
+    "nikravesh_deformable",
     "nikravesh_speed_up",
     "run_seconds",
     "speed_up_curves",
@@ -95,6 +105,34 @@ def nikravesh_break_even(times: bool = True) -> Iterator[Table]:
         f"Recursive is {RECURSIVE}, direct {DIRECT}: both in ground axes at the centre, as in the paper (27-30). The "
         "package's own pair in body axes, articulated against composite, crosses at 10 revolute and 2 spherical "
         "joints.",
+    )
+
+
+DEFORMABLE = {0: tuple(range(7, 13)), 1: tuple(range(2, 8)), 2: tuple(range(1, 6)), 4: (1, 2, 3, 4), 6: (1, 2, 3)}
+"""Modes of each body, and the numbers of bodies that are compared."""
+
+
+def nikravesh_deformable(times: bool = True) -> Iterator[Table]:
+    """Section 6: from how many bodies on recursion pays, by how many modes each of them has."""
+    rows = []
+    for modes, sizes in DEFORMABLE.items():
+        family = partial(deformable_chain, modes=modes)
+        found = [
+            compare(family, sizes, "articulated", "composite", measure=measure, name=f"{modes} modes")
+            for measure in (("operations", "seconds") if times else ("operations",))
+        ]
+        most = dict(zip(sizes, zip(found[0].of_first, found[0].of_second, strict=True), strict=True))[sizes[-1]]
+        timed = _where(found[1]) if times else NOT_MEASURED
+        share = f"{most[1] / most[0]:.2f} with {sizes[-1]}"
+        rows.append((str(modes), "sooner than rigid" if modes else "-", _where(found[0]), timed, share))
+    yield Table(
+        "Nikravesh and others, section 6: bodies from which on recursion pays, if they are deformable",
+        ("modes a body", "paper", "traced", "timed", "operations, composite over articulated"),
+        rows,
+        "Serial chains of hinges between tubes, articulated against composite in body axes. The paper says that "
+        "recursion pays with deformable bodies, without numbers. It does: the mass matrix has n (1 + modes) rows, and "
+        "what a factorisation costs grows with the third power of that, while the recursion eliminates 1 + modes "
+        "unknowns for each body. So what counts is the number of unknowns: about ten.",
     )
 
 

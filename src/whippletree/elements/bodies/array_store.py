@@ -8,7 +8,8 @@ hashed and pickled like that of every other element (`elements.declaration`).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -21,9 +22,47 @@ from whippletree.elements.declaration import ANY, Declared, part, quantity
 from whippletree.foundation.once import made_once
 from whippletree.spatial.scalars import Scalar
 
-__all__ = ["ArrayStore"]
+__all__ = ["ArrayStore", "SparseArray"]
 
 Array = npt.NDArray[np.float64]
+
+
+class SparseArray(NamedTuple):
+    """An array by its nonzeros: for tables that are too large to be written out."""
+
+    shape: tuple[int, ...]
+    positions: npt.NDArray[np.int64]  # in the flattened array, ascending
+    values: Array
+
+    @classmethod
+    def of(cls, array: Array) -> SparseArray:
+        """Return the nonzeros of an array.
+
+        >>> SparseArray.of(np.array([[0.0, 2.0]])).positions
+        array([1])
+        """
+        flat = np.ravel(array)
+        positions = np.flatnonzero(flat)
+        return cls(np.shape(array), positions, flat[positions])
+
+    @classmethod
+    def stacked(cls, blocks: Sequence[Array | SparseArray]) -> SparseArray:
+        """Return blocks one above the other, along the first dimension.
+
+        >>> SparseArray.stacked([np.zeros((2, 1)), np.ones((1, 1))]).positions
+        array([2])
+        """
+        found = [block if isinstance(block, SparseArray) else cls.of(block) for block in blocks]
+        rest = found[0].shape[1:]
+        starts = np.cumsum([0, *(block.shape[0] for block in found)])
+        positions = [block.positions + start * math.prod(rest) for block, start in zip(found, starts, strict=False)]
+        values = np.concatenate([block.values for block in found])
+        return cls((int(starts[-1]), *rest), np.concatenate(positions), values)
+
+    @classmethod
+    def zeros(cls, *shape: int) -> SparseArray:
+        """Return an array of zeros."""
+        return cls(shape, np.zeros(0, dtype=np.int64), np.zeros(0))
 
 
 class _Slot(NamedTuple):
@@ -47,14 +86,13 @@ class ArrayStore(Declared):
     values: tuple[Scalar, ...] = quantity(size=ANY)
 
     @classmethod
-    def of_arrays(cls, arrays: Mapping[str, Array]) -> ArrayStore:
+    def of_arrays(cls, arrays: Mapping[str, Array | SparseArray]) -> ArrayStore:
         """Return a store of these arrays."""
         layout, values = [], []
         for name, given in arrays.items():
-            flat = np.ravel(given)
-            positions = np.flatnonzero(flat)
-            layout.append([name, list(np.shape(given)), positions.tolist()])
-            values += flat[positions].tolist()
+            found = given if isinstance(given, SparseArray) else SparseArray.of(given)
+            layout.append([name, list(found.shape), found.positions.tolist()])
+            values += found.values.tolist()
         return cls(json.dumps(layout, separators=(",", ":")), tuple(values))
 
     def __contains__(self, name: str) -> bool:
@@ -63,7 +101,7 @@ class ArrayStore(Declared):
     def array(self, name: str) -> Array:
         """Return an array of numbers."""
         slot = self._slots[name]
-        flat = np.zeros(int(np.prod(slot.shape)))
+        flat = np.zeros(math.prod(slot.shape))
         flat[list(slot.positions)] = self.values[slot.start : slot.start + len(slot.positions)]
         return flat.reshape(slot.shape)
 
@@ -109,7 +147,7 @@ def _slots_of(layout: str) -> dict[str, _Slot]:
 def _matrix(slot: _Slot, values: tuple[Scalar, ...]) -> ca.SX:
     """Return the sparse matrix of a slot, over numbers or symbols."""
     columns = slot.shape[-1] if len(slot.shape) > 1 else 1
-    rows = int(np.prod(slot.shape)) // columns if columns else int(np.prod(slot.shape[:-1]))
+    rows = math.prod(slot.shape) // columns if columns else math.prod(slot.shape[:-1])
     here = values[slot.start : slot.start + len(slot.positions)]
     i, j = np.divmod(np.array(slot.positions, dtype=int), max(columns, 1))
     order = np.lexsort((i, j))  # CasADi keeps nonzeros column by column

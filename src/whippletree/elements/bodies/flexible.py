@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import casadi as ca
 import numpy as np
@@ -151,12 +151,17 @@ class FlexibleBody(BodyKind):
         arrays = {"stiffness": K, "damping": D, **inertia_arrays(inertia, geometric_stiffness, n)}
         if not isinstance(interfaces, Mapping):
             raise ModelError("interfaces must be a mapping from names to Interface")
-        scales = mode_scales(arrays["y0"][9 + 3 * n :], n)
+        scales = mode_scales(cast(Array, arrays["y0"])[9 + 3 * n :], n)
         for name, interface in interfaces.items():
             arrays |= interface_arrays(name, interface, scales)
         stiffens = geometric_stiffness is not None or bends(inertia)
         outline = {"modes": names, "interfaces": list(interfaces), "order": inertia_order, "stiffens": stiffens}
-        drawn = None if stations is None else ArrayStore.of_arrays(station_arrays(stations, n))
+        drawn = None
+        if stations is not None:
+            drawn = ArrayStore.of_arrays(station_arrays(stations, n))
+            arrays["reach"] = np.array(
+                [np.abs(drawn.array(each)).max(axis=(0, 1)) for each in ("translation", "rotation")]
+            )
         length = number(size, "size")
         if length <= 0:
             raise ModelError(f"size must be positive, got {length:g}: deflections are compared with it")
@@ -210,6 +215,8 @@ class FlexibleBody(BodyKind):
         n = self.n_own
         moved = np.sqrt(np.maximum(np.diag(self._modal_inertia), 0.0) / self.arrays.array("mass")[0])
         turned = np.zeros(n)
+        if "reach" in self.arrays:  # of single nodes' displacements neither inertia nor interfaces tell
+            moved, turned = np.maximum(moved, self.arrays.array("reach")[0]), self.arrays.array("reach")[1]
         for name in self.frames:
             moved = np.maximum(moved, np.abs(self.arrays.array(f"{name} translation")).max(axis=0))
             turned = np.maximum(turned, np.abs(self.arrays.array(f"{name} rotation")).max(axis=0))

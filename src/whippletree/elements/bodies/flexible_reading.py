@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from whippletree.elements.bodies.array_store import SparseArray
 from whippletree.elements.bodies.flexible_data import (
     GeometricStiffness,
     Interface,
@@ -26,7 +27,9 @@ _SYMMETRIC = 1e-9
 """Relative: what symmetric and definite matrices and rotations may be wrong by."""
 
 
-def inertia_arrays(inertia: Invariants | LumpedNodes, stiffness: GeometricStiffness | None, n: int) -> dict[str, Array]:
+def inertia_arrays(
+    inertia: Invariants | LumpedNodes, stiffness: GeometricStiffness | None, n: int
+) -> dict[str, Array | SparseArray]:
     """Return the arrays of a body's inertia."""
     nodes: dict[str, Array] = {}
     if isinstance(inertia, LumpedNodes):

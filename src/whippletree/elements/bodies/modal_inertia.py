@@ -38,13 +38,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
-from whippletree.elements.bodies.array_store import ArrayStore
+from whippletree.elements.bodies.array_store import ArrayStore, SparseArray
 from whippletree.elements.bodies.flexible_data import GeometricStiffness, Invariants, LumpedNodes
 from whippletree.elements.bodies.kind import OwnInertia, OwnVelocityForces
 from whippletree.spatial import RigidInertia, cross, rotation_vector_terms, stack
@@ -72,19 +72,28 @@ for _i, _j, _k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
 # ---------------------------------------------------------------------------------------------- coefficients
 
 
-def inertia_terms(found: Invariants) -> dict[str, Array]:
-    """Return the coefficients of y(eta): mass, y0 (m,), y1 (m, n) and y2 (m, n, n), symmetric in the last two."""
+def inertia_terms(found: Invariants) -> dict[str, Array | SparseArray]:
+    """Return the coefficients of y(eta): mass, y0 (m,), y1 (m, n) and y2 (m, n, n), symmetric in the last two.
+
+    Most of these are zeros: they are as large as n^4 / 2. If only h and J have terms of second order, y2 has their
+    nine rows alone.
+    """
     n = found.mode_first.shape[1]
     found = _symmetrised(found)
-    whole = [np.concatenate(each) for each in zip(*(_h(found), _J(found, n), _C(found, n), _E(found, n)), strict=True)]
-    y0, y1, y2 = whole
-    y2 = (y2 + y2.swapaxes(1, 2)) / 2
-    s = mode_scales(y0[9 + 3 * n :], n)
-    rows = np.concatenate([np.ones(9), np.tile(s, 3), np.outer(s, s)[np.tril_indices(n)]])
-    for part in (slice(0, 3), slice(3, 9), slice(9, 9 + 3 * n), slice(9 + 3 * n, None)):
-        tidy_zeros(y0[part], rows[part])
-        tidy_zeros(y1[part], rows[part], s)
-        tidy_zeros(y2[part], rows[part], s, s)
+    parts = (_h(found), _J(found, n), _C(found, n), _E(found, n))
+    s = mode_scales(parts[3][0], n)
+    rows = (np.ones(3), np.ones(6), np.tile(s, 3), np.outer(s, s)[np.tril_indices(n)])
+    for (zeroth, first, second), scale in zip(parts, rows, strict=True):
+        tidy_zeros(zeroth, scale)
+        if not isinstance(first, SparseArray):
+            tidy_zeros(first, scale, s)
+        if not isinstance(second, SparseArray):
+            second[:] = (second + second.swapaxes(1, 2)) / 2
+            tidy_zeros(second, scale, s, s)
+    y0 = np.concatenate([zeroth for zeroth, _, _ in parts])
+    y1, y2 = (SparseArray.stacked([part[order] for part in parts]) for order in (1, 2))
+    if not y2.positions.size or y2.positions[-1] < 9 * n * n:
+        y2 = y2._replace(shape=(9, n, n))
     return {"mass": np.array([found.mass]), "y0": y0, "y1": y1, "y2": y2}
 
 
@@ -152,12 +161,16 @@ def _or_zeros(given: Array | None, *shape: int) -> Array:
     return np.zeros(shape) if given is None else given
 
 
-def _h(found: Invariants) -> tuple[Array, Array, Array]:
+_Part = tuple[Array, Array | SparseArray, Array | SparseArray]
+"""A part of y: its coefficients of order zero, one and two."""
+
+
+def _h(found: Invariants) -> _Part:
     n = found.mode_first.shape[1]
-    return found.first, found.mode_first, _or_zeros(found.mode_second_order, 3, n, n) / 2
+    return found.first.copy(), found.mode_first.copy(), _or_zeros(found.mode_second_order, 3, n, n) / 2
 
 
-def _J(found: Invariants, n: int) -> tuple[Array, Array, Array]:
+def _J(found: Invariants, n: int) -> _Part:
     """Return the coefficients of J = tr(S) 1 - S, S = int r r^T."""
     crossed, bent = _or_zeros(found.cross, 3, 3, n), _or_zeros(found.cross_second_order, 3, 3, n, n)
     S1 = crossed + crossed.swapaxes(0, 1)
@@ -169,30 +182,38 @@ def _lower(whole: Array) -> Array:
     return np.array([whole[i, j] for i, j in LOWER3])
 
 
-def _C(found: Invariants, n: int) -> tuple[Array, Array, Array]:
+def _C(found: Invariants, n: int) -> _Part:
     """Return the coefficients of C = int r x du/deta, mode after mode for each component."""
     crossed, bent = _or_zeros(found.cross, 3, 3, n), _or_zeros(found.cross_second_order, 3, 3, n, n)
-    both, third = _or_zeros(found.modes, 3, 3, n, n), _or_zeros(found.modes_second_order, 3, 3, n, n, n)
-    zeroth = np.einsum("iab,abk->ik", _PERMUTATIONS, crossed)
-    first = np.einsum("iab,abkl->ikl", _PERMUTATIONS, bent + both.swapaxes(2, 3))
+    both, third = _or_zeros(found.modes, 3, 3, n, n), found.modes_second_order
+    zeroth = np.einsum("iab,abk->ik", _PERMUTATIONS, crossed).reshape(3 * n)
+    first = np.einsum("iab,abkl->ikl", _PERMUTATIONS, bent + both.swapaxes(2, 3)).reshape(3 * n, n)
+    if third is None:
+        return zeroth, first, SparseArray.zeros(3 * n, n, n)
     second = np.einsum("iab,ablkm->iklm", _PERMUTATIONS, third)
     second = second + np.einsum("iab,baklm->iklm", _PERMUTATIONS, third) / 2
-    return zeroth.reshape(3 * n), first.reshape(3 * n, n), second.reshape(3 * n, n, n)
+    return zeroth, first, second.reshape(3 * n, n, n)
 
 
-def _E(found: Invariants, n: int) -> tuple[Array, Array, Array]:
+def _E(found: Invariants, n: int) -> _Part:
     """Return the coefficients of the lower half of E = int du/deta . du/deta."""
     lower = np.tril_indices(n)
-    third = np.einsum("aaklm->klm", _or_zeros(found.modes_second_order, 3, 3, n, n, n))
-    zeroth, F = np.einsum("aakl->kl", _or_zeros(found.modes, 3, 3, n, n)), _factors(found, n)
-    second = np.array([F[:, k, :].T @ F[:, m, :] for k, m in zip(*lower, strict=True)]).reshape(len(lower[0]), n, n)
-    return zeroth[lower], (third + third.swapaxes(0, 1))[lower], second
+    size = len(lower[0])
+    zeroth = np.einsum("aakl->kl", _or_zeros(found.modes, 3, 3, n, n))[lower]
+    F = _factors(found, n)
+    tidy_zeros(F, np.ones(len(F)), np.ones(n), np.ones(n))
+    products = [F[:, k, :].T @ F[:, m, :] for k, m in zip(*lower, strict=True)] if len(F) else []
+    second = SparseArray.stacked([((P + P.T) / 2)[None] for P in products] or [SparseArray.zeros(size, n, n)])
+    if found.modes_second_order is None:
+        return zeroth, SparseArray.zeros(size, n), second
+    third = np.einsum("aaklm->klm", found.modes_second_order)
+    return zeroth, (third + third.swapaxes(0, 1))[lower], second
 
 
 def _factors(found: Invariants, n: int) -> Array:
     """Return F (r, n, n) with int G_kl . G_mp = sum F_kl F_mp (3)."""
-    if not n:
-        return np.zeros((0, 0, 0))
+    if not n or n > MOST_FOURTH_ORDER:
+        return np.zeros((0, n, n))
     if found.second_orders is not None:
         values, vectors = np.linalg.eigh(found.second_orders.reshape(n * n, n * n))
         rows = (vectors * np.sqrt(np.maximum(values, 0.0))).T
@@ -213,6 +234,9 @@ def _bent(found: Invariants, n: int) -> Array:
 
 _NEGLIGIBLE = 1e-9
 """Parts of int G . G whose roots are smaller than this share of the largest are left out: they are of fourth order."""
+
+MOST_FOURTH_ORDER = 100
+"""With more modal coordinates the terms of fourth order are left out: they would couple each with each."""
 
 _ROUNDING = 1e-13
 """Entries below this share of the largest are zeros that rounding has missed."""
@@ -264,8 +288,8 @@ class _Polynomials(NamedTuple):
 def _polynomials(store: ArrayStore, eta: ca.SX) -> _Polynomials:
     n = eta.numel()
     y0, y1, y2 = (store.matrix(name) for name in ("y0", "y1", "y2"))
-    m = y0.shape[0]
-    L = ca.reshape(y2 @ eta, n, m).T
+    m, bent = y0.shape[0], y2.shape[0] // max(n, 1)
+    L = ca.vertcat(ca.reshape(y2 @ eta, n, bent).T, ca.SX(m - bent, n))
     y, dy = y0 + (y1 + L) @ eta, y1 + 2 * L
     ends = (0, 3, 9, 9 + 3 * n, m)
     parts = [slice(a, b) for a, b in pairwise(ends)]
@@ -311,14 +335,25 @@ def _slope(found: _Polynomials, rate: ca.SX, w: ca.SX) -> ca.SX:
     """Return dT/deta of J and E: (dy/deta)^T g."""
     n = rate.numel()
     squares = ca.vertcat(*((1 if i != j else 0.5) * w[i] * w[j] for i, j in LOWER3))
+    slope = found.J_slope.T @ squares
+    if not found.E_slope.nnz():
+        return slope
     own = ca.vertcat(ca.SX(0, 1), *((1 if k != j else 0.5) * rate[k] * rate[j] for k in range(n) for j in range(k + 1)))
-    return found.J_slope.T @ squares + found.E_slope.T @ own
+    return slope + found.E_slope.T @ own
 
 
 def _symmetric(lower: ca.SX, size: int) -> ca.SX:
     """Return the symmetric matrix whose lower half is given row by row."""
-    rows = [[lower[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(size)] for i in range(size)]
-    return ca.SX(ca.blockcat(rows)) if size else ca.SX(0, 0)
+    places, entries = lower.sparsity().row(), cast("list[ca.SX]", lower.nonzeros())
+    i = ((np.sqrt(8.0 * np.array(places, dtype=float) + 1.0) - 1.0) / 2 + 1e-9).astype(int)
+    j = np.array(places, dtype=int) - i * (i + 1) // 2
+    found = {(a, b): x for a, b, x in zip(i.tolist(), j.tolist(), entries, strict=True)}
+    found |= {(b, a): x for (a, b), x in found.items()}
+    order = sorted(found, key=lambda place: (place[1], place[0]))  # CasADi keeps entries column by column
+    if not order:
+        return ca.SX(size, size)
+    pattern = ca.Sparsity.triplet(size, size, [a for a, _ in order], [b for _, b in order])
+    return ca.SX(pattern, ca.vertcat(*(found[place] for place in order)))
 
 
 class _LumpedNodeState(NamedTuple):

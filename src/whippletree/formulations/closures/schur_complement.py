@@ -17,6 +17,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from whippletree.formulations.closures.closure_set import ClosureState
+from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.symbolic.dense_factors import factor, solve_factored
@@ -53,6 +54,7 @@ def absorb(
         n_joint = 0 if node.prescribed else H.shape[1]
         n_own = kept.D.shape[0] - n_joint
         factors = factor(kept.D, node.least_pivots(kept.D)) if n_joint + n_own else None
+        G = kept.gain(H if n_joint else None)
         h_of, w_of = effects[k]
         for c in sorted({*arriving[k], *efforts[k], *waiting[k]}):
             F, m = arriving[k].get(c), closure_states[c].n_rows
@@ -64,7 +66,7 @@ def absorb(
                 if n_own:
                     h = ca.densify(ca.vertcat(waiting[k].get(c, ca.SX(n_own, m)), h))
                 h_of[c], w_of[c] = h, solve_factored(factors, h)
-                F = -(kept.G @ h) if F is None else F - kept.G @ h
+                F = -(G @ h) if F is None else F - G @ h
             if F is not None:
                 add_to(arriving[walk.parents[k]], c, shift.force(F))
     return effects, arriving
@@ -107,7 +109,7 @@ def correction(
         if node.shared:
             change = a[walk.v_slices[k]]
         elif hinge.D.shape[0]:
-            change = _change(effects[k][1], multipliers, hinge.G, alpha)
+            change = _change(effects[k][1], multipliers, hinge.gain(_free_map(node, x)), alpha)
             if change is not None and k in walk.homes:
                 n = walk.homes[k].stop - walk.homes[k].start
                 a[walk.homes[k]] = change[:n]
@@ -119,6 +121,12 @@ def correction(
             alpha = own if alpha is None else alpha + own
         moved.append(alpha)
     return Correction(a, moved)
+
+
+def _free_map(node: Node, x: ca.SX) -> ca.SX | None:
+    """Return the joint map if its freedoms are unknown."""
+    H = node.joint_map(x)
+    return H if H.shape[1] and not node.prescribed else None
 
 
 def _change(effects: Blocks, multipliers: Sequence[ca.SX], G: ca.SX, alpha: ca.SX | None) -> ca.SX | None:

@@ -41,9 +41,9 @@ from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.hinge_scales import LEAST_OF_DIAGONAL
 from whippletree.formulations.nodes.node import AngularState, Node
+from whippletree.formulations.nodes.node_interface import unit_rows
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body as composite
-from whippletree.formulations.recursions.articulated_body import unit_rows
 from whippletree.foundation.once import made_once
 from whippletree.spatial import ArticulatedInertia, mirror, stack
 from whippletree.symbolic.arithmetic import minus, plus, product

@@ -238,7 +238,7 @@ class Node:
         D = H.T @ U
         if children.eps.numel():
             C = children.U
-            D = ca.densify(ca.blockcat([[children.D, C.T @ H], [H.T @ C, D]]))
+            D = ca.SX(ca.blockcat([[children.D, C.T @ H], [H.T @ C, D]]))
             U, eps = ca.horzcat(C, U), ca.vertcat(children.eps, eps)
         return NodeTerms(P, z, U, D, eps, H, least=self.least_pivots(D))
 
@@ -258,7 +258,7 @@ class Node:
         self, children: Articulated, place: VelocityTerms, H: ca.SX, P: ArticulatedInertia, z: ca.SX
     ) -> NodeTerms:
         """Return the terms of freedoms that are eliminated elsewhere, with those of nodes beyond that share them."""
-        n = H.shape[1]
+        n, H = H.shape[1], ca.sparsify(H)
         PH, eps = P.times(H), self.tau - H.T @ z
         C, D = ca.SX(6, n), H.T @ PH
         own = self.own_inertia()
@@ -267,7 +267,7 @@ class Node:
         if children.eps.numel():
             C, D, eps = C + children.U, D + children.D, eps + children.eps
         D = D + H.T @ C + C.T @ H
-        return NodeTerms(P, z, ca.densify(PH + C), ca.densify(D), eps, shared=True)
+        return NodeTerms(P, z, ca.densify(PH + C), ca.sparsify(D), eps, shared=True)
 
     def recover(
         self, alpha: ca.SX, y: ca.SX, place: VelocityTerms, hinge: HingeFactors

@@ -22,7 +22,7 @@ import casadi as ca
 
 from whippletree.elements.joints.base import SplitJoint
 from whippletree.spatial import ArticulatedInertia, Shift
-from whippletree.symbolic.dense_factors import Factors, factored
+from whippletree.symbolic.dense_factors import Factors, backward, elimination_order, factored
 
 __all__ = [
     "AngularState",
@@ -110,9 +110,14 @@ class NodeTerms(NamedTuple):
 
 
 class HingeFactors(NamedTuple):
-    """Kept by the second sweep: gain, D^-1 eps, and what the node brought."""
+    """Kept by the second sweep: what solves for the node's unknowns, and what the node brought.
 
-    G: ca.SX
+    With D = L d L*, the unknowns are L^-* (nu - S alpha), S = d^-1 L^-1 U* (k, 6) and nu = d^-1 L^-1 eps; if no L is
+    known, S is the gain's transpose itself. Half of a solution with D is so done for one column where it is needed, and
+    not for the six of U.
+    """
+
+    S: ca.SX
     nu: ca.SX
     P: ArticulatedInertia
     z: ca.SX
@@ -120,6 +125,47 @@ class HingeFactors(NamedTuple):
     D: ca.SX
     kept: Any
     U: ca.SX = ca.SX(6, 0)  # forces of unit accelerations of shared freedoms that are eliminated here
+    L: ca.SX = ca.SX(0, 0)
+
+    def unknowns(self, alpha: ca.SX) -> ca.SX:
+        """Return the accelerations of the node's unknowns, from the acceleration of its frame without them."""
+        return self._backward(self.nu - self.S @ alpha)
+
+    def gain(self, H: ca.SX | None) -> ca.SX:
+        """Return G = P H* D^-1 (6, k); with the joint map, what is known of it stands there as such."""
+        return known_gain(self._backward(self.S).T, H)
+
+    def _backward(self, y: ca.SX) -> ca.SX:
+        if self.L.shape[0] < 2:
+            return y
+        return ca.densify(backward(self.L, elimination_order(self.D), y))
+
+
+def known_gain(G: ca.SX, H: ca.SX | None) -> ca.SX:
+    """Set what is known of the gain while tracing: H* G is the identity, after zeros for shared freedoms."""
+    if H is not None:
+        n_shared = G.shape[1] - H.shape[1]
+        for row in unit_rows(H):
+            G[row, n_shared:] = H[row, :]
+            if n_shared:
+                G[row, :n_shared] = 0
+    return G
+
+
+def unit_rows(H: ca.SX) -> list[int]:
+    """Return the rows of H that pick out one column, and that column nothing else (up to sign).
+
+    Then that row of H* P+ = 0 is a row of P+ itself.
+    """
+    rows = []
+    for column in range(H.shape[1]):
+        entries = [(r, H[r, column]) for r in range(H.shape[0]) if not H[r, column].is_zero()]
+        if len(entries) == 1:
+            row, entry = entries[0]
+            alone = all(H[row, other].is_zero() for other in range(H.shape[1]) if other != column)
+            if alone and entry.is_constant() and abs(float(entry)) == 1.0:
+                rows.append(row)
+    return rows
 
 
 class JointOutcome(NamedTuple):

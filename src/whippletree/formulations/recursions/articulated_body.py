@@ -29,6 +29,12 @@ alpha = phi* alpha_parent + a,
     U_parent = phi U,      D_parent = D,      eps_parent = eps - U* a,      z_parent = phi (z + P a)         (2)
 
 and the home of these freedoms eliminates them together with its joint.
+
+Where several unknowns are eliminated, with D = L d L*, only half of a solution is needed inward,
+
+    W = L^-1 U*,   e = L^-1 eps,   P+ = P - W* d^-1 W,   z+ = z + P+ a + W* d^-1 e                            (3)
+
+and the other half once, outward: v' = L^-* d^-1 (e - W (alpha+ + a)).
 """
 
 from __future__ import annotations
@@ -45,12 +51,13 @@ from whippletree.formulations.nodes.node_interface import (
     Carried,
     HingeFactors,
     NodeTerms,
+    unit_rows,
 )
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Walk
 from whippletree.formulations.recursions.joint_wrenches import joint_wrenches
 from whippletree.spatial import ArticulatedInertia, stack
-from whippletree.symbolic.dense_factors import Factors
+from whippletree.symbolic.dense_factors import Factors, elimination_order, forward
 
 __all__ = [
     "Dynamics",
@@ -127,20 +134,32 @@ def eliminate_joint(node: ArticulatedNode, children: Any, place: Any) -> tuple[A
         passed = Articulated(
             shift.inertia(P), shift.force(z + P.times(a)), shift.force(U), terms.D, terms.eps - U.T @ a
         )
-        return passed, HingeFactors(U, terms.eps, P, z, ca.SX(2), terms.D, terms.kept)
+        return passed, HingeFactors(ca.SX(0, 6), ca.SX(0, 1), P, z, ca.SX(2), terms.D, terms.kept)
     if U.shape[1] == 0:
         z_plus = z + P.times(a)
-        still = HingeFactors(U, terms.eps, P, z, ca.SX(2), terms.D, terms.kept)
+        still = HingeFactors(ca.SX(0, 6), terms.eps, P, z, ca.SX(2), terms.D, terms.kept)
         return Articulated(shift.inertia(P), shift.force(z_plus)), still
     factors = terms.factored()
-    n_shared = U.shape[1] - (0 if terms.H is None else terms.H.shape[1])
-    G = _known_gain(factors.solve(U.T).T, terms.H, n_shared)
-    nu = factors.solve(terms.eps)
-    P_plus = inertia_beyond(P, U, G, terms.H)
-    z_plus = z + P_plus.times(a) + G @ terms.eps
+    W, S, e, nu = _halfway(factors, terms)
+    P_plus = inertia_beyond(P, W, S, terms.H)
+    z_plus = z + P_plus.times(a) + S.T @ e
     pivot = _smallest_pivot(factors, terms)
-    kept = HingeFactors(G, nu, P, z, pivot, terms.D, terms.kept, U[:, :n_shared])
+    n_shared = U.shape[1] - (0 if terms.H is None else terms.H.shape[1])
+    L = ca.SX(0, 0) if factors.L is None else factors.L
+    kept = HingeFactors(S, nu, P, z, pivot, terms.D, terms.kept, U[:, :n_shared], L)
     return Articulated(shift.inertia(P_plus), shift.force(z_plus)), kept
+
+
+def _halfway(factors: Factors, terms: NodeTerms) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+    """Return W = L^-1 U*, S = d^-1 W, e = L^-1 eps and d^-1 e (3); where no L is known, all for D itself."""
+    U, eps, L = terms.U, terms.eps, factors.L
+    if L is None:
+        return U.T, _known_share(factors.solve(U.T), None, terms.H), eps, factors.solve(eps)
+    scale = ca.vertcat(*factors.reciprocals)
+    order = elimination_order(terms.D)
+    W, e = forward(L, order, ca.densify(U.T)), forward(L, order, ca.densify(eps))
+    S = ca.horzcat(*(scale * W[:, c] for c in range(W.shape[1])))
+    return W, _known_share(S, L, terms.H), e, scale * e
 
 
 def _pass_on(
@@ -155,10 +174,10 @@ def _pass_on(
         split.shift.inertia(P),
         split.shift.force(z + P.times(a)),
         split.shift.force(U),
-        ca.densify(H.T @ U),
+        ca.sparsify(ca.sparsify(H).T @ U),
         -(H.T @ z) - U.T @ a,
     )
-    return passed, HingeFactors(ca.SX(6, 0), ca.SX(0, 1), terms.P, terms.z, ca.SX(2), ca.SX(0, 0), ())
+    return passed, HingeFactors(ca.SX(0, 6), ca.SX(0, 1), terms.P, terms.z, ca.SX(2), ca.SX(0, 0), ())
 
 
 def find_acceleration(node: ArticulatedNode, parent: Carried, place: Any, hinge: HingeFactors) -> tuple[Any, Any]:
@@ -168,43 +187,31 @@ def find_acceleration(node: ArticulatedNode, parent: Carried, place: Any, hinge:
         alpha = split.shift.motion(parent.alpha) + place.before_turn + split.joint_map @ parent.own
         return node.recover(split.turn.motion(alpha), parent.own, place, hinge)
     alpha = node.shift(place.x).motion(parent.alpha) + node.bias(place)
-    y = parent.own if node.shared else hinge.nu - hinge.G.T @ alpha
+    y = parent.own if node.shared else hinge.unknowns(alpha)
     return node.recover(alpha, y, place, hinge)
 
 
-def inertia_beyond(P: ArticulatedInertia, PH: ca.SX, G: ca.SX, H: ca.SX | None) -> ArticulatedInertia:
-    """Return P+ = P - G (P H)*, with the rows that the hinge annihilates set to zero while tracing."""
-    P_plus = P.matrix() - G @ PH.T
+def inertia_beyond(P: ArticulatedInertia, W: ca.SX, S: ca.SX, H: ca.SX | None) -> ArticulatedInertia:
+    """Return P+ = P - S* W, with the rows that the hinge annihilates set to zero while tracing."""
+    P_plus = P.matrix() - S.T @ W
     for row in unit_rows(H) if H is not None else ():
         P_plus[row, :] = 0
         P_plus[:, row] = 0
     return ArticulatedInertia.of_matrix(P_plus)
 
 
-def _known_gain(G: ca.SX, H: ca.SX | None, n_shared: int) -> ca.SX:
-    """Set what is known of the gain while tracing: H* G is the identity, after zeros for shared freedoms."""
+def _known_share(S: ca.SX, L: ca.SX | None, H: ca.SX | None) -> ca.SX:
+    """Set what is known of S = L* G* while tracing: where H picks out a row, that column of it is a row of L."""
     if H is not None:
+        n_shared = S.shape[0] - H.shape[1]
         for row in unit_rows(H):
-            G[row, n_shared:] = H[row, :]
-            if n_shared:
-                G[row, :n_shared] = 0
-    return G
-
-
-def unit_rows(H: ca.SX) -> list[int]:
-    """Return the rows of H that pick out one column, and that column nothing else (up to sign).
-
-    Then that row of H* P+ = 0 is a row of P+ itself.
-    """
-    rows = []
-    for column in range(H.shape[1]):
-        entries = [(r, H[r, column]) for r in range(H.shape[0]) if not H[r, column].is_zero()]
-        if len(entries) == 1:
-            row, entry = entries[0]
-            alone = all(H[row, other].is_zero() for other in range(H.shape[1]) if other != column)
-            if alone and entry.is_constant() and abs(float(entry)) == 1.0:
-                rows.append(row)
-    return rows
+            column = next(c for c in range(H.shape[1]) if not H[row, c].is_zero())
+            k = n_shared + column
+            S[:, row] = 0
+            if L is not None and L.shape[0] > 1:
+                S[:, row] = H[row, column] * L[k, :].T
+            S[k, row] = H[row, column]
+    return S
 
 
 def _smallest_pivot(factors: Factors, terms: NodeTerms) -> ca.SX:
