@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 import casadi as ca
 
-from whippletree.elements.bodies import MassProperties, Shape
+from whippletree.elements.bodies import BodyKind, FlexibleBody, MassProperties, Shape
 from whippletree.elements.bodies.appearance import DIMENSIONS
 from whippletree.elements.closures import Coupling, DeclaredClosure, Expression
 from whippletree.elements.drivers import Motion, Spline, spline_of
@@ -37,8 +38,9 @@ _ELEMENTS = "whippletree.elements."
 class Sections:
     """The sections of a file, from a description."""
 
-    def __init__(self, description: Description) -> None:
-        self._d = description
+    def __init__(self, description: Description, stem: str = "") -> None:
+        self._d, self._stem = description, stem
+        self.beside: dict[str, FlexibleBody] = {}  # flexible bodies by the names of their files beside the model
         self._definitions = Definitions(parameter.name for parameter in description.parameters)
         self._places = [
             *((body.name, (body.name, Placement.identity())) for body in description.bodies),
@@ -50,6 +52,7 @@ class Sections:
         """Return the whole file."""
         d = self._d
         owned = {name for use in d.forces for name in use.own_states}  # their elements bring them along
+        inside = {body.name for body in d.bodies if body.kind is not None}  # elastic forces come with their bodies
         sections: dict[str, Any] = {
             "whippletree": FORMAT,
             "name": d.name,
@@ -62,7 +65,7 @@ class Sections:
             "joints": {use.name: self._joint(use) for use in d.joints},
             "closures": {use.name: self._closure(use) for use in d.closures},
             "states": {use.name: self._state(use) for use in d.states if use.name not in owned},
-            "forces": {use.name: self._force(use) for use in d.forces},
+            "forces": {use.name: self._force(use) for use in d.forces if use.name not in inside},
             "events": {use.name: self._event(use) for use in d.events},
             "start": _plain(model.start),
             "run": _plain(model.run),
@@ -104,10 +107,7 @@ class Sections:
 
     def _body(self, body: Body) -> dict[str, Any]:
         if body.kind is not None:
-            raise FileError(
-                f'body "{body.name}" is a {type(body.kind).__name__}, a body with own coordinates, which files do not '
-                "hold yet: keep its description in Python"
-            )
+            return {"modal": self._file_beside(body.name, body.kind)}
         properties = body.properties
         found: dict[str, Any] = {}
         drawn = [self._drawn(shape) for shape in properties.shapes]
@@ -122,6 +122,27 @@ class Sections:
             found["inertia"] = inertia
         given = {} if properties.possible else {"as_given": True}
         return found | given | shapes
+
+    def _file_beside(self, name: str, kind: BodyKind) -> str:
+        """Return the name of the file that holds a flexible body; bodies that are the same share one."""
+        if not isinstance(kind, FlexibleBody):
+            raise FileError(
+                f'body "{name}" is a {type(kind).__name__}, a body with own coordinates of a type that files do not '
+                "hold: keep its description in Python"
+            )
+        if not self._stem:
+            raise FileError(
+                f'body "{name}" is flexible, and its arrays go into a file beside the model: write the model to a file'
+            )
+        for file, other in self.beside.items():
+            if other == kind:
+                return file
+        own = f"{self._stem}.{re.sub('[^0-9A-Za-z_-]+', '-', name) or 'body'}"
+        file, k = f"{own}.npz", 1
+        while file in self.beside:
+            file, k = f"{own}-{k}.npz", k + 1
+        self.beside[file] = kind
+        return file
 
     def _drawn(self, shape: Shape) -> dict[str, Any]:
         """Return a shape that is drawn."""
