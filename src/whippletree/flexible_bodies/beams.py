@@ -25,9 +25,9 @@ from whippletree.elements.bodies.flexible_data import Interface, Invariants, Lum
 from whippletree.errors import ModelError
 from whippletree.flexible_bodies.beam_elements import running_integrals
 from whippletree.flexible_bodies.beam_mesh import BeamMesh, beam_mesh, read_interfaces, split_interfaces
-from whippletree.flexible_bodies.cross_sections import Section
+from whippletree.flexible_bodies.cross_sections import Section, outlines
 from whippletree.flexible_bodies.flexible_input import Array, choice, count
-from whippletree.flexible_bodies.flexible_tolerances import MOST_COORDINATES
+from whippletree.flexible_bodies.flexible_tolerances import ALL_SECOND_ORDER, MOST_COORDINATES
 from whippletree.flexible_bodies.mass_integrals import damping_matrix, integral, point_invariants
 from whippletree.flexible_bodies.materials import Material
 from whippletree.flexible_bodies.modal_reduction import Structure, reduced_basis
@@ -249,7 +249,7 @@ class _BeamModel:
             damping=damping_matrix(damping, stiffness, M),
             interfaces=places,
             inertia=inertia,
-            stations=self._stations(),
+            stations=self._stations(G_nodes, H_nodes),
             size=self.mesh.length,
         )
 
@@ -281,7 +281,7 @@ class _BeamModel:
         by_node = self.basis.reshape(len(nodes), 2, 3, -1)
         return LumpedNodes(mass, inertia, nodes, by_node[:, 0], by_node[:, 1], G_nodes)
 
-    def _stations(self) -> Stations:
+    def _stations(self, G_nodes: Array | None, H_nodes: Array | None) -> Stations:
         """Return the nodes, with the section forces there: the mean of those of the elements on both sides."""
         mesh, el = self.mesh, self.mesh.elements
         first = 6 * np.arange(len(mesh.nodes) - 1)[:, None] + np.arange(12)
@@ -291,10 +291,19 @@ class _BeamModel:
         slope = (moments[:, 1] - moments[:, 0]) / el.lengths[:, None, None]
         forces[:, :, 1] = -slope[:, None, 1]  # Q_y = -M_z', Q_z = M_y'
         forces[:, :, 2] = slope[:, None, 0]
-        at_nodes = np.concatenate([forces[:1, 0], (forces[:-1, 1] + forces[1:, 0]) / 2, forces[-1:, 1]])
         axes = np.concatenate([el.axes[:1], el.axes])
         by_node = self.basis.reshape(len(mesh.nodes), 2, 3, -1)
-        return Stations(mesh.nodes, by_node[:, 0], by_node[:, 1], at_nodes, axes)
+        few = self.basis.shape[1] <= ALL_SECOND_ORDER
+        return Stations(
+            mesh.nodes,
+            by_node[:, 0],
+            by_node[:, 1],
+            _between(forces),
+            axes,
+            second_order=G_nodes if few else None,
+            second_order_rotation=H_nodes if few else None,
+            outline=outlines(_between(_at_ends(el.sections))),
+        )
 
 
 def _assembled(blocks: Array) -> Any:
@@ -323,6 +332,11 @@ def _cross(a: Array, b: Array, axis: int = 2) -> Array:
 def _symmetric(array: Array) -> Array:
     """Return the mean over the two orders of the last two indices."""
     return np.asarray((array + array.swapaxes(-1, -2)) / 2)
+
+
+def _between(ends: Array) -> Array:
+    """Return values at the nodes, from those at the ends (E, 2, ...) of elements: the mean of both sides."""
+    return np.concatenate([ends[:1, 0], (ends[:-1, 1] + ends[1:, 0]) / 2, ends[-1:, 1]])
 
 
 def _at_ends(values: Array) -> Array:

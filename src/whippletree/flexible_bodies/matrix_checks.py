@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from whippletree.errors import ModelError
 from whippletree.flexible_bodies.flexible_input import Array, points
@@ -20,7 +21,7 @@ from whippletree.flexible_bodies.flexible_tolerances import (
 from whippletree.flexible_bodies.node_sets import rigid_motions
 from whippletree.spatial.scalars import shown
 
-__all__ = ["FiniteElements", "checked_elements"]
+__all__ = ["FiniteElements", "checked_elements", "node_triangles", "real_matrix"]
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,35 @@ def _in_metres(given: FiniteElements) -> FiniteElements:
     S = sparse.diags_array(scale)
     K, M = ((unit * S @ matrix @ S).tocsr() for matrix in (given.stiffness, given.mass))
     return FiniteElements(M, K, unit * given.nodes, given.per_node, unit)
+
+
+def real_matrix(given: Any, what: str) -> Any:
+    """Return a matrix of finite numbers as a sparse array."""
+    from scipy import sparse
+
+    try:
+        read = sparse.csr_array(
+            given if sparse.issparse(given) else np.array(given, dtype=np.float64), dtype=np.float64
+        )
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} must be a matrix of numbers, dense or sparse, got {shown(given)}") from None
+    if read.ndim != 2 or not np.isfinite(read.data).all():
+        raise ModelError(f"{what} must be a matrix of finite numbers")
+    return read
+
+
+def node_triangles(given: Any, nodes: int) -> npt.NDArray[np.intp]:
+    """Return triangles (T, 3) as numbers of nodes."""
+    try:
+        read = np.array(given, dtype=np.intp)
+    except (TypeError, ValueError, OverflowError):
+        read = np.zeros(0, dtype=np.intp)
+    if read.ndim != 2 or read.shape[1] != 3 or not len(read):
+        raise ModelError(f"flexible: surface must be triangles (T, 3) of node numbers, got {shown(given)}")
+    if read.min() < 0 or read.max() >= nodes:
+        wrong = read.min() if read.min() < 0 else read.max()
+        raise ModelError(f"flexible: surface: there is no node {wrong}; there are {nodes}, counted from zero")
+    return read
 
 
 def _read_matrix(given: Any, what: str) -> Any:

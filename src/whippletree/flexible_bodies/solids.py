@@ -14,7 +14,7 @@ from whippletree.flexible_bodies.flexible_input import Array, count, positive
 from whippletree.flexible_bodies.materials import Material
 from whippletree.flexible_bodies.matrix_bodies import flexible
 from whippletree.foundation.user_frames import user_facing
-from whippletree.spatial.scalars import shown
+from whippletree.spatial.scalars import shown, truth
 
 __all__ = ["solid"]
 
@@ -35,6 +35,7 @@ def solid(
     reference: str = "cantilever",
     coupling: str = "rigid",
     damping: Any = None,
+    stress: bool = False,
 ) -> FlexibleBody:
     """Return a flexible solid; needs the extra `fem` (scikit-fem).
 
@@ -43,11 +44,15 @@ def solid(
     {"cylinder": radius, "length": 1.0, "elements": (2, 20)}, along x. Elements are quadratic.
 
     `interfaces` are faces of the box around the mesh ("-x": the one at the smallest x), or functions that take the
-    nodes (N, 3) and tell which belong to it. Everything else is as for `flexible`.
+    nodes (N, 3) and tell which belong to it. With `stress`, the stresses at Gauss's points of the elements are
+    known (`run.stress`). Everything else is as for `flexible`.
     """
     if not isinstance(material, Material):
         raise ModelError(f"solid: material must be a Material such as steel, got {shown(material)}")
-    mass, stiffness, nodes = _matrices(_mesh(mesh), material)
+    known = truth(stress, "solid: stress=")
+    shape = _mesh(mesh)
+    elements = _SolidElements(shape, material)
+    mass, stiffness, nodes = elements.matrices()
     if not isinstance(interfaces, Mapping):
         raise ModelError(f'solid: interfaces must be faces by name, as in {{"root": "-x"}}, got {shown(interfaces)}')
     sets = {name: _nodes_of(name, given, nodes) for name, given in interfaces.items()}
@@ -63,6 +68,8 @@ def solid(
         reference=reference,
         coupling=coupling,
         damping=damping,
+        surface=_surface(shape),
+        stress=elements.stress() if known else None,
     )
 
 
@@ -111,27 +118,67 @@ def _cylinder(skfem: Any, given: Mapping[str, Any]) -> Any:
     return skfem.MeshHex2(np.stack([x, radius * round_y, radius * round_z]), mesh.t)
 
 
-def _matrices(mesh: Any, material: Material) -> tuple[Any, Any, Array]:
-    """Return mass, stiffness and nodes, the three freedoms of a node one after another."""
-    skfem = _skfem()
-    from skfem.helpers import ddot, dot, eye, sym_grad, trace
+class _SolidElements:
+    """Linear elasticity on a mesh, with quadratic elements."""
 
-    quadratic = {8: skfem.ElementHex2, 4: skfem.ElementTetP2}.get(int(mesh.refdom.nnodes))
-    if quadratic is None:
-        raise ModelError("solid: the mesh must be of bricks or of tetrahedra")
-    basis = skfem.Basis(mesh, skfem.ElementVector(quadratic()))
-    E, nu = material.youngs_modulus, material.poisson_ratio
-    lame, shear = E * nu / ((1 + nu) * (1 - 2 * nu)), material.shear_modulus
+    def __init__(self, mesh: Any, material: Material) -> None:
+        skfem = _skfem()
+        quadratic = {8: skfem.ElementHex2, 4: skfem.ElementTetP2}.get(int(mesh.refdom.nnodes))
+        if quadratic is None:
+            raise ModelError("solid: the mesh must be of bricks or of tetrahedra")
+        self.mesh, self.material, self._element = mesh, material, skfem.ElementVector(quadratic())
+        self.basis = skfem.Basis(mesh, self._element)
+        E, nu = material.youngs_modulus, material.poisson_ratio
+        self.lame, self.shear = E * nu / ((1 + nu) * (1 - 2 * nu)), material.shear_modulus
+        groups = (self.basis.nodal_dofs, self.basis.edge_dofs, self.basis.facet_dofs, self.basis.interior_dofs)
+        self.order = np.concatenate([each.T.ravel() for each in groups if each.size])
 
-    def strain_energy(u: Any, v: Any, _: Any) -> Any:
-        strain = sym_grad(u)
-        return ddot(lame * eye(trace(strain), 3) + 2 * shear * strain, sym_grad(v))
+    def matrices(self) -> tuple[Any, Any, Array]:
+        """Return mass, stiffness and nodes, the three freedoms of a node one after another, corners first."""
+        skfem = _skfem()
+        from skfem.helpers import ddot, dot, eye, sym_grad, trace
 
-    K = skfem.BilinearForm(strain_energy).assemble(basis)
-    M = skfem.BilinearForm(lambda u, v, _: material.density * dot(u, v)).assemble(basis)
-    groups = (basis.nodal_dofs, basis.edge_dofs, basis.facet_dofs, basis.interior_dofs)
-    order = np.concatenate([each.T.ravel() for each in groups if each.size])
-    return M[order][:, order], K[order][:, order], np.asarray(basis.doflocs[:, order[::3]].T)
+        def strain_energy(u: Any, v: Any, _: Any) -> Any:
+            strain = sym_grad(u)
+            return ddot(self.lame * eye(trace(strain), 3) + 2 * self.shear * strain, sym_grad(v))
+
+        density, order = self.material.density, self.order
+        K = skfem.BilinearForm(strain_energy).assemble(self.basis)
+        M = skfem.BilinearForm(lambda u, v, _: density * dot(u, v)).assemble(self.basis)
+        return M[order][:, order], K[order][:, order], np.asarray(self.basis.doflocs[:, order[::3]].T)
+
+    def stress(self) -> dict[str, Any]:
+        """Return Gauss's points of second order, where stresses are best, and those there for unit nodal displacements.
+
+        The matrix has six rows for each point, and a column for each freedom of the nodes.
+        """
+        from scipy import sparse
+
+        basis = _skfem().Basis(self.mesh, self._element, intorder=3 if len(self.mesh.t) == 8 else 2)
+        rows, columns, entries = [], [], []
+        shape = (self.mesh.nelements, len(basis.W))
+        first = 6 * np.arange(shape[0] * shape[1])
+        for i, field in enumerate(basis.basis):
+            gradient = np.broadcast_to(field[0].grad, (3, 3, *shape))
+            strain = (gradient + gradient.swapaxes(0, 1)) / 2
+            stress = 2 * self.shear * strain + self.lame * np.einsum("iieg->eg", strain) * np.eye(3)[..., None, None]
+            for k, (a, b) in enumerate(((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))):
+                rows.append(first + k)
+                columns.append(np.repeat(basis.element_dofs[i], shape[1]))
+                entries.append(stress[a, b].ravel())
+        where = (np.concatenate(rows), np.concatenate(columns))
+        whole = sparse.coo_array((np.concatenate(entries), where), shape=(6 * len(first), basis.N)).tocsc()
+        return {
+            "positions": basis.global_coordinates().value.reshape(3, -1).T,
+            "matrix": whole[:, self.order],
+        }
+
+
+def _surface(mesh: Any) -> Array:
+    """Return triangles between the corners of the mesh: its outer faces."""
+    faces = mesh.facets[:, mesh.boundary_facets()]
+    parts = [faces[[0, k, k + 1]] for k in range(1, len(faces) - 1)]
+    return np.asarray(np.concatenate(parts, axis=1).T)
 
 
 def _nodes_of(name: str, given: Any, nodes: Array) -> Any:

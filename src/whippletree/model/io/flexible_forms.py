@@ -299,4 +299,5 @@ _SOLID: dict[str, Reader] = {
     "elements": _plain,
     "mesh": values.word,
     "coupling": values.word,
+    "stress": values.flag,
 }
