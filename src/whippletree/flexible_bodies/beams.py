@@ -117,7 +117,7 @@ def beam(
 
 def _own_attachment(attachment: Any, places: Mapping[str, float], own: Mapping[str, float]) -> Any:
     """Return which interfaces of a part get static modes; the end of a part gets some if the tip does."""
-    if isinstance(attachment, bool):
+    if isinstance(attachment, bool) or not isinstance(attachment, str | Iterable):
         return attachment
     listed = (attachment,) if isinstance(attachment, str) else tuple(attachment)
     unknown = [name for name in listed if name not in places]

@@ -13,6 +13,7 @@ from whippletree.errors import ModelError
 from whippletree.flexible_bodies.flexible_input import Array, points
 from whippletree.flexible_bodies.flexible_tolerances import (
     DENSITIES,
+    IN_LINE,
     INDEFINITE,
     RIGID_FORCE,
     SYMMETRIC,
@@ -105,13 +106,16 @@ def real_matrix(given: Any, what: str) -> Any:
     from scipy import sparse
 
     try:
-        read = sparse.csr_array(
-            given if sparse.issparse(given) else np.array(given, dtype=np.float64), dtype=np.float64
-        )
+        whole = given if sparse.issparse(given) else np.asarray(given)
+        read = sparse.csr_array(whole.real if np.iscomplexobj(whole) else whole, dtype=np.float64)
     except (TypeError, ValueError):
         raise ModelError(f"{what} must be a matrix of numbers, dense or sparse, got {shown(given)}") from None
-    if read.ndim != 2 or not np.isfinite(read.data).all():
-        raise ModelError(f"{what} must be a matrix of finite numbers")
+    if np.iscomplexobj(whole):
+        raise ModelError(f"{what} is complex, and must be real: give damping apart from it")
+    if read.ndim != 2:
+        raise ModelError(f"{what} must be a matrix; its shape is {read.shape}")
+    if not np.isfinite(read.data).all():
+        raise ModelError(f"{what} has entries that are not finite")
     return read
 
 
@@ -131,18 +135,9 @@ def node_triangles(given: Any, nodes: int) -> npt.NDArray[np.intp]:
 
 def _read_matrix(given: Any, what: str) -> Any:
     """Return a symmetric matrix as a sparse array."""
-    from scipy import sparse
-
-    try:
-        read = sparse.csr_array(
-            given if sparse.issparse(given) else np.array(given, dtype=np.float64), dtype=np.float64
-        )
-    except (TypeError, ValueError):
-        raise ModelError(f"flexible: {what} must be a matrix of numbers, got {shown(given)}") from None
+    read = real_matrix(given, f"flexible: {what}")
     if read.ndim != 2 or read.shape[0] != read.shape[1] or not read.shape[0]:
         raise ModelError(f"flexible: {what} must be a square matrix; its shape is {read.shape}")
-    if not np.isfinite(read.data).all():
-        raise ModelError(f"flexible: {what} has entries that are not finite")
     size = np.abs(read.data).max(initial=0.0)
     if size == 0.0:
         raise ModelError(f"flexible: {what} has zeros only")
@@ -157,7 +152,20 @@ def _read_matrix(given: Any, what: str) -> Any:
     return ((read + read.T) / 2).tocsr()
 
 
+def _check_places(el: FiniteElements) -> None:
+    """Refuse nodes that say nothing about rotation: all at one place, or in a line without rotations of their own."""
+    away = np.linalg.svd(el.nodes - el.nodes.mean(axis=0), compute_uv=False)
+    if away[0] <= 0.0:
+        raise ModelError("flexible: all nodes are at the same place: give where each of them is, (N, 3)")
+    if el.per_node == 3 and away[1] <= IN_LINE * away[0]:
+        raise ModelError(
+            "flexible: all nodes are in a line, and with three freedoms each nothing tells how the structure turns "
+            "around it: give matrices with six freedoms a node, or nodes beside the line"
+        )
+
+
 def _check_structure(el: FiniteElements) -> None:
+    _check_places(el)
     diagonal = el.stiffness.diagonal()
     least = int(np.argmin(diagonal))
     if diagonal[least] < -INDEFINITE * diagonal.max():

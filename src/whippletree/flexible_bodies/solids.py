@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ __all__ = ["solid"]
 
 FACES = {f"{sign}{axis}": (i, sign) for i, axis in enumerate("xyz") for sign in "-+"}
 ON_FACE = 1e-9  # of the extent: nodes of a face are placed with rounding only
+MOST_ELEMENTS = 50_000  # a million freedoms
 
 
 @user_facing
@@ -52,14 +54,12 @@ def solid(
     known = truth(stress, "solid: stress=")
     shape = _mesh(mesh)
     elements = _SolidElements(shape, material)
-    mass, stiffness, nodes = elements.matrices()
     if not isinstance(interfaces, Mapping):
         raise ModelError(f'solid: interfaces must be faces by name, as in {{"root": "-x"}}, got {shown(interfaces)}')
-    sets = {name: _nodes_of(name, given, nodes) for name, given in interfaces.items()}
+    sets = {name: _nodes_of(name, given, elements.nodes) for name, given in interfaces.items()}
     return flexible(
-        mass,
-        stiffness,
-        nodes,
+        *elements.matrices(),
+        elements.nodes,
         interfaces=sets,
         modes=modes,
         highest_frequency=highest_frequency,
@@ -94,10 +94,8 @@ def _mesh(given: Any) -> Any:
             raise ModelError(f"solid: mesh must be a mesh in space, the name of a file, or a shape, got {shown(given)}")
         return given
     if set(given) == {"box", "elements"}:
-        sizes = [positive(each, "solid: box") for each in given["box"]]
-        numbers = [count(each, "solid: elements") for each in given["elements"]]
-        if len(sizes) != 3 or len(numbers) != 3:
-            raise ModelError("solid: a box has three sizes, and three numbers of elements along them")
+        sizes = [positive(each, "solid: box") for each in _several(given["box"], 3, "box")]
+        numbers = _numbers_of_elements(given["elements"], 3)
         return skfem.MeshHex.init_tensor(*(np.linspace(0, a, n + 1) for a, n in zip(sizes, numbers, strict=True)))
     if set(given) == {"cylinder", "length", "elements"}:
         return _cylinder(skfem, given)
@@ -107,10 +105,24 @@ def _mesh(given: Any) -> Any:
     )
 
 
+def _several(given: Any, size: int, what: str) -> list[Any]:
+    if not isinstance(given, Iterable) or isinstance(given, str) or len(found := list(given)) != size:
+        raise ModelError(f"solid: {what} must be {size} numbers, got {shown(given)}")
+    return found
+
+
+def _numbers_of_elements(given: Any, size: int) -> list[int]:
+    found = [count(each, "solid: elements") for each in _several(given, size, "elements")]
+    total = math.prod(found) * (1 if size == 3 else 4 * found[0])
+    if total > MOST_ELEMENTS:
+        raise ModelError(f"solid: {total} elements are more than {MOST_ELEMENTS}: take fewer, they are quadratic")
+    return found
+
+
 def _cylinder(skfem: Any, given: Mapping[str, Any]) -> Any:
     """Return a cylinder along x: a square of bricks whose cross-section is mapped onto the disc."""
     radius, length = positive(given["cylinder"], "solid: cylinder"), positive(given["length"], "solid: length")
-    across, along = (count(each, "solid: elements") for each in given["elements"])
+    across, along = _numbers_of_elements(given["elements"], 2)
     sides = np.linspace(-1, 1, 2 * across + 1)
     mesh = skfem.MeshHex2.from_mesh(skfem.MeshHex.init_tensor(np.linspace(0, length, along + 1), sides, sides))
     x, y, z = mesh.doflocs
@@ -132,9 +144,10 @@ class _SolidElements:
         self.lame, self.shear = E * nu / ((1 + nu) * (1 - 2 * nu)), material.shear_modulus
         groups = (self.basis.nodal_dofs, self.basis.edge_dofs, self.basis.facet_dofs, self.basis.interior_dofs)
         self.order = np.concatenate([each.T.ravel() for each in groups if each.size])
+        self.nodes = np.asarray(self.basis.doflocs[:, self.order[::3]].T)  # corners first
 
-    def matrices(self) -> tuple[Any, Any, Array]:
-        """Return mass, stiffness and nodes, the three freedoms of a node one after another, corners first."""
+    def matrices(self) -> tuple[Any, Any]:
+        """Return mass and stiffness, the three freedoms of a node one after another."""
         skfem = _skfem()
         from skfem.helpers import ddot, dot, eye, sym_grad, trace
 
@@ -145,7 +158,7 @@ class _SolidElements:
         density, order = self.material.density, self.order
         K = skfem.BilinearForm(strain_energy).assemble(self.basis)
         M = skfem.BilinearForm(lambda u, v, _: density * dot(u, v)).assemble(self.basis)
-        return M[order][:, order], K[order][:, order], np.asarray(self.basis.doflocs[:, order[::3]].T)
+        return M[order][:, order], K[order][:, order]
 
     def stress(self) -> dict[str, Any]:
         """Return Gauss's points of second order, where stresses are best, and those there for unit nodal displacements.
@@ -169,7 +182,7 @@ class _SolidElements:
         where = (np.concatenate(rows), np.concatenate(columns))
         whole = sparse.coo_array((np.concatenate(entries), where), shape=(6 * len(first), basis.N)).tocsc()
         return {
-            "positions": basis.global_coordinates().value.reshape(3, -1).T,
+            "positions": np.asarray(basis.global_coordinates()).reshape(3, -1).T,
             "matrix": whole[:, self.order],
         }
 
@@ -190,5 +203,11 @@ def _nodes_of(name: str, given: Any, nodes: Array) -> Any:
         end = nodes[:, axis].min() if sign == "-" else nodes[:, axis].max()
         return np.flatnonzero(np.abs(nodes[:, axis] - end) <= ON_FACE * np.ptp(nodes, axis=0).max())
     if callable(given):
-        return np.flatnonzero(np.asarray(given(nodes), dtype=bool))
+        told = np.asarray(given(nodes))
+        if told.shape != (len(nodes),):
+            raise ModelError(
+                f'solid: interface "{name}": its function must tell for each of the {len(nodes)} nodes whether it '
+                f"belongs to it; its result has the shape {told.shape}"
+            )
+        return np.flatnonzero(told.astype(bool))
     return given
