@@ -21,7 +21,7 @@ __all__ = ["solid"]
 
 FACES = {f"{sign}{axis}": (i, sign) for i, axis in enumerate("xyz") for sign in "-+"}
 ON_FACE = 1e-9  # of the extent: nodes of a face are placed with rounding only
-MOST_ELEMENTS = 50_000  # a million freedoms
+MOST_ELEMENTS = 10_000  # some 300 000 freedoms, and gigabytes while they are integrated
 
 
 @user_facing
@@ -140,25 +140,23 @@ class _SolidElements:
             raise ModelError("solid: the mesh must be of bricks or of tetrahedra")
         self.mesh, self.material, self._element = mesh, material, skfem.ElementVector(quadratic())
         self.basis = skfem.Basis(mesh, self._element)
-        E, nu = material.youngs_modulus, material.poisson_ratio
-        self.lame, self.shear = E * nu / ((1 + nu) * (1 - 2 * nu)), material.shear_modulus
         groups = (self.basis.nodal_dofs, self.basis.edge_dofs, self.basis.facet_dofs, self.basis.interior_dofs)
         self.order = np.concatenate([each.T.ravel() for each in groups if each.size])
         self.nodes = np.asarray(self.basis.doflocs[:, self.order[::3]].T)  # corners first
 
     def matrices(self) -> tuple[Any, Any]:
         """Return mass and stiffness, the three freedoms of a node one after another."""
-        skfem = _skfem()
-        from skfem.helpers import ddot, dot, eye, sym_grad, trace
-
-        def strain_energy(u: Any, v: Any, _: Any) -> Any:
-            strain = sym_grad(u)
-            return ddot(self.lame * eye(trace(strain), 3) + 2 * self.shear * strain, sym_grad(v))
-
-        density, order = self.material.density, self.order
-        K = skfem.BilinearForm(strain_energy).assemble(self.basis)
-        M = skfem.BilinearForm(lambda u, v, _: density * dot(u, v)).assemble(self.basis)
-        return M[order][:, order], K[order][:, order]
+        basis, n = self.basis, len(self.basis.basis)
+        mass, stiffness = (np.empty((self.mesh.nelements, n, n)) for _ in range(2))
+        for first in range(0, self.mesh.nelements, _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            weights = basis.dx[some, :, None, None]
+            strain = self._strains(basis, some)
+            stress = self._elasticity() @ strain
+            stiffness[some] = _products(weights * strain, stress)
+            moved = np.stack([_spread(field[0], basis, some) for field in basis.basis], axis=-1)
+            mass[some] = _products(self.material.density * weights * moved, moved)
+        return self._assembled(mass), self._assembled(stiffness)
 
     def stress(self) -> dict[str, Any]:
         """Return Gauss's points of second order, where stresses are best, and those there for unit nodal displacements.
@@ -168,23 +166,61 @@ class _SolidElements:
         from scipy import sparse
 
         basis = _skfem().Basis(self.mesh, self._element, intorder=3 if len(self.mesh.t) == 8 else 2)
-        rows, columns, entries = [], [], []
-        shape = (self.mesh.nelements, len(basis.W))
-        first = 6 * np.arange(shape[0] * shape[1])
-        for i, field in enumerate(basis.basis):
-            gradient = np.broadcast_to(field[0].grad, (3, 3, *shape))
-            strain = (gradient + gradient.swapaxes(0, 1)) / 2
-            stress = 2 * self.shear * strain + self.lame * np.einsum("iieg->eg", strain) * np.eye(3)[..., None, None]
-            for k, (a, b) in enumerate(((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))):
-                rows.append(first + k)
-                columns.append(np.repeat(basis.element_dofs[i], shape[1]))
-                entries.append(stress[a, b].ravel())
-        where = (np.concatenate(rows), np.concatenate(columns))
-        whole = sparse.coo_array((np.concatenate(entries), where), shape=(6 * len(first), basis.N)).tocsc()
+        entries = self._elasticity() @ self._strains(basis, slice(None))  # (elements, points, 6, freedoms)
+        elements, points, *_ = entries.shape
+        rows = np.arange(6 * elements * points).reshape(elements, points, 6, 1)
+        columns = basis.element_dofs.T[:, None, None, :]
+        where = np.broadcast_to(rows, entries.shape).ravel(), np.broadcast_to(columns, entries.shape).ravel()
+        whole = sparse.coo_array((entries.ravel(), where), shape=(rows.size, basis.N)).tocsc()
         return {
             "positions": np.asarray(basis.global_coordinates()).reshape(3, -1).T,
             "matrix": whole[:, self.order],
         }
+
+    def _elasticity(self) -> Array:
+        """Return Hooke's law (6, 6) between strains and stresses xx, yy, zz, xy, yz, zx."""
+        E, nu = self.material.youngs_modulus, self.material.poisson_ratio
+        law = np.diag([2.0] * 3 + [1.0] * 3) * self.material.shear_modulus
+        law[:3, :3] += E * nu / ((1 + nu) * (1 - 2 * nu))
+        return law
+
+    def _strains(self, basis: Any, some: slice) -> Array:
+        """Return the strains (elements, points, 6, freedoms) of unit displacements; shear strains are angles."""
+        found = []
+        for field in basis.basis:
+            slope = _spread(field[0].grad, basis, some)  # (elements, points, 3, 3)
+            twice = slope + slope.swapaxes(-1, -2)
+            both = [np.diagonal(slope, axis1=-2, axis2=-1), np.stack([twice[..., a, b] for a, b in _SHEARS], axis=-1)]
+            found.append(np.concatenate(both, axis=-1))
+        return np.stack(found, axis=-1)
+
+    def _assembled(self, blocks: Array) -> Any:
+        """Return the sparse matrix of all elements, in the order of the nodes."""
+        from scipy import sparse
+
+        dofs = self.basis.element_dofs.T
+        where = (np.broadcast_to(each, blocks.shape).ravel() for each in (dofs[:, :, None], dofs[:, None, :]))
+        size = self.basis.N
+        whole = sparse.coo_array((blocks.ravel(), tuple(where)), shape=(size, size)).tocsr()
+        return whole[self.order][:, self.order]
+
+
+_SHEARS = ((0, 1), (1, 2), (2, 0))
+_AT_ONCE = 200
+"""So many elements are integrated together."""
+
+
+def _spread(found: Any, basis: Any, some: slice) -> Array:
+    """Return values or slopes of one shape function in some elements, components last."""
+    values = np.asarray(found)
+    whole = np.broadcast_to(values, (*values.shape[:-2], *basis.dx.shape))
+    return np.moveaxis(whole[..., some, :], (-2, -1), (0, 1))
+
+
+def _products(left: Array, right: Array) -> Array:
+    """Return the sums of products (elements, n, n) over points and components."""
+    e, g, c, n = left.shape
+    return np.asarray(left.reshape(e, g * c, n).swapaxes(1, 2) @ right.reshape(e, g * c, n))
 
 
 def _surface(mesh: Any) -> Array:
