@@ -871,6 +871,17 @@ def test_example_beam_spin_up() -> None:
     assert np.abs(found.across[found.t > 15]).max() < 0.01
 
 
+@pytest.mark.deep
+def test_the_spin_up_converges_with_substructures() -> None:
+    module = load("beam_spin_up")
+    found = {parts: module.spin_up(parts) for parts in (1, 2, 4)}
+    lag = {parts: each.across.min() for parts, each in found.items()}
+    assert abs(lag[1] - lag[4]) > 2 * abs(lag[2] - lag[4])
+    assert abs(lag[2] - lag[4]) < 5e-4
+    stretch = module.MASS * module.SPEED**2 * module.LENGTH**3 / (3 * module.AXIAL)
+    assert all(abs(each.stretch / stretch - 1) < 0.01 for each in found.values())
+
+
 def test_example_flexible_arm() -> None:
     found = load("flexible_arm").main()
     assert 2e-3 < found["plain"] < 0.1
