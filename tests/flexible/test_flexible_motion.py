@@ -99,6 +99,9 @@ def test_energy_of_a_pendulum(stiffening: bool) -> None:
     tip = np.einsum("nij,nj->ni", run.pose("l0")[:, :3, :3].swapaxes(1, 2), run["l0.tip"]) - shape.positions[-1]
     close(shape.displacement[:, -1, 1:], tip[:, 1:], 1e-12)  # shortening is of second order
     assert run.section_forces("l0").shape == (101, 25, 6)
+    assert np.array_equal(run["l0.deflection"], shape.largest)
+    with pytest.raises(wt.ModelError, match='did you mean "l0.deflection"'):
+        run["l0.deflections"]
 
 
 def test_forces_balance_at_an_interface() -> None:

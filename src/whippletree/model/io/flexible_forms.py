@@ -5,9 +5,11 @@ Files beside a model are in its folder or below it. They run nothing, and what t
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -22,7 +24,7 @@ from whippletree.model.io.scopes import UnfitError
 from whippletree.model.io.values import FileContext, Reader
 from whippletree.model.names import suggestion
 
-__all__ = ["FLEXIBLE", "flexible_body"]
+__all__ = ["FLEXIBLE", "archived", "flexible_body"]
 
 MATRICES = ("mass", "stiffness")
 _MOST_ARRAYS = 2000
@@ -93,11 +95,32 @@ def _solid(context: FileContext, node: Node, folder: Path | None) -> FlexibleBod
 def _modal(context: FileContext, node: Node, folder: Path | None) -> FlexibleBody:
     from whippletree.elements.bodies.stored_bodies import body_of_arrays
 
-    place = _below(folder, values.text(node, "modal"), node)
+    if isinstance(node, MapNode):
+        text = _arguments(context, node, "modal", {"archive": values.word}, {})["archive"]
+        name, arrays = "archive", _plain_arrays(_open_text(text, node), "archive", node)
+    else:
+        place = _below(folder, values.text(node, "modal"), node)
+        name, arrays = place.name, _side_arrays(place, node)
     try:
-        return body_of_arrays(_side_arrays(place, node))
+        return body_of_arrays(arrays)
     except ModelError as error:
-        raise UnfitError(node.mark, f"{place.name}: {error}") from None
+        raise UnfitError(node.mark, f"{name}: {error}") from None
+
+
+def _open_text(text: str, node: Node) -> io.BytesIO:
+    try:
+        return io.BytesIO(base64.b64decode(text, validate=True))
+    except ValueError:
+        raise UnfitError(node.mark, "archive must be the base64 text of an .npz file") from None
+
+
+def archived(body: FlexibleBody) -> bytes:
+    """Return the archive of a flexible body, which `modal` reads."""
+    from whippletree.elements.bodies.stored_bodies import stored_arrays
+
+    file = io.BytesIO()
+    np.savez_compressed(file, **stored_arrays(body))  # type: ignore[arg-type]
+    return file.getvalue()
 
 
 FLEXIBLE: dict[str, Callable[[FileContext, Node, Path | None], FlexibleBody | BodyChain]] = {
@@ -129,11 +152,18 @@ def _side_arrays(path: Path, node: Node) -> dict[str, Any]:
     """Return the arrays of an `.npz` file, none of which is anything but plain numbers."""
     try:
         with path.open("rb") as file:
-            return plain_arrays(file, most_arrays=_MOST_ARRAYS, most_bytes=_MOST_BYTES)
+            return _plain_arrays(file, path.name, node)
+    except OSError as error:
+        raise UnfitError(node.mark, f"{path.name} cannot be read: {error.strerror or error}") from None
+
+
+def _plain_arrays(file: BinaryIO, name: str, node: Node) -> dict[str, Any]:
+    try:
+        return plain_arrays(file, most_arrays=_MOST_ARRAYS, most_bytes=_MOST_BYTES)
     except MemoryError:
-        raise UnfitError(node.mark, f"{path.name} takes more memory than there is") from None
+        raise UnfitError(node.mark, f"{name} takes more memory than there is") from None
     except Exception as error:  # whatever bytes make the reader raise that are no archive
-        raise UnfitError(node.mark, f"{path.name} is no .npz file of plain arrays: {error}") from None
+        raise UnfitError(node.mark, f"{name} is no .npz file of plain arrays: {error}") from None
 
 
 def _stored_matrices(path: Path, node: Node) -> tuple[Any, Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -17,6 +18,7 @@ from whippletree.elements.forces import Actuator, Bushing, Contact, Force, Formu
 from whippletree.errors import FileError, ModelError
 from whippletree.model.catalogue import registered
 from whippletree.model.description import Body, ClosureUse, Description, EventUse, ForceUse, Frame, JointUse, StateUse
+from whippletree.model.io.flexible_forms import archived
 from whippletree.model.io.forms import BUILT_IN, JOINTS
 from whippletree.model.io.model_file import Model
 from whippletree.model.io.reader import FORMAT
@@ -107,7 +109,7 @@ class Sections:
 
     def _body(self, body: Body) -> dict[str, Any]:
         if body.kind is not None:
-            return {"modal": self._file_beside(body.name, body.kind)}
+            return {"modal": self._stored(body.name, body.kind)}
         properties = body.properties
         found: dict[str, Any] = {}
         drawn = [self._drawn(shape) for shape in properties.shapes]
@@ -123,17 +125,18 @@ class Sections:
         given = {} if properties.possible else {"as_given": True}
         return found | given | shapes
 
-    def _file_beside(self, name: str, kind: BodyKind) -> str:
-        """Return the name of the file that holds a flexible body; bodies that are the same share one."""
+    def _stored(self, name: str, kind: BodyKind) -> str | dict[str, str]:
+        """Return the name of the file that holds a flexible body, or its archive where there is to be no file.
+
+        Bodies that are the same share a file.
+        """
         if not isinstance(kind, FlexibleBody):
             raise FileError(
                 f'body "{name}" is a {type(kind).__name__}, a body with own coordinates of a type that files do not '
                 "hold: keep its description in Python"
             )
         if not self._stem:
-            raise FileError(
-                f'body "{name}" is flexible, and its arrays go into a file beside the model: write the model to a file'
-            )
+            return {"archive": base64.b64encode(archived(kind)).decode("ascii")}
         for file, other in self.beside.items():
             if other == kind:
                 return file

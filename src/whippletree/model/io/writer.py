@@ -11,11 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from whippletree.elements.bodies import FlexibleBody
 from whippletree.errors import FileError
 from whippletree.model.description import Description
+from whippletree.model.io.flexible_forms import archived
 from whippletree.model.io.model_file import Model
 from whippletree.model.io.output_paths import checked_path, obstacle
 from whippletree.model.io.reader import from_file, from_text
@@ -85,17 +83,9 @@ def _written(model: Model | Mechanism, stem: str) -> tuple[str, dict[str, bytes]
     description = whole.mechanism.describe()
     sections = Sections(description, stem)
     text = _dumped(sections.tree(whole))
-    beside = {name: _archived(body) for name, body in sections.beside.items()}
+    beside = {name: archived(body) for name, body in sections.beside.items()}
     _check(description, text, beside)
     return text, beside
-
-
-def _archived(body: FlexibleBody) -> bytes:
-    from whippletree.elements.bodies.stored_bodies import stored_arrays
-
-    file = io.BytesIO()
-    np.savez_compressed(file, **stored_arrays(body))  # type: ignore[arg-type]
-    return file.getvalue()
 
 
 def _check(description: Description, text: str, beside: Mapping[str, bytes]) -> None:
