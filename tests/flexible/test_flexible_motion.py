@@ -100,7 +100,7 @@ def test_energy_of_a_pendulum(stiffening: bool) -> None:
     close(shape.displacement[:, -1, 1:], tip[:, 1:], 1e-12)  # shortening is of second order
     assert run.section_forces("l0").shape == (101, 25, 6)
     assert np.array_equal(run["l0.deflection"], shape.largest)
-    with pytest.raises(wt.ModelError, match='did you mean "l0.deflection"'):
+    with pytest.raises(wt.ModelError, match=r'did you mean "l0\.deflection"'):
         run["l0.deflections"]
 
 

@@ -140,9 +140,9 @@ def outlines(numbers: Array) -> Array:
     if np.all(np.abs(I_y - I_z) < _ROUND * I_y) and np.all(np.abs(J - I_y - I_z) < _ROUND * J):
         angles = 2 * np.pi * np.arange(_SIDES) / _SIDES
         radius = np.sqrt((4 * I_y / area + area / np.pi) / 2)
-        return radius[:, None, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        return np.asarray(radius[:, None, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1))
     half = np.stack([np.sqrt(3 * I_z / area), np.sqrt(3 * I_y / area)], axis=1)
-    return half[:, None] * np.array([(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)])
+    return np.asarray(half[:, None] * np.array([(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]))
 
 
 _ROUND, _SIDES = 1e-6, 16

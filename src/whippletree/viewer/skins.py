@@ -105,7 +105,7 @@ def _with_edges(points: Array, triangles: Indices) -> tuple[Indices, Indices]:
     normals = np.cross(b - a, c - a)
     normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
     made: dict[int, list[tuple[int, Array]]] = {}
-    station, found = [], np.empty_like(triangles)
+    station, found = list[int](), np.empty_like(triangles)
     for t, corners in enumerate(triangles.tolist()):
         for k, corner in enumerate(corners):
             known = made.setdefault(corner, [])
