@@ -138,10 +138,12 @@ class FlexibleBody(BodyKind):
         geometric_stiffness: GeometricStiffness | None = None,
         stations: Stations | None = None,
         inertia_order: int = 2,
+        stiffens: bool | None = None,
     ) -> FlexibleBody:
         """Return the body with these modal matrices (n, n), inertia, interfaces by name, and a typical length `size`.
 
-        `inertia_order` says to which order in eta the inertia was given, and is part of the body's report.
+        `inertia_order` says to which order in eta the inertia was given, and is part of the body's report. `stiffens`
+        says whether second-order displacements are in it, where integrals alone do not tell.
         """
         K = modal_matrix("stiffness", stiffness)
         n = K.shape[0]
@@ -155,7 +157,8 @@ class FlexibleBody(BodyKind):
         scales = mode_scales(arrays["y0"][9 + 3 * n :], n)
         for name, interface in interfaces.items():
             arrays |= interface_arrays(name, interface, scales)
-        stiffens = geometric_stiffness is not None or bends(inertia)
+        if stiffens is None:
+            stiffens = geometric_stiffness is not None or bends(inertia)
         outline = {"modes": names, "interfaces": list(interfaces), "order": inertia_order, "stiffens": stiffens}
         drawn = None if stations is None else ArrayStore.of_arrays(station_arrays(stations, n))
         length = number(size, "size")
@@ -267,12 +270,12 @@ class FlexibleBody(BodyKind):
         >>> from whippletree.flexible_bodies import beam, circle, steel
         >>> print(beam(length=1.0, section=circle(radius=0.01), material=steel, modes=2).report())
         flexible body of 2.46615 kg with 2 modal coordinates
-        natural frequencies with the frame held: 14.1 Hz, 14.1 Hz
+        natural frequencies with the frame held: 14.08 Hz, 14.08 Hz
         interfaces: root, tip
         inertia to order 2 in the modal coordinates
         loads stiffen it, by second-order displacements
         """
-        hertz = [f"{each / (2 * np.pi):.3g} Hz" for each in self.frequencies()]
+        hertz = [f"{each / (2 * np.pi):.4g} Hz" for each in self.frequencies()]
         listed = ", ".join([*hertz[:_LISTED], "..."] if len(hertz) > _LISTED else hertz)
         mass, n = self.arrays.array("mass")[0], self.n_own
         stiffens = "loads stiffen it, by second-order displacements"
