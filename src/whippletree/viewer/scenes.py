@@ -276,7 +276,7 @@ def _held_points(d: Description) -> dict[str, list[Array]]:
 def _link_radius(d: Description, held: Mapping[str, Sequence[Array]], tracks: Sequence[Track]) -> float:
     """Return the radius of links: a share of the bodies' mean size, within shares of the whole mechanism's extent."""
     sizes = [size for body in d.bodies if (size := own_size(body.properties, held[body.name])) > 0]
-    sizes += [float(size) for body in d.bodies if (size := getattr(body.kind, "size", None)) is not None]
+    sizes += [float(own) for body in d.bodies if (own := getattr(body.kind, "size", None)) is not None]
     places = np.concatenate([track.positions[:1].reshape(-1, 3) for track in tracks] + [np.zeros((1, 3))])
     whole = max(float(np.linalg.norm(np.ptp(places, axis=0))), max(sizes, default=0.0))
     if not whole > 0:

@@ -178,7 +178,8 @@ def _stored_matrices(path: Path, node: Node) -> tuple[Any, Any, Any]:
         if name in arrays:
             found.append(arrays[name])
         elif all(part in arrays for part in parts):
-            found.append(_sparse(*(arrays[part] for part in parts), most, f"{path.name}: {name}", node))
+            rows, columns, entries = (arrays[part] for part in parts)
+            found.append(_sparse(rows, columns, entries, most, f"{path.name}: {name}", node))
         else:
             either = f'"{name}", and no ' + ", ".join(f'"{part}"' for part in parts)
             raise UnfitError(node.mark, f"{path.name} has no array {either}")
