@@ -9,7 +9,7 @@ import whippletree as wt
 from support.flexible_models import random_body, traced
 from support.ritz_beam import ritz_beam
 from support.sampling import deep
-from whippletree.elements.bodies import FlexibleBody, Interface, Invariants
+from whippletree.elements.bodies import FlexibleBody, Interface, Invariants, LumpedNodes
 from whippletree.system import size_policy
 
 LAMBDA = 1.875104068711961  # cos x cosh x = -1
@@ -165,6 +165,31 @@ def test_order_of_time_loops_on_a_four_bar_of_beams(bars: tuple[wt.System, np.nd
             for h in steps
         ]
         assert np.log2(errors[0] / errors[1]) > order - 0.2, (method, errors)
+
+
+def test_generalized_alpha_damps_fast_modes_and_keeps_its_order_on_slow_ones() -> None:
+    """Two modes that do not feel each other, at 2 pi and at 1e5 rad/s; steps are far too long for the fast one, whose
+    amplification has an eigenvalue of the radius three times: it falls like n^2 times its n-th power.
+    """
+    slow, fast = 2 * np.pi, 1e5
+    shapes = np.zeros((2, 3, 2))
+    shapes[0, 2, 0] = shapes[1, 1, 1] = 1.0
+    nodes = LumpedNodes([1.0, 1.0], np.zeros((2, 3, 3)), [[1, 0, 0], [2, 0, 0]], shapes, 0 * shapes)
+    body = FlexibleBody.from_arrays(
+        stiffness=np.diag([slow**2, fast**2]), inertia=nodes, interfaces={"tip": Interface((2, 0, 0))}, size=2.0
+    )
+    m = wt.Mechanism("two modes", gravity=(0, 0, 0))
+    m.fixed("clamp", m.ground, m.body("beam", body))
+    s = m.build()
+    errors = []
+    for step in (0.02, 0.01, 0.005):
+        given = {"method": "generalized_alpha", "step": step, "spectral_radius": 0.6}
+        run = s.simulate(1.0, q=np.array([0.01, 1e-4]), every=step, **given)
+        errors.append(np.abs(run.q[:, 0] - 0.01 * np.cos(slow * run.t)).max())
+        n = np.arange(10, len(run))
+        assert (np.abs(run.q[n, 1]) < 1e-4 * n**2 * 0.6**n + 1e-15).all()
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert (orders > 1.95).all(), (errors, orders)
 
 
 def test_loops_of_beams_stay_closed_and_keep_energy(bars: tuple[wt.System, np.ndarray, np.ndarray]) -> None:
