@@ -905,6 +905,65 @@ def test_example_moving_pictures(tmp_path: Path) -> None:
     assert r["run"].system.description.body("coupler").properties.mass == 2.0
 
 
+def test_example_beam_spin_up() -> None:
+    """Simo and Vu-Quoc's beam: the published curve has its least value, about -0.58 m, between 6 and 7 seconds."""
+    module = load("beam_spin_up")
+    found = module.main()
+    assert abs(found.stretch / (module.MASS * 6.0**2 * 10.0**3 / (3 * module.AXIAL)) - 1) < 0.01
+    assert found.across.min() == pytest.approx(-0.575, abs=0.01)
+    assert 6 < found.t[np.argmin(found.across)] < 7.5
+    assert np.abs(found.across[found.t > 15]).max() < 0.01
+
+
+@pytest.mark.deep
+def test_the_spin_up_converges_with_substructures() -> None:
+    module = load("beam_spin_up")
+    found = {parts: module.spin_up(parts) for parts in (1, 2, 4)}
+    lag = {parts: each.across.min() for parts, each in found.items()}
+    assert abs(lag[1] - lag[4]) > 2 * abs(lag[2] - lag[4])
+    assert abs(lag[2] - lag[4]) < 5e-4
+    stretch = module.MASS * module.SPEED**2 * module.LENGTH**3 / (3 * module.AXIAL)
+    assert all(abs(each.stretch / stretch - 1) < 0.01 for each in found.values())
+
+
+def test_example_flexible_arm() -> None:
+    found = load("flexible_arm").main()
+    assert 2e-3 < found["plain"] < 0.1
+    assert found["shaped"] < found["plain"] / 20
+
+
+def test_example_solar_panels() -> None:
+    """Without momentum at the start, the wheel and the rest turn by angles in the ratio of their inertias."""
+    found = load("solar_panels").main()
+    panel = 100.0 * 0.02 * 1.0 * 6.0
+    rest = 300.0 * (1.2**2 + 1.2**2) / 12 + 2 * panel * (6.0**2 / 12 + 3.6**2) + 20.0 * 0.3**2 / 2
+    wheel = 20.0 * 0.3**2 / 2
+    turns = 4.0 * 5.0**2 / wheel  # of the wheel against a base that stands still: up for 5 s, down for 5 s
+    assert found["angle"] == pytest.approx(-turns * wheel / rest, rel=0.02)
+    assert found["momentum"] < 1e-9
+    assert found["mirrored"] < 1e-9
+    assert 0.005 < found["deflection"] < 0.1
+
+
+def test_example_four_bar_of_beams() -> None:
+    found = load("four_bar_of_beams").main()
+    assert found["gap"] < 1e-9
+    assert all(1e-4 < found[name] < 0.01 for name in ("crank", "coupler", "rocker"))
+    assert 10 < found["force"] < 200
+
+
+def test_example_campbell_diagram() -> None:
+    """The frequencies do not depend on the azimuth at which the model is taken, and those of one plane stay."""
+    module = load("campbell_diagram")
+    system = module.describe().build()
+    still, there, turned = (module.frequencies(system, *at) for at in ((0.0, 0.0), (3.0, 0.0), (3.0, 0.7)))
+    np.testing.assert_allclose(there, turned, rtol=1e-8)
+    assert still[1] == pytest.approx(still[2], rel=1e-9)  # two flap modes that the tower does not feel
+    np.testing.assert_allclose(there[2], still[3], rtol=1e-6)  # the tower swings sideways, in the rotor's plane
+    whirl = (there[4] - there[0]) * 2 * np.pi / 3.0  # forward and backward whirl part by about twice the speed
+    assert 1.7 < whirl < 2.3
+
+
 def test_example_friction() -> None:
     found = run("friction")
     for ours, closed in (found["drawer"], (found["rod"][0][:, 2], found["rod"][1])):

@@ -113,6 +113,23 @@ def beside() -> tuple[SceneView, int]:
     return runs[0].animate(beside=labels, opened=False), 40
 
 
+def tower() -> tuple[SceneView, int]:
+    """The lowest mode of a tower with flexible blades."""
+    s = example("campbell_diagram").describe().build()
+    return s.show(s.q0, mode=s.linearize(s.q0).modes()[0], opened=False), 0
+
+
+def bent_beam() -> tuple[SceneView, int]:
+    """A slender beam in eight substructures that hangs down under its own weight and a load."""
+    m = wt.Mechanism("a beam in eight substructures")
+    strip = wt.rectangle(width=0.05, height=0.004)
+    beam = wt.beam(length=1.0, section=strip, material=wt.aluminium, elements=24, substructures=8)
+    m.fixed("clamp", m.ground, m.body("beam", beam))
+    m.fixed("hook", "beam.tip", m.body("weight", wt.sphere(0.03, mass=4.0, at=(0, 0, -0.03))))
+    s = m.build()
+    return s.show(s.equilibrium().q, opened=False), 0
+
+
 PICTURES: dict[str, Callable[[], tuple[SceneView, int]]] = {
     "four_bar": four_bar,
     "excavator": excavator,
@@ -126,6 +143,8 @@ PICTURES: dict[str, Callable[[], tuple[SceneView, int]]] = {
     "governor": governor,
     "mode": mode,
     "beside": beside,
+    "tower": tower,
+    "bent_beam": bent_beam,
 }
 DARK = {"squeezer", "governor"}
 

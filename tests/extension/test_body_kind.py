@@ -211,11 +211,11 @@ def loop(own: bool, *, closure: str = "none") -> wt.Mechanism:
     second = add_body(m, "two", own)
     m.universal("D", coupler, "two", at=(0.4, 0.1, 0.0))
     m.spring("s", m.ground, second, at=(1, 1, 0), at_child=(0.01, 0, 0), stiffness=30.0, free_length=0.2, damping=0.3)
-    if closure == "distance":
+    if "distance" in closure:
         m.distance("rod", m.ground, second, at=(0.5, 0.9, 0.2), at_child=(0.02, 0.0, 0.01), length=0.8)
-    elif closure == "gear":
+    if "gear" in closure:
         m.gear("g", coordinate(own, "two", 0), coordinate(own, "one", 1), ratio=0.5)
-    elif closure == "expression":
+    if closure == "expression":
         slide = m.coordinate("two", 1) if own else m.coordinate("two y")
         m.closure("plane", m.position(second)[2] - 0.2 * slide)
     return m
@@ -232,8 +232,8 @@ LOOP_FORMULATIONS = [
     "fully_recursive",
     "velocity_transformation",
 ]
-ALWAYS = [("none", "B"), ("distance", "A"), ("gear", "C")]
-DEEP = [("none", "A"), ("none", "C"), ("distance", "B"), ("expression", "B")]
+ALWAYS = [("distance and gear", "A")]
+DEEP = [*(("none", cut) for cut in "ABC"), ("distance", "A"), ("distance", "B"), ("gear", "C"), ("expression", "B")]
 LOOPS = [*ALWAYS, *(pytest.param(case, marks=pytest.mark.deep) for case in DEEP)]
 
 
@@ -296,6 +296,7 @@ def test_coordinates_follow_all_joints_and_are_found_by_the_body(chain: Pair) ->
         s.q_slice("three")
 
 
+@pytest.mark.deep  # tests/flexible has the like of it for modal bodies
 def test_kinematics(chain: Pair) -> None:
     q, v, a = chain.state(4)
     own, rigid, q_r, v_r, a_r = chain.own, chain.rigid, chain.q(q), chain.v(v), chain.v(a)
@@ -310,6 +311,7 @@ def test_kinematics(chain: Pair) -> None:
         close(here, there)
 
 
+@pytest.mark.deep  # tests/flexible has the like of it for modal bodies
 def test_mass_matrix_inverse_dynamics_and_derivatives(chain: Pair) -> None:
     q, v, a = chain.state(5)
     own, rigid, q_r, v_r, a_r = chain.own, chain.rigid, chain.q(q), chain.v(v), chain.v(a)
@@ -363,7 +365,7 @@ def test_a_weld_on_a_moving_frame_moves_with_it() -> None:
     close(pair.own.pose(q, "block"), pair.rigid.pose(pair.q(q), "block"))
 
 
-@pytest.mark.parametrize("method", ["dop853", "trapezoidal"])
+@pytest.mark.parametrize("method", ["dop853", *deep(["trapezoidal"])])
 def test_simulation_of_a_tree(chain: Pair, method: str) -> None:
     q, v, _ = chain.state(7)
     options = {"step": 1e-3} if method == "trapezoidal" else {"tolerance": 1e-11}
@@ -374,6 +376,7 @@ def test_simulation_of_a_tree(chain: Pair, method: str) -> None:
     assert here.certificate.ok or method == "trapezoidal"  # whose step is too long for the energy's tolerance
 
 
+@pytest.mark.deep  # tests/flexible has the like of it for modal bodies
 def test_simulation_of_a_loop() -> None:
     pair = LoopPair("distance", "B")
     q, v, _ = pair.state(8)

@@ -9,7 +9,7 @@ import whippletree as wt
 from support.flexible_models import random_body, traced
 from support.ritz_beam import ritz_beam
 from support.sampling import deep
-from whippletree.elements.bodies import FlexibleBody, Interface, Invariants
+from whippletree.elements.bodies import FlexibleBody, Interface, Invariants, LumpedNodes
 from whippletree.system import size_policy
 
 LAMBDA = 1.875104068711961  # cos x cosh x = -1
@@ -99,6 +99,9 @@ def test_energy_of_a_pendulum(stiffening: bool) -> None:
     tip = np.einsum("nij,nj->ni", run.pose("l0")[:, :3, :3].swapaxes(1, 2), run["l0.tip"]) - shape.positions[-1]
     close(shape.displacement[:, -1, 1:], tip[:, 1:], 1e-12)  # shortening is of second order
     assert run.section_forces("l0").shape == (101, 25, 6)
+    assert np.array_equal(run["l0.deflection"], shape.largest)
+    with pytest.raises(wt.ModelError, match=r'did you mean "l0\.deflection"'):
+        run["l0.deflections"]
 
 
 def test_forces_balance_at_an_interface() -> None:
@@ -156,12 +159,37 @@ def test_order_of_time_loops_on_a_four_bar_of_beams(bars: tuple[wt.System, np.nd
         ("dopri5", {"adaptive": False}, 5),
         ("generalized_alpha", {"spectral_radius": 0.8}, 2),
     ):
-        steps = (0.0005, 0.00025) if method == "dopri5" else (1e-4, 5e-5)
+        steps = (1.25e-4, 6.25e-5) if method == "dopri5" else (1e-4, 5e-5)
         errors = [
             np.abs(s.simulate(0.02, q=q, v=v, every=0.002, method=method, step=h, **options).q - exact).max()
             for h in steps
         ]
         assert np.log2(errors[0] / errors[1]) > order - 0.2, (method, errors)
+
+
+def test_generalized_alpha_damps_fast_modes_and_keeps_its_order_on_slow_ones() -> None:
+    """Two modes that do not feel each other, at 2 pi and at 1e5 rad/s; steps are far too long for the fast one, whose
+    amplification has an eigenvalue of the radius three times: it falls like n^2 times its n-th power.
+    """
+    slow, fast = 2 * np.pi, 1e5
+    shapes = np.zeros((2, 3, 2))
+    shapes[0, 2, 0] = shapes[1, 1, 1] = 1.0
+    nodes = LumpedNodes([1.0, 1.0], np.zeros((2, 3, 3)), [[1, 0, 0], [2, 0, 0]], shapes, 0 * shapes)
+    body = FlexibleBody.from_arrays(
+        stiffness=np.diag([slow**2, fast**2]), inertia=nodes, interfaces={"tip": Interface((2, 0, 0))}, size=2.0
+    )
+    m = wt.Mechanism("two modes", gravity=(0, 0, 0))
+    m.fixed("clamp", m.ground, m.body("beam", body))
+    s = m.build()
+    errors = []
+    for step in (0.02, 0.01, 0.005):
+        given = {"method": "generalized_alpha", "step": step, "spectral_radius": 0.6}
+        run = s.simulate(1.0, q=np.array([0.01, 1e-4]), every=step, **given)
+        errors.append(np.abs(run.q[:, 0] - 0.01 * np.cos(slow * run.t)).max())
+        n = np.arange(10, len(run))
+        assert (np.abs(run.q[n, 1]) < 1e-4 * n**2 * 0.6**n + 1e-15).all()
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert (orders > 1.95).all(), (errors, orders)
 
 
 def test_loops_of_beams_stay_closed_and_keep_energy(bars: tuple[wt.System, np.ndarray, np.ndarray]) -> None:
@@ -260,6 +288,7 @@ def test_the_rolled_form_gives_what_the_straight_line_gives(different: bool, mon
 # ------------------------------------------------------------------------------------------------- substructures
 
 
+@pytest.mark.deep  # substructures are welded like that, and tested against the elastica
 def test_beams_welded_end_to_end_are_one_beam() -> None:
     m = wt.Mechanism("cantilever", gravity=(0, 0, -1e-6))
     for name in ("root", "end"):

@@ -384,3 +384,9 @@ def test_bad_sections_and_materials_are_named(make, message: str) -> None:
     with pytest.raises(wt.ModelError) as caught:
         make()
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(("density", "modulus"), [(7850, 210), (7.85, 2.1e11), (7.85e-9, 2.1e5)])
+def test_materials_in_other_units_are_warned_about(density: float, modulus: float) -> None:
+    with pytest.warns(UserWarning, match="speed of sound of .* which no material has"):
+        wt.Material(density=density, youngs_modulus=modulus)

@@ -188,6 +188,7 @@ def changed(matrix: np.ndarray, entries: dict) -> np.ndarray:
 
 
 LEFT = ENDS["left"]
+WAVE = np.linalg.eigh(K)[1][:, 20]
 BAD = [
     ({"stiffness": changed(K, {(0, 5): 1e12})}, "stiffness is not symmetric: entry"),
     ({"mass": changed(M, {(4, 4): -5.0})}, "mass is indefinite"),
@@ -213,6 +214,15 @@ BAD = [
     ({"reference": "chord", "interfaces": {"left": LEFT}}, "two interfaces"),
     ({"units": "inch"}, "units must be one of"),
     ({"mass": "heavy"}, "must be a matrix of numbers"),
+    ({"stiffness": K * (1 + 0.01j)}, "stiffness is complex, and must be real"),
+    ({"stiffness": K - 0.6 * K.max() * np.outer(WAVE, WAVE)}, "stiffness is indefinite: a displacement would release"),
+    ({"nodes": np.zeros_like(NODES)}, "all nodes are at the same place"),
+    ({"nodes": NODES * [1, 0, 0]}, "all nodes are in a line"),
+    ({"reduction": "eigenmodes", "attachment": 3}, "attachment must be True, or names"),
+    ({"surface": [[0, 1, 99]]}, "surface: there is no node 99; there are 20"),
+    ({"surface": "box"}, "surface must be triangles (T, 3)"),
+    ({"stress": {"positions": [[0, 0, 0]], "matrix": np.eye(3)}}, "stress: matrix must have the shape (6, 60)"),
+    ({"stress": 3}, 'stress must be {"positions"'),
 ]
 
 
@@ -233,3 +243,38 @@ def test_loose_nodes_and_loose_parts_are_named() -> None:
     apart = np.vstack([NODES, NODES + np.array([2.0, 0, 0])])
     with pytest.raises(wt.ModelError, match="can move without strain"):
         wt.flexible(*twice, apart, interfaces=ENDS)
+
+
+def test_stress_of_a_block_that_is_pulled() -> None:
+    """Stress from strain at the middle of the first brick, and in millimetres the same stress in pascals."""
+    middle = NODES.mean(axis=0)
+    G = np.linalg.lstsq(np.c_[np.ones(len(NODES)), NODES - middle], np.eye(len(NODES)), rcond=None)[0][1:]  # (3, N)
+    matrix = np.zeros((6, 3 * len(NODES)))
+    matrix[0, 0::3] = E * G[0]  # E du/dx, of the linear field that fits best
+    given = {"interfaces": ENDS, "modes": 2}
+    pull = {}
+    for units, unit in (("m", 1.0), ("mm", 1e-3)):
+        stress = {"positions": [middle / unit], "matrix": matrix * unit**3}  # N/mm^2 for a displacement in mm
+        tonnes = M / (1e3 if units == "mm" else 1.0)
+        body = wt.flexible(tonnes, K * unit, NODES / unit, units=units, stress=stress, **given)
+        m = wt.Mechanism("pulled", gravity=(0, 0, 0))
+        m.body("block", body)
+        m.fixed("hold", m.ground, "block.left")
+        m.load("pull", "block.right", force=(1e5, 0, 0))
+        s = m.build()
+        rest = s.equilibrium()
+        run = wt.Trajectory(s, [0.0], rest.q[None], rest.v[None])
+        found = run.stress("block")
+        assert np.allclose(found.positions, [middle])
+        stretch = run.deformation("block").displacement[0]
+        assert found.values[0, 0, 0] == pytest.approx(E * G[0] @ stretch[:, 0], rel=1e-9)
+        assert found.von_mises[0, 0] == pytest.approx(abs(found.values[0, 0, 0]))
+        pull[units] = found.values[0, 0, 0]
+    assert pull["mm"] == pytest.approx(pull["m"], rel=1e-6)
+    assert pull["m"] == pytest.approx(1e5 / (0.2 * 0.1), rel=0.1)
+    plain = wt.flexible(M, K, NODES, **given)
+    m = wt.Mechanism("plain")
+    m.fixed("hold", m.ground, m.body("block", plain))
+    s = m.build()
+    with pytest.raises(wt.ModelError, match='body "block" was described without stress modes: give stress='):
+        wt.Trajectory(s, [0.0], s.q0[None], s.v0[None]).stress("block")

@@ -23,6 +23,8 @@ def test_round_trip(tmp_path, reference: str, stiffening: bool) -> None:
     """Everything of first order comes back: inertia, velocity forces, interfaces, stiffness and damping."""
     body, path = written(tmp_path, reference=reference, stiffening=stiffening)
     again = wt.read_sid(path)
+    assert again.stiffens == body.stiffens == stiffening
+    assert "inertia to order 1" in again.report()
     for name in ("stiffness", "damping", "mass", "y0"):
         assert np.allclose(body.arrays.array(name), again.arrays.array(name), rtol=1e-12, atol=1e-12)
     n, rows = body.n_own, 9 + 3 * body.n_own

@@ -27,6 +27,7 @@ def test_a_solid_beam_has_the_frequencies_of_beam_theory(fem: None) -> None:
     assert np.abs(frequencies(body) / frequencies(beam) - 1).max() < 0.01
 
 
+@pytest.mark.deep
 def test_a_cylinder_has_the_frequencies_of_beam_theory(fem: None) -> None:
     body = wt.solid(
         {"cylinder": 0.02, "length": 1.0, "elements": (1, 10)},
@@ -40,12 +41,32 @@ def test_a_cylinder_has_the_frequencies_of_beam_theory(fem: None) -> None:
     assert abs(body.arrays.array("mass")[0] / beam.arrays.array("mass")[0] - 1) < 0.005
 
 
+def test_stress_in_a_solid_beam(fem: None) -> None:
+    """A cantilever under a force at its tip: M z / I along it, and a mean shear of F / A."""
+    body = wt.solid({"box": (1.0, 0.05, 0.04), "elements": (12, 1, 1)}, wt.steel, interfaces=ENDS, modes=0, stress=True)
+    m = wt.Mechanism("cantilever", gravity=(0, 0, 0))
+    m.body("bar", body)
+    m.fixed("clamp", m.ground, "bar.root")
+    m.load("push", "bar.tip", force=(0, 0, -100.0))
+    s = m.build()
+    rest = s.equilibrium()
+    found = wt.Trajectory(s, [0.0], rest.q[None], rest.v[None]).stress("bar")
+    within = np.abs(found.positions[:, 0] - 0.5) < 0.3
+    x, _, z = found.positions[within].T
+    bending = 100.0 * (1 - x) * (z - 0.02) / (0.05 * 0.04**3 / 12)
+    assert np.abs(found.values[0, within, 0] - bending).max() < 0.01 * bending.max()
+    np.testing.assert_allclose(found.values[0, within, 5], -100.0 / (0.05 * 0.04), rtol=0.01)
+
+
 @pytest.mark.parametrize(
     ("mesh", "interfaces", "message"),
     [
         (3, ENDS, "mesh must be a mesh in space"),
         ({"ball": 1}, ENDS, 'give {"box"'),
-        ({"box": (1, 1), "elements": (1, 1)}, ENDS, "a box has three sizes"),
+        ({"box": (1, 1), "elements": (1, 1)}, ENDS, "box must be 3 numbers"),
+        ({"box": (1, 1, 1), "elements": 3}, ENDS, "elements must be 3 numbers"),
+        ({"box": (1, 1, 1), "elements": (900, 900, 900)}, ENDS, "729000000 elements are more than 10000"),
+        ({"box": (1, 1, 1), "elements": (1, 1, 1)}, {"root": lambda x: 3}, "must tell for each of the 27 nodes"),
         ({"box": (1, 1, -1), "elements": (1, 1, 1)}, ENDS, "box must be positive"),
         ("none.msh", ENDS, "cannot be read"),
         ({"box": (1, 1, 1), "elements": (1, 1, 1)}, {"root": "left"}, "must be a face"),

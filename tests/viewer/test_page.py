@@ -214,3 +214,23 @@ def test_a_live_page_follows_its_sliders_and_its_program(browser: Browser) -> No
         assert all(url.startswith(live.url) for url in browser.requests)
         assert browser.console == []
         browser.call("Page.navigate", url="about:blank")
+
+
+def test_flexible_bodies_deform(browser: Browser, tmp_path: Path) -> None:
+    m = wt.Mechanism("cantilever")
+    flat = wt.rectangle(width=0.1, height=0.02)
+    m.fixed("clamp", m.ground, m.body("strip", wt.beam(length=1.0, section=flat, material=wt.steel, modes=1)))
+    s = m.build()
+    bent = 0.15 / s.jacobian(s.q0, "strip.tip")[5]
+    s.show(np.stack([s.q0, s.q0 - bent]), tmp_path / "strip.html")
+    for k, (low, high) in enumerate(((-0.01, 0.01), (-0.16, -0.13))):
+        browser.open(f"{(tmp_path / 'strip.html').as_uri()}?frame={k}")
+        drawn(browser)
+        picture = browser.picture().astype(int)
+        tip = s.pose(s.q0 - k * bent, "strip.tip")[:3, 3]
+        assert low < tip[2] < high
+        x, y = on_screen(browser, tip - [0.01, 0, 0])
+        assert int(np.argmax(picture[y, x])) == 2  # blue
+        elsewhere = on_screen(browser, [0.99, 0, -0.15 * (1 - k)])
+        assert np.ptp(picture[elsewhere[1], elsewhere[0]]) < 30  # where the tip is at the other instant
+    assert not browser.console

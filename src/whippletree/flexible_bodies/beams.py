@@ -25,7 +25,7 @@ from whippletree.elements.bodies.flexible_data import Interface, Invariants, Lum
 from whippletree.errors import ModelError
 from whippletree.flexible_bodies.beam_elements import running_integrals
 from whippletree.flexible_bodies.beam_mesh import BeamMesh, beam_mesh, read_interfaces, split_interfaces
-from whippletree.flexible_bodies.cross_sections import Section
+from whippletree.flexible_bodies.cross_sections import Section, outlines
 from whippletree.flexible_bodies.flexible_input import Array, choice, count
 from whippletree.flexible_bodies.flexible_tolerances import ALL_SECOND_ORDER, MOST_COORDINATES, MOST_NODAL
 from whippletree.flexible_bodies.mass_integrals import damping_matrix, integral, point_invariants
@@ -120,7 +120,7 @@ def beam(
 
 def _own_attachment(attachment: Any, places: Mapping[str, float], own: Mapping[str, float]) -> Any:
     """Return which interfaces of a part get static modes; the end of a part gets some if the tip does."""
-    if isinstance(attachment, bool):
+    if isinstance(attachment, bool) or not isinstance(attachment, str | Iterable):
         return attachment
     listed = (attachment,) if isinstance(attachment, str) else tuple(attachment)
     unknown = [name for name in listed if name not in places]
@@ -129,7 +129,7 @@ def _own_attachment(attachment: Any, places: Mapping[str, float], own: Mapping[s
     return [name for name in own if name in listed or (name == PART_END and "tip" in listed)]
 
 
-_Integrated = tuple[Array, Invariants | LumpedNodes, dict[int, tuple[Array, Array]]]
+_Integrated = tuple[Array, Invariants | LumpedNodes, tuple[Array, Array] | None]
 
 
 class _BeamModel:
@@ -247,9 +247,12 @@ class _BeamModel:
         stiffening = not self._many_nodal if stiffening is None else stiffening
         M = self.basis.T @ (self.structure.mass @ self.basis)
         stiffness, inertia, bent = self._by_elements() if self._many_nodal else self._by_modes(stiffening)
+        at_node = [] if bent is None else list(zip(*bent, strict=True))
         by_node = self.basis.reshape(len(self.mesh.nodes), 2, 3, -1)
         places = {
-            name: Interface(self.mesh.nodes[node], None, by_node[node, 0], by_node[node, 1], *bent.get(node, ()))
+            name: Interface(
+                self.mesh.nodes[node], None, by_node[node, 0], by_node[node, 1], *(at_node[node] if at_node else ())
+            )
             for name, node in self.mesh.interfaces.items()
         }
         return FlexibleBody.from_arrays(
@@ -258,24 +261,24 @@ class _BeamModel:
             damping=damping_matrix(damping, stiffness, M),
             interfaces=places,
             inertia=inertia,
-            stations=self._stations(),
+            stations=self._stations(*(bent or (None, None))),
             size=self.mesh.length,
         )
 
     def _by_modes(self, stiffening: bool) -> _Integrated:
-        """Return stiffness, inertia, and G and H at the nodes of interfaces, for modes that reach everywhere."""
+        """Return stiffness, inertia, and G and H at the nodes if there are any, for modes that reach everywhere."""
         el = self.mesh.elements
         stiffness = integral("eg,egs,egsk,egsl->kl", el.weights, el.elasticity(), self.strains, self.strains)
         if not stiffening:
-            return stiffness, self._lumped_nodes(None) if self.lumped else self._invariants(None, None), {}
+            return stiffness, self._lumped_nodes(None) if self.lumped else self._invariants(None, None), None
         G, H, G_nodes, H_nodes = self.second_order()
         inertia = self._lumped_nodes(G_nodes) if self.lumped else self._invariants(G, H)
-        return stiffness, inertia, {node: (G_nodes[node], H_nodes[node]) for node in self.mesh.interfaces.values()}
+        return stiffness, inertia, (G_nodes, H_nodes)
 
     def _by_elements(self) -> _Integrated:
         """Return the same for coordinates that are single nodal freedoms."""
         stiffness = self.basis.T @ (self.structure.stiffness @ self.basis)
-        return stiffness, nodal_invariants(self.mesh.elements, _places(self.basis)), {}
+        return stiffness, nodal_invariants(self.mesh.elements, _places(self.basis)), None
 
     def _invariants(self, G: Array | None, H: Array | None) -> Invariants:
         """Return the integrals over the material points of all sections."""
@@ -305,7 +308,7 @@ class _BeamModel:
         by_node = self.basis.reshape(len(nodes), 2, 3, -1)
         return LumpedNodes(mass, inertia, nodes, by_node[:, 0], by_node[:, 1], G_nodes)
 
-    def _stations(self) -> Stations:
+    def _stations(self, G_nodes: Array | None, H_nodes: Array | None) -> Stations:
         """Return the nodes, with the section forces there: the mean of those of the elements on both sides."""
         mesh, el = self.mesh, self.mesh.elements
         first = 6 * np.arange(len(mesh.nodes) - 1)[:, None] + np.arange(12)
@@ -315,10 +318,19 @@ class _BeamModel:
         slope = (moments[:, 1] - moments[:, 0]) / el.lengths[:, None, None]
         forces[:, :, 1] = -slope[:, None, 1]  # Q_y = -M_z', Q_z = M_y'
         forces[:, :, 2] = slope[:, None, 0]
-        at_nodes = np.concatenate([forces[:1, 0], (forces[:-1, 1] + forces[1:, 0]) / 2, forces[-1:, 1]])
         axes = np.concatenate([el.axes[:1], el.axes])
         by_node = self.basis.reshape(len(mesh.nodes), 2, 3, -1)
-        return Stations(mesh.nodes, by_node[:, 0], by_node[:, 1], at_nodes, axes)
+        few = self.basis.shape[1] <= ALL_SECOND_ORDER
+        return Stations(
+            mesh.nodes,
+            by_node[:, 0],
+            by_node[:, 1],
+            _between(forces),
+            axes,
+            second_order=G_nodes if few else None,
+            second_order_rotation=H_nodes if few else None,
+            outline=outlines(_between(_at_ends(el.sections))),
+        )
 
 
 def _places(basis: Array) -> Any:
@@ -355,6 +367,11 @@ def _cross(a: Array, b: Array, axis: int = 2) -> Array:
 def _symmetric(array: Array) -> Array:
     """Return the mean over the two orders of the last two indices."""
     return np.asarray((array + array.swapaxes(-1, -2)) / 2)
+
+
+def _between(ends: Array) -> Array:
+    """Return values at the nodes, from those at the ends (E, 2, ...) of elements: the mean of both sides."""
+    return np.concatenate([ends[:1, 0], (ends[:-1, 1] + ends[1:, 0]) / 2, ends[-1:, 1]])
 
 
 def _at_ends(values: Array) -> Array:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 
+import numpy as np
+
 from whippletree.errors import ModelError
-from whippletree.flexible_bodies.flexible_input import positive
+from whippletree.flexible_bodies.flexible_input import Array, positive
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.scalars import shown
 
-__all__ = ["Section", "circle", "rectangle", "section", "tube"]
+__all__ = ["Section", "circle", "outlines", "rectangle", "section", "tube"]
 
 POISSON = 0.3
 """The Poisson ratio at which the ready sections have Cowper's shear factors (Journal of Applied Mechanics 33, 1966)."""
@@ -121,3 +123,27 @@ def _ring(what: str, outer: float, inner: float) -> Section:
         return Section(area, moment, moment, 2 * moment, shear, shear)
     except ModelError as error:  # a wall that is lost in rounding
         raise ModelError(f"{what}: {error}") from None
+
+
+def outlines(numbers: Array) -> Array:
+    """Return corners (S, K, 2), along y and z, of sections that have these numbers (S, 6), for pictures.
+
+    Rings and circles have J = I_y + I_z, and are drawn as such; all else is drawn as the rectangle of its second
+    moments and area.
+
+    >>> outlines(np.array([rectangle(width=0.1, height=0.2).numbers()]))[0].round(3).tolist()
+    [[-0.05, -0.1], [0.05, -0.1], [0.05, 0.1], [-0.05, 0.1]]
+    >>> np.linalg.norm(outlines(np.array([tube(radius=0.1, wall=0.01).numbers()]))[0], axis=1).round(12).tolist()[:2]
+    [0.1, 0.1]
+    """
+    area, I_y, I_z, J = np.maximum(numbers[:, :4], 1e-300).T
+    if np.all(np.abs(I_y - I_z) < _ROUND * I_y) and np.all(np.abs(J - I_y - I_z) < _ROUND * J):
+        angles = 2 * np.pi * np.arange(_SIDES) / _SIDES
+        radius = np.sqrt((4 * I_y / area + area / np.pi) / 2)
+        return np.asarray(radius[:, None, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1))
+    half = np.stack([np.sqrt(3 * I_z / area), np.sqrt(3 * I_y / area)], axis=1)
+    return np.asarray(half[:, None] * np.array([(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]))
+
+
+_ROUND, _SIDES = 1e-6, 16
+"""By which share moments of round sections may differ, and the corners that circles are drawn with."""

@@ -56,3 +56,6 @@ lightest lattices, in a box that they do not fill, stay above the lower end."""
 
 WAVE_SPEED = 3e4
 """In m/s: the lowest frequency times the extent of a structure is below this. Sound in diamond has 18000."""
+
+SOUND = 0.3, WAVE_SPEED
+"""Between these, in m/s, is the speed of sound in a material; the softest gels have half a metre a second."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from whippletree.errors import ModelError
 from whippletree.flexible_bodies.flexible_input import positive
-from whippletree.foundation.user_frames import user_facing
+from whippletree.flexible_bodies.flexible_tolerances import SOUND
+from whippletree.foundation.user_frames import user_facing, warn
 from whippletree.spatial.scalars import number
 
 __all__ = ["Material", "aluminium", "carbon_fibre", "glass_fibre", "steel", "titanium"]
@@ -32,6 +34,14 @@ class Material:
         if not -1.0 < ratio < 0.5:
             raise ModelError(f"material: poisson_ratio must be between -1 and 0.5, got {ratio:g}")
         object.__setattr__(self, "poisson_ratio", ratio)
+        sound, (slowest, fastest) = math.sqrt(self.youngs_modulus / self.density), SOUND
+        if not slowest <= sound <= fastest:
+            warn(
+                f"material: Young's modulus {self.youngs_modulus:.4g} N/m^2 and density {self.density:.4g} kg/m^3 give "
+                f"a speed of sound of {sound:.3g} m/s, which no material has: frequencies will be absurd if these are "
+                "numbers in other units (1 GPa is 1e9 N/m^2, 1 g/cm^3 is 1000 kg/m^3)",
+                UserWarning,
+            )
 
     @property
     def shear_modulus(self) -> float:

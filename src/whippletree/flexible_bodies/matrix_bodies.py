@@ -21,10 +21,10 @@ import numpy as np
 from whippletree.elements.bodies.flexible import FlexibleBody
 from whippletree.elements.bodies.flexible_data import Interface, Invariants, Stations
 from whippletree.errors import ModelError
-from whippletree.flexible_bodies.flexible_input import Array, choice
+from whippletree.flexible_bodies.flexible_input import Array, choice, points
 from whippletree.flexible_bodies.flexible_tolerances import ZERO_SHARE
 from whippletree.flexible_bodies.mass_integrals import damping_matrix
-from whippletree.flexible_bodies.matrix_checks import FiniteElements, checked_elements
+from whippletree.flexible_bodies.matrix_checks import FiniteElements, checked_elements, node_triangles, real_matrix
 from whippletree.flexible_bodies.modal_reduction import Structure, reduced_basis
 from whippletree.flexible_bodies.mode_options import ModeOptions, read_mode_options
 from whippletree.flexible_bodies.node_sets import NodeSet, read_node_sets, rigid_links
@@ -35,6 +35,9 @@ __all__ = ["flexible"]
 REFERENCES = ("cantilever", "free", "chord")
 MOST_STATIONS = 400
 """So many nodes at most are kept for pictures; of larger models every second, third ... node."""
+
+MOST_SURFACE = 2500
+"""So many nodes at most has a surface that is drawn; a larger one is drawn as a cloud of nodes."""
 
 
 @user_facing
@@ -52,6 +55,8 @@ def flexible(
     coupling: str = "rigid",
     damping: Any = None,
     units: str = "m",
+    surface: Any = None,
+    stress: Mapping[str, Any] | None = None,
 ) -> FlexibleBody:
     """Return a flexible body from the mass and stiffness matrices of a free structure and its nodes (N, 3).
 
@@ -64,6 +69,10 @@ def flexible(
     moves with the first interface ("cantilever"), with the line from the first to the last ("chord"), or with the mean
     of the body ("free"). There is no geometric stiffening in such a body. `units="mm"` is for matrices in mm, t, s and
     N.
+
+    `surface` (T, 3) are triangles between nodes, by which the body is drawn. `stress` is {"positions": (P, 3),
+    "matrix": (6 P, freedoms)}, the matrix by which nodal displacements become the stresses xx, yy, zz, xy, yz, zx of
+    each point; `run.stress` then tells them.
 
     >>> n = np.arange(24).reshape(8, 3)
     >>> corners = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)], dtype=float)
@@ -83,7 +92,8 @@ def flexible(
     options = read_mode_options("flexible", modes, highest_frequency, attachment, reduction, reference, sets)
     if options.nodal:
         raise ModelError('flexible: modes="nodal" is for beams; for matrices give a number, "all" or highest_frequency')
-    return _MatrixModel(elements, sets, options).body(damping)
+    model = _MatrixModel(elements, sets, options)
+    return model.body(damping, {**model.drawn_nodes(surface), **model.stress_modes(stress)})
 
 
 class _Basis(NamedTuple):
@@ -130,8 +140,8 @@ class _MatrixModel:
         across = np.stack([y, np.cross(x, y)])
         return np.vstack([motion[first][:3], x @ motion[first][3:], across @ motion[last][:3]])
 
-    def body(self, damping: Any) -> FlexibleBody:
-        """Return the flexible body."""
+    def body(self, damping: Any, stations: Mapping[str, Any]) -> FlexibleBody:
+        """Return the flexible body with these stations."""
         basis, el = self.basis, self.elements
         stiffness = np.diag(basis.frequencies**2)
         n = len(basis.frequencies)
@@ -144,18 +154,44 @@ class _MatrixModel:
             damping=damping_matrix(damping, stiffness, np.eye(n)),
             interfaces=places,
             inertia=self._invariants(),
-            stations=self._stations(),
+            stations=Stations(**stations),
             size=el.extent,
         )
 
-    def _stations(self) -> Stations:
-        """Return nodes for pictures, with the rotations that their freedoms tell."""
+    def drawn_nodes(self, surface: Any) -> dict[str, Any]:
+        """Return nodes for pictures, and rotations as their freedoms tell: those of a surface, or some of all."""
         N, n = self.basis.translation.shape[0], self.basis.translation.shape[2]
-        some = slice(None, None, -(-N // MOST_STATIONS))
+        some, more = np.arange(N)[:: -(-N // MOST_STATIONS)], dict[str, Any]()
+        if surface is not None:
+            corners = node_triangles(surface, N)
+            used, numbered = np.unique(corners, return_inverse=True)
+            if len(used) <= MOST_SURFACE:
+                some, more = used, {"triangles": numbered.reshape(corners.shape)}
         rotation = np.zeros((N, 3, n))
         if self.elements.per_node == 6:
             rotation = self.basis.freedoms.reshape(N, 6, n)[:, 3:]
-        return Stations(self.elements.nodes[some], self.basis.translation[some], rotation[some])
+        modes = {"translation": self.basis.translation[some], "rotation": rotation[some]}
+        return {"positions": self.elements.nodes[some], **modes, **more}
+
+    def stress_modes(self, given: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return the stresses of unit modes."""
+        if given is None:
+            return {}
+        if not isinstance(given, Mapping) or set(given) != {"positions", "matrix"}:
+            raise ModelError('flexible: stress must be {"positions": (P, 3), "matrix": (6 P, freedoms)}')
+        where = points(given["positions"], "flexible: stress: positions") * self.elements.length_unit
+        matrix = real_matrix(given["matrix"], "flexible: stress: matrix")
+        wanted = (6 * len(where), len(self.basis.freedoms))
+        if matrix.shape != wanted:
+            raise ModelError(
+                f"flexible: stress: matrix must have the shape {wanted}, six rows for each position and a column for "
+                f"each freedom, but it is {matrix.shape}"
+            )
+        unit = self.elements.length_unit
+        freedoms = self.basis.freedoms.reshape(len(self.elements.nodes), self.elements.per_node, -1).copy()
+        freedoms[:, :3] /= unit  # N and mm make N/mm^2
+        modes = matrix @ freedoms.reshape(wanted[1], -1) / unit**2
+        return {"stress_positions": where, "stress": modes.reshape(len(where), 6, -1)}
 
     def _invariants(self) -> Invariants:
         """Return the integrals over the mass, as the module says."""

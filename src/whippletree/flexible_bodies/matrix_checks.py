@@ -7,11 +7,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from whippletree.errors import ModelError
 from whippletree.flexible_bodies.flexible_input import Array, points
 from whippletree.flexible_bodies.flexible_tolerances import (
     DENSITIES,
+    IN_LINE,
     INDEFINITE,
     RIGID_FORCE,
     SYMMETRIC,
@@ -20,7 +22,7 @@ from whippletree.flexible_bodies.flexible_tolerances import (
 from whippletree.flexible_bodies.node_sets import rigid_motions
 from whippletree.spatial.scalars import shown
 
-__all__ = ["FiniteElements", "checked_elements"]
+__all__ = ["FiniteElements", "checked_elements", "node_triangles", "real_matrix"]
 
 
 @dataclass(frozen=True)
@@ -99,20 +101,43 @@ def _in_metres(given: FiniteElements) -> FiniteElements:
     return FiniteElements(M, K, unit * given.nodes, given.per_node, unit)
 
 
-def _read_matrix(given: Any, what: str) -> Any:
-    """Return a symmetric matrix as a sparse array."""
+def real_matrix(given: Any, what: str) -> Any:
+    """Return a matrix of finite numbers as a sparse array."""
     from scipy import sparse
 
     try:
-        read = sparse.csr_array(
-            given if sparse.issparse(given) else np.array(given, dtype=np.float64), dtype=np.float64
-        )
+        whole = given if sparse.issparse(given) else np.asarray(given)
+        read = sparse.csr_array(whole.real if np.iscomplexobj(whole) else whole, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ModelError(f"flexible: {what} must be a matrix of numbers, got {shown(given)}") from None
+        raise ModelError(f"{what} must be a matrix of numbers, dense or sparse, got {shown(given)}") from None
+    if np.iscomplexobj(whole):
+        raise ModelError(f"{what} is complex, and must be real: give damping apart from it")
+    if read.ndim != 2:
+        raise ModelError(f"{what} must be a matrix; its shape is {read.shape}")
+    if not np.isfinite(read.data).all():
+        raise ModelError(f"{what} has entries that are not finite")
+    return read
+
+
+def node_triangles(given: Any, nodes: int) -> npt.NDArray[np.intp]:
+    """Return triangles (T, 3) as numbers of nodes."""
+    try:
+        read = np.array(given, dtype=np.intp)
+    except (TypeError, ValueError, OverflowError):
+        read = np.zeros(0, dtype=np.intp)
+    if read.ndim != 2 or read.shape[1] != 3 or not len(read):
+        raise ModelError(f"flexible: surface must be triangles (T, 3) of node numbers, got {shown(given)}")
+    if read.min() < 0 or read.max() >= nodes:
+        wrong = read.min() if read.min() < 0 else read.max()
+        raise ModelError(f"flexible: surface: there is no node {wrong}; there are {nodes}, counted from zero")
+    return read
+
+
+def _read_matrix(given: Any, what: str) -> Any:
+    """Return a symmetric matrix as a sparse array."""
+    read = real_matrix(given, f"flexible: {what}")
     if read.ndim != 2 or read.shape[0] != read.shape[1] or not read.shape[0]:
         raise ModelError(f"flexible: {what} must be a square matrix; its shape is {read.shape}")
-    if not np.isfinite(read.data).all():
-        raise ModelError(f"flexible: {what} has entries that are not finite")
     size = np.abs(read.data).max(initial=0.0)
     if size == 0.0:
         raise ModelError(f"flexible: {what} has zeros only")
@@ -127,7 +152,20 @@ def _read_matrix(given: Any, what: str) -> Any:
     return ((read + read.T) / 2).tocsr()
 
 
+def _check_places(el: FiniteElements) -> None:
+    """Refuse nodes that say nothing about rotation: all at one place, or in a line without rotations of their own."""
+    away = np.linalg.svd(el.nodes - el.nodes.mean(axis=0), compute_uv=False)
+    if away[0] <= 0.0:
+        raise ModelError("flexible: all nodes are at the same place: give where each of them is, (N, 3)")
+    if el.per_node == 3 and away[1] <= IN_LINE * away[0]:
+        raise ModelError(
+            "flexible: all nodes are in a line, and with three freedoms each nothing tells how the structure turns "
+            "around it: give matrices with six freedoms a node, or nodes beside the line"
+        )
+
+
 def _check_structure(el: FiniteElements) -> None:
+    _check_places(el)
     diagonal = el.stiffness.diagonal()
     least = int(np.argmin(diagonal))
     if diagonal[least] < -INDEFINITE * diagonal.max():

@@ -283,6 +283,8 @@ class _SparseBlock(_FreedomBlock):
 
     def eigenmodes(self, choice: ModeChoice) -> tuple[Array, Array]:
         """Return the lowest modes, by Lanczos's method."""
+        if choice.count == 0:
+            return np.zeros((len(self.freedoms), 0)), np.zeros(0)
         factor = self._factor(np.vstack([self.C, *(self.maps[name] for name in choice.held)]))
         m = len(self.freedoms)
         if choice.count is None and choice.highest is None:

@@ -60,6 +60,8 @@ def _named(what: str, attachment: Any, names: tuple[str, ...]) -> tuple[str, ...
     """Return the interfaces that get static modes."""
     if isinstance(attachment, bool):
         return names if attachment else ()
+    if not isinstance(attachment, str | Iterable):
+        raise ModelError(f"{what}: attachment must be True, or names of interfaces, got {shown(attachment)}")
     listed = (attachment,) if isinstance(attachment, str) else tuple(attachment)
     for name in listed:
         if name not in names:

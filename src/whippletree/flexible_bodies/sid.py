@@ -25,6 +25,7 @@ from whippletree.elements.bodies.flexible import FlexibleBody
 from whippletree.elements.bodies.flexible_data import Interface, Invariants, Stations
 from whippletree.errors import FileError, ModelError
 from whippletree.flexible_bodies.flexible_input import Array, file_text
+from whippletree.flexible_bodies.flexible_tolerances import SYMMETRIC
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.scalars import shown
 
@@ -212,7 +213,23 @@ def _body(found: _SidFile) -> FlexibleBody:
         ),
         size=size,
         inertia_order=1,
+        stiffens=_stiffens(found.matrices),
     )
+
+
+def _stiffens(matrices: dict[str, _Taylor]) -> bool:
+    """Tell whether a file has geometric stiffness.
+
+    It is in the first-order terms of Ct, or of Oe, beside what the modes have there: their trace is 2 Me, and tension
+    makes it smaller.
+    """
+    if matrices["Ct"].m1 is not None and np.any(matrices["Ct"].m1):
+        return True
+    Oe, Me = matrices["Oe"], matrices["Me"].m0
+    if Oe.m1 is None:
+        return False
+    trace = -Oe.m1[:, :, :3].sum(axis=2) / 2
+    return bool(np.linalg.eigvalsh((trace + trace.T) / 2 - Me)[0] < -SYMMETRIC * np.abs(Me).max())
 
 
 def _needed(found: _SidFile) -> Callable[[str, int, int], _Taylor]:

@@ -29,7 +29,7 @@ from whippletree.errors import ModelError
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model.body_kinds import checked_kind
 from whippletree.model.contact_calls import ContactCalls
-from whippletree.model.description import Body, Description, Frame, JointUse
+from whippletree.model.description import Body, Description, ForceUse, Frame, JointUse
 from whippletree.model.design_position import design_distance
 from whippletree.model.drive_calls import DriveCalls
 from whippletree.model.element_registry import BodyLike, CoordinateLike, JointLike, PlaceLike, SideLike
@@ -717,10 +717,15 @@ class Mechanism(DriveCalls, EventCalls, ContactCalls):
             tuple(self._closures.values()),
             tuple(self._frames.values()),
             self._parameters.all(),
-            tuple(self._forces.values()),
+            tuple(sorted(self._forces.values(), key=self._is_described)),
             self._states_in_order(),
             tuple(self._events.values()),
         )
+
+    def _is_described(self, use: ForceUse) -> bool:
+        """Tell whether a force was described by itself; those that came with their bodies stand first."""
+        body = self._bodies.get(use.name)
+        return body is None or body.kind is None
 
     def build(
         self,

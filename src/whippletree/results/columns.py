@@ -3,7 +3,8 @@
 A name is a joint (its coordinates), a body or frame (its position), a state of an element, a force element (what it
 does), a closure or drive (its forces), a word about all ("coordinates", "velocities", "states", "accelerations",
 "efforts", "energy", "work", "reactions", "forces"), the label of one number ("A.angle"), or a joint, body or frame and
-a word about it ("A.force", "tip.velocity"; "link.modes" are the coordinates of a flexible body).
+a word about it ("A.force", "tip.velocity"; of a flexible body "link.modes" are the coordinates and "link.deflection"
+is the largest displacement of its stations).
 """
 
 from __future__ import annotations
@@ -246,6 +247,8 @@ def _about(run: Trajectory, text: str) -> Columns | None:
     own = run.labels.joints if run.system is None else run.system.plan.own_slices
     if what == "modes" and name in own:
         what = "coordinates"
+    if what == "deflection" and name in _flexible(run):
+        return Columns((Label(name, what, "m"),), run.deformation(name).largest[:, None])
     whole = _of_joint(run, name, what) or _of_place(run, name, what)
     if whole is not None:
         return whole
@@ -257,6 +260,15 @@ def _about(run: Trajectory, text: str) -> Columns | None:
         return None
     i = _AXES.index(axis)
     return Columns(parts.labels[i : i + 1], parts.values[:, i : i + 1])
+
+
+def _flexible(run: Trajectory) -> list[str]:
+    """Return the names of flexible bodies, if the run has its system."""
+    if run.system is None or not run.system.plan.own_slices:
+        return []
+    from whippletree.elements.bodies.flexible import FlexibleBody  # which few mechanisms need
+
+    return [body.name for body in run.system.description.bodies if isinstance(body.kind, FlexibleBody)]
 
 
 def _places(run: Trajectory) -> tuple[str, ...]:
@@ -277,7 +289,8 @@ def _known(run: Trajectory) -> list[str]:
     described = None if run.system is None else run.system.description
     forces = [] if described is None else [use.name for use in described.forces]
     forces += [] if described is None else [use.name for use in described.closures]
-    return [*labels.joints, *_places(run), *labels.states, *forces, *_ALL, *numbers, *joints, *places]
+    flexible = [f"{body}.{what}" for body in _flexible(run) for what in ("modes", "deflection")]
+    return [*labels.joints, *_places(run), *labels.states, *forces, *_ALL, *numbers, *joints, *places, *flexible]
 
 
 def _no_system(run: Trajectory) -> str:

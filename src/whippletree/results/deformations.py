@@ -16,11 +16,12 @@ from whippletree.elements.bodies import FlexibleBody
 from whippletree.elements.bodies.flexible import LARGEST_DEFLECTION, LARGEST_ROTATION
 from whippletree.errors import ModelError
 from whippletree.kernels.kernel import Array
-from whippletree.model.names import quoted, suggestion
+from whippletree.model.names import quoted
 from whippletree.results.replay import Replay
 from whippletree.system import System
+from whippletree.system.flexible_stations import flexible_kind
 
-__all__ = ["Deformation", "deformation", "flexible_body", "out_of_range"]
+__all__ = ["Deformation", "Stress", "deformation", "flexible_body", "out_of_range", "stress"]
 
 FASTEST_SPIN = 0.1
 """The share of its lowest natural frequency at which a body may turn before stiffening shows: in its square, a per
@@ -46,19 +47,43 @@ class Deformation(NamedTuple):
 
 def flexible_body(system: System, body: object) -> tuple[FlexibleBody, slice]:
     """Return a flexible body by name or handle, and where its modal coordinates are."""
-    name = getattr(body, "name", body)
-    known = {each.name: each.kind for each in system.description.bodies if isinstance(each.kind, FlexibleBody)}
-    if not isinstance(name, str) or name not in known:
-        raise ModelError(f"there is no flexible body {suggestion(name, known)}")
-    return known[name], system.q_slice(name)
+    name, kind = flexible_kind(system.description, body)
+    return kind, system.q_slice(name)
 
 
 def deformation(system: System, q: Array, body: object) -> Deformation:
-    """Return how a flexible body is deformed at states (n, nq), to first order in its modes."""
+    """Return how a flexible body is deformed at states (n, nq)."""
     kind, own = flexible_body(system, body)
-    places, eta = kind.places(), q[..., own]
-    moved, turned = (np.einsum("sak,...k->...sa", places.array(name), eta) for name in ("translation", "rotation"))
-    return Deformation(places.array("positions"), moved, turned)
+    found = kind.motion(q[..., own])
+    return Deformation(found.positions, found.displacement, found.rotation)
+
+
+class Stress(NamedTuple):
+    """Stresses in a flexible body: xx, yy, zz, xy, yz, zx in body axes, in pascals.
+
+    >>> Stress(np.zeros((1, 3)), np.array([[[100.0, 0, 0, 0, 0, 0]]])).von_mises.tolist()
+    [[100.0]]
+    """
+
+    positions: Array  # (P, 3), undeformed
+    values: Array  # (n, P, 6)
+
+    @property
+    def von_mises(self) -> Array:
+        """Von Mises's equivalent stress (n, P)."""
+        xx, yy, zz, xy, yz, zx = np.moveaxis(self.values, -1, 0)
+        normal = (xx - yy) ** 2 + (yy - zz) ** 2 + (zz - xx) ** 2
+        return np.asarray(np.sqrt(normal / 2 + 3 * (xy**2 + yz**2 + zx**2)))
+
+
+def stress(system: System, q: Array, body: object) -> Stress:
+    """Return the stresses of a flexible body at states (n, nq)."""
+    kind, own = flexible_body(system, body)
+    if kind.drawn is None or "stress" not in kind.drawn:
+        name = quoted(getattr(body, "name", body))
+        raise ModelError(f"body {name} was described without stress modes: give stress= where it is made")
+    modes = kind.drawn.array("stress")
+    return Stress(kind.drawn.array("stress_positions"), np.asarray(np.einsum("psk,...k->...ps", modes, q[..., own])))
 
 
 def out_of_range(run: Replay) -> tuple[str, ...]:

@@ -43,7 +43,14 @@ def nodding() -> Trajectory:
         stiffness=[[100.0]],
         inertia=LumpedNodes([1.0], np.zeros((1, 3, 3)), [[1.0, 0.0, 0.0]], [up], [none]),
         interfaces={"tip": Interface((1.0, 0.0, 0.0), translation=up)},
-        stations=Stations([[0, 0, 0], [1, 0, 0]], bent, 0 * bent, np.full((2, 6, 1), 100.0)),
+        stations=Stations(
+            [[0, 0, 0], [1, 0, 0]],
+            bent,
+            0 * bent,
+            np.full((2, 6, 1), 100.0),
+            stress_positions=[[0, 0, 0]],
+            stress=2e5 * np.eye(6, 1)[None],
+        ),
         size=1.0,
     )
     m = Mechanism("head", gravity=(0, 0, 0))

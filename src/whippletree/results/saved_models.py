@@ -30,7 +30,7 @@ def model_text(system: System) -> str:
       accuracy: 1e-06
     """
     options, q0 = system.build_options, system.q0
-    joints = [use.name for use in system.description.joints if use.joint.nq]
+    joints = [use.name for use in system.description.coordinate_owners if use.joint.nq]
     start: dict[str, Any] = {"guess": {name: _plain(q0[system.q_slice(name)].tolist()) for name in joints}}
     start |= {name: _names(options[name]) for name in ("cut", "dependent")}
     start["accuracy"] = options["accuracy"] or _EXACT

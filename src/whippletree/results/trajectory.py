@@ -17,7 +17,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.model.names import quoted, suggestion
 from whippletree.results.certificate import Certificate
 from whippletree.results.columns import STATES, columns
-from whippletree.results.deformations import Deformation, deformation, flexible_body
+from whippletree.results.deformations import Deformation, Stress, deformation, flexible_body, stress
 from whippletree.results.instants import Event, Instant
 from whippletree.results.interpolate import interpolated
 from whippletree.results.labels import Labels
@@ -315,6 +315,17 @@ class Trajectory:
         if kind.drawn is None or "section_forces" not in kind.drawn:
             raise ModelError(f"body {quoted(getattr(body, 'name', body))} was described without section forces")
         return np.asarray(np.einsum("sfk,nk->nsf", kind.drawn.array("section_forces"), self.q[:, own]))
+
+    def stress(self, body: Any) -> Stress:
+        """Return the stresses (n, P, 6) of a flexible body that was made with `stress=`: xx, yy, zz, xy, yz, zx.
+
+        They are in its own axes, at `positions`; `von_mises` (n, P) is the equivalent stress.
+
+        >>> from whippletree.results.example_runs import nodding
+        >>> nodding().stress("head").von_mises[1]
+        array([2000.])
+        """
+        return stress(self.replay.system, self.q, body)
 
     def certify(self) -> Certificate:
         """Return the certificate with everything measured again that the states themselves tell.

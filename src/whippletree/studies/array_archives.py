@@ -9,9 +9,6 @@ a file on purpose can make its digest anew.
 from __future__ import annotations
 
 import hashlib
-import io
-import math
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
@@ -19,6 +16,7 @@ from typing import BinaryIO
 import numpy as np
 
 from whippletree.errors import ResultError
+from whippletree.foundation.plain_archives import ArchiveError, plain_arrays
 from whippletree.kernels.kernel import Array
 from whippletree.spatial.scalars import shown
 
@@ -26,11 +24,6 @@ __all__ = ["read_archive", "write_archive"]
 
 _DIGEST = "digest"
 _MOST_ARRAYS = 100
-_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-
-
-class _NotAnArchiveError(Exception):
-    """The bytes are not those of an archive."""
 
 
 def write_archive(file: BinaryIO, arrays: Mapping[str, Array]) -> None:
@@ -42,10 +35,10 @@ def read_archive(path: Path, what: str) -> dict[str, Array]:
     """Return the arrays of a file by name; `what` says what kind of file it should be."""
     try:
         with path.open("rb") as file:
-            arrays = _arrays(file)
+            arrays = plain_arrays(file, most_arrays=_MOST_ARRAYS)
             digest = arrays.pop(_DIGEST, np.zeros(0))
             if digest.tobytes() != _digest(arrays):
-                raise _NotAnArchiveError("its numbers do not have its digest")
+                raise ArchiveError("its numbers do not have its digest")
             return arrays
     except OSError as error:
         raise ResultError(f"{path} cannot be read: {error.strerror or error}") from None
@@ -53,35 +46,6 @@ def read_archive(path: Path, what: str) -> dict[str, Array]:
         raise ResultError(f"{path} takes more memory than there is") from None
     except Exception as error:  # whatever bytes make the reader raise that are not those that were written
         raise ResultError(f"{path} is not a {what}, or is damaged: {shown(str(error))[1:-1]}") from None
-
-
-def _arrays(file: BinaryIO) -> dict[str, Array]:
-    """Return all arrays of an archive, none of which takes more memory than it takes in the file."""
-    size = file.seek(0, io.SEEK_END)
-    with zipfile.ZipFile(file) as archive:
-        members = archive.infolist()
-        if len(members) > _MOST_ARRAYS or len({one.filename for one in members}) < len(members):
-            raise _NotAnArchiveError("it has too many arrays, or one twice")
-        if any(one.compress_type != zipfile.ZIP_STORED or one.flag_bits & 1 for one in members):
-            raise _NotAnArchiveError("its arrays are compressed, or locked")
-        if sum(max(one.file_size, one.compress_size) for one in members) > size:
-            raise _NotAnArchiveError("its arrays are larger than the file")
-        return {one.filename.removesuffix(".npy"): _array(archive.read(one)) for one in members}
-
-
-def _array(data: bytes) -> Array:
-    """Return the array in the bytes of an npy file."""
-    stream = io.BytesIO(data)
-    version = np.lib.format.read_magic(stream)
-    if version not in _HEADERS:
-        raise _NotAnArchiveError(f"an array has the version {version}")
-    shape, fortran, dtype = _HEADERS[version](stream, max_header_size=10_000)
-    if dtype.hasobject or dtype.kind not in "biuf" or dtype.itemsize > 8 or fortran:
-        raise _NotAnArchiveError("an array holds something else than plain numbers, row by row")
-    rest = data[stream.tell() :]
-    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(rest):
-        raise _NotAnArchiveError("an array is not as large as it says")
-    return np.frombuffer(rest, dtype=dtype).reshape(shape).copy()
 
 
 def _digest(arrays: Mapping[str, Array]) -> bytes:

@@ -81,9 +81,12 @@ class Assembler:
         """Return the closed configuration nearest to the guess.
 
         `held` freedoms do not move. `given` lists those that the guess is about, joint by joint: they stay if that is
-        possible; if not, the ones named last are the first to give way.
+        possible; if not, the ones named last are the first to give way. Flexible bodies deform only where no motion of
+        the joints closes the loops.
         """
-        fewer = self.ever_fewer(held, given)
+        fewer, stiff = self.ever_fewer(held, given), self.numbers.deformations
+        if stiff.any():
+            fewer = [*(still | stiff for still in fewer), *fewer]
         best = self._nearest(guess, fewer, where, self.numbers.negligible)
         if best.residual > CLOSED and best.residual <= self.numbers.accuracy:
             best = self._closed_better(best, [still for still in fewer if not (still & ~best.held).any()], where)

@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
+from whippletree.elements.bodies import OwnCoordinates
 from whippletree.formulations.closures import loop_results as closed
 from whippletree.formulations.closures.closure_set import ClosureSet, jacobian_rows
 from whippletree.formulations.methods import absolute
@@ -109,6 +110,14 @@ class ClosureNumbers:
     def families(self) -> LoopFamilies | None:
         """The loops by families, if there are many; else None."""
         return loop_families(self.closure_set.attachments, self.equations.node_tree())
+
+    @made_once
+    def deformations(self) -> Mask:
+        """Which freedoms (nv) deform a body, and move none."""
+        found = np.zeros(self.plan.nv, dtype=bool)
+        for use, (_, own) in zip(self.description.coordinate_owners, self.plan.coordinate_slices, strict=True):
+            found[own] = isinstance(use.joint, OwnCoordinates) and use.joint.of.coordinate_scales() is not None
+        return found
 
     def conditions(self, t: float = 0.0, parameters: Array | None = None) -> Conditions:
         """Return a time and parameters, those described unless given."""

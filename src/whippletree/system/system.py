@@ -484,6 +484,8 @@ class System:
 
     pose = Delegated("_kinematics", KinematicCalls.pose)
     poses = Delegated("_kinematics", KinematicCalls.poses)
+    station_poses = Delegated("_kinematics", KinematicCalls.station_poses)
+    station_jacobians = Delegated("_kinematics", KinematicCalls.station_jacobians)
     velocity = Delegated("_kinematics", KinematicCalls.velocity)
     acceleration = Delegated("_kinematics", KinematicCalls.acceleration)
     jacobian = Delegated("_kinematics", KinematicCalls.jacobian)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from whippletree.kernels.kernel import Array
 from whippletree.viewer.proportions import MARGIN, SAMPLED, VIEW_ANGLE
-from whippletree.viewer.scene import GROUND_PLACE, Camera, Solid, Strut, Track
+from whippletree.viewer.scene import GROUND_PLACE, Camera, Skin, Solid, Strut, Track
 
 __all__ = ["camera_choices", "extreme_points", "fitted", "seen_points", "upward"]
 
@@ -31,7 +33,9 @@ def upward(gravity: Sequence[float]) -> Array:
     return -g / size + 0.0 if size > 0 else np.array([0.0, 0.0, 1.0])
 
 
-def seen_points(solids: Sequence[Solid], struts: Sequence[Strut], tracks: Sequence[Track]) -> Array:
+def seen_points(
+    solids: Sequence[Solid], struts: Sequence[Strut], tracks: Sequence[Track], skins: Sequence[Skin] = ()
+) -> Array:
     """Return corners of everything at some instants (n, 3), in the ground frame."""
     local: dict[int, list[Array]] = {}
     for solid in solids:
@@ -43,10 +47,24 @@ def seen_points(solids: Sequence[Solid], struts: Sequence[Strut], tracks: Sequen
     for track in tracks:
         rows = np.unique(np.linspace(0, len(track) - 1, min(len(track), SAMPLED)).astype(int))
         for place, corners in local.items():
-            points = np.concatenate(corners)
-            poses = np.stack([track.pose(row, place) for row in rows])
-            found.append((points @ poses[:, :3, :3].transpose(0, 2, 1) + poses[:, None, :3, 3]).reshape(-1, 3))
+            found.append(_placed(np.concatenate(corners), track, place, rows))
+        first = 0
+        for skin in skins:
+            some = replace(skin, points=skin.points[::_EVERY], shapes=skin.shapes[:, ::_EVERY])
+            amplitudes = track.amplitudes[rows, first : first + len(skin.shapes)]
+            found.append(_placed(some.at(amplitudes), track, skin.place, rows))
+            first += len(skin.shapes)
     return np.concatenate(found) if found else np.zeros((1, 3))
+
+
+def _placed(points: Array, track: Track, place: int, rows: npt.NDArray[np.intp]) -> Array:
+    """Return points (N, 3) of a place, or points (rows, N, 3) of each instant, in the ground frame."""
+    poses = np.stack([track.pose(row, place) for row in rows])
+    return np.asarray((points @ poses[:, :3, :3].transpose(0, 2, 1) + poses[:, None, :3, 3]).reshape(-1, 3))
+
+
+_EVERY = 3
+"""Of a skin, one point of so many is looked at."""
 
 
 def extreme_points(points: Array) -> Array:

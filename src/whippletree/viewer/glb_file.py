@@ -1,13 +1,15 @@
 """A scene as a binary glTF file, version 2.0: bodies as nodes with a mesh each, and their motion as an animation.
 
 Such a file opens in Blender, in presentation programs and on telephones. In glTF y is up and z comes towards the
-viewer: a node at the root turns the ground frame that way. What stretches (springs, guides) is left out if it moves.
+viewer: a node at the root turns the ground frame that way. What stretches (springs, guides) is left out if it moves;
+flexible bodies deform by morph targets, one for each mode.
 """
 
 from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,9 @@ import numpy.typing as npt
 
 from whippletree._version import __version__
 from whippletree.kernels.kernel import Array
-from whippletree.viewer.scene import GROUND_PLACE, Scene, Strut
-from whippletree.viewer.scene_colors import linear, solid_color, strut_color
-from whippletree.viewer.triangles import Mesh, merged, solid_mesh, strut_mesh
+from whippletree.viewer.scene import GROUND_PLACE, Scene, Skin, Strut
+from whippletree.viewer.scene_colors import body_color, linear, solid_color, strut_color
+from whippletree.viewer.triangles import Mesh, merged, skin_mesh, solid_mesh, strut_mesh
 
 __all__ = ["glb"]
 
@@ -81,6 +83,13 @@ def glb(scene: Scene) -> bytes:
             meshes.append({"name": name, "primitives": _primitives(own, buffer, colors)})
         nodes.append(node)
     nodes[0]["children"] = [*range(1, len(nodes))]
+    weighted = []
+    for skin, amplitudes in zip(scene.skins, scene.skin_amplitudes(scene.track), strict=True):
+        if len(skin.shapes):
+            weighted.append((len(nodes), amplitudes))
+        nodes[skin.place + 2].setdefault("children", []).append(len(nodes))
+        nodes.append({"name": f"{scene.places[skin.place]} skin", "mesh": len(meshes)})
+        meshes.append(_skin(skin, amplitudes[0], buffer, colors))
     found: dict[str, Any] = {
         "asset": {"version": "2.0", "generator": f"whippletree {__version__}"},
         "scene": 0,
@@ -90,7 +99,7 @@ def glb(scene: Scene) -> bytes:
         "materials": colors.materials,
     }
     if len(scene.track) > 1 and scene.places:
-        found["animations"] = [_animation(scene, buffer)]
+        found["animations"] = [_animation(scene, buffer, weighted)]
     found |= {"accessors": buffer.accessors, "bufferViews": buffer.views, "buffers": [{"byteLength": len(buffer.data)}]}
     return _file({key: value for key, value in found.items() if value != []}, bytes(buffer.data))
 
@@ -125,8 +134,17 @@ def _primitives(own: list[tuple[str, Mesh]], buffer: _Buffer, colors: _Colors) -
     return found
 
 
-def _animation(scene: Scene, buffer: _Buffer) -> dict[str, Any]:
-    """Return the motion: a translation and a rotation for each place."""
+def _skin(skin: Skin, amplitudes: Array, buffer: _Buffer, colors: _Colors) -> dict[str, Any]:
+    """Return the mesh of a skin, with a morph target for each of its shapes."""
+    primitive = _primitives([(body_color(skin.color), skin_mesh(skin.points, skin.triangles))], buffer, colors)[0]
+    if not len(skin.shapes):
+        return {"primitives": [primitive]}
+    targets = [{"POSITION": buffer.add(shape, "VEC3", target=_VERTICES, bounds=True)} for shape in skin.shapes]
+    return {"primitives": [primitive | {"targets": targets}], "weights": _numbers(amplitudes)}
+
+
+def _animation(scene: Scene, buffer: _Buffer, weighted: Sequence[tuple[int, Array]]) -> dict[str, Any]:
+    """Return the motion: a translation and a rotation for each place, and weights (n, shapes) of skins by node."""
     track = scene.track
     times = buffer.add(track.t - track.t[0], "SCALAR", bounds=True)
     samplers: list[dict[str, Any]] = []
@@ -136,6 +154,9 @@ def _animation(scene: Scene, buffer: _Buffer) -> dict[str, Any]:
         for path, values, kind in (("translation", track.positions[:, place], "VEC3"), ("rotation", turned, "VEC4")):
             samplers.append({"input": times, "output": buffer.add(values, kind), "interpolation": "LINEAR"})
             channels.append({"sampler": len(samplers) - 1, "target": {"node": place + 2, "path": path}})
+    for node, amplitudes in weighted:
+        samplers.append({"input": times, "output": buffer.add(amplitudes.ravel(), "SCALAR"), "interpolation": "LINEAR"})
+        channels.append({"sampler": len(samplers) - 1, "target": {"node": node, "path": "weights"}})
     return {"name": scene.title, "samplers": samplers, "channels": channels}
 
 

@@ -159,7 +159,8 @@ class LiveView:
             poses = np.concatenate([track.positions, track.quaternions], axis=2).ravel()
             values = {f"joint {name}": self._coordinate(name) for name in _coordinates(self.system)}
             values |= {f"parameter {name}": value for name, value in self.parameters.items()}
-            return {"number": self._number, "poses": poses.tolist(), "values": values}
+            amplitudes = track.amplitudes.ravel().tolist()
+            return {"number": self._number, "poses": poses.tolist(), "amplitudes": amplitudes, "values": values}
 
     def _coordinate(self, name: str) -> float:
         joint, index = _coordinates(self.system)[name]

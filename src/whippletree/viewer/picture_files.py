@@ -15,8 +15,8 @@ from whippletree.viewer.framing import fitted
 from whippletree.viewer.proportions import NAMED
 from whippletree.viewer.rasterizer import View2D, rasterize
 from whippletree.viewer.scene import Camera, Scene
-from whippletree.viewer.scene_colors import BACK, GRID, INK, linear, solid_color, strut_color
-from whippletree.viewer.triangles import Mesh, merged, solid_mesh, strut_mesh
+from whippletree.viewer.scene_colors import BACK, GRID, INK, body_color, linear, solid_color, strut_color
+from whippletree.viewer.triangles import Mesh, merged, skin_mesh, solid_mesh, strut_mesh
 
 if TYPE_CHECKING:
     from PIL.Image import Dither, Image
@@ -91,6 +91,10 @@ def frame_mesh(scene: Scene, frame: int) -> tuple[Mesh, Array]:
         )
         meshes.append(strut_mesh(strut.kind, start, end, strut.radius))
         colors.append(linear(strut_color(strut)))
+    for skin, amplitudes in zip(scene.skins, scene.skin_amplitudes(scene.track), strict=True):
+        surface = skin_mesh(skin.at(amplitudes[frame]), skin.triangles)
+        meshes.append(surface.placed(scene.track.pose(frame, skin.place)))
+        colors.append(linear(body_color(skin.color)))
     counts = [len(one.points) for one in meshes]
     return merged(meshes), np.repeat(np.array(colors).reshape(-1, 3), counts, axis=0)
 

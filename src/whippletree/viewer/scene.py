@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from whippletree.kernels.kernel import Array
 
@@ -20,6 +21,7 @@ __all__ = [
     "JointMark",
     "PathMark",
     "Scene",
+    "Skin",
     "Solid",
     "Strut",
     "Track",
@@ -65,6 +67,28 @@ class Strut:
     second_point: Array
     radius: float
     color: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Skin:
+    """A surface on a place that deforms: points (N, 3), triangles (T, 3) of them, and shapes (n, N, 3).
+
+    With amplitudes a (n,), which a `Track` has for all skins one after the other, points are at
+    points + sum a_k shapes_k.
+
+    >>> Skin(0, np.zeros((3, 3)), np.arange(3)[None], np.ones((1, 3, 3)), 0).at(np.array([2.0])).tolist()[0]
+    [2.0, 2.0, 2.0]
+    """
+
+    place: int
+    points: Array
+    triangles: npt.NDArray[np.intp]
+    shapes: Array
+    color: int
+
+    def at(self, amplitudes: Array) -> Array:
+        """Return the points (..., N, 3) on the place, deformed by amplitudes (..., n)."""
+        return np.asarray(self.points + np.einsum("...k,kna->...na", amplitudes, self.shapes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +158,7 @@ class Track:
     t: Array
     positions: Array
     quaternions: Array
+    amplitudes: Array = field(default_factory=lambda: np.zeros((1, 0)))  # (n, all) of the skins, in metres
 
     def __len__(self) -> int:
         return len(self.t)
@@ -187,6 +212,12 @@ class Scene:
     arrows: tuple[Arrow, ...] = ()
     curves: tuple[Curve, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    skins: tuple[Skin, ...] = ()
+
+    def skin_amplitudes(self, track: Track) -> list[Array]:
+        """Return the amplitudes (frames, n) of each skin."""
+        ends = np.cumsum([len(one.shapes) for one in self.skins])
+        return np.split(track.amplitudes, ends[:-1], axis=1) if self.skins else []
 
     @property
     def track(self) -> Track:

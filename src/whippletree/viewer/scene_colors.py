@@ -7,7 +7,7 @@ import numpy as np
 from whippletree.kernels.kernel import Array
 from whippletree.viewer.scene import Solid, Strut
 
-__all__ = ["BACK", "GRID", "INK", "linear", "solid_color", "strut_color"]
+__all__ = ["BACK", "GRID", "INK", "body_color", "linear", "solid_color", "strut_color"]
 
 _BODIES = (
     "#4f81bd", "#e08e3c", "#4aa58a", "#c85a54", "#8069b5", "#8f9e3d", "#c76f9e", "#4aa3c7", "#b08a55", "#6f7fd0",
@@ -23,12 +23,17 @@ def solid_color(solid: Solid) -> str:
     >>> solid_color(Solid(0, "sphere", (1.0,), np.eye(4), "joint"))
     '#56606c'
     """
-    return _ROLES.get(solid.role) or _BODIES[solid.color % len(_BODIES)]
+    return _ROLES.get(solid.role) or body_color(solid.color)
+
+
+def body_color(number: int) -> str:
+    """Return the colour of a body."""
+    return _BODIES[number % len(_BODIES)]
 
 
 def strut_color(strut: Strut) -> str:
     """Return the colour of a strut."""
-    return _STRUTS.get(strut.kind) or _BODIES[strut.color % len(_BODIES)]
+    return _STRUTS.get(strut.kind) or body_color(strut.color)
 
 
 def linear(color: str) -> Array:

@@ -45,6 +45,8 @@ def scene_data(scene: Scene, more: Mapping[str, Any] | None = None) -> tuple[str
     for k, track in enumerate(scene.tracks):
         poses = _channels(track)
         arrays += [(f"t{k}", track.t[None], 0.0), (f"poses{k}", poses, _step(poses))]
+        if scene.skins:
+            arrays.append((f"amplitudes{k}", track.amplitudes.T, _step(track.amplitudes)))
     arrays += [(f"arrow{k}", _single(one.vectors.T), 0.0) for k, one in enumerate(scene.arrows)]
     arrays += [(f"curve{k}", _single(one.values[None]), 0.0) for k, one in enumerate(scene.curves)]
     arrays += [
@@ -52,6 +54,10 @@ def scene_data(scene: Scene, more: Mapping[str, Any] | None = None) -> tuple[str
         for k, one in enumerate(scene.solids)
         if one.triangles is not None
     ]
+    for k, skin in enumerate(scene.skins):
+        shapes = skin.shapes.transpose(0, 2, 1).reshape(-1, len(skin.points))  # (3 n, N)
+        arrays += [(f"skin{k}", skin.points.T, 0.0), (f"faces{k}", skin.triangles.T.astype(np.float64), 0.0)]
+        arrays += [(f"shapes{k}", shapes, 0.0)] if len(shapes) else []
     head = _head(scene) | dict(more or {}) | {"arrays": [[name, *values.shape, step] for name, values, step in arrays]}
     text = json.dumps(head, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
@@ -135,6 +141,7 @@ def _head(scene: Scene) -> dict[str, Any]:
             ]
             for one in scene.struts
         ],
+        "skins": [[one.place, len(one.shapes), one.color] for one in scene.skins],
         "joints": [
             [one.name, one.kind, one.place, _row(one.pose[:3]), list(one.axes), one.cut] for one in scene.joints
         ],

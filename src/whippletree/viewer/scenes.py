@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from whippletree.elements.bodies.body_chains import PART_END
 from whippletree.elements.closures import Distance
 from whippletree.elements.forces import Bushing, LawSpring, Spring
 from whippletree.errors import StateError
@@ -34,6 +35,7 @@ from whippletree.viewer.scene import (
     JointMark,
     PathMark,
     Scene,
+    Skin,
     Solid,
     Strut,
     Track,
@@ -173,13 +175,16 @@ class _Maker:
             if body.kind is None
             for solid in body_solids(places[body.name], body.properties, held[body.name], unit, meshes)
         ]
-        for frame, body in d.moving_frames.items():
+        skins = _skins(d, places, unit)
+        bare = {frame: body for frame, body in d.moving_frames.items() if places[body] not in {s.place for s in skins}}
+        for frame, body in bare.items():
             solids.append(Solid(places[frame], "sphere", (1.7 * unit,), np.eye(4), color=places[body]))
+        inner = inner_welds(d)
         for use in d.joints:
             foot = _foot(d, use, held, tracks[0], up) if use.parent == GROUND else -up
-            solids += joint_solids(use, places[use.parent], unit, foot)
-        struts = _struts(d, places, unit)
-        points = seen_points(solids, struts, tracks)
+            solids += joint_solids(use, places[use.parent], unit, foot) if use.name not in inner else []
+        struts = [*_struts(d, places, unit), *_arms(bare, places, unit)]
+        points = seen_points(solids, struts, tracks, skins)
         x, y, z = up.tolist()
         made = Scene(
             title=d.name if title is None else title,
@@ -196,6 +201,7 @@ class _Maker:
                     use.name in cut,
                 )
                 for use in d.joints
+                if use.name not in inner
             ),
             frames=tuple(FrameMark(one.name, places[one.body], one.placement.matrix()) for one in d.frames),
             tracks=tuple(tracks),
@@ -206,8 +212,36 @@ class _Maker:
             closures=tuple(f"{use.name}: {type(use.closure).__name__.lower()}" for use in d.closures),
             paths=tuple(_path(d, places, name) for name in paths),
             notes=tuple(meshes.notes),
+            skins=tuple(skins),
         )
         return well_seen(made)
+
+
+def _skins(d: Description, places: Mapping[str, int], unit: float) -> list[Skin]:
+    """Return the skins of flexible bodies, in the order of their coordinates."""
+    if all(body.kind is None for body in d.bodies):
+        return []
+    from whippletree.elements.bodies.flexible import FlexibleBody  # which few mechanisms need
+    from whippletree.viewer.skins import skin_of
+
+    wholes = {frame.name for frame in d.frames}
+    found = []
+    for body in d.bodies:
+        if isinstance(body.kind, FlexibleBody):
+            whole, _, part = body.name.rpartition(".")
+            looks_like = f"{whole}.1" if whole in wholes and part.isdigit() else body.name  # parts have one colour
+            found.append(skin_of(body.kind, places[body.name], unit, places.get(looks_like, places[body.name])))
+    return [one for one in found if one is not None]
+
+
+def inner_welds(d: Description) -> set[str]:
+    """Return the joints that weld the parts of one body together: they are not drawn.
+
+    >>> from whippletree.model import Mechanism
+    >>> inner_welds(Mechanism("m").describe())
+    set()
+    """
+    return {use.name for use in d.joints if use.parent in d.moving_frames and use.parent.endswith(f".{PART_END}")}
 
 
 def _numbers_in(system: System, parameters: Any) -> Description:
@@ -242,6 +276,7 @@ def _held_points(d: Description) -> dict[str, list[Array]]:
 def _link_radius(d: Description, held: Mapping[str, Sequence[Array]], tracks: Sequence[Track]) -> float:
     """Return the radius of links: a share of the bodies' mean size, within shares of the whole mechanism's extent."""
     sizes = [size for body in d.bodies if (size := own_size(body.properties, held[body.name])) > 0]
+    sizes += [float(own) for body in d.bodies if (own := getattr(body.kind, "size", None)) is not None]
     places = np.concatenate([track.positions[:1].reshape(-1, 3) for track in tracks] + [np.zeros((1, 3))])
     whole = max(float(np.linalg.norm(np.ptp(places, axis=0))), max(sizes, default=0.0))
     if not whole > 0:
@@ -264,7 +299,7 @@ def _foot(d: Description, use: JointUse, held: Mapping[str, Sequence[Array]], tr
 
 
 def _struts(d: Description, places: Mapping[str, int], unit: float) -> list[Strut]:
-    """Return what reaches from place to place: rods, springs, guides of sliding joints, moving frames of bodies."""
+    """Return what reaches from place to place: rods, springs, guides of sliding joints."""
     found = []
     for use in d.joints:
         if slides(use.joint.kind):
@@ -276,10 +311,16 @@ def _struts(d: Description, places: Mapping[str, int], unit: float) -> list[Stru
     for loaded in d.forces:
         if isinstance(loaded.force, Spring | LawSpring | Bushing) and len(loaded.sides) >= 2:
             found.append(_strut("spring", loaded.name, loaded.sides[:2], places, 1.5 * unit))
-    here = Placement.identity()
-    for frame, body in d.moving_frames.items():
-        found.append(replace(_strut("beam", frame, ((body, here), (frame, here)), places, unit), color=places[body]))
     return found
+
+
+def _arms(frames: Mapping[str, str], places: Mapping[str, int], unit: float) -> list[Strut]:
+    """Return what reaches from bodies to their moving frames."""
+    here = Placement.identity()
+    return [
+        replace(_strut("beam", frame, ((body, here), (frame, here)), places, unit), color=places[body])
+        for frame, body in frames.items()
+    ]
 
 
 def _strut(kind: str, name: str, sides: Any, places: Mapping[str, int], radius: float) -> Strut:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from whippletree.elements.bodies import FlexibleBody
 from whippletree.errors import StateError
 from whippletree.kernels.kernel import Array
 from whippletree.linear.modal_analysis import Mode
@@ -39,7 +40,19 @@ def track_of(system: System, t: Array, q: Array, parameters: Any = None, label: 
     poses = np.stack([*found.values()], axis=1) if found else np.zeros((len(t), 0, 4, 4))
     if not np.abs(poses).max(initial=0.0) < _FARTHEST:
         raise StateError(f"bodies farther away than {_FARTHEST:g} m, or nowhere, cannot be drawn")
-    return Track(label, np.asarray(t, dtype=np.float64), poses[..., :3, 3], quaternions(poses[..., :3, :3]))
+    times = np.asarray(t, dtype=np.float64)
+    return Track(label, times, poses[..., :3, 3], quaternions(poses[..., :3, :3]), _amplitudes(system, q))
+
+
+def _amplitudes(system: System, q: Array) -> Array:
+    """Return the modal coordinates (n, all) of all flexible bodies, each in metres of the station it moves most."""
+    bodies = system.kernels.inputs.flexible_bodies
+    if not bodies:
+        return np.zeros((len(q), 0))
+    from whippletree.viewer.skins import has_skin, mode_sizes  # few mechanisms have flexible bodies
+
+    none = np.zeros((len(q), 0))
+    return np.concatenate([none, *(q[:, own] * mode_sizes(kind) for kind, own in bodies if has_skin(kind))], axis=1)
 
 
 def chosen_rows(run: Trajectory, frames: int) -> npt.NDArray[np.intp]:
@@ -68,6 +81,9 @@ def mode_states(system: System, q: Array, mode: Mode, parameters: Any = None) ->
     reach = max(float(np.ptp(poses[:, :3, 3], axis=0).max()), system.characteristic_length, 1e-9)
     motions = np.array([*mode.bodies.values()])
     largest = max(float(np.abs(motions[:, 3:]).max()), float(np.abs(motions[:, :3]).max()) * reach / 2, 1e-300)
+    for name, kind in ((one.name, one.kind) for one in system.description.bodies if isinstance(one.kind, FlexibleBody)):
+        moved = kind.places().array("translation") @ mode.shape[system.v_slice(name)]
+        largest = max(largest, float(np.abs(moved).max(initial=0.0)))
     scale = MODE_MOTION * reach / largest
     phases = np.exp(2j * np.pi * np.arange(_CYCLE + 1) / _CYCLE)
     states = system.integrate(np.tile(q, (_CYCLE + 1, 1)), scale * np.real(phases[:, None] * mode.shape))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from whippletree.kernels.kernel import Array
 from whippletree.viewer.scene import Solid
 
-__all__ = ["Mesh", "merged", "solid_mesh", "strut_mesh"]
+__all__ = ["Mesh", "merged", "skin_mesh", "solid_mesh", "strut_mesh"]
 
 _AROUND = 24
 """Sides of a circle."""
@@ -61,6 +61,19 @@ def strut_mesh(kind: str, start: Array, end: Array, radius: float) -> Mesh:
     pose = np.eye(4)
     pose[:3, 0], pose[:3, 1], pose[:3, 2], pose[:3, 3] = x, np.cross(z, x), z, (start + end) / 2
     return (_spring(radius, length) if kind == "spring" else _cylinder(radius, length)).placed(pose)
+
+
+def skin_mesh(points: Array, triangles: npt.NDArray[np.intp]) -> Mesh:
+    """Return a surface whose normals are the means of those of the triangles around a corner.
+
+    >>> skin_mesh(np.eye(3), np.array([[0, 1, 2]])).normals.round(3).tolist()[0]
+    [0.577, 0.577, 0.577]
+    """
+    a, b, c = (points[triangles[:, k]] for k in range(3))
+    normals = np.zeros_like(points)
+    for k in range(3):
+        np.add.at(normals, triangles[:, k], np.cross(b - a, c - a))
+    return Mesh(points, normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300), triangles)
 
 
 def merged(meshes: list[Mesh]) -> Mesh:

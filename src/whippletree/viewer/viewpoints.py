@@ -9,7 +9,7 @@ import numpy as np
 from whippletree.viewer.framing import camera_choices
 from whippletree.viewer.rasterizer import View2D, seen_triangles
 from whippletree.viewer.scene import Scene
-from whippletree.viewer.triangles import merged, solid_mesh
+from whippletree.viewer.triangles import merged, skin_mesh, solid_mesh
 
 __all__ = ["well_seen"]
 
@@ -30,9 +30,10 @@ def well_seen(scene: Scene) -> Scene:
     (0.0, 0.0, 1.0)
     """
     cameras = camera_choices(scene.outline, np.array(scene.camera.up))
-    if not 0 < len(scene.solids) <= _MOST:
+    if not 0 < len(scene.solids) + len(scene.skins) <= _MOST:
         return replace(scene, camera=cameras[0])
     meshes = [solid_mesh(one).placed(scene.track.pose(0, one.place)) for one in scene.solids]
+    meshes += [skin_mesh(one.points, one.triangles).placed(scene.track.pose(0, one.place)) for one in scene.skins]
     owner = np.repeat(np.arange(len(meshes)), [len(one.triangles) for one in meshes])
     whole, counts = merged(meshes), []
     for camera in cameras:

@@ -133,3 +133,120 @@ def test_pickled_arrays_are_refused(tmp_path) -> None:
     np.savez(tmp_path / "data" / "body.npz", mass=np.array([{}], dtype=object), stiffness=np.eye(3), nodes=np.eye(3))
     with pytest.raises(wt.FileError, match=r"no \.npz file of plain arrays"):
         body(FORM, tmp_path)
+
+
+def arm() -> wt.Mechanism:
+    """A spring that is described before its flexible bodies, one of them in substructures, two of them the same."""
+    m = wt.Mechanism("arm")
+    hub = m.body("hub", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    m.revolute("turn", m.ground, hub)
+    m.torsion_spring("return", "turn", stiffness=3.0)
+    M, K, nodes = tetrapod()
+    sets = {"left": [0, 1, 2], "right": [3, 4, 5]}
+    bar = wt.beam(length=1.0, section=wt.circle(radius=0.01), material=wt.steel, modes=2, mass="lumped", elements=3)
+    for name in ("upper", "lower bar"):
+        m.revolute(f"{name} hinge", hub, m.body(name, bar), axis="y")
+    long = m.body("long", wt.beam(length=1.0, section=wt.circle(radius=0.01), material=wt.steel, substructures=2))
+    m.fixed("weld", "upper.tip", long)
+    m.fixed("end", "long.tip", m.body("frame", wt.flexible(M, K, nodes, interfaces=sets, modes=0)))
+    m.actuator("push", "turn", effort=2.0 * m.coordinate("upper", 1))
+    return m
+
+
+def test_what_is_written_is_read_back(tmp_path) -> None:
+    m = arm()
+    model = wt.Model(m, start={"guess": {"upper": [1e-3, 0.0]}})
+    wt.write(model, tmp_path / "arm.yaml")
+    again = wt.read(tmp_path / "arm.yaml")
+    assert again.mechanism.describe() == m.describe()
+    assert dict(again.start) == dict(model.start)
+    files = sorted(path.name for path in tmp_path.iterdir())
+    assert files == ["arm.frame.npz", "arm.long-1.npz", "arm.long-2.npz", "arm.upper.npz", "arm.yaml"]
+
+
+def stored_body(tmp_path, **changes) -> None:
+    m = wt.Mechanism("m")
+    m.body("link", wt.beam(length=1.0, section=wt.circle(radius=0.01), material=wt.steel, modes=2, elements=2))
+    wt.write(m, tmp_path / "model.yaml")
+    with np.load(tmp_path / "model.link.npz") as stored:
+        arrays = {**stored, **changes}
+    kept = {name: array for name, array in arrays.items() if array is not None}
+    np.savez(tmp_path / "model.link.npz", **kept)
+    wt.read(tmp_path / "model.yaml")
+
+
+BAD_ARRAYS = [
+    ({"body/y1": None}, 'model.link.npz: the array "body/y1" is missing'),
+    ({"body/y1": np.ones((3, 2))}, 'the array "body/y1" must have the shape (18, 2)'),
+    ({"body/stiffness": np.diag([np.nan, 1.0])}, '"body/stiffness" has entries that are not finite'),
+    ({"body/stiffness": np.diag([-1.0, 1.0])}, "stiffness is indefinite"),
+    ({"body/stiffness": np.array([[1.0, 0.5], [0.0, 1.0]])}, "stiffness is not symmetric"),
+    ({"body/mass": np.array([-1.0])}, "size and mass must be positive"),
+    ({"body/else": np.ones(3)}, '"body/else" is not one of a flexible body'),
+    ({"drawn/else": np.ones(3)}, "there are no stations of"),
+    ({"drawn/positions": np.ones((3, 2))}, "stations: positions must have the shape (3, 3)"),
+    ({"outline": np.zeros(2, dtype=np.uint8)}, 'the array "outline" is missing, or is not the text'),
+    ({"outline": np.array([{}], dtype=object)}, "no .npz file of plain arrays"),
+    ({"size": np.zeros(1)}, "size and mass must be positive"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), BAD_ARRAYS)
+def test_stored_bodies_are_checked(tmp_path, changes: dict, message: str) -> None:
+    with pytest.raises(wt.FileError) as caught:
+        stored_body(tmp_path, **changes)
+    assert message in str(caught.value)
+    assert 'body "link"' in str(caught.value)
+
+
+def test_archives_that_claim_more_than_they_hold_are_refused(tmp_path) -> None:
+    import io
+    import zipfile
+
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**9, 10**9)})
+    (tmp_path / "data").mkdir()
+    with zipfile.ZipFile(tmp_path / "data" / "body.npz", "w") as archive:
+        archive.writestr("mass.npy", header.getvalue())
+    with pytest.raises(wt.FileError, match="not as large as it says"):
+        body(FORM, tmp_path)
+
+
+def test_sparse_entries_beyond_the_nodes_are_refused(tmp_path) -> None:
+    (tmp_path / "data").mkdir()
+    far = {"rows": [0, 10**15], "columns": [0, 10**15], "values": [1.0, 1.0]}
+    arrays = {f"{name}_{key}": np.array(value) for name in ("mass", "stiffness") for key, value in far.items()}
+    np.savez(tmp_path / "data" / "body.npz", nodes=np.eye(3), **arrays)
+    with pytest.raises(wt.FileError, match="there is an entry at 1000000000000000, but the nodes have 18"):
+        body(FORM, tmp_path)
+
+
+def test_solids(tmp_path) -> None:
+    pytest.importorskip("skfem")
+    text = """{solid: {box: [1, 0.1, 0.1], elements: [2, 1, 1], material: steel, modes: 1,
+      interfaces: {root: -x, tip: +x}}}"""
+    shape = {"box": (1, 0.1, 0.1), "elements": (2, 1, 1)}
+    assert body(text, tmp_path) == wt.solid(shape, wt.steel, interfaces={"root": "-x", "tip": "+x"}, modes=1)
+    with pytest.raises(wt.FileError, match=r"must be a mesh that ends in \.msh"):
+        (tmp_path / "part.pkl").write_text("")
+        body("{solid: {mesh: part.pkl, material: steel, interfaces: {root: -x}}}", tmp_path)
+
+
+def test_text_alone_holds_a_flexible_body_too() -> None:
+    from whippletree.model.io import write_text
+
+    m = arm()
+    text = write_text(m)
+    assert wt.read(text).mechanism.describe() == m.describe()
+    with pytest.raises(wt.FileError, match="archive must be the base64 text"):
+        wt.read("name: m\nbodies: {link: {modal: {archive: '*'}}}\n")
+    with pytest.raises(wt.FileError, match=r"archive is no \.npz file of plain arrays"):
+        wt.read("name: m\nbodies: {link: {modal: {archive: abcd}}}\n")
+
+
+def test_saved_runs_hold_their_flexible_bodies(tmp_path) -> None:
+    from whippletree.results.example_runs import nodding
+
+    nodding().save(tmp_path / "run.nc")
+    again = wt.Trajectory.load(tmp_path / "run.nc")
+    assert np.array_equal(again.deformation("head").largest, nodding().deformation("head").largest)

@@ -98,6 +98,11 @@ class ArrayStore(Declared):
     def __contains__(self, name: str) -> bool:
         return name in self._slots
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arrays, in their order."""
+        return tuple(self._slots)
+
     def array(self, name: str) -> Array:
         """Return an array of numbers."""
         slot = self._slots[name]

@@ -41,6 +41,7 @@ from whippletree.elements.bodies.flexible_reading import (
 )
 from whippletree.elements.bodies.kind import BodyKind, OwnInertia, OwnVelocityForces
 from whippletree.elements.bodies.modal_inertia import inertia_at, mode_scales, velocity_forces_at
+from whippletree.elements.bodies.station_motions import StationMotion, station_motion
 from whippletree.elements.declaration import part, quantity
 from whippletree.elements.forces.base import ElementForces, ElementState, Force
 from whippletree.errors import ModelError
@@ -137,10 +138,12 @@ class FlexibleBody(BodyKind):
         geometric_stiffness: GeometricStiffness | None = None,
         stations: Stations | None = None,
         inertia_order: int = 2,
+        stiffens: bool | None = None,
     ) -> FlexibleBody:
         """Return the body with these modal matrices (n, n), inertia, interfaces by name, and a typical length `size`.
 
-        `inertia_order` says to which order in eta the inertia was given, and is part of the body's report.
+        `inertia_order` says to which order in eta the inertia was given, and is part of the body's report. `stiffens`
+        says whether second-order displacements are in it, where integrals alone do not tell.
         """
         K = modal_matrix("stiffness", stiffness)
         n = K.shape[0]
@@ -154,7 +157,8 @@ class FlexibleBody(BodyKind):
         scales = mode_scales(cast(Array, arrays["y0"])[9 + 3 * n :], n)
         for name, interface in interfaces.items():
             arrays |= interface_arrays(name, interface, scales)
-        stiffens = geometric_stiffness is not None or bends(inertia)
+        if stiffens is None:
+            stiffens = geometric_stiffness is not None or bends(inertia)
         outline = {"modes": names, "interfaces": list(interfaces), "order": inertia_order, "stiffens": stiffens}
         drawn = None
         if stations is not None:
@@ -245,13 +249,52 @@ class FlexibleBody(BodyKind):
         }
         return ArrayStore.of_arrays({"positions": found.pop("position"), **found})
 
+    def motion(self, eta: Array) -> StationMotion:
+        """Return where the stations are at modal coordinates (..., n), and how they move with these."""
+        return station_motion(self.places(), eta)
+
+    def frequencies(self) -> Array:
+        """Return the natural frequencies with the frame held, in radians per second.
+
+        >>> from whippletree.flexible_bodies import beam, circle, steel
+        >>> link = beam(length=1.0, section=circle(radius=0.01), material=steel, modes=2)
+        >>> (link.frequencies() / (2 * np.pi)).round(1).tolist()
+        [14.5, 14.5]
+        """
+        if not self.n_own:
+            return np.zeros(0)
+        inverse = np.linalg.inv(np.linalg.cholesky(self._modal_inertia))
+        squares = np.linalg.eigvalsh(inverse @ self.arrays.array("stiffness") @ inverse.T)
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+
     def lowest_frequency(self) -> float:
         """Return the lowest natural frequency with the frame held, in radians per second; infinite without modes."""
-        if not self.n_own:
-            return float("inf")
-        inverse = np.linalg.inv(np.linalg.cholesky(self._modal_inertia))
-        lowest = np.linalg.eigvalsh(inverse @ self.arrays.array("stiffness") @ inverse.T)[0]
-        return float(np.sqrt(max(lowest, 0.0)))
+        return float(self.frequencies()[0]) if self.n_own else float("inf")
+
+    def report(self) -> str:
+        """Return in words what is known of the body, and to which order.
+
+        >>> from whippletree.flexible_bodies import beam, circle, steel
+        >>> print(beam(length=1.0, section=circle(radius=0.01), material=steel, modes=2).report())
+        flexible body of 2.46615 kg with 2 modal coordinates
+        natural frequencies with the frame held: 14.47 Hz, 14.47 Hz
+        interfaces: root, tip
+        inertia to order 2 in the modal coordinates
+        loads stiffen it, by second-order displacements
+        """
+        hertz = [f"{each / (2 * np.pi):.4g} Hz" for each in self.frequencies()]
+        listed = ", ".join([*hertz[:_LISTED], "..."] if len(hertz) > _LISTED else hertz)
+        mass, n = self.arrays.array("mass")[0], self.n_own
+        stiffens = "loads stiffen it, by second-order displacements"
+        return "\n".join(
+            [
+                f"flexible body of {mass:.6g} kg with {n} modal coordinate{'s' * (n != 1)}",
+                *([f"natural frequencies with the frame held: {listed}"] if hertz else []),
+                f"interfaces: {', '.join(self.frames)}",
+                f"inertia to order {self._outline['order']} in the modal coordinates",
+                stiffens if self.stiffens else "no geometric stiffening: it must not spin fast",
+            ]
+        )
 
     @property
     def stiffens(self) -> bool:
@@ -326,5 +369,8 @@ LARGEST_DEFLECTION = 0.1
 
 LARGEST_ROTATION = 0.1
 """Rotations within one body up to which they are small, in radians."""
+
+_LISTED = 12
+"""So many natural frequencies are told in a report."""
 
 _RANDOM_SHARE = 0.2  # of these that random modal coordinates reach

@@ -93,10 +93,16 @@ class LumpedNodes:
 @user_facing
 @dataclass(frozen=True, eq=False)
 class Stations:
-    """Where a body is drawn, and where section forces are known.
+    """Where a body is drawn, and where section forces and stresses are known.
 
     `section_forces` (S, 6, n) are those of unit modes: normal force, two shear forces, torque and two bending moments
-    in the section's axes, which are the body's unless `axes` are given.
+    in the section's axes, which are the body's unless `axes` are given. `second_order` and `second_order_rotation` are
+    those of an `Interface`, for all stations.
+
+    A body is drawn as a beam through its stations if `outline` (S, K, 2) gives the corners of its sections along their
+    y and z axes, as a surface if `triangles` (T, 3) number stations, and else as a cloud of its stations.
+
+    `stress` (P, 6, n) holds the stresses xx, yy, zz, xy, yz, zx of unit modes, in body axes, at `stress_positions`.
 
     >>> Stations(np.zeros((2, 3)), np.zeros((2, 3, 4)), np.zeros((2, 3, 4))).positions.shape
     (2, 3)
@@ -106,7 +112,13 @@ class Stations:
     translation: Array  # (S, 3, n)
     rotation: Array  # (S, 3, n)
     section_forces: Array | None = None  # (S, 6, n)
-    axes: Array | None = None  # (S, 3, 3)
+    axes: Array | None = None  # (S, 3, 3), the beam along the first column
+    second_order: Array | None = None  # (S, 3, n, n)
+    second_order_rotation: Array | None = None  # (S, 3, n, n)
+    outline: Array | None = None  # (S, K, 2)
+    triangles: Array | None = None  # (T, 3)
+    stress_positions: Array | None = None  # (P, 3)
+    stress: Array | None = None  # (P, 6, n)
 
     def __post_init__(self) -> None:
         _as_arrays(self, "stations")

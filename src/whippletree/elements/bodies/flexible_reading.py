@@ -107,11 +107,24 @@ def interface_arrays(name: str, given: Interface, scales: Array) -> dict[str, Ar
 
 def station_arrays(stations: Stations, n: int) -> dict[str, Array]:
     """Return the arrays of the stations."""
-    S = stations.positions.shape[0]
-    shapes = {"positions": (S, 3), "translation": (S, 3, n), "rotation": (S, 3, n)}
+    S = stations.positions.shape[0] if stations.positions.ndim else 0
+    shapes: dict[str, tuple[int, ...]] = {"positions": (S, 3), "translation": (S, 3, n), "rotation": (S, 3, n)}
     shapes |= {"section_forces": (S, 6, n), "axes": (S, 3, 3)}
+    shapes |= dict.fromkeys(("second_order", "second_order_rotation"), (S, 3, n, n))
+    shapes |= {"outline": (S, _length(stations.outline, 1), 2), "triangles": (_length(stations.triangles, 0), 3)}
+    P = _length(stations.stress_positions, 0)
+    shapes |= {"stress_positions": (P, 3), "stress": (P, 6, n)}
     found = {name: _shaped(f"stations: {name}", getattr(stations, name), shape) for name, shape in shapes.items()}
+    corners = found["triangles"]
+    if corners is not None and not (np.all(corners == np.floor(corners)) and np.all((corners >= 0) & (corners < S))):
+        raise ModelError(f"stations: triangles must be numbers of stations, from 0 to {S - 1}")
+    if (found["stress"] is None) != (found["stress_positions"] is None):
+        raise ModelError("stations: stress needs stress_positions, where it is known, and these need it")
     return {name: array for name, array in found.items() if array is not None}
+
+
+def _length(given: Array | None, axis: int) -> int:
+    return given.shape[axis] if given is not None and given.ndim > axis else 0
 
 
 def _shaped(what: str, given: Array | None, shape: tuple[int, ...]) -> Array | None:

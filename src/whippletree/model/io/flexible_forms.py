@@ -1,16 +1,22 @@
-"""Flexible bodies in model files: beams, matrices in a file beside the model, Abaqus files, standard input data."""
+"""Flexible bodies in model files: beams, solids, matrices in files beside the model, and what has been reduced already.
+
+Files beside a model are in its folder or below it. They run nothing, and what they may take of memory is bounded.
+"""
 
 from __future__ import annotations
 
-import zipfile
+import base64
+import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from whippletree.elements.bodies.body_chains import BodyChain
 from whippletree.elements.bodies.flexible import FlexibleBody
+from whippletree.errors import ModelError
+from whippletree.foundation.plain_archives import plain_arrays
 from whippletree.model.io import values
 from whippletree.model.io.forms import arguments
 from whippletree.model.io.nodes import Leaf, ListNode, MapNode, Node, words_for
@@ -18,9 +24,15 @@ from whippletree.model.io.scopes import UnfitError
 from whippletree.model.io.values import FileContext, Reader
 from whippletree.model.names import suggestion
 
-__all__ = ["FLEXIBLE", "flexible_body"]
+__all__ = ["FLEXIBLE", "archived", "flexible_body"]
 
 MATRICES = ("mass", "stiffness")
+_MOST_ARRAYS = 2000
+_MOST_BYTES = 2_000_000_000
+"""What the arrays of one file beside a model may take."""
+
+_MESH_FILES = (".msh", ".mesh", ".inp", ".bdf", ".nas")
+"""Mesh files that are read for strangers' models: text in which nothing but nodes and elements stands."""
 
 
 def flexible_body(context: FileContext, node: MapNode, kind: str, folder: Path | None) -> FlexibleBody | BodyChain:
@@ -62,10 +74,61 @@ def _sid(context: FileContext, node: Node, folder: Path | None) -> FlexibleBody:
     return read_sid(_below(folder, values.text(node, "sid"), node))
 
 
+def _solid(context: FileContext, node: Node, folder: Path | None) -> FlexibleBody:
+    from whippletree.flexible_bodies import solid
+
+    needs, may = {"material": _material, "interfaces": _node_sets}, {**_MODES, **_SOLID}
+    given = _arguments(context, node, "solid", needs, may)
+    shapes = [key for key in ("box", "cylinder", "mesh") if key in given]
+    if len(shapes) != 1:
+        raise UnfitError(node.mark, 'solid: give one of "box", "cylinder" and "mesh"')
+    if shapes == ["mesh"]:
+        place = _below(folder, given.pop("mesh"), node)
+        if place.suffix.lower() not in _MESH_FILES:
+            raise UnfitError(node.mark, f'"{place.name}" must be a mesh that ends in {", ".join(_MESH_FILES)}')
+        mesh: Any = place
+    else:
+        mesh = {key: given.pop(key) for key in ("box", "cylinder", "length", "elements") if key in given}
+    return solid(mesh, given.pop("material"), **given)
+
+
+def _modal(context: FileContext, node: Node, folder: Path | None) -> FlexibleBody:
+    from whippletree.elements.bodies.stored_bodies import body_of_arrays
+
+    if isinstance(node, MapNode):
+        text = _arguments(context, node, "modal", {"archive": values.word}, {})["archive"]
+        name, arrays = "archive", _plain_arrays(_open_text(text, node), "archive", node)
+    else:
+        place = _below(folder, values.text(node, "modal"), node)
+        name, arrays = place.name, _side_arrays(place, node)
+    try:
+        return body_of_arrays(arrays)
+    except ModelError as error:
+        raise UnfitError(node.mark, f"{name}: {error}") from None
+
+
+def _open_text(text: str, node: Node) -> io.BytesIO:
+    try:
+        return io.BytesIO(base64.b64decode(text, validate=True))
+    except ValueError:
+        raise UnfitError(node.mark, "archive must be the base64 text of an .npz file") from None
+
+
+def archived(body: FlexibleBody) -> bytes:
+    """Return the archive of a flexible body, which `modal` reads."""
+    from whippletree.elements.bodies.stored_bodies import stored_arrays
+
+    file = io.BytesIO()
+    np.savez_compressed(file, **stored_arrays(body))  # type: ignore[arg-type]
+    return file.getvalue()
+
+
 FLEXIBLE: dict[str, Callable[[FileContext, Node, Path | None], FlexibleBody | BodyChain]] = {
     "beam": _beam,
     "flexible": _flexible,
     "sid": _sid,
+    "solid": _solid,
+    "modal": _modal,
 }
 """The keys of flexible bodies."""
 
@@ -85,30 +148,58 @@ def _below(folder: Path | None, name: str, node: Node) -> Path:
     return place
 
 
+def _side_arrays(path: Path, node: Node) -> dict[str, Any]:
+    """Return the arrays of an `.npz` file, none of which is anything but plain numbers."""
+    try:
+        with path.open("rb") as file:
+            return _plain_arrays(file, path.name, node)
+    except OSError as error:
+        raise UnfitError(node.mark, f"{path.name} cannot be read: {error.strerror or error}") from None
+
+
+def _plain_arrays(file: BinaryIO, name: str, node: Node) -> dict[str, Any]:
+    try:
+        return plain_arrays(file, most_arrays=_MOST_ARRAYS, most_bytes=_MOST_BYTES)
+    except MemoryError:
+        raise UnfitError(node.mark, f"{name} takes more memory than there is") from None
+    except Exception as error:  # whatever bytes make the reader raise that are no archive
+        raise UnfitError(node.mark, f"{name} is no .npz file of plain arrays: {error}") from None
+
+
 def _stored_matrices(path: Path, node: Node) -> tuple[Any, Any, Any]:
     """Return mass, stiffness and nodes of an `.npz` file: full matrices, or rows, columns and values of entries."""
-    from scipy import sparse
-
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {key: stored[key] for key in stored.files}
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
-        raise UnfitError(node.mark, f"{path.name} is no .npz file of plain arrays: {error}") from None
+    arrays = _side_arrays(path, node)
+    if "nodes" not in arrays:
+        raise UnfitError(node.mark, f'{path.name} has no array "nodes": give their positions (N, 3)')
+    most = 6 * len(np.atleast_1d(arrays["nodes"]))
     found = []
     for name in MATRICES:
         parts = [f"{name}_{part}" for part in ("rows", "columns", "values")]
         if name in arrays:
             found.append(arrays[name])
-        elif all(part in arrays for part in parts) and "nodes" in arrays:
-            i, j, entries = (arrays[part] for part in parts)
-            size = int(max(i.max(initial=-1), j.max(initial=-1))) + 1
-            found.append(sparse.coo_array((entries, (i, j)), shape=(size, size)))
+        elif all(part in arrays for part in parts):
+            rows, columns, entries = (arrays[part] for part in parts)
+            found.append(_sparse(rows, columns, entries, most, f"{path.name}: {name}", node))
         else:
             either = f'"{name}", and no ' + ", ".join(f'"{part}"' for part in parts)
             raise UnfitError(node.mark, f"{path.name} has no array {either}")
-    if "nodes" not in arrays:
-        raise UnfitError(node.mark, f'{path.name} has no array "nodes": give their positions (N, 3)')
     return found[0], found[1], arrays["nodes"]
+
+
+def _sparse(rows: Any, columns: Any, entries: Any, most: int, what: str, node: Node) -> Any:
+    """Return the sparse matrix of these entries, which has no more rows than all nodes have freedoms."""
+    from scipy import sparse
+
+    if rows.ndim != 1 or not rows.shape == columns.shape == entries.shape:
+        raise UnfitError(node.mark, f"{what}: its rows, columns and values must be lists of the same length")
+    if any(each.dtype.kind not in "iu" for each in (rows, columns)):
+        raise UnfitError(node.mark, f"{what}: its rows and columns must be whole numbers, counted from zero")
+    both = np.concatenate([rows, columns])
+    if both.size and not 0 <= both.min() <= both.max() < most:
+        wrong = both.min() if both.min() < 0 else both.max()
+        raise UnfitError(node.mark, f"{what}: there is an entry at {wrong}, but the nodes have {most} freedoms at most")
+    size = int(both.max(initial=-1)) + 1
+    return sparse.coo_array((entries, (rows.astype(np.int64), columns.astype(np.int64))), shape=(size, size))
 
 
 def _resolved(given: Any, sets: Mapping[str, Any], node: Node) -> Any:
@@ -231,4 +322,13 @@ _MATRIX: dict[str, Reader] = {
     "abaqus": _files,
     "coupling": values.word,
     "units": values.word,
+}
+_SOLID: dict[str, Reader] = {
+    "box": _plain,
+    "cylinder": values.fixed_number,
+    "length": values.fixed_number,
+    "elements": _plain,
+    "mesh": values.word,
+    "coupling": values.word,
+    "stress": values.flag,
 }

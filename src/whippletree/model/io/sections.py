@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 import casadi as ca
 
-from whippletree.elements.bodies import MassProperties, Shape
+from whippletree.elements.bodies import BodyKind, FlexibleBody, MassProperties, Shape
 from whippletree.elements.bodies.appearance import DIMENSIONS
 from whippletree.elements.closures import Coupling, DeclaredClosure, Expression
 from whippletree.elements.declaration import quantities
@@ -31,6 +33,7 @@ from whippletree.elements.joints.angles import ThreeAngles
 from whippletree.errors import FileError, ModelError
 from whippletree.model.catalogue import registered
 from whippletree.model.description import Body, ClosureUse, Description, EventUse, ForceUse, Frame, JointUse, StateUse
+from whippletree.model.io.flexible_forms import archived
 from whippletree.model.io.forms import BUILT_IN, JOINTS
 from whippletree.model.io.model_file import Model
 from whippletree.model.io.reader import FORMAT
@@ -52,8 +55,9 @@ _ELEMENTS = "whippletree.elements."
 class Sections:
     """The sections of a file, from a description."""
 
-    def __init__(self, description: Description) -> None:
-        self._d = description
+    def __init__(self, description: Description, stem: str = "") -> None:
+        self._d, self._stem = description, stem
+        self.beside: dict[str, FlexibleBody] = {}  # flexible bodies by the names of their files beside the model
         self._definitions = Definitions(parameter.name for parameter in description.parameters)
         self._places = [
             *((body.name, (body.name, Placement.identity())) for body in description.bodies),
@@ -65,6 +69,7 @@ class Sections:
         """Return the whole file."""
         d = self._d
         owned = {name for use in d.forces for name in use.own_states}  # their elements bring them along
+        inside = {body.name for body in d.bodies if body.kind is not None}  # elastic forces come with their bodies
         sections: dict[str, Any] = {
             "whippletree": FORMAT,
             "name": d.name,
@@ -77,7 +82,7 @@ class Sections:
             "joints": {use.name: self._joint(use) for use in d.joints},
             "closures": {use.name: self._closure(use) for use in d.closures},
             "states": {use.name: self._state(use) for use in d.states if use.name not in owned},
-            "forces": {use.name: self._force(use) for use in d.forces},
+            "forces": {use.name: self._force(use) for use in d.forces if use.name not in inside},
             "events": {use.name: self._event(use) for use in d.events},
             "start": _plain(model.start),
             "run": _plain(model.run),
@@ -119,10 +124,7 @@ class Sections:
 
     def _body(self, body: Body) -> dict[str, Any]:
         if body.kind is not None:
-            raise FileError(
-                f'body "{body.name}" is a {type(body.kind).__name__}, a body with own coordinates, which files do not '
-                "hold yet: keep its description in Python"
-            )
+            return {"modal": self._stored(body.name, body.kind)}
         properties = body.properties
         found: dict[str, Any] = {}
         drawn = [self._drawn(shape) for shape in properties.shapes]
@@ -137,6 +139,28 @@ class Sections:
             found["inertia"] = inertia
         given = {} if properties.possible else {"as_given": True}
         return found | given | shapes
+
+    def _stored(self, name: str, kind: BodyKind) -> str | dict[str, str]:
+        """Return the name of the file that holds a flexible body, or its archive where there is to be no file.
+
+        Bodies that are the same share a file.
+        """
+        if not isinstance(kind, FlexibleBody):
+            raise FileError(
+                f'body "{name}" is a {type(kind).__name__}, a body with own coordinates of a type that files do not '
+                "hold: keep its description in Python"
+            )
+        if not self._stem:
+            return {"archive": base64.b64encode(archived(kind)).decode("ascii")}
+        for file, other in self.beside.items():
+            if other == kind:
+                return file
+        own = f"{self._stem}.{re.sub('[^0-9A-Za-z_-]+', '-', name) or 'body'}"
+        file, k = f"{own}.npz", 1
+        while file in self.beside:
+            file, k = f"{own}-{k}.npz", k + 1
+        self.beside[file] = kind
+        return file
 
     def _drawn(self, shape: Shape) -> dict[str, Any]:
         """Return a shape that is drawn."""

@@ -238,7 +238,7 @@ def by_joint(context: FileContext, node: Node, what: str) -> dict[str, Any]:
     """Read numbers by joint: one, or a list where the joint has several."""
     if not isinstance(node, MapNode):
         raise UnfitError(node.mark, f"{what} must be a mapping from joints to numbers, but is {words_for(node)}")
-    known = {use.name: use.joint for use in context.mechanism.describe().joints}
+    known = {use.name: use.joint for use in context.mechanism.describe().coordinate_owners}
     found: dict[str, Any] = {}
     for name, item in node.items.items():
         if name not in known:

@@ -6,14 +6,17 @@ import io
 import os
 import re
 import secrets
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from whippletree.errors import FileError
 from whippletree.model.description import Description
+from whippletree.model.io.flexible_forms import archived
 from whippletree.model.io.model_file import Model
 from whippletree.model.io.output_paths import checked_path, obstacle
-from whippletree.model.io.reader import from_text
+from whippletree.model.io.reader import from_file, from_text
 from whippletree.model.io.sections import Sections
 from whippletree.model.mechanism import Mechanism
 from whippletree.spatial.scalars import shown
@@ -32,18 +35,34 @@ def to_file(model: Model | Mechanism, path: str | os.PathLike[str], text: str | 
         raise FileError(
             f"{path!s}: the file cannot be written: this is {what}, which a file must not take the place of"
         )
-    data = (to_text(model) if text is None else text).encode()
+    if text is not None:
+        files = {named: text.encode()}
+    else:
+        whole, beside = _written(model, named.stem)
+        files = {named.resolve().with_name(name): data for name, data in beside.items()} | {named: whole.encode()}
+        for place in files:
+            if place != named and obstacle(place):
+                raise FileError(f"{place!s}: the file cannot be written: this is {obstacle(place)}")
     try:
-        place = named.resolve()
-        beside = place.with_name(f".{place.name[:100]}.{secrets.token_hex(4)}.part")
-        try:
-            beside.write_bytes(data)
-            beside.replace(place)
-        finally:
-            beside.unlink(missing_ok=True)
+        _write_all(files)
     except (OSError, ValueError, RuntimeError) as error:
         why = getattr(error, "strerror", None) or error
         raise FileError(f"{path!s}: the file cannot be written: {why}") from None
+
+
+def _write_all(files: Mapping[Path, bytes]) -> None:
+    """Write files under other names first; none takes its place before all are there."""
+    waiting: dict[Path, Path] = {}
+    try:
+        for path, data in files.items():
+            place = path.resolve()
+            waiting[place] = place.with_name(f".{place.name[:100]}.{secrets.token_hex(4)}.part")
+            waiting[place].write_bytes(data)
+        for place, beside in waiting.items():
+            beside.replace(place)
+    finally:
+        for beside in waiting.values():
+            beside.unlink(missing_ok=True)
 
 
 def to_text(model: Model | Mechanism) -> str:
@@ -52,24 +71,39 @@ def to_text(model: Model | Mechanism) -> str:
     >>> to_text(Mechanism("empty")).splitlines()[1]
     'name: empty'
     """
+    text, _ = _written(model, "")
+    return text
+
+
+def _written(model: Model | Mechanism, stem: str) -> tuple[str, dict[str, bytes]]:
+    """Return the text of a file, and what the files beside it hold, whose names begin with the stem."""
     whole = model if isinstance(model, Model) else Model(model)
     if not isinstance(whole.mechanism, Mechanism):
         raise FileError(f"give a mechanism, or what was read from a file; got {shown(model)}")
     description = whole.mechanism.describe()
-    text = _dumped(Sections(description).tree(whole))
-    _check(description, text)
-    return text
+    sections = Sections(description, stem)
+    text = _dumped(sections.tree(whole))
+    beside = {name: archived(body) for name, body in sections.beside.items()}
+    _check(description, text, beside)
+    return text, beside
 
 
-def _check(description: Description, text: str) -> None:
-    """Check that a text is read back as what was written."""
+def _check(description: Description, text: str, beside: Mapping[str, bytes]) -> None:
+    """Check that what is written is read back as what it was made from."""
     what = f'mechanism "{description.name}" cannot be written as a file'
     try:
-        again = from_text(text).mechanism.describe()
+        again = (_read_beside(text, beside) if beside else from_text(text)).mechanism.describe()
     except FileError as error:
         raise FileError(f"{what}: it would not be read back ({error})") from error
     if again != description:
         raise FileError(f"{what}: {_difference(description, again)} would not be read back as it is")
+
+
+def _read_beside(text: str, beside: Mapping[str, bytes]) -> Model:
+    with tempfile.TemporaryDirectory(prefix="whippletree-") as folder:
+        for name, data in {**beside, "model.yaml": text.encode()}.items():
+            (Path(folder) / name).write_bytes(data)
+        return from_file(Path(folder) / "model.yaml")
 
 
 def _difference(a: Description, b: Description) -> str:

@@ -66,8 +66,9 @@ export class Live {
     }
   }
 
-  show({ poses, values }) {
+  show({ poses, amplitudes, values }) {
     this.page.stage.tracks[0].poses.set(poses);
+    this.page.stage.tracks[0].amplitudes?.set(amplitudes);
     for (const [key, value] of Object.entries(values)) {
       const own = this.values.get(key);
       if (!own || own.slider === document.activeElement) continue;

@@ -1,8 +1,8 @@
 // The stage: everything that is drawn in three dimensions, and how it follows the motion.
 
 import {
-  AmbientLight, Box3, BufferGeometry, CatmullRomCurve3, ConeGeometry, CylinderGeometry, DirectionalLight, Float32BufferAttribute,
-  Group, HemisphereLight, Line, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshStandardMaterial, PerspectiveCamera,
+  AmbientLight, Box3, BufferAttribute, BufferGeometry, CatmullRomCurve3, ConeGeometry, CylinderGeometry, DirectionalLight, DoubleSide,
+  Float32BufferAttribute, Group, HemisphereLight, Line, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshStandardMaterial, PerspectiveCamera,
   Quaternion, Scene, TubeGeometry, Vector3, WebGLRenderer,
 } from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
@@ -29,6 +29,7 @@ export class Stage {
     this.extent = Math.max(this.outline.getSize(new Vector3()).length(), 1e-9);
     this.addLights();
     this.tracks = head.tracks.map((label, k) => this.addTrack(k));
+    this.tracks.forEach((track, k) => { track.skins = head.skins.map((skin, number) => this.addSkin(skin, number, track, k)); });
     this.placeTrack(this.tracks[0], this.tracks[0].times[0]);
     this.struts = head.struts.map((strut) => this.addStrut(strut));
     this.arrows = head.arrows.map((arrow, k) => this.addArrow(arrow, k));
@@ -52,7 +53,8 @@ export class Stage {
   addTrack(k) {
     const { head, arrays } = this;
     const times = arrays[`t${k}`].values;
-    const track = { times, poses: arrays[`poses${k}`].values, n: times.length, groups: [] };
+    const amplitudes = arrays[`amplitudes${k}`]?.values;
+    const track = { times, poses: arrays[`poses${k}`].values, amplitudes, n: times.length, groups: [], skins: [] };
     for (let place = -1; place < head.places.length; place++) {
       const group = new Group();
       group.matrixAutoUpdate = group.matrixWorldAutoUpdate = place < 0;
@@ -70,6 +72,38 @@ export class Stage {
     this.material ??= new MeshStandardMaterial({ ...look, vertexColors: true });
     const mesh = new Mesh(mergedGeometry(solids, this.arrays), k === 0 ? this.material : new MeshStandardMaterial(own));
     return still(mesh);
+  }
+
+  // A surface that deforms: its points are those at rest plus shapes times amplitudes.
+  addSkin([place, count, color], number, track, k) {
+    const { values: rest, n: size } = this.arrays[`skin${number}`];
+    const faces = this.arrays[`faces${number}`];
+    const index = new Uint32Array(faces.values.length);
+    for (let i = 0; i < faces.n; i++) for (let c = 0; c < 3; c++) index[3 * i + c] = faces.values[c * faces.n + i];
+    const geometry = new BufferGeometry();
+    geometry.setIndex(new BufferAttribute(index, 1));
+    geometry.setAttribute("position", new BufferAttribute(new Float32Array(3 * size), 3));
+    const look = { roughness: 0.55, metalness: 0.08, side: DoubleSide };
+    const own = k === 0 ? { color: bodyColor(color) } : { color: ghostColor(k), transparent: true, opacity: 0.38, depthWrite: false };
+    const mesh = still(new Mesh(geometry, new MeshStandardMaterial({ ...look, ...own })));
+    track.groups[place + 1].add(mesh);
+    const first = this.head.skins.slice(0, number).reduce((sum, one) => sum + one[1], 0);
+    return { geometry, rest, size, count, first, shapes: this.arrays[`shapes${number}`]?.values };
+  }
+
+  deform({ geometry, rest, size, count, first, shapes }, { amplitudes, n }, i, j, share) {
+    const points = geometry.attributes.position.array;
+    for (let c = 0; c < 3; c++) for (let p = 0; p < size; p++) points[3 * p + c] = rest[c * size + p];
+    for (let k = 0; k < count; k++) {
+      const at = (first + k) * n;
+      const amplitude = (1 - share) * amplitudes[at + i] + share * amplitudes[at + j];
+      for (let c = 0; c < 3; c++) {
+        const row = (3 * k + c) * size;
+        for (let p = 0; p < size; p++) points[3 * p + c] += amplitude * shapes[row + p];
+      }
+    }
+    geometry.attributes.position.needsUpdate = true;
+    geometry.computeVertexNormals();
   }
 
   addStrut([kind, , first, from, second, to, radius, color]) {
@@ -108,9 +142,11 @@ export class Stage {
   }
 
   // Between instants, positions go straight on, and quaternions on the shortest way.
-  placeTrack({ times, poses, n, groups }, time) {
+  placeTrack(track, time) {
+    const { times, poses, n, groups } = track;
     const [i, share] = instant(times, time);
     const j = Math.min(i + 1, n - 1);
+    for (const skin of track.skins) this.deform(skin, track, i, j, share);
     const rest = 1 - share;
     for (let place = 0; place < groups.length - 1; place++) {
       const at = 7 * place * n;

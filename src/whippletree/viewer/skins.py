@@ -1,0 +1,133 @@
+"""The skins of flexible bodies: surfaces whose points move with the modal coordinates.
+
+A beam is the surface of its sections, a solid that of its mesh; of any other body the stations are seen. A point at
+arm d from its station moves by Phi eta + (Psi eta) x d, to first order: a picture shows no more. Modal coordinates are
+scaled such that a unit of each moves the point that it moves most by a metre.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from whippletree.elements.bodies.array_store import ArrayStore
+from whippletree.elements.bodies.flexible import FlexibleBody
+from whippletree.kernels.kernel import Array
+from whippletree.viewer.scene import Skin
+
+__all__ = ["has_skin", "mode_sizes", "skin_of"]
+
+Indices = npt.NDArray[np.intp]
+
+_SHARP = 0.75
+"""Faces whose normals have less than this cosine between them meet at an edge."""
+
+_ROUND_FROM = 8
+"""Outlines with so many corners are round, others have edges."""
+
+
+def skin_of(kind: FlexibleBody, place: int, unit: float, color: int) -> Skin | None:
+    """Return the skin of a flexible body on a place; none if it is known at its interfaces only.
+
+    >>> from whippletree.flexible_bodies import beam, circle, steel
+    >>> made = skin_of(beam(length=1.0, section=circle(radius=0.01), material=steel, modes=2), 0, 0.01, 0)
+    >>> made.points.shape, made.shapes.shape
+    ((208, 3), (2, 208, 3))
+    """
+    stations = kind.drawn
+    if stations is None or not has_skin(kind):
+        return None
+    if "outline" in stations and "axes" in stations:
+        station, arm, triangles = _tube(stations, unit)
+    elif "triangles" in stations:
+        corners = stations.array("triangles").astype(np.intp)
+        station, triangles = _with_edges(stations.array("positions"), corners)
+        arm = np.zeros((len(station), 3))
+    else:
+        station, arm, triangles = _cloud(len(stations.array("positions")), 0.4 * unit)
+    phi, psi = (stations.array(name)[station] for name in ("translation", "rotation"))
+    shapes = np.moveaxis(phi + np.cross(psi, arm[..., None], axis=1), 2, 0) / mode_sizes(kind)[:, None, None]
+    return Skin(place, stations.array("positions")[station] + arm, triangles, shapes, color)
+
+
+def has_skin(kind: FlexibleBody) -> bool:
+    """Tell whether a body is known at enough stations for a skin."""
+    return kind.drawn is not None and len(kind.drawn.array("positions")) > 1
+
+
+def mode_sizes(kind: FlexibleBody) -> Array:
+    """Return how far a unit of each modal coordinate moves the station that it moves most, in metres (n,)."""
+    moved = np.linalg.norm(kind.places().array("translation"), axis=1).max(axis=0, initial=0.0)
+    turned = np.linalg.norm(kind.places().array("rotation"), axis=1).max(axis=0, initial=0.0)
+    sizes = np.maximum(moved, _TURNED * float(kind.size) * turned)
+    return np.asarray(np.where(sizes > 0, sizes, 1.0))
+
+
+_TURNED = 1e-3
+"""A mode that turns stations without moving them counts as moving points at this share of the body's size."""
+
+
+def _tube(stations: ArrayStore, unit: float) -> tuple[Indices, Array, Indices]:
+    """Return for the points of a beam's surface their stations and arms, and the triangles between them."""
+    outline, axes = stations.array("outline"), stations.array("axes")
+    S, K, _ = outline.shape
+    thin = np.maximum(1.0, _THINNEST * unit / max(float(np.abs(outline).max()), 1e-300))
+    ring = np.einsum("sak,sck->sca", axes[:, :, 1:], thin * outline)  # (S, K, 3)
+    if K < _ROUND_FROM:  # each side has corners of its own, so that edges are sharp
+        sides = np.stack([ring, np.roll(ring, -1, axis=1)], axis=2).reshape(S, 2 * K, 3)
+        first = 2 * np.arange(K)
+        second = first + 1
+    else:
+        sides, first = ring, np.arange(K)
+        second = (first + 1) % K
+    width = sides.shape[1]
+    start = width * np.arange(S - 1)[:, None]
+    a, b, c, d = (start + first), (start + second), (start + width + first), (start + width + second)
+    triangles = [np.stack([a, b, d], axis=-1).reshape(-1, 3), np.stack([a, d, c], axis=-1).reshape(-1, 3)]
+    station = np.repeat(np.arange(S), width)
+    arms = sides.reshape(-1, 3)
+    for end in (0, S - 1):  # the two faces at the ends
+        own = len(station) + np.arange(K)
+        fan = np.stack([np.full(K - 2, own[0]), own[1:-1], own[2:]], axis=1)
+        triangles.append(fan[:, ::-1] if end == 0 else fan)
+        station, arms = np.append(station, np.full(K, end)), np.concatenate([arms, ring[end]])
+    return station, arms, np.concatenate(triangles)
+
+
+_THINNEST = 0.5
+"""Half the width of a beam that is drawn, over the radius of links, at least."""
+
+
+def _with_edges(points: Array, triangles: Indices) -> tuple[Indices, Indices]:
+    """Return which station each corner is, and the triangles: corners at edges are there once for each side."""
+    triangles = _outward(points, triangles)
+    a, b, c = (points[triangles[:, k]] for k in range(3))
+    normals = np.cross(b - a, c - a)
+    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
+    made: dict[int, list[tuple[int, Array]]] = {}
+    station, found = list[int](), np.empty_like(triangles)
+    for t, corners in enumerate(triangles.tolist()):
+        for k, corner in enumerate(corners):
+            known = made.setdefault(corner, [])
+            number = next((own for own, normal in known if normal @ normals[t] > _SHARP), -1)
+            if number < 0:
+                number = len(station)
+                station.append(corner)
+                known.append((number, normals[t]))
+            found[t, k] = number
+    return np.array(station, dtype=np.intp), found
+
+
+def _outward(points: Array, triangles: Indices) -> Indices:
+    """Return triangles whose corners go round counter-clockwise, seen from outside of a body without hollows."""
+    a, b, c = (points[triangles[:, k]] - points.mean(axis=0) for k in range(3))
+    away = np.einsum("ti,ti->t", a, np.cross(b, c)) < 0
+    return np.where(away[:, None], triangles[:, ::-1], triangles)
+
+
+def _cloud(count: int, radius: float) -> tuple[Indices, Array, Indices]:
+    """Return small octahedra, one for each station."""
+    arms = radius * np.concatenate([np.eye(3), -np.eye(3)])
+    faces = np.array([[0, 1, 2], [1, 3, 2], [3, 4, 2], [4, 0, 2], [1, 0, 5], [3, 1, 5], [4, 3, 5], [0, 4, 5]])
+    triangles = (6 * np.arange(count)[:, None, None] + faces).reshape(-1, 3)
+    return np.repeat(np.arange(count), 6), np.tile(arms, (count, 1)), triangles
