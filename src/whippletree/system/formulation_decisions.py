@@ -49,6 +49,7 @@ def on_demand(numbers: ClosureNumbers) -> OnDemand:
         "smallest_pivot": smallest_pivot,
         "massless_motion": massless_motion,
         "absolute_pivots": absolute_pivots,
+        "element_pivots": element_pivots,
         "penalty": penalty,
         "reduction": reduction,
         "position_partition": position_partition,
@@ -159,6 +160,29 @@ def absolute_pivots(numbers: ClosureNumbers, plan: LoopPlan) -> tuple[tuple[Key,
             "inertia; give mass or inertia to what it moves, or take another formulation"
         ) from None
     return tuple((rows[i], columns[j]) for i, j in places)
+
+
+def element_pivots(numbers: ClosureNumbers, plan: LoopPlan) -> tuple[tuple[int, int], ...]:
+    """Return conditions of bodies that are left out, and the coordinates of the open chains that they tell.
+
+    The largest entry that is left is the next pivot. There are as many as leave the mechanism its freedoms: what is
+    beyond follows from the others, if not for the digits of the data.
+    """
+    left, unknown = numbers.opened_rows(plan.q, *plan.where)
+    size = np.abs(left).max(axis=1, initial=0.0, keepdims=True)
+    left = left / np.where(size > UNUSED_ROW, size, 1.0) * (size > UNUSED_ROW)
+    pivots: list[tuple[int, int]] = []
+    for _ in range(unknown - len(plan.choice.independent)):
+        i, j = (int(k) for k in np.unravel_index(np.abs(left).argmax(), left.shape))
+        if abs(left[i, j]) < UNUSED_ROW:
+            raise DynamicsError(
+                'formulation "velocity_transformation" with coordinates="natural" and closed_by="independent" finds too '
+                "few independent conditions here, next to a singular position: take another formulation"
+            )
+        pivots.append((i, j))
+        left = left - np.outer(left[:, j] / left[i, j], left[i])
+        left[i], left[:, j] = 0.0, 0.0
+    return tuple(pivots)
 
 
 def reduction(numbers: ClosureNumbers, plan: LoopPlan) -> dict[int, int]:

@@ -1,0 +1,94 @@
+"""Open chains in natural coordinates closed by multipliers, by a penalty, or by independent coordinates (8.3, a to c).
+
+Conditions of bodies that are left out may follow from each other, in plane linkages for instance. Multipliers are found
+by an augmented Lagrangian that is iterated until it is exact (`closures/augmented_lagrangian.py`), so that all
+conditions may stay, and massless vectors too; the penalty (8.115) is its beginning. For independent coordinates numbers
+have chosen conditions that do not depend on each other, and the z that follow from the others (8.116-8.120).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import casadi as ca
+
+from whippletree.formulations.closures.augmented_lagrangian import AugmentedProblem, solve_augmented
+from whippletree.formulations.closures.closure_set import ClosureSet
+from whippletree.formulations.closures.loop_solution import Solution
+from whippletree.formulations.closures.partition import (
+    Choice,
+    eliminate,
+    partition,
+    partition_multipliers,
+    reduced,
+)
+from whippletree.formulations.natural.opened_chains import OpenedEquations, Row, opened_equations
+from whippletree.formulations.nodes.operation_stages import record_stage
+from whippletree.formulations.nodes.sweeps import Unrolled
+from whippletree.symbolic.sparse_factors import add_to, factor_symmetric, minimum_degree
+
+__all__ = ["solve_opened"]
+
+_WEIGHT = 1e7
+"""How much stiffer a condition is than what it moves."""
+
+_PENALTY_ITERATIONS, _EXACT_ITERATIONS = 2, 6
+
+
+class _Found(NamedTuple):
+    """z'', pivots to watch, and the estimated error of what is not exact."""
+
+    z: Row
+    pivots: tuple[ca.SX, ...]
+    error: ca.SX | None
+
+
+def solve_opened(
+    walk: Unrolled, closure_set: ClosureSet, closed_by: str, choice: Choice, pivots: Sequence[tuple[int, int]]
+) -> Solution:
+    """Return accelerations and multipliers; `choice` is of joint coordinates, `pivots` of open chains."""
+    equations = opened_equations(walk, closure_set)
+    found = _independent(equations, pivots) if closed_by == "independent" else _augmented(walk, equations, closed_by)
+    a = equations.joint_accelerations(found.z)
+
+    def multipliers() -> list[ca.SX]:
+        """Those of the closures' rows in joint coordinates, from what the joints lack of balance."""
+        return partition_multipliers(walk, partition(walk, closure_set, choice), a)
+
+    return Solution(a, multipliers, found.pivots, found.error)
+
+
+def _augmented(walk: Unrolled, equations: OpenedEquations, closed_by: str) -> _Found:
+    weights = [_WEIGHT / easy if row else ca.SX(0) for row, easy in zip(equations.rows, equations.easy, strict=True)]
+    problem = AugmentedProblem(equations.mass, equations.right, equations.rows, equations.gamma, weights)
+    speeds = [ca.sumsqr(node.v) for node in walk.nodes if node.v.numel()]
+    exact = closed_by == "multipliers"
+    found = solve_augmented(problem, _EXACT_ITERATIONS if exact else _PENALTY_ITERATIONS, speeds, refined=exact)
+    return _Found(found.a, (), found.error)
+
+
+def _independent(equations: OpenedEquations, pivots: Sequence[tuple[int, int]]) -> _Found:
+    """Solve for the z that do not follow from others (8.119, 8.120)."""
+    dependent = {z for _, z in pivots}
+    choice = Choice(tuple(z for z in equations.right if z not in dependent), tuple(pivots))
+    factors, E = eliminate({r: equations.rows[r] for r, _ in pivots}, choice)
+    g = factors.solve({r: -equations.gamma[r] for r, _ in pivots})
+    record_stage("E", [E, g])
+    lacking = dict(equations.right)
+    for (i, j), value in equations.mass.items():
+        for a, b in {(i, j), (j, i)}:
+            if b in g:
+                lacking[a] = lacking[a] - value * g[b]
+    right: Row = {i: ca.SX(0) for i in choice.independent}
+    for d, row in E.items():
+        for i, value in row.items():
+            right[i] = right[i] + value * lacking[d]
+    mass = reduced(equations.mass, E)
+    record_stage("E^T M E", mass)
+    independent = factor_symmetric(mass, minimum_degree(mass, choice.independent)).solve(right)
+    z = dict(g)
+    for d, row in E.items():
+        for i, value in row.items():
+            add_to(z, d, value * independent[i])
+    return _Found(z, factors.pivots, None)
