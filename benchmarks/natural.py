@@ -17,7 +17,7 @@ import numpy as np
 
 from whippletree.analysis.models import bricard, five_bar_pendulum
 from whippletree.analysis.models.garcia_de_jalon_models import AXES, POINTS
-from whippletree.natural.natural_runs import NaturalOptions, NaturalRun
+from whippletree.studies.natural_runs import NaturalOptions, NaturalRun
 
 G = (0.0, -9.81, 0.0)
 LAST = {True: 4.8, False: 1.2}

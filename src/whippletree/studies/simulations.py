@@ -14,7 +14,6 @@ from whippletree.errors import ResultError, SimulationError, StateError, Whipple
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import quoted
-from whippletree.natural.natural_runs import simulate_natural
 from whippletree.results.certificate import Certificate
 from whippletree.results.measure import measured
 from whippletree.results.output_files import new_file
@@ -76,7 +75,7 @@ def simulate(
 
     With `formulation="natural"` and no `method`, the run is integrated in natural coordinates with a fixed `step`, by
     the trapezoidal rule with penalties; options are then `iterations`, `tolerance`, `alpha`, `mu`, `augmented` and
-    `projections` (see `whippletree.natural.natural_runs`), beside `q`, `v`, `tau` and `parameters`.
+    `projections` (see `whippletree.studies.natural_runs`), beside `q`, `v`, `tau` and `parameters`.
 
     Events of the mechanism are in `trajectory.events`, and `info["ended_by"]` names the one that ended the run.
     `on_event(simulation, event)`, or a mapping from names to such functions, is called when an event happens: it may
@@ -106,6 +105,8 @@ def simulate(
             "verify": verify,
             "start": start,
         }
+        from whippletree.studies.natural_runs import simulate_natural  # only where it is asked for
+
         return simulate_natural(system, duration, every, t0, options)
     _check_options(options)
     if start is not None:
