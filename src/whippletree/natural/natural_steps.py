@@ -9,7 +9,8 @@ with the quasi-tangent matrix, which is symmetric and needs no pivoting,
 
     K = 4/h^2 M + Phi_x^T alpha (1 + 2 mu / h) Phi_x                                                      (8.134)
 
-begun at x_n + h x'_n + h^2/2 x''_n (8.135). alpha and mu are given for each condition. lambda is zero (penalty), or
+begun at x_n + h x'_n + h^2/2 x''_n (8.135). The unknown is d = x - x_n: differences of coordinates would lose digits
+that 2/h and 4/h^2 make large. alpha and mu are given for each condition. lambda is zero (penalty), or
 corrected, lambda <- lambda + alpha (Phi + mu Phi'), and the step solved again (8.126; anew from zero in each step).
 
 With `projections`, mu is zero, lambda is corrected after each iteration and kept from step to step, and velocities and
@@ -98,7 +99,7 @@ class NaturalSteps:
         n, m = natural.n_coordinates, natural.n_conditions
         self.layout = StateLayout(n, m, natural.system.nq if self.loaded else 0)
         self.start = ca.SX.sym("start", self.layout.size)
-        self.x = ca.SX.sym("x", n)
+        self.d = ca.SX.sym("d", n)
         self.settings = ca.SX.sym("settings", 1 + 2 * m)
         self.t = ca.SX.sym("t")
         self.tau = ca.SX.sym("tau", natural.system.nv)
@@ -153,9 +154,9 @@ class NaturalSteps:
         return self._kernel("natural prediction", self.layout.n, self.predicted, inputs)
 
     def predicted(self) -> ca.SX:
-        """Return the coordinates that the predictor gives, over symbols."""
-        x, v, a, _, _ = self.layout.parts(self.start)
-        return x + self.h * v + self.h**2 / 2 * a
+        """Return the displacement that the predictor gives, over symbols."""
+        _, v, a, _, _ = self.layout.parts(self.start)
+        return self.h * v + self.h**2 / 2 * a
 
     @made_once
     def iterate(self) -> Kernel:
@@ -163,7 +164,7 @@ class NaturalSteps:
         return self._kernel("natural iteration", self.layout.n + 1, self.iterated)
 
     def iterated(self) -> ca.SX:
-        """Return the next coordinates and the size of the change, over symbols."""
+        """Return the next displacement and the size of the change, over symbols."""
         point = self._point()
         record_stage("Jacobian and conditions", [point.phi, point.rate, point.rows])
         f = self._residual(point)
@@ -172,7 +173,7 @@ class NaturalSteps:
         change = tangent.solve({i: -f[i] for i in range(self.layout.n)})
         step = ca.SX(ca.vertcat(*(change[i] for i in range(self.layout.n))))
         record_stage("solution", step)
-        return ca.SX(ca.vertcat(self.x + step, ca.norm_2(step)))
+        return ca.SX(ca.vertcat(self.d + step, ca.norm_2(step)))
 
     @made_once
     def augment(self) -> Kernel:
@@ -187,7 +188,7 @@ class NaturalSteps:
 
     @made_once
     def finish(self) -> Kernel:
-        """The end of the step, from its coordinates."""
+        """The end of the step, from its displacement."""
 
         def make() -> ca.SX:
             x, v, a, kept = self.ended()
@@ -197,7 +198,7 @@ class NaturalSteps:
         return self._kernel("natural step end", self.layout.size, make)
 
     def ended(self) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-        """Return x, x', x'' and lambda at the end of the step, from its coordinates, over symbols."""
+        """Return x, x', x'' and lambda at the end of the step, from its displacement, over symbols."""
         point = self._point()
         lam = self.layout.parts(self.start)[3]
         v, a = self._projected(point) if self.projections else (point.v, point.a)
@@ -207,17 +208,18 @@ class NaturalSteps:
 
     def inputs(self) -> dict[str, ca.SX]:
         """Return the symbols that iterations depend on, by name."""
-        named = {"start": self.start, "x": self.x, "settings": self.settings, "tau": self.tau, "t": self.t}
+        named = {"start": self.start, "d": self.d, "settings": self.settings, "tau": self.tau, "t": self.t}
         return {**named, **self.acting}
 
     def _point(self) -> _Iterate:
         """Return the iterate (8.128, 8.129)."""
         x0, v0, a0, _, _ = self.layout.parts(self.start)
         h = self.h
-        v = 2 / h * (self.x - x0) - v0
-        a = 4 / h**2 * (self.x - x0) - 4 / h * v0 - a0
-        at = self.natural.symbolic_conditions.at(self.x, v, self.t)
-        return _Iterate(self.x, v, a, at.phi, at.rate, at.rows, at.bias)
+        x = x0 + self.d
+        v = 2 / h * self.d - v0
+        a = 4 / h**2 * self.d - 4 / h * v0 - a0
+        at = self.natural.symbolic_conditions.at(x, v, self.t)
+        return _Iterate(x, v, a, at.phi, at.rate, at.rows, at.bias)
 
     def _held(self, point: _Iterate) -> ca.SX:
         """Return alpha (Phi + mu Phi')."""

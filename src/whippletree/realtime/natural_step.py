@@ -58,21 +58,21 @@ class NaturalStep(TracedStep):
         acting = [given[name] for name in ("tau", *steps.acting)]
         parameters = [given["parameters"]] if self._natural.parameter_symbols else []
 
-        def at(expressions: list[ca.SX], start: ca.SX, x: ca.SX) -> list[ca.SX]:
+        def at(expressions: list[ca.SX], start: ca.SX, d: ca.SX) -> list[ca.SX]:
             """Put the present state into expressions over the symbols of the steps."""
-            values = [start, x, ca.SX(ca.DM(self._settings)), acting[0], t + h, *acting[1:], *parameters]
+            values = [start, d, ca.SX(ca.DM(self._settings)), acting[0], t + h, *acting[1:], *parameters]
             found = ca.Function("part", symbols, expressions).call(values, True, False)
             return [ca.SX(one) for one in found]
 
         start = ca.SX(ca.vertcat(memory, q))
-        (x,) = at([steps.predicted()], start, steps.x)
+        (d,) = at([steps.predicted()], start, steps.d)
         change = ca.SX(0)
         for _ in range(self._options.iterations):
-            (moved,) = at([steps.iterated()], start, x)
-            x, change = moved[:-1], moved[-1]
+            (moved,) = at([steps.iterated()], start, d)
+            d, change = moved[:-1], moved[-1]
             if steps.projections:
-                (start,) = at([steps.corrected()], start, x)
-        memory = ca.SX(ca.vertcat(*at(list(steps.ended()), start, x)))
+                (start,) = at([steps.corrected()], start, d)
+        memory = ca.SX(ca.vertcat(*at(list(steps.ended()), start, d)))
         n = steps.layout.n
         q, v = self._natural.fitted(memory[:n], memory[n : 2 * n], q)
         if parameters:

@@ -27,7 +27,7 @@ from whippletree.system.consistency import allowed_motions
 from whippletree.system.decisions import Decision, positional_choice
 from whippletree.system.decisions import smallest_pivot as smallest_pivot_at
 from whippletree.system.loop_plan import Conditions, Key, LoopPlan, OnDemand, PenaltyWeights
-from whippletree.system.ranks import choose_pivots
+from whippletree.system.ranks import choose_pivots, largest_pivots
 from whippletree.system.sparse_assembly import every_joint_moves_mass
 from whippletree.system.tolerances import (
     CLEARLY_MOVED,
@@ -168,20 +168,14 @@ def element_pivots(numbers: ClosureNumbers, plan: LoopPlan) -> tuple[tuple[int, 
     The largest entry that is left is the next pivot. There are as many as leave the mechanism its freedoms: what is
     beyond follows from the others, if not for the digits of the data.
     """
-    left, unknown = numbers.opened_rows(plan.q, *plan.where)
-    size = np.abs(left).max(axis=1, initial=0.0, keepdims=True)
-    left = left / np.where(size > UNUSED_ROW, size, 1.0) * (size > UNUSED_ROW)
-    pivots: list[tuple[int, int]] = []
-    for _ in range(unknown - len(plan.choice.independent)):
-        i, j = (int(k) for k in np.unravel_index(np.abs(left).argmax(), left.shape))
-        if abs(left[i, j]) < UNUSED_ROW:
-            raise DynamicsError(
-                'formulation "velocity_transformation" with coordinates="natural" and closed_by="independent" finds too '
-                "few independent conditions here, next to a singular position: take another formulation"
-            )
-        pivots.append((i, j))
-        left = left - np.outer(left[:, j] / left[i, j], left[i])
-        left[i], left[:, j] = 0.0, 0.0
+    rows, unknown = numbers.opened_rows(plan.q, *plan.where)
+    count = unknown - len(plan.choice.independent)
+    pivots = largest_pivots(rows, count, UNUSED_ROW)
+    if len(pivots) < count:
+        raise DynamicsError(
+            'formulation "velocity_transformation" with coordinates="natural" and closed_by="independent" finds too few '
+            "independent conditions here, next to a singular position: take another formulation"
+        )
     return tuple(pivots)
 
 

@@ -8,7 +8,7 @@ have chosen conditions that do not depend on each other, and the z that follow f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -26,9 +26,9 @@ from whippletree.formulations.closures.partition import (
 from whippletree.formulations.natural.opened_chains import OpenedEquations, Row, opened_equations
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.symbolic.sparse_factors import add_to, factor_symmetric, minimum_degree
+from whippletree.symbolic.sparse_factors import SparseLU, add_to, factor_symmetric, minimum_degree
 
-__all__ = ["solve_opened"]
+__all__ = ["solve_independent", "solve_opened"]
 
 _WEIGHT = 1e7
 """How much stiffer a condition is than what it moves."""
@@ -69,26 +69,40 @@ def _augmented(walk: Unrolled, equations: OpenedEquations, closed_by: str) -> _F
 
 
 def _independent(equations: OpenedEquations, pivots: Sequence[tuple[int, int]]) -> _Found:
-    """Solve for the z that do not follow from others (8.119, 8.120)."""
+    z, factors = solve_independent(equations.mass, equations.right, equations.rows, equations.gamma, pivots)
+    return _Found(z, factors.pivots, None)
+
+
+def solve_independent(
+    mass: Mapping[tuple[int, int], ca.SX],
+    right: Mapping[int, ca.SX],
+    rows: Sequence[Row],
+    gamma: Sequence[ca.SX],
+    pivots: Sequence[tuple[int, int]],
+) -> tuple[Row, SparseLU]:
+    """Solve M z'' + C^T lambda = f, C z'' = -gamma for the z that do not follow from others (8.119, 8.120).
+
+    `pivots` are independent rows with the z that follow. Returned are z'' and the factors of the rows on these.
+    """
     dependent = {z for _, z in pivots}
-    choice = Choice(tuple(z for z in equations.right if z not in dependent), tuple(pivots))
-    factors, E = eliminate({r: equations.rows[r] for r, _ in pivots}, choice)
-    g = factors.solve({r: -equations.gamma[r] for r, _ in pivots})
+    choice = Choice(tuple(z for z in right if z not in dependent), tuple(pivots))
+    factors, E = eliminate({r: rows[r] for r, _ in pivots}, choice)
+    g = factors.solve({r: -gamma[r] for r, _ in pivots})
     record_stage("E", [E, g])
-    lacking = dict(equations.right)
-    for (i, j), value in equations.mass.items():
+    lacking = dict(right)
+    for (i, j), value in mass.items():
         for a, b in {(i, j), (j, i)}:
             if b in g:
                 lacking[a] = lacking[a] - value * g[b]
-    right: Row = {i: ca.SX(0) for i in choice.independent}
+    projected: Row = {i: ca.SX(0) for i in choice.independent}
     for d, row in E.items():
         for i, value in row.items():
-            right[i] = right[i] + value * lacking[d]
-    mass = reduced(equations.mass, E)
-    record_stage("E^T M E", mass)
-    independent = factor_symmetric(mass, minimum_degree(mass, choice.independent)).solve(right)
+            projected[i] = projected[i] + value * lacking[d]
+    small = reduced(mass, E)
+    record_stage("E^T M E", small)
+    independent = factor_symmetric(small, minimum_degree(small, choice.independent)).solve(projected)
     z = dict(g)
     for d, row in E.items():
         for i, value in row.items():
             add_to(z, d, value * independent[i])
-    return _Found(z, factors.pivots, None)
+    return z, factors
