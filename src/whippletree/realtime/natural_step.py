@@ -45,7 +45,7 @@ class NaturalStep(TracedStep):
     def begin(self, q: Array, v: Array, t: float, inputs: dict[str, Array]) -> Array:
         """Return the memory at the start of a run: natural coordinates, velocities and accelerations."""
         layout, kernel = self._steps.layout, self._steps.begin
-        x, rates = self._natural.state(q, v)
+        x, rates = self._natural.state(q, v, parameters=inputs.get("parameters"))
         given = {"q": q, "v": v, "t": np.array([t]), **inputs}
         a = np.empty(layout.n)
         kernel.one([given.get(name) for name in kernel.input_names], [a])

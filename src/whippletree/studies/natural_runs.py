@@ -190,7 +190,7 @@ class NaturalRun:
                 break
         rows, counts = (np.concatenate(some) for some in zip(*parts, strict=True))
         n = self.natural.n_coordinates
-        x, rates = self.natural.state(self.q, self.v)
+        x, rates = self.natural.state(self.q, self.v, parameters=self.parameters)
         return NaturalRows(
             np.asarray(self.t + self.options.step * np.arange(len(rows) + 1), dtype=np.float64),
             np.vstack([x, rows[:, :n]]),
@@ -214,7 +214,7 @@ class NaturalRun:
     def _march(self) -> March:
         """The loop, at the start of the run."""
         natural, layout = self.natural, self.steps.layout
-        x, rates = natural.state(self.q, self.v)
+        x, rates = natural.state(self.q, self.v, parameters=self.parameters)
         a = np.empty(layout.n)
         given = {"settings": self.settings, "tau": self.tau}
         if self.parameters is not None:
@@ -278,7 +278,7 @@ def _trajectory(run: NaturalRun, rows: NaturalRows, steps: int, stride: int, wal
     chosen = np.unique(np.append(np.arange(0, len(rows.t), stride), len(rows.t) - 1))
     q, v = _fitted(run, rows, chosen)
     q, v, moved = _closed(run, q, v)
-    residual = np.abs(natural.residual(rows.x))
+    residual = np.abs(natural.residual(rows.x, parameters=run.parameters))
     r, worst = int(residual.max(axis=0).argmax()), float(residual.max())
     work = _work(run, rows, chosen) if run.loaded else np.zeros((len(chosen), 2))
     replay = Replay(
@@ -327,12 +327,12 @@ def _fitted(run: NaturalRun, rows: NaturalRows, chosen: Places) -> tuple[Array, 
     """Return joint coordinates and velocities at some steps, angles and quaternions going on from one to the next."""
     system, natural = run.system, run.natural
     x, rates = rows.x[chosen], rows.rates[chosen]
-    q, v = natural.fit(x, rates, run.q)
-    off = np.abs(natural.coordinates(system.normalize(q)) - x).max(axis=1)
-    amiss = np.abs(natural.residual(x)).max() + _FITTED * np.abs(x).max()
+    q, v = natural.fit(x, rates, run.q, parameters=run.parameters)
+    off = np.abs(natural.coordinates(system.normalize(q), parameters=run.parameters) - x).max(axis=1)
+    amiss = np.abs(natural.residual(x, parameters=run.parameters)).max() + _FITTED * np.abs(x).max()
     if (off > _FAR * amiss).any():  # the fit did not come from the start of the run to each state: go step by step
         for k in range(1, len(x)):
-            q[k], v[k] = natural.fit(x[k], rates[k], q[k - 1])
+            q[k], v[k] = natural.fit(x[k], rates[k], q[k - 1], parameters=run.parameters)
     turning = _angles(system)
     q[:, turning] = np.unwrap(q[:, turning], axis=0)
     for where, _ in quaternions(system):

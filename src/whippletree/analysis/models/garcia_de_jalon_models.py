@@ -10,7 +10,7 @@ from whippletree.analysis.models.common import PaperModel, Point, segment
 from whippletree.elements.bodies import box
 from whippletree.model import Mechanism
 
-__all__ = ["bricard", "five_bar_pendulum", "human_body"]
+__all__ = ["bricard", "five_bar_pendulum", "human_body", "two_arms"]
 
 
 POINTS: tuple[Point, ...] = ((0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1), (0, 0, 1))
@@ -44,6 +44,34 @@ def five_bar_pendulum() -> PaperModel:
     5
     """
     return bricard(closed=False)
+
+
+def two_arms() -> PaperModel:
+    """Return the plane system of examples 8.1 and 8.2: a floating base that carries two arms of three links.
+
+    Its nine points are those of figure 8.7: 1 and 2 on the base, 3 to 6 on the first arm, whose second link has three
+    of them, 7 to 9 on the second arm.
+
+    >>> s = two_arms().build()
+    >>> s.n_bodies, s.nv
+    (7, 9)
+    """
+    m = Mechanism("two arms", gravity=(0, -9.81, 0))
+    base = m.body("base", box((1.0, 0.3, 0.2), mass=5.0))
+    m.planar("base motion", m.ground, base)
+    links = (
+        ("1", base, "1-3", (-0.5, 0.1, 0.0), 0.6),
+        ("3", "1-3", "3-4-5", (0.6, 0.0, 0.0), 0.5),
+        ("5", "3-4-5", "5-6", (0.5, 0.0, 0.0), 0.4),
+        ("2", base, "2-7", (0.5, 0.1, 0.0), 0.6),
+        ("7", "2-7", "7-8", (0.6, 0.0, 0.0), 0.5),
+        ("8", "7-8", "8-9", (0.5, 0.0, 0.0), 0.4),
+    )
+    for point, on, name, at, length in links:
+        m.revolute(point, on, m.body(name, segment(length, 1.0, 0.05, "x")), at=at)
+    for point, on, at in (("4", "3-4-5", (0.2, 0.3, 0.0)), ("6", "5-6", (0.4, 0.0, 0.0)), ("9", "8-9", (0.4, 0.0, 0.0))):
+        m.frame(point, on=on, at=at)
+    return PaperModel(m)
 
 
 Part = tuple[str, str | Point, float, float]

@@ -64,11 +64,19 @@ class NaturalConditions:
         bias = ca.jtimes(rate, x, v) + ca.jacobian(rate, t)
         parts = [ca.densify(part) for part in (self.phi, rate, bias)]
         entries = ca.SX(ca.vertcat(ca.SX(0, 1), self.jacobian.nz[:]))
-        return ca.Function("conditions", [x, v, t], [*parts, entries])
+        return ca.Function("conditions", [x, v, t, self._constants], [*parts, entries])
+
+    @made_once
+    def _constants(self) -> ca.SX:
+        """The symbols of dimensions: parameters, and all constants where nothing is folded."""
+        own = {symbol.element_hash() for symbol in ca.symvar(ca.vertcat(self.x, self.t))}
+        return ca.SX(
+            ca.vertcat(ca.SX(0, 1), *(one for one in ca.symvar(self.phi) if one.element_hash() not in own))
+        )
 
     def at(self, x: ca.SX, v: ca.SX, t: ca.SX) -> ConditionValues:
         """Return the conditions at coordinates and velocities, which may be expressions."""
-        phi, rate, bias, entries = self._function(x, v, t)
+        phi, rate, bias, entries = self._function(x, v, t, self._constants)
         rows: list[dict[int, ca.SX]] = [{} for _ in self.names]
         pattern = self.jacobian.sparsity()
         for k, (i, j) in enumerate(zip(*pattern.get_triplet(), strict=True)):
