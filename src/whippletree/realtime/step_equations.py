@@ -1,9 +1,10 @@
 """The traced step of a system: from a state and inputs to the next state, and a word about whether it may be used.
 
-The state is one column [q; v; z; t], with what a method remembers before t (`natural_step`). In loops the new state is brought back onto the closures by a fixed number of
-Newton steps of least displacement (`formulations.closures.closure_projection`). Where the result is not finite, the
-closures stay open, or the numeric plan of the loops is no longer good, the state is kept as it was, and `status` says
-why. Nothing depends on data but which of two numbers is taken in the end.
+The state is one column [q; v; z; t], with what a method remembers before t (`natural_step`). In loops the new state is
+brought back onto the closures by a fixed number of Newton steps of least displacement
+(`formulations.closures.closure_projection`). Where the result is not finite, the closures stay open, or the numeric
+plan of the loops is no longer good, the state is kept as it was, and `status` says why. Nothing depends on data but
+which of two numbers is taken in the end.
 """
 
 from __future__ import annotations

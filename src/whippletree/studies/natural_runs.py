@@ -158,8 +158,8 @@ class NaturalRun:
         refuse_mechanism(
             system,
             'the time loop of formulation="natural"',
-            "Give method= as well to integrate in joint coordinates with the accelerations of that formulation, or leave "
-            "it out",
+            "Give method= as well to integrate in joint coordinates with the accelerations of that formulation, or "
+            "leave it out",
         )
         self.system, self.options, self.natural = system, options, system.natural
         self.t = finite(t, "t0")

@@ -173,8 +173,8 @@ def element_pivots(numbers: ClosureNumbers, plan: LoopPlan) -> tuple[tuple[int, 
     pivots = largest_pivots(rows, count, UNUSED_ROW)
     if len(pivots) < count:
         raise DynamicsError(
-            'formulation "velocity_transformation" with coordinates="natural" and closed_by="independent" finds too few '
-            "independent conditions here, next to a singular position: take another formulation"
+            'formulation "velocity_transformation" with coordinates="natural" and closed_by="independent" finds too '
+            "few independent conditions here, next to a singular position: take another formulation"
         )
     return tuple(pivots)
 

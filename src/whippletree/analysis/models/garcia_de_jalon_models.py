@@ -69,7 +69,11 @@ def two_arms() -> PaperModel:
     )
     for point, on, name, at, length in links:
         m.revolute(point, on, m.body(name, segment(length, 1.0, 0.05, "x")), at=at)
-    for point, on, at in (("4", "3-4-5", (0.2, 0.3, 0.0)), ("6", "5-6", (0.4, 0.0, 0.0)), ("9", "8-9", (0.4, 0.0, 0.0))):
+    for point, on, at in (
+        ("4", "3-4-5", (0.2, 0.3, 0.0)),
+        ("6", "5-6", (0.4, 0.0, 0.0)),
+        ("9", "8-9", (0.4, 0.0, 0.0)),
+    ):
         m.frame(point, on=on, at=at)
     return PaperModel(m)
 
@@ -78,7 +82,7 @@ Part = tuple[str, str | Point, float, float]
 """Name, hinge axis, length, mass; a part with a minus before its length carries the next hinge where its own is."""
 
 OBLIQUE: Point = (0.25, 0.25, 1.0)
-"""Limbs turn about axes that are not quite along them, so that axis and the way to the next joint are two directions."""
+"""Limbs turn about axes that are not along them, so that axis and the way to the next joint are two directions."""
 
 LEG: tuple[Part, ...] = (
     ("hip flexion", "y", -0.04, 0.9),
@@ -104,11 +108,12 @@ NECK: tuple[Part, ...] = (("neck", "y", -0.04, 0.5), ("neck side", "x", 0.04, 0.
 def human_body() -> PaperModel:
     """Return a human body with 40 bodies, 6 + 39 freedoms, all hinges, and 175 pairs of a body and a joint on its way.
 
-    A joint with several freedoms is several hinges with small bodies between. The hinges of each hip, with that of a
-    soft mass, of each shoulder, and two of the neck meet in one point, which gives the book's 28 points and 62 vectors. Pelvis (floating), two lumbar hinges to the
-    chest, three of the neck; legs of seven hinges (hip 3, knee, ankle 2, toes), arms of seven (shoulder 3, elbow,
-    forearm, wrist 2); a shoulder blade and a half of the ribs on either side of the chest, and a soft mass on either
-    thigh. 1.75 m, 75 kg. The figure of the book is lost; its counts leave little else.
+    A joint with several freedoms is several hinges with small bodies between. The hinges of each hip, with that of
+    a soft mass, of each shoulder, and two of the neck meet in one point, which gives the book's 28 points and 62
+    vectors. Pelvis (floating), two lumbar hinges to the chest, three of the neck; legs of seven hinges (hip 3,
+    knee, ankle 2, toes), arms of seven (shoulder 3, elbow, forearm, wrist 2); a shoulder blade and a half of the
+    ribs on either side of the chest, and a soft mass on either thigh. 1.75 m, 75 kg. The figure of the book is
+    lost; its counts leave little else.
 
     >>> from whippletree.analysis.models import body_joint_pairs
     >>> s = human_body().build()

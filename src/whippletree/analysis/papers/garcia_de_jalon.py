@@ -186,8 +186,8 @@ def jalon_counts_a(times: bool = True) -> Iterator[Table]:
             rows,
             f"m multiplications, a additions. The natural model has {size}; the book's human body has 28 points and 62 "
             f"vectors, its truck 246 natural coordinates and 39 relative ones. Their figures are lost: what differs is "
-            f"which bodies have more than two points, and which vectors complete a body. Loops are opened by leaving out "
-            f"bodies' conditions, and closed by multipliers that are iterated, so that dependent conditions may stay.",
+            f"which bodies have more than two points, and which vectors complete a body. Loops are opened by leaving "
+            f"out bodies' conditions, and closed by multipliers that are iterated, so that dependent conditions may stay.",
         )
 
 
@@ -197,8 +197,8 @@ def _with_full_solution(counted: Costs, multiplications: int) -> int:
 
 
 _PAIRS = (
-    "6m + 3a for each pair of a point or vector of a body and a joint on its way, 3a more for points; the book's figures "
-    "are 393 pairs of either for the human body, 82 and 78 for the truck"
+    "6m + 3a for each pair of a point or vector of a body and a joint on its way, 3a more for points; the book's "
+    "figures are 393 pairs of either for the human body, 82 and 78 for the truck"
 )
 
 TABLE_85: dict[str, tuple[Callable[[], PaperModel], float, float, float]] = {
@@ -243,9 +243,10 @@ def jalon_times(times: bool = True) -> Iterator[Table]:
             "independent / B",
         ),
         rows,
-        "The book's two comparators are in dependent natural coordinates with full matrices (sections 5.1.4 and 5.2.3); "
-        "here they are traced with their sparsity, which takes less the larger the mechanism is, so that the ratios are "
-        "smaller. Absolute coordinates and independent joint coordinates stand beside. Loops are closed by independent coordinates in B too (8.116-8.120). On a tree "
+        "The book's two comparators are in dependent natural coordinates with full matrices (sections 5.1.4, 5.2.3); "
+        "here they are traced with their sparsity, which saves the more the larger the mechanism is, so that the "
+        "ratios are smaller. Absolute coordinates and independent joint coordinates stand beside. "
+        "Loops are closed by independent coordinates in B too (8.116-8.120). On a tree "
         "all coordinates are independent, and composite bodies stand there.",
     )
     yield from _evaluations(times)

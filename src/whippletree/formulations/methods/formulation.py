@@ -37,8 +37,8 @@ class NumericDecisions:
 
     `choice` holds the independent freedoms and the order in which the dependent ones are eliminated; it is always
     there. `absolute_pivots` is the order of elimination in absolute coordinates, `element_pivots` the conditions and
-    coordinates of chains that are open at bodies, in their order of elimination, `penalty_weights` has a number for each
-    row, `reduction` is the row with which each dependent freedom is eliminated on the way inward, and
+    coordinates of chains that are open at bodies, in their order of elimination, `penalty_weights` has a number for
+    each row, `reduction` is the row with which each dependent freedom is eliminated on the way inward, and
     `group_methods` says how each group of loops is solved.
     """
 

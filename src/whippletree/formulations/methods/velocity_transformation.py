@@ -24,7 +24,7 @@ In A (`coordinates="natural"`), the velocities are those of points and unit vect
 (`natural/natural_transformation.py`); z' and what follows are the same. Loops are opened by leaving out rigid-body
 conditions of some bodies (`natural/opened_chains.py`), and closed in the same three ways.
 
-Closed chains in B (8.3): the rows of a cut joint on the bodies' accelerations are Phi, those on the joints' Phi R (8.114).
+Closed chains in B (8.3): the rows of a cut joint on the bodies' accelerations are Phi, those on the joints' Phi R.
 The equations are then closed by multipliers, by a penalty (8.115) or by independent coordinates (8.116-8.120), with the
 same text as in joint coordinates (`joint_multipliers`, `penalty`, `independent_coordinates`). Which coordinates are
 independent has been decided in the joints' own axes. So for the last method the sums of level joints within loops are

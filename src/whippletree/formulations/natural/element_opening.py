@@ -95,9 +95,7 @@ def open_loops(n_bodies: int, ends: Sequence[Ends]) -> Opening:
 def _live(ends: Sequence[Ends], removed: Collection[int], cut: Collection[int]) -> list[tuple[int, int, int]]:
     """Return the joints (index, end, end) between bodies that are there."""
     return [
-        (k, a, b)
-        for k, (a, b) in enumerate(ends)
-        if k not in cut and a not in removed and b not in removed and a != b
+        (k, a, b) for k, (a, b) in enumerate(ends) if k not in cut and a not in removed and b not in removed and a != b
     ]
 
 

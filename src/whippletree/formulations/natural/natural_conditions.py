@@ -70,9 +70,7 @@ class NaturalConditions:
     def _constants(self) -> ca.SX:
         """The symbols of dimensions: parameters, and all constants where nothing is folded."""
         own = {symbol.element_hash() for symbol in ca.symvar(ca.vertcat(self.x, self.t))}
-        return ca.SX(
-            ca.vertcat(ca.SX(0, 1), *(one for one in ca.symvar(self.phi) if one.element_hash() not in own))
-        )
+        return ca.SX(ca.vertcat(ca.SX(0, 1), *(one for one in ca.symvar(self.phi) if one.element_hash() not in own)))
 
     def at(self, x: ca.SX, v: ca.SX, t: ca.SX) -> ConditionValues:
         """Return the conditions at coordinates and velocities, which may be expressions."""

@@ -81,9 +81,7 @@ def refuse_own_coordinates(walk: Unrolled) -> None:
         raise StateError("natural coordinates are for rigid bodies: a body here has coordinates of its own")
 
 
-def walk_model(
-    walk: Unrolled, closure_set: ClosureSet | None = None, opening: Opening | None = None
-) -> NaturalModel:
+def walk_model(walk: Unrolled, closure_set: ClosureSet | None = None, opening: Opening | None = None) -> NaturalModel:
     """Return the natural model of the bodies of a walk, its loops opened."""
     refuse_own_coordinates(walk)
     names = [f"body {k}" for k in range(len(walk.nodes))]

@@ -301,8 +301,9 @@ def make_natural_model(
     """Return the model of bodies and joints.
 
     `frames` are named frames, whose origins become points where a body needs one more element; `values` are numbers of
-    parameters to decide by. What is decided is only which elements there are. Of bodies that are `apart` no two elements
-    are made one, since their neighbours move without each other; conditions of theirs that others have are the others'.
+    parameters to decide by. What is decided is only which elements there are. Of bodies that are `apart` no two
+    elements are made one, since their neighbours move without each other; conditions that others have, too, are the
+    others'.
     """
     made = _ModelMaking(len(names), names, values or {}, apart)
     for joint in joints:

@@ -1,4 +1,4 @@
-"""Formulation A with loops: open chains in natural coordinates, closed by what was left out (8.3, 8.60-8.87, 8.108-8.114).
+"""Formulation A with loops: open chains in natural coordinates, closed by what was left out (8.3, 8.108-8.114).
 
 Some bodies are left out, so that all others are open chains (`element_opening`). z' are the velocities of the joints on
 these chains, and the coordinates of the points and vectors that bodies have which are left out, and no others. Then
@@ -29,7 +29,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from whippletree.formulations.closures.closure_set import ClosureSet
-from whippletree.formulations.natural.element_opening import OpenJoint, Opening, open_loops
+from whippletree.formulations.natural.element_opening import Opening, OpenJoint, open_loops
 from whippletree.formulations.natural.natural_equations import (
     NaturalEquations,
     NaturalMotion,
@@ -182,9 +182,7 @@ def _easy(model: NaturalModel, closing: NaturalEquations) -> list[ca.SX]:
     mean = sum(total.values(), ca.SX(0)) / max(len(total), 1)
     lightness = {e: 1 / ca.fmax(value, _LIGHT * mean) for e, value in total.items()}
     usual = 1 / mean
-    return [
-        sum((x * x * lightness.get(where[j], usual) for j, x in row.items()), ca.SX(0)) for row in closing.rows
-    ]
+    return [sum((x * x * lightness.get(where[j], usual) for j, x in row.items()), ca.SX(0)) for row in closing.rows]
 
 
 _LIGHT = 0.01
@@ -267,7 +265,10 @@ class OpenChains:
 
     def velocity_map(self) -> list[ElementBlocks]:
         """Return R element by element: blocks (3, n) by group of z."""
-        return [self._columns(one.index, one.is_point, home) for one, home in zip(self.model.elements, self.homes, strict=True)]
+        return [
+            self._columns(one.index, one.is_point, home)
+            for one, home in zip(self.model.elements, self.homes, strict=True)
+        ]
 
     def _columns(self, index: int, is_point: bool, home: int | None) -> ElementBlocks:
         if home is None:
@@ -338,10 +339,9 @@ class OpenChains:
         """Return Phi2 R and gamma + Phi2 S."""
         place = {at.start + c: (e, c) for e, at in self.model.places().items() for c in range(3)}
         rows, gamma = [], []
-        for row, bias in zip(closing.rows, closing.gamma, strict=True):
-            on = self._by_element(row, place)
-            found: Row = {}
-            for e, part in on.items():
+        for row, second in zip(closing.rows, closing.gamma, strict=True):
+            bias, found = second, Row()
+            for e, part in self._by_element(row, place).items():
                 bias = bias + ca.dot(part, S[e])
                 for group, block in R[e].items():
                     product = block.T @ part
