@@ -8,7 +8,8 @@ import pytest
 import whippletree as wt
 from support.loop_models import inputs
 from support.natural_models import all_joints, five_links
-from whippletree.analysis.models import quarter_car
+from whippletree.analysis.models import human_body, quarter_car, two_arms
+from whippletree.analysis.natural_sizes import plane_distances, plane_size
 
 A = "velocity_transformation/natural/multipliers"
 EXACT = "natural/exact/10000000/6"
@@ -57,6 +58,42 @@ def test_the_mass_matrix_of_two_points_and_two_vectors() -> None:
     at = {one.name: one.where.start for one in (*natural.points, *natural.vectors)}
     order = [at["hinge 0"], at["hinge 1"], at["hinge 0 axis"], at["hinge 1 axis"]]
     assert natural.mass_matrix[np.ix_(order, order)] == pytest.approx(M, rel=1e-12)
+
+
+def test_a_plane_system_has_the_book_s_sizes() -> None:
+    """Example 8.1: 18 natural coordinates and 9 equations, of full rank in plain NumPy; 27 and 18 mixed; 21."""
+    s = two_arms().build()
+    assert plane_size(s) == (9, (18, 9), (27, 18), 21)
+    x = {one.name: s.natural.coordinates(s.random(3))[one.where][:2] for one in s.natural.points}
+    names = sorted(name for name in x if name.isdigit())
+    rows = []
+    for pairs in plane_distances(s).values():
+        for a, b in pairs:
+            row = np.zeros((9, 2))
+            row[names.index(a)], row[names.index(b)] = x[a] - x[b], x[b] - x[a]
+            rows.append(row.ravel())
+    assert np.linalg.matrix_rank(rows) == 9
+
+
+def test_columns_of_r_are_those_of_example_8_2() -> None:
+    """Joint 7 turns the points beyond it, k x (r - r_2), and nothing else; the base all of them."""
+    s = two_arms().build()
+    q = s.random(5)
+    x = s.natural.coordinates(q)
+    places = {one.name: one.where for one in s.natural.points if one.name.isdigit()}
+    for joint, pivot, moved in (("2", "2", "789"), ("base motion", "base motion on base", "123456789")):
+        v = np.zeros(s.nv)
+        v[s.v_slice(joint).start] = 1.0  # of the base: its turning rate
+        rates = s.natural.state(q, v)[1]
+        at = next(one.where for one in s.natural.points if one.name == pivot)
+        for name, where in places.items():
+            expected = np.cross([0, 0, 1], x[where] - x[at]) if name in moved else np.zeros(3)
+            assert rates[where] == pytest.approx(expected, abs=1e-12), (joint, name)
+
+
+def test_sizes_of_the_human_body() -> None:
+    natural = human_body().build().natural
+    assert (len(natural.points), len(natural.vectors)) == (28, 62)
 
 
 @pytest.mark.parametrize("which", ["all joints", "quarter car"])

@@ -12,6 +12,7 @@ import pytest
 import whippletree as wt
 from support.sampling import deep
 from whippletree.errors import StateError
+from whippletree.kernels.lowering import StraightLine
 from whippletree.kernels.tape import read_tape
 from whippletree.realtime import StepStatus
 from whippletree.system.example_systems import four_bar
@@ -77,11 +78,31 @@ def test_inputs_act():
     assert (stepper.v - start["v"]) / 1e-3 == pytest.approx(expected, rel=0.02, abs=0.05)
 
 
-def test_every_step_is_the_same_straight_line():
-    """The step is one list of operations without a jump: whatever the state, all of them run."""
-    stepper = four_bar().realtime(method="natural", iterations=2)
+@pytest.mark.parametrize("method", ["natural", "rk4", "linearly_implicit"])
+def test_every_step_is_the_same_straight_line(method):
+    """In LLVM's language a step has no jump that depends on anything: all of it runs in every step."""
+    stepper = four_bar().realtime(method=method, iterations=2)
+    text = StraightLine(stepper.function).ir(name="step", width=1, pack=1, fused=False)
+    assert "@step(" in text and " br i1 " not in text and " switch " not in text and " phi " not in text
     assert stepper.operations == read_tape(stepper.function).count()
-    assert stepper.operations.total > four_bar().realtime(method="natural", iterations=1).operations.total
+
+
+def test_lengths_that_are_parameters():
+    """Natural coordinates are those of the lengths that are given, in steps and in the time loop."""
+    m = wt.Mechanism("two rods")
+    length = m.parameter("length", 0.5)
+    for name in ("first", "second"):
+        m.body(name, wt.box((0.6, 0.1, 0.1), mass=2.0, at=(0.3, 0, 0)))
+    m.revolute("A", m.ground, "first", axis="y")
+    m.revolute("B", "first", "second", at=(length, 0, 0), axis="y")
+    s = m.build()
+    start = {"q": [0.1, 0.2], "v": [1.0, 2.0], "parameters": {"length": 0.8}}
+    exact = s.simulate(0.05, tolerance=1e-10, times=[0.0, 0.05], **start).q[-1]
+    stepper = s.realtime(method="natural", **start)
+    after(stepper, 0.05)
+    assert stepper.q == pytest.approx(exact, abs=1e-6)
+    run = s.simulate(0.05, formulation="natural", step=1e-3, **start)
+    assert run.q[-1] == pytest.approx(exact, abs=1e-6)
 
 
 def test_what_does_not_converge_keeps_the_state():

@@ -42,7 +42,7 @@ _CAUSES = {
     StepStatus.NOT_FINITE: "a number of the new state is not finite: the step is too long for what acts",
     StepStatus.SINGULAR: "the loops are next to a singular position, which a step of fixed length cannot cross: keep "
     "away from it, or let s.simulate(...) go through it",
-    StepStatus.ITERATIONS: "the iterations in natural coordinates do not converge: take shorter steps, more iterations, "
+    StepStatus.ITERATIONS: "the iterations in natural coordinates do not converge: take shorter steps, more of them, "
     "a larger mu=, or projections=True",
 }
 

@@ -187,7 +187,7 @@ def jalon_counts_a(times: bool = True) -> Iterator[Table]:
             f"m multiplications, a additions. The natural model has {size}; the book's human body has 28 points and 62 "
             f"vectors, its truck 246 natural coordinates and 39 relative ones. Their figures are lost: what differs is "
             f"which bodies have more than two points, and which vectors complete a body. Loops are opened by leaving "
-            f"out bodies' conditions, and closed by multipliers that are iterated, so that dependent conditions may stay.",
+            f"out bodies' conditions, and closed by multipliers that are iterated, so that dependent ones may stay.",
         )
 
 
