@@ -859,3 +859,25 @@ def test_example_moving_pictures(tmp_path: Path) -> None:
     shapes = r["run"].system.description.body("coupler").properties.shapes
     assert [shape.kind for shape in shapes] == ["box"]
     assert r["run"].system.description.body("coupler").properties.mass == 2.0
+
+
+def test_example_steady_cornering() -> None:
+    example = load("steady_cornering")
+    bend, stop = example.main()
+    speed = np.linalg.norm(bend.velocity("body")[-1][3:5])
+    assert bend.velocity("body")[-1][2] == pytest.approx(example.expected_yaw_rate(speed), rel=0.01)
+    way = stop.position("body")[-1][0]
+    assert way == pytest.approx(example.SPEED**2 / (2 * example.FRICTION * G), rel=5e-3)
+    assert bend.certificate.ok and stop.certificate.ok
+
+
+def test_example_touching() -> None:
+    """In the end all hardly move: the rod lies on the crate, each as deep in what carries it as its weight takes."""
+    found = run("touching")
+    ball, crate, rod = (found.position(name)[-1] for name in ("ball", "crate", "rod"))
+    assert all(np.abs(found.velocity(name)[-1][3:]).max() < 0.05 for name in ("ball", "crate", "rod"))
+    assert found.certificate.ok
+    stiffness, width = 2e4, 1e-3
+    assert crate[2] == pytest.approx(0.2 - 12.0 * G / 4 / stiffness - width / 2, abs=1e-3)
+    assert rod[2] - crate[2] == pytest.approx(0.23 - 2.0 * G / stiffness - width / 2, abs=1e-3)
+    assert ball[2] == pytest.approx(0.15 - 3.0 * G / stiffness - width / 2, abs=1e-3)

@@ -11,7 +11,7 @@ import pytest
 import whippletree as wt
 from support.grouped_models import cells
 from whippletree.formulations.methods import registry
-from whippletree.system import auto_formulation, engine
+from whippletree.system import auto_formulation, engine, formulation_choice
 from whippletree.system.auto_formulation import Chooser
 
 ALONG_GROUND = {one.text for one in registry.candidates() if one.candidacy.general_axes}
@@ -79,7 +79,7 @@ def test_those_that_are_close_are_timed_if_asked_for(monkeypatch: pytest.MonkeyP
 
     def tuned(times: dict[str, float], **limits: object) -> str:
         for name, value in limits.items():
-            monkeypatch.setattr(auto_formulation, name, value)
+            monkeypatch.setattr(formulation_choice, name, value)
 
         def timer(names: Sequence[str]) -> dict[str, float]:
             asked[:] = names
@@ -116,7 +116,7 @@ def test_tuned(closed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     v = s.consistent_velocities(s.q0, rng.normal(size=s.nv)) if closed else rng.normal(size=s.nv)
     counted, before = s.chosen, s.forward_dynamics(s.q0, v)
     other = sorted(counted.counts, key=lambda name: counted.counts[name])[1]
-    monkeypatch.setattr(auto_formulation, "_CLOSE", (100.0, 100.0))
+    monkeypatch.setattr(formulation_choice, "_CLOSE", (100.0, 100.0))
     module = auto_formulation if closed else engine
     monkeypatch.setattr(module, "least_seconds", lambda some: {name: 1.0 + (name != other) for name in some})
     assert s.tune() == s.chosen

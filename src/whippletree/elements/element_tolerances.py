@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-__all__ = ["COINCIDENT", "COINCIDENT_POINTS", "LEAST_ELASTIC_FORCE", "LEAST_SINE"]
+__all__ = [
+    "COINCIDENT",
+    "COINCIDENT_POINTS",
+    "LEAST_ELASTIC_FORCE",
+    "LEAST_SINE",
+    "PARALLEL_CAPSULES",
+    "TYRE_LOAD_SHARE",
+    "UPRIGHT",
+]
 
 COINCIDENT = 1e-9
 """Points nearer than this share of a free length have no direction: lost in rounding as soon as they are apart."""
 
 COINCIDENT_POINTS = 1e-12
 """The same in metres where there is no free length."""
+
+UPRIGHT = 1e-9
+"""What the sine between a wheel's axis and the road's normal is kept from zero by: what lies flat does not roll."""
+
+TYRE_LOAD_SHARE = 0.25
+"""A tyre's friction is that of sqrt(N^2 + N0^2), N0 being this share of its stiffness times the width over which it
+takes hold: so it is finite where the tyre leaves the road, and more by 1e-4 at a hundred times that load."""
+
+PARALLEL_CAPSULES = 1e-4
+"""The share of the squared distances from the middles that counts when nearest points of capsules are found, so that
+these do not jump where capsules are parallel. Of capsules of length l with lines at a distance d, nearest points move
+from one end to the other as they turn by 2e-4 l / d, and at the ends the depth is less by 2.5e-5 l^2 / d."""
 
 LEAST_SINE = 1e-10
 """What the sine of a bushing's rotation is kept from zero by: its square is below what rounding leaves of one."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.elements.forces import Contact, Friction
+from whippletree.elements.forces import BoxContact, CapsuleContact, Contact, Friction, Tyre
 from whippletree.equilibria.balance import Balance, Imbalance, Mask
 from whippletree.equilibria.descent import Reached, descend, newton
 from whippletree.equilibria.equilibrium_tolerances import (
@@ -35,6 +35,9 @@ from whippletree.results.labels import effort_unit
 from whippletree.spatial.scalars import shown, truth
 from whippletree.system import Reactions, System
 from whippletree.system.input_reader import as_array
+
+_RUB = (BoxContact, CapsuleContact, Contact, Friction, Tyre)
+"""Elements with friction, which is smooth."""
 
 __all__ = ["Equilibrium", "EquilibriumSearch", "equilibrium", "turned_back"]
 
@@ -413,7 +416,7 @@ class EquilibriumSearch:
         mover = self._endless(here)
         if mover is not None:
             name, joint = freedom_labels(self.system)[0][mover][0], self.system.kernels.states.joint_of(mover)
-            smooth = any(isinstance(use.force, Contact | Friction) for use in self.system.description.forces)
+            smooth = any(isinstance(use.force, _RUB) for use in self.system.description.forces)
             rubs = ". Friction is smooth, and holds nothing at rest" if smooth else ""
             return (
                 f'no equilibrium was found: "{name}" moves on and on, and nothing holds it: add a spring or a stop, or '

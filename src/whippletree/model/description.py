@@ -259,6 +259,11 @@ class Description:
         return any(use.closure.timed or not use.closure.holonomic for use in self.closures)
 
     @property
+    def written_states(self) -> tuple[StateUse, ...]:
+        """The auxiliary states that were declared with a written rate; those of force elements come after them."""
+        return self.states[: len(self.states) - sum(len(use.own_states) for use in self.forces)]
+
+    @property
     def powered(self) -> bool:
         """Whether something may put energy in or take it out besides efforts that are given."""
         return bool(self.forces) or self.closures_moving or any(use.prescribed for use in self.joints)

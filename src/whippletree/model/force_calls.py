@@ -11,7 +11,6 @@ import numpy as np
 from whippletree.elements.forces import (
     Actuator,
     Bushing,
-    Contact,
     Force,
     Formula,
     Friction,
@@ -31,7 +30,6 @@ from whippletree.model.handles import ForceHandle
 from whippletree.model.joint_frames import AlignedSides, PoseLike
 from whippletree.model.model_tolerances import ENERGY_SLOPE, SYMMETRIC
 from whippletree.model.names import called, new_name, suggestion
-from whippletree.spatial.orientation import AxisLike, direction
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import (
     Scalar,
@@ -309,42 +307,6 @@ class ForceCalls(Registry):
                 ]
                 read = self._formula((*parts[0], *parts[1]), 6, "force or moment")
             return self._act(name, Load(read.formula, frame == "body"), (side,), (), read)
-
-    def contact(
-        self,
-        name: str,
-        place: PlaceLike,
-        *,
-        stiffness: Scalar,
-        damping: Scalar = 0.0,
-        friction: Scalar = 0.0,
-        radius: Scalar = 0.0,
-        at: VectorLike | None = None,
-        normal: AxisLike = (0.0, 0.0, 1.0),
-        offset: ExpressionLike = 0.0,
-        speed: Scalar = 0.01,
-        width: Scalar = 1e-3,
-    ) -> ForceHandle:
-        """Keep a point of a body, or a sphere around it, out of the ground plane normal . x = offset.
-
-        The normal force takes hold smoothly over `width`, is a spring with a damper beyond, and never pulls. Friction
-        is at most `friction` times that, and less where the point slides slower than `speed`. `offset` may be an
-        expression in positions and time: a ground that moves, or a profile, on which the force keeps the direction of
-        `normal`.
-
-        >>> from whippletree.model import Mechanism
-        >>> m = Mechanism("m")
-        >>> m.contact("tyre", m.body("wheel"), radius=0.3, stiffness=2e5, damping=500, friction=0.9).name
-        'tyre'
-        """
-        with called("force", name):
-            side = self._moving_side(place, at, "a contact")
-            read = self._formula(offset, 1, "offset")
-            if not read.formula.positional:
-                raise ModelError("offset may depend on positions, coordinates, time and parameters, but on no velocity")
-            numbers = (radius, stiffness, damping, friction, speed, width)
-            force = Contact(read.formula, direction(normal, "normal"), *numbers)
-            return self._act(name, checked(force, self._parameters), (side,), (), read)
 
     # ------------------------------------------------------------------ states
 

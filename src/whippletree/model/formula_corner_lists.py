@@ -1,4 +1,8 @@
-"""The corners of all formulas of a mechanism, for runs whose steps end there."""
+"""The corners of all formulas of a mechanism, for runs whose steps end there.
+
+What a person writes may have corners. Elements are smooth (`elements/forces/base.py`), and so are the rates of their
+own states: where these choose between two expressions, both agree to the first derivative, and no step ends there.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +62,7 @@ def corners_in_state(description: Description) -> tuple[CornerInState, ...]:
     """Return the corners that are looked for in each step, in the order in which the kernel `corners` has them."""
     pairs = [
         *((f'force "{use.name}"', one) for use in description.forces for one in _formulas(use)),
-        *((f'the rate of state "{use.name}"', use.rate) for use in description.states),
+        *((f'the rate of state "{use.name}"', use.rate) for use in description.written_states),
     ]
     return tuple(CornerInState(name, whole) for name, one in pairs for whole in one.corners_in_state.whole)
 
@@ -68,7 +72,7 @@ def _timed(description: Description) -> Iterator[tuple[str, Corners, Sequence[Sc
     for use in description.forces:
         for formula in _formulas(use):
             yield f'force "{use.name}"', formula.corners_in_time, formula.arguments
-    for state in description.states:
+    for state in description.written_states:
         yield f'the rate of state "{state.name}"', state.rate.corners_in_time, state.rate.arguments
     for closed in description.closures:
         closure = closed.closure

@@ -27,6 +27,7 @@ from whippletree.elements.joints import (
 from whippletree.errors import ModelError
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model.body_kinds import checked_kind
+from whippletree.model.contact_calls import ContactCalls
 from whippletree.model.description import Body, Description, Frame, JointUse
 from whippletree.model.design_position import design_distance
 from whippletree.model.drive_calls import DriveCalls
@@ -60,7 +61,7 @@ __all__ = ["Mechanism"]
 
 
 @user_facing
-class Mechanism(DriveCalls, EventCalls):
+class Mechanism(DriveCalls, EventCalls, ContactCalls):
     """A mechanism: bodies, the joints between them, closures, forces, frames and parameters, each with a name.
 
     Every call checks what it is given and leaves the mechanism as it was if something is wrong. Wherever a

@@ -17,7 +17,7 @@ from whippletree.kernels.kernel import Array, Kernel
 from whippletree.model.io import write_text
 from whippletree.model.mechanism import Mechanism
 from whippletree.system import System
-from whippletree.system.auto_formulation import FormulationChoice
+from whippletree.system.formulation_choice import FormulationChoice
 from whippletree.system.input_reader import as_array
 from whippletree.system.loop_plan import LoopPlan
 from whippletree.system.loop_services import LoopServices

@@ -11,10 +11,9 @@ just as it would be built by itself, and timed.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from whippletree.formulations.methods import registry
 from whippletree.formulations.methods.formulation import Formulation, LoopSizes
@@ -27,19 +26,17 @@ from whippletree.kernels.repeat import Repeated, least_seconds
 from whippletree.system import loop_equations
 from whippletree.system.closure_numbers import ClosureNumbers
 from whippletree.system.equations import Equations, Request
+from whippletree.system.formulation_choice import FormulationChoice, GroupChoice, close_ones, fastest
 from whippletree.system.formulation_decisions import tree_regular
-from whippletree.system.group_choices import GroupChoice, LoopGroups, merged, operations
+from whippletree.system.group_choices import LoopGroups, merged, operations
 from whippletree.system.source import outside_source, source_key
 
 __all__ = [
     "AutoFormulation",
     "Chooser",
-    "FormulationChoice",
     "Timer",
     "admitted",
     "candidates_key",
-    "close_ones",
-    "fastest",
 ]
 
 _DECIDED: dict[str, bytes] = {}
@@ -144,18 +141,6 @@ class AutoFormulation:
 _LARGE = 12
 """From this many nodes on, candidates are left out if what they have to solve is plainly the larger system."""
 
-_CLOSE = (1.5, 1.2)
-"""A candidate with up to this many times the operations of the cheapest may be as fast, if they are few, or many."""
-
-_FEW = 300
-"""Up to this many operations, time is spent on waiting for results rather than on operations."""
-
-_FASTER = 0.97
-"""One that has more operations must take less than this share of the time to be taken."""
-
-_COMPILED = 20_000
-"""How many operations may be compiled in order to be timed: some two or three seconds."""
-
 _GENERAL = 200
 """Operations for each node from which on motions are so general that frames along the ground's axes may be cheaper."""
 
@@ -191,50 +176,6 @@ def admitted(*, regular: bool, nodes: int) -> tuple[Formulation, ...]:
 def _fits(one: Formulation, nodes: int) -> bool:
     most = one.candidacy.most_nodes if one.candidacy else None
     return most is None or nodes <= most
-
-
-class FormulationChoice(NamedTuple):
-    """The formulation that `auto` uses: its name, the operations of the candidates, and what was left out, and why.
-
-    `times` holds seconds per evaluation of those that were timed.
-
-    >>> from whippletree.system.example_systems import four_bar
-    >>> print(four_bar().chosen.name)
-    independent_coordinates
-    """
-
-    name: str
-    counts: Mapping[str, int]
-    left_out: Mapping[str, str]
-    groups: tuple[GroupChoice, ...]
-    times: Mapping[str, float]
-
-    def __str__(self) -> str:
-        lines = []
-        if self.counts:
-            ordered = sorted(self.counts.items(), key=lambda item: (item[0] != self.name, item[1]))
-            said = ", ".join(f"{name} {count}" for name, count in ordered)
-            lines.append(f"{self.name} is used; operations for the tree's accelerations: {said}")
-        else:
-            lines.append(f"{self.name} is used")
-        if self.times:
-            timed = ", ".join(f"{name} {1e6 * seconds:.2g} us" for name, seconds in self.times.items())
-            lines.append(f"  timed: {timed}")
-        lines += [f"  {name} left out: {why}" for name, why in self.left_out.items()]
-        lines += [f"  {group}" for group in self.groups]
-        return "\n".join(lines)
-
-    def packed(self) -> bytes:
-        """Return it for the disk cache."""
-        groups = [group._asdict() for group in self.groups]
-        return json.dumps({**self._asdict(), "groups": groups}).encode()
-
-    @staticmethod
-    def unpacked(data: bytes) -> FormulationChoice:
-        """Return what was packed."""
-        found = json.loads(data)
-        groups = tuple(GroupChoice(**{**g, "loops": tuple(g["loops"])}) for g in found.pop("groups"))
-        return FormulationChoice(groups=groups, **found)
 
 
 class Chooser:
@@ -364,32 +305,3 @@ def candidates_key() -> str:
 def _weight(text: str) -> float:
     candidacy = registry.find(text).candidacy
     return candidacy.weight if candidacy else 1.0
-
-
-def close_ones(counts: Mapping[str, int]) -> list[str]:
-    """Return the cheapest, and those close to it, as long as they do not take long to compile.
-
-    >>> close_ones({"a": 1000, "b": 1100, "c": 1300})
-    ['a', 'b']
-    """
-    least = min(counts.values())
-    most = _CLOSE[least > _FEW] * least
-    chosen: list[str] = []
-    total = 0
-    for name in sorted(counts, key=lambda name: counts[name]):
-        total += counts[name]
-        if counts[name] > most or (chosen and total > _COMPILED):
-            break
-        chosen.append(name)
-    return chosen
-
-
-def fastest(counts: Mapping[str, int], times: Mapping[str, float]) -> str:
-    """Return the one with the fewest operations of those that are as fast as the fastest, or nearly so.
-
-    >>> fastest({"a": 100, "b": 120}, {"a": 1.0, "b": 0.98}), fastest({"a": 100, "b": 120}, {"a": 1.0, "b": 0.9})
-    ('a', 'b')
-    """
-    least = min(times.values(), default=0.0)
-    fast = [name for name in counts if not times or times.get(name, float("inf")) * _FASTER <= least]
-    return min(fast, key=lambda name: counts[name])

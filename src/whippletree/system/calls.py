@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -16,8 +16,10 @@ from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
 from whippletree.kernels.threads import processors
 from whippletree.spatial.scalars import shown
 from whippletree.system.input_reader import Argument, as_array, state_in_batch
-from whippletree.system.large_composite import Pieces
-from whippletree.system.large_derivatives import DerivativesByColumn
+
+if TYPE_CHECKING:
+    from whippletree.system.large_composite import Pieces
+    from whippletree.system.large_derivatives import DerivativesByColumn
 
 __all__ = ["Call", "Delegated", "checked_out", "number_of_threads"]
 

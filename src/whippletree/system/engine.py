@@ -8,41 +8,40 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
 
 from whippletree.errors import DynamicsError, StateError
 from whippletree.formulations.methods.articulated import ARTICULATED
-from whippletree.formulations.methods.formulation import Formulation
-from whippletree.formulations.methods.registry import formulation_name, tree_formulations
+from whippletree.formulations.methods.registry import formulation_name, weighed_on_trees
 from whippletree.foundation.once import made_once, making
 from whippletree.kernels.cache import DiskCache, open_cache
 from whippletree.kernels.compile_notice import tracing_seconds
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError, Program
-from whippletree.kernels.loop_lowering import RolledLoops
 from whippletree.kernels.lowering import StraightLine
 from whippletree.kernels.repeat import Repeated, least_seconds
 from whippletree.kernels.tape import read_tape
 from whippletree.model.description import Description
 from whippletree.model.names import suggestion
-from whippletree.programs.tangents import tangent_function, tangent_program
-from whippletree.system.auto_formulation import FormulationChoice, close_ones, fastest
 from whippletree.system.calls import Call
 from whippletree.system.equations import Equations, Request
+from whippletree.system.formulation_choice import FormulationChoice, close_ones, fastest
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.input_reader import InputReader
-from whippletree.system.large_composite import Pieces, branch_solver
-from whippletree.system.large_derivatives import DerivativesByColumn, differentiated, tangent_signature
 from whippletree.system.loop_plan import LoopPlan, code_key
 from whippletree.system.loop_services import LoopServices
-from whippletree.system.mobility import Mobility
 from whippletree.system.size_policy import least_operations, thresholds
 from whippletree.system.source import outside_source, source_key
 from whippletree.system.state_space import StateSpace
 from whippletree.system.tolerances import DATA_ACCURACY, WELL_CONDITIONED
 from whippletree.topology import Plan
+
+if TYPE_CHECKING:
+    from whippletree.system.large_composite import Pieces
+    from whippletree.system.large_derivatives import DerivativesByColumn
+    from whippletree.system.mobility import Mobility
 
 __all__ = ["Engine"]
 
@@ -120,7 +119,7 @@ class Engine:
         """The formulation of a tree's forward dynamics, and why."""
         if self.equations.large or not 0 < self.plan.nv <= SMALL_TREE:
             return FormulationChoice(ARTICULATED.text, {}, {}, (), {})
-        key = f"tree|{[one.text for one in _weighed_trees()]}|{source_key()}|{self.description.fingerprint()}"
+        key = f"tree|{[one.text for one in weighed_on_trees()]}|{source_key()}|{self.description.fingerprint()}"
         kept = self._cache.load(key) if self._cache else None
         if kept and "tree" in kept:
             return FormulationChoice.unpacked(kept["tree"])
@@ -131,7 +130,7 @@ class Engine:
 
     def _weigh_tree(self) -> FormulationChoice:
         """Count the operations of the candidates; a mass matrix is factorised only if it is well conditioned."""
-        candidates, left_out = _weighed_trees(), {}
+        candidates, left_out = weighed_on_trees(), {}
         stretch = self._stretch()
         if not stretch < WELL_CONDITIONED:
             why = f"the mass matrix has a condition number of {stretch:.1g}"
@@ -246,6 +245,10 @@ class Engine:
 
     def _by_column(self, request: Request) -> DerivativesByColumn | None:
         """Return what answers for derivatives of a large mechanism."""
+        if not self.equations.large:
+            return None
+        from whippletree.system.large_derivatives import DerivativesByColumn, differentiated
+
         if not differentiated(self.equations, request):
             return None
         if not self.equations.closed:
@@ -261,6 +264,10 @@ class Engine:
 
     def _tangent_kernel(self, request: Request) -> Kernel:
         """Return the kernel of a function's changes along changes of its inputs, made when first asked for."""
+        from whippletree.kernels.loop_lowering import RolledLoops
+        from whippletree.programs.tangents import tangent_function, tangent_program
+        from whippletree.system.large_derivatives import tangent_signature
+
         key = f"tangent|{self._key(request)}"
         with making():
             kernel = self._store.by_key.get(key)
@@ -298,6 +305,8 @@ class Engine:
 
     def _pieces(self, request: Request) -> Pieces:
         """Return what answers instead of one kernel."""
+        from whippletree.system.large_composite import Pieces
+
         self.check_hinges()
         signature, mask = self.equations.signature(request), self.equations.prescribed_mask
         whole = self.equations.rolls(replace(request, function="forward_dynamics"))
@@ -306,6 +315,8 @@ class Engine:
     @made_once
     def _branch_solver(self) -> Kernel | None:
         """The kernel that solves with the mass matrix of a large tree."""
+        from whippletree.system.large_composite import branch_solver
+
         return branch_solver(self.equations.node_tree().node_constants, self.plan.nv, self._cache)
 
     def adopt(self, plan: LoopPlan, mobility: Mobility) -> None:
@@ -326,6 +337,8 @@ class Engine:
         if FUNCTIONS[request.function].dynamic and not self.equations.closed:
             self.check_hinges()
         if self.equations.rolls(request):
+            from whippletree.kernels.loop_lowering import RolledLoops
+
             return RolledLoops(self.equations.roll(request))
         traced = self._traced.pop(request) if request in self._traced else self.equations.trace(request)
         return StraightLine(traced)
@@ -376,6 +389,8 @@ class Engine:
         if not self.equations.rolls(request):
             function = self.equations.trace(request)
             return lambda q, parameters: np.array(function(*(q, parameters)[:count])).ravel()
+        from whippletree.kernels.loop_lowering import RolledLoops
+
         program = RolledLoops(self.equations.roll(request))
         kernel = Kernel("", signature, lambda: program, None)
 
@@ -405,8 +420,3 @@ class Engine:
         if faulty is not None:
             return f"{faulty} is not finite there; check what is written for it, and the state"
         return "the numbers are too large or too small to compute with; check the state, masses and lengths"
-
-
-def _weighed_trees() -> list[Formulation]:
-    """Return the formulations that `auto` counts for small trees."""
-    return [one for one in tree_formulations() if one.tree is not None and one.tree.weighed]

@@ -3,6 +3,7 @@
 A function is known by a `Request`: a name, a formulation, and what it is about (a frame, the frames that carry
 wrenches). From a request follow the signature, without any tracing, and the trace. What the functions are stands in
 `functions`, how they are traced in the modules named `..._equations`, and what is one straight line in `size_policy`.
+What only large mechanisms need is imported when there is one.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -33,19 +34,20 @@ from whippletree.formulations.nodes.applied_forces import (
 )
 from whippletree.formulations.nodes.node_tree import NodeTree, StateSymbols, column, make_node_tree
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.formulations.rolled.memory_layout import unrolled
 from whippletree.foundation.once import made_once
 from whippletree.kernels.entry import Signature
 from whippletree.model.description import Description
 from whippletree.model.formula_corner_lists import corners_in_state
-from whippletree.programs.loop_program import LoopProgram
-from whippletree.system import rolled_equations, size_policy
+from whippletree.system import size_policy
 from whippletree.system.derivative_columns import derivative_columns
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.loop_plan import LoopPlan, decisions_of
-from whippletree.system.part_program import PartFamily, PivotSizes, part_families, part_program
 from whippletree.system.tree_equations import faulty_element
 from whippletree.topology import Plan
+
+if TYPE_CHECKING:
+    from whippletree.programs.loop_program import LoopProgram
+    from whippletree.system.part_program import PartFamily, PivotSizes
 
 __all__ = ["FUNCTIONS", "Equations", "MechanismNodes", "Request", "Symbols", "formulation_name"]
 
@@ -102,12 +104,14 @@ class Equations:
 
     def resolved(self, request: Request, auto: Callable[[str], str]) -> Request:
         """Return the request with its formulation decided; `auto(function)` decides where there are several."""
+        function, asked = FUNCTIONS[request.function], request.formulation
+        if asked == "auto" and function.solved and (self.closed or not function.of_loops):
+            return replace(request, formulation=auto(request.function))
         choices = self.formulations(request.function)
         if not choices:
             return replace(request, formulation=registry.NOTHING_SOLVED.text)
-        if request.formulation == "auto":
-            return replace(request, formulation=auto(request.function) if len(choices) > 1 else choices[0])
-        asked = request.formulation
+        if asked == "auto":
+            return replace(request, formulation=choices[0])
         if not any(asked == name or asked.startswith(f"{name}/") for name in choices):
             known = ", ".join(f'"{name}"' for name in ("auto", *choices))
             what = f"{request.function} of a mechanism with loops" if self.closed else request.function
@@ -234,6 +238,8 @@ class Equations:
         inputs = [symbols[name] for name, _ in signature.inputs]
         output: Any
         if self.closed and self.reduces_by_items(request):
+            from whippletree.formulations.rolled.memory_layout import unrolled
+
             output = unrolled(self.reduction_items(request)[0], inputs, self.plan.nv)
         else:
             trace = function.loop_trace if self.closed and function.loop_trace else function.trace
@@ -274,15 +280,21 @@ class Equations:
 
     def reduction_items(self, request: Request) -> tuple[LoopProgram, int]:
         """Return the loop over items, and its operations, made once."""
+        from whippletree.system.rolled_equations import reduction_program
+
         key = ("items", request.check, request.wrenches, self.loop_plan)
-        return self.once(key, lambda: rolled_equations.reduction_program(self, request))
+        return self.once(key, lambda: reduction_program(self, request))
 
     def part_families(self) -> tuple[PartFamily, ...]:
         """Return the families of parts that meet only at the ground, found once."""
+        from whippletree.system.part_program import part_families
+
         return self.once(("parts", self.loop_plan), lambda: part_families(self))
 
     def parts(self, request: Request) -> LoopProgram | None:
         """Return a request as a loop over parts, made once, if there is such a form."""
+        from whippletree.system.part_program import part_program
+
         return self.once(("parts", request, self.loop_plan), lambda: part_program(self, request))
 
     def roll(self, request: Request) -> LoopProgram:
@@ -296,7 +308,9 @@ class Equations:
             return by_parts
         if self.closed and FUNCTIONS[request.function].solved:
             return self.reduction_items(request)[0]
-        return rolled_equations.roll(self, request)
+        from whippletree.system.rolled_equations import roll
+
+        return roll(self, request)
 
     def walk(self, symbols: dict[str, ca.SX], *, weld: bool = True, toward: str = "") -> Unrolled:
         """Return the unrolled walk with these symbols; those that are missing are zero.

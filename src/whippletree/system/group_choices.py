@@ -7,7 +7,7 @@ that are alike are traced once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import casadi as ca
 
@@ -20,50 +20,15 @@ from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.foundation.once import made_once
 from whippletree.kernels.tape import read_tape
 from whippletree.system.equations import Equations
+from whippletree.system.formulation_choice import GroupChoice
 
-__all__ = ["GroupChoice", "LoopGroups", "merged", "operations"]
+__all__ = ["LoopGroups", "merged", "operations"]
 
 _PIECES = 60
 """Groups that are together larger than this many nodes, those that are alike counted once, are embedded unweighed."""
 
 _WIDE = 2_000
 """A group whose nodes, times its independent freedoms squared, are more than this is not tried by its bodies' maps."""
-
-_WAYS = {
-    "embedded": "embedded",
-    "composite": "embedded, by composite inertias",
-    "branches": "embedded with its branches, by composite inertias",
-    "augmented": "by multipliers",
-}
-
-
-class GroupChoice(NamedTuple):
-    """A group of loops, what it amounts to, and how it is solved; `counts` holds the operations of each method.
-
-    It has `freedoms` in the tree, `equations` between them, and `independent` ones left; `alike` counts groups like it.
-    """
-
-    loops: tuple[str, ...]
-    base: str
-    bodies: int
-    freedoms: int
-    equations: int
-    independent: int
-    method: str
-    counts: Mapping[str, int]
-    alike: int = 1
-
-    def __str__(self) -> str:
-        named = ", ".join(self.loops[:4]) + (f", ... ({len(self.loops)} loops)" if len(self.loops) > 4 else "")
-        like = f", and {self.alike - 1} more like it" if self.alike > 1 else ""
-        words = (
-            f"group of {named} on {self.base}{like}: {self.bodies} bodies with {self.freedoms} freedoms and "
-            f"{self.equations} equations, {self.independent} independent; {_WAYS[self.method]}"
-        )
-        others = [f"{_WAYS[name]} {n}" for name, n in self.counts.items() if name != self.method]
-        if not others:
-            return words
-        return f"{words} ({self.counts[self.method]} operations; {', '.join(others)})"
 
 
 class LoopGroups:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,17 +11,19 @@ from numpy.typing import ArrayLike
 from whippletree.errors import AssemblyError, AssemblyWarning, DynamicsError, StateError
 from whippletree.foundation.user_frames import warn
 from whippletree.kernels.kernel import Array
-from whippletree.system.assembly import Assembled
-from whippletree.system.auto_formulation import FormulationChoice
 from whippletree.system.calls import checked_out, number_of_threads
 from whippletree.system.evaluator import AUTO, CallOptions, Evaluator, ParameterValues
 from whippletree.system.example_systems import four_bar  # noqa: F401 (for the examples)
 from whippletree.system.input_reader import Mask, as_array, state_in_batch
 from whippletree.system.loop_plan import Conditions, LoopPlan
 from whippletree.system.loop_services import LoopServices
-from whippletree.system.mobility import Mobility
-from whippletree.system.pose_guess import PoseGuess
 from whippletree.system.tolerances import OPEN_OVER_ACCURACY
+
+if TYPE_CHECKING:
+    from whippletree.system.assembly import Assembled
+    from whippletree.system.formulation_choice import FormulationChoice
+    from whippletree.system.mobility import Mobility
+    from whippletree.system.pose_guess import PoseGuess
 
 __all__ = ["LoopCalls"]
 
@@ -86,6 +88,8 @@ class LoopCalls:
     def mobility(self) -> Mobility:
         """Return Gruebler's count, the true mobility and the redundant equations."""
         if not self.closed:
+            from whippletree.system.mobility import Mobility
+
             labels = tuple(self._states.freedom_name(i) for i in range(self.nv))
             own = self._engine.plan.n_own
             return Mobility(self.nv, self.nv, (), labels, 1.0, self.nv, own)
@@ -201,6 +205,8 @@ class LoopCalls:
         """Return what comes near poses of bodies, if there are any."""
         if not poses:
             return None
+        from whippletree.system.pose_guess import PoseGuess
+
         loops = self._loops
         scale, length = loops.numbers.column_scale, loops.numbers.lengths.mechanism
         return PoseGuess(self._engine.equations, loops.assembler.space, poses, where, scale, length)

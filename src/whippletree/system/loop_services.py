@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from whippletree.foundation.once import made_once
 from whippletree.kernels.cache import DiskCache
 from whippletree.kernels.kernel import Array, Kernel
-from whippletree.system.assembly import Assembler
-from whippletree.system.auto_formulation import AutoFormulation
-from whippletree.system.closure_numbers import ClosureNumbers
-from whippletree.system.configuration_space import ConfigurationSpace
-from whippletree.system.consistency import ClosureConsistency
-from whippletree.system.dense_fallback import DenseFallback
 from whippletree.system.equations import Equations, Request
-from whippletree.system.folded_loops import FoldedLoops
-from whippletree.system.lengths import loop_lengths
 from whippletree.system.loop_plan import Conditions
-from whippletree.system.mobility import Mobility
-from whippletree.system.planner import LoopPlanner
 from whippletree.system.state_space import StateSpace
 from whippletree.system.tolerances import DATA_ACCURACY
+
+if TYPE_CHECKING:
+    from whippletree.system.assembly import Assembler
+    from whippletree.system.auto_formulation import AutoFormulation
+    from whippletree.system.closure_numbers import ClosureNumbers
+    from whippletree.system.consistency import ClosureConsistency
+    from whippletree.system.dense_fallback import DenseFallback
+    from whippletree.system.folded_loops import FoldedLoops
+    from whippletree.system.mobility import Mobility
+    from whippletree.system.planner import LoopPlanner
 
 __all__ = ["LoopServices"]
 
@@ -31,7 +32,7 @@ _POLISHING_STEPS = 3
 
 
 class LoopServices:
-    """The pieces that look after the closures of one mechanism, each made when first needed.
+    """The pieces that look after the closures of one mechanism, each imported and made when first needed.
 
     `numbers`, `assembler` and `planner` are there before any plan, and the same under all plans: those of `first`, if
     that is given, and so is the `mobility` that was found with the first plan. `accuracy` is that of the data.
@@ -61,6 +62,9 @@ class LoopServices:
         """The closures in numbers."""
         if self._first is not None:
             return self._first.numbers
+        from whippletree.system.closure_numbers import ClosureNumbers
+        from whippletree.system.lengths import loop_lengths
+
         lengths = loop_lengths(self.equations.description, self.equations.plan)
         return ClosureNumbers(self.equations, lengths, self._accuracy)
 
@@ -69,17 +73,24 @@ class LoopServices:
         """What closes loops from a guess."""
         if self._first is not None:
             return self._first.assembler
+        from whippletree.system.assembly import Assembler
+        from whippletree.system.configuration_space import ConfigurationSpace
+
         space = ConfigurationSpace(self.equations, self.states, self.numbers.lengths)
         return Assembler(self.numbers, space)
 
     @made_once
     def planner(self) -> LoopPlanner:
         """What makes plans."""
+        from whippletree.system.planner import LoopPlanner
+
         return self._first.planner if self._first is not None else LoopPlanner(self.assembler, self.states)
 
     @made_once
     def folded(self) -> FoldedLoops:
         """What finds joints that lie upon each other."""
+        from whippletree.system.folded_loops import FoldedLoops
+
         return self._first.folded if self._first is not None else FoldedLoops(self.numbers, self.states)
 
     def conditions(self, t: float = 0.0, parameters: Array | None = None) -> Conditions:
@@ -91,11 +102,15 @@ class LoopServices:
     @made_once
     def consistency(self) -> ClosureConsistency:
         """Checks of states, and their projections onto the closures."""
+        from whippletree.system.consistency import ClosureConsistency
+
         return ClosureConsistency(self.assembler, self.equations.loop_plan)
 
     @made_once
     def auto(self) -> AutoFormulation:
         """What `auto` means."""
+        from whippletree.system.auto_formulation import AutoFormulation
+
         before = self._first
         first = before.auto if before is not None and before.equations.loops is not None else None
         return AutoFormulation(self.equations, self.numbers, self._cache, self._kernel, first)
@@ -103,6 +118,8 @@ class LoopServices:
     @made_once
     def fallback(self) -> DenseFallback:
         """What solves states that kernels give up."""
+        from whippletree.system.dense_fallback import DenseFallback
+
         return DenseFallback(self.equations, self.consistency, self.states.freedom_name)
 
     def on_kept_rows(self, q: Array, v: Array, where: Conditions) -> tuple[Array, Array]:

@@ -9,11 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whippletree.errors import StateError
-from whippletree.formulations.rolled import rolled_reduction
-from whippletree.formulations.rolled.load_items import built_in
-from whippletree.formulations.rolled.rolled_walk import unknowns
 from whippletree.system.functions import FUNCTIONS
-from whippletree.system.part_program import PART_FUNCTIONS
 
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request
@@ -91,6 +87,8 @@ def pairs_loop(eq: Equations, request: Request) -> bool:
     """
     if request.function != "forward_dynamics_derivatives" or eq.closed or eq.prescribed or eq.large:
         return False
+    from whippletree.formulations.rolled.rolled_walk import unknowns
+
     constants = eq.node_tree().node_constants
     if any(one.shared or one.home is not None for one in constants):
         return False
@@ -99,7 +97,11 @@ def pairs_loop(eq: Equations, request: Request) -> bool:
 
 def has_equal_parts(eq: Equations, request: Request) -> bool:
     """Tell whether a request of a large mechanism is put together from parts that meet only at the ground."""
-    if not (eq.closed and eq.large) or request.function not in PART_FUNCTIONS or request.wrenches:
+    if not (eq.closed and eq.large) or request.wrenches:
+        return False
+    from whippletree.system.part_program import PART_FUNCTIONS
+
+    if request.function not in PART_FUNCTIONS:
         return False
     solved = FUNCTIONS[request.function].solved
     if solved and not (request.method.exact and set(request.method.needs) <= {"reduction"}):
@@ -111,7 +113,11 @@ def _forces_roll(eq: Equations) -> bool:
     """Tell whether what acts can be walked in loops: if its laws and numbers are plain."""
     if not eq.description.forces:
         return True
-    return eq.large and not eq.description.parameters and built_in(eq.nodes.acting())
+    if not eq.large or eq.description.parameters:
+        return False
+    from whippletree.formulations.rolled.load_items import built_in
+
+    return built_in(eq.nodes.acting())
 
 
 def _formulation_rolls(request: Request) -> bool:
@@ -125,9 +131,9 @@ def reduces_by_items(eq: Equations, request: Request) -> bool:
         return False
     if eq.prescribed or eq.description.parameters:
         return False
-    return rolled_reduction.can_roll(eq.attachments(), eq.node_tree(), eq.nodes.acting()) and not eq.reduction_pairs(
-        request
-    )
+    from whippletree.formulations.rolled.rolled_reduction import can_roll
+
+    return can_roll(eq.attachments(), eq.node_tree(), eq.nodes.acting()) and not eq.reduction_pairs(request)
 
 
 def too_long(eq: Equations, request: Request) -> bool:

@@ -15,16 +15,22 @@ from whippletree.formulations.methods.formulation import Formulation
 __all__ = ["outside_source", "source_key"]
 
 
+_TRACE_NOTHING = frozenset({"analysis", "cli", "equilibria", "files", "kinematics", "linear", "results", "viewer"})
+"""Rooms that ask for code but write none: what is kept on disk does not depend on them."""
+
+
 @functools.cache
 def source_key() -> str:
-    """Return a hash of the package's version and source, on which every trace depends.
+    """Return a hash of the package's version and of the source that traces and time loops come from.
 
     >>> len(source_key())
     64
     """
     digest = hashlib.sha256(__version__.encode())
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
-        digest.update(path.read_bytes())
+    package = Path(__file__).parents[1]
+    for room in sorted(path for path in package.iterdir() if path.is_dir() and path.name not in _TRACE_NOTHING):
+        for path in sorted(room.rglob("*.py")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

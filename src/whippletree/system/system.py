@@ -17,7 +17,6 @@ from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import Description
 from whippletree.spatial.scalars import shown, truth
-from whippletree.system.auto_formulation import FormulationChoice
 from whippletree.system.calls import Delegated
 from whippletree.system.derivative_calls import DerivativeCalls
 from whippletree.system.element_calls import ElementCalls
@@ -28,7 +27,6 @@ from whippletree.system.fast_path import arguments_of, fast_path
 from whippletree.system.kinematic_calls import KinematicCalls
 from whippletree.system.loop_calls import LoopCalls
 from whippletree.system.loop_plan import LoopPlan
-from whippletree.system.mobility import Mobility
 from whippletree.system.planning import plan_of
 from whippletree.system.reaction_calls import ReactionCalls
 from whippletree.system.state_space import StateSpace
@@ -44,6 +42,8 @@ if TYPE_CHECKING:
     from whippletree.natural import NaturalCoordinates
     from whippletree.realtime import RealtimeStepper
     from whippletree.results import Trajectory
+    from whippletree.system.formulation_choice import FormulationChoice
+    from whippletree.system.mobility import Mobility
     from whippletree.viewer import LiveView, SceneView
 
 __all__ = ["System"]

@@ -9,7 +9,6 @@ import casadi as ca
 
 from whippletree.foundation.once import making
 from whippletree.kernels.kernel import Kernel
-from whippletree.kernels.loop_lowering import RolledLoops
 from whippletree.kernels.tape import OperationCount, read_tape
 from whippletree.system.equations import Equations, Request
 from whippletree.system.evaluator import Evaluator
@@ -107,6 +106,8 @@ class SystemKernels:
         with making():
             request = self._engine.request(name, formulation, frame, wrenches, **choice)
             if self.equations.rolls(request):
+                from whippletree.kernels.loop_lowering import RolledLoops
+
                 return RolledLoops(self.equations.roll(request)).count()
             return read_tape(self.equations.trace(request)).count()
 

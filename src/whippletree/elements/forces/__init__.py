@@ -11,7 +11,9 @@ from whippletree.elements.forces.base import (
     pure_force,
     stretch,
 )
+from whippletree.elements.forces.box_contact import BoxContact
 from whippletree.elements.forces.bushing import Bushing
+from whippletree.elements.forces.capsule_contact import CapsuleContact
 from whippletree.elements.forces.contact import Contact
 from whippletree.elements.forces.formula import Formula
 from whippletree.elements.forces.friction import Friction
@@ -20,10 +22,13 @@ from whippletree.elements.forces.limit import Limit
 from whippletree.elements.forces.load import Load
 from whippletree.elements.forces.spring import Spring
 from whippletree.elements.forces.torsion_spring import TorsionSpring
+from whippletree.elements.forces.tyre import Tyre
 
 __all__ = [
     "Actuator",
+    "BoxContact",
     "Bushing",
+    "CapsuleContact",
     "Contact",
     "ElementForces",
     "ElementState",
@@ -36,6 +41,7 @@ __all__ = [
     "Load",
     "Spring",
     "TorsionSpring",
+    "Tyre",
     "on_coordinate",
     "pure_force",
     "quantity",

@@ -1,15 +1,17 @@
-"""A point or a sphere of a body that touches a plane of the ground."""
+"""Points or spheres of a body that touch a plane of the ground: a ball, the ends of a capsule, the corners of a box."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.declaration import part, quantity
+from whippletree.elements.closures.base import Side
+from whippletree.elements.declaration import ANY, part, quantity
 from whippletree.elements.forces.base import ElementForces, ElementState, Force, SeenFormula
 from whippletree.elements.forces.formula import Formula
-from whippletree.elements.forces.smooth import stopped
+from whippletree.elements.forces.smooth import Stop, rubbed, stopped
 from whippletree.spatial.scalars import Scalar, Vector3
 from whippletree.spatial.vectors import cross, stack
 
@@ -18,11 +20,12 @@ __all__ = ["Contact"]
 
 @dataclass(frozen=True, eq=False)
 class Contact(Force):
-    """Pushes a sphere around the origin of its first side out of the plane normal . x = height.
+    """Pushes spheres on its first side out of the plane normal . x = height.
 
-    `normal` is a unit vector in ground axes, in plain numbers. The normal force N grows with the depth, takes hold
-    over `width`, and never pulls (see `smooth`). Friction acts at the lowest point of the sphere against the velocity
-    u that it has along the plane: -friction N u / sqrt(|u|^2 + speed^2).
+    Their centres are `points` in the axes of that side, three numbers each; with none, there is one sphere around its
+    origin. `normal` is a unit vector in ground axes, in plain numbers. The normal force N grows with the depth, takes
+    hold over `width`, and never pulls (see `smooth`). Friction acts at the lowest point of the sphere against the
+    velocity u that it has along the plane: -friction N u / sqrt(|u|^2 + speed^2).
 
     The height is a formula of positions and time: a ground that moves does work, and so does a profile, whose force
     keeps the direction of `normal`.
@@ -41,6 +44,7 @@ class Contact(Force):
     friction: Scalar = quantity(sign="not negative")
     speed: Scalar = quantity(unit="m/s", sign="positive")
     width: Scalar = quantity(unit="m", sign="positive")
+    points: tuple[Scalar, ...] = quantity((), unit="m", size=ANY)
 
     @property
     def timed(self) -> bool:
@@ -52,18 +56,36 @@ class Contact(Force):
         return (SeenFormula(self.height, seen.beyond(1, 0), ca.SX(0, 1)),)
 
     def act(self, seen: ElementState) -> ElementForces:
-        """Return the wrench on the body at the sphere's centre."""
-        side, ground = seen.sides[0], seen.beyond(1, 0)
-        n = ca.SX(ca.vertcat(*self.normal))
-        rise = self.height.rate(ground)
-        depth = self.height.value(ground) + self.radius - ca.dot(n, side.p)
-        stop = stopped(depth, rise - ca.dot(n, side.u), self.stiffness, self.damping, self.width)
-        arm = -self.radius * n
-        u = side.u + cross(side.w, arm)
-        slip = u - n * ca.dot(n, u)
-        drag = self.friction * stop.force / ca.sqrt(ca.sumsqr(slip) + self.speed**2)
-        along = -drag * slip
-        wrench = stack(cross(arm, along), stop.force * n + along)
+        """Return the wrench on the body, the sum over the spheres."""
+        ground = seen.beyond(1, 0)
+        height, rise = self.height.value(ground), self.height.rate(ground)
+        wrench, stored, dissipated, supplied = ca.SX.zeros(6), ca.SX(0), ca.SX(0), ca.SX(0)
+        for centre in self._centres(seen.sides[0]):
+            stop, push = self._sphere(seen.sides[0], centre, height, rise)
+            wrench, stored, dissipated = wrench + push.wrench, stored + stop.stored, dissipated + stop.dissipated
+            dissipated, supplied = dissipated + push.rubbed, supplied + stop.force * rise
         wrenches = (wrench, *(ca.SX.zeros(6) for _ in ground.sides))
-        dissipated = stop.dissipated + drag * ca.sumsqr(slip)
-        return ElementForces(wrenches, ca.SX.zeros(seen.q.shape[0]), stop.stored, dissipated, stop.force * rise)
+        return ElementForces(wrenches, ca.SX.zeros(seen.q.shape[0]), stored, dissipated, supplied)
+
+    def _centres(self, side: Side) -> list[ca.SX]:
+        """Return the centres of the spheres, from the origin of the side, in ground axes."""
+        triples = [self.points[i : i + 3] for i in range(0, len(self.points), 3)]
+        return [side.R @ ca.SX(ca.vertcat(*point)) for point in triples] or [ca.SX.zeros(3)]
+
+    def _sphere(self, side: Side, centre: ca.SX, height: ca.SX, rise: ca.SX) -> tuple[Stop, _Push]:
+        """Return what a sphere's spring and damper do, and what acts on the side."""
+        n = ca.SX(ca.vertcat(*self.normal))
+        depth = height + self.radius - ca.dot(n, side.p + centre)
+        sinking = rise - ca.dot(n, side.u + cross(side.w, centre))
+        stop = stopped(depth, sinking, self.stiffness, self.damping, self.width)
+        arm = centre - self.radius * n
+        rubbing = rubbed(stop.force, n, side.u + cross(side.w, arm), self.friction, self.speed)
+        force = stop.force * n + rubbing.force
+        return stop, _Push(stack(cross(centre, stop.force * n) + cross(arm, rubbing.force), force), rubbing.dissipated)
+
+
+class _Push(NamedTuple):
+    """What acts on a side at a sphere: the wrench at the side's origin, and what friction takes out per second."""
+
+    wrench: ca.SX
+    rubbed: ca.SX

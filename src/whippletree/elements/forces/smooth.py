@@ -13,6 +13,9 @@ force, and y = c h x' the damper's,
     N = A^2 / (-4 y)          beyond: fading to zero, and never negative                      (1)
 
 which is C1, and takes energy out whatever the rate: (N - A) x' >= 0.
+
+Where surfaces slide along each other at the velocity u, friction is -mu N u / sqrt(|u|^2 + speed^2): it takes energy
+out as well, and is smooth where they do not slide.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ import casadi as ca
 from whippletree.elements.element_tolerances import LEAST_ELASTIC_FORCE
 from whippletree.spatial.scalars import Scalar
 
-__all__ = ["Stop", "gate", "ramp", "ramp_energy", "stopped"]
+__all__ = ["Rubbing", "Stop", "gate", "ramp", "ramp_energy", "rubbed", "stopped"]
 
 
 class Stop(NamedTuple):
@@ -32,6 +35,13 @@ class Stop(NamedTuple):
 
     force: ca.SX
     stored: ca.SX
+    dissipated: ca.SX
+
+
+class Rubbing(NamedTuple):
+    """Friction on a surface: the force on what slides, and what is taken out per second."""
+
+    force: ca.SX  # (3,)
     dissipated: ca.SX
 
 
@@ -78,6 +88,17 @@ def stopped(x: ca.SX, rate: ca.SX, stiffness: Scalar, damping: Scalar, width: Sc
     force = A * (A / (4 * ca.fmax(ca.fmax(-y, A / 2), LEAST_ELASTIC_FORCE))) + ca.fmax(y + A / 2, 0)
     dissipated = ca.fmax((force - A) * rate, 0)  # which it is but for rounding
     return Stop(force, stiffness * ramp_energy(x, width), dissipated)
+
+
+def rubbed(normal_force: ca.SX, n: ca.SX, u: ca.SX, friction: Scalar, speed: Scalar) -> Rubbing:
+    """Return the friction on what moves at the velocity u over a surface with the normal n, and is pressed onto it.
+
+    >>> float(rubbed(ca.SX(10), ca.SX([0, 0, 1]), ca.SX([3, 0, 7]), 0.5, 4.0).force[0])
+    -3.0
+    """
+    slip = u - n * ca.dot(n, u)
+    drag = friction * normal_force / ca.sqrt(ca.sumsqr(slip) + speed**2)
+    return Rubbing(-drag * slip, drag * ca.sumsqr(slip))
 
 
 def _share(x: ca.SX, width: Scalar) -> ca.SX:

@@ -5,22 +5,11 @@ A formulation of your own is registered in the same way, from anywhere:
     from whippletree.formulations.methods import Formulation, LoopProblem, register
 
     MINE = register(Formulation("mine", solve=solve))
+
+Those that `auto` weighs on trees are imported here; the others when one of them is asked for, or all are.
 """
 
-from whippletree.formulations.methods import (
-    absolute,
-    articulated,
-    composite,
-    constraint_embedding,
-    coordinate_reduction,
-    fully_recursive,
-    independent_coordinates,
-    joint_multipliers,
-    natural,
-    penalty,
-    tree_augmented,
-    velocity_transformation,
-)
+from whippletree.formulations.methods import articulated, composite
 from whippletree.formulations.methods.formulation import (
     Candidacy,
     Formulation,
@@ -29,7 +18,7 @@ from whippletree.formulations.methods.formulation import (
     NumericDecisions,
     TreeMethod,
 )
-from whippletree.formulations.methods.registry import find, register, unregister
+from whippletree.formulations.methods.registry import find, register, register_when_needed, unregister
 
 __all__ = [
     "Candidacy",
@@ -54,3 +43,20 @@ __all__ = [
     "unregister",
     "velocity_transformation",
 ]
+
+_MODULES = {
+    "absolute": "absolute",
+    "by_group": "constraint_embedding",
+    "constraint_embedding": "constraint_embedding",
+    "coordinate_reduction": "coordinate_reduction",
+    "fully_recursive": "fully_recursive",
+    "independent_coordinates": "independent_coordinates",
+    "joint_multipliers": "joint_multipliers",
+    "natural": "natural",
+    "penalty": "penalty",
+    "tree_augmented": "tree_augmented",
+    "velocity_transformation": "velocity_transformation",
+}
+"""The modules in which formulations are registered, by the name of the formulation."""
+
+register_when_needed({name: f"{__name__}.{module}" for name, module in _MODULES.items()})

@@ -9,7 +9,9 @@ From then on calls find it by `formulation="mine"`, its options are keywords, an
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import importlib
+import sys
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from whippletree.errors import StateError
@@ -25,8 +27,10 @@ __all__ = [
     "loop_formulations",
     "option_values",
     "register",
+    "register_when_needed",
     "tree_formulations",
     "unregister",
+    "weighed_on_trees",
 ]
 
 _BY_TEXT: dict[str, Formulation] = {}
@@ -34,6 +38,9 @@ _BY_TEXT: dict[str, Formulation] = {}
 
 _MADE: dict[str, Formulation] = {}
 """Formulations that were asked for with numbers as options, by text."""
+
+_UNREAD: dict[str, str] = {}
+"""Formulations that nothing has asked for so far: name, and the module that registers it when it is imported."""
 
 NOTHING_SOLVED = Formulation("kinematics", linear=True)
 """Stands for the formulation of functions that solve no equations of motion."""
@@ -55,7 +62,7 @@ def register(formulation: Formulation) -> Formulation:
     ValueError: there is a formulation "mine" already
     >>> unregister(mine)
     """
-    if formulation.text in _BY_TEXT or formulation.name in ("auto", NOTHING_SOLVED.name):
+    if _taken(formulation):
         raise ValueError(f'there is a formulation "{formulation.text}" already')
     for need in formulation.needs:
         if need not in DECISIONS:
@@ -64,7 +71,34 @@ def register(formulation: Formulation) -> Formulation:
     if family and list(family[0].options) != list(formulation.options):
         raise ValueError(f'formulations "{formulation.name}" must have the same options')
     _BY_TEXT[formulation.text] = formulation
+    _UNREAD.pop(formulation.name, None)
     return formulation
+
+
+def register_when_needed(modules: Mapping[str, str]) -> None:
+    """Leave formulations unregistered until they are asked for: by name, the modules that register them."""
+    _UNREAD.update(modules)
+
+
+def _all() -> list[Formulation]:
+    """Return every formulation, those included that nothing has asked for so far."""
+    for name in list(_UNREAD):
+        _read(name)
+    return list(_BY_TEXT.values())
+
+
+def _read(name: str) -> None:
+    """Import the module of a formulation, if that has been left until now."""
+    if name in _UNREAD:
+        importlib.import_module(_UNREAD[name])
+
+
+def _taken(formulation: Formulation) -> bool:
+    """Tell whether there is another formulation of that text, or one of its name that nothing has asked for so far."""
+    if formulation.text in _BY_TEXT or formulation.name in ("auto", NOTHING_SOLVED.name):
+        return True
+    module = _UNREAD.get(formulation.name)
+    return module is not None and module not in sys.modules
 
 
 def unregister(formulation: Formulation) -> None:
@@ -76,6 +110,7 @@ def known(text: str) -> Formulation | None:
     """Return the formulation of a name or text, the default of its options where nothing is chosen."""
     if text == NOTHING_SOLVED.name:
         return NOTHING_SOLVED
+    _read(text.partition("/")[0])
     return _BY_TEXT.get(text) or next(iter(_family(text)), None) or _with_numbers(text)
 
 
@@ -104,17 +139,26 @@ def find(text: str) -> Formulation:
 
 def tree_formulations() -> tuple[Formulation, ...]:
     """Return the formulations that solve trees, in alphabetical order, the options in the order of registration."""
-    return _sorted(one for one in _BY_TEXT.values() if one.tree is not None)
+    return _sorted(one for one in _all() if one.tree is not None)
+
+
+def weighed_on_trees() -> tuple[Formulation, ...]:
+    """Return what `auto` chooses from for trees; modules of such formulations are imported at once.
+
+    >>> [one.name for one in weighed_on_trees()]
+    ['articulated', 'composite']
+    """
+    return _sorted(one for one in _BY_TEXT.values() if one.tree is not None and one.tree.weighed)
 
 
 def loop_formulations() -> tuple[Formulation, ...]:
     """Return the formulations that solve mechanisms with loops, in alphabetical order."""
-    return _sorted(one for one in _BY_TEXT.values() if one.solve is not None)
+    return _sorted(one for one in _all() if one.solve is not None)
 
 
 def candidates() -> tuple[Formulation, ...]:
     """Return what `auto` chooses from for mechanisms with loops, in the order in which they are counted."""
-    weighed = [(one.candidacy.order, one) for one in _BY_TEXT.values() if one.candidacy is not None]
+    weighed = [(one.candidacy.order, one) for one in _all() if one.candidacy is not None]
     return tuple(one for _, one in sorted(weighed, key=lambda pair: pair[0]))
 
 
@@ -124,6 +168,7 @@ def option_values(name: str) -> dict[str, tuple[str, ...]]:
     >>> option_values("fully_recursive")
     {'reference': ('origin', 'centroid', 'joint')}
     """
+    _read(name)
     family = _family(name)
     words = family[0].options if family else {}
     return {word: tuple(dict.fromkeys(one.options[word] for one in family)) for word in words}
@@ -143,7 +188,7 @@ def formulation_name(formulation: Any, **choice: Any) -> str:
         raise StateError(f"formulation= must be the name of one, not {shown(formulation)}")
     if not choice:
         return formulation
-    words = dict.fromkeys(word for one in _BY_TEXT.values() for word in one.options)
+    words = dict.fromkeys(word for one in _all() for word in one.options)
     for word, value in choice.items():
         if word not in words:
             raise StateError(f"there is no option {word}=; formulations take {', '.join(f'{w}=' for w in words)}")

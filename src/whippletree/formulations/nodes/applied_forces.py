@@ -61,6 +61,11 @@ class ForcePlacements:
     forces: tuple[tuple[Force, ForcePlacement], ...]
     states: tuple[tuple[Formula, ForcePlacement], ...]
 
+    @property
+    def written_states(self) -> tuple[tuple[Formula, ForcePlacement], ...]:
+        """The states whose rates a person has written; those of elements come after them."""
+        return self.states[: len(self.states) - sum(len(force.state_labels) for force, _ in self.forces)]
+
 
 @dataclass(frozen=True)
 class LoadedWalk:
@@ -132,11 +137,11 @@ def events(
 
 
 def corners(walk: Unrolled, acting: ForcePlacements, state: ElementState) -> ca.SX:
-    """Return the expressions of all corners that the state decides: of forces, then of states' rates."""
+    """Return the expressions of all corners that the state decides: of forces, then of states' written rates."""
     found = [ca.SX(0, 1)]
     for force, placed in acting.forces:
         found += [one.formula.corner_values(one.seen, one.more) for one in force.formulas(_seen(walk, placed, state))]
-    found += [rate.corner_values(_seen(walk, placed, state), ca.SX(0, 1)) for rate, placed in acting.states]
+    found += [rate.corner_values(_seen(walk, placed, state), ca.SX(0, 1)) for rate, placed in acting.written_states]
     return ca.SX(ca.vertcat(*found))
 
 

@@ -13,7 +13,17 @@ from typing import Any
 
 from whippletree.elements.closures import DeclaredClosure
 from whippletree.elements.declaration import ANY, Quantity, parts, quantities, required
-from whippletree.elements.forces import Contact, Force, Friction, Limit, Spring, TorsionSpring
+from whippletree.elements.forces import (
+    BoxContact,
+    CapsuleContact,
+    Contact,
+    Force,
+    Friction,
+    Limit,
+    Spring,
+    TorsionSpring,
+    Tyre,
+)
 from whippletree.elements.joints import (
     Cylindrical,
     Fixed,
@@ -154,6 +164,15 @@ CLOSURES: dict[str, Form] = {
     "drive_point": Form(values.word, needs={"position": values.free_vector}, may={"at": values.vector}),
 }
 
+_ON_GROUND: dict[str, Reader] = {"at": values.vector, "normal": values.axis, "offset": values.law}
+
+
+def _plain_numbers(kind: type[Force], *others: str) -> dict[str, Reader]:
+    """Return the keys of a type's fields that are one number each, but for the stiffness and others."""
+    single = {name for name, what in quantities(kind).items() if what.size is None}
+    return dict.fromkeys(sorted(single - {"stiffness", *others}), values.number)
+
+
 FORCES: dict[str, Form] = {
     "spring": Form(_PLACES, *_own_keys(Spring)).allowing(
         {**_POINTS, "law": values.spring_law, "energy": values.spring_law}
@@ -179,10 +198,24 @@ FORCES: dict[str, Form] = {
         values.word,
         needs={"stiffness": values.number},
         may={
-            **dict.fromkeys(quantities(Contact).keys() - {"stiffness"}, values.number),
-            "at": values.vector,
-            "normal": values.axis,
-            "offset": values.law,
+            **_plain_numbers(Contact),
+            "length": values.number,
+            "axis": values.axis,
+            "size": values.vector,
+            "points": values.vectors,
+            **_ON_GROUND,
+        },
+    ),
+    "capsule_contact": _element_form(CapsuleContact),
+    "box_contact": _element_form(BoxContact),
+    "tyre": Form(
+        values.word,
+        needs=dict.fromkeys(("radius", "stiffness", "cornering_stiffness"), values.number),
+        may={
+            **_plain_numbers(Tyre, "radius", "cornering_stiffness"),
+            "axis": values.axis,
+            "initial": values.entries(values.fixed_number, len(Tyre.state_labels)),
+            **_ON_GROUND,
         },
     ),
 }

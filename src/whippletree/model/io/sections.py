@@ -11,8 +11,9 @@ import casadi as ca
 from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.bodies.appearance import DIMENSIONS
 from whippletree.elements.closures import Coupling, DeclaredClosure, Expression
+from whippletree.elements.declaration import quantities
 from whippletree.elements.drivers import Motion, Spline, spline_of
-from whippletree.elements.forces import Actuator, Bushing, Contact, Force, Formula, LawSpring, Load
+from whippletree.elements.forces import Actuator, Bushing, Contact, Force, Formula, LawSpring, Load, Tyre
 from whippletree.errors import FileError, ModelError
 from whippletree.model.catalogue import registered
 from whippletree.model.description import Body, ClosureUse, Description, EventUse, ForceUse, Frame, JointUse, StateUse
@@ -229,6 +230,8 @@ class Sections:
             return self._load(use, force)
         if isinstance(force, Contact):
             return self._contact(use, force)
+        if isinstance(force, Tyre):
+            return self._tyre(use, force)
         initial = [self._d.state(name).value for name in use.own_states]
         return {**self._declared(use, force, "force"), **({"initial": initial} if any(initial) else {})}
 
@@ -285,10 +288,22 @@ class Sections:
         return {**self._at("load", use.sides[0]), "wrench": wrench, **frame}
 
     def _contact(self, use: ForceUse, force: Contact) -> dict[str, Any]:
-        (offset,) = self._formula(force.height, use.sides[1:], use.coordinates, use.states, use.name)
-        found = {**self._at("contact", use.sides[0]), "normal": _normal(force.normal), "offset": offset}
-        names = ("radius", "stiffness", "damping", "friction", "speed", "width")
-        return found | {name: self._number(getattr(force, name)) for name in names}
+        points = [self._numbers(force.points[i : i + 3]) for i in range(0, len(force.points), 3)]
+        return self._on_ground("contact", use, force) | ({"points": points} if points else {})
+
+    def _tyre(self, use: ForceUse, force: Tyre) -> dict[str, Any]:
+        initial = [self._d.state(name).value for name in use.own_states]
+        found = self._on_ground("tyre", use, force) | {"axis": _normal(force.axis)}
+        return found | ({"initial": initial} if any(initial) else {})
+
+    def _on_ground(self, word: str, use: ForceUse, force: Contact | Tyre) -> dict[str, Any]:
+        """Return what keeps a body out of a plane of the ground: where it is, the plane, and its plain numbers."""
+        states = use.states[len(use.own_states) :]
+        (offset,) = self._formula(force.height, use.sides[1:], use.coordinates, states, use.name)
+        found = {**self._at(word, use.sides[0]), "normal": _normal(force.normal), "offset": offset}
+        single = [name for name, what in quantities(force).items() if what.size is None]
+        numbers = {name: getattr(force, name) for name in single}
+        return found | {name: self._number(value) for name, value in numbers.items() if value is not None}
 
     # ------------------------------------------------------------------ what elements hold on to
 

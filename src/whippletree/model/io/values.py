@@ -124,6 +124,13 @@ def entries(read: Reader, count: int, of: str = "numbers") -> Reader:
     return read_entries
 
 
+def vectors(context: FileContext, node: Node, what: str) -> tuple[Any, ...]:
+    """Read a list of vectors."""
+    if not isinstance(node, ListNode):
+        raise UnfitError(node.mark, f"{what} must be a list of vectors, but is {words_for(node)}")
+    return tuple(vector(context, item, f"{what}[{k}]") for k, item in enumerate(node.items))
+
+
 def matrix(size: int) -> Reader:
     """Return the reader of a square matrix, row by row."""
     return entries(entries(number, size), size, f"rows of {size} numbers")
