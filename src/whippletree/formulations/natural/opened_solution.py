@@ -36,7 +36,7 @@ _WEIGHT = 1e7
 _PENALTY_ITERATIONS, _EXACT_ITERATIONS = 2, 6
 
 
-class _Found(NamedTuple):
+class _OpenedAnswer(NamedTuple):
     """z'', pivots to watch, and the estimated error of what is not exact."""
 
     z: Row
@@ -59,18 +59,18 @@ def solve_opened(
     return Solution(a, multipliers, found.pivots, found.error)
 
 
-def _augmented(walk: Unrolled, equations: OpenedEquations, closed_by: str) -> _Found:
+def _augmented(walk: Unrolled, equations: OpenedEquations, closed_by: str) -> _OpenedAnswer:
     weights = [_WEIGHT / easy if row else ca.SX(0) for row, easy in zip(equations.rows, equations.easy, strict=True)]
     problem = AugmentedProblem(equations.mass, equations.right, equations.rows, equations.gamma, weights)
     speeds = [ca.sumsqr(node.v) for node in walk.nodes if node.v.numel()]
     exact = closed_by == "multipliers"
     found = solve_augmented(problem, _EXACT_ITERATIONS if exact else _PENALTY_ITERATIONS, speeds, refined=exact)
-    return _Found(found.a, (), found.error)
+    return _OpenedAnswer(found.a, (), found.error)
 
 
-def _independent(equations: OpenedEquations, pivots: Sequence[tuple[int, int]]) -> _Found:
+def _independent(equations: OpenedEquations, pivots: Sequence[tuple[int, int]]) -> _OpenedAnswer:
     z, factors = solve_independent(equations.mass, equations.right, equations.rows, equations.gamma, pivots)
-    return _Found(z, factors.pivots, None)
+    return _OpenedAnswer(z, factors.pivots, None)
 
 
 def solve_independent(
