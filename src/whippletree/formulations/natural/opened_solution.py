@@ -33,6 +33,9 @@ __all__ = ["solve_independent", "solve_opened"]
 _WEIGHT = 1e7
 """How much stiffer a condition is than what it moves."""
 
+_ROUNDED = 1e-18
+"""The share of what all conditions move together below which one moves by rounding alone, and must not be heavy."""
+
 _PENALTY_ITERATIONS, _EXACT_ITERATIONS = 2, 6
 
 
@@ -60,7 +63,9 @@ def solve_opened(
 
 
 def _augmented(walk: Unrolled, equations: OpenedEquations, closed_by: str) -> _OpenedAnswer:
-    weights = [_WEIGHT / easy if row else ca.SX(0) for row, easy in zip(equations.rows, equations.easy, strict=True)]
+    least = _ROUNDED * sum(equations.easy, ca.SX(0))
+    easy = [ca.fmax(one, least) for one in equations.easy]
+    weights = [_WEIGHT / one if row else ca.SX(0) for row, one in zip(equations.rows, easy, strict=True)]
     problem = AugmentedProblem(equations.mass, equations.right, equations.rows, equations.gamma, weights)
     speeds = [ca.sumsqr(node.v) for node in walk.nodes if node.v.numel()]
     exact = closed_by == "multipliers"
