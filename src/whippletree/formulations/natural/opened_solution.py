@@ -33,7 +33,7 @@ __all__ = ["solve_independent", "solve_opened"]
 _WEIGHT = 1e7
 """How much stiffer a condition is than what it moves."""
 
-_ROUNDED = 1e-18
+_ROUNDED = 1e-12
 """The share of what all conditions move together below which one moves by rounding alone, and must not be heavy."""
 
 _PENALTY_ITERATIONS, _EXACT_ITERATIONS = 2, 6
