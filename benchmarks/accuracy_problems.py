@@ -46,6 +46,14 @@ class Model:
 
 
 @dataclass(frozen=True)
+class Equations:
+    """Rates of a state in plain NumPy, and where it starts."""
+
+    rates: Callable[[Array], Array]
+    start: Array
+
+
+@dataclass(frozen=True)
 class Problem:
     """What is run, for how long and in which steps; `exact` tells what `Model.seen` should be at some times.
 
@@ -53,6 +61,7 @@ class Problem:
     errors below this are rounding. natural: the twin has the joint that is natural for the mechanism, and evaluations
     are held against it; otherwise it only shows what the motion makes of errors. plain: the same motion by rk4 in plain
     NumPy, on the same coordinates, in steps of some size: the order that it shows is what rk4 can show there.
+    equations: rates and start of the mechanism and of its twin, in the same coordinates, for other programs.
     """
 
     name: str
@@ -65,6 +74,7 @@ class Problem:
     floor: float = 2e-11
     natural: bool = True
     plain: Callable[[float, Array], Array] | None = None
+    equations: tuple[Equations, Equations] | None = None
 
     @cached_property
     def times(self) -> Array:
@@ -93,15 +103,20 @@ def slides() -> Model:
     return Model(m.build(guess={"x": -1.0, "y": 0.0}), {}, joints("x", "y"))
 
 
+def slides_rates(y: Array) -> Array:
+    """Rates of [x, y, x', y']: the rod pulls as hard as the circle wants it."""
+    x, v = y[:2], y[2:]
+    pull = (G * x[1] - v @ v) / (x @ x)
+    return np.array([v[0], v[1], pull * x[0], pull * x[1] - G])
+
+
+SLIDES = Equations(slides_rates, np.array([-1.0, 0.0, 0.0, 0.0]))
+HINGE = Equations(lambda y: np.array([y[1], G * np.cos(y[0])]), np.zeros(2))
+
+
 def slid_by_rk4(step: float, times: Array) -> Array:
     """The slides' motion by rk4 in plain NumPy; the end of each step is put on the circle the nearest way."""
-
-    def rates(y: Array) -> Array:
-        x, v = y[:2], y[2:]
-        pull = (G * x[1] - v @ v) / (x @ x)
-        return np.array([v[0], v[1], pull * x[0], pull * x[1] - G])
-
-    y, found = np.array([-1.0, 0.0, 0.0, 0.0]), [[-1.0, 0.0]]
+    rates, y, found = SLIDES.rates, SLIDES.start, [[-1.0, 0.0]]
     for begin, end in itertools.pairwise(times):
         for _ in range(round((end - begin) / step)):
             k1 = rates(y)
@@ -357,7 +372,7 @@ def label(family: str, i: int) -> str:
 def problems() -> dict[str, Problem]:
     """All problems by name."""
     found = [
-        Problem("pendulum", slides, swung, 10.0, 8e-3, twin=hinge, plain=slid_by_rk4),
+        Problem("pendulum", slides, swung, 10.0, 8e-3, hinge, plain=slid_by_rk4, equations=(SLIDES, HINGE)),
         Problem("top", held_top, spun, 0.75, 7.5e-4, twin=top_on_a_ball),
         Problem("ball", rolling_ball, rolled, 2.0, 8e-3),
     ]

@@ -94,6 +94,17 @@ def chain(count: int) -> tuple[Any, None]:
     return m, None
 
 
+def flexible_beam(modes: int) -> tuple[Any, None]:
+    """A flexible beam on a hinge."""
+    import whippletree as wt
+
+    m = wt.Mechanism("beam")
+    tube = wt.tube(radius=0.02, wall=0.002)
+    beam = m.body("beam", wt.beam(length=1.0, section=tube, material=wt.steel, modes=modes))
+    m.revolute("hinge", m.ground, beam, axis="y")
+    return m, None
+
+
 def example(name: str) -> Callable[[], tuple[Any, None]]:
     """A mechanism of the examples."""
 
@@ -200,6 +211,7 @@ CASES: dict[str, Case] = {
     "4000 laws, read": Case(lambda: laws(4000), read, 3.0),
     "4000 laws, build": Case(lambda: read(laws(4000)), lambda model: model.build()),
     "4000 laws, forward_dynamics": Case(lambda: read(laws(4000)).build(), CALLS["forward_dynamics"]),
+    "beam of 12 modes, linearize": Case(built(lambda: flexible_beam(12)), lambda s: s.linearize(s.q0)),
     "lift of 8, build": build_of(lambda: scissor_lift(8)),
     "100 four-bars, build": build_of(lambda: four_bars(100)),
     **{

@@ -47,6 +47,15 @@ def test_every_example_is_tested_here() -> None:
     assert names == tested
 
 
+def test_every_example_has_its_picture() -> None:
+    """`python docs/pictures/make_gallery.py` draws those that are missing, and writes the page."""
+    names = {path.stem for path in EXAMPLES.glob("*.py")}
+    pictures = EXAMPLES.parent / "docs" / "pictures" / "examples"
+    page = (EXAMPLES.parent / "docs" / "gallery.md").read_text(encoding="utf-8")
+    assert {path.stem for path in pictures.glob("*.png")} == names
+    assert {name for name in names if f"pictures/examples/{name}.png" in page} == names
+
+
 def test_an_example_runs_as_a_program() -> None:
     command = [sys.executable, str(EXAMPLES / "pendulum.py")]
     finished = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
@@ -826,6 +835,15 @@ def test_example_robot_file() -> None:
     assert found["system"].mobility.mobility == 2
 
 
+def test_example_opensim_knee() -> None:
+    found = run("opensim_knee")
+    for _, moment, by_heights in found["rows"]:
+        assert moment == pytest.approx(by_heights, abs=1e-7)
+    assert found["run"].certificate.ok
+    assert found["system"].mobility.mobility == 1
+    assert found["report"].about("not understood") == ("Thelen2003Muscle, which is left out",)
+
+
 def test_example_spinning_blade() -> None:
     module = load("spinning_blade")
     stiff, plain = module.main()
@@ -859,6 +877,17 @@ def test_example_moving_pictures(tmp_path: Path) -> None:
     shapes = r["run"].system.description.body("coupler").properties.shapes
     assert [shape.kind for shape in shapes] == ["box"]
     assert r["run"].system.description.body("coupler").properties.mass == 2.0
+
+
+def test_example_friction() -> None:
+    found = run("friction")
+    for ours, closed in (found["drawer"], (found["rod"][0][:, 2], found["rod"][1])):
+        assert np.abs(np.array(ours) - closed).max() < 1e-8 * np.abs(closed).max() + 1e-9
+    assert found["drawer"][0][2] == pytest.approx(0.0, abs=1e-9)  # wedged
+    assert found["said"][1.333] == "one solution"
+    assert "no solution (Painleve" in found["said"][1.334]
+    assert found["run"].certificate.ok
+    assert found["run"].certificate.work_dissipated > 0.1
 
 
 def test_example_steady_cornering() -> None:

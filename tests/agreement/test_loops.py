@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import casadi as ca
 import numpy as np
 import pytest
 
 import whippletree as wt
 from support.formulations import EXACT
-from support.loop_agreement import accelerations, assert_close, computed, reactions
+from support.loop_agreement import accelerations, assert_close, computed, given, reactions
 from support.loop_models import built
 from support.measures import relative
 from support.random_loops import FAMILIES, MEMBERS, QUICK, Case, case
 from support.sampling import deep, sampled, shared
+from whippletree.system.loop_equations import reaction_ways
 
 Array = np.ndarray
 
@@ -169,3 +171,22 @@ def test_dependent_speeds_leave_with_their_rows(family: str, i: int) -> None:
     assert len(pairs) == len(set(pairs.values())) == sum(map(len, s._engine.equations.loop_plan.keep))
     only = ("coordinate_reduction",)
     assert_close({**accelerations(s, c, only), **reactions(s, c, only)})
+
+
+@pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda key: key in QUICK[::6]))
+def test_reactions_from_by_products_are_those_of_one_more_sweep(family: str, i: int) -> None:
+    """Whichever way takes fewer operations becomes the kernel: both must be right (Jain 42-46 and 69, corrected)."""
+    c = case(family, i)
+    s = built(c.looped)
+    e, eq = c.equations, s.kernels.equations
+    for formulation in ("tree_augmented", "constraint_embedding"):
+        request = s.kernels.request("reactions", formulation=formulation, wrenches=list(c.loads))
+        x = eq.inputs(request)
+        function = ca.Function("ways", list(x.values()), list(reaction_ways(eq, request, x).values()))
+        names = [name.replace(" ", "_") for name in x]
+        ways = [np.array(way).reshape(-1, 6) for way in function.call([given(c)[name] for name in names])]
+        assert len(ways) == 2 or any(use.joint.nv == 0 for use in s.description.joints), "nothing is compared"
+        for wrenches in ways:
+            rest = e.imbalance(c.solution.x, dict(zip(s.joint_names, wrenches, strict=True)), c.tau, c.loads)
+            assert_close({"bodies": rest.bodies, "joints": rest.joints})
+            assert np.abs(wrenches - ways[0]).max() < 1e-10 * np.abs(ways[0]).max()

@@ -48,13 +48,16 @@ def by_conditions(x: Array, y: Array, ends: str) -> Array:
         "clamped": [at(0, 0.0, 1), at(last, h[-1], 1)],
         "periodic": [at(0, 0.0, k) - at(last, h[-1], k) for k in (1, 2)],
         "not_a_knot": [at(0, 0.0, 3) - at(1, 0.0, 3), at(last - 1, 0.0, 3) - at(last, 0.0, 3)] if n > 3 else [],
+        "four_points": [at(0, 0.0, 3), at(last, 0.0, 3)],
     }
     rows += conditions[ends]
-    right += [0.0, 0.0]
+    cubics = [np.polynomial.Polynomial.fit(x[four], y[four], 3) for four in (slice(4), slice(-4, None)) if n > 3]
+    thirds = [float(cubic.deriv(3)(x[0])) for cubic in cubics] if ends == "four_points" else []
+    right += thirds or [0.0, 0.0]
     return np.linalg.solve(np.array(rows), np.array(right)).reshape(n - 1, 4)
 
 
-LEAST = {"natural": 2, "clamped": 2, "periodic": 3, "not_a_knot": 4}
+LEAST = {"natural": 2, "clamped": 2, "periodic": 3, "not_a_knot": 4, "four_points": 3}
 
 
 @pytest.mark.parametrize(("ends", "n"), [(ends, n) for ends in ENDS for n in (2, 3, 4, 9, 40) if n >= LEAST[ends]])
@@ -89,7 +92,7 @@ def test_expressions_have_continuous_derivatives(ends: str) -> None:
 def test_beyond_the_ends() -> None:
     x, y = knots(6, "natural")
     e = 1e-6
-    for ends in ("natural", "not_a_knot"):  # straight on
+    for ends in ("natural", "not_a_knot", "four_points"):  # straight on
         s = wt.Spline(x, y, ends)
         slope = (s(x[-1]) - s(x[-1] - e)) / e
         assert s(x[-1] + 10.0) == pytest.approx(y[-1] + 10.0 * slope, abs=1e-3)

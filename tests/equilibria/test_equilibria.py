@@ -123,6 +123,19 @@ def test_a_force_that_depends_on_what_advances_is_refused_by_its_derivative() ->
         m.build().equilibrium(speeds={"hinge": 1.0})
 
 
+def test_a_force_that_changes_with_time_is_taken_at_its_time() -> None:
+    """A rotor on a spring under a force that grows: k z = c t at rest and in motion."""
+    m = wt.Mechanism("rotor", gravity=(0, 0, 0))
+    m.prismatic("rise", m.ground, m.body("case", mass=2.0), axis="z")
+    m.revolute("spin", "case", m.body("rotor", wt.cylinder(radius=0.1, length=0.05, mass=1.0, axis="y")), axis="y")
+    m.actuator("lift", "rise", effort=30.0 * m.time - 200.0 * m.coordinate("rise") - m.rate("rise"))
+    s = m.build()
+    for speeds in (None, {"spin": 40.0}):
+        found = s.equilibrium(speeds=speeds, hold=None if speeds else ["spin"], t=0.4)
+        assert found.q[0] == pytest.approx(30.0 * 0.4 / 200.0, rel=1e-12)
+        assert found.stability == "stable"
+
+
 def test_rounding_of_centrifugal_forces_is_balanced() -> None:
     """Nothing acts on a rotor with an arm but its own motion: the arm's centre of mass is as far out as it can be."""
     m = wt.Mechanism("rotor", gravity=(0, 0, 0))

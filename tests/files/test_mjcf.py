@@ -241,3 +241,21 @@ def test_a_start_at_a_keyframe() -> None:
     np.testing.assert_allclose(v[:3], [0, 0, 2], atol=1e-12)
     with pytest.raises(wt.FileError, match='there is no keyframe "down"; there is "up"'):
         wt.read(text, keyframe="down")
+
+
+def test_velocities_of_a_keyframe_that_exact_equalities_do_not_allow(tmp_path: Path) -> None:
+    text = """<mujoco><worldbody><body name="box" pos="1 0 1"><freejoint name="j"/>
+<geom type="box" size=".5 .1 .1" mass="1"/></body></worldbody>
+<equality><connect body1="box" anchor="-0.5 0 0"/></equality>
+<keyframe><key name="k" qpos="1 0 1 1 0 0 0" qvel="0 0 2 0 0 0"/></keyframe></mujoco>"""
+    model = wt.read(text, keyframe="k")
+    assert any("velocities of the keyframe" in text for text in model.report.about("changed"))
+    s = model.build()
+    q, v = model.initial(s)
+    w, u = s.velocity(q, v, "box")[:3], s.velocity(q, v, "box")[3:]
+    np.testing.assert_allclose(u + np.cross(w, [-0.5, 0.0, 0.0]), 0.0, atol=1e-12)  # the anchor rests
+    assert u[2] > 0.5  # and the box still rises
+    wt.write(model, tmp_path / "k.yaml")
+    again = wt.read(tmp_path / "k.yaml").start
+    assert again["nearest"] is True
+    assert [*again["velocities"]["j"]] == [*model.start["velocities"]["j"]]

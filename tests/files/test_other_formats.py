@@ -171,7 +171,6 @@ def test_xacro_is_expanded_on_request_only() -> None:
         ('<!DOCTYPE robot [\n<!ENTITY x SYSTEM "file:///etc/passwd">]>\n<robot/>', "a document type is declared"),
         ("<robot>\n<link/>", "no well-formed XML"),
         ("<html>\n</html>", "<html> is no model that is known here"),
-        ("<OpenSimDocument>\n</OpenSimDocument>", "OpenSim model, which is not read yet"),
         ('<robot>\n<link name="a"/><link name="a"/></robot>', 'second link "a"'),
         (
             '<robot>\n<link name="a"><inertial><mass value="nan"/></inertial></link></robot>',

@@ -12,7 +12,10 @@ import whippletree as wt
 from fuzz.tampering import changed_bytes
 
 MODELS = Path(__file__).resolve().parents[1] / "files" / "models"
-DIALECTS = ("gripper.urdf", "four_bar.urdf", "linkage.sdf", "rocker.xml", "pendulum.adm")
+DIALECTS = (
+    *("gripper.urdf", "four_bar.urdf", "linkage.sdf", "rocker.xml", "pendulum.adm"),
+    *("leg_3.osim", "leg_4.osim", "boxes.usda"),
+)
 BUILT = 0.1
 """The share of the files that are built if they can be read."""
 
@@ -59,6 +62,11 @@ _VALUES = (
         b"1 0 0 0 0 0 1",
         b"universal",
         b"screw",
+        b"knee_angle",
+        b"/bodyset/toes",
+        b"0 1 1",
+        b"</boxes/lower>",
+        b"(0, 0, 0)",
     ),
 )
 
@@ -77,14 +85,19 @@ def case(number: int, prepared: Files) -> None:
     """Change something in a file of each dialect in turn, and read it."""
     rng = random.Random(number)
     k = number % len(DIALECTS)
-    path = prepared.folder / DIALECTS[k]
+    path = (
+        prepared.folder / f"{number} {DIALECTS[k]}" if DIALECTS[k].endswith(".usda") else prepared.folder / DIALECTS[k]
+    )
     path.write_bytes(changed(rng, prepared.texts[k]))
     try:
         model = wt.read(path, stops=rng.random() < 0.2)
-    except wt.FileError as error:
+    except wt.WhippletreeError as error:
+        assert isinstance(error, wt.FileError), error
         assert str(error).startswith((str(path), "the path")), error
         assert "\n" not in str(error)
         raise
+    finally:
+        path.unlink()
     if rng.random() < BUILT:
         model.build()
 

@@ -21,14 +21,14 @@ from support.sampling import deep
         ("fuzz.tampered_results", 0, 30),
         ("fuzz.api_calls", 0, 150),
         ("fuzz.model_files", 0, 60),
-        ("fuzz.foreign_files", 0, 60),
+        ("fuzz.foreign_files", 0, 64),
         *deep(
             [
                 ("fuzz.tampered_checkpoints", 15, 2000),
                 ("fuzz.tampered_results", 30, 2000),
                 ("fuzz.api_calls", 150, 10_000),
                 ("fuzz.model_files", 60, 10_000),
-                ("fuzz.foreign_files", 60, 10_000),
+                ("fuzz.foreign_files", 64, 16_000),
             ]
         ),
     ],

@@ -176,10 +176,12 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     picture, text = tmp_path / "stroke.png", tmp_path / "stroke.csv"
     model = str(EXAMPLES / "quarter_car.yaml")
     held = ["--hold", "heave", "--hold", "hub"]
-    asked = ["sweep", model, "lower hinge", "-0.1", "0.1", "wheel", "upper hinge.ratio", "-n", "5", *held]
+    asked = ["sweep", model, "lower hinge", "-0.1", "0.1", "wheel", "-n", "5", "upper hinge.ratio", *held]
     assert command([*asked, "--plot", str(picture), "--csv", str(text)]) == 0
     told = capsys.readouterr().out.splitlines()
-    assert "lower hinge.angle [rad]" in told[0] and "wheel.z [m]" in told[0]
+    assert all(
+        word in told[0] for word in ("lower hinge.angle [rad]", "wheel.z [m]", "upper hinge.angular velocity over")
+    )
     assert len(told) == 6
     assert picture.exists() and len(text.read_text().splitlines()) == 6
     assert command(["sweep", model, "lower hing", "0", "1"]) == 2

@@ -12,16 +12,16 @@ import whippletree as wt
 
 
 @functools.cache
-def two_cranks() -> wt.System:
+def two_cranks(arm: float = 0.4) -> wt.System:
     """A five-bar: two cranks 0.2 m apart, each with an arm, which meet at the tool."""
     m = wt.Mechanism("two cranks")
-    bars = {n: m.body(n, wt.rod(x, mass=1.0)) for n, x in (("a", 0.25), ("b", 0.4), ("c", 0.4), ("d", 0.25))}
+    bars = {n: m.body(n, wt.rod(x, mass=1.0)) for n, x in (("a", 0.25), ("b", arm), ("c", arm), ("d", 0.25))}
     m.revolute("left", m.ground, bars["a"], at=(-0.1, 0, 0))
     m.revolute("B", bars["a"], bars["b"], at=(0.25, 0, 0))
     m.revolute("right", m.ground, bars["d"], at=(0.1, 0, 0))
     m.revolute("D", bars["d"], bars["c"], at=(0.25, 0, 0))
-    m.revolute("C", bars["b"], bars["c"], at=(0.4, 0, 0), at_child=(0.4, 0, 0))
-    m.frame("tool", on=bars["b"], at=(0.4, 0, 0))
+    m.revolute("C", bars["b"], bars["c"], at=(arm, 0, 0), at_child=(arm, 0, 0))
+    m.frame("tool", on=bars["b"], at=(arm, 0, 0))
     return m.build(guess={"left": 2.2, "right": 0.9, "B": -1.0, "D": 1.0})
 
 
@@ -51,6 +51,11 @@ def test_a_grid_of_inputs_leads_where_circles_meet(tmp_path: Path) -> None:
     assert (tmp_path / "map.png").stat().st_size > 5000
     with pytest.raises(wt.StateError, match="two of x, y and z"):
         found.plot("xx")
+    with pytest.warns(wt.AssemblyWarning, match="near the guess"):
+        short = two_cranks(arm=0.28)
+    partly = short.workspace("tool", {"left": [2.2, 3.0], "right": [0.9, 0.1]})
+    assert not partly.reached.all()
+    assert all(size > 0 for size in partly.plot().get_size_inches())
 
 
 def test_bad_grids_are_refused() -> None:

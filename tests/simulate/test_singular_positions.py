@@ -75,11 +75,11 @@ def present(b, run, k):
 
 
 @compiled
-def crossing(a, b, run, h, c0, start, tolerance, noise, k, Y):
-    return cross_singular(a, b, run, h, c0, start, tolerance, noise, k, Y)
+def crossing(a, b, run, h, c0, start, tolerance, noise, most, k, Y):
+    return cross_singular(a, b, run, h, c0, start, tolerance, noise, most, k, Y)
 
 
-def crossed(b, run, *settings) -> bool:
+def crossed(b, run, *settings) -> float:
     _, work = crossing_stepper(1e-8).structs(b.owner)
     return crossing(work, b, run, *settings)
 
@@ -194,7 +194,7 @@ def test_the_flat_position_is_crossed_at_a_constant_rate(c0: float):
     start = float(b.pivots[PIVOT])
     run.q[:] = system.coordinates({"A0": angle, "A1": angle, "B": -angle, "C": angle})
     b.q[:] = b.base[:] = run.q
-    assert crossed(b, run, 0.3, c0, start, 1e-9, 1e-11, k, Y)
+    assert crossed(b, run, 0.3, c0, start, 1e-9, 1e-11, 1e-9, k, Y) <= 1e-9
     nv = v.size
     assert np.abs(Y[:, :nv] - np.outer((RULE.c - c0) * 0.3, v)).max() < 1e-9
     assert np.abs(Y[:, nv : 2 * nv] - v).max() < 1e-9
@@ -204,4 +204,4 @@ def test_a_crossing_whose_nodes_are_all_on_one_side_is_refused():
     _, b, run, _ = turning(0.3)
     k, Y = np.zeros((RULE.c.size, run.y.size)), np.zeros((RULE.c.size, run.y.size))
     present(b, run, k[0])
-    assert not crossed(b, run, 0.1, 0.0, float(b.pivots[PIVOT]), 1e-9, 1e-11, k, Y)
+    assert crossed(b, run, 0.1, 0.0, float(b.pivots[PIVOT]), 1e-9, 1e-11, 1e-9, k, Y) == np.inf

@@ -70,6 +70,44 @@ def test_pairs_in_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(np.array_equal(one.values, row) for row in many.values)
 
 
+def wood(seed: int) -> wt.Mechanism:
+    """Two trees with joints of all sorts, a weld among them, that are not described from the ground outward."""
+    m, rng = wt.Mechanism("wood"), np.random.default_rng(seed)
+    kinds = ["free", "revolute", "universal", "fixed", "prismatic", "spherical", "cylindrical", "planar", "revolute"]
+    bodies = [
+        m.body(f"body {i}", mass=rng.uniform(0.5, 2), com=rng.uniform(-0.2, 0.2, 3), inertia=rng.uniform(0.1, 0.15, 3))
+        for i in range(len(kinds))
+    ]
+    for i in rng.permutation(len(kinds)):
+        parent = m.ground if i in (0, 5) else bodies[rng.integers(0 if i < 5 else 5, i)]
+        given: dict[str, Any] = {"at": rng.uniform(-0.4, 0.4, 3)}
+        if kinds[i] in ("revolute", "prismatic", "cylindrical"):
+            given["axis"] = rng.normal(size=3)
+        getattr(m, kinds[i])(f"joint {i}", parent, bodies[i], **given)
+    return m
+
+
+@pytest.mark.parametrize("seed", [0, *deep(range(1, 12))])
+def test_joints_of_all_sorts_in_loops(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops over pairs give what the straight line gives, under a wrench too, one state and many alike."""
+    monkeypatch.setattr(size_policy, "MANY_PAIRS", 1)
+    s = wood(seed).build()
+    assert size_policy.pairs_loop(s.kernels.equations, s.kernels.request("forward_dynamics_derivatives"))
+    q, v, tau = state_of(s, seed)
+    function = s.function("forward_dynamics_derivatives")
+    straight = np.array(function(q, v, tau)).reshape(s.nv, -1)
+    one = s.forward_dynamics_derivatives(q, v, tau).values
+    assert np.abs(one - straight).max() < 1e-11 * np.abs(straight).max()
+    assert np.array_equal(one, s.forward_dynamics_derivatives(np.stack([q] * 3), v, tau).values[2])
+    wrenches = {"body 8": [0.3, -2.0, 1.0, 4.0, 0.5, -3.0]}
+    pushed = s.forward_dynamics_derivatives(q, v, tau, wrenches=wrenches)
+    slopes = [central(lambda h, j=j: s.forward_dynamics(q, v + h * np.eye(s.nv)[j], tau, wrenches=wrenches), 0.02)
+              for j in range(s.nv)]  # fmt: skip
+    assert np.abs(pushed.v - np.stack(slopes, axis=1)).max() < 1e-8 * np.abs(pushed.v).max()
+    inverse = np.linalg.inv(s.mass_matrix(q))
+    assert np.abs(pushed.tau - inverse).max() < 1e-10 * np.abs(inverse).max()
+
+
 def four_bar(**options: Any) -> wt.System:
     """A four-bar with springs; `drive` and `parameters` make it one whose loops are not items."""
     m = wt.Mechanism("four-bar")

@@ -49,7 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     """Run the command; errors of ours are told in one line."""
     parser = _parser()
-    chosen = parser.parse_args(arguments)
+    chosen, rest = parser.parse_known_args(arguments)
+    if any(word.startswith("-") for word in rest) or (rest and "names" not in chosen):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        chosen.names += rest  # names that come after an option
     if chosen.run is None:
         parser.print_help()
         return 0

@@ -6,7 +6,9 @@ __all__ = [
     "COINCIDENT",
     "COINCIDENT_POINTS",
     "LEAST_ELASTIC_FORCE",
+    "LEAST_LOAD",
     "LEAST_SINE",
+    "LEAST_SLIDING",
     "PARALLEL_CAPSULES",
     "TYRE_LOAD_SHARE",
     "UPRIGHT",
@@ -35,3 +37,9 @@ LEAST_SINE = 1e-10
 
 LEAST_ELASTIC_FORCE = 1e-300
 """What a stop divides by at least, in newtons or newton metres: it only keeps 0 / 0 away."""
+
+LEAST_LOAD = 1e-12
+"""What forces on a bearing are kept from zero by, in newtons: where one vanishes, its direction does too."""
+
+LEAST_SLIDING = 1e-9
+"""What sliding in several directions is kept from zero by, as a share of the speed at which friction takes hold."""

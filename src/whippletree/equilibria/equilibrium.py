@@ -353,10 +353,10 @@ class EquilibriumSearch:
         speed = float(np.abs(here.v / self.balance.lengths).max(initial=0.0))
         if not speed:
             return
-        growth = float(np.abs(self._growth(here, complete)).max(initial=0.0)) / speed
+        driven = self.balance.drifts(here.q, load)
+        growth = float(np.abs(self._growth(here, complete, driven=driven)).max(initial=0.0)) / speed
         if growth > STEADY_SLOPE * reached.scale:
             raise EquilibriumError(self._not_steady(here, f"an effort that grows by {growth:.3g} N m for each radian"))
-        driven = self.balance.drifts(here.q, load)
         for way in ADVANCES:
             later = replace(load, t=load.t + way / speed) if driven else load
             q, _ = self.balance.moved(here.q, here.v / self.balance.lengths * (way / speed), later)
@@ -364,11 +364,12 @@ class EquilibriumSearch:
             if there.size > STEADY * reached.scale:
                 raise EquilibriumError(self._not_steady(here, self._unbalanced(there)))
 
-    def _growth(self, here: Imbalance, complete: Equilibrium) -> Array:
+    def _growth(self, here: Imbalance, complete: Equilibrium, *, driven: bool) -> Array:
         """Return the rates at which efforts along the motions, and rates of states, become unbalanced as it goes on.
 
-        Accelerations change by a' = a_q v + a_t, and so N^T M a' is what will be unbalanced. At singular positions,
-        where there are no derivatives, nothing is told.
+        Accelerations change by a' = a_q v, and by a_t if drives go on with time, and so N^T M a' is what will be
+        unbalanced; forces that depend on time are taken as they are now, as at rest. At singular positions, where
+        there are no derivatives, nothing is told.
         """
         s, q, v = self.system, here.q, here.v
         try:
@@ -377,11 +378,12 @@ class EquilibriumSearch:
             return np.zeros(0)
         advancing = v[s.minimal_coordinates(q, v, t=complete.t, parameters=complete.parameters).displacements]
         M = s.mass_matrix(q, parameters=complete.parameters)
-        efforts = here.motions.T * self.balance.lengths @ M @ (slopes.q @ advancing + slopes.t)
+        changes = slopes.q @ advancing + (slopes.t if driven else 0.0)
+        efforts = here.motions.T * self.balance.lengths @ M @ changes
         if not s.nz:
             return np.asarray(efforts)
         rates = s.derivatives_of("state_rates", q, v, **complete.options)
-        return np.concatenate([efforts, rates.q @ advancing + rates.t])
+        return np.concatenate([efforts, rates.q @ advancing + (rates.t if driven else 0.0)])
 
     def _not_steady(self, here: Imbalance, what: str) -> str:
         mover = self.system.kernels.states.freedom_name(int(np.argmax(np.abs(here.v / self.balance.lengths))))

@@ -59,6 +59,22 @@ _KINDS: dict[str, type[Joint]] = {
     "SCREW": Screw,
 }
 _READ = {"PART", "MARKER", "JOINT", "GCON", "SFORCE", "ACCGRAV", "UNITS", "COUPLER", "MOTION", "SPRINGDAMPER"}
+_ENDS = ("I", "J")
+_SPEEDS = ("VX", "VY", "VZ", "WX", "WY", "WZ")
+_ARGUMENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "PART": (("MASS", "CM", "IM", "IP", "QG", "REULER", *_SPEEDS), ("GROUND",)),
+    "MARKER": (("PART", "QP", "REULER"), ()),
+    "JOINT": ((*_ENDS, "PITCH", "PD"), (*_KINDS, "RACKPIN")),
+    "GCON": ((*_ENDS, "FUNCTION", "FU"), ()),
+    "SFORCE": ((*_ENDS, "FUNCTION", "FU"), ("TRANSLATIONAL", "ROTATIONAL", "ACTIONONLY")),
+    "ACCGRAV": (("IGRAV", "JGRAV", "KGRAV"), ()),
+    "UNITS": (("LENGTH", "MASS", "FORCE", "TIME"), ()),
+    "COUPLER": (("JOINTS", "SCALES"), ()),
+    "MOTION": (("JOINT", "FUNCTION", "FU"), ("DISPLACEMENT", "ROTATION", "TRANSLATION")),
+    "SPRINGDAMPER": ((*_ENDS, "K", "C", "KT", "CT", "LENGTH", "ANGLE"), ("ROTATION", "TRANSLATION")),
+}
+"""What is read of each statement: its keys and its flags; anything else is remarked."""
+
 _HARMLESS = {
     "GRAPHICS",
     "REQUEST",
@@ -103,6 +119,9 @@ class _AdamsReading:
                 if one.word not in _HARMLESS:
                     raise one.error(f"{one.word} is not read: take it out, or say it by what is read")
                 self._m.remarks.add("not understood", f"{one.word}/", one.line)
+                continue
+            for what in one.unread(*_ARGUMENTS[one.word]):
+                self._m.remarks.add("not understood", f"{what[:60]} of {one.word}/", one.line)
         gravity = self._by.get(("ACCGRAV", 0))
         keys = ("IGRAV", "JGRAV", "KGRAV")
         self._m.gravity = tuple(  # type: ignore[assignment]
@@ -188,7 +207,7 @@ class _AdamsReading:
                 link.properties = whole.moved(at=centre.placement.point, rotation=pose.rotation)
             except ModelError as error:
                 raise one.error(str(error)) from None
-        for key in ("VX", "VY", "VZ", "WX", "WY", "WZ"):
+        for key in _SPEEDS:
             if one.values.get(key):
                 self._m.remarks.add("not understood", f"{key} of a part: it starts at rest", one.line)
         self._m.links[name] = link

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from whippletree.errors import FileError
@@ -28,6 +29,10 @@ class AdamsStatement:
     file: str
     flags: list[str] = field(default_factory=list)
     values: dict[str, str] = field(default_factory=dict)
+
+    def unread(self, keys: Collection[str], flags: Collection[str]) -> list[str]:
+        """Return the arguments that are not among these."""
+        return [*(key for key in self.values if key not in keys), *(flag for flag in self.flags if flag not in flags)]
 
     def error(self, message: str) -> FileError:
         """Return an error about this statement."""

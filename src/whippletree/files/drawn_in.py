@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from whippletree.errors import FileError
@@ -31,6 +31,27 @@ class Surroundings:
         Schemes are taken off (`package://robot/x.stl`, `model://x`, `file://x`): what they stand for depends on an
         installation. Then the reference is looked for from each folder, with and without its first part.
         """
+        place = next(self._places(uri), None)
+        if place is None:
+            where = " or ".join(map(str, self.folders)) or "a text, which is in no folder"
+            raise element.error(f"{uri!r} is not found in {where}: name its folder with search=")
+        if not self.allows(place):
+            raise element.error(f"{uri!r} is outside of the model's folder: name its folder with search=")
+        return place
+
+    def seek(self, uri: str) -> Path | None:
+        """Return the file that a reference leads to, None if there is none that may be read.
+
+        >>> Surroundings("<text>", None, []).seek("arm.stl") is None
+        True
+        """
+        return next((place for place in self._places(uri) if self.allows(place) and place.is_file()), None)
+
+    def allows(self, place: Path) -> bool:
+        """Tell whether a file is below one of the folders."""
+        return any(place.is_relative_to(folder) for folder in self.folders)
+
+    def _places(self, uri: str) -> Iterator[Path]:
         plain = uri.partition("://")[2].lstrip("/") if "://" in uri else uri
         tries = [plain, plain.partition("/")[2]] if "://" in uri else [plain]
         for folder in self.folders:
@@ -40,12 +61,8 @@ class Surroundings:
                     there = place.exists()
                 except (OSError, ValueError, RuntimeError):
                     continue
-                if there and not any(place.is_relative_to(one) for one in self.folders):
-                    raise element.error(f"{uri!r} is outside of the model's folder: name its folder with search=")
                 if there:
-                    return place
-        where = " or ".join(map(str, self.folders)) or "a text, which is in no folder"
-        raise element.error(f"{uri!r} is not found in {where}: name its folder with search=")
+                    yield place
 
     def read(self, place: Path, element: XmlElement) -> bytes:
         """Return the contents of a file that is drawn in."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from whippletree.errors import FileError
+from whippletree.errors import FileError, ModelError
 from whippletree.files.drawn_in import Surroundings
 from whippletree.files.neutral_model import NeutralModel
 from whippletree.files.neutral_translation import translated
@@ -37,21 +37,32 @@ def read_bytes(
     >>> read_bytes(b"name: m", "m.yaml", None, search=[], base=None, stops=False) is None
     True
     """
+    try:
+        neutral = _neutral(data, name, place, search, xacro=xacro, loops=loops, keyframe=keyframe)
+        if neutral is not None:
+            return translated(neutral, base=base, stops=stops)
+    except ModelError as error:  # what no reader has told with its line
+        raise FileError(f"{name}: {error}", file=name) from error
+    return _side_file(data, name, place, base=base, stops=stops, search=search)
+
+
+def _neutral(data: bytes, name: str, place: Path | None, search: Sequence[Path], **choices: Any) -> NeutralModel | None:
+    """Read what another program has written; return None for anything else."""
     around = Surroundings(name, place, search)
     if _is_xml(data):
         root = parse_xml(data, name)
-        neutral = _of_xml(root, around, data, xacro=xacro, loops=loops, keyframe=keyframe)
-    elif _is_usd(data):
+        neutral = _of_xml(root, around, data, **choices)
+        neutral.around = around
+        return neutral
+    if _is_usd(data):
         from whippletree.files.usd_reader import read_usd
 
-        neutral = read_usd(name, place)
-    elif _is_adams(data):
+        return read_usd(name, place, search)
+    if _is_adams(data):
         from whippletree.files.adams_reader import read_adams
 
-        neutral = read_adams(data, name)
-    else:
-        return _side_file(data, name, place, base=base, stops=stops, search=search)
-    return translated(neutral, base=base, stops=stops)
+        return read_adams(data, name)
+    return None
 
 
 def _is_xml(data: bytes) -> bool:
@@ -94,8 +105,10 @@ def _of_xml(
 
         return read_mjcf(root, around, data, keyframe)
     if root.tag == "OpenSimDocument":
-        raise root.error("this is an OpenSim model, which is not read yet")
-    known = "<robot> (URDF), <sdf> and <mujoco> (MJCF)"
+        from whippletree.files.opensim_reader import read_opensim
+
+        return read_opensim(root)
+    known = "<robot> (URDF), <sdf>, <mujoco> (MJCF) and <OpenSimDocument>"
     raise root.error(f"<{root.tag}> is no model that is known here: these are {known}")
 
 

@@ -18,6 +18,9 @@ ZERO_AXIS = 1e-8
 OPEN_LOOP = 1e-6
 """Metres or radians by which a loop is open at the start before that is said: files are rounded."""
 
+ROUNDED = 1e-10
+"""Metres or radians by which a loop is open at the start before its data count as rounded."""
+
 PARALLEL = 1e-6
 """Radians between axes that count as parallel, and metres between points that count as one: data are rounded."""
 
@@ -35,3 +38,6 @@ MOST_COPIES = 10_000
 
 ROUNDING = 1e-12
 """Relative, what rounding leaves of a sum of moments of inertia."""
+
+LARGEST_MESH = 100_000_000
+"""Bytes of a mesh from which an inertia follows."""

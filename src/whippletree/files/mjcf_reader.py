@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from whippletree.elements.bodies import MassProperties
+from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
 from whippletree.files.drawn_in import Surroundings
 from whippletree.files.mjcf_actuators import add_actuators
@@ -20,7 +20,7 @@ from whippletree.files.neutral_model import WORLD, NeutralFrame, NeutralJoint, N
 from whippletree.files.poses import about_axis, from_quaternion, with_axis
 from whippletree.files.weights import Weightless
 from whippletree.files.xml_source import XmlElement
-from whippletree.model.io.model_file import JointRange, VisualShape
+from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import suggestion
 from whippletree.spatial.placement import Placement
 
@@ -29,7 +29,7 @@ __all__ = ["read_mjcf"]
 _KINDS: tuple[type[Joint], ...] = (Free, Spherical, Prismatic, Revolute)
 """The joints by MuJoCo's numbers."""
 
-_SHAPES = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box"}
+_SHAPES = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box", 7: "mesh"}
 
 
 def read_mjcf(root: XmlElement, around: Surroundings, data: bytes, keyframe: str | int | None = None) -> NeutralModel:
@@ -99,6 +99,9 @@ class _MjcfReading:
             m.guess[name] = q[0] if len(q) == 1 else tuple(q)
             if any(v):
                 m.velocities[name] = v[0] if len(v) == 1 else tuple(v)
+        if m.velocities and (m.couplings or any(joint.closes for joint in m.joints.values())):
+            m.nearest = True
+            m.remarks.add("changed", "velocities of the keyframe change as little as exact equalities ask for")
 
     # ------------------------------------------------------------------ bodies and joints
 
@@ -183,17 +186,30 @@ class _MjcfReading:
 
     # ------------------------------------------------------------------ the rest
 
-    def _looks(self, k: int) -> list[VisualShape]:
+    def _looks(self, k: int) -> list[Shape]:
         mj, found = self._mj, []
         for g in range(int(mj.body_geomadr[k]), int(mj.body_geomadr[k]) + int(mj.body_geomnum[k])):
             kind = _SHAPES.get(int(mj.geom_type[g]))
-            if kind is None:
+            if kind == "mesh":
+                found += self._mesh(g)
+            if kind in (None, "mesh"):
                 continue
             size = [float(x) for x in mj.geom_size[g]]
             sizes = {"sphere": size[:1], "box": [2 * x for x in size]}.get(kind, [size[0], 2 * size[1]])
             pose = from_quaternion(mj.geom_quat[g], mj.geom_pos[g])
-            found.append(VisualShape(kind, tuple(sizes), pose, colour=tuple(map(float, mj.geom_rgba[g]))))
+            found.append(Shape(kind, tuple(sizes), pose))
         return found
+
+    def _mesh(self, g: int) -> list[Shape]:
+        """Return the mesh of a geom as its file has it: MuJoCo has moved it to its centre and principal axes."""
+        mj, k = self._mj, int(self._mj.geom_dataid[g])
+        start = int(mj.mesh_pathadr[k])
+        if start < 0:
+            return []
+        file = bytes(mj.paths)[start:].split(b"\0")[0].decode("utf-8", "replace")
+        moved = from_quaternion(mj.mesh_quat[k], mj.mesh_pos[k])
+        pose = from_quaternion(mj.geom_quat[g], mj.geom_pos[g]) @ moved.inverse()
+        return [Shape("mesh", tuple(map(float, mj.mesh_scale[k])), pose, file)] if file else []
 
     def _frames(self) -> None:
         """Keep named sites as frames."""

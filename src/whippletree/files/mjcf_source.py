@@ -122,6 +122,10 @@ def _strip(spec: Any, around: Surroundings, remarks: Remarks) -> None:
         remarks.add("not understood", "<sensor>")
         for one in [*spec.sensors]:
             spec.delete(one)
+    for mesh in spec.meshes:
+        place = around.seek(mesh.file) if mesh.file and _is_missing(mesh, spec, around) else None
+        if place is not None:
+            mesh.file = str(place)
     missing = {mesh.name or Path(mesh.file).stem: mesh.file for mesh in spec.meshes if _is_missing(mesh, spec, around)}
     if not missing:
         return

@@ -7,13 +7,15 @@ words of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from whippletree.elements.bodies import MassProperties
+from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Joint
-from whippletree.model.io.model_file import JointRange, VisualShape
+from whippletree.files.drawn_in import Surroundings
+from whippletree.files.xml_source import XmlElement
+from whippletree.model.io.model_file import JointRange
 from whippletree.model.io.reading_report import ReadingReport, Remark
 from whippletree.spatial.placement import Placement
 
@@ -50,6 +52,22 @@ class Remarks:
         """Make a remark."""
         self._found.setdefault((kind, text), []).append(line)
 
+    def unread(self, element: XmlElement, known: Collection[str], what: str) -> None:
+        """Remark each element within one that is not among those which are read."""
+        for child in element.children:
+            if child.tag not in known:
+                self.add("not understood", f"<{child.tag}> of {what}", child.line)
+
+    def unread_attributes(self, element: XmlElement, *known: str) -> None:
+        """Remark each attribute of an element that is not among those which are read."""
+        for name in element.attributes:
+            if name not in known:
+                self.add("not understood", f"{name} of <{element.tag}>", element.line)
+
+    def no_contact(self, line: int | None = None) -> None:
+        """Remark a shape that is there to collide."""
+        self.add("not understood", "shapes that collide: bodies pass through each other", line)
+
     def report(self) -> ReadingReport:
         """Return all of them."""
         return ReadingReport([Remark(kind, text, lines[0], len(lines)) for (kind, text), lines in self._found.items()])
@@ -62,7 +80,7 @@ class NeutralLink:
     name: str
     properties: MassProperties = field(default_factory=MassProperties)
     line: int | None = None
-    shapes: list[VisualShape] = field(default_factory=list)
+    shapes: list[Shape] = field(default_factory=list)
 
 
 @dataclass
@@ -117,9 +135,10 @@ class NeutralFrame:
 class NeutralModel:
     """A model as a file describes it, before it becomes a `Mechanism`.
 
-    `guess` has coordinates of joints at the start and `velocities` their rates; `dependent` names joints that the file
-    calls dependent. `later` are calls on the mechanism that come after all else, for what no other format has. `poses`
-    has the design poses of links, by which those that nothing holds start, and `floating` says that these float.
+    `guess` has coordinates of joints at the start and `velocities` their rates, which with `nearest` may change as
+    loops ask for; `dependent` names joints that the file calls dependent. `later` are calls on the mechanism that come
+    after all else, for what no other format has. `poses` has the design poses of links, by which those that nothing
+    holds start, and `floating` says that these float. `around` finds the meshes that it names.
     """
 
     name: str
@@ -131,11 +150,13 @@ class NeutralModel:
     frames: list[NeutralFrame] = field(default_factory=list)
     guess: dict[str, Any] = field(default_factory=dict)
     velocities: dict[str, Any] = field(default_factory=dict)
+    nearest: bool = False
     dependent: list[str] = field(default_factory=list)
     run: dict[str, Any] = field(default_factory=dict)
     poses: dict[str, Placement] = field(default_factory=dict)
     floating: bool = False
     later: list[Any] = field(default_factory=list)
+    around: Surroundings | None = None
     remarks: Remarks = field(default_factory=Remarks)
 
     def neighbours(self, joints: Iterable[NeutralJoint]) -> dict[str, list[NeutralJoint]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import casadi as ca
@@ -13,11 +14,12 @@ from whippletree.errors import FileError, ModelError
 from whippletree.files.body_inertias import check_inertias
 from whippletree.files.file_limits import STOP_STIFFNESS
 from whippletree.files.legal_names import LegalNames
+from whippletree.files.mesh_data import MESH_SUFFIXES
 from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint, NeutralLink, NeutralModel
 from whippletree.files.poses import quaternion_of
 from whippletree.files.rotor_inertias import add_rotors
 from whippletree.files.start_gaps import guess_closing, report_gaps
-from whippletree.model.io.model_file import Model, VisualShape
+from whippletree.model.io.model_file import Model
 from whippletree.model.mechanism import Mechanism
 from whippletree.spatial.placement import Placement
 
@@ -85,7 +87,7 @@ class _MechanismCalls:
         places = LegalNames(model.remarks, {"ground"})
         self._places = {WORLD: "ground"} | {name: places.legal(name, "link") for name in model.links}
         self._frames = [(places.legal(frame.name, "frame"), frame) for frame in model.frames]
-        names = LegalNames(model.remarks)
+        self._names = names = LegalNames(model.remarks)
         self._joints = {name: names.legal(name, "joint") for name in model.joints}
         self._couplings = [(names.legal(one.name, "coupling"), one) for one in model.couplings]
         self._forces, self._parameters = LegalNames(model.remarks), LegalNames(model.remarks)
@@ -141,6 +143,10 @@ class _MechanismCalls:
         """Return a name for a force that no other has."""
         return self._forces.legal(name, "force")
 
+    def closure_name(self, name: str) -> str:
+        """Return a name for a closure that no joint and no other closure has."""
+        return self._names.legal(name, "closure")
+
     def parameter_name(self, name: str) -> str:
         """Return a name for a parameter that no other has."""
         return self._parameters.legal(name, "parameter")
@@ -157,7 +163,7 @@ class _MechanismCalls:
             raise FileError(f"{place}: {error}", file=file, line=line) from error
 
     def _link(self, link: NeutralLink) -> None:
-        given = link.properties.drawn_as(tuple(_drawn(link.shapes)))
+        given = link.properties.drawn_as(tuple(_drawn(link.shapes, self._model)))
         self._mechanism.body(self._places[link.name], None if given == MassProperties() and not given.shapes else given)
 
     def _joint(self, use: NeutralJoint) -> None:
@@ -223,6 +229,7 @@ class _MechanismCalls:
             start["guess"] = {self._joints[name]: value for name, value in m.guess.items()}
         if m.velocities:
             start["velocities"] = {self._joints[name]: value for name, value in m.velocities.items()}
+            start |= {"nearest": True} if m.nearest else {}
         if m.dependent:
             start["dependent"] = [self._joints[name] for name in m.dependent]
         return start
@@ -235,11 +242,12 @@ class _MechanismCalls:
         return {name: line for name, line in {**places, **couplings, **joints}.items() if line is not None}
 
 
-def _drawn(shapes: Iterable[VisualShape]) -> Iterator[Shape]:
-    """Yield what pictures show by themselves; meshes and planes are kept as references only."""
+def _drawn(shapes: Iterable[Shape], model: NeutralModel) -> Iterator[Shape]:
+    """Yield what pictures show: shapes, and meshes whose files are there; others are kept as references only."""
     for shape in shapes:
-        if shape.kind in _SOLIDS:
-            yield Shape(shape.kind, shape.size, shape.placement)
-
-
-_SOLIDS = ("box", "cylinder", "capsule", "sphere")
+        if shape.kind != "mesh":
+            yield shape
+            continue
+        place = None if model.around is None else model.around.seek(shape.file)
+        if place is not None and place.suffix.lower() in MESH_SUFFIXES:
+            yield replace(shape, file=str(place))

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from whippletree.elements.bodies import MassProperties
+from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Fixed, Joint, Prismatic, Revolute, Screw, Spherical, Universal
 from whippletree.errors import ModelError
 from whippletree.files.drawn_in import Surroundings
@@ -25,9 +25,10 @@ from whippletree.files.neutral_model import (
 )
 from whippletree.files.poses import with_axis
 from whippletree.files.sdf_frames import SdfFrame, SdfScope, pose_in
+from whippletree.files.shape_inertias import scaled_to_mass, shape_properties
 from whippletree.files.weights import Weightless
 from whippletree.files.xml_source import XmlElement, parse_xml
-from whippletree.model.io.model_file import JointRange, VisualShape
+from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.orientation import perpendicular_frame
 from whippletree.spatial.placement import Placement
@@ -56,7 +57,6 @@ _OF_LINK = {
     "self_collide",
     "kinematic",
     "enable_wind",
-    "velocity_decay",
 }
 _OF_JOINT = {
     "parent",
@@ -69,6 +69,10 @@ _OF_JOINT = {
     "thread_pitch",
     "screw_thread_pitch",
 }
+_OF_AXIS = {"xyz", "use_parent_model_frame", "dynamics", "limit", "mimic"}
+_DENSITY = 1000.0
+"""kg/m^3 of what has no density of its own, as the format says."""
+
 _UNBOUNDED = 1e15
 """From this on a limit says that there is none; the format's own default is 1e16."""
 
@@ -162,6 +166,8 @@ class _SdfReading:
         prefix = "" if self._alone and scope.outer is None else f"{scope.prefix}{name}::"
         inner = SdfScope(prefix, scope, child)
         placement = child.get("placement_frame")
+        if placed is not None:
+            placement = self._text(placed, "placement_frame") or placement
         self._add(scope, name, SdfFrame("model", child, pose, relative or offset, scope=inner))
         self._collect(inner, child, "model")
         if placement:
@@ -198,7 +204,7 @@ class _SdfReading:
             return
         self._nested(scope, models[0], offset, name, element)
         for child in element.children:
-            if child.tag not in ("uri", "name", "pose", "static"):
+            if child.tag not in ("uri", "name", "pose", "static", "placement_frame"):
                 self._m.remarks.add("not understood", f"<{child.tag}> of an include", child.line)
 
     # ------------------------------------------------------------------ links
@@ -209,25 +215,25 @@ class _SdfReading:
                 self._links(frame.scope)
             elif frame.kind == "link":
                 full = f"{scope.prefix}{name}"
-                self._m.links[full] = self._link(full, frame.element)
                 self._m.poses[full] = scope.world_pose(name, frame.element)
+                self._m.links[full] = self._link(scope, full, frame.element)
 
-    def _link(self, name: str, element: XmlElement) -> NeutralLink:
-        link = NeutralLink(name, self._properties(element, name), element.line)
-        for child in element.children:
-            if child.tag not in _OF_LINK:
-                self._m.remarks.add("not understood", f"<{child.tag}> of a link", child.line)
+    def _link(self, scope: SdfScope, name: str, element: XmlElement) -> NeutralLink:
+        link = NeutralLink(name, self._properties(scope, element, name), element.line)
+        self._m.remarks.unread(element, _OF_LINK, "a link")
+        for one in element.all("collision"):
+            self._m.remarks.no_contact(one.line)
         if self._text(element, "gravity") in ("false", "0"):
             self._m.later.append(Weightless(name, link.properties))
         if self._text(element, "kinematic") in ("true", "1"):
             self._m.remarks.add("not understood", "<kinematic> of a link: it moves as forces make it", element.line)
         for one in [*element.all("visual")] or [*element.all("collision")]:
-            shape = self._shape(one)
+            shape = self._shape(scope, name, one)
             if shape is not None:
                 link.shapes.append(shape)
         return link
 
-    def _properties(self, element: XmlElement, name: str) -> MassProperties:
+    def _properties(self, scope: SdfScope, element: XmlElement, name: str) -> MassProperties:
         inertial = element.child("inertial")
         if inertial is None:
             self._m.remarks.add(
@@ -235,9 +241,8 @@ class _SdfReading:
             )
             return MassProperties.as_given(1.0, inertia=(1.0, 1.0, 1.0))
         if inertial.get("auto") in ("true", "1"):
-            raise inertial.error(
-                f"the inertia of link {quoted(name)} is to follow from its shapes: give mass and inertia"
-            )
+            return self._from_shapes(scope, element, inertial, name)
+        self._m.remarks.unread(inertial, {"pose", "mass", "inertia", "density"}, "an <inertial>")
         pose, _ = pose_in(inertial)
         mass = self._value(inertial, "mass", 1.0)
         given = inertial.child("inertia")
@@ -252,19 +257,45 @@ class _SdfReading:
         except ModelError as error:
             raise inertial.error(str(error)) from None
 
-    def _shape(self, element: XmlElement) -> VisualShape | None:
-        geometry, (pose, _) = element.child("geometry"), pose_in(element)
+    def _from_shapes(self, scope: SdfScope, element: XmlElement, inertial: XmlElement, name: str) -> MassProperties:
+        """Return the inertia that follows from what a link collides with, scaled to its mass if that is given."""
+        usual, total = self._value(inertial, "density", _DENSITY), MassProperties()
+        for one in element.all("collision"):
+            shape, density = self._shape(scope, name, one), self._value(one, "density", usual)
+            if shape is None or density <= 0.0:
+                raise one.error(
+                    f"the inertia of link {quoted(name)} is to follow from this collision, which has no volume that is "
+                    "known here, or no density: give mass and inertia"
+                )
+            try:
+                total += shape_properties(shape, density, self._around.seek(shape.file), self._m.remarks, one.line)
+            except ValueError as error:
+                raise one.error(f"the inertia of link {quoted(name)} follows from {error}") from None
+        if not total.mass:
+            raise inertial.error(f"the inertia of link {quoted(name)} is to follow from its collisions: there are none")
+        mass = self._value(inertial, "mass", float(total.mass))
+        if mass <= 0.0:
+            raise inertial.error(f"the mass of link {quoted(name)} must be positive")
+        return scaled_to_mass(total, mass)
+
+    def _shape(self, scope: SdfScope, link: str, element: XmlElement) -> Shape | None:
+        geometry, (pose, relative) = element.child("geometry"), pose_in(element)
+        if relative:
+            pose = self._pose(link).inverse() @ scope.world_pose(relative, element) @ pose
         for one in () if geometry is None else geometry.children:
             if one.tag == "box":
                 size = one.child("size")
-                return VisualShape("box", tuple(one.numbers(size.text if size else "1 1 1", 3, "<size>")), pose)
+                return Shape("box", tuple(one.numbers(size.text if size else "1 1 1", 3, "<size>")), pose)
             if one.tag in ("cylinder", "capsule"):
-                return VisualShape(one.tag, (self._value(one, "radius", 1.0), self._value(one, "length", 1.0)), pose)
+                return Shape(one.tag, (self._value(one, "radius", 1.0), self._value(one, "length", 1.0)), pose)
             if one.tag == "sphere":
-                return VisualShape("sphere", (self._value(one, "radius", 1.0),), pose)
+                return Shape("sphere", (self._value(one, "radius", 1.0),), pose)
             if one.tag == "mesh":
                 scale = self._text(one, "scale") or "1 1 1"
-                return VisualShape("mesh", tuple(one.numbers(scale, 3, "<scale>")), pose, self._text(one, "uri"))
+                if not self._text(one, "uri"):
+                    self._m.remarks.add("not understood", "<mesh> without <uri>", one.line)
+                    return None
+                return Shape("mesh", tuple(one.numbers(scale, 3, "<scale>")), pose, self._text(one, "uri"))
             if one.tag not in ("plane", "empty"):
                 self._m.remarks.add("not understood", f"<{one.tag}> as a geometry", one.line)
         return None
@@ -275,9 +306,11 @@ class _SdfReading:
         name, word = f"{scope.prefix}{element['name']}", element["type"]
         if word not in _JOINTS:
             raise element.error(f"joint {quoted(name)} has the type {suggestion(word, _JOINTS)}")
-        for one in element.children:
-            if one.tag not in _OF_JOINT:
-                self._m.remarks.add("not understood", f"<{one.tag}> of a joint", one.line)
+        self._m.remarks.unread(element, _OF_JOINT, "a joint")
+        for one in element.all("axis"):
+            self._m.remarks.unread(one, _OF_AXIS, "an axis")
+        for one in element.all("axis2"):
+            self._m.remarks.unread(one, {"xyz", "use_parent_model_frame"}, "a second axis")
         if word == "gearbox":
             return
         where = scope.world_pose(element["name"], element)
@@ -367,6 +400,7 @@ class _SdfReading:
         elif dynamics is not None:
             self._m.remarks.add("not understood", f"<dynamics> of a {use.joint.kind} joint", dynamics.line)
         if limit is not None:
+            self._m.remarks.unread(limit, {"lower", "upper", "velocity", "effort"}, "a limit")
             bounds = [self._bound(limit, key) for key in ("lower", "upper", "velocity", "effort")]
             use.range = JointRange(*bounds)
             if bounds[0] is not None or bounds[1] is not None:

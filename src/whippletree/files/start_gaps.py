@@ -19,7 +19,7 @@ from whippletree.elements.joints import (
     Spherical,
     Universal,
 )
-from whippletree.files.file_limits import OPEN_LOOP
+from whippletree.files.file_limits import OPEN_LOOP, ROUNDED
 from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint, NeutralModel
 from whippletree.files.poses import about_axis, from_quaternion, from_turns, quaternion_of
 from whippletree.spatial.orientation import IDENTITY
@@ -123,6 +123,13 @@ def report_gaps(model: NeutralModel) -> None:
                 "changed",
                 f'the loop at "{joint.name}" is open by {gap[0]:.3g} m and {gap[1]:.3g} rad where the file starts: '
                 "assembly moves the joints until it is closed",
+                joint.line,
+            )
+        elif gap is not None and max(gap) > ROUNDED:
+            model.remarks.add(
+                "guessed",
+                f"a loop is open by less than {OPEN_LOOP:g} m or rad where the file starts: its data are taken as "
+                f"rounded to {OPEN_LOOP:g} (build(accuracy=...) says otherwise)",
                 joint.line,
             )
     for coupling in model.couplings:

@@ -7,18 +7,19 @@ from the nearest common link to the successor is `ratio` times that to the prede
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
-from whippletree.elements.bodies import MassProperties
+from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute, Spherical
 from whippletree.errors import FileError, ModelError
 from whippletree.files.file_limits import ZERO_AXIS
 from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint, NeutralLink, NeutralModel
-from whippletree.files.poses import from_rpy, with_axis
+from whippletree.files.poses import from_quaternion, from_rpy, with_axis
 from whippletree.files.xml_source import XmlElement
-from whippletree.model.io.model_file import JointRange, VisualShape
+from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import quoted, suggestion
 from whippletree.spatial.placement import Placement
 
@@ -36,6 +37,12 @@ _KINDS: dict[str, type[Joint]] = {
 _WITH_AXIS = (Revolute, Prismatic, Planar)
 _LOOKS = {"material"}
 _OF_JOINT = {"parent", "child", "origin", "axis", "limit", "dynamics", "mimic"}
+_ATTRIBUTES = {
+    "axis": ("xyz",),
+    "limit": ("lower", "upper", "velocity", "effort"),
+    "dynamics": ("damping", "friction"),
+    "mimic": ("joint", "multiplier", "offset"),
+}
 
 
 def read_urdf(root: XmlElement) -> NeutralModel:
@@ -56,7 +63,8 @@ def _refuse_xacro(root: XmlElement) -> None:
     for element in root.below():
         if element.tag.startswith("xacro:") or any("${" in text for text in element.attributes.values()):
             raise element.error(
-                "this is xacro, a program that writes a robot: read it with xacro=True, which evaluates its expressions"
+                "this is xacro, a program that writes a robot: read it with xacro=True (--xacro), which evaluates its "
+                "expressions"
             )
 
 
@@ -112,16 +120,21 @@ class _UrdfReading:
         inertial = element.child("inertial")
         if inertial is not None:
             link.properties = self._properties(inertial)
+        else:
+            self._model.remarks.add("guessed", "a link without <inertial> has no mass", element.line)
         link.shapes = [*self._shapes(element)]
         self._model.links[name] = link
-        for child in element.children:
-            if child.tag not in {"inertial", "visual", "collision"} | _LOOKS:
-                self._model.remarks.add("not understood", f"<{child.tag}> of a link", child.line)
+        self._model.remarks.unread(element, {"inertial", "visual", "collision"} | _LOOKS, "a link")
+        for one in element.all("collision"):
+            self._model.remarks.no_contact(one.line)
 
     def _properties(self, element: XmlElement) -> MassProperties:
         mass = element.needed("mass").number("value")
         pose = self._origin(element)
         given = element.child("inertia")
+        self._model.remarks.unread(element, {"mass", "origin", "inertia"}, "an <inertial>")
+        if given is not None:
+            self._model.remarks.unread_attributes(given, *_MOMENTS)
         moments = {key: 0.0 if given is None else given.number(key, 0.0) for key in _MOMENTS}
         if given is None and mass:
             self._model.remarks.add("guessed", "a link with mass and no inertia is a point mass", element.line)
@@ -132,7 +145,7 @@ class _UrdfReading:
         except ModelError as error:
             raise element.error(str(error)) from None
 
-    def _shapes(self, element: XmlElement) -> Iterator[VisualShape]:
+    def _shapes(self, element: XmlElement) -> Iterator[Shape]:
         """Yield what a link looks like: its visuals, or what it collides with if it has none."""
         seen = [*element.all("visual")] or [*element.all("collision")]
         for one in seen:
@@ -141,8 +154,8 @@ class _UrdfReading:
                 continue
             for shape in geometry.children:
                 found = self._shape(shape)
-                if found is not None:
-                    yield VisualShape(*found, placement=self._origin(one), file=shape.get("filename"))
+                if found is not None and (shape.tag != "mesh" or shape.get("filename")):
+                    yield Shape(*found, placement=self._origin(one), file=shape.get("filename"))
                 else:
                     self._model.remarks.add("not understood", f"<{shape.tag}> as a geometry", shape.line)
 
@@ -183,9 +196,10 @@ class _UrdfReading:
         m.joints[name] = joint
         if element.get("independent") == "false":
             m.dependent.append(name)
+        m.remarks.unread(element, _OF_JOINT, "a joint")
         for one in element.children:
-            if one.tag not in _OF_JOINT:
-                m.remarks.add("not understood", f"<{one.tag}> of a joint", one.line)
+            if one.tag in _ATTRIBUTES:
+                m.remarks.unread_attributes(one, *_ATTRIBUTES[one.tag])
 
     def _positive(self, element: XmlElement, name: str) -> float:
         value = element.number(name, 0.0)
@@ -199,6 +213,8 @@ class _UrdfReading:
     def _range(self, element: XmlElement, kind: type[Joint], word: str) -> JointRange | None:
         limit = element.child("limit")
         if limit is None or kind not in (Revolute, Prismatic):
+            if limit is not None and kind is not Fixed:
+                self._model.remarks.add("not understood", f"<limit> of a {word} joint", limit.line)
             return None
         given = {key: limit.number(key) if key in limit.attributes else None for key in _LIMITS}
         lower, upper, speed, effort = given.values()
@@ -295,7 +311,16 @@ class _UrdfReading:
         origin = element.child("origin")
         if origin is None:
             return Placement()
-        return from_rpy(origin.vector("xyz", (0.0, 0.0, 0.0)), origin.vector("rpy", (0.0, 0.0, 0.0)))
+        at = origin.vector("xyz", (0.0, 0.0, 0.0))
+        self._model.remarks.unread_attributes(origin, "xyz", "rpy", "quat_xyzw")
+        if "quat_xyzw" not in origin.attributes:
+            return from_rpy(at, origin.vector("rpy", (0.0, 0.0, 0.0)))
+        if "rpy" in origin.attributes:
+            raise origin.error("<origin> has both rpy and quat_xyzw: there can be one only")
+        x, y, z, w = origin.vector("quat_xyzw", count=4)
+        if not math.hypot(x, y, z, w) > ZERO_AXIS:
+            raise origin.error("the quaternion of <origin> is zero")
+        return from_quaternion((w, x, y, z), at)
 
     def _axis(self, element: XmlElement) -> Placement:
         given = element.child("axis")

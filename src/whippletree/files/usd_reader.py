@@ -8,18 +8,23 @@ another.
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from whippletree.elements.bodies import MassProperties
+from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Fixed, Joint, Prismatic, Revolute, Spherical
-from whippletree.errors import FileError, ModelError
+from whippletree.errors import FileError, ModelError, WhippletreeError
 from whippletree.files.file_limits import PARALLEL
 from whippletree.files.neutral_model import WORLD, NeutralJoint, NeutralLink, NeutralModel
 from whippletree.files.poses import from_quaternion, with_axis
+from whippletree.files.shape_inertias import scaled_to_mass
 from whippletree.files.start_gaps import coordinates_of
+from whippletree.files.usd_shapes import collider_properties, collider_shape, colliders
+from whippletree.files.usd_values import number, quaternion, vector, word
 from whippletree.model.io.model_file import JointRange
 from whippletree.model.names import quoted
 from whippletree.spatial.placement import Placement
@@ -32,30 +37,73 @@ _KINDS: dict[str, type[Joint]] = {
     "PhysicsSphericalJoint": Spherical,
     "PhysicsFixedJoint": Fixed,
 }
+_DENSITY = 1000.0
+"""kg/m^3 of what has no density of its own, as the format says."""
+
 _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
 
-def read_usd(name: str, place: Path | None) -> NeutralModel:
-    """Read a stage."""
+_OF_BODY = (
+    *("physics:mass", "physics:density", "physics:centerOfMass", "physics:diagonalInertia", "physics:principalAxes"),
+    *("physics:velocity", "physics:angularVelocity", "physics:kinematicEnabled", "physics:rigidBodyEnabled"),
+    *("physics:collisionEnabled", "physics:approximation", "physics:startsAsleep"),
+)
+_OF_JOINT = (
+    *("physics:axis", "physics:localPos", "physics:localRot", "physics:lowerLimit", "physics:upperLimit"),
+    *("physics:jointEnabled", "physics:excludeFromArticulation", "physics:collisionEnabled", "drive:"),
+    *("physics:breakForce", "physics:breakTorque"),
+)
+"""What is read of bodies and joints, or has no meaning here; anything else with a namespace is remarked."""
+
+
+def read_usd(name: str, place: Path | None, search: Sequence[Path] = ()) -> NeutralModel:
+    """Read a stage, whose layers are in its folder or in one of `search`."""
     if place is None:
         raise FileError(f"{name}: USD is read from files: give the path of one", file=name)
     try:
-        from pxr import Sdf, Usd, UsdGeom, UsdPhysics
+        from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics
     except ImportError:
         raise FileError(f'{name}: USD is read by usd-core: pip install "whippletree[usd]"', file=name) from None
+    _check_text(place, name)
     try:
-        _check_layers(Sdf, place, name)
+        _check_layers(Sdf, place, name, search)
         stage = Usd.Stage.Open(str(place))
-    except FileError:
+        return _UsdReading(stage, NeutralModel(place.stem, name, floating=True), UsdGeom, UsdPhysics).model()
+    except Tf.ErrorException as error:
+        raise _said(error, name) from None
+    except WhippletreeError:
         raise
-    except Exception as error:  # what the bindings raise
-        raise FileError(f"{name}: the stage cannot be opened: {' '.join(str(error).split())}", file=name) from None
-    return _UsdReading(stage, NeutralModel(place.stem, name, floating=True), UsdGeom, UsdPhysics).model()
+    except (ValueError, UnicodeDecodeError) as error:
+        raise FileError(f"{name}: {' '.join(str(error).split())}", file=name) from None
 
 
-def _check_layers(Sdf: Any, place: Path, name: str) -> None:
+def _said(error: Exception, name: str) -> FileError:
+    """Return a complaint of the bindings as one of ours, with its line if it names one."""
+    text = " ".join(str(error).split())
+    what = " ".join(re.findall(r" : '(.*?)'(?= Error in|$)", text)) or text
+    found = re.search(re.escape(Path(name).name) + r":(\d+):\d+: ", what)
+    line = int(found[1]) if found else None
+    plain = what if found is None else what[found.end() :]
+    plain = re.sub(r"parse error matching .*? at '", "it cannot be parsed at '", plain)
+    place = name if line is None else f"{name}:{line}"
+    return FileError(f"{place}: the stage cannot be read: {plain[:500].strip()}", file=name, line=line)
+
+
+def _check_text(place: Path, name: str) -> None:
+    """Refuse a file of text that is not UTF-8."""
+    data = place.read_bytes()
+    if not data.startswith(b"#usda"):
+        return
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise FileError(f"{name}:{line}: the file is not text in UTF-8", file=name, line=line) from None
+
+
+def _check_layers(Sdf: Any, place: Path, name: str, search: Sequence[Path]) -> None:
     """Refuse a stage that draws in files from elsewhere."""
-    waiting, seen, home = [place.resolve()], set(), place.resolve().parent
+    waiting, seen, homes = [place.resolve()], set(), [place.resolve().parent, *search]
     while waiting:
         here = waiting.pop()
         if here in seen:
@@ -64,10 +112,13 @@ def _check_layers(Sdf: Any, place: Path, name: str) -> None:
         layer = Sdf.Layer.FindOrOpen(str(here))
         if layer is None:
             raise FileError(f"{name}: {here.name} cannot be read as USD", file=name)
+        layer.Reload(True)  # the bindings may have kept it from an earlier reading
         for asset in layer.GetCompositionAssetDependencies():
             other = (here.parent / asset).resolve()
-            if "://" in asset or not other.is_relative_to(home):
-                raise FileError(f"{name}: {asset!r} is outside of the model's folder", file=name)
+            if "://" in asset or not any(other.is_relative_to(home) for home in homes):
+                raise FileError(
+                    f"{name}: {asset!r} is outside of the model's folder: name its folder with search=", file=name
+                )
             waiting.append(other)
 
 
@@ -109,8 +160,8 @@ class _UsdReading:
         for prim in self._stage.Traverse():
             if prim.IsA(self._physics.Scene):
                 scene = self._physics.Scene(prim)
-                way = np.array(scene.GetGravityDirectionAttr().Get() or (0, 0, 0), dtype=float)
-                size = float(scene.GetGravityMagnitudeAttr().Get())
+                way = vector(scene.GetGravityDirectionAttr(), (0.0, 0.0, 0.0))
+                size = number(scene.GetGravityMagnitudeAttr(), -math.inf)
                 self._m.gravity = self._gravity_of(way if way.any() else default, size)
                 return
         self._m.remarks.add("guessed", "gravity is 9.81 m/s^2 downwards: there is no physics scene")
@@ -125,36 +176,77 @@ class _UsdReading:
 
     def _body(self, prim: Any) -> None:
         name = self._names[str(prim.GetPath())]
-        api = self._physics.MassAPI(prim)
-        mass = float(api.GetMassAttr().Get() or 0.0) * self._mass
-        diagonal = np.array(api.GetDiagonalInertiaAttr().Get() or (0, 0, 0), dtype=float)
-        centre = np.array(api.GetCenterOfMassAttr().Get() or (0, 0, 0), dtype=float)
-        if not np.isfinite(centre).all():
-            centre = np.zeros(3)
-        axes = _quaternion(api.GetPrincipalAxesAttr().Get())
-        if mass == 0.0 or not diagonal.any():
-            raise self._error(
-                f"body {quoted(name)} is to get its mass or inertia from its shapes: give it mass and inertia"
-            )
         pose, scale = self._pose(prim)
         try:
-            about = MassProperties.as_given(mass, inertia=[float(x) for x in diagonal * self._mass * self._length**2])
-            turned = from_quaternion(axes, centre * scale * self._length)
-            properties = about.moved(at=turned.point, rotation=turned.rotation)
+            properties = self._properties(prim, name, pose, scale)
         except ModelError as error:
             raise self._error(f"body {quoted(name)}: {error}") from None
-        self._m.links[name] = NeutralLink(name, properties)
+        self._m.links[name] = NeutralLink(name, properties, shapes=[*self._looks(prim, pose)])
         self._m.poses[name] = pose
         self._scales[name] = scale
         for key in ("velocity", "angularVelocity"):
-            given = prim.GetAttribute(f"physics:{key}").Get()
-            if given is not None and any(given):
+            if vector(prim.GetAttribute(f"physics:{key}"), (0.0, 0.0, 0.0)).any():
                 self._m.remarks.add("not understood", f"the {key} of a body: it starts at rest")
+        for key, usual in (("kinematicEnabled", False), ("rigidBodyEnabled", True)):
+            if prim.GetAttribute(f"physics:{key}").Get() is (not usual):
+                self._m.remarks.add("not understood", f"{key} of body {quoted(name)}: it moves as forces make it")
+        self._unread(prim, _OF_BODY, "a body")
+        for _ in colliders(prim, self._physics):
+            self._m.remarks.no_contact()
+
+    def _properties(self, prim: Any, name: str, pose: Placement, scale: np.ndarray) -> MassProperties:
+        """Return mass and inertia of a body: those it says, or for what it does not say those of its colliders."""
+        api = self._physics.MassAPI(prim)
+        mass = number(api.GetMassAttr(), 0.0) * self._mass
+        diagonal = vector(api.GetDiagonalInertiaAttr(), (0.0, 0.0, 0.0))
+        centre = vector(api.GetCenterOfMassAttr(), (math.inf,) * 3)
+        if mass > 0.0 and diagonal.any():
+            about = MassProperties.as_given(mass, inertia=[float(x) for x in diagonal * self._mass * self._length**2])
+            at = np.zeros(3) if not np.isfinite(centre).all() else centre * scale * self._length
+            turned = from_quaternion(quaternion(api.GetPrincipalAxesAttr()), [float(x) for x in at])
+            return about.moved(at=turned.point, rotation=turned.rotation)
+        found = self._from_colliders(prim, name, pose, number(api.GetDensityAttr(), 0.0))
+        if mass > 0.0:
+            found = scaled_to_mass(found, mass)
+        if diagonal.any() or np.isfinite(centre).all():
+            what = "inertia" if diagonal.any() else "centre of mass"
+            text = f"the {what} of body {quoted(name)}: its mass follows from its shapes, and so does this"
+            self._m.remarks.add("not understood", text)
+        return found
+
+    def _from_colliders(self, prim: Any, name: str, pose: Placement, given: float) -> MassProperties:
+        density = given * self._mass / self._length**3 if given > 0.0 else _DENSITY
+        total = MassProperties()
+        for one in colliders(prim, self._physics):
+            at, scale = self._pose(one)
+            units = self._length, self._mass
+            try:
+                total += collider_properties(
+                    one, self._physics, pose.inverse() @ at, scale, units, density, self._m.remarks
+                )
+            except ValueError as error:
+                raise self._error(f"the inertia of body {quoted(name)} follows from {one.GetName()}: {error}") from None
+        if not total.mass:
+            raise self._error(
+                f"body {quoted(name)} is to get its mass or inertia from its shapes, and has none: give it mass and "
+                "inertia"
+            )
+        return total
+
+    def _looks(self, prim: Any, pose: Placement) -> Iterator[Shape]:
+        """Yield the shapes of a body for pictures; meshes are within the stage, and are not drawn."""
+        for one in colliders(prim, self._physics):
+            at, scale = self._pose(one)
+            shape = collider_shape(one, pose.inverse() @ at, scale, self._length)
+            if shape is not None:
+                yield shape
 
     def _pose(self, prim: Any) -> tuple[Placement, np.ndarray]:
         """Return the pose of a prim in the world, and its scale."""
         matrix = np.array(self._cache.GetLocalToWorldTransform(prim), dtype=float).T
         scale = np.linalg.norm(matrix[:3, :3], axis=0)
+        if not np.isfinite(matrix).all() or not scale.all():
+            raise self._error(f"prim {prim.GetPath()} is nowhere, or has no size: its transform is {matrix.tolist()}")
         left, _, right = np.linalg.svd(matrix[:3, :3] / scale)
         R = left @ right
         if np.linalg.det(R) < 0 or np.abs(R * scale - matrix[:3, :3]).max() > 1e-4 * scale.max():
@@ -177,18 +269,26 @@ class _UsdReading:
         sides = []
         for body, point, turn in zip(
             bodies,
-            (joint.GetLocalPos0Attr().Get(), joint.GetLocalPos1Attr().Get()),
-            (joint.GetLocalRot0Attr().Get(), joint.GetLocalRot1Attr().Get()),
+            (joint.GetLocalPos0Attr(), joint.GetLocalPos1Attr()),
+            (joint.GetLocalRot0Attr(), joint.GetLocalRot1Attr()),
             strict=True,
         ):
-            at = np.array(point or (0, 0, 0), dtype=float) * self._scales[body] * self._length
-            sides.append(from_quaternion(_quaternion(turn), [float(x) for x in at]) @ turned)
+            at = vector(point, (0.0, 0.0, 0.0)) * self._scales[body] * self._length
+            sides.append(from_quaternion(quaternion(turn), [float(x) for x in at]) @ turned)
         if bodies[0] == bodies[1]:
             raise self._error(f"joint {quoted(name)} has the same body on both sides")
         use = NeutralJoint(name, kind(), bodies[0], bodies[1], sides[0], sides[1])
         self._start(use)
         self._gains(prim, use)
+        self._unread(prim, _OF_JOINT, "a joint")
         self._m.joints[name] = use
+
+    def _unread(self, prim: Any, known: Sequence[str], what: str) -> None:
+        """Remark attributes that a prim says and that are not read; those of geometry are for pictures."""
+        for attribute in prim.GetAuthoredAttributes():
+            name = attribute.GetName()
+            if ":" in name and not name.startswith(("xformOp:", "primvars:", "ui:", *known)):
+                self._m.remarks.add("not understood", f"{name} of {what}")
 
     def _side(self, relation: Any, name: str) -> str:
         targets = [str(path) for path in relation.GetTargets()]
@@ -203,7 +303,7 @@ class _UsdReading:
         return WORLD if found is None else found
 
     def _axis(self, prim: Any) -> str:
-        return str(prim.GetAttribute("physics:axis").Get() or "X")
+        return word(prim.GetAttribute("physics:axis"), tuple(_AXES), "X")
 
     def _start(self, use: NeutralJoint) -> None:
         at = [self._m.poses.get(link, Placement()) for link in (use.parent, use.child)]
@@ -218,16 +318,31 @@ class _UsdReading:
             return
         turning = isinstance(use.joint, Revolute)
         unit = math.radians(1.0) if turning else self._length
-        bounds = [prim.GetAttribute(f"physics:{key}").Get() for key in ("lowerLimit", "upperLimit")]
-        limits = [None if b is None or not math.isfinite(b) else float(b) * unit for b in bounds]
+        ends = (("lowerLimit", -math.inf), ("upperLimit", math.inf))
+        bounds = [number(prim.GetAttribute(f"physics:{key}"), none) for key, none in ends]
+        limits = [b * unit if math.isfinite(b) else None for b in bounds]
         if any(limit is not None for limit in limits):
             use.range = JointRange(*limits)
             self._m.remarks.add("kept aside", "ranges of joints, which nothing enforces (stops=True does)")
         drive = f"drive:{'angular' if turning else 'linear'}:physics"
-        numbers = {key: prim.GetAttribute(f"{drive}:{key}").Get() for key in ("stiffness", "damping", "targetPosition")}
-        stiffness, damping, target = (float(value or 0.0) for value in numbers.values())
+        stiffness, damping, target = (
+            number(prim.GetAttribute(f"{drive}:{key}"), 0.0) for key in ("stiffness", "damping", "targetPosition")
+        )
+        if not all(map(math.isfinite, (stiffness, damping, target))):
+            raise self._error(f"the drive of joint {quoted(use.name)} is not finite")
         effort = self._mass * self._length**2 if turning else self._mass * self._length
         use.stiffness, use.damping, use.rest = stiffness * effort / unit, damping * effort / unit, target * unit
+        if word(prim.GetAttribute(f"{drive}:type"), ("force", "acceleration"), "force") != "force":
+            raise self._error(f"the drive of joint {quoted(use.name)} is an acceleration: give it as a force")
+        if number(prim.GetAttribute(f"{drive}:targetVelocity"), 0.0):
+            self._m.remarks.add(
+                "not understood", f"the targetVelocity of joint {quoted(use.name)}: its damper holds it"
+            )
+        most = number(prim.GetAttribute(f"{drive}:maxForce"), math.inf)
+        if math.isfinite(most):
+            known = use.range or JointRange()
+            use.range = JointRange(known.lower, known.upper, None, most * effort)
+            self._m.remarks.add("kept aside", "the largest efforts of drives, which nothing enforces")
         if stiffness or damping:
             self._m.remarks.add("changed", "drives, whose gains are per degree, are springs and dampers per radian")
 
@@ -268,11 +383,3 @@ def _on_one_line(joints: list[NeutralJoint]) -> bool:
         and np.linalg.norm(np.cross(axes[0], point - points[0])) < PARALLEL
         for axis, point in zip(axes, points, strict=True)
     )
-
-
-def _quaternion(given: Any) -> tuple[float, float, float, float]:
-    """Return a quaternion of the bindings, scalar first; none, or one of zeros, stands for no turn."""
-    if given is None:
-        return 1.0, 0.0, 0.0, 0.0
-    w, (x, y, z) = float(given.GetReal()), map(float, given.GetImaginary())
-    return (w, x, y, z) if math.hypot(w, x, y, z) > 0.5 else (1.0, 0.0, 0.0, 0.0)

@@ -34,6 +34,8 @@ def count_solve(step: ForestSolve) -> OperationCount:
 def solve_ir(step: ForestSolve, table: int, prefix: str, *, width: int, pack: int, fused: bool) -> list[str]:
     """Return the lines that solve a system for `width` states; the step's table begins at an entry of %tables."""
     writer = _Lines(prefix, table, width, fused)
+    if step.vector is not None:
+        writer.find_vector(step)
     if step.given is not None:
         writer.copy(step)
     writer.factor(step, pack if width == 1 else width)
@@ -75,6 +77,11 @@ class _Lines:
         else:
             self.write(f"  {name}m = fmul {kind} {a}, {b}", f"  {name} = fadd {kind} {name}m, {c}")
 
+    def find_vector(self, step: ForestSolve) -> None:
+        """Find where the right-hand side begins."""
+        base, at = ("work", step.vector) if step.in_work else (f"o{step.vector}", 0)
+        self.write(f"  %$vector = getelementptr {{T}}, ptr %{base}, i64 {at}")
+
     def copy(self, step: ForestSolve) -> None:
         """Bring the given matrix and right-hand side to where they are worked on."""
         assert step.given is not None
@@ -86,7 +93,7 @@ class _Lines:
         self.write(
             f"  %$c_rightp = getelementptr {{T}}, ptr %i{right}, i64 %$c_place",
             "  %$c_right = load {T}, ptr %$c_rightp, align {A}",
-            f"  %$c_vectorp = getelementptr {{T}}, ptr %o{step.vector}, i64 %$c_place",
+            "  %$c_vectorp = getelementptr {T}, ptr %$vector, i64 %$c_place",
             "  store {T} %$c_right, ptr %$c_vectorp, align {A}",
             f"  %$c_line = mul i64 %$c_place, {step.order}",
             "  br label %$copy_up",
@@ -126,7 +133,7 @@ class _Lines:
         )
         if step.vector is not None:
             self.write(
-                f"  %$xp = getelementptr {{T}}, ptr %o{step.vector}, i64 %$k_place",
+                "  %$xp = getelementptr {T}, ptr %$vector, i64 %$k_place",
                 "  %$x = load {T}, ptr %$xp, align {A}",
             )
         self.write(
@@ -146,7 +153,7 @@ class _Lines:
         )
         if step.vector is not None:
             self.write(
-                f"  %$yp = getelementptr {{T}}, ptr %o{step.vector}, i64 %$i_place",
+                "  %$yp = getelementptr {T}, ptr %$vector, i64 %$i_place",
                 "  %$y = load {T}, ptr %$yp, align {A}",
             )
             self.add_product("%$y2", "%$minus", "%$x", "%$y", self.T, self.width)
@@ -252,7 +259,7 @@ class _Lines:
         self.write("  br label %$out", "$out:", "  %$m = phi i64 [0, %$factored], [%$m_next, %$out_done]")
         self.entries("m")
         self.write(
-            f"  %$vp = getelementptr {{T}}, ptr %o{step.vector}, i64 %$m_place",
+            "  %$vp = getelementptr {T}, ptr %$vector, i64 %$m_place",
             "  %$v0 = load {T}, ptr %$vp, align {A}",
             "  br label %$out_up",
             "$out_up:",
@@ -267,7 +274,7 @@ class _Lines:
             "  %$j_lp = getelementptr {T}, ptr %$m_row, i64 %$j_depth",
             "  %$j_l = load {T}, ptr %$j_lp, align {A}",
             "  %$j_minus = fneg {T} %$j_l",
-            f"  %$j_xp = getelementptr {{T}}, ptr %o{step.vector}, i64 %$j_place",
+            "  %$j_xp = getelementptr {T}, ptr %$vector, i64 %$j_place",
             "  %$j_x = load {T}, ptr %$j_xp, align {A}",
         )
         self.add_product("%$v_next", "%$j_minus", "%$j_x", "%$v", self.T, self.width)

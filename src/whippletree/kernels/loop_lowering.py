@@ -9,17 +9,18 @@ from typing import Any, Protocol
 import numpy as np
 
 from whippletree.kernels.forest import count_solve, solve_ir
+from whippletree.kernels.forest_columns import ColumnTables, columns_ir, count_columns
 from whippletree.kernels.lowering import ARGUMENTS, BLOCK, LoweredBody, Pool, declarations
-from whippletree.kernels.row_sweep import count_sweep, sweep_ir
 from whippletree.kernels.tape import OperationCount, Tape, arrange, fuse, read_tape
 from whippletree.kernels.trig import vector_type
 from whippletree.programs.loop_program import (
+    SIDE_BY_SIDE,
     Climb,
+    ForestColumns,
     ForestSolve,
     ItemLoop,
     LoopProgram,
     MemoryRef,
-    RowSweep,
     Segment,
     StepFunction,
 )
@@ -41,14 +42,18 @@ class RolledLoops:
                 self.starts.append(())
                 continue
             begin = len(rows)
+            if isinstance(step, ForestColumns):
+                rows.extend(ColumnTables(step, begin).numbers())
+                self.starts.append((begin,))
+                continue
             rows.extend(x for row in step.table for x in row)
             second = len(rows)
             if isinstance(step, Climb):
                 rows.extend(x for row in step.starts for x in row)
             elif isinstance(step, ForestSolve):
                 rows.extend(np.array(step.least, dtype=np.float32).view(np.int32).tolist())
-            elif isinstance(step, RowSweep):
-                rows.extend(x for row in step.taken for x in row)
+            elif step.abreast:
+                rows.extend(x for part in side_by_side(step) for row in part for x in row)
             self.starts.append((begin, second))
         self.tables = np.array(rows, dtype=np.int32)
         self._tapes: dict[int, Tape] = {}
@@ -67,8 +72,8 @@ class RolledLoops:
                 total = total + self.tape(step.variant).count()
             elif isinstance(step, ForestSolve):
                 total = total + count_solve(step)
-            elif isinstance(step, RowSweep):
-                total = total + count_sweep(step)
+            elif isinstance(step, ForestColumns):
+                total = total + count_columns(step)
             else:
                 times = Counter(row[0] for row in _visits(step))
                 for k, n in times.items():
@@ -110,6 +115,7 @@ class _Writer:
         self.loops, self.width, self.pack, self.fused = loops, width, pack, fused
         self.T, self.align = vector_type(width), 8 * width
         self.lines: list[str] = []
+        self.functions: list[str] = []  # that the lines call
         self.block = 0
 
     def module(self, name: str) -> str:
@@ -118,34 +124,46 @@ class _Writer:
         self.lines.append("  %go = icmp ne ptr %out, null")
         self._pointers(program)
         for argument, size in program.zeroed:
-            count = 8 * self.width * size
-            self.lines.append(f"  call void @llvm.memset.p0.i64(ptr align 8 %o{argument}, i8 0, i64 {count}, i1 false)")
+            self._clear(f"%o{argument}", size)
+        for place, size in program.zeroed_work:
+            self.lines.append(f"  %cleared{place} = getelementptr {self.T}, ptr %work, i64 {place}")
+            self._clear(f"%cleared{place}", size)
         for i, (step, start) in enumerate(zip(program.steps, self.loops.starts, strict=True)):
             if isinstance(step, Segment):
                 self._segment(step.variant, f"s{i}_")
             elif isinstance(step, ItemLoop):
-                self._loop(step, start[0], f"s{i}_")
+                self._item_loop(step, start, f"s{i}_")
             elif isinstance(step, ForestSolve):
                 options: Any = {"width": self.width, "pack": self.pack, "fused": self.fused}
                 self.lines += solve_ir(step, start[0], f"s{i}_", **options)
-            elif isinstance(step, RowSweep):
-                options = {"width": self.width, "pack": self.pack, "fused": self.fused}
-                self.lines += sweep_ir(step, (start[0], start[1]), f"s{i}_", **options)
+            elif isinstance(step, ForestColumns):
+                tables = ColumnTables(step, start[0])
+                lines, functions = columns_ir(tables, f"s{i}_", width=self.width, fused=self.fused)
+                self.lines += lines
+                self.functions.append(functions)
             else:
                 self._climb(step, start, f"s{i}_")
         self.lines += ["  br label %stop", "stop:", "  ret void", "}"]
         memset = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
-        return "\n".join(self.lines) + "\n" + memset + declarations({self.width, 1, self.pack}, self.loops.pool)
+        widths = {self.width, 1, self.pack, SIDE_BY_SIDE}
+        whole = ["\n".join(self.lines), *self.functions, memset]
+        return "\n".join(whole) + declarations(widths, self.loops.pool)
+
+    def _clear(self, pointer: str, size: int) -> None:
+        """Set numbers to zero."""
+        count = 8 * self.width * size
+        self.lines.append(f"  call void @llvm.memset.p0.i64(ptr align 8 {pointer}, i8 0, i64 {count}, i1 false)")
 
     def _pointers(self, program: LoopProgram) -> None:
         """Load the addresses of inputs and outputs that are used."""
         used: set[tuple[str, int]] = set()
         for step in program.steps:
             if isinstance(step, ForestSolve):
-                used.update(("o", vector) for vector in (step.vector,) if vector is not None)
+                if step.vector is not None and not step.in_work:
+                    used.add(("o", step.vector))
                 used.update(("i", argument) for argument in step.given or ())
                 continue
-            if isinstance(step, RowSweep):
+            if isinstance(step, ForestColumns):
                 used.add(("o", 0))
                 continue
             variants = [step.variant] if isinstance(step, Segment) else step.variants
@@ -161,9 +179,20 @@ class _Writer:
                 f"  %{letter}{argument} = load ptr, ptr %p{letter}{argument}, align 8, !invariant.load !0",
             ]
 
-    def _loop(self, loop: ItemLoop, start: int, prefix: str) -> None:
+    def _item_loop(self, loop: ItemLoop, start: tuple[int, ...], prefix: str) -> None:
+        """Write a loop over items; with one state, several that stand side by side at once, then what is left."""
+        if not loop.abreast or self.width > 1:
+            self._loop(loop, start[0], len(loop.table), prefix)
+            return
+        groups, alone = side_by_side(loop)
+        if groups:
+            self._loop(loop, start[1], len(groups), f"{prefix}g", abreast=loop.abreast)
+        if alone:
+            self._loop(loop, start[1] + len(groups) * len(loop.table[0]), len(alone), prefix)
+
+    def _loop(self, loop: ItemLoop, start: int, count: int, prefix: str, abreast: tuple[int, ...] = ()) -> None:
         """Write a loop over a table."""
-        columns, count = len(loop.table[0]), len(loop.table)
+        columns = len(loop.table[0])
         before, head, after = (f"{prefix}{word}" for word in ("before", "head", "after"))
         self.lines += [
             f"  br label %{before}",
@@ -175,7 +204,7 @@ class _Writer:
             f"  %{prefix}from = add i64 %{prefix}at, {start}",
             f"  %{prefix}row = getelementptr i32, ptr %tables, i64 %{prefix}from",
         ]
-        self._switch(loop.variants, prefix, f"%{prefix}row", None)
+        self._switch(loop.variants, prefix, f"%{prefix}row", None, abreast)
         self.lines += [
             f"{prefix}latch:",
             f"  %{prefix}next = add i64 %{prefix}i, 1",
@@ -184,7 +213,14 @@ class _Writer:
             f"{after}:",
         ]
 
-    def _switch(self, variants: Sequence[StepFunction], prefix: str, row: str, climb: _Filled | None) -> None:
+    def _switch(
+        self,
+        variants: Sequence[StepFunction],
+        prefix: str,
+        row: str,
+        climb: _Filled | None,
+        abreast: tuple[int, ...] = (),
+    ) -> None:
         """Write the choice between variants, each ending at the latch."""
         if len(variants) == 1:
             self.lines.append(f"  br label %{prefix}v0")
@@ -196,13 +232,17 @@ class _Writer:
             ]
         for k, variant in enumerate(variants):
             self.lines.append(f"{prefix}v{k}:")
-            self._variant(variant, f"{prefix}v{k}_", row, climb)
+            if abreast:
+                self._variant_abreast(variant, f"{prefix}v{k}_", row, abreast)
+            else:
+                self._variant(variant, f"{prefix}v{k}_", row, climb)
             self.lines.append(f"  br label %{prefix}latch")
 
     def _segment(self, variant: StepFunction, prefix: str) -> None:
         """Write a function that is evaluated once, in blocks if it is long and reads nothing that it writes."""
         tape = self.loops.tape(variant)
-        if len(tape.operations) < BLOCK or any(ref.memory in ("work", "output") for ref in variant.sources):
+        written = {place.memory for place in variant.targets}
+        if len(tape.operations) < BLOCK or any(place.memory in written for place in variant.sources):
             self._variant(variant, prefix, None)
             return
         places: dict[int, list[int]] = {}
@@ -239,6 +279,20 @@ class _Writer:
                 climb.store(body.lines, self, address, place, result)
             else:
                 address.store(body.lines, place, result)
+        self.lines += body.lines
+
+    def _variant_abreast(self, variant: StepFunction, prefix: str, row: str, abreast: tuple[int, ...]) -> None:
+        """Write one step for several items that stand side by side, with one state."""
+        address = _AddressesAbreast(self, prefix, row, abreast)
+
+        def load(lines: list[str], argument: int, element: int) -> str:
+            return address.load(lines, variant.sources[element])
+
+        n = SIDE_BY_SIDE
+        body = LoweredBody(self.loops.tape(variant), n, n, load, prefix, self.fused, self.loops.pool)
+        body.write()
+        for _, element, value in body.tape.outputs:
+            address.store(body.lines, variant.targets[element], body.result(value))
         self.lines += body.lines
 
     def _climb(self, climb: Climb, start: tuple[int, ...], prefix: str) -> None:
@@ -294,6 +348,27 @@ class _Writer:
             f"  br i1 %{prefix}more, label %{head}, label %{after}",
             f"{after}:",
         ]
+
+
+def side_by_side(loop: ItemLoop) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Return the first items of groups that stand side by side, and the items that are left over.
+
+    The last group of a row of items begins early enough to be full.
+    """
+    groups: list[tuple[int, ...]] = []
+    alone: list[tuple[int, ...]] = []
+    run: list[tuple[int, ...]] = []
+    ones = tuple(int(column in loop.abreast) for column in range(len(loop.table[0])))
+    for row in (*loop.table, None):
+        if run and row is not None and row == tuple(map(sum, zip(run[-1], ones, strict=True))):
+            run.append(row)
+            continue
+        if len(run) < SIDE_BY_SIDE:
+            alone += run
+        else:
+            groups += [*run[:-SIDE_BY_SIDE:SIDE_BY_SIDE], run[-SIDE_BY_SIDE]]
+        run = [] if row is None else [row]
+    return groups, alone
 
 
 class _Filled(Protocol):
@@ -427,3 +502,34 @@ class _Addresses:
             ]
             value = new
         lines.append(f"  store {T} {value}, ptr {pointer}, align {align}")
+
+
+class _AddressesAbreast(_Addresses):
+    """Addresses of items that stand side by side, with one state.
+
+    What is found by one of the columns `abreast` is different for each of them, and all else the same.
+    """
+
+    def __init__(self, writer: _Writer, prefix: str, row: str, abreast: tuple[int, ...]) -> None:
+        super().__init__(writer, prefix, row)
+        self._abreast, self._kind = abreast, vector_type(SIDE_BY_SIDE)
+
+    def load(self, lines: list[str], place: MemoryRef) -> str:
+        """Write the load of numbers; one that all share is spread over them."""
+        value, kind = self.name(), self._kind
+        pointer = self._pointer(lines, place)
+        if place.column in self._abreast:
+            lines.append(f"  {value} = load {kind}, ptr {pointer}, align 8")
+            return value
+        one, spread = self.name(), self.name()
+        lines += [
+            f"  {one} = load double, ptr {pointer}, align 8",
+            f"  {spread} = insertelement {kind} poison, double {one}, i32 0",
+            f"  {value} = shufflevector {kind} {spread}, {kind} poison, <{SIDE_BY_SIDE} x i32> zeroinitializer",
+        ]
+        return value
+
+    def store(self, lines: list[str], place: MemoryRef, value: str) -> None:
+        """Write the store of results."""
+        assert place.column in self._abreast and not place.add
+        lines.append(f"  store {self._kind} {value}, ptr {self._pointer(lines, place)}, align 8")

@@ -279,7 +279,8 @@ def _plotted(space: Workspace, axes: str, colour: str, path: Any) -> Figure:
     spans = np.ptp(points[reached], axis=0)
     across, up = ("xyz".index(a) for a in axes) if axes else sorted(np.argsort(spans, kind="stable")[-2:].tolist())
     values = getattr(space, colour).ravel()
-    height = 1.4 + 5.2 * float(np.clip(np.ptp(points[:, up]) / max(np.ptp(points[:, across]), 1e-12), 0.3, 1.3))
+    wide, high = np.ptp(points[np.isfinite(points).all(axis=1)], axis=0)[[across, up]]
+    height = 1.4 + 5.2 * float(np.clip(high / max(wide, 1e-12), 0.3, 1.3))
     figure = Figure(figsize=(7.2, height), layout="constrained")
     drawn = figure.subplots()
     missed = points[~reached]

@@ -109,6 +109,8 @@ class ClosureUse:
 class ForceUse:
     """A force element with what it acts on or reads: sides and coordinates as for a closure, and states by name.
 
+    `reactions` names the joints whose reactions it depends on.
+
     >>> from whippletree.elements.forces import TorsionSpring
     >>> ForceUse("return", TorsionSpring(2.0, 0.0, 0.1), (), (("A", 0),), ()).coordinates
     (('A', 0),)
@@ -119,6 +121,7 @@ class ForceUse:
     sides: tuple[tuple[str, Placement], ...]
     coordinates: tuple[tuple[str, int], ...]
     states: tuple[str, ...]
+    reactions: tuple[str, ...] = ()
 
     @property
     def own_states(self) -> tuple[str, ...]:
@@ -272,6 +275,11 @@ class Description:
     def states_store(self) -> bool:
         """Whether the energy may depend on auxiliary states: some force element has states of its own."""
         return any(use.own_states for use in self.forces)
+
+    @cached_property
+    def reaction_laws(self) -> tuple[ForceUse, ...]:
+        """The force elements that depend on reactions."""
+        return tuple(use for use in self.forces if use.force.n_loads)
 
     @cached_property
     def forces_timed(self) -> bool:
@@ -566,13 +574,14 @@ def _restored_closure(use: serialization.ClosureOutline, numbers: Iterator[Scala
 
 def _force_outline(use: ForceUse) -> serialization.ForceOutline:
     force, bodies = use.force, tuple(body for body, _ in use.sides)
-    return use.name, type(force), force.text, len(force.entries()), bodies, use.coordinates, use.states
+    read = use.coordinates, use.states, use.reactions
+    return use.name, type(force), force.text, len(force.entries()), bodies, *read
 
 
 def _restored_force(use: serialization.ForceOutline, numbers: Iterator[Scalar]) -> ForceUse:
-    name, force_type, text, count, bodies, coordinates, states = use
+    name, force_type, text, count, bodies, coordinates, states, reactions = use
     force = force_type.of(text, serialization.take(numbers, count))
-    return ForceUse(name, force, _restored_sides(bodies, numbers), coordinates, states)
+    return ForceUse(name, force, _restored_sides(bodies, numbers), coordinates, states, reactions)
 
 
 def _state_outline(use: StateUse) -> serialization.StateOutline:

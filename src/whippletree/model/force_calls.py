@@ -9,7 +9,9 @@ import casadi as ca
 import numpy as np
 
 from whippletree.elements.forces import (
+    RUBBING,
     Actuator,
+    BearingFriction,
     Bushing,
     Force,
     Formula,
@@ -30,6 +32,7 @@ from whippletree.model.handles import ForceHandle
 from whippletree.model.joint_frames import AlignedSides, PoseLike
 from whippletree.model.model_tolerances import ENERGY_SLOPE, SYMMETRIC
 from whippletree.model.names import called, new_name, suggestion
+from whippletree.model.symbols import ReactionSymbols
 from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import (
     Scalar,
@@ -199,28 +202,71 @@ class ForceCalls(Registry):
         name: str,
         joint: JointLike,
         *,
-        coulomb: Scalar = 0.0,
-        viscous: Scalar = 0.0,
+        coulomb: Scalar | None = None,
+        viscous: Scalar | None = None,
         speed: Scalar = 0.01,
-        index: int = 0,
+        index: int | None = None,
+        coefficient: Scalar | None = None,
+        radius: Scalar | None = None,
+        length: Scalar | None = None,
+        thrust_radius: Scalar | None = None,
+        preload: Scalar | None = None,
     ) -> ForceHandle:
         """Act against the rate of a joint coordinate with coulomb tanh(rate / speed) + viscous rate.
 
         Below `speed` dry friction is like a stiff damper: the joint creeps where it ought to stick.
+
+        With a `coefficient` instead, friction follows from what the joint transmits: coefficient times the load of its
+        bearing. That is the force across a prismatic, revolute or cylindrical joint, or the force in a spherical one;
+        joints that turn have the `radius` of their bearing. With a `length` the bearing is two short ones at that
+        distance, which carry the moment across the joint too; a revolute joint with a `thrust_radius` rubs under the
+        force along its axis, and a prismatic one with a `radius` under the moment about it. `preload` is a load that
+        is always there. Accelerations, reactions and friction are found together; see docs/friction.md.
 
         >>> from whippletree.model import Mechanism
         >>> m = Mechanism("m")
         >>> hinge = m.revolute("hinge", m.ground, m.body("flap"))
         >>> m.friction("bearing", hinge, coulomb=0.3, viscous=0.01).name
         'bearing'
+        >>> m.friction("loaded bearing", hinge, coefficient=0.1, radius=0.02).name
+        'loaded bearing'
         """
+        of_bearing = {"radius": radius, "length": length, "thrust_radius": thrust_radius, "preload": preload}
         with called("force", name):
-            freedom = self._freedom(joint, index)
-            force = checked(Friction(coulomb, viscous, speed), self._parameters)
+            if coefficient is not None:
+                _refused("coefficient", "make two elements", coulomb=coulomb, viscous=viscous)
+                _refused("coefficient", "the bearing has all freedoms of the joint", index=index)
+                given = {key: value for key, value in of_bearing.items() if value is not None}
+                return self._bearing_friction(name, joint, coefficient=coefficient, speed=speed, **given)
+            for key, value in of_bearing.items():
+                if value is not None:
+                    raise ModelError(f"{key} is that of a bearing: give the coefficient of friction too")
+            freedom = self._freedom(joint, 0 if index is None else index)
+            dry, wet = (0.0 if value is None else value for value in (coulomb, viscous))
+            force = checked(Friction(dry, wet, speed), self._parameters)
             dry, wet = force.coulomb, force.viscous
             if not expressions((dry, wet)) and dry == wet == 0.0:
-                raise ModelError("give coulomb, viscous, or both")
+                raise ModelError("give coulomb, viscous, or both, or the coefficient of a bearing")
             return self._act(name, force, (), (freedom,))
+
+    def _bearing_friction(self, name: str, joint: JointLike, **given: Scalar) -> ForceHandle:
+        """Add friction that follows from what a joint transmits."""
+        where = self._joint_name(joint)
+        kind = self._joints[where].joint.kind
+        if kind not in RUBBING:
+            raise ModelError(
+                f'joint "{where}" is {kind}: friction by a coefficient is in {", ".join(RUBBING)} joints; write '
+                "another law as the effort of an actuator, in what .reaction returns"
+            )
+        if kind != "prismatic" and "radius" not in given:
+            raise ModelError(f'joint "{where}" is {kind}: give the radius of its bearing')
+        only = {"length": ("spherical",), "thrust_radius": ("prismatic", "cylindrical", "spherical")}
+        for key, without in only.items():
+            if key in given and kind in without:
+                raise ModelError(f'joint "{where}" is {kind}: its bearing has no {key}')
+        force = checked(BearingFriction(kind, **given), self._parameters)
+        freedoms = tuple((where, k) for k in range(RUBBING[kind]))
+        return self._act(name, force, (), freedoms, reactions=(where,))
 
     def limit(
         self,
@@ -266,7 +312,7 @@ class ForceCalls(Registry):
         """
         with called("force", name):
             freedom = self._freedom(joint, index)
-            read = self._formula(effort, 1, "effort")
+            read = self._formula(effort, 1, "effort", of_reactions=True)
             return self._act(name, Actuator(read.formula), (), (freedom,), read)
 
     # ------------------------------------------------------------------ on one body
@@ -297,7 +343,7 @@ class ForceCalls(Registry):
             side = self._moving_side(place, at, "a load")
             if wrench is not None:
                 _refused("wrench", "it holds both", force=force, moment=moment)
-                read = self._formula(wrench, 6, "wrench")
+                read = self._formula(wrench, 6, "wrench", of_reactions=True)
             else:
                 if force is None and moment is None:
                     raise ModelError("give force, moment, or wrench = [moment; force]")
@@ -305,7 +351,7 @@ class ForceCalls(Registry):
                     (0.0,) * 3 if part is None else self._entries(part, 3, what)
                     for part, what in ((moment, "moment"), (force, "force"))
                 ]
-                read = self._formula((*parts[0], *parts[1]), 6, "force or moment")
+                read = self._formula((*parts[0], *parts[1]), 6, "force or moment", of_reactions=True)
             return self._act(name, Load(read.formula, frame == "body"), (side,), (), read)
 
     # ------------------------------------------------------------------ states
@@ -356,6 +402,23 @@ class ForceCalls(Registry):
         with called("mechanism", self._name):
             return copied(self._symbols.state(self._state_name(name)))
 
+    def reaction(self, joint: JointLike) -> ReactionSymbols:
+        """Return the symbols of what a joint transmits to its child: mx, my, mz, fx, fy, fz, for expressions.
+
+        They are in the axes of the joint's frame on the parent, whose z axis is the joint's, at the joint point on the
+        child, and stand in the effort of an actuator or in a load. `.moment` and `.force` are columns of three.
+        Components that redundancy leaves open are refused when the mechanism is built.
+
+        >>> from whippletree.model import Mechanism
+        >>> m = Mechanism("m")
+        >>> slide = m.prismatic("slide", m.ground, m.body("block"), axis="x")
+        >>> pressed = ca.sqrt(1.0 + m.reaction(slide).fx ** 2 + m.reaction(slide).fy ** 2)
+        >>> m.actuator("rubbing", slide, effort=-0.2 * pressed * ca.tanh(m.rate(slide) / 0.01)).name
+        'rubbing'
+        """
+        with called("mechanism", self._name):
+            return ReactionSymbols(*map(copied, ca.vertsplit(self._symbols.reaction(self._joint_name(joint)))))
+
     @property
     def elongation(self) -> ca.SX:
         """The symbol of a spring's elongation, for its law.
@@ -381,6 +444,7 @@ class ForceCalls(Registry):
         coordinates: tuple[tuple[str, int], ...],
         read: Read | None = None,
         initial: Sequence[float] = (),
+        reactions: tuple[str, ...] = (),
     ) -> ForceHandle:
         """Add a force element and its own states; what its formula reads comes after what it acts on."""
         text = new_name(name, self._forces, "forces")
@@ -389,7 +453,8 @@ class ForceCalls(Registry):
         if read is not None:
             sides = (*sides, *(self._placed(place) for place in read.places))
             coordinates, states = (*coordinates, *read.coordinates), (*states, *read.states)
-        use = ForceUse(text, force, sides, coordinates, states)
+            reactions = read.reactions
+        use = ForceUse(text, force, sides, coordinates, states, reactions)
         rates = element_rates(use, self._parameters)
         for state, value, rate in zip(states, values, rates, strict=False):
             self._states[state] = StateUse(state, number(value, "initial"), rate, sides, coordinates, states)
@@ -449,9 +514,11 @@ class ForceCalls(Registry):
                     f"{force:g}, but the derivative of the energy is {slope:g}"
                 )
 
-    def _formula(self, expression: object, count: int, what: str, *, of_length: bool = False) -> Read:
+    def _formula(
+        self, expression: object, count: int, what: str, *, of_length: bool = False, of_reactions: bool = False
+    ) -> Read:
         context = FormulaContext(self._symbols, self._parameters, self._place_order, self._coordinate_order)
-        return read_formula(expression, count, what, context, of_length=of_length)
+        return read_formula(expression, count, what, context, of_length=of_length, of_reactions=of_reactions)
 
     def _entries(self, value: object, count: int, what: str) -> Sequence[Scalar]:
         """Return a column that may hold any of the mechanism's symbols."""

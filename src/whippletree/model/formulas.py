@@ -39,12 +39,19 @@ class Read(NamedTuple):
     places: tuple[str, ...]
     coordinates: tuple[tuple[str, int], ...]
     states: tuple[str, ...]
+    reactions: tuple[str, ...] = ()
 
 
 def read_formula(
-    expression: object, count: int, what: str, context: FormulaContext, *, of_length: bool = False
+    expression: object,
+    count: int,
+    what: str,
+    context: FormulaContext,
+    *,
+    of_length: bool = False,
+    of_reactions: bool = False,
 ) -> Read:
-    """Read so many numbers or expressions; `of_length` tells that the symbols of elongation may occur.
+    """Read so many numbers or expressions; `of_length` and `of_reactions` tell that symbols of these may occur.
 
     >>> known = MechanismSymbols()
     >>> context = FormulaContext(known, Parameters(), {}, {"A": 0})
@@ -59,12 +66,21 @@ def read_formula(
     lengths = (symbols.elongation, symbols.elongation_rate)
     if not of_length and any(hash(one) in occurring for one in lengths):
         raise ModelError(f"{what} depends on .elongation, which is a spring's own: it belongs in the law of a spring")
+    joints = sorted(symbols.reactions_among(occurring), key=context.joints.__getitem__)
+    if joints and not of_reactions:
+        raise ModelError(
+            f'{what} depends on the .reaction of "{joints[0]}": that belongs in the effort of an actuator or in a load'
+        )
+    transmitted = [symbols.reaction(joint) for joint in joints]
     words = _WORDS.replace(" and", ", .elongation, .elongation_rate and") if of_length else _WORDS
-    check_symbols(occurring, symbols, [*used, *lengths], what, words)
+    check_symbols(
+        occurring, symbols, [*used, *lengths, *(one for r in transmitted for one in ca.symvar(r))], what, words
+    )
     check_constants(operations, what)
     seen = ElementState(found.sides, found.q, found.v, found.z, symbols.time)
-    formula = Formula.written(column, seen, ca.vertcat(*lengths) if of_length else NO_NUMBERS, used)
-    return Read(formula, found.places, found.coordinates, found.states)
+    more = ca.vertcat(*lengths) if of_length else ca.vertcat(*transmitted) if transmitted else NO_NUMBERS
+    formula = Formula.written(column, seen, more, used)
+    return Read(formula, found.places, found.coordinates, found.states, tuple(joints))
 
 
 def element_rates(use: ForceUse, parameters: Parameters) -> list[Formula]:

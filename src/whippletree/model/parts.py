@@ -91,6 +91,8 @@ def numbered(description: Description, part: IndependentPart) -> Description:
         sides = tuple((body[place], placement) for place, placement in use.sides)
         coordinates = tuple((joint[owner], component) for owner, component in use.coordinates)
         read = {"states": tuple(state[one] for one in use.states)} if hasattr(use, "states") else {}
+        if hasattr(use, "reactions"):
+            read["reactions"] = tuple(joint[one] for one in use.reactions)
         return replace(use, name=name, sides=sides, coordinates=coordinates, **read)
 
     def several(kind: str, find: Callable[[str], Any], names: Iterable[str]) -> tuple[Any, ...]:
@@ -120,7 +122,8 @@ def _tuples(part: dict[str, list[str]]) -> dict[str, tuple[str, ...]]:
 
 def _held(description: Description, owners: dict[str, tuple[str, str]], use: Any) -> list[str]:
     """Return the bodies and states that a closure, force or state holds together."""
-    places = [place for place, _ in use.sides] + [end for name, _ in use.coordinates for end in owners[name]]
+    joints = [*(name for name, _ in use.coordinates), *getattr(use, "reactions", ())]
+    places = [place for place, _ in use.sides] + [end for name in joints for end in owners[name]]
     return [*_bodies(description, places), *map(_state, getattr(use, "states", ()))]
 
 

@@ -44,8 +44,8 @@ ClosureOutline: TypeAlias = tuple[
     str, type[DeclaredClosure], str, int, tuple[str, ...], tuple[tuple[str, int], ...]
 ]  # name, type, its text and how many numbers it has; the sides' bodies, the coordinates
 ForceOutline: TypeAlias = tuple[
-    str, type[Force], str, int, tuple[str, ...], tuple[tuple[str, int], ...], tuple[str, ...]
-]  # the same, and the states
+    str, type[Force], str, int, tuple[str, ...], tuple[tuple[str, int], ...], tuple[str, ...], tuple[str, ...]
+]  # the same, and the states, and the joints whose reactions are read
 StateOutline: TypeAlias = tuple[str, str, int, tuple[str, ...], tuple[tuple[str, int], ...], tuple[str, ...]]
 EventOutline: TypeAlias = tuple[
     str,

@@ -8,9 +8,10 @@ from typing import NamedTuple, TypeVar
 import casadi as ca
 
 from whippletree.elements.closures import Side
+from whippletree.elements.forces import MOMENT_AND_FORCE
 from whippletree.spatial.scalars import symbol
 
-__all__ = ["CoordinateSymbols", "MechanismSymbols"]
+__all__ = ["CoordinateSymbols", "MechanismSymbols", "ReactionSymbols"]
 
 Owner = TypeVar("Owner")
 
@@ -20,6 +21,31 @@ class CoordinateSymbols(NamedTuple):
 
     q: ca.SX
     v: ca.SX
+
+
+class ReactionSymbols(NamedTuple):
+    """What a joint transmits to its child, in the axes of its frame on the parent.
+
+    >>> ReactionSymbols(*ca.vertsplit(ca.SX([1, 2, 3, 4, 5, 6]))).force
+    SX([4, 5, 6])
+    """
+
+    mx: ca.SX
+    my: ca.SX
+    mz: ca.SX
+    fx: ca.SX
+    fy: ca.SX
+    fz: ca.SX
+
+    @property
+    def moment(self) -> ca.SX:
+        """The moment (3)."""
+        return ca.SX(ca.vertcat(self.mx, self.my, self.mz))
+
+    @property
+    def force(self) -> ca.SX:
+        """The force (3)."""
+        return ca.SX(ca.vertcat(self.fx, self.fy, self.fz))
 
 
 class MechanismSymbols:
@@ -39,9 +65,11 @@ class MechanismSymbols:
         self._coordinates: dict[tuple[str, int], CoordinateSymbols] = {}
         self._places: dict[str, Side] = {}
         self._states: dict[str, ca.SX] = {}
+        self._reactions: dict[str, ca.SX] = {}
         self._coordinate_of: dict[int, tuple[str, int]] = {}
         self._place_of: dict[int, str] = {}
         self._state_of: dict[int, str] = {}
+        self._reaction_of: dict[int, str] = {}
 
     def coordinate(self, joint: str, index: int) -> CoordinateSymbols:
         """Return the symbols of a joint coordinate."""
@@ -70,6 +98,17 @@ class MechanismSymbols:
             self._states[name] = symbol(name)
             self._state_of[hash(self._states[name])] = name
         return self._states[name]
+
+    def reaction(self, joint: str) -> ca.SX:
+        """Return the symbols of what a joint transmits (6), as in `MOMENT_AND_FORCE`."""
+        if joint not in self._reactions:
+            own = self._reactions[joint] = ca.vertcat(*(symbol(f"{one} of {joint}") for one in MOMENT_AND_FORCE))
+            self._reaction_of |= {hash(one): joint for one in ca.symvar(own)}
+        return self._reactions[joint]
+
+    def reactions_among(self, found: Iterable[int]) -> list[str]:
+        """Return the joints of whose reactions a symbol is among these, given by their hashes."""
+        return _owners(self._reaction_of, found)
 
     def owns(self, key: int) -> bool:
         """Tell whether a symbol, given by its hash, is that of a coordinate, a place or a state."""

@@ -18,16 +18,25 @@ from typing import TypeAlias
 import casadi as ca
 
 __all__ = [
+    "FOREST_SCRATCH",
+    "SIDE_BY_SIDE",
     "Climb",
+    "ForestColumns",
     "ForestSolve",
     "ItemLoop",
     "LoopProgram",
     "MemoryRef",
     "ProgramStep",
-    "RowSweep",
     "Segment",
     "StepFunction",
 ]
+
+
+SIDE_BY_SIDE = 4
+"""With one state, so many items or columns that stand side by side are worked on at once."""
+
+FOREST_SCRATCH = 12 * SIDE_BY_SIDE
+"""Room for so many numbers of each unknown is needed to solve for many columns."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +73,16 @@ class Segment:
 
 @dataclass(frozen=True)
 class ItemLoop:
-    """One function per item, in the table's order; column 0 of the table is the function's number."""
+    """One function per item, in the table's order; column 0 of the table is the function's number.
+
+    If columns are `abreast`, items do not depend on each other and replace what was there. Items that follow each other
+    in the table, of one function, whose numbers in these columns go up by one while all others stay the same, may then
+    be worked out several at once, in lanes, and one of them more than once.
+    """
 
     variants: tuple[StepFunction, ...]
     table: tuple[tuple[int, ...], ...]
+    abreast: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,9 +113,10 @@ class ForestSolve:
 
     A row of the table is (the unknown's place in the vector, the row of the unknown above it or -1, how many are above
     it, where its entries with these start in work, the highest one's first and its own last). Rows come after those
-    that are above them. `vector` is an output, or None. If `given` names two inputs, a matrix, row after row, and a
-    right-hand side, these are copied first; otherwise earlier steps have left them in place. `least` holds for each
-    unknown the pivot below which nothing but rounding is left: the solution is then not finite.
+    that are above them. `vector` is an output, or None; or, `in_work`, a place in work. If `given` names two inputs, a
+    matrix, row after row, and a right-hand side, these are copied first; otherwise earlier steps have left them in
+    place. `least` holds for each unknown the pivot below which nothing but rounding is left: the solution is then not
+    finite.
     """
 
     table: tuple[tuple[int, int, int, int], ...]
@@ -108,24 +124,27 @@ class ForestSolve:
     given: tuple[int, int] | None = None
     order: int = 0
     least: tuple[float, ...] = ()
+    in_work: bool = False
 
 
 @dataclass(frozen=True)
-class RowSweep:
-    """Take multiples of rows of a matrix from other rows, in the table's order; `columns` is how long rows are.
+class ForestColumns:
+    """Solve M X = B for many columns, M having been factored by a `ForestSolve` with the same `table`.
 
-    The matrix is output 0. A row of the table is (where the row of the matrix begins, the first of what is taken from
-    it, how many). What is taken (`taken`) is (where that row begins, where its factor is in work). If it is `scaled`,
-    the row is first multiplied by a number whose place in work is the last entry of the table's row.
+    X is output 0, and B begins at `right` in work: the row of each unknown at its place, `columns` entries long.
+    `filled` has for every column the rows of the table in which B may differ from zero, as bits; columns of one family
+    are alike in that, or nearly so. From `scratch` on there is room in work, `FOREST_SCRATCH` numbers to every unknown.
     """
 
+    table: tuple[tuple[int, int, int, int], ...]
     columns: int
-    table: tuple[tuple[int, ...], ...]
-    taken: tuple[tuple[int, int], ...]
-    scaled: bool = False
+    filled: tuple[int, ...]
+    families: tuple[int, ...]
+    right: int
+    scratch: int
 
 
-ProgramStep: TypeAlias = Segment | ItemLoop | Climb | ForestSolve | RowSweep
+ProgramStep: TypeAlias = Segment | ItemLoop | Climb | ForestSolve | ForestColumns
 
 
 @dataclass(frozen=True)
@@ -136,3 +155,4 @@ class LoopProgram:
     work_size: int
     constants: tuple[float, ...]
     zeroed: tuple[tuple[int, int], ...] = ()  # outputs (argument, size) to be cleared first
+    zeroed_work: tuple[tuple[int, int], ...] = ()  # places in work (start, size) to be cleared first

@@ -48,7 +48,8 @@ class Certificate:
     are NaN, and a run about which one of these, other than the drift, is not known is not `ok`.
 
     `closing_largest` and `closing_total` are the displacements by which loops were closed at the ends of steps, in
-    radians and characteristic lengths: what closing has put right the integration had got wrong. `worst_part` is the
+    radians and characteristic lengths: what closing has put right the integration had got wrong. `baumgarte` are the
+    numbers alpha and beta of a run that closes nothing: its residuals are the drift. `worst_part` is the
     part whose own balance of energy is worst, if there are `parts` that meet only at the ground. `state_growth` is the
     factor by which a fixed step multiplies the state `growing_state` though its law makes that smaller. `corners` is
     how many corners of formulas steps have ended at, and `out_of_range` says in words which flexible bodies leave the
@@ -83,6 +84,7 @@ class Certificate:
     singular: tuple[float, ...] = ()
     wall_time: float = math.nan
     stopped: str = ""
+    baumgarte: tuple[float, ...] = ()
     closing_largest: float = math.nan
     closing_total: float = math.nan
     parts: int = 1
@@ -283,6 +285,9 @@ class Certificate:
         if self.closing_total > 0:
             limit = "" if math.isnan(self.closing_tolerance) else f" at most {self.closing_tolerance:.2g}"
             yield "closing the loops", f"{self.closing_largest:<10.2g}{limit}, {self.closing_total:.2g} in all steps"
+        if self.baumgarte:
+            alpha, beta = self.baumgarte
+            yield "Baumgarte's terms", f"alpha {alpha:g} /s, beta {beta:g} /s; the residuals are what loops drift by"
         if not math.isnan(self.part_error):
             yield "worst part", f"{self.part_error:<10.2g} at most {self.part_limit:.2g} J, {self.worst_part}"
         if not math.isnan(self.state_growth):

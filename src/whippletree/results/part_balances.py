@@ -91,7 +91,7 @@ def _works_on(run: Replay, parts: list[IndependentPart]) -> tuple[list[Array], f
 def _integrated(run: Replay, part: IndependentPart) -> Array:
     """Return the work on a part, from its power at the outputs by a cubic spline."""
     alone = _only(run, part)
-    powers = alone.system.powers(alone.q, alone.v, **alone.element_options())
+    powers = alone.system.powers(alone.q, alone.v, alone.efforts, **alone.element_options())
     power = powers.supplied - powers.dissipated
     if run.efforts is not None:
         power = power + (np.broadcast_to(run.efforts, alone.v.shape) * alone.v).sum(axis=1)

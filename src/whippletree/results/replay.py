@@ -79,14 +79,19 @@ class Replay:
 
         return Energy(*self._many(compute))
 
-    def reactions(self, frame: Any = "ground") -> Reactions:
-        """Return all joints' reactions."""
+    def reactions(self, frame: Any = "ground", joints: Any = None) -> Reactions:
+        """Return the reactions of all joints, or of some."""
+        names: list[tuple[str, ...]] = []
 
         def compute(r: Replay) -> Results:
-            found = r.system.reactions(r.q, r.v, r.efforts, check=False, frame=frame, **r.element_options())
+            found = r.system.reactions(
+                r.q, r.v, r.efforts, check=False, frame=frame, joints=joints, **r.element_options()
+            )
+            names[:] = [tuple(found)]
             return found.wrenches, found.unique
 
-        return Reactions(self.system.joint_names, *self._many(compute))
+        parts = self._many(compute)
+        return Reactions(names[0], *parts)
 
     def closure_forces(self) -> dict[str, Array]:
         """Return the multipliers of the described closures by name, each (n, rows)."""
@@ -104,7 +109,7 @@ class Replay:
         """Return what every force element does, by name."""
 
         def compute(r: Replay) -> Results:
-            found = r.system.forces(r.q, r.v, **r.element_options())
+            found = r.system.forces(r.q, r.v, r.efforts, **r.element_options())
             return tuple(part for force in found.values() for part in (force.wrenches, force.efforts))
 
         uses = self.system.description.forces
@@ -115,7 +120,9 @@ class Replay:
     def dissipated_powers(self) -> dict[str, Array]:
         """Return what every force element dissipates, by name, each (n,)."""
         uses = self.system.description.forces
-        found = self._many(lambda r: tuple(r.system.dissipated_powers(r.q, r.v, **r.element_options()).values()))
+        found = self._many(
+            lambda r: tuple(r.system.dissipated_powers(r.q, r.v, r.efforts, **r.element_options()).values())
+        )
         return dict(zip((use.name for use in uses), found, strict=True))
 
     def state_rates(self) -> Array:

@@ -239,14 +239,16 @@ class Trajectory:
         """
         return self.replay.accelerations()
 
-    def reactions(self, *, frame: Any = "ground") -> Reactions:
+    def reactions(self, *, frame: Any = "ground", joints: Any = None) -> Reactions:
         """Return what every joint transmits to its child, by joint: force, moment (n, 3), unique (n, 6).
+
+        With `joints=["A"]` only those of some joints are computed.
 
         >>> from whippletree.results.example_runs import swing
         >>> swing().reactions()["hinge"].force[0].round(2) + 0.0
         array([-9.87,  0.  ,  0.  ])
         """
-        return self.replay.reactions(frame)
+        return self.replay.reactions(frame, joints)
 
     def closure_forces(self) -> dict[str, Array]:
         """Return the multipliers of every described closure by name (n, rows): a rod's force, a coupling's effort.

@@ -181,7 +181,7 @@ def _coefficients(h: float, t: float, past: Any, k: int, g: Any, beta: Any, c: A
 
 @bare
 def _size(x: Any, at: int, Y: Any, new: Any, sizes: Any, nq: int, factor: float, tolerance: float) -> float:
-    """Return the size of an error as a share of the tolerance."""
+    """Return the size of an error as a share of the tolerance: a mean over all but the work, which is often zero."""
     not_inlined()
     total = 0.0
     for n in range(Y.size):
@@ -189,7 +189,7 @@ def _size(x: Any, at: int, Y: Any, new: Any, sizes: Any, nq: int, factor: float,
         if n >= nq:
             size += max(abs(Y[n]), abs(new[n]))
         total += (factor * x[at + n] / (tolerance * size)) ** 2
-    return float(np.sqrt(total / Y.size))
+    return float(np.sqrt(total / max(Y.size - 2, 1)))
 
 
 @inner

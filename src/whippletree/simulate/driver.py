@@ -65,7 +65,7 @@ class Driver:
         """The kernels under the present plan."""
         if self._bindings is None:
             sim, run = self._sim, self._sim.run_state
-            self._bindings = bound = KernelBindings(sim.plans.now, sim.formulation, sim.parameters)
+            self._bindings = bound = KernelBindings(sim.plans.now, sim.formulation, sim.parameters, sim.baumgarte)
             run.flags[[LOOPS, POWERS, PLAIN]] = bound.closed, bound.powers, bound.plain
             run.times[[STOP_AT, HOP_SHARE]] = np.inf, sim.stepper.corner_hop
             run.counts[SINGULAR_FOUND] = 0
@@ -216,6 +216,10 @@ class Driver:
         size = float(run.times[NEXT_STEP])
         if max(size, run.times[SMALLEST_STEP]) < TIME_ROUNDING * abs(run.t):
             what = f"a step of {size:.3g} s is lost in rounding: begin at a smaller t0, or end earlier"
+        now = {"q": run.q, "v": run.v, "z": run.z, "tau": run.tau, "t": run.t, "parameters": sim.parameters}
+        jam = system_interface.jamming(sim.plans.now, now)
+        if jam is not None:
+            return self._in_words(jam)
         loops = system_interface.loops(sim.plans.now)
         if run.flags[LOOPS] and loops.consistency.near_singular(run.q, loops.conditions(run.t, sim.parameters)):
             what = "the motion stays next to a singular position, where accelerations are not exact enough to go on"
@@ -238,7 +242,15 @@ class Driver:
         z = now.z if now.z.size else None
         try:
             sim.plans.now.forward_dynamics(
-                now.q, now.v, sim.tau, formulation=sim.formulation, check=False, t=now.t, z=z, parameters=sim.parameters
+                now.q,
+                now.v,
+                sim.tau,
+                formulation=sim.formulation,
+                baumgarte=sim.baumgarte,
+                check=False,
+                t=now.t,
+                z=z,
+                parameters=sim.parameters,
             )
         except WhippletreeError as error:
             return f"there are no accelerations: {error}"

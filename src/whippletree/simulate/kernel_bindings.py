@@ -19,13 +19,21 @@ __all__ = ["KernelBindings"]
 class KernelBindings:
     """The kernels of a run and their arrays; made anew when the numeric plan changes.
 
+    With Baumgarte's terms the rates hold the loops together, and nothing is put back onto the closures.
+
     >>> from whippletree.system.example_systems import pendulum
     >>> bindings = KernelBindings(pendulum(), "auto", None)
     >>> bindings.y_size, bindings.row_size, bindings.closed
     (4, 4, False)
     """
 
-    def __init__(self, system: System, formulation: str, parameters: Array | None) -> None:
+    def __init__(
+        self,
+        system: System,
+        formulation: str,
+        parameters: Array | None,
+        baumgarte: tuple[float, float] | None = None,
+    ) -> None:
         self.system = system
         self.closed = system_interface.is_closed(system)
         self.powers = system.description.powered
@@ -46,14 +54,16 @@ class KernelBindings:
         self._keep: list[object] = []  # what the addresses point to
         plain = not (self.closed or self.powers or system.description.states)
         self.plain = plain and not self.quaternions.size
-        rates = system_interface.kernel(system, "forward_dynamics" if plain else "derivatives", formulation)
+        rates = system_interface.kernel(
+            system, "forward_dynamics" if plain else "derivatives", formulation, baumgarte or (0.0, 0.0)
+        )
         self.array("rates", rates.output_sizes[0])
         self._kernels = np.zeros((3, 6), dtype=np.int64)
         if self.quaternions.size:
             self._kernels[0] = self.bind("displace", {}, "displaced")
         self._kernels[1] = self._bound(rates, {"q": "here"}, "rates")
         if self.closed:
-            self._kernels[2] = self.bind("project", {"q": "here"}, "projected")
+            self._kernels[2] = self.bind("project" if baumgarte is None else "leave_open", {"q": "here"}, "projected")
         self.event_kernel = np.zeros(6, dtype=np.int64)
         self.event_values = self.array("events", len(system.description.events))
         if system.description.events:

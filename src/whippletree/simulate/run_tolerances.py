@@ -85,6 +85,9 @@ UNTRUSTED_SHARE = 5e-4
 CLEARLY_REGULAR = 0.2
 """The closures' regularity (see `loop_equations.project`) from which on the mechanism itself is not singular."""
 
+FAR_FROM_SINGULAR = 0.5
+"""The same where a pivot is expected to vanish, some way ahead: there it is not the mechanism that is singular."""
+
 COORDINATES_TO_BLAME = 0.1
 """There, a pivot whose share is less than this part of the regularity is small by the choice of coordinates alone, and
 another choice is looked for: accelerations lose digits with the square of the share."""
@@ -115,6 +118,13 @@ MOST_HALVINGS = 20
 
 CROSSING_SHARE = 0.6
 """Below this share, on the way to zero, a singular position is crossed in one step; by trial."""
+
+LEAST_CROSSING_SHARE = 0.3
+"""A crossing that is not exact enough begins nearer to the position, down to this share; nearer, rounding is worse."""
+
+EXACT_CROSSING = 1e-12
+"""The estimated error of a crossing that is exact enough for every tolerance. Rounding leaves 1e-13 of it, and the
+error itself is smaller: some 2e-13 where 1e-11 is estimated."""
 
 ADAMS_ERROR = 0.8
 """The share of the tolerance that the error of one step of the Adams method may take. Its steps are many, and their

@@ -20,6 +20,7 @@ from whippletree.model.names import quoted
 from whippletree.simulate import system_interface
 from whippletree.simulate.driver import Driver
 from whippletree.simulate.event_handling import Events
+from whippletree.simulate.generalized_alpha import IMPLICIT
 from whippletree.simulate.packed_forms import FINITE, POSITIVE, Maybe, read_form
 from whippletree.simulate.run_arguments import finite, increasing, positive, value_index
 from whippletree.simulate.run_corners import RunCorners
@@ -52,6 +53,7 @@ _HEADER_FORM = {
     "tolerance": POSITIVE,
     "adaptive": bool,
     "formulation": str,
+    "baumgarte": Maybe((FINITE, FINITE)),
     "replans": [FINITE],
     "singular": [FINITE],
 }
@@ -102,6 +104,7 @@ class Simulation:
         spectral_radius: float | None = None,
         max_step: float | None = None,
         formulation: str = "auto",
+        baumgarte: Any = None,
         parameters: Any = None,
         on_event: Any = None,
         checked: bool = True,
@@ -110,7 +113,10 @@ class Simulation:
             raise StateError(f"a simulation is of a system, as mechanism.build() returns it, not of {shown(system)}")
         self.system = system
         self.formulation = formulation
+        self.baumgarte = system_interface.checked_baumgarte(system, baumgarte, formulation)
         self.stepper = make_stepper(MethodOptions(method, _tolerance(tolerance), step, adaptive, spectral_radius))
+        if self.baumgarte is not None and method in IMPLICIT:
+            raise StateError(f'method "{method}" closes the loops in every step, where baumgarte= has no part')
         longest = _longest(max_step, self.stepper)
         self.parameters = system_interface.checked_parameters(system, parameters)
         self.run_state = run = RunState.begin(
@@ -419,6 +425,7 @@ class Simulation:
             "tolerance": options.tolerance,
             "adaptive": self.adaptive,
             "formulation": self.formulation,
+            "baumgarte": None if self.baumgarte is None else list(self.baumgarte),
             "plan": self.plans.packed(),
             "replans": self.replans,
             "singular": self.singular,
@@ -442,6 +449,7 @@ class Simulation:
             adaptive=kept["adaptive"],
             spectral_radius=kept["spectral_radius"],
             formulation=kept["formulation"],
+            baumgarte=kept["baumgarte"],
             parameters=arrays.get("parameters"),
             on_event=on_event,
             checked=False,

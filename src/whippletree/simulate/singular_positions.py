@@ -20,8 +20,10 @@ from whippletree.simulate.kernel_calls import (
     KernelBuffers,
     coordinates_to_blame,
     copy,
+    displace,
     largest_velocity,
     not_inlined,
+    regularity,
 )
 from whippletree.simulate.native_functions import bare, by_address, inner
 from whippletree.simulate.native_structs import Address, NativeStruct, Numbers, NumberTable
@@ -42,6 +44,9 @@ from whippletree.simulate.run_tolerances import (
     CROSSING_ITERATIONS,
     CROSSING_NOISE,
     CROSSING_SHARE,
+    EXACT_CROSSING,
+    FAR_FROM_SINGULAR,
+    LEAST_CROSSING_SHARE,
     LEAST_NODE_SHARE,
     MOST_CROSSING_NOISE,
     NODE_SHARE,
@@ -98,6 +103,11 @@ def _found(b: Any, run: Any, ahead: float, k: Any, stage: Any, unused: Any) -> f
             stage[n] = y[n] + at * k[n]
         for i in range(nv):
             stage[i] += 0.5 * at * at * k[nv + i]
+        b.t[0] = run.times[TIME] + at
+        displace(b, stage, nv, unused)
+        if regularity(b) > FAR_FROM_SINGULAR:
+            at = np.inf
+            break
         evaluate(b, run.times[TIME] + at, stage, unused, flags, 0.0)
         there = b.pivots[PIVOT]
         if not np.isfinite(there):  # just there
@@ -171,14 +181,15 @@ def cross_singular(
     start: float,
     tolerance: float,
     noise: float,
+    most: float,
     k: NumberTable,
     Y: NumberTable,
-) -> bool:
-    """Cross a singular position in one step; tell whether it is good to the tolerance, or to ten times the noise.
+) -> float:
+    """Cross a singular position in one step; return its estimated error, which is infinite if it does not converge.
 
     The present state is at the share c0 of the step, and the pivot at its beginning is `start`. If the state is at the
     beginning, `k[0]` holds the rates there. The states at the nodes are left in Y. Noise is what rounding may move
-    states by from one iteration to the next.
+    states by from one iteration to the next. A crossing whose error is larger than `most` is not worth finishing.
     """
     y, nv, flags = run.y, b.v.size, run.flags
     size = np.ones(y.size)
@@ -198,19 +209,20 @@ def cross_singular(
         # closed to the last digit at the end: before, that would be good for nothing
         flags[CLOSE_STAGES] = 1 if before < COARSE_CHANGE else 2
         if not _sweep(b, run, h, c0, start, iteration == 0, k, Y):
-            return False
+            return np.inf
         change = iterate(RULE, h, y, k, size, integrals, Y)
         settled = change < 0.01 * tolerance or (change < noise and change > 0.8 * before) or change < 1e-14
         if settled or not change < 4 * before:
             break
         before = change
     flags[CLOSE_STAGES] = 1
-    if settled and tolerance < noise:
+    error = _crossing_error(h, k, size) if settled else np.inf
+    if error <= most and tolerance < noise:
         # what still changes is rounding, another one each time: take the mean
         mean = np.zeros(k.shape)
         for _ in range(AVERAGED_ITERATIONS):
             if not _sweep(b, run, h, c0, start, False, k, Y):
-                return False
+                return np.inf
             for j in range(nodes):
                 for n in range(y.size):
                     mean[j, n] += k[j, n] / AVERAGED_ITERATIONS
@@ -218,13 +230,19 @@ def cross_singular(
         for j in range(nodes):
             copy(k[j], ZERO, mean[j], ZERO, y.size)
         iterate(RULE, h, y, k, size, integrals, Y)
+    return error
+
+
+@bare
+def _crossing_error(h: float, k: Any, size: Any) -> float:
+    """Return the estimated error of a crossing, by a rule with a node less."""
     error = 0.0
-    for n in range(y.size - 2):
+    for n in range(size.size - 2):
         total = 0.0
-        for j in range(nodes):
+        for j in range(k.shape[0]):
             total += RULE.e[j] * k[j, n]
         error = max(error, abs(h * total) / size[n])
-    return settled and error <= max(tolerance, 10 * noise)
+    return error
 
 
 @by_address
@@ -242,9 +260,9 @@ def leave_singular(a: StepWork, b: KernelBuffers, run: RunState, last: float, to
     share, h, noise = NODE_SHARE, 0.0, CROSSING_NOISE
     while h == 0.0 and slope != 0.0 and np.isfinite(slope) and noise < MOST_CROSSING_NOISE:
         half, ahead = share / abs(slope), -pivot / slope
-        c0, start = 0.5 * (1.0 - ahead / half), -share * np.sign(slope)
+        c0, start, most = 0.5 * (1.0 - ahead / half), -share * np.sign(slope), max(asked, 10 * noise)
         run.flags[CLOSE_STAGES] = 1
-        if 0.0 < c0 < 1.0 and cross_singular(a, b, run, 2 * half, c0, start, asked, noise, k, Y):
+        if 0.0 < c0 < 1.0 and cross_singular(a, b, run, 2 * half, c0, start, asked, noise, most, k, Y) <= most:
             h = min((1.0 - c0) * 2 * half, last - t)
             resample(RULE, c0, h / (2 * half), Y, a.stage)
             copy(a.new, ZERO, Y[Y.shape[0] - 1], ZERO, a.new.size)
@@ -292,27 +310,38 @@ def approach_singular(
         return _POOR if soon and pivot < SOON_POOR else _DONE, h, False
     if not 0.9 * ahead < last - t:
         return _DONE, h, False
-    if _crossed(b, run, w, a, 2 * ahead, tolerance, until):
+    error, most, usable = _cross(b, run, w, a, 2 * ahead, tolerance, until)
+    if error <= most:
         return _DONE, min(2 * ahead, last - t), True
     run.flags[CLOSE_STAGES] = 0
+    if error <= usable:  # begin nearer: the error falls with the order of the rule
+        times[CROSS_BELOW] = pivot * max(0.5, 0.9 * (most / error) ** (1.0 / RULE.c.size))
+        return _DONE, min(h, ahead * (1 - 0.75 * times[CROSS_BELOW] / pivot)) if adaptive else h, False
     once, times[CROSS_BELOW] = times[CROSS_BELOW] > 0.99 * CROSSING_SHARE, 0.5 * pivot
     # perhaps it is nothing but the choice of coordinates: ask for another one, once
     return _POOR if once else _DONE, h, False
 
 
 @inner
-def _crossed(b: Any, run: Any, w: Any, a: Any, h: float, tolerance: float, until: Any) -> bool:
-    """Cross a singular position in the middle of a step of size h, or of what is left of the run; tell whether."""
+def _cross(b: Any, run: Any, w: Any, a: Any, h: float, tolerance: float, until: Any) -> tuple[float, float, float]:
+    """Cross a singular position in the middle of a step of size h, or of what is left of the run.
+
+    Return its error, the largest one that is good enough here, and the largest one that is if no crossing that begins
+    nearer is better.
+    """
     t, last = run.times[TIME], until[until.size - 1]
     inside = w.side.size > 0 or until[run.counts[OUTPUTS]] < t + h or last < t + h
-    good = min(tolerance, TOLERANCE_WITHIN_CROSSING) if inside else tolerance
+    good, pivot = min(tolerance, TOLERANCE_WITHIN_CROSSING) if inside else tolerance, a.pivots[PIVOT]
     copy(a.k_across[0], ZERO, a.k[0], ZERO, a.new.size)
-    crossed = cross_singular(a, b, run, h, 0.0, a.pivots[PIVOT], good, CROSSING_NOISE, a.k_across, a.across)
-    if inside and not crossed:
-        crossed = cross_singular(a, b, run, h, 0.0, a.pivots[PIVOT], good, 30 * CROSSING_NOISE, a.k_across, a.across)
-    if not crossed:
-        return False
+    usable = max(good, 10 * CROSSING_NOISE)
+    most = min(max(tolerance, EXACT_CROSSING), usable) if abs(pivot) > LEAST_CROSSING_SHARE else usable
+    error = cross_singular(a, b, run, h, 0.0, pivot, good, CROSSING_NOISE, most, a.k_across, a.across)
+    if inside and not error <= usable:
+        most = usable = max(good, 300 * CROSSING_NOISE)
+        error = cross_singular(a, b, run, h, 0.0, pivot, good, 30 * CROSSING_NOISE, most, a.k_across, a.across)
+    if not error <= most:
+        return error, most, usable
     if last - t < h:
         resample(RULE, 0.0, (last - t) / h, a.across, a.stage)
     copy(a.new, ZERO, a.across[a.across.shape[0] - 1], ZERO, a.new.size)
-    return True
+    return error, most, usable

@@ -17,6 +17,7 @@ from whippletree.kernels.kernel import Array, Kernel
 from whippletree.model.io import write_text
 from whippletree.model.mechanism import Mechanism
 from whippletree.system import System
+from whippletree.system.evaluator import baumgarte_terms
 from whippletree.system.formulation_choice import FormulationChoice
 from whippletree.system.input_reader import as_array
 from whippletree.system.loop_plan import LoopPlan
@@ -26,6 +27,7 @@ __all__ = [
     "BY_JOINT",
     "build_options",
     "check_closures",
+    "checked_baumgarte",
     "checked_configuration",
     "checked_efforts",
     "checked_parameters",
@@ -39,6 +41,7 @@ __all__ = [
     "default_parameters",
     "driven_freedoms",
     "is_closed",
+    "jamming",
     "joint_of",
     "kernel",
     "loop_plan",
@@ -56,12 +59,17 @@ __all__ = [
 
 _FLOAT = np.dtype(np.float64)
 
+NEXT_TO_JAMMING = 0.02
+"""How much more than its own a unit of a load must be short of making, to be told as the cause of steps too small."""
+
 # ---------------------------------------------------------------------- kernels and numbers
 
 
-def kernel(system: System, function: str, formulation: str = "auto") -> Kernel:
+def kernel(
+    system: System, function: str, formulation: str = "auto", baumgarte: tuple[float, float] = (0.0, 0.0)
+) -> Kernel:
     """Return the kernel of a function."""
-    return system.kernels.of(function, formulation)
+    return system.kernels.of(function, formulation, baumgarte)
 
 
 def is_closed(system: System) -> bool:
@@ -153,6 +161,11 @@ def loop_plan(system: System) -> LoopPlan:
     return system.kernels.loop_plan
 
 
+def jamming(system: System, state: Mapping[str, Any]) -> str | None:
+    """Say which force law on reactions is about to have no solution at a state, if one is."""
+    return system.kernels.equations.load_failure(state, margin=NEXT_TO_JAMMING)
+
+
 def with_plan(system: System, plan: LoopPlan) -> System:
     """Return the system with another numeric plan; what was compiled is shared."""
     return system.with_loop_plan(plan)
@@ -223,6 +236,15 @@ def _finite(numbers: Array) -> bool:
 def checked_parameters(system: System, parameters: Any) -> Array | None:
     """Return one set of parameters, or None for the default ones."""
     return system.kernels.inputs.parameter_set(parameters)
+
+
+def checked_baumgarte(system: System, baumgarte: Any, formulation: str) -> tuple[float, float] | None:
+    """Return Baumgarte's two numbers, of a formulation that takes them and a mechanism that has loops; None if none."""
+    if baumgarte is None:
+        return None
+    if not system.kernels.closed:
+        raise StateError("baumgarte= holds loops together, and there are none: leave it out")
+    return baumgarte_terms(baumgarte, formulation)
 
 
 def checked_vector(system: System, value: Any, name: str, size: int) -> Array:

@@ -46,6 +46,9 @@ _CLOSING_ROUNDING = 1e-12
 _CLOSING_FIXED = 1e-5
 """The same for steps of a fixed size, for which no tolerance was asked: five digits in one step, four in all."""
 
+_OPENING_RATE = Certificate.velocity_tolerance / Certificate.closure_tolerance
+"""How fast loops may open, in 1/s, for each unit that they may be open."""
+
 
 def simulate(
     system: System,
@@ -77,6 +80,10 @@ def simulate(
     the trapezoidal rule with penalties; options are then `iterations`, `tolerance`, `alpha`, `mu`, `augmented` and
     `projections` (see `whippletree.studies.natural_runs`), beside `q`, `v`, `tau` and `parameters`.
 
+    With `baumgarte=(alpha, beta)`, in 1/s, loops are not closed after steps: the terms 2 alpha phi' + beta^2 phi in the
+    accelerations hold them together. That is for `formulation="joint_multipliers"` and others with multipliers, and
+    for methods that integrate rates; the certificate shows the drift, and how much may pass.
+
     Events of the mechanism are in `trajectory.events`, and `info["ended_by"]` names the one that ended the run.
     `on_event(simulation, event)`, or a mapping from names to such functions, is called when an event happens: it may
     set `simulation.state`, or other things by `simulation.put`; if it returns True, the run ends.
@@ -98,6 +105,7 @@ def simulate(
     ([0.0, 0.5, 1.0], True)
     """
     if options.get("formulation") == "natural" and options.get("method") is None:
+        _refuse_reaction_laws(system)
         options |= {
             "times": times,
             "controller": controller,
@@ -163,6 +171,16 @@ def resume(
     found = read_checkpoint(path, system, on_event, check, controller, period)
     writer = _writer(path, found.every if checkpoint_every is None else checkpoint_every, found.wall)
     return _followed(found.run, progress, writer)
+
+
+def _refuse_reaction_laws(system: System) -> None:
+    """Refuse force laws on reactions in runs in natural coordinates, which have no reactions within a step."""
+    laws = system.description.reaction_laws
+    if laws:
+        raise StateError(
+            f'force "{laws[0].name}" depends on reactions, which runs in natural coordinates cannot have: leave '
+            'formulation="natural" out, or give a method= to integrate joint coordinates by it'
+        )
 
 
 def _start_state(system: System, start: Any, options: Mapping[str, Any], t0: float) -> dict[str, Any]:
@@ -277,7 +295,9 @@ def _trajectory(
         found = _measured(run, t, rows, efforts)
     except (WhippletreeError, ArithmeticError, np.linalg.LinAlgError) as error:  # the run itself is not lost by that
         found, counted["notes"] = {}, (*counted["notes"], f"all that is measured, which failed: {error}")
-    certificate = Certificate(**found, **counted)
+    if simulation.baumgarte is not None:
+        counted |= _drift(simulation, found)
+    certificate = Certificate(**(found | counted))
     q, v, z, work = _parts(system, rows)
     info = {"method": simulation.method, "tolerance": simulation.tolerance, "formulation": simulation.formulation}
     if simulation.events.ended:
@@ -308,6 +328,14 @@ def _closing(simulation: Simulation) -> dict[str, Any]:
     largest, total = simulation.closing
     limit = max(_CLOSING_SHARE * simulation.tolerance, _CLOSING_ROUNDING) if simulation.adaptive else _CLOSING_FIXED
     return {"closing_largest": largest, "closing_total": total, "closing_tolerance": limit}
+
+
+def _drift(simulation: Simulation, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how far loops may drift that Baumgarte's terms hold: as far as closing might move a step elsewhere."""
+    limit = _closing(simulation)["closing_tolerance"]
+    limits = {"closure_tolerance": limit, "velocity_tolerance": _OPENING_RATE * limit}
+    widened = {name: max(value, found.get(name, 0.0)) for name, value in limits.items()}
+    return {"baumgarte": simulation.baumgarte, **widened}
 
 
 def _notes(simulation: Simulation) -> tuple[str, ...]:

@@ -330,7 +330,8 @@ class ClosureNumbers:
             x[name] = ca.SX.sym("w", 6)
         names = ["q", "v", "tau", "a", *wrenches, "z"]
         closure_set = self._closure_set(x)
-        here = self.equations.loaded(self.equations.prescribed_only(x))
+        no_loads = ca.SX.zeros(sum(use.force.n_loads for use in self.equations.description.reaction_laws))
+        here = self.equations.loaded(self.equations.prescribed_only({**x, "loads": no_loads}))
         walk = closure_set.efforts_at_cuts(here.walk, here.tau)
         system = composite.equations(walk)
         held = closure_set.evaluate(with_accelerations(walk, system.given_accelerations()))

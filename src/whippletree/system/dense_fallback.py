@@ -70,6 +70,13 @@ class DenseFallback:
             self.consistency.check(given["q"], given["v"], where)
         if request.function == "motion_basis":
             return self._motions(given["q"], where)
+        if self.equations.description.reaction_laws and request.function != "self_stresses":
+            now = {"t": where.t, "parameters": where.parameters}
+            raise DynamicsError(
+                self.equations.load_failure(given | now)
+                or "the fixed pivots of the loops do not suit this state, and force laws on reactions cannot be solved "
+                "by singular values: build the system from a guess near it, or take another formulation"
+            )
         if request.function == "minimal_coordinates" or request.function.endswith("_derivatives"):
             self._motions(given["q"], where)  # which refuses a singular position, and coordinates that do not suit
             raise DynamicsError(
@@ -88,12 +95,15 @@ class DenseFallback:
             )
         solved = self.solve(given, where, request.baumgarte)
         if request.function == "forward_dynamics":
-            return self.numbers.complete(given["q"], given["v"], solved.a, *where)
+            a = self.numbers.complete(given["q"], given["v"], solved.a, *where)
+            return a + self._at_cuts(given, where, request.baumgarte) if any(request.baumgarte) else a
         function, names = self._recovery(request.function, request.wrenches)
         values = [given[name] for name in names]
         result = function(*values, solved.a, solved.multipliers, *where).full().ravel()
         if request.function == "closure_efforts":
             return np.asarray(result[self._kept])
+        if request.joints:
+            result = result.reshape(-1, 6)[[self.plan.joint_names.index(name) for name in request.joints]].ravel()
         return np.asarray(result)
 
     def accelerations(self, state: Mapping[str, Array | None]) -> Array:
@@ -165,18 +175,25 @@ class DenseFallback:
 
     def _stabilising(self, state: dict[str, Array], where: Conditions, baumgarte: tuple[float, float]) -> Array:
         """Return Baumgarte's terms 2 alpha phi' + beta^2 phi, row by row."""
-        alpha, beta = baumgarte
-        found = self._openings(state["q"], state["v"], *where).full()
-        return np.asarray(2 * alpha * found[:, 1] + beta**2 * found[:, 0])
+        rows, _ = self._openings(state["q"], state["v"], *where)
+        return _of_baumgarte(rows.full(), baumgarte)
+
+    def _at_cuts(self, state: dict[str, Array], where: Conditions, baumgarte: tuple[float, float]) -> Array:
+        """Return the same terms on the coordinates of cut joints (nv)."""
+        _, cuts = self._openings(state["q"], state["v"], *where)
+        return _of_baumgarte(cuts.full(), baumgarte)
 
     @made_once
     def _openings(self) -> ca.Function:
-        """The function from a state to phi and phi' of all rows, as columns."""
+        """The function from a state to phi and phi' of all rows, and of cut joints' coordinates, as columns."""
         eq = self.equations
         x = {"q": ca.SX.sym("q", self.plan.nq), "v": ca.SX.sym("v", self.plan.nv), "t": ca.SX.sym("t")}
-        held = eq.closure_set(x, kept=False).evaluate(eq.walk(x))
-        columns = [ca.SX(ca.vertcat(*(getattr(one, part) for one in held))) for part in ("phi", "rate")]
-        return self.numbers.function("openings", [x["q"], x["v"], x["t"]], [ca.SX(ca.horzcat(*columns))])
+        walk, closure_set = eq.walk(x), eq.closure_set(x, kept=False)
+        held = closure_set.evaluate(walk)
+        rows = [ca.SX(ca.vertcat(*(getattr(one, part) for one in held))) for part in ("phi", "rate")]
+        cuts = [closed.cut_terms(walk, closure_set, only) for only in ((0.0, 1.0), (0.5, 0.0))]
+        columns = [ca.SX(ca.horzcat(*pair)) for pair in (rows, cuts)]
+        return self.numbers.function("openings", [x["q"], x["v"], x["t"]], columns)
 
     def _refuse_massless(self, M: Array, Z: Array, where: Conditions) -> None:
         """Refuse a state at which a motion that the loops allow (a column of Z) moves nothing with inertia."""
@@ -311,3 +328,9 @@ class DenseFallback:
     def _conditions(self, state: Mapping[str, Array | None]) -> Conditions:
         t, parameters = state.get("t"), state.get("parameters")
         return self.numbers.conditions(0.0 if t is None else float(np.ravel(t)[0]), parameters)
+
+
+def _of_baumgarte(openings: Array, baumgarte: tuple[float, float]) -> Array:
+    """Return 2 alpha phi' + beta^2 phi of columns phi and phi'."""
+    alpha, beta = baumgarte
+    return np.asarray(2 * alpha * openings[:, 1] + beta**2 * openings[:, 0])

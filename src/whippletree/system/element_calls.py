@@ -79,7 +79,9 @@ class ElementCalls:
         self,
         q: ArrayLike,
         v: ArrayLike,
+        tau: ArrayLike | None = None,
         *,
+        a: Any = None,
         t: float = 0.0,
         z: ArrayLike | None = None,
         parameters: ParameterValues = None,
@@ -88,20 +90,22 @@ class ElementCalls:
         """Return the energy that all elements store, and their dissipated and input power.
 
         What the mechanism's energy gains per second is input less dissipated power, and what efforts `tau`, wrenches,
-        prescribed joints and moving closures do.
+        prescribed joints and moving closures do. Efforts, and accelerations `a` of prescribed joints, matter for force
+        laws on reactions.
 
         >>> s = quarter_car()
         >>> s.powers(s.q0, [0.0, 0.1]).dissipated.round(6)
         np.float64(15.0)
         """
-        options = CallOptions(t=t, z=z, parameters=parameters)
-        values = self._evaluate("powers", (q, v, None), options, None, threads)
+        options = CallOptions(a if self._description.reaction_laws else None, t, z, parameters=parameters)
+        values = self._evaluate("powers", (q, v, tau), options, None, threads)
         return Powers(values[..., 0], values[..., 1], values[..., 2])
 
     def dissipated_powers(
         self,
         q: ArrayLike,
         v: ArrayLike,
+        tau: ArrayLike | None = None,
         *,
         t: Any = 0.0,
         z: ArrayLike | None = None,
@@ -120,6 +124,9 @@ class ElementCalls:
         states: dict[str, Array] = {
             "q": inputs.configurations(q),
             "v": inputs.velocities(v),
+            "tau": np.zeros(inputs.states.plan.nv)
+            if tau is None
+            else as_array(tau, inputs.argument("tau", inputs.states.plan.nv)),
             "z": self.initial() if z is None else as_array(z, inputs.argument("z", len(self.names))),
             "t": as_array(t, inputs.argument("t", 1)),
             "parameters": np.array(described.parameter_values) if given is None else inputs.parameter_array(given),
@@ -135,7 +142,9 @@ class ElementCalls:
         self,
         q: ArrayLike,
         v: ArrayLike,
+        tau: ArrayLike | None = None,
         *,
+        a: Any = None,
         t: float = 0.0,
         z: ArrayLike | None = None,
         parameters: ParameterValues = None,
@@ -143,16 +152,19 @@ class ElementCalls:
     ) -> dict[str, ElementForce]:
         """Return what every force element does, by name.
 
+        Efforts `tau`, and accelerations `a` of prescribed joints, matter for force laws on reactions.
+
         >>> s = quarter_car()
         >>> s.forces(s.q0, [0.0, 0.1])["strut"].on("chassis").round(6)
         array([   0.,    0.,    0.,    0.,    0., -150.])
         """
         uses = self._description.forces
         if not uses:
-            self._evaluate.inputs.idle(q=q, v=v, t=t, z=z, parameters=parameters)
+            self._evaluate.inputs.idle(q=q, v=v, tau=tau, t=t, z=z, parameters=parameters)
             return {}
-        options = CallOptions(t=t, z=z, parameters=parameters)
-        values = self._evaluate("element_forces", (q, v), options, None, threads)
+        options = CallOptions(a if self._description.reaction_laws else None, t, z, parameters=parameters)
+        state = (q, v, tau) if self._description.reaction_laws else (q, v)
+        values = self._evaluate("element_forces", state, options, None, threads)
         result: dict[str, ElementForce] = {}
         at = 0
         for use in uses:

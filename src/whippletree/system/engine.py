@@ -89,7 +89,16 @@ class Engine:
         self._checked = False
         self.loops = LoopServices(self.equations, self.states, self._cache, self.kernel, loops, None, accuracy)
 
-    def request(self, name: str, formulation: str, frame: Any, wrenches: Sequence[Any], **choice: Any) -> Request:
+    def request(
+        self,
+        name: str,
+        formulation: str,
+        frame: Any,
+        wrenches: Sequence[Any],
+        *,
+        joints: Any = (),
+        **choice: Any,
+    ) -> Request:
         """Return what is asked for, every name in it checked."""
         if not isinstance(name, str) or name not in FUNCTIONS:
             raise StateError(f"there is no function {suggestion(name, FUNCTIONS)}")
@@ -102,7 +111,11 @@ class Engine:
         places = tuple(self.inputs.place_name(w) for w in wrenches)
         if len(set(places)) < len(places):
             raise StateError("wrenches= names a body or frame twice")
-        return self.resolved(Request(name, formulation_name(formulation, **choice), about, places))
+        some = self.inputs.joints(joints)
+        if some and not FUNCTIONS[name].by_joint:
+            owners = " and ".join(key for key, one in FUNCTIONS.items() if one.by_joint)
+            raise StateError(f"joints= belongs to {owners}: {name} is not about single joints")
+        return self.resolved(Request(name, formulation_name(formulation, **choice), about, places, joints=some))
 
     def resolved(self, request: Request) -> Request:
         """Return a request with its formulation decided."""
@@ -328,9 +341,11 @@ class Engine:
         """Return an engine with another numeric plan of the loops; kernels that were made for that one are shared."""
         return Engine(self.description, self.plan, self.equations.planned(plan), self._store, self.loops)
 
-    def kernel_of(self, function: str, formulation: str = "auto") -> Kernel:
+    def kernel_of(
+        self, function: str, formulation: str = "auto", baumgarte: tuple[float, float] = (0.0, 0.0)
+    ) -> Kernel:
         """Return the kernel of a function without further inputs."""
-        return self.kernel(self.resolved(Request(function, formulation_name(formulation))))
+        return self.kernel(self.resolved(Request(function, formulation_name(formulation), baumgarte=baumgarte)))
 
     def _program(self, request: Request) -> Program:
         """Trace a request; dynamics are checked for hinges that move nothing."""
@@ -416,6 +431,9 @@ class Engine:
                     f'joint "{name}" moves nothing that has inertia in its direction {here}; give mass or inertia to '
                     f"the bodies that hang on it, prescribe the joint, or keep away from there"
                 )
+        failure = self.equations.load_failure(state)
+        if failure is not None:
+            return failure
         faulty = self.equations.faulty_element(state)
         if faulty is not None:
             return f"{faulty} is not finite there; check what is written for it, and the state"

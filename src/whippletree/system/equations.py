@@ -8,6 +8,7 @@ What only large mechanisms need is imported when there is one.
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ import casadi as ca
 import numpy as np
 
 from whippletree.elements.forces import ElementState
+from whippletree.elements.user_functions import NO_NUMBERS
 from whippletree.errors import StateError
 from whippletree.formulations.closures.closure_frames import ClosureAttachments, attach_closures
 from whippletree.formulations.closures.closure_set import ClosureSet
@@ -160,9 +162,12 @@ class Equations:
         size = {"q": nq, "q0": nq, "q1": nq, "v": nv, "tau": nv, "a": nv, "dv": nv, "u": nv, "step": 2, "free": nv}
         function = FUNCTIONS[request.function]
         inputs = [(name, size[name]) for name in function.inputs]
+        reacts = function.of_elements and bool(self.description.reaction_laws)
+        if reacts and "tau" not in function.inputs:
+            inputs.append(("tau", nv))
         if function.newton and self.closed and self.loop_plan.n_rows:
             inputs.append(("multipliers", self.loop_plan.n_rows))
-        if self.prescribed and (function.solved or function.dynamic):
+        if self.prescribed and (function.solved or function.dynamic or reacts):
             inputs.append(("a", nv))
         inputs += [(f"wrench on {name}", 6) for name in request.wrenches]
         if self.stated(request):
@@ -172,6 +177,8 @@ class Equations:
         if self.description.parameters:
             inputs.append(("parameters", len(self.description.parameters)))
         shape = tuple(self.size(s) if isinstance(s, str) else s for s in function.shape)
+        if request.joints:
+            shape = (len(request.joints), *shape[1:])
         quaternions = [
             (i, q.start)
             for i, (name, _) in enumerate(inputs)
@@ -188,6 +195,7 @@ class Equations:
             (described.forces_timed and function.loaded)
             or (described.events_timed and function.of_events)
             or (described.closures_timed and function.of_closures)
+            or (described.closures_timed and function.of_elements and bool(described.reaction_laws))
         )
 
     def stated(self, request: Request) -> bool:
@@ -233,6 +241,8 @@ class Equations:
     def trace(self, request: Request) -> ca.Function:
         """Return a request's function over symbols."""
         size_policy.check_length(self, request)
+        if self.description.reaction_laws:
+            _reaction_laws().check_function(self, request.function)
         signature, symbols = self.signature(request), self.inputs(request)
         function = FUNCTIONS[request.function]
         inputs = [symbols[name] for name, _ in signature.inputs]
@@ -244,6 +254,8 @@ class Equations:
         else:
             trace = function.loop_trace if self.closed and function.loop_trace else function.trace
             output = ca.vec(trace(self, request, symbols))
+        if self.description.reaction_laws:
+            output = _reaction_laws().resolved(self, request, symbols, output)
         if "parameters" in symbols:
             named = ca.vertcat(*(p.symbol for p in self.description.parameters))
             output = ca.substitute(output, named, symbols["parameters"])
@@ -336,17 +348,25 @@ class Equations:
         walk, given = self.walk(symbols, weld=weld), symbols.get("tau", ca.SX.zeros(self.plan.nv))
         if not (self.description.forces or self.description.states):
             return without_applied_forces(walk, given)
-        z = symbols.get("z", ca.SX.zeros(len(self.description.states)))
-        q, v = (symbols.get(name, ca.SX.zeros(n)) for name, n in (("q", self.plan.nq), ("v", self.plan.nv)))
-        return with_applied_forces(
-            walk, self.nodes.acting(weld=weld), ElementState((), q, v, z, symbols.get("t", ca.SX(0))), given
-        )
+        return with_applied_forces(walk, self.nodes.acting(weld=weld), self.element_state(symbols), given)
+
+    def element_state(self, symbols: Mapping[str, ca.SX]) -> ElementState:
+        """Return the state as elements see it, all of it and no sides; what is missing is zero."""
+        sizes = {"q": self.plan.nq, "v": self.plan.nv, "z": len(self.description.states), "t": 1}
+        q, v, z, t = (symbols.get(name, ca.SX.zeros(size)) for name, size in sizes.items())
+        loads, r = self.load_symbols if self.description.reaction_laws else (NO_NUMBERS, NO_NUMBERS)
+        return ElementState((), q, v, z, t, r, symbols.get("loads", loads))
+
+    @made_once
+    def load_symbols(self) -> tuple[ca.SX, ca.SX]:
+        """The symbols of all loads that depend on reactions, and of what the joints of those laws transmit."""
+        laws = self.description.reaction_laws
+        n_loads, n_joints = sum(use.force.n_loads for use in laws), sum(len(use.reactions) for use in laws)
+        return self.symbol("loads", n_loads), self.symbol("transmitted", 6 * n_joints)
 
     def corners(self, symbols: dict[str, ca.SX]) -> ca.SX:
         """Return the expressions of the corners that the state decides."""
-        none = {"z": len(self.description.states), "t": 1}
-        q, v, z, t = (symbols.get(name, ca.SX.zeros(none.get(name, 0))) for name in ("q", "v", "z", "t"))
-        return corners(self.walk(symbols), self.nodes.acting(weld=True), ElementState((), q, v, z, t))
+        return corners(self.walk(symbols), self.nodes.acting(weld=True), self.element_state(symbols))
 
     def events(self, symbols: dict[str, ca.SX]) -> list[ca.SX]:
         """Return the column of each event: what is watched, and the values that it sets."""
@@ -355,14 +375,40 @@ class Equations:
         state = ElementState((), q, v, z, t)
         return events(self.walk(symbols), self.description, self.plan, self.node_tree(), state)
 
+    def with_loads_solved(self, symbols: dict[str, ca.SX], result: ca.SX) -> ca.SX:
+        """Return a result of the elements over a state's symbols, with the loads of laws on reactions solved for."""
+        if not self.description.reaction_laws:
+            return result
+        solved: ca.SX = _reaction_laws().resolved(self, Request("powers", "kinematics"), symbols, result)
+        return solved
+
+    def load_failure(self, state: Mapping[str, Any], **margin: float) -> str | None:
+        """Return in words what is wrong with the loads of laws on reactions at a state; nothing if they are good."""
+        if not self.description.reaction_laws:
+            return None
+        words: str | None = _reaction_laws().failure_in_words(self, state, **margin)
+        return words
+
     def faulty_element(self, state: Mapping[str, Any]) -> str | None:
         """Return the force or state, in words, whose formula is not finite at a state, if there is one."""
         return faulty_element(self, state)
+
+    def of_joints(self, request: Request, rows: ca.SX) -> ca.SX:
+        """Return the six rows of each joint that a request is about, out of those of all joints."""
+        if not request.joints:
+            return rows
+        places = [self.plan.joint_names.index(name) for name in request.joints]
+        return ca.SX(ca.vertcat(*(rows[6 * k : 6 * k + 6, :] for k in places)))
 
     def driving(self, here: LoadedWalk, needed: ca.SX, tau: ca.SX) -> ca.SX:
         """Return the efforts given, and at prescribed hinges those needed, less what the elements do there."""
         needed = here.less_efforts(needed)
         return ca.SX(ca.vertcat(*(needed[i] if given else tau[i] for i, given in enumerate(self.prescribed_mask))))
+
+
+def _reaction_laws() -> Any:
+    """Return the module of force laws on reactions, which only some mechanisms need."""
+    return importlib.import_module("whippletree.system.reaction_laws")
 
 
 def full_row_count(attachments: ClosureAttachments) -> int:
@@ -449,7 +495,7 @@ class Request:
     """What is asked for.
 
     `formulation` is the text of one, or "auto" until that is decided; `frame` is what a kinematic function is about,
-    and `wrenches` lists the frames that carry wrenches.
+    `wrenches` lists the frames that carry wrenches, and `joints` those whose reactions are wanted, all if it is empty.
 
     >>> Request("forward_dynamics", "penalty").method.exact
     False
@@ -461,6 +507,7 @@ class Request:
     wrenches: tuple[str, ...] = ()
     check: bool = False
     baumgarte: tuple[float, float] = (0.0, 0.0)
+    joints: tuple[str, ...] = ()
 
     @property
     def method(self) -> Formulation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,7 +18,7 @@ from whippletree.system.equations import Request
 from whippletree.system.functions import FUNCTIONS
 from whippletree.system.input_reader import as_array
 
-__all__ = ["AUTO", "PLAIN", "CallOptions", "Evaluator", "ParameterValues", "Wrenches"]
+__all__ = ["AUTO", "PLAIN", "CallOptions", "Evaluator", "ParameterValues", "Wrenches", "baumgarte_terms"]
 
 AUTO = "auto"
 """The formulation that is best for a function."""
@@ -35,7 +35,8 @@ _NONE = (0.0, 0.0)
 class CallOptions(NamedTuple):
     """What can be said beside the state when a function of a system is evaluated.
 
-    `a` are accelerations of prescribed hinges, `z` auxiliary states, `check` asks for states that satisfy the closures.
+    `a` are accelerations of prescribed hinges, `z` auxiliary states, `check` asks for states that satisfy the closures,
+    `joints` are those whose reactions are wanted, if not all.
     """
 
     a: ArrayLike | Mapping[str, Any] | None = None
@@ -46,6 +47,7 @@ class CallOptions(NamedTuple):
     formulation: str = AUTO
     baumgarte: Any = None
     check: bool = False
+    joints: tuple[str, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -57,6 +59,7 @@ class CallOptions(NamedTuple):
             and self.a is None
             and self.z is None
             and self.baumgarte is None
+            and not self.joints
         )
 
 
@@ -120,9 +123,11 @@ class Evaluator:
     def prepare(self, function: str, options: CallOptions, frame: str = "") -> tuple[Call, tuple[Any, ...]]:
         """Return the call of a function, which may be about a frame, and the values of its inputs beyond the state."""
         equations = self.engine.equations
-        a, t, z, wrenches, parameters, formulation, baumgarte, check = options
+        a, t, z, wrenches, parameters, formulation, baumgarte, check, joints = options
         more: list[Any] = []
-        if equations.prescribed and FUNCTIONS[function].dynamic:
+        row = FUNCTIONS[function]
+        reacts = row.of_elements and bool(equations.description.reaction_laws)
+        if equations.prescribed and (row.dynamic or reacts):
             more.append(self.inputs.states.velocities(a) if isinstance(a, Mapping) else a)
         elif a is not None:
             raise StateError("a= is for prescribed hinges, and there is none: declare one with prescribed=True")
@@ -133,8 +138,8 @@ class Evaluator:
             more += by_place.values()
         if formulation is not AUTO:
             formulation = formulation_name(formulation)
-        damping = _NONE if baumgarte is None else _damping(baumgarte, formulation)
-        call, stated, timed = self._call(function, formulation, places, check and self.closed, damping, frame)
+        damping = _NONE if baumgarte is None else baumgarte_terms(baumgarte, formulation)
+        call, stated, timed = self._call((function, formulation, frame, places, check and self.closed, damping, joints))
         if stated:
             more.append(z)
         elif z is not None:
@@ -148,20 +153,11 @@ class Evaluator:
             more += [] if values is None else [values]
         return call, tuple(more)
 
-    def _call(
-        self,
-        function: str,
-        formulation: str,
-        places: tuple[str, ...],
-        check: bool,
-        damping: tuple[float, float],
-        frame: str,
-    ) -> tuple[Call, bool, bool]:
-        """Return a call, and whether auxiliary states and the time are among its inputs."""
-        key = (function, formulation, places, check, damping, frame)
+    def _call(self, key: tuple[Any, ...]) -> tuple[Call, bool, bool]:
+        """Return the call of a request, given as its fields, and whether states and the time are among its inputs."""
         found = self._calls.get(key)
         if found is None:
-            equations, request = self.engine.equations, Request(function, formulation, frame, places, check, damping)
+            equations, request = self.engine.equations, Request(*key)
             found = self.engine.call(request), equations.stated(request), equations.timed(request)
             self._calls[key] = found
         return found
@@ -189,12 +185,24 @@ def cache_key(function: str, check: bool) -> str:
     return f"{function}, checked" if check else function
 
 
-def _damping(baumgarte: Any, formulation: str) -> tuple[float, float]:
-    """Return Baumgarte's two numbers, checked."""
+def _baumgarte_owners() -> Iterator[str]:
+    """Yield the formulations that take Baumgarte's terms, with their options where these decide."""
+    there = loop_formulations()
+    for name in dict.fromkeys(one.name for one in there):
+        family = [one for one in there if one.name == name]
+        takers = [one for one in family if one.takes_baumgarte]
+        yield from [f'formulation="{name}"'] if takers == family else map(as_arguments, takers)
+
+
+def baumgarte_terms(baumgarte: Any, formulation: str) -> tuple[float, float]:
+    """Return Baumgarte's two numbers, checked, for a formulation that takes them.
+
+    >>> baumgarte_terms((5, 5), "joint_multipliers")
+    (5.0, 5.0)
+    """
     method = known(formulation)
     if method is None or not method.takes_baumgarte:
-        owners = [as_arguments(one) for one in loop_formulations() if one.takes_baumgarte]
-        raise StateError(f"baumgarte= belongs to {', and to '.join(owners)}")
+        raise StateError(f"baumgarte= belongs to {', and to '.join(_baumgarte_owners())}")
     try:
         alpha, beta = (number(x, "baumgarte=") for x in read_column(baumgarte, 2, "baumgarte="))
     except ModelError:

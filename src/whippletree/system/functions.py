@@ -37,6 +37,7 @@ class SystemFunction:
       the elements' states
     - it is `of_events`, or `of_elements` that act
     - it is `framed`: about a body or frame
+    - it is `by_joint`: it has six numbers for each joint, and can be asked for some joints alone
     - it is `planned`: its code depends on the numeric plan of the loops
     - it has a meaning `without_freedoms`
     - it is a `prelude` where loops have redundant rows: NumPy goes on with its result, and takes far longer
@@ -61,6 +62,7 @@ class SystemFunction:
     of_events: bool = False
     of_elements: bool = False
     framed: bool = False
+    by_joint: bool = False
     planned: bool = True
     without_freedoms: bool = False
     prelude: bool = False
@@ -117,6 +119,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
         ("nj", 6),
         tree_equations.reactions,
         loop_trace=loop_equations.reactions,
+        by_joint=True,
         without_freedoms=True,
         prelude=True,
     ),
@@ -206,6 +209,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
         ("nj", 6, "n_redundant"),
         loop_equations.self_stresses,
         of_loops=True,
+        by_joint=True,
         rescued=True,
         without_freedoms=True,
         prelude=True,
@@ -214,6 +218,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
         ("q", "free"), "step", ("n_closing",), loop_equations.closing_step, of_loops=True, without_freedoms=True
     ),
     "project": SystemFunction(("q", "v"), "state", ("n_projected",), loop_equations.project, of_loops=True),
+    "leave_open": SystemFunction(("q", "v"), "state", ("n_projected",), loop_equations.leave_open, of_loops=True),
     "pose": SystemFunction(("q",), "pose", (4, 4), tree_equations.pose, framed=True, without_freedoms=True),
     "node_poses": SystemFunction(("q",), "poses", ("n_tree_nodes", 3, 4), tree_equations.node_poses),
     "velocity": SystemFunction(("q", "v"), "velocity", (6,), tree_equations.velocity, framed=True),

@@ -5,7 +5,7 @@ What cannot be read is refused by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -245,6 +245,23 @@ class InputReader:
         if not isinstance(name, str) or (name != GROUND and name not in places):
             raise ModelError(f"there is no body or frame {suggestion(name, places)}")
         return str.__str__(name)
+
+    def joints(self, joints: Any) -> tuple[str, ...]:
+        """Return the names of some joints, given by name or as handles; None or nothing means all of them."""
+        if joints is None:
+            return ()
+        if isinstance(joints, str) or not isinstance(joints, Iterable):
+            raise StateError(f'joints= must list joints, as in joints=["A"], not {shown(joints)}')
+        known = dict.fromkeys(self.states.plan.joint_names)
+        names: list[str] = []
+        for joint in joints:
+            name = getattr(joint, "name", joint)
+            if not isinstance(name, str) or name not in known:
+                raise StateError(f"there is no joint {suggestion(name, known)}")
+            if name in names:
+                raise StateError(f'joints= names "{name}" twice')
+            names.append(str.__str__(name))
+        return tuple(names)
 
     @made_once
     def _places(self) -> dict[str, None]:

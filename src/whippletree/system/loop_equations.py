@@ -20,6 +20,7 @@ from whippletree.formulations.closures.partition import partition
 from whippletree.formulations.methods.formulation import LoopProblem
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body
+from whippletree.kernels.tape import read_tape
 from whippletree.symbolic.sparse_factors import nearest_zero, smallest
 from whippletree.system.guards import guard, guard_pivots, guard_solution, inertia_changed, pivot_sizes
 from whippletree.system.lengths import LoopLengths, velocity_scale
@@ -42,9 +43,12 @@ __all__ = [
     "forward_dynamics",
     "inverse_dynamics",
     "joint_order",
+    "leave_open",
     "motion_basis",
+    "operation_count",
     "prepared",
     "project",
+    "reaction_ways",
     "reactions",
     "self_stresses",
     "solution",
@@ -63,12 +67,35 @@ def driving_forces(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 
 
 def reactions(eq: Equations, request: Request, x: Symbols) -> ca.SX:
-    """Return the reactions of all joints for the kept rows: where there is redundancy, one choice of many."""
+    """Return the reactions of joints for the kept rows: where there is redundancy, one choice of many.
+
+    They follow from accelerations and multipliers by one more sweep, or from the formulation's by-products if it has
+    them and these take fewer operations.
+    """
+    ways = [eq.of_joints(request, wrenches) for wrenches in reaction_ways(eq, request, x).values()]
+    if len(ways) > 1:
+        ways.sort(key=operation_count)
+    return _guarded(eq, request, x, ways[0], answer(eq, request, x).solution)
+
+
+def operation_count(result: ca.SX) -> int:
+    """Return how many operations a traced result takes by itself."""
+    symbols = ca.vertcat(ca.SX(0, 1), *ca.symvar(result))
+    return read_tape(ca.Function("result", [symbols], [ca.densify(result)])).count().total
+
+
+def reaction_ways(eq: Equations, request: Request, x: Symbols) -> dict[str, ca.SX]:
+    """Return the reactions of all joints, by each way that there is to them: the extra "sweep", the "by-products"."""
     found = answer(eq, request, x)
     here = eq.loaded(eq.prescribed_only(x), weld=False)
     still, closure_set = _at_rest(eq, x, kept=not request.method.keeps_all_rows)
-    wrenches = closed.reactions(here.walk, closure_set, here.tau, found, joint_order(eq), still)
-    return _guarded(eq, request, x, wrenches, found.solution)
+    given = (here.walk, closure_set, here.tau, found, joint_order(eq), still)
+    ways = {"sweep": closed.reactions(*given)}
+    if len(here.walk.nodes) == len(prepared(eq, request, x).walk.nodes):  # no joint is welded into a node
+        shorter = closed.reactions_of_forces(*given)
+        if shorter is not None:
+            ways["by-products"] = shorter
+    return ways
 
 
 def _at_rest(eq: Equations, x: Symbols, *, kept: bool) -> tuple[Unrolled, ClosureSet]:
@@ -114,7 +141,7 @@ def self_stresses(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the reactions that balance by themselves, for each joint and component one after the other."""
     (walk, whole), (_, kept) = (_at_rest(eq, x, kept=kept) for kept in (False, True))
     stresses, pivots = closed.self_stresses(walk, kept, whole, eq.loop_plan.choice, joint_order(eq))
-    return guard_pivots(eq, x, ca.vec(stresses.T), pivots)
+    return guard_pivots(eq, x, ca.vec(eq.of_joints(request, stresses).T), pivots)
 
 
 def closing_step(eq: Equations, request: Request, x: Symbols) -> ca.SX:
@@ -187,6 +214,15 @@ def project(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     return ca.SX(ca.vertcat(found.u, found.v, gap, slip, ca.sqrt(ca.fmax(smallest(shares), 0))))
 
 
+def leave_open(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return what `project` does for a state that is to be left as it is: nothing is off, and how regular closures are.
+
+    Runs that are stabilised by Baumgarte's terms put no state back onto the closures.
+    """
+    regularity = project(eq, request, x)[2 * eq.plan.nv + 2]
+    return ca.SX(ca.vertcat(ca.SX.zeros(eq.plan.nv), x["v"], 0, 0, regularity))
+
+
 def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the accelerations, the rates of the elements' states, and numbers to watch.
 
@@ -256,7 +292,7 @@ def answer(eq: Equations, request: Request, x: Symbols) -> closed.Answer:
 
     def solved() -> closed.Answer:
         here = prepared(eq, request, x)
-        return closed.Answer(here.walk, here.closure_set, solution(eq, request, x))
+        return closed.Answer(here.walk, here.closure_set, solution(eq, request, x), request.baumgarte)
 
     return eq.once((request.formulation, request.wrenches, request.baumgarte, eq.loop_plan), solved)
 

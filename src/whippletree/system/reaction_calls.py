@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from whippletree.errors import DynamicsError
+from whippletree.elements.forces import MOMENT_AND_FORCE
+from whippletree.errors import DynamicsError, ModelError, StateError
+from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Array
 from whippletree.model.description import GROUND
 from whippletree.spatial.scalars import truth
@@ -45,13 +47,14 @@ class ReactionCalls:
         baumgarte: Any = None,
         check: bool = True,
         frame: Any = GROUND,
+        joints: Any = None,
         threads: int | None = None,
         **choice: Any,
     ) -> Reactions:
         """Return the wrench that every joint transmits to its described child, by joint name.
 
         It acts at the joint point on that child and includes the actuator's effort. Axes are the ground's, or those
-        of `frame`, a body or a frame.
+        of `frame`, a body or a frame. With `joints=["A"]` only those joints' wrenches are computed, in this order.
 
         >>> s = pendulum()
         >>> s.reactions([0.0], [0.0])["hinge"].force.round(3)  # a falling rod weighs a quarter
@@ -60,15 +63,96 @@ class ReactionCalls:
         if choice:
             formulation = formulation_name(formulation, **choice)
         options = CallOptions(a, t, z, wrenches, parameters, formulation, baumgarte, truth(check, "check="))
-        found = self._evaluate("reactions", (q, v, tau), options, None, threads)
+        asked = self._inputs.joints(joints)
+        if joints is not None and not asked:
+            raise StateError('joints= names no joint; leave it out for all of them, or list some: joints=["A"]')
+        names = self._involved(asked)
+        found = self._wrenches((q, v, tau), options, names, threads)
         name = self._inputs.place_name(frame)
         R = None if name == GROUND else self._evaluate.at_place("pose", name, (q,), parameters)[..., None, :3, :3]
         unique = None
-        if self._loops.redundancy():
-            found, stresses = self._least(found, self._self_stresses(q, t, parameters))
+        if self._loops.redundancy() and (not asked or self._shares(asked)):
+            found, stresses = self._least(found, self._self_stresses(q, t, parameters, names))
             none = self._evaluate.engine.equations.loop_plan.negligible(_UNIQUE)
             unique = np.abs(_turned(stresses, R)).max(axis=-1) <= none
-        return Reactions(self._inputs.states.plan.joint_names, _turned(found[..., None], R)[..., 0], unique)
+        turned = _turned(found[..., None], R)[..., 0]
+        if not asked:
+            return Reactions(self._inputs.states.plan.joint_names, turned, unique)
+        places = [names.index(one) for one in asked]
+        return Reactions(asked, turned[..., places, :], None if unique is None else unique[..., places, :])
+
+    def _wrenches(
+        self, state: tuple[Any, ...], options: CallOptions, names: tuple[str, ...], threads: int | None
+    ) -> Array:
+        """Return the wrenches of some joints, or of all; a loop over many nodes finds all of them anyway."""
+        equations, engine = self._evaluate.engine.equations, self._evaluate.engine
+        if names and equations.large and not equations.closed:
+            everything = self._evaluate("reactions", state, options, None, threads)
+            return everything[..., [engine.plan.joint_names.index(name) for name in names], :]
+        return self._evaluate("reactions", state, options._replace(joints=names), None, threads)
+
+    def _involved(self, joints: tuple[str, ...]) -> tuple[str, ...]:
+        """Return some joints, with those among which redundancy may leave their reactions open."""
+        if not joints or not self._loops.redundancy():
+            return joints
+        shared = [name for circle in self._circles if circle & set(joints) for name in circle]
+        order = self._inputs.states.plan.joint_names
+        return (*joints, *sorted(set(shared) - set(joints), key=order.index))
+
+    def _shares(self, joints: tuple[str, ...]) -> bool:
+        """Tell whether redundancy may leave reactions of some joints open."""
+        return any(circle & set(joints) for circle in self._circles)
+
+    @made_once
+    def _circles(self) -> list[set[str]]:
+        """The joints of loops that have redundant equations, those of loops that share joints together."""
+        equations = self._evaluate.engine.equations
+        joints = {loop.name: set(loop.joints) for loop in equations.plan.loops}
+        pairs = zip(equations.attachments().all, equations.loop_plan.keep, strict=True)
+        kept = [
+            (joints.get(held.name, set(equations.plan.joint_names)), held.closure.n_rows - len(keep))
+            for held, keep in pairs
+        ]
+        circles: list[tuple[set[str], int]] = []
+        for own, redundant in kept:
+            apart = [one for one in circles if not one[0] & own]
+            met = [one for one in circles if one[0] & own]
+            merged = own.union(*(one[0] for one in met)), redundant + sum(one[1] for one in met)
+            circles = [*apart, merged]
+        return [names for names, redundant in circles if redundant]
+
+    def check_laws(self, q: Array) -> None:
+        """Refuse force laws on components of reactions that redundancy leaves open, as they are at a configuration."""
+        laws = self._evaluate.engine.description.reaction_laws
+        if not laws or not self._loops.redundancy():
+            return
+        from whippletree.system.reaction_laws import read_components
+
+        joints = tuple(dict.fromkeys(name for use in laws for name in use.reactions))
+        names = self._involved(joints)
+        if not self._shares(joints):
+            return
+        order, engine = self._inputs.states.plan.joint_names, self._evaluate.engine
+        _, stresses = self._least(np.zeros((len(names), 6)), self._self_stresses(q, 0.0, None, names))
+        negligible = engine.equations.loop_plan.negligible(_UNIQUE)
+        for law, read in read_components(engine.equations).items():
+            for joint, components in read.items():
+                use = engine.description.joints[order.index(joint)]
+                pose = self._evaluate.at_place("pose", use.parent, (q,))
+                R = pose[:3, :3] @ np.array(use.on_parent.rotation, dtype=np.float64)
+                open_ = np.abs(_turned(stresses[names.index(joint)], R)).max(axis=-1) > negligible
+                left = [MOMENT_AND_FORCE[k] for k in components if open_[k]]
+                if left:
+                    raise ModelError(
+                        f'force "{law}" depends on {", ".join(left)} of the reaction of joint "{joint}", which rigid '
+                        "bodies do not determine: redundant equations leave open how the joints share it "
+                        f"({', '.join(self._sharing(stresses, names))}); let a joint give way there (a ball or a "
+                        "cylindrical joint instead of a hinge), or use components that are unique"
+                    )
+
+    def _sharing(self, stresses: Array, names: tuple[str, ...]) -> list[str]:
+        """Return the joints, in quotes, among which something is left open."""
+        return [f'"{name}"' for name, own in zip(names, stresses, strict=True) if np.abs(own).max() > _UNIQUE]
 
     def _least(self, wrenches: Array, Z: Array) -> tuple[Array, Array]:
         """Return the reactions of least norm among those that redundancy leaves open, and a basis of what it does.
@@ -86,16 +170,18 @@ class ReactionCalls:
         least = flat - basis @ (np.swapaxes(basis, -1, -2) @ flat)
         return least.reshape(shape) / weight, basis.reshape(*shape, Z.shape[-1])
 
-    def _self_stresses(self, q: ArrayLike, t: Any, parameters: Any) -> Array:
-        """Return the reactions that balance by themselves (..., n_joints, 6, k)."""
+    def _self_stresses(self, q: ArrayLike, t: Any, parameters: Any, joints: tuple[str, ...] = ()) -> Array:
+        """Return the reactions that balance by themselves (..., n_joints, 6, k), of some joints or of all."""
         try:
-            return self._evaluate("self_stresses", (q,), CallOptions(t=t, parameters=parameters))
+            return self._evaluate("self_stresses", (q,), CallOptions(t=t, parameters=parameters, joints=joints))
         except DynamicsError:  # some configuration is singular: one by one, their numbers may differ
             q = self._inputs.configurations(q)
             found = [self._loops.self_stresses(one, t, parameters) for one in q.reshape(-1, q.shape[-1])]
             most = max(Z.shape[-1] for Z in found)
-            padded = [np.pad(Z, ((0, 0), (0, 0), (0, most - Z.shape[-1]))) for Z in found]
-            return np.array(padded).reshape(*q.shape[:-1], *padded[0].shape)
+            padded = np.array([np.pad(Z, ((0, 0), (0, 0), (0, most - Z.shape[-1]))) for Z in found])
+            order = self._inputs.states.plan.joint_names
+            some = padded[:, [order.index(name) for name in joints or order]]
+            return some.reshape(*q.shape[:-1], *some.shape[1:])
 
     def closure_forces(
         self,

@@ -103,6 +103,8 @@ def has_equal_parts(eq: Equations, request: Request) -> bool:
 
     if request.function not in PART_FUNCTIONS:
         return False
+    if eq.description.reaction_laws:
+        return False
     solved = FUNCTIONS[request.function].solved
     if solved and not (request.method.exact and set(request.method.needs) <= {"reduction"}):
         return False

@@ -89,6 +89,7 @@ class System:
         if self._loops.closed:
             self._q0, self._v0 = self._loops.begin(guess, hold, dependent)
             self.plan = replace(self.plan, notes=self._loops.choice_in_words)
+            self._reactions.check_laws(self._q0)
         else:
             self._q0, self._v0 = self._loops.assemble(guess), np.zeros(self.nv)
 
@@ -212,8 +213,9 @@ class System:
         acceleration is taken from `a`. `wrenches` maps frames or bodies to [moment; force] at their origin, in ground
         axes. `z` are the auxiliary states, `z0` unless given. With loops, a state that does not satisfy the closures is
         refused unless `check=False`; `baumgarte=(alpha, beta)` adds 2 alpha phi' + beta^2 phi to what the closures are
-        driven by (formulation "joint_multipliers", and "velocity_transformation" with `closed_by="multipliers"`). Some
-        formulations leave a choice, such as `reference="joint"` of "fully_recursive".
+        driven by (formulations "joint_multipliers", "tree_augmented", "fully_recursive", and "velocity_transformation"
+        with `closed_by="multipliers"`). Some formulations leave a choice, such as `reference="joint"` of
+        "fully_recursive".
 
         >>> pendulum().forward_dynamics([0.0], [0.0]).round(6)
         array([14.715])
@@ -232,7 +234,9 @@ class System:
         >>> pendulum().driving_forces([0.0], [0.0], [0.5])  # nothing is prescribed here
         array([0.5])
         """
-        given = {name: options.pop(name) for name in CallOptions._fields}  # what is left chooses within a formulation
+        given = {
+            name: options.pop(name) for name in CallOptions._fields if name != "joints"
+        }  # others: the formulation's
         given["formulation"] = formulation_name(given["formulation"], **options)
         given["check"] = truth(given["check"], "check=")
         return self._evaluate("driving_forces", state, CallOptions(**given), out, threads)
@@ -333,7 +337,8 @@ class System:
         `method` ("dopri5", "dop853", "adams"; with a fixed `step` "rk4" and "semi_implicit_euler", and for stiff
         springs "trapezoidal" and "generalized_alpha" with its `spectral_radius`),
         `tolerance`, `max_step` (the longest step, if the method chooses), `verify` (run again by another method, and
-        compare), `formulation`, `parameters`, `progress`; `controller`, a function of (t, q, v, z) that returns
+        compare), `formulation`, `baumgarte` (loops held by terms instead of being closed),
+        `parameters`, `progress`; `controller`, a function of (t, q, v, z) that returns
         efforts, and its `period`; `on_event`, a function that is called at events; `checkpoint`, a file from which
         `whippletree.resume` goes on, and `checkpoint_every` so many seconds. See `whippletree.studies`.
 

@@ -56,9 +56,9 @@ class SystemKernels:
         """The numeric plan of the loops: rows that are kept, and which coordinates are independent."""
         return self.equations.loop_plan
 
-    def of(self, function: str, formulation: str = "auto") -> Kernel:
+    def of(self, function: str, formulation: str = "auto", baumgarte: tuple[float, float] = (0.0, 0.0)) -> Kernel:
         """Return the kernel of a function without further inputs."""
-        return self._engine.kernel_of(function, formulation)
+        return self._engine.kernel_of(function, formulation, baumgarte)
 
     # ------------------------------------------------------------------ what a function is made of
 
@@ -74,7 +74,7 @@ class SystemKernels:
         """Return any function of the system as a CasADi Function.
 
         Inputs are in the order of `name_in()`, wrenches in that in which they are listed. Each input and the output is
-        one column; matrices are row by row.
+        one column; matrices are row by row. `joints=["A"]` asks for the reactions of some joints alone.
 
         >>> pendulum().function("mass_matrix").name_in()
         ['q']

@@ -74,12 +74,14 @@ def driving_forces(eq: Equations, request: Request, x: Symbols) -> Any:
 
 
 def reactions(eq: Equations, request: Request, x: Symbols) -> Any:
-    """Return the reactions of all joints."""
+    """Return the reactions of all joints, or of those that are asked for."""
     method = _method(request)
     if method.reactions is not None:
-        return method.reactions(eq.loaded(x, weld=False).walk)
-    a = forward_dynamics(eq, request, x)
-    return composite_body.reactions(eq.loaded({**x, "a": a}, weld=False).walk)
+        found = method.reactions(eq.loaded(x, weld=False).walk)
+    else:
+        a = forward_dynamics(eq, request, x)
+        found = composite_body.reactions(eq.loaded({**x, "a": a}, weld=False).walk)
+    return eq.of_joints(request, found) if request.joints else found
 
 
 def derivatives(eq: Equations, request: Request, x: Symbols) -> Any:
@@ -260,6 +262,7 @@ def faulty_element(eq: Equations, state: Mapping[str, Any]) -> str | None:
     """Return the force or state, in words, whose formula is not finite at a state, if there is one."""
     described = eq.description
     given: dict[str, Any] = {"z": described.state_values, "t": 0.0, "parameters": described.parameter_values}
+    given |= {"tau": np.zeros(eq.plan.nv), "a": np.zeros(eq.plan.nv)}
     given |= {name: value for name, value in state.items() if value is not None}
     given.setdefault("v", np.zeros(eq.plan.nv))
     for function, names in eq.once("elements", lambda: _element_functions(eq)):
@@ -273,6 +276,8 @@ def faulty_element(eq: Equations, state: Mapping[str, Any]) -> str | None:
 def dissipated_powers(eq: Equations, states: Mapping[str, Any]) -> Any:
     """Return what each force element dissipates (n, elements) at states by name: q, v, z, t, parameters, in rows."""
     function = eq.once("dissipated", lambda: _dissipation(eq))
+    if "a" in function.name_in():
+        states = {**states, "a": np.zeros((1, eq.plan.nv))}
     return function(*(np.atleast_2d(states[name]).T for name in function.name_in())).full().T
 
 
@@ -280,13 +285,15 @@ def _dissipation(eq: Equations) -> ca.Function:
     """Return the power that every force element dissipates, as a function."""
     x, inputs, labels = _element_inputs(eq)
     column = ca.vertcat(*(ca.densify(ca.SX(done.dissipated)) for done in eq.loaded(x).applied))
-    return ca.Function("dissipated", inputs, [column], labels, ["powers"])
+    return ca.Function("dissipated", inputs, [eq.with_loads_solved(x, column)], labels, ["powers"])
 
 
 def _element_inputs(eq: Equations) -> tuple[dict[str, ca.SX], list[ca.SX], list[str]]:
     """Return the symbols of a state, and with the parameters the inputs of functions about elements, with names."""
     described = eq.description
     sizes = {"q": eq.plan.nq, "v": eq.plan.nv, "z": len(described.states), "t": 1}
+    if described.reaction_laws:
+        sizes |= {"tau": eq.plan.nv, "a": eq.plan.nv}
     x = {name: eq.symbol(name, size) for name, size in sizes.items()}
     named = ca.vertcat(*(p.symbol for p in described.parameters))
     return x, [*x.values(), named], [*x, "parameters"]
@@ -304,5 +311,6 @@ def _element_functions(eq: Equations) -> list[tuple[ca.Function, list[str]]]:
         (rates, [f'the rate of state "{use.name}"' for use in described.states]),
     ):
         names_out = [f"o{k}" for k in range(len(results))]
-        found.append((ca.Function("elements", inputs, results, labels, names_out), words))
+        solved = [eq.with_loads_solved(x, ca.SX(result)) for result in results]
+        found.append((ca.Function("elements", inputs, solved, labels, names_out), words))
     return found

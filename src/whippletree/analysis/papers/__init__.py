@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from whippletree.analysis.papers.garcia_de_jalon import jalon_counts, jalon_counts_a, jalon_times
+from whippletree.analysis.papers.jain import jain_reactions
 from whippletree.analysis.papers.jalon_natural import jalon_realtime, jalon_shares, jalon_sizes
 from whippletree.analysis.papers.kang_yoon import kang_yoon_quarter_car, kang_yoon_savings
 from whippletree.analysis.papers.nikravesh import (
@@ -47,7 +48,6 @@ def not_yet(times: bool = True) -> Iterator[Table]:
         [
             ("examples 8.6 and 8.7", "beside the book's in docs/natural_coordinates.md, and in the tests"),
             ("Critchley and Anderson, figures", "lost in the text; cost along loops is in docs/loops.md"),
-            ("Jain", "no figures of cost"),
         ],
     )
 
@@ -64,6 +64,7 @@ REPORTS: tuple[Callable[[bool], Iterator[Table]], ...] = (
     jalon_sizes,
     jalon_shares,
     jalon_realtime,
+    jain_reactions,
     not_yet,
 )
 """All reports, in the order in which they are shown."""

@@ -17,12 +17,12 @@ equations (`kind`, 2) become
 
 of which C' eta' needs only the symmetric and C'^T w - (dC/deta)^T g only the antisymmetric part of dC/deta.
 
-What is of fourth order in the kinetic energy, int (G eta) . (G eta), is no part of y. Kept as a product V^T V, with
-V = F eta linear in eta, it costs little and keeps E definite:
+What is of second order in E is a product V^T V, with V = F eta linear in eta, so that E stays definite:
 
-    E = E(y) + V^T V,        b_eta = b_eta(y) + V^T V' eta'                                                    (3)
+    E_km = ... + sum_lp (sum_r F_rkl F_rmp) eta_l eta_p                                                        (3)
 
-If int G . G is not given, V is as small as the other integrals of G allow: that of its part that is affine in x.
+If int G . G is not given, V is as small as the other integrals of G allow: that of its part that is affine in x. Most
+of the sums over r are zero, as bending in one plane and in the other do not mix: they are worked out beforehand.
 
 Lumped nodes with inertia of their own, or with second-order displacements, are no such polynomials. They stand beside
 them node by node: a node at r(eta), with axes turned by R(eta), moves with J_t = dr/deta and, in its own axes, with
@@ -85,9 +85,7 @@ def inertia_terms(found: Invariants) -> dict[str, Array]:
         tidy_zeros(y0[part], rows[part])
         tidy_zeros(y1[part], rows[part], s)
         tidy_zeros(y2[part], rows[part], s, s)
-    F = _factors(found, n)
-    tidy_zeros(F, np.ones(len(F)), s, s)
-    return {"mass": np.array([found.mass]), "y0": y0, "y1": y1, "y2": y2, "F": F}
+    return {"mass": np.array([found.mass]), "y0": y0, "y1": y1, "y2": y2}
 
 
 def mode_scales(own: Array, n: int) -> Array:
@@ -186,8 +184,9 @@ def _E(found: Invariants, n: int) -> tuple[Array, Array, Array]:
     """Return the coefficients of the lower half of E = int du/deta . du/deta."""
     lower = np.tril_indices(n)
     third = np.einsum("aaklm->klm", _or_zeros(found.modes_second_order, 3, 3, n, n, n))
-    zeroth = np.einsum("aakl->kl", _or_zeros(found.modes, 3, 3, n, n))
-    return zeroth[lower], (third + third.swapaxes(0, 1))[lower], np.zeros((len(lower[0]), n, n))
+    zeroth, F = np.einsum("aakl->kl", _or_zeros(found.modes, 3, 3, n, n)), _factors(found, n)
+    second = np.array([F[:, k, :].T @ F[:, m, :] for k, m in zip(*lower, strict=True)]).reshape(len(lower[0]), n, n)
+    return zeroth[lower], (third + third.swapaxes(0, 1))[lower], second
 
 
 def _factors(found: Invariants, n: int) -> Array:
@@ -279,8 +278,6 @@ def inertia_at(store: ArrayStore, eta: ca.SX) -> OwnInertia:
     found = _polynomials(store, eta)
     J, E = _symmetric(found.J, 3), _symmetric(found.E, n)
     h, C_t, C_r = found.h, found.h_slope, ca.reshape(found.C, n, 3).T
-    V = _fourth_order(store, eta)
-    E = E + V.T @ V
     for node in _nodes(store, eta):
         r, J_t, IR, IJ = node.r, node.J_t, node.inertia @ node.R.T, node.inertia @ node.J_r
         h, C_t = h + node.m * r, C_t + node.m * J_t
@@ -303,19 +300,11 @@ def velocity_forces_at(store: ArrayStore, eta: ca.SX, rate: ca.SX, w: ca.SX) -> 
     b_w = J_rate @ w + bulging + cross(w, ca.densify(C @ rate))
     b_u = 2 * cross(w, ca.densify(found.h_slope @ rate)) + growing
     own = sum(((w[i] * (A - A.T)) @ rate for i, A in enumerate(slopes)), E_rate @ rate) - _slope(found, rate, w)
-    own = own + _fourth_order(store, eta).T @ (_fourth_order(store, rate) @ rate)
     frame = stack(ca.densify(b_w), ca.densify(b_u))
     for node in _nodes(store, eta):
         on_frame, on_own = _node_forces(node, rate, w)
         frame, own = frame + on_frame, own + on_own
     return OwnVelocityForces(ca.densify(frame), ca.densify(own))
-
-
-def _fourth_order(store: ArrayStore, eta: ca.SX) -> ca.SX:
-    """Return V (r, n), linear in eta (3)."""
-    n = eta.numel()
-    F = store.matrix("F")
-    return ca.reshape(F @ eta, n, F.shape[0] // max(n, 1)).T
 
 
 def _slope(found: _Polynomials, rate: ca.SX, w: ca.SX) -> ca.SX:

@@ -8,7 +8,7 @@ from whippletree.elements.closures.distance import Distance
 from whippletree.elements.closures.drive import JointDrive
 from whippletree.elements.closures.expression import Expression
 from whippletree.elements.closures.joint import JointClosure
-from whippletree.elements.closures.relative import joint_rates, pose_error, relative_motion
+from whippletree.elements.closures.relative import joint_rates, left_inverse, pose_error, relative_motion
 from whippletree.elements.declaration import quantity
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "d1",
     "d2",
     "joint_rates",
+    "left_inverse",
     "pose_error",
     "quantity",
     "relative_motion",

@@ -19,7 +19,7 @@ __all__ = ["ENDS", "Spline", "spline_of"]
 
 Array = npt.NDArray[np.float64]
 
-ENDS = ("natural", "clamped", "periodic", "not_a_knot")
+ENDS = ("natural", "clamped", "periodic", "not_a_knot", "four_points")
 """What can be asked of the ends."""
 
 _PIECES: dict[tuple[Spline, int], tuple[ca.SX, ca.SX]] = {}
@@ -37,7 +37,9 @@ class Spline:
     - "natural": no second derivative; straight on, so that the acceleration has no jump there either;
     - "clamped": no slope; it stays where it is;
     - "periodic": value, slope and second derivative agree; it repeats itself;
-    - "not_a_knot": the two outer pieces at each end are one cubic; straight on.
+    - "not_a_knot": the two outer pieces at each end are one cubic; straight on;
+    - "four_points": the third derivative is that of the cubic through the four outer knots (none if there are less than
+      four); straight on. So SIMM and OpenSim have it.
 
     Call it with numbers, or with a CasADi expression such as `m.time` to use it in a drive, a force or a closure. Knots
     cost memory, and next to no time.
@@ -187,7 +189,26 @@ def _slopes(h: Array, d: Array, ends: str) -> Array:
         right[0] = ((h[0] + 2 * upper[0]) * h[1] * d[0] + h[0] ** 2 * d[1]) / upper[0]
         middle[-1], lower[-1] = h[-2], h[-2] + h[-1]
         right[-1] = (h[-1] ** 2 * d[-2] + (2 * lower[-1] + h[-1]) * h[-2] * d[-1]) / lower[-1]
+    elif ends == "four_points":
+        upper[0] = lower[-1] = 1.0
+        right[0] = 2 * d[0] + h[0] ** 2 * _third_difference(h[:3], d[:3])
+        right[-1] = 2 * d[-1] + h[-1] ** 2 * _third_difference(h[-3:], d[-3:])
+        if n == 2:
+            return np.array([d[0], d[0]])
     return _tridiagonal(lower, middle, upper, right[:, None])[:, 0]
+
+
+def _third_difference(h: Array, d: Array) -> float:
+    """Return the third divided difference of four knots, which is a sixth of their cubic's third derivative.
+
+    >>> x = np.array([0.0, 1.0, 3.0, 4.0])
+    >>> _third_difference(np.diff(x), np.diff(2 * x**3 - x) / np.diff(x))
+    2.0
+    """
+    if len(h) < 3:
+        return 0.0
+    second = np.diff(d) / (h[:-1] + h[1:])
+    return float((second[1] - second[0]) / h.sum())
 
 
 def _periodic(h: Array, d: Array) -> Array:

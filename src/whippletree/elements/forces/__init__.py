@@ -3,6 +3,7 @@
 from whippletree.elements.declaration import quantity
 from whippletree.elements.forces.actuator import Actuator
 from whippletree.elements.forces.base import (
+    MOMENT_AND_FORCE,
     ElementForces,
     ElementState,
     Force,
@@ -11,6 +12,7 @@ from whippletree.elements.forces.base import (
     pure_force,
     stretch,
 )
+from whippletree.elements.forces.bearing_friction import RUBBING, BearingFriction
 from whippletree.elements.forces.box_contact import BoxContact
 from whippletree.elements.forces.bushing import Bushing
 from whippletree.elements.forces.capsule_contact import CapsuleContact
@@ -25,7 +27,10 @@ from whippletree.elements.forces.torsion_spring import TorsionSpring
 from whippletree.elements.forces.tyre import Tyre
 
 __all__ = [
+    "MOMENT_AND_FORCE",
+    "RUBBING",
     "Actuator",
+    "BearingFriction",
     "BoxContact",
     "Bushing",
     "CapsuleContact",

@@ -31,13 +31,22 @@ class Actuator(Force):
         """Whether time is in the effort."""
         return self.effort.timed
 
+    @property
+    def n_loads(self) -> int:
+        """One if the effort depends on reactions: the effort itself."""
+        return int("more" in self.effort.used)
+
+    def loads(self, seen: ElementState) -> ca.SX:
+        """Return the effort for what joints transmit."""
+        return self.effort.value(seen.beyond(0, 1), seen.r)
+
     def formulas(self, seen: ElementState) -> tuple[SeenFormula, ...]:
         """Return the formula of the effort."""
-        return (SeenFormula(self.effort, seen.beyond(0, 1), ca.SX(0, 1)),)
+        return (SeenFormula(self.effort, seen.beyond(0, 1), seen.r),)
 
     def act(self, seen: ElementState) -> ElementForces:
         """Return the effort, whose power is input."""
-        effort = self.effort.value(seen.beyond(0, 1))
+        effort = seen.load if self.n_loads else self.effort.value(seen.beyond(0, 1), seen.r)
         others = seen.q.shape[0] - 1
         efforts = ca.densify(ca.vertcat(effort, ca.SX(others, 1))) if others else effort
         wrenches = tuple(ca.SX.zeros(6) for _ in seen.sides)

@@ -31,17 +31,38 @@ from whippletree.spatial.vectors import stack
 if TYPE_CHECKING:
     from whippletree.elements.forces.formula import Formula
 
-__all__ = ["ElementForces", "ElementState", "Force", "Line", "SeenFormula", "on_coordinate", "pure_force", "stretch"]
+__all__ = [
+    "MOMENT_AND_FORCE",
+    "ElementForces",
+    "ElementState",
+    "Force",
+    "Line",
+    "SeenFormula",
+    "on_coordinate",
+    "pure_force",
+    "stretch",
+]
+
+MOMENT_AND_FORCE = ("mx", "my", "mz", "fx", "fy", "fz")
+"""The components of what a joint transmits, in the axes of its frame on the parent."""
+
+_NONE = ca.SX(0, 1)
 
 
 class ElementState(NamedTuple):
-    """What an element sees: frames in the ground frame, joint coordinates and rates, auxiliary states, time."""
+    """What an element sees: frames in the ground frame, joint coordinates and rates, auxiliary states, time.
+
+    An element that depends on reactions sees in `r` what its joints transmit, six numbers each, when it says what its
+    loads are, and in `load` these loads when it acts.
+    """
 
     sides: tuple[Side, ...]
     q: ca.SX
     v: ca.SX
     z: ca.SX
     t: ca.SX
+    r: ca.SX = _NONE
+    load: ca.SX = _NONE
 
     def beyond(self, sides: int, coordinates: int) -> ElementState:
         """Return what is left without the first few sides and coordinates: what an expression was written in.
@@ -79,6 +100,10 @@ class Force(Declared):
     knows the type. An element with auxiliary states of its own names them in `state_labels` and gives their `rates`;
     it sees them as the first of `z`.
 
+    An element that depends on what joints transmit has `n_loads` unknowns, its loads: `loads(seen)` gives them from
+    the wrenches r, and `act` is affine in them. Accelerations, reactions and loads are found together (see
+    `system.reaction_laws`).
+
     >>> from whippletree.elements.forces import TorsionSpring
     >>> seen = ElementState((), ca.SX(0.5), ca.SX(0), ca.SX(0, 1), ca.SX(0))
     >>> TorsionSpring(4.0, 0.0, 0.0).act(seen).efforts
@@ -110,6 +135,25 @@ class Force(Declared):
         Steps of a simulation end where one of them has a corner.
         """
         return ()
+
+    @property
+    def n_loads(self) -> int:
+        """How many loads it has that depend on reactions."""
+        return 0
+
+    def loads(self, seen: ElementState) -> ca.SX:
+        """Return the loads (n_loads) for what the joints transmit, `seen.r`."""
+        return ca.SX(0, 1)
+
+    def load_bounds(self, seen: ElementState, change: ca.SX) -> ca.SX:
+        """Return how much a change of r can change each load at most: here at r, for a law that is written.
+
+        >>> from whippletree.elements.forces import BearingFriction
+        >>> seen = ElementState((), *[ca.SX(0, 1)] * 3, ca.SX(0), ca.SX.sym("r", 6))
+        >>> BearingFriction("prismatic", 0.2).load_bounds(seen, ca.SX([0, 0, 0, 3, 4, 9]))
+        SX(5)
+        """
+        return ca.fabs(ca.jtimes(self.loads(seen), seen.r, change))
 
     def rates(self, seen: ElementState) -> ca.SX:
         """Return how fast the element's own states change, one entry for each of `state_labels`."""

@@ -43,7 +43,6 @@ class BoxContact(Force):
     0.0
     """
 
-    word: ClassVar[str] = "box_contact"
     n_sides: ClassVar[int] = 2
 
     stiffness: Scalar = quantity(unit="N/m", sign="not negative")

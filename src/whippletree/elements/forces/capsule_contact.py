@@ -46,7 +46,6 @@ class CapsuleContact(Force):
     0.0
     """
 
-    word: ClassVar[str] = "capsule_contact"
     n_sides: ClassVar[int] = 2
 
     stiffness: Scalar = quantity(unit="N/m", sign="not negative")

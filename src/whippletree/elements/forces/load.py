@@ -34,14 +34,23 @@ class Load(Force):
         """Whether time is in the wrench."""
         return self.wrench.timed
 
+    @property
+    def n_loads(self) -> int:
+        """Six if the wrench depends on reactions: its components."""
+        return 6 if "more" in self.wrench.used else 0
+
+    def loads(self, seen: ElementState) -> ca.SX:
+        """Return the wrench for what joints transmit."""
+        return self.wrench.value(seen.beyond(1, 0), seen.r)
+
     def formulas(self, seen: ElementState) -> tuple[SeenFormula, ...]:
         """Return the formula of the wrench."""
-        return (SeenFormula(self.wrench, seen.beyond(1, 0), ca.SX(0, 1)),)
+        return (SeenFormula(self.wrench, seen.beyond(1, 0), seen.r),)
 
     def act(self, seen: ElementState) -> ElementForces:
         """Return the wrench, whose power is input."""
         side, others = seen.sides[0], seen.beyond(1, 0)
-        wrench = self.wrench.value(others)
+        wrench = seen.load if self.n_loads else self.wrench.value(others, seen.r)
         if self.follows:
             wrench = stack(side.R @ wrench[0:3], side.R @ wrench[3:6])
         power = ca.dot(wrench, stack(side.w, side.u))

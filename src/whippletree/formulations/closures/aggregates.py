@@ -223,8 +223,8 @@ class Embedded:
         alphas = self.tree.outward(follow, (alpha,), place.bodies, Kept(self.X)).records
         return tuple(Carried(one) for one in alphas), GroupOutcome(joints, tuple(alphas))
 
-    def gathered(self, place: GroupPlace, hinge: HingeFactors, spread: GroupOutcome) -> ca.SX:
-        """Return H_S phi_S f' - T_S: the efforts that the joints lack without the closures' forces (69, corrected)."""
+    def gathered(self, place: GroupPlace, hinge: HingeFactors, spread: GroupOutcome) -> Kept[JointEffort]:
+        """Return H_S phi_S f' - T_S by joint, what it lacks without the closures' forces, and phi_S f' (69)."""
         outer: Mapping[int, Articulated] = hinge.kept
 
         def gather(
@@ -247,7 +247,7 @@ class Embedded:
         faster = Kept([spread.acceleration[where] - g for g, where in zip(self.g, self.tree.v_slices, strict=True)])
         alphas = Kept(spread.alpha)
         _, lacking = self.tree.inward(gather, (ca.SX.zeros(6),), place.bodies, alphas, beyond, faster)
-        return self.tree.gather(lacking, "tau")
+        return lacking
 
     def _from_columns(self, place: GroupPlace, borne: Kept[JointResidual]) -> tuple[ca.SX, ca.SX]:
         """Return D = X* M X (63) and U, from the composite columns of the joints."""
@@ -329,12 +329,12 @@ class Augmented:
         free = articulated.Dynamics(place.bodies, hinges, outcome)
         a_free = self.tree.gather(outcome, "acceleration")
         closure_states = self.evaluate(a_free)
-        effects, at_base = absorb(self.tree, free, closure_states)
+        effects, arriving = absorb(self.tree, free, closure_states)
         m = sum(one.n_rows for one in closure_states)
         A = ca.SX(m, m)
         for (i, j), value in schur_complement(effects, closure_states).items():
             A[i, j] = A[j, i] = value
-        F = ca.SX(ca.horzcat(*(at_base.get(c, ca.SX(6, one.n_rows)) for c, one in enumerate(closure_states))))
+        F = ca.SX(ca.horzcat(*(arriving[-1].get(c, ca.SX(6, one.n_rows)) for c, one in enumerate(closure_states))))
         e = ca.SX(ca.vertcat(*(one.second for one in closure_states)))
         # the free tree includes what its base's share brings: at the base it is given with z
         z, factors = total.z + total.P.times(self.base), factored(A, share=LEAST_OF_DIAGONAL)
@@ -350,7 +350,7 @@ class Augmented:
         """Return the accelerations of joints and bodies: those of the free tree, corrected."""
         free, a_free, closure_states, effects, _ = hinge.kept
         multipliers = by_closure(ca.vertsplit(-y), closure_states)
-        a = a_free + correction(self.tree, free, effects, multipliers, alpha)
+        a = a_free + correction(self.tree, free, effects, multipliers, alpha).joints
 
         def follow(node: Node, parent: tuple[ca.SX], body: Any, a: ca.SX) -> tuple[tuple[ca.SX], ca.SX]:
             moved = node.shift(body.x).motion(parent[0]) + body.a + node.joint_map(body.x) @ a

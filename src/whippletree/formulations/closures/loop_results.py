@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from whippletree.elements.closures import pose_error, relative_motion
+from whippletree.elements.closures import left_inverse, pose_error, relative_motion
 from whippletree.formulations.closures.closure_frames import CutJoint
 from whippletree.formulations.closures.closure_set import (
     ClosureSet,
@@ -40,6 +40,7 @@ __all__ = [
     "closure_gap",
     "cut_opening",
     "cut_reactions",
+    "cut_terms",
     "described_states",
     "driving_forces",
     "full_residual",
@@ -47,6 +48,7 @@ __all__ = [
     "full_seconds",
     "motion_basis",
     "reactions",
+    "reactions_of_forces",
     "row_slices",
     "self_stresses",
     "static_reactions",
@@ -65,11 +67,13 @@ class Answer:
     walk: Unrolled
     closure_set: ClosureSet
     solution: Solution
+    baumgarte: tuple[float, float] = (0.0, 0.0)
 
     @made_once
     def a(self) -> ca.SX:
         """The accelerations (nv) of all joints, cut ones too."""
-        return self.closure_set.cut_accelerations(self.walk, self.solution.a)
+        a = self.closure_set.cut_accelerations(self.walk, self.solution.a)
+        return a + cut_terms(self.walk, self.closure_set, self.baumgarte) if any(self.baumgarte) else a
 
     @made_once
     def multipliers(self) -> list[ca.SX]:
@@ -113,6 +117,27 @@ def reactions(
     of_tree = composite.reactions(loaded(walk, closure_set, tau, answer, still))
     of_cuts = cut_reactions(still, closure_set, closure_set.evaluate(still), tau, answer.multipliers)
     return _in_order(of_tree, of_cuts, order)
+
+
+def reactions_of_forces(
+    walk: Unrolled, closure_set: ClosureSet, tau: ca.SX, answer: Answer, order: Sequence[int], still: Unrolled
+) -> ca.SX | None:
+    """Return the same from the forces across joints that the formulation has as by-products; None if it has none."""
+    if answer.solution.forces is None:
+        return None
+    of_tree = _tree_wrenches(still, answer.solution.forces())
+    of_cuts = cut_reactions(still, closure_set, closure_set.evaluate(still), tau, answer.multipliers)
+    return _in_order(of_tree, of_cuts, order)
+
+
+def _tree_wrenches(walk: Unrolled, forces: Sequence[ca.SX]) -> ca.SX:
+    """Return the reactions (6 n, k) of the tree's joints, one after the other, from the forces (6, k) across them."""
+    placed = zip(walk.nodes, _ground_axes(walk), forces, strict=True)
+    kept = Kept([StaticForce(node.configuration(), axes, force) for node, axes, force in placed])
+    wrenches = walk.outward(joint_wrench, (), kept, kept)
+    at = {place: one.wrench for place, one in zip(walk.positions, wrenches.records, strict=True)}
+    none = ca.SX(0, forces[0].shape[1] if forces else 1)
+    return ca.SX(ca.vertcat(none, *(at[place] for place in sorted(p for p in at if p is not None))))
 
 
 def _in_order(of_tree: ca.SX, of_cuts: Sequence[ca.SX], order: Sequence[int]) -> ca.SX:
@@ -250,9 +275,7 @@ def static_reactions(
     placed = zip(still.nodes, _ground_axes(walk), push, strict=True)
     loads = Kept([StaticForce(node.configuration(), axes, -force) for node, axes, force in placed])
     _, forces = still.inward(_pass_on, (ca.SX(6, k),), loads)
-    wrenches = still.outward(joint_wrench, (), forces, forces)
-    at = {place: kept.wrench for place, kept in zip(still.positions, wrenches.records, strict=True)}
-    of_tree = ca.SX(ca.vertcat(ca.SX(0, k), *(at[place] for place in sorted(p for p in at if p is not None))))
+    of_tree = _tree_wrenches(still, [kept.f for kept in forces.records])
     none = ca.SX.zeros(walk.nv, k)
     return _in_order(of_tree, cut_reactions(walk, closure_set, closure_states, none, multipliers), order)
 
@@ -297,6 +320,23 @@ def cut_opening(walk: Unrolled, closure_set: ClosureSet, cut: CutJoint) -> ca.SX
     for D, state in zip(rows.D, frame_states, strict=True):
         total = total + D @ stack(state.side.w, state.side.u)
     return ca.SX(total)
+
+
+def cut_terms(walk: Unrolled, closure_set: ClosureSet, baumgarte: tuple[float, float]) -> ca.SX:
+    """Return Baumgarte's terms (nv) on the coordinates of cut joints, which no closure's row holds.
+
+    Let N V be how fast the joint opens in the directions of its own freedoms, and N e by how far: its coordinates
+    follow its bodies with a = a_rel + 2 alpha N V + beta^2 N e.
+    """
+    alpha, beta = baumgarte
+    terms = ca.SX.zeros(walk.nv)
+    for cut in closure_set.attachments.cuts:
+        if cut.joint.nv and not cut.use.prescribed:
+            x = cut.joint.configuration(closure_set.q[cut.q, :])
+            sides = tuple(s.side for s in closure_set.frame_states(walk, cut))
+            missed = 2 * alpha * cut_opening(walk, closure_set, cut) + beta**2 * pose_error(cut.joint, x, sides)
+            terms[cut.v] = product(left_inverse(cut.joint.joint_map(x)), missed)
+    return terms
 
 
 def full_residual(walk: Unrolled, closure_set: ClosureSet) -> ca.SX:

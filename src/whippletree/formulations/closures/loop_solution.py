@@ -18,7 +18,7 @@ from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body as composite
 from whippletree.formulations.recursions.composite_body import JointEquations
 
-__all__ = ["JOINT", "Closures", "Coordinates", "Solution", "by_closure", "stacked_rows"]
+__all__ = ["JOINT", "Closures", "Coordinates", "Solution", "by_closure", "stabilised", "stacked_rows"]
 
 
 class Solution(NamedTuple):
@@ -26,13 +26,15 @@ class Solution(NamedTuple):
 
     The multipliers are worked out when they are asked for. `pivots` are those of the elimination: one that is small
     compared with what it is elsewhere says that the solution is not to be trusted. `error` is the estimated error
-    relative to the largest acceleration, of a formulation that is not exact.
+    relative to the largest acceleration, of a formulation that is not exact. `forces` returns the force across every
+    node's joint, in node axes, if the formulation has it from its by-products.
     """
 
     a: ca.SX
     multipliers: Callable[[], list[ca.SX]]
     pivots: tuple[ca.SX, ...]
     error: ca.SX | None = None
+    forces: Callable[[], list[ca.SX]] | None = None
 
 
 def by_closure(values: Sequence[ca.SX], closure_states: Sequence[ClosureState]) -> list[ca.SX]:
@@ -47,6 +49,17 @@ def by_closure(values: Sequence[ca.SX], closure_states: Sequence[ClosureState]) 
 def stacked_rows(closure_states: Sequence[ClosureState], part: str) -> list[ca.SX]:
     """Return one part of all closures row by row."""
     return [getattr(one, part)[i] for one in closure_states for i in range(one.n_rows)]
+
+
+def stabilised(
+    gamma: list[ca.SX], closure_states: Sequence[ClosureState], baumgarte: tuple[float, float]
+) -> list[ca.SX]:
+    """Return what phi'' is driven by, row by row, with Baumgarte's terms 2 alpha phi' + beta^2 phi (8.112)."""
+    alpha, beta = baumgarte
+    if not (alpha or beta):
+        return gamma
+    rates, residuals = (stacked_rows(closure_states, part) for part in ("rate", "phi"))
+    return [g + 2 * alpha * rate + beta**2 * phi for g, rate, phi in zip(gamma, rates, residuals, strict=True)]
 
 
 Closures = tuple[list[ClosureState], list[dict[int, ca.SX]]]

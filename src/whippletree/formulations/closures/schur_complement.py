@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -21,7 +22,7 @@ from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.symbolic.dense_factors import factor, solve_factored
 from whippletree.symbolic.sparse_factors import add_to
 
-__all__ = ["Blocks", "absorb", "correction", "schur_complement", "unit_loads"]
+__all__ = ["Blocks", "Correction", "absorb", "correction", "schur_complement", "unit_loads"]
 
 
 Blocks = dict[int, ca.SX]
@@ -30,11 +31,11 @@ Blocks = dict[int, ca.SX]
 
 def absorb(
     walk: Unrolled, free: articulated.Dynamics, closure_states: Sequence[ClosureState]
-) -> tuple[list[tuple[Blocks, Blocks]], Blocks]:
-    """Carry the closures' unit forces inward; return h and D^-1 h of every node, as in (1), and what reaches the base.
+) -> tuple[list[tuple[Blocks, Blocks]], list[Blocks]]:
+    """Carry the closures' unit forces inward; return h and D^-1 h of every node, as in (1), and F where it arrives.
 
-    The base is what the tree stands on: usually the ground, where nothing more has to be known. What arrives at shared
-    freedoms waits for their home.
+    The last F is that at the base, what the tree stands on: usually the ground, where nothing more has to be known.
+    What arrives at shared freedoms waits for their home.
     """
     arriving, efforts = unit_loads(walk, closure_states)
     effects: list[tuple[Blocks, Blocks]] = [({}, {}) for _ in walk.nodes]
@@ -66,7 +67,7 @@ def absorb(
                 F = -(kept.G @ h) if F is None else F - kept.G @ h
             if F is not None:
                 add_to(arriving[walk.parents[k]], c, shift.force(F))
-    return effects, arriving[-1]
+    return effects, arriving
 
 
 def _wait(waiting: Blocks, c: int, H: ca.SX, F: ca.SX | None, effort: ca.SX | None) -> None:
@@ -77,13 +78,20 @@ def _wait(waiting: Blocks, c: int, H: ca.SX, F: ca.SX | None, effort: ca.SX | No
         add_to(waiting, c, H.T @ F)
 
 
+class Correction(NamedTuple):
+    """What closures' forces change of the accelerations: of joints (nv), and of nodes (6), None where nothing."""
+
+    joints: ca.SX
+    nodes: list[ca.SX | None]
+
+
 def correction(
     walk: Unrolled,
     free: articulated.Dynamics,
     effects: Sequence[tuple[Blocks, Blocks]],
     multipliers: Sequence[ca.SX],
     base: ca.SX | None = None,
-) -> ca.SX:
+) -> Correction:
     """Return M^-1 G^T lambda: the closures' forces at the hinges, released outward once more (46).
 
     With `base`, also what a further acceleration of the base brings.
@@ -110,7 +118,7 @@ def correction(
             own = node.joint_map(x) @ change
             alpha = own if alpha is None else alpha + own
         moved.append(alpha)
-    return a
+    return Correction(a, moved)
 
 
 def _change(effects: Blocks, multipliers: Sequence[ca.SX], G: ca.SX, alpha: ca.SX | None) -> ca.SX | None:

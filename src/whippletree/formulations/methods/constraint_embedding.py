@@ -18,8 +18,9 @@ branches that hang on it, apart from the rest, so that the ways can be compared.
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, cast
 
@@ -44,7 +45,7 @@ from whippletree.formulations.nodes.node_interface import (
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.spatial import ArticulatedInertia, Shift, mirror, stack
-from whippletree.symbolic.sparse_factors import SparseLU
+from whippletree.symbolic.sparse_factors import SparseLU, add_to
 
 __all__ = ["BY_GROUP", "CONSTRAINT_EMBEDDING", "METHODS", "piece", "solve"]
 
@@ -86,7 +87,14 @@ def solve(walk: Unrolled, closure_set: ClosureSet, choice: Choice, methods: Sequ
                 a[freedom] = found[i]
     pivots = [p for one in grouped if one.factors for p in one.factors.pivots]
     pivots += [p for k, g in at.items() if grouped[g].factors is None for p in result.hinge.at(k).kept.pivots]
-    return Solution(a, lambda: _multipliers(closure_set, grouped, at, result), tuple(pivots))
+
+    @functools.cache
+    def multipliers() -> list[ca.SX]:
+        return _multipliers(closure_set, grouped, at, result)
+
+    embedded = all(isinstance(one.node, Embedded) for one in grouped) and not walk.homes
+    forces = functools.partial(_forces, walk, closure_set, grouped, tree, at, result, multipliers)
+    return Solution(a, multipliers, tuple(pivots), forces=forces if embedded else None)
 
 
 def piece(
@@ -290,7 +298,8 @@ def _multipliers(
     for k, g in at.items():
         one, spread = grouped[g], result.outcome.at(k)
         if isinstance(one.node, Embedded) and one.factors is not None:
-            lacking = one.node.gathered(result.place.at(k), result.hinge.at(k), spread)
+            gathered = one.node.gathered(result.place.at(k), result.hinge.at(k), spread)
+            lacking = one.node.tree.gather(gathered, "tau")
             dependent = {column for _, column in one.factors.places}
             right = {d: lacking[i] for i, d in enumerate(one.freedoms) if d in dependent}
             values |= one.factors.solve_transposed(right)
@@ -302,6 +311,48 @@ def _multipliers(
         columns.append(ca.SX(ca.vertcat(ca.SX(0, 1), *(values.get(start + i, 0) for i in range(len(keep))))))
         start += len(keep)
     return columns
+
+
+def _forces(
+    walk: Unrolled,
+    closure_set: ClosureSet,
+    grouped: Sequence[GroupNode],
+    tree: Unrolled,
+    at: Mapping[int, int],
+    result: articulated.Dynamics,
+    multipliers: Callable[[], Sequence[ca.SX]],
+) -> list[ca.SX]:
+    """Return the force across every joint from by-products: P alpha + z of rigid nodes (18), and inside of groups
+
+    f_S = phi_S (f'_S - J_c* lambda)                                                     (69, corrected)
+
+    of which phi_S f'_S was gathered to find lambda.
+    """
+    forces: list[ca.SX | None] = [None] * len(walk.nodes)
+    rigid = iter(k for k in range(len(walk.nodes)) if not any(k in one.group.nodes for one in grouped))
+    values = multipliers()
+    for k in range(len(tree.nodes)):
+        if k not in at:
+            forces[next(rigid)] = result.outcome.at(k).f
+            continue
+        one = grouped[at[k]]
+        node = cast(Embedded, one.node)
+        gathered = node.gathered(result.place.at(k), result.hinge.at(k), result.outcome.at(k))
+        push: dict[int, ca.SX] = {}
+        for c, state in zip(one.group.attachments, closure_set.evaluate(walk, one.group.attachments), strict=True):
+            for on_node in state.node_forces:
+                add_to(push, on_node.node, on_node.F @ values[c])
+        for m in reversed(range(len(one.group.nodes))):
+            own = one.group.nodes[m]
+            f = gathered.at(m).f
+            if own in push:
+                f = f - push[own]
+                up = node.tree.parents[m]
+                if up >= 0:
+                    x = result.place.at(k).bodies.at(m).x
+                    add_to(push, one.group.nodes[up], walk.nodes[own].shift(x).force(push[own]))
+            forces[own] = f
+    return cast(list[ca.SX], forces)
 
 
 def _solve(problem: LoopProblem) -> Solution:

@@ -28,7 +28,7 @@ import casadi as ca
 
 from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState
 from whippletree.formulations.closures.ground_closures import closures_on_ground
-from whippletree.formulations.closures.loop_solution import Solution, by_closure
+from whippletree.formulations.closures.loop_solution import Solution, by_closure, stabilised
 from whippletree.formulations.closures.schur_complement import Blocks, schur_complement, unit_loads
 from whippletree.formulations.methods.formulation import Formulation, TreeMethod
 from whippletree.formulations.methods.registry import register
@@ -204,7 +204,9 @@ def turned(node: Node, _: tuple[()], body: GroundBody) -> tuple[tuple[()], NodeA
 # Closed loops
 
 
-def solve(walk: Unrolled, closure_set: ClosureSet, reference: str) -> Solution:
+def solve(
+    walk: Unrolled, closure_set: ClosureSet, reference: str, baumgarte: tuple[float, float] = (0.0, 0.0)
+) -> Solution:
     """Return accelerations and multipliers."""
     seen = bodies(walk, reference)
     _mark_bodies(seen)
@@ -213,6 +215,7 @@ def solve(walk: Unrolled, closure_set: ClosureSet, reference: str) -> Solution:
     _, joints = walk.inward(eliminate, Reduced.nothing(), seen)
     _mark_joints(joints)
     efforts, gamma = carried(walk, seen, joints, closure_states)
+    gamma = stabilised(gamma, closure_states, baumgarte)
     L = reduced_matrix(walk.nodes, joints, efforts, closure_states)
     record_stage("reduced closures", [L, gamma])
     factors = factor_symmetric(L, minimum_degree(L, range(len(gamma))), share=LEAST_OF_DIAGONAL)
@@ -317,7 +320,8 @@ def _formulation(reference: str) -> Formulation:
             partial(reactions, reference=reference),
             rolled=frozenset({"forward_dynamics", "driving_forces", "reactions"}),
         ),
-        solve=lambda problem: solve(problem.walk, problem.closure_set, reference),
+        solve=lambda problem: solve(problem.walk, problem.closure_set, reference, problem.baumgarte),
+        takes_baumgarte=True,
     )
 
 

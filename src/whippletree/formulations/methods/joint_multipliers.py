@@ -16,8 +16,15 @@ from __future__ import annotations
 
 import casadi as ca
 
-from whippletree.formulations.closures.closure_set import ClosureSet, ClosureState
-from whippletree.formulations.closures.loop_solution import JOINT, Coordinates, Solution, by_closure
+from whippletree.formulations.closures.closure_set import ClosureSet
+from whippletree.formulations.closures.loop_solution import (
+    JOINT,
+    Coordinates,
+    Solution,
+    by_closure,
+    stabilised,
+    stacked_rows,
+)
 from whippletree.formulations.methods.formulation import Candidacy, Formulation, LoopProblem, LoopSizes
 from whippletree.formulations.methods.registry import register
 from whippletree.formulations.nodes.frame_states import with_accelerations
@@ -26,19 +33,7 @@ from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.symbolic.sparse_factors import factor_symmetric, minimum_degree
 
-__all__ = ["JOINT_MULTIPLIERS", "solve", "stabilised"]
-
-
-def stabilised(closure_states: list[ClosureState], baumgarte: tuple[float, float]) -> list[ca.SX]:
-    """Return what phi'' is driven by, row by row: gamma, with Baumgarte's terms."""
-    alpha, beta = baumgarte
-    gamma = []
-    for one in closure_states:
-        total = one.second
-        if alpha or beta:
-            total = total + 2 * alpha * one.rate + beta**2 * one.phi
-        gamma += [total[i] for i in range(one.n_rows)]
-    return gamma
+__all__ = ["JOINT_MULTIPLIERS", "solve"]
 
 
 def solve(
@@ -51,7 +46,7 @@ def solve(
     system = coordinates.equations(walk)
     closure_states, rows = coordinates.closures(with_accelerations(walk, system.given_accelerations()), closure_set)
     rows = [{j: x for j, x in row.items() if j not in system.given} for row in rows]
-    gamma = stabilised(closure_states, baumgarte)
+    gamma = stabilised(stacked_rows(closure_states, "second"), closure_states, baumgarte)
     record_stage("closures", [rows, gamma])
     mass = system.factor()
     X = [mass.forward(dict(row)) for row in rows]

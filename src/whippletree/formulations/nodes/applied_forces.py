@@ -31,6 +31,7 @@ __all__ = [
     "corners",
     "events",
     "place_forces",
+    "seen_by",
     "with_applied_forces",
     "without_applied_forces",
 ]
@@ -46,12 +47,19 @@ class ElementPowers(NamedTuple):
 
 @dataclass(frozen=True)
 class ForcePlacement:
-    """What an element or the rate of a state takes hold of: frames, and places in q, v and z."""
+    """What an element or the rate of a state takes hold of: frames, and places in q, v and z.
+
+    An element that depends on reactions also has the frames of those joints on their parents, and the places of what
+    they transmit, and of its own loads, among those of all elements.
+    """
 
     frames: tuple[NodeFrame, ...]
     q: tuple[int, ...]
     v: tuple[int, ...]
     z: tuple[int, ...]
+    joint_frames: tuple[NodeFrame, ...] = ()
+    transmitted: tuple[int, ...] = ()
+    loads: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,15 +99,29 @@ class LoadedWalk:
 def place_forces(description: Description, plan: Plan, node_tree: NodeTree) -> ForcePlacements:
     """Return what the elements of a description and the rates of its states take hold of."""
     states = _places_of_states(description)
+    forces = [(use.force, _placed(use, states, plan, node_tree)) for use in description.forces]
+    n_wrenches = n_loads = 0
+    for k, use in enumerate(description.forces):
+        if use.reactions:
+            ends = n_wrenches + 6 * len(use.reactions), n_loads + use.force.n_loads
+            joints = [description.joint(name) for name in use.reactions]
+            held = replace(
+                forces[k][1],
+                joint_frames=tuple(frame_on_node(node_tree, joint.parent, joint.on_parent) for joint in joints),
+                transmitted=tuple(range(n_wrenches, ends[0])),
+                loads=tuple(range(n_loads, ends[1])),
+            )
+            forces[k] = use.force, held
+            n_wrenches, n_loads = ends
     return ForcePlacements(
-        tuple((use.force, _placed(use, states, plan, node_tree)) for use in description.forces),
+        tuple(forces),
         tuple((use.rate, _placed(use, states, plan, node_tree)) for use in description.states),
     )
 
 
 def with_applied_forces(walk: Unrolled, acting: ForcePlacements, state: ElementState, tau: ca.SX) -> LoadedWalk:
     """Let everything act; `state` has the mechanism's q, v, z and t, and no sides. The walk is at that state."""
-    applied = [force.act(_seen(walk, placed, state)) for force, placed in acting.forces]
+    applied = [force.act(seen_by(walk, placed, state)) for force, placed in acting.forces]
     push: dict[int, ca.SX] = {}
     totals = entries(ca.SX.zeros(walk.nv))
     for (_, placed), done in zip(acting.forces, applied, strict=True):
@@ -110,7 +132,7 @@ def with_applied_forces(walk: Unrolled, acting: ForcePlacements, state: ElementS
         for k, i in enumerate(placed.v):
             totals[i] = plus(totals[i], done.efforts[k])
     efforts = ca.SX(ca.vertcat(NO_NUMBERS, *totals))
-    rates = [rate.value(_seen(walk, placed, state)) for rate, placed in acting.states]
+    rates = [rate.value(seen_by(walk, placed, state)) for rate, placed in acting.states]
     return LoadedWalk(
         _pushed(walk, push, efforts),
         tau + efforts,
@@ -133,15 +155,15 @@ def events(
     """Return the column of each event at a state: what is watched, and the values that it sets."""
     states = _places_of_states(description)
     placed = [(use.formula, _placed(use, states, plan, node_tree)) for use in description.events]
-    return [formula.value(_seen(walk, where, state)) for formula, where in placed]
+    return [formula.value(seen_by(walk, where, state)) for formula, where in placed]
 
 
 def corners(walk: Unrolled, acting: ForcePlacements, state: ElementState) -> ca.SX:
     """Return the expressions of all corners that the state decides: of forces, then of states' written rates."""
     found = [ca.SX(0, 1)]
     for force, placed in acting.forces:
-        found += [one.formula.corner_values(one.seen, one.more) for one in force.formulas(_seen(walk, placed, state))]
-    found += [rate.corner_values(_seen(walk, placed, state), ca.SX(0, 1)) for rate, placed in acting.written_states]
+        found += [one.formula.corner_values(one.seen, one.more) for one in force.formulas(seen_by(walk, placed, state))]
+    found += [rate.corner_values(seen_by(walk, placed, state), ca.SX(0, 1)) for rate, placed in acting.written_states]
     return ca.SX(ca.vertcat(*found))
 
 
@@ -162,12 +184,15 @@ def _placed(
     )
 
 
-def _seen(walk: Unrolled, placed: ForcePlacement, state: ElementState) -> ElementState:
+def seen_by(walk: Unrolled, placed: ForcePlacement, state: ElementState) -> ElementState:
     """Return what an element sees: its sides in the ground frame, and its share of the state."""
     sides = tuple(frame_state(walk, -1, frame).side for frame in placed.frames)
-    return ElementState(
+    seen = ElementState(
         sides, _entries(state.q, placed.q), _entries(state.v, placed.v), _entries(state.z, placed.z), state.t
     )
+    if not placed.joint_frames:
+        return seen
+    return seen._replace(r=_entries(state.r, placed.transmitted), load=_entries(state.load, placed.loads))
 
 
 def _entries(column: ca.SX, places: Sequence[int]) -> ca.SX:

@@ -40,15 +40,19 @@ from whippletree.spatial import RigidInertia, cross, skew, stack, twist_cross
 __all__ = [
     "AppliedDerivatives",
     "AppliedLaw",
+    "Compound",
     "Derivatives",
+    "DrivenNode",
     "Matrix",
     "PairTerms",
     "SpatialMotion",
     "View",
     "add_entry",
     "ancestors",
+    "body_compound",
     "differentiate",
-    "pair_terms",
+    "driven_nodes",
+    "paired",
     "view_from",
 ]
 
@@ -75,6 +79,15 @@ class DrivenMotion(NamedTuple):
 
     seat: SpatialMotion
     A: ca.SX
+
+
+class DrivenNode(NamedTuple):
+    """A node's seat and acceleration, and what a displacement (E) and a velocity (G) of its joint do to the latter."""
+
+    seat: SpatialMotion
+    A: ca.SX
+    E: ca.SX
+    G: ca.SX
 
 
 class NodeDerivativeTerms(NamedTuple):
@@ -155,21 +168,32 @@ def differentiate(walk: Unrolled) -> Derivatives:
     return found
 
 
-def pair_terms(walk: Unrolled) -> list[PairTerms]:
-    """Return what each node brings to pairs of freedoms."""
-    return _swept(walk)[1]
+def driven_nodes(walk: Unrolled) -> Sequence[DrivenNode]:
+    """Sweep outward over the nodes: where they are, how they move, and what their joints do to that."""
+
+    def step(node: Node, parent: DrivenMotion) -> tuple[DrivenMotion, DrivenNode]:
+        driven, E, G = drive(node, parent)
+        return driven, DrivenNode(*driven, E, G)
+
+    return walk.outward(step, _at_rest(walk)).records
+
+
+def _at_rest(walk: Unrolled) -> DrivenMotion:
+    """Return the motion of the ground, as if it went up so that there were no gravity."""
+    still = SpatialMotion(ca.SX.eye(3), ca.SX(0, 1), *(ca.SX.zeros(6),) * 3, ())
+    return DrivenMotion(still, stack(ca.SX.zeros(3), -walk.gravity))
 
 
 def _swept(walk: Unrolled) -> tuple[Sequence[NodeDerivativeTerms], list[PairTerms]]:
     """Sweep outward and inward over the nodes."""
-    still = SpatialMotion(ca.SX.eye(3), ca.SX(0, 1), *(ca.SX.zeros(6),) * 3, ())
-    laden = walk.outward(accelerate, DrivenMotion(still, stack(ca.SX.zeros(3), -walk.gravity)))
+    laden = walk.outward(accelerate, _at_rest(walk))
     _, kept = walk.inward(gather, (Compound.nothing(),), laden)
     pairs = zip(laden.records, kept.records, strict=True)
-    return laden.records, [_paired(own, whole) for own, whole in pairs]
+    return laden.records, [paired(own, whole) for own, whole in pairs]
 
 
-def _paired(own: NodeDerivativeTerms, w: Compound) -> PairTerms:
+def paired(own: NodeDerivativeTerms | DrivenNode, w: Compound) -> PairTerms:
+    """Return what a node with everything beyond it brings to pairs of freedoms."""
     seat = own.seat
     on_rate = seat.S[0:3, :].T @ w.N - 2 * (seat.S[3:6, :].T @ skew(w.p))
     if w.own.nnz():
@@ -192,7 +216,7 @@ def _paired(own: NodeDerivativeTerms, w: Compound) -> PairTerms:
 def accelerate(node: Node, parent: DrivenMotion) -> tuple[DrivenMotion, NodeDerivativeTerms]:
     """Carry velocity and acceleration to the node, and find what its joint's motion does to its body."""
     driven, E, G = drive(node, parent)
-    body = _body(node, driven.seat, driven.A)
+    body = body_compound(node.inertia, driven.seat, driven.A)
     if node.body is not None:
         body = body + _inside(node, driven.seat)
     return driven, NodeDerivativeTerms(driven.seat, E, G, body, driven.A)
@@ -265,9 +289,9 @@ def _columns(parts: Sequence[ca.SX]) -> ca.SX:
     return ca.densify(ca.horzcat(ca.SX(6, 0), *parts))
 
 
-def _body(node: Node, seat: SpatialMotion, A: ca.SX) -> Compound:
-    """Return what the node's own body needs: with sigma = tr(J) / 2 - J, N = -2 w~ sigma - 2 h~ u~."""
-    inertia = node.inertia.rotated(seat.R).translated(seat.x)
+def body_compound(own: RigidInertia, seat: SpatialMotion, A: ca.SX) -> Compound:
+    """Return what a node's own body needs: with sigma = tr(J) / 2 - J, N = -2 w~ sigma - 2 h~ u~."""
+    inertia = own.rotated(seat.R).translated(seat.x)
     w, u = seat.V[0:3], seat.V[3:6]
     J, h = inertia.J, inertia.h
     p = inertia.m * u + cross(w, h)

@@ -35,9 +35,9 @@ def built_in(acting: ForcePlacements) -> bool:
 
 
 def _has_formula(force: Force) -> bool:
-    """Tell whether an element has a formula in it, or numbers that are expressions."""
-    formula = any(isinstance(part, Formula) for part in vars(force).values())
-    return formula or not all(isinstance(x, float) for x in force.entries())
+    """Tell whether an element has a formula in it, depends on reactions, or has numbers that are expressions."""
+    formula = any(isinstance(part, Formula) for part in vars(force).values()) or force.n_loads
+    return bool(formula) or not all(isinstance(x, float) for x in force.entries())
 
 
 class LoadItems:

@@ -14,7 +14,7 @@ from typing import Any
 from whippletree.elements.closures import DeclaredClosure
 from whippletree.elements.declaration import ANY, Quantity, parts, quantities, required
 from whippletree.elements.forces import (
-    BoxContact,
+    BearingFriction,
     CapsuleContact,
     Contact,
     Force,
@@ -181,7 +181,9 @@ FORCES: dict[str, Form] = {
         _PLACES, needs={"stiffness": values.diagonal_or(6)}, may={"damping": values.diagonal_or(6), **_POSES}
     ),
     "torsion_spring": _on_joint(TorsionSpring),
-    "friction": _on_joint(Friction),
+    "friction": _on_joint(Friction).allowing(
+        {name: values.number for name in quantities(BearingFriction) if name not in quantities(Friction)}
+    ),
     "limit": _on_joint(Limit),
     "actuator": Form(values.word, needs={"effort": values.law}, may=_INDEX),
     "load": Form(
@@ -206,8 +208,17 @@ FORCES: dict[str, Form] = {
             **_ON_GROUND,
         },
     ),
-    "capsule_contact": _element_form(CapsuleContact),
-    "box_contact": _element_form(BoxContact),
+    "contact_between": Form(
+        _PLACES,
+        needs={"stiffness": values.number},
+        may={
+            **_plain_numbers(CapsuleContact),
+            "axis": values.axis,
+            "axis_child": values.axis,
+            "size_child": values.vector,
+            **_POINTS,
+        },
+    ),
     "tyre": Form(
         values.word,
         needs=dict.fromkeys(("radius", "stiffness", "cornering_stiffness"), values.number),
@@ -274,6 +285,7 @@ START: dict[str, Reader] = {
     "accuracy": values.positive,
     "velocities": values.by_joint,
     "equilibrium": values.flag,
+    "nearest": values.flag,
 }
 
 RUN: dict[str, Reader] = {
@@ -287,6 +299,7 @@ RUN: dict[str, Reader] = {
     "spectral_radius": values.fixed_number,
     "every": values.positive,
     "formulation": values.word,
+    "baumgarte": values.entries(values.fixed_number, 2),
     "t0": values.fixed_number,
     "outputs": values.outputs,
 }

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whippletree.elements.bodies import Shape
 from whippletree.errors import FileError
 from whippletree.foundation.user_frames import user_facing
 from whippletree.model.io.output_paths import same_place
 from whippletree.model.io.reading_report import ReadingReport
 from whippletree.model.mechanism import Mechanism
-from whippletree.spatial.placement import Placement
 
 if TYPE_CHECKING:
     from whippletree.system import System
 
-__all__ = ["JointRange", "Model", "VisualShape"]
+__all__ = ["JointRange", "Model"]
 
 _OF_BUILD = ("guess", "hold", "cut", "dependent", "accuracy")
 """What a start says to `Mechanism.build`."""
@@ -39,35 +39,19 @@ class JointRange:
     effort: float | None = None
 
 
-@dataclass(frozen=True)
-class VisualShape:
-    """What a body looks like, for pictures: a box, cylinder, sphere, capsule, plane or mesh on it.
-
-    `size` holds what the kind needs: edges of a box, radius and length of a cylinder or capsule along z, radius of a
-    sphere, factors of a mesh, whose file is `file`.
-
-    >>> VisualShape("sphere", (0.1,)).kind
-    'sphere'
-    """
-
-    kind: str
-    size: tuple[float, ...] = ()
-    placement: Placement = field(default_factory=Placement)
-    file: str = ""
-    colour: tuple[float, ...] = ()
-
-
 @user_facing
 @dataclass(frozen=True)
 class Model:
     """A mechanism with where it starts and how to run it.
 
     `start` may hold "guess", "hold", "cut", "dependent" and "accuracy", as `Mechanism.build` takes them, and
-    "velocities" by joint; with "equilibrium" the run starts at rest, or with these velocities in steady motion.
+    "velocities" by joint, which with "nearest" may change as little as loops ask for; with "equilibrium" the run starts
+    at rest, or with these velocities in steady motion.
     `run` may hold what `System.simulate` takes, above all "duration", and "outputs": what tables and plots show.
 
     A file of another program also has a `report` of what was not understood, changed or guessed, `ranges` of joints,
-    which nothing enforces unless that was asked for, and `shapes` of bodies for pictures.
+    which nothing enforces unless that was asked for, and `shapes` of bodies for pictures, with meshes as the file names
+    them.
 
     >>> import whippletree as wt
     >>> model = wt.read('''
@@ -88,7 +72,7 @@ class Model:
     lines: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
     report: ReadingReport = field(default_factory=ReadingReport, compare=False)
     ranges: Mapping[str, JointRange] = field(default_factory=dict, repr=False)
-    shapes: Mapping[str, tuple[VisualShape, ...]] = field(default_factory=dict, repr=False)
+    shapes: Mapping[str, tuple[Shape, ...]] = field(default_factory=dict, repr=False)
     _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What `simulate` has built, and what that was built from."""
 
@@ -116,7 +100,7 @@ class Model:
     def initial(self, system: System) -> tuple[Any, Any]:
         """Return the coordinates and velocities to start from: those of the file stay as they are.
 
-        Velocities that the loops do not allow are refused.
+        Velocities that the loops do not allow are refused, unless the nearest ones are asked for.
 
         >>> import whippletree as wt
         >>> model = wt.read('''
@@ -136,7 +120,8 @@ class Model:
         q = system.assemble(self.start.get("guess"), hold=hold, t=t) if t else system.q0
         if not velocities and not t:
             return q, system.v0
-        return q, system.consistent_velocities(q, velocities, hold=[*velocities], t=t)
+        held = [] if self.start.get("nearest") else [*velocities]
+        return q, system.consistent_velocities(q, velocities, hold=held, t=t)
 
     def simulate(self, system: System | None = None, **settings: Any) -> Any:
         """Run the model as its file says, except for the settings given here, and return the trajectory.

@@ -30,7 +30,18 @@ __all__ = ["RESERVED", "LawScope", "Names", "NumberScope", "UnfitError", "locate
 
 TIME = "t"
 LENGTHS = ("elongation", "elongation_rate")
-LAW_FUNCTIONS = ("coordinate", "rate", "position", "rotation", "velocity", "state", "time", "spline", "piece")
+LAW_FUNCTIONS = (
+    "coordinate",
+    "rate",
+    "position",
+    "rotation",
+    "velocity",
+    "reaction",
+    "state",
+    "time",
+    "spline",
+    "piece",
+)
 PARAMETER = "parameter"
 _FUNCTIONS = (*LAW_FUNCTIONS, PARAMETER)
 RESERVED = frozenset({*CONSTANTS, *FUNCTIONS, *LAW_FUNCTIONS, *LENGTHS, TIME, PARAMETER})
@@ -242,6 +253,9 @@ class LawScope:
             (place,) = checked(name, arguments, (str,))
             column: ca.SX = getattr(m, name)(place)
             return column
+        if name == "reaction":
+            (joint,) = checked(name, arguments, (str,))
+            return ca.SX(ca.vertcat(*m.reaction(joint)))
         if name in ("spline", "piece"):
             return self._splined(name, arguments)
         if name == "state":

@@ -13,7 +13,20 @@ from whippletree.elements.bodies.appearance import DIMENSIONS
 from whippletree.elements.closures import Coupling, DeclaredClosure, Expression
 from whippletree.elements.declaration import quantities
 from whippletree.elements.drivers import Motion, Spline, spline_of
-from whippletree.elements.forces import Actuator, Bushing, Contact, Force, Formula, LawSpring, Load, Tyre
+from whippletree.elements.forces import (
+    MOMENT_AND_FORCE,
+    Actuator,
+    BearingFriction,
+    BoxContact,
+    Bushing,
+    CapsuleContact,
+    Contact,
+    Force,
+    Formula,
+    LawSpring,
+    Load,
+    Tyre,
+)
 from whippletree.errors import FileError, ModelError
 from whippletree.model.catalogue import registered
 from whippletree.model.description import Body, ClosureUse, Description, EventUse, ForceUse, Frame, JointUse, StateUse
@@ -230,6 +243,11 @@ class Sections:
             return self._load(use, force)
         if isinstance(force, Contact):
             return self._contact(use, force)
+        if isinstance(force, CapsuleContact | BoxContact):
+            return self._contact_between(use, force)
+        if isinstance(force, BearingFriction):
+            own = {name: self._value(getattr(force, name)) for name in quantities(force)}
+            return {"friction": use.coordinates[0][0], **{key: one for key, one in own.items() if one is not None}}
         if isinstance(force, Tyre):
             return self._tyre(use, force)
         initial = [self._d.state(name).value for name in use.own_states]
@@ -279,17 +297,26 @@ class Sections:
         return found
 
     def _actuator(self, use: ForceUse, force: Actuator) -> dict[str, Any]:
-        (effort,) = self._formula(force.effort, use.sides, use.coordinates[1:], use.states, use.name)
+        (effort,) = self._formula(
+            force.effort, use.sides, use.coordinates[1:], use.states, use.name, _transmitted(use.reactions)
+        )
         return {**self._on_coordinate("actuator", use), "effort": effort}
 
     def _load(self, use: ForceUse, force: Load) -> dict[str, Any]:
-        wrench = self._formula(force.wrench, use.sides[1:], use.coordinates, use.states, use.name)
+        read = (use.sides[1:], use.coordinates, use.states, use.name, _transmitted(use.reactions))
+        wrench = self._formula(force.wrench, *read)
         frame = {"frame": "body"} if force.follows else {}
         return {**self._at("load", use.sides[0]), "wrench": wrench, **frame}
 
     def _contact(self, use: ForceUse, force: Contact) -> dict[str, Any]:
         points = [self._numbers(force.points[i : i + 3]) for i in range(0, len(force.points), 3)]
         return self._on_ground("contact", use, force) | ({"points": points} if points else {})
+
+    def _contact_between(self, use: ForceUse, force: CapsuleContact | BoxContact) -> dict[str, Any]:
+        found = {"contact_between": self._two(use), **self._points_on(use.sides[:2]), **self._plain_numbers(force)}
+        if isinstance(force, BoxContact):
+            return found | {"axis": _normal(force.axis), "size_child": self._numbers(force.size)}
+        return found | {"axis": _normal(force.axis), "axis_child": _normal(force.axis_child)}
 
     def _tyre(self, use: ForceUse, force: Tyre) -> dict[str, Any]:
         initial = [self._d.state(name).value for name in use.own_states]
@@ -301,9 +328,13 @@ class Sections:
         states = use.states[len(use.own_states) :]
         (offset,) = self._formula(force.height, use.sides[1:], use.coordinates, states, use.name)
         found = {**self._at(word, use.sides[0]), "normal": _normal(force.normal), "offset": offset}
+        return found | self._plain_numbers(force)
+
+    def _plain_numbers(self, force: Force) -> dict[str, Any]:
+        """Return the fields of an element that are one number each."""
         single = [name for name, what in quantities(force).items() if what.size is None]
         numbers = {name: getattr(force, name) for name in single}
-        return found | {name: self._number(value) for name, value in numbers.items() if value is not None}
+        return {name: self._number(value) for name, value in numbers.items() if value is not None}
 
     # ------------------------------------------------------------------ what elements hold on to
 
@@ -419,6 +450,11 @@ def _spline_through(expression: ca.SX, t: ca.SX) -> Spline | None:
     if spline is None or ca.Function("motion", [t], [spline(t)]).serialize() != function.serialize():
         return None
     return spline
+
+
+def _transmitted(joints: Sequence[str]) -> list[str]:
+    """Return how the components of joints' reactions are written."""
+    return [f"reaction({quoted_text(joint)})[{k}]" for joint in joints for k in range(len(MOMENT_AND_FORCE))]
 
 
 def _field_names(element: Any) -> tuple[str, ...]:

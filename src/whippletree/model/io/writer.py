@@ -114,7 +114,12 @@ _SIMPLE = re.compile(r"-?\w([\w .+*/()-]*[\w)])?", re.ASCII)
 def _safe(tree: Any) -> Any:
     """Return a tree in which every text that might be taken for something else is in quotes."""
     if isinstance(tree, Mapping):
-        return {_safe(key): _safe(item) for key, item in tree.items()}
+        return {_safe_key(key): _safe(item) for key, item in tree.items()}
     if isinstance(tree, list | tuple):
         return [_safe(item) for item in tree]
     return _Quoted(tree) if isinstance(tree, str) and not _SIMPLE.fullmatch(tree) else tree
+
+
+def _safe_key(key: Any) -> Any:
+    """Return a key, in quotes if it has blanks: within braces it would else be broken where a line ends."""
+    return _Quoted(key) if isinstance(key, str) and " " in key else _safe(key)
