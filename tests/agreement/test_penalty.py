@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-import casadi as ca
 import numpy as np
 import pytest
 
 import whippletree as wt
 from support.folded_models import REGULAR, folded
-from support.loop_agreement import given
-from support.loop_models import built, inputs
+from support.loop_agreement import estimated
+from support.loop_models import built
 from support.measures import relative
 from support.random_loops import MEMBERS, QUICK, Case, case
 from support.sampling import sampled
-from whippletree.formulations.methods import find
-from whippletree.system import loop_equations
-from whippletree.system.equations import Request
 from whippletree.system.tolerances import PENALTY_PROMISE
 
 PENALTIES = ("penalty", "velocity_transformation/reference_point/penalty")
 HIDDEN = (("floating", 23), ("cut joints", 9))  # where heavy weights hide digits of the mass matrix
 FOLDED = [(family, i) for family in REGULAR for i in range(12)]
-
-
-def estimated(s: wt.System, c: Case, formulation: str) -> tuple[float, np.ndarray]:
-    """The error that the formulation expects of its own accelerations, and these, before anything is refused."""
-    eq = s._engine.equations
-    request = Request("forward_dynamics", find(formulation).text, "", tuple(c.loads))
-    x = eq.inputs(request)
-    names = [name for name, _ in eq.signature(request).inputs]
-    error = loop_equations.solution(eq, request, x).error
-    found = ca.vertcat(error, loop_equations.answer(eq, request, x).a)
-    function = ca.Function("f", [x[name] for name in names], [found], [n.replace(" ", "_") for n in names], ["found"])
-    values = np.array(function(*inputs(function, given(c)))).ravel()
-    return float(values[0]), values[1:]
 
 
 def check(s: wt.System, c: Case) -> None:

@@ -11,7 +11,7 @@ import whippletree as wt
 from support.natural_models import five_links
 from support.natural_trial import five_links as by_hand
 from support.natural_trial import march
-from whippletree.natural.natural_runs import NaturalOptions, NaturalRows, NaturalRun
+from whippletree.studies.natural_runs import NaturalOptions, NaturalRows, NaturalRun
 from whippletree.system.example_systems import four_bar, pendulum
 
 FALL = 3 * 9.81

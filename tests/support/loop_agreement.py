@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 import whippletree as wt
@@ -15,8 +16,11 @@ from support.formulations import exact, variants
 from support.loop_models import inputs
 from support.measures import relative
 from support.random_loops import Case
+from whippletree.formulations.methods import find
+from whippletree.system import loop_equations
+from whippletree.system.equations import Request
 
-__all__ = ["accelerations", "assert_close", "computed", "given", "reactions"]
+__all__ = ["accelerations", "assert_close", "computed", "estimated", "given", "reactions"]
 
 Array = np.ndarray
 
@@ -39,6 +43,19 @@ def computed(s: wt.System, c: Case, name: str, formulation: str) -> Array:
     """A function's value by CasADi's evaluator."""
     function = s.function(name, formulation=formulation, wrenches=list(c.loads))
     return np.array(function(*inputs(function, given(c)))).ravel()
+
+
+def estimated(s: wt.System, c: Case, formulation: str) -> tuple[float, Array]:
+    """The error that the formulation expects of its own accelerations, and these, before anything is refused."""
+    eq = s._engine.equations
+    request = Request("forward_dynamics", find(formulation).text, "", tuple(c.loads))
+    x = eq.inputs(request)
+    names = [name for name, _ in eq.signature(request).inputs]
+    error = loop_equations.solution(eq, request, x).error
+    found = ca.vertcat(error, loop_equations.answer(eq, request, x).a)
+    function = ca.Function("f", [x[name] for name in names], [found], [n.replace(" ", "_") for n in names], ["found"])
+    values = np.array(function(*inputs(function, given(c)))).ravel()
+    return float(values[0]), values[1:]
 
 
 def accelerations(s: wt.System, c: Case, names: Sequence[str] = ()) -> dict[str, float]:

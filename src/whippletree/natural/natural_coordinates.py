@@ -179,12 +179,14 @@ class NaturalCoordinates:
 
     # ------------------------------------------------------------------ conversions
 
-    def coordinates(self, q: Any) -> Array:
+    def coordinates(self, q: Any, *, parameters: Any = None) -> Array:
         """Return x (n) of a configuration, or (k, n) of several."""
-        return self.state(q, np.zeros((*np.shape(q)[:-1], self.system.nv)))[0]
+        return self.state(q, np.zeros((*np.shape(q)[:-1], self.system.nv)), parameters=parameters)[0]
 
-    def state(self, q: Any, v: Any) -> tuple[Array, Array]:
+    def state(self, q: Any, v: Any, *, parameters: Any = None) -> tuple[Array, Array]:
         """Return x and x' (n) of a state in joint coordinates, or (k, n) of several.
+
+        `parameters` are as described unless given, here and in all that follows.
 
         >>> from whippletree.system.example_systems import pendulum
         >>> x, rates = pendulum().natural.state([0.0], [2.0])
@@ -192,10 +194,12 @@ class NaturalCoordinates:
         ((6,), (6,))
         """
         q, v = self._rows(q, "q", self.system.nq), self._rows(v, "v", self.system.nv)
-        both = self._run(self._place, q, v)
+        both = self._run(self._place, q, v, parameters=parameters)
         return both[..., : self.n_coordinates], both[..., self.n_coordinates :]
 
-    def joint_state(self, x: Any, rates: Any = None, *, near: Any = None) -> tuple[Array, Array]:
+    def joint_state(
+        self, x: Any, rates: Any = None, *, near: Any = None, parameters: Any = None
+    ) -> tuple[Array, Array]:
         """Return q and v that belong to natural coordinates and velocities, bodies fitted to rigid ones.
 
         Angles are those nearest to `near` (`q0` unless given). Coordinates that are far from satisfying the conditions
@@ -210,37 +214,38 @@ class NaturalCoordinates:
         n = self.n_coordinates
         x = self._rows(x, "x", n)
         rates = np.zeros(x.shape) if rates is None else self._rows(rates, "rates", n)
-        residual = self.residual(x)
+        residual = self.residual(x, parameters=parameters)
         worst = int(np.abs(residual).max(axis=tuple(range(residual.ndim - 1))).argmax())
         if np.abs(residual).max() > _FIT_TOLERANCE * max(1.0, float(np.abs(x).max()) ** 2):
             raise StateError(
                 f"these are not the natural coordinates of rigid bodies at their joints: the condition "
                 f'"{self.conditions[worst]}" is off by {np.abs(residual).max():.3g}'
             )
-        return self.fit(x, rates, self.system.q0 if near is None else self._rows(near, "near", self.system.nq))
+        start = self.system.q0 if near is None else self._rows(near, "near", self.system.nq)
+        return self.fit(x, rates, start, parameters=parameters)
 
-    def fit(self, x: Array, rates: Array, near: Array) -> tuple[Array, Array]:
+    def fit(self, x: Array, rates: Array, near: Array, *, parameters: Any = None) -> tuple[Array, Array]:
         """Return the joint coordinates and velocities nearest to natural ones, however far off these are."""
         nq = self.system.nq
         q = np.broadcast_to(near, (*x.shape[:-1], nq)).copy()
         for _ in range(_MOST_FITS):
-            both = self._run(self._fit, x, rates, q)
+            both = self._run(self._fit, x, rates, q, parameters=parameters)
             moved = np.abs(both[..., :nq] - q).max(initial=0.0)
             q, v = both[..., :nq].copy(), both[..., nq:]
             if moved <= _SETTLED:
                 break
         return q, v
 
-    def residual(self, x: Any) -> Array:
+    def residual(self, x: Any, *, parameters: Any = None) -> Array:
         """Return the residuals Phi(x) of the conditions (m) at t = 0, or (k, m)."""
-        return self._run(self._residual, self._rows(x, "x", self.n_coordinates))
+        return self._run(self._residual, self._rows(x, "x", self.n_coordinates), parameters=parameters)
 
-    def jacobian(self, x: Any) -> Array:
+    def jacobian(self, x: Any, *, parameters: Any = None) -> Array:
         """Return Phi_x (m, n)."""
         x = self._rows(x, "x", self.n_coordinates)
         conditions = self.symbolic_conditions
         found = ca.Function("jacobian", [conditions.x, conditions.t, *self.parameter_symbols], [conditions.jacobian])
-        return np.array(ca.densify(found(x, 0.0, *self._parameter_values())))
+        return np.array(ca.densify(found(x, 0.0, *self._parameter_values(parameters))))
 
     def _rows(self, value: Any, name: str, size: int) -> Array:
         """Return finite numbers (size) or (k, size)."""
@@ -260,9 +265,12 @@ class NaturalCoordinates:
         described = self.system.description.parameters
         return [ca.SX(ca.vertcat(*(p.symbol for p in described)))] if described else []
 
-    def _parameter_values(self) -> list[Array]:
+    def _parameter_values(self, given: Any = None) -> list[Array]:
         described = self.system.description.parameters
-        return [np.array([p.value for p in described], dtype=np.float64)] if described else []
+        if not described:
+            return []
+        values = self.system.kernels.inputs.parameter_set(given)
+        return [np.array([p.value for p in described], dtype=np.float64) if values is None else values]
 
     def kernel(
         self, name: str, inputs: dict[str, ca.SX], size: int, make: Callable[[], ca.SX], about: str = ""
@@ -323,10 +331,10 @@ class NaturalCoordinates:
         phi = ca.substitute(conditions.phi, conditions.t, ca.SX(0))
         return self.kernel("conditions", {"x": conditions.x}, self.n_conditions, lambda: phi)
 
-    def _run(self, kernel: Kernel, *inputs: Array) -> Array:
+    def _run(self, kernel: Kernel, *inputs: Array, parameters: Any) -> Array:
         """Evaluate a kernel for one state, or for rows of states."""
         rows = max((a.shape[0] for a in inputs if a.ndim > 1), default=0)
-        more: list[Array | None] = [None] * (len(kernel.signature.inputs) - len(inputs))
+        more: list[Array | None] = list(self._parameter_values(parameters))
         given: list[Array | None] = [np.ascontiguousarray(a) for a in inputs]
         size = kernel.output_sizes[0]
         if not rows:

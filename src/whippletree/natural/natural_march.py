@@ -132,7 +132,7 @@ class March:
         self.n, size = n, len(start)
         self.start, self.end, self.augmented = start.copy(), np.zeros(size), np.zeros(size)
         self.x, self.y, self.time = np.zeros(n), np.zeros(n + 1), np.array([t])
-        inputs = {"start": self.start, "x": self.x, "t": self.time, **given}
+        inputs = {"start": self.start, "d": self.x, "t": self.time, **given}
         outputs = {"predict": self.x, "iterate": self.y, "augment": self.augmented, "finish": self.end}
         self._limit = _LOST * float(np.abs(start[:n]).max(initial=1.0))
         self._keep: list[Any] = [kernels, given]

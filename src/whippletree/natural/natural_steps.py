@@ -9,7 +9,8 @@ with the quasi-tangent matrix, which is symmetric and needs no pivoting,
 
     K = 4/h^2 M + Phi_x^T alpha (1 + 2 mu / h) Phi_x                                                      (8.134)
 
-begun at x_n + h x'_n + h^2/2 x''_n (8.135). alpha and mu are given for each condition. lambda is zero (penalty), or
+begun at x_n + h x'_n + h^2/2 x''_n (8.135). The unknown is d = x - x_n: differences of coordinates would lose digits
+that 2/h and 4/h^2 make large. alpha and mu are given for each condition. lambda is zero (penalty), or
 corrected, lambda <- lambda + alpha (Phi + mu Phi'), and the step solved again (8.126; anew from zero in each step).
 
 With `projections`, mu is zero, lambda is corrected after each iteration and kept from step to step, and velocities and
@@ -37,6 +38,7 @@ import casadi as ca
 
 from whippletree.formulations.methods.natural import NaturalSettings, solve_natural
 from whippletree.formulations.natural.natural_equations import natural_forces
+from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.foundation.once import made_once
 from whippletree.kernels.kernel import Kernel
 from whippletree.natural.natural_coordinates import NaturalCoordinates
@@ -82,21 +84,26 @@ class _Iterate(NamedTuple):
 
 @dataclass(eq=False)
 class NaturalSteps:
-    """The kernels of the time loop. `loaded` says that there are forces beside gravity, or efforts."""
+    """The kernels of the time loop. `loaded` says that there are forces beside gravity, or efforts.
+
+    `wrenches` are places on which wrenches act, as inputs.
+    """
 
     natural: NaturalCoordinates
     loaded: bool
     projections: bool
+    wrenches: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         natural = self.natural
         n, m = natural.n_coordinates, natural.n_conditions
         self.layout = StateLayout(n, m, natural.system.nq if self.loaded else 0)
         self.start = ca.SX.sym("start", self.layout.size)
-        self.x = ca.SX.sym("x", n)
+        self.d = ca.SX.sym("d", n)
         self.settings = ca.SX.sym("settings", 1 + 2 * m)
         self.t = ca.SX.sym("t")
         self.tau = ca.SX.sym("tau", natural.system.nv)
+        self.acting = {f"wrench on {place}": ca.SX.sym("wrench", 6) for place in self.wrenches}
 
     @property
     def h(self) -> ca.SX:
@@ -118,15 +125,16 @@ class NaturalSteps:
     def _kernel(
         self, name: str, size: int, make: Callable[[], ca.SX], inputs: dict[str, ca.SX] | None = None
     ) -> Kernel:
-        given = self._inputs() if inputs is None else inputs
-        return self.natural.kernel(name, given, size, make, f"{self.loaded}|{self.projections}")
+        given = self.inputs() if inputs is None else inputs
+        about = f"{self.loaded}|{self.projections}|{self.wrenches}"
+        return self.natural.kernel(name, given, size, make, about)
 
     @made_once
     def begin(self) -> Kernel:
         """x'' at the start of a run, with exact multipliers."""
         natural, eq = self.natural, self.natural.equations
         given = {"q": ca.SX.sym("q", natural.system.nq), "v": ca.SX.sym("v", natural.system.nv)}
-        inputs = {**given, "tau": self.tau, "t": self.t}
+        inputs = {**given, "tau": self.tau, "t": self.t, **self.acting}
 
         def make() -> ca.SX:
             here = eq.loaded({**inputs})
@@ -142,65 +150,76 @@ class NaturalSteps:
     @made_once
     def predict(self) -> Kernel:
         """Heun's predictor (8.135)."""
-
-        def make() -> ca.SX:
-            x, v, a, _, _ = self.layout.parts(self.start)
-            return x + self.h * v + self.h**2 / 2 * a
-
         inputs = {"start": self.start, "settings": self.settings}
-        return self._kernel("natural prediction", self.layout.n, make, inputs)
+        return self._kernel("natural prediction", self.layout.n, self.predicted, inputs)
+
+    def predicted(self) -> ca.SX:
+        """Return the displacement that the predictor gives, over symbols."""
+        _, v, a, _, _ = self.layout.parts(self.start)
+        return self.h * v + self.h**2 / 2 * a
 
     @made_once
     def iterate(self) -> Kernel:
         """One iteration (8.131), and the size of its change."""
+        return self._kernel("natural iteration", self.layout.n + 1, self.iterated)
 
-        def make() -> ca.SX:
-            point = self._point()
-            f = self._residual(point)
-            change = self._tangent(point).solve({i: -f[i] for i in range(self.layout.n)})
-            step = ca.SX(ca.vertcat(*(change[i] for i in range(self.layout.n))))
-            return ca.vertcat(self.x + step, ca.norm_2(step))
-
-        return self._kernel("natural iteration", self.layout.n + 1, make)
+    def iterated(self) -> ca.SX:
+        """Return the next displacement and the size of the change, over symbols."""
+        point = self._point()
+        record_stage("Jacobian and conditions", [point.phi, point.rate, point.rows])
+        f = self._residual(point)
+        record_stage("residual", f)
+        tangent = self._tangent(point)
+        change = tangent.solve({i: -f[i] for i in range(self.layout.n)})
+        step = ca.SX(ca.vertcat(*(change[i] for i in range(self.layout.n))))
+        record_stage("solution", step)
+        return ca.SX(ca.vertcat(self.d + step, ca.norm_2(step)))
 
     @made_once
     def augment(self) -> Kernel:
         """The start of the step with corrected multipliers (8.126)."""
+        return self._kernel("natural multipliers", self.layout.size, self.corrected)
 
-        def make() -> ca.SX:
-            n, column = self.layout.n, ca.SX(self.start)
-            column[3 * n : 3 * n + self.layout.m] = self.layout.parts(self.start)[3] + self._held(self._point())
-            return column
-
-        return self._kernel("natural multipliers", self.layout.size, make)
+    def corrected(self) -> ca.SX:
+        """Return the start of the step with corrected multipliers, over symbols."""
+        n, column = self.layout.n, ca.SX(self.start)
+        column[3 * n : 3 * n + self.layout.m] = self.layout.parts(self.start)[3] + self._held(self._point())
+        return column
 
     @made_once
     def finish(self) -> Kernel:
-        """The end of the step, from its coordinates."""
+        """The end of the step, from its displacement."""
 
         def make() -> ca.SX:
-            point = self._point()
-            _, _, _, lam, near = self.layout.parts(self.start)
-            v, a = self._projected(point) if self.projections else (point.v, point.a)
-            kept = lam if self.projections else ca.SX.zeros(self.layout.m)
-            q = self.natural.fitted(point.x, v, near)[0] if self.loaded else near
-            return ca.vertcat(point.x, v, a, kept, q)
+            x, v, a, kept = self.ended()
+            near = self.layout.parts(self.start)[4]
+            return ca.vertcat(x, v, a, kept, self.natural.fitted(x, v, near)[0] if self.loaded else near)
 
         return self._kernel("natural step end", self.layout.size, make)
 
+    def ended(self) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+        """Return x, x', x'' and lambda at the end of the step, from its displacement, over symbols."""
+        point = self._point()
+        lam = self.layout.parts(self.start)[3]
+        v, a = self._projected(point) if self.projections else (point.v, point.a)
+        return point.x, v, a, lam if self.projections else ca.SX.zeros(self.layout.m)
+
     # ------------------------------------------------------------------ expressions
 
-    def _inputs(self) -> dict[str, ca.SX]:
-        return {"start": self.start, "x": self.x, "settings": self.settings, "tau": self.tau, "t": self.t}
+    def inputs(self) -> dict[str, ca.SX]:
+        """Return the symbols that iterations depend on, by name."""
+        named = {"start": self.start, "d": self.d, "settings": self.settings, "tau": self.tau, "t": self.t}
+        return {**named, **self.acting}
 
     def _point(self) -> _Iterate:
         """Return the iterate (8.128, 8.129)."""
         x0, v0, a0, _, _ = self.layout.parts(self.start)
         h = self.h
-        v = 2 / h * (self.x - x0) - v0
-        a = 4 / h**2 * (self.x - x0) - 4 / h * v0 - a0
-        at = self.natural.symbolic_conditions.at(self.x, v, self.t)
-        return _Iterate(self.x, v, a, at.phi, at.rate, at.rows, at.bias)
+        x = x0 + self.d
+        v = 2 / h * self.d - v0
+        a = 4 / h**2 * self.d - 4 / h * v0 - a0
+        at = self.natural.symbolic_conditions.at(x, v, self.t)
+        return _Iterate(x, v, a, at.phi, at.rate, at.rows, at.bias)
 
     def _held(self, point: _Iterate) -> ca.SX:
         """Return alpha (Phi + mu Phi')."""
@@ -247,7 +266,7 @@ class NaturalSteps:
         if not self.loaded:
             return natural_forces(natural.walk, natural.model)
         q, v = natural.fitted(point.x, point.v, self.layout.parts(self.start)[4])
-        given = {"q": q, "v": v, "tau": self.tau, "t": self.t}
+        given = {"q": q, "v": v, "tau": self.tau, "t": self.t, **self.acting}
         here = eq.loaded(given)
         walk = here.walk
         if eq.closed:
@@ -265,6 +284,7 @@ class NaturalSteps:
                 for j, other in row.items():
                     if j <= i:
                         add_to(matrix, (i, j), heavy * other)
+        record_stage("tangent matrix", matrix)
         return factor_symmetric(matrix, minimum_degree(matrix, list(range(self.layout.n))))
 
     def _projected(self, point: _Iterate) -> tuple[ca.SX, ca.SX]:

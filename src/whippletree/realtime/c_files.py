@@ -27,7 +27,7 @@ def step_file(stepper: RealtimeStepper, name: str, frames: Sequence[str]) -> str
     parts = [
         _heading(stepper, name),
         C_PRELUDE,
-        _struct(f"{name}_state", {"q": stepper.system.nq, "v": stepper.system.nv, "z": stepper.system.nz, "t": 1}),
+        _struct(f"{name}_state", _fields(stepper)),
         _struct(f"{name}_inputs", {label: stepper.inputs[given].size for label, given in inputs.items()}),
         _struct(f"{name}_results", {f"{what}_{_label(f)}": n for f in frames for what, n in _RESULTS.items()}),
         c_function(read_tape(stepper.function), f"{name}_advance", ["state", *inputs], "next"),
@@ -39,6 +39,12 @@ def step_file(stepper: RealtimeStepper, name: str, frames: Sequence[str]) -> str
 
 
 _RESULTS = {"pose": 16, "velocity": 6}
+
+
+def _fields(stepper: RealtimeStepper) -> dict[str, int]:
+    """Return the parts of the state with their sizes; `memory` is what method="natural" goes on from."""
+    s = stepper.system
+    return {"q": s.nq, "v": s.nv, "z": s.nz, "memory": stepper.n_memory, "t": 1}
 
 
 def _label(name: str) -> str:
@@ -85,9 +91,10 @@ def _outputs(stepper: RealtimeStepper, name: str, frames: Sequence[str]) -> str:
 
 def _init(stepper: RealtimeStepper, name: str, inputs: list[str]) -> str:
     """Return the function that sets state and inputs to what they are now."""
-    at = {"q": stepper.q, "v": stepper.v, "z": stepper.z}
-    lines = [line for field, values in at.items() for line in _set(f"state->{field}", values)]
-    lines.append(f"  state->t[0] = {stepper.t!r};")
+    now, lines = stepper.state, []
+    for field, size in _fields(stepper).items():
+        lines += _set(f"state->{field}", now[:size])
+        now = now[size:]
     for label, values in zip(inputs, stepper.inputs.values(), strict=True):
         lines += _set(f"inputs->{label}", values)
     return f"void {name}_init({name}_state *state, {name}_inputs *inputs) {{\n" + "\n".join(lines) + "\n}\n"
@@ -99,9 +106,8 @@ def _set(field: str, values: Array) -> list[str]:
 
 def _step(stepper: RealtimeStepper, name: str, inputs: list[str]) -> str:
     """Return the function that takes a step."""
-    sizes = {"q": stepper.system.nq, "v": stepper.system.nv, "z": stepper.system.nz, "t": 1}
     into, back, at = [], [], 0
-    for field, size in sizes.items():
+    for field, size in _fields(stepper).items():
         if size:
             loop = f"  for (i = 0; i < {size}; i++)"
             into.append(f"{loop} now[{at} + i] = state->{field}[i];")

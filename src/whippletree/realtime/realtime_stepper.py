@@ -20,12 +20,12 @@ from whippletree.model.names import quoted, suggestion
 from whippletree.realtime.c_files import step_file
 from whippletree.realtime.paced_runs import PacedRun, keep_pace
 from whippletree.realtime.realtime_tolerances import LONGEST_LINE
-from whippletree.realtime.step_equations import StepOptions, StepStatus, TracedStep
+from whippletree.realtime.step_equations import NaturalChoice, StepOptions, StepStatus, TracedStep
 from whippletree.realtime.step_methods import METHODS
 from whippletree.realtime.step_timing import StepTiming, step_times
 from whippletree.simulate import Simulation
 from whippletree.simulate.run_arguments import positive
-from whippletree.spatial.scalars import shown
+from whippletree.spatial.scalars import shown, truth
 from whippletree.system import System
 from whippletree.system.input_reader import as_array
 from whippletree.system.source import source_key
@@ -34,11 +34,16 @@ __all__ = ["RealtimeStepper", "realtime"]
 
 _MOST_ITERATIONS = 20
 
+NATURAL = "natural"
+"""The method in natural coordinates, beside those in joint coordinates."""
+
 _CAUSES = {
     StepStatus.DONE: "",
     StepStatus.NOT_FINITE: "a number of the new state is not finite: the step is too long for what acts",
     StepStatus.SINGULAR: "the loops are next to a singular position, which a step of fixed length cannot cross: keep "
     "away from it, or let s.simulate(...) go through it",
+    StepStatus.ITERATIONS: "the iterations in natural coordinates do not converge: take shorter steps, more of them, "
+    "a larger mu=, or projections=True",
 }
 
 
@@ -56,6 +61,9 @@ def realtime(
     z: Any = None,
     t: float = 0.0,
     parameters: Any = None,
+    alpha: Any = None,
+    mu: Any = None,
+    projections: bool = False,
 ) -> RealtimeStepper:
     """Return a stepper (`System.realtime`).
 
@@ -68,13 +76,38 @@ def realtime(
     if described.events:
         names = ", ".join(quoted(use.name) for use in described.events)
         raise StateError(f"a step of fixed work handles no events, and the mechanism has {names}: use s.simulate(...)")
-    if not isinstance(method, str) or method not in METHODS:
-        raise StateError(f"there is no real-time method {suggestion(method, METHODS)}")
+    if not isinstance(method, str) or method not in (*METHODS, NATURAL):
+        raise StateError(f"there is no real-time method {suggestion(method, (*METHODS, NATURAL))}")
+    choice = _natural_choice(method, formulation, alpha, mu, projections)
     if type(iterations) is not int or not 1 <= iterations <= _MOST_ITERATIONS:
         raise StateError(f"iterations= must be a whole number from 1 to {_MOST_ITERATIONS}, got {shown(iterations)}")
     asked = system.kernels.request("derivatives", formulation=formulation, wrenches=wrenches)
     options = StepOptions(positive(step, "step"), method, iterations, formulation, asked.wrenches)
-    return RealtimeStepper(system, options, {"q": q, "v": v, "z": z, "t": t, "parameters": parameters})
+    return RealtimeStepper(system, options, {"q": q, "v": v, "z": z, "t": t, "parameters": parameters}, choice)
+
+
+def _natural_choice(method: str, formulation: str, alpha: Any, mu: Any, projections: Any) -> NaturalChoice | None:
+    """Return what is chosen of steps in natural coordinates; None for other methods, which take none of it."""
+    given = {"alpha": alpha, "mu": mu, "projections": projections or None}
+    if method != NATURAL:
+        for name, value in given.items():
+            if value is not None:
+                raise StateError(f'{name}= belongs to method="natural"')
+        return None
+    if formulation not in ("auto", NATURAL):
+        raise StateError(f'method="natural" has equations of its own: leave formulation={shown(formulation)} out')
+    chosen = truth(projections, "projections=")
+    if chosen and mu is not None:
+        raise StateError("projections=True corrects multipliers in every iteration: leave mu= out")
+    return NaturalChoice(alpha, mu, chosen)
+
+
+def _traced_step(system: System, options: StepOptions, natural: NaturalChoice | None) -> TracedStep:
+    if natural is None:
+        return TracedStep(system.kernels, options)
+    from whippletree.realtime.natural_step import NaturalStep  # only where it is asked for
+
+    return NaturalStep(system, options, natural)
 
 
 @user_facing
@@ -93,9 +126,11 @@ class RealtimeStepper:
     (1.0, 'DONE')
     """
 
-    def __init__(self, system: System, options: StepOptions, start: Mapping[str, Any]) -> None:
+    def __init__(
+        self, system: System, options: StepOptions, start: Mapping[str, Any], natural: NaturalChoice | None = None
+    ) -> None:
         self.system, self.options = system, options
-        self._traced = TracedStep(system.kernels, options)
+        self._traced = _traced_step(system, options, natural)
         self._sizes = system.nq, system.nv, system.nz
         self.inputs: dict[str, Array] = {name: np.zeros(size) for name, size in self._traced.inputs}
         if "parameters" in self.inputs:
@@ -131,12 +166,13 @@ class RealtimeStepper:
             values = self.system.kernels.inputs.parameter_set(parameters)
             if values is not None:
                 self.inputs["parameters"][:] = values
-        self._now[:-1] = np.concatenate([begun.q, begun.v, begun.z, [begun.t]])
+        memory = self._traced.begin(begun.q, begun.v, begun.t, self.inputs)
+        self._now[:-1] = np.concatenate([begun.q, begun.v, begun.z, memory, [begun.t]])
         self.status = StepStatus.DONE
 
     @property
     def state(self) -> Array:
-        """The present state as one column [q; v; z; t]."""
+        """The present state as one column [q; v; z; t]; what method="natural" remembers is before t."""
         return self._states[0].copy()
 
     @property
@@ -153,6 +189,11 @@ class RealtimeStepper:
     def z(self) -> Array:
         """The elements' states."""
         return self._now[sum(self._sizes[:2]) : sum(self._sizes)].copy()
+
+    @property
+    def n_memory(self) -> int:
+        """How many numbers a method remembers beside the state: none but for method="natural"."""
+        return self._traced.n_memory
 
     @property
     def t(self) -> float:
@@ -267,7 +308,7 @@ class RealtimeStepper:
         """The step in machine code; `kernel.address` is for callers outside Python."""
         described, n = self.system.description, self._traced.n_state
         inputs = (("state", n), *self._traced.inputs)
-        key = f"{source_key()}|{described.fingerprint()}|{self.options}|{self._traced.formulation}"
+        key = f"{source_key()}|{described.fingerprint()}|{self.options}|{self._traced.formulation}|{self._traced.about}"
         if self.system.kernels.closed:
             key += f"|{self.system.kernels.loop_plan}"
         return Kernel(

@@ -16,3 +16,7 @@ UNTRUSTED = 5e-4
 
 LONGEST_LINE = 400_000
 """Operations of a step beyond which it is refused: the compiler would work for minutes."""
+
+CHANGED = 1e-3
+"""What the last iteration in natural coordinates may change them by, over the largest of them or one metre: more says
+that the iterations do not converge."""

@@ -1,24 +1,28 @@
 """The traced step of a system: from a state and inputs to the next state, and a word about whether it may be used.
 
-The state is one column [q; v; z; t]. In loops the new state is brought back onto the closures by a fixed number of
-Newton steps of least displacement (`formulations.closures.closure_projection`). Where the result is not finite, the
-closures stay open, or the numeric plan of the loops is no longer good, the state is kept as it was, and `status` says
-why. Nothing depends on data but which of two numbers is taken in the end.
+The state is one column [q; v; z; t], with what a method remembers before t (`natural_step`). In loops the new state is
+brought back onto the closures by a fixed number of Newton steps of least displacement
+(`formulations.closures.closure_projection`). Where the result is not finite, the closures stay open, or the numeric
+plan of the loops is no longer good, the state is kept as it was, and `status` says why. Nothing depends on data but
+which of two numbers is taken in the end.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any, NamedTuple
 
 import casadi as ca
+import numpy as np
 
+from whippletree.kernels.kernel import Array
 from whippletree.realtime.realtime_tolerances import FINITE, OPEN, SINGULAR, UNTRUSTED
 from whippletree.realtime.step_methods import METHODS, Increment
 from whippletree.system.equations import Request
 from whippletree.system.system_kernels import SystemKernels
 
-__all__ = ["StepOptions", "StepStatus", "TracedStep"]
+__all__ = ["NaturalChoice", "StepOptions", "StepStatus", "TracedStep"]
 
 
 class StepStatus(IntEnum):
@@ -29,6 +33,7 @@ class StepStatus(IntEnum):
     COORDINATES = 2
     SINGULAR = 3
     OPEN = 4
+    ITERATIONS = 5
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,14 @@ class StepOptions:
     wrenches: tuple[str, ...] = ()
 
 
+class NaturalChoice(NamedTuple):
+    """What can be chosen of a step in natural coordinates, as for `simulate`."""
+
+    alpha: Any = None
+    mu: Any = None
+    projections: bool = False
+
+
 class TracedStep:
     """The functions a step is made of, and the step itself over symbols."""
 
@@ -53,11 +66,17 @@ class TracedStep:
         given = self._eq.signature(self._request).inputs
         self.inputs = tuple((name, size) for name, size in given if name not in ("q", "v", "z", "t"))
         self.n_state = sum(self._sizes) + 1
+        self.n_memory = 0
+        self.about = ""
 
     @property
     def formulation(self) -> str:
         """The formulation of the accelerations, decided."""
         return self._request.formulation
+
+    def begin(self, q: Array, v: Array, t: float, inputs: dict[str, Array]) -> Array:
+        """Return what a method remembers beside the state, at the start of a run: nothing here."""
+        return np.zeros(0)
 
     def function(self) -> ca.Function:
         """Return the step: inputs "state" and what acts, one output: the next state, then the status."""
@@ -76,20 +95,24 @@ class TracedStep:
         status = ca.SX(StepStatus.DONE)
         speed = new.v
         if self._eq.closed:
-            moved, speed, status = self._closed(moved, speed, t + h, given, ca.mmin(ca.vertcat(*f.shares)))
-        found = ca.vertcat(moved, speed, new.z, t + h)
+            share = ca.mmin(ca.vertcat(*f.shares))
+            moved, speed, status = self._closed(moved, speed, t + h, given, share, self._options.iterations)
+        return self._judged(state, ca.vertcat(moved, speed, new.z, t + h), status)
+
+    def _judged(self, state: ca.SX, found: ca.SX, status: ca.SX) -> ca.SX:
+        """Return the new state if it may be used, or else the old one, and the status."""
         finite = ca.sum1(ca.fabs(found)) < FINITE
         status = ca.if_else(finite, status, StepStatus.NOT_FINITE)
         return ca.SX(ca.densify(ca.vertcat(ca.if_else(status == StepStatus.DONE, found, state), status)))
 
     def _closed(
-        self, q: ca.SX, v: ca.SX, t: ca.SX, given: dict[str, ca.SX], share: ca.SX
+        self, q: ca.SX, v: ca.SX, t: ca.SX, given: dict[str, ca.SX], share: ca.SX, iterations: int
     ) -> tuple[ca.SX, ca.SX, ca.SX]:
         """Return a state that is brought back onto the closures, and the status so far."""
         project, integrate = _ByName(self._kernels, "project"), _ByName(self._kernels, "integrate")
         nv = self._sizes[1]
         gap = regular = ca.SX(0)
-        for _ in range(self._options.iterations):
+        for _ in range(iterations):
             here = {"q": q, "v": v, "t": t, **given}
             found = project(here)
             q, v = integrate({**here, "dv": found[:nv]}), found[nv : 2 * nv]

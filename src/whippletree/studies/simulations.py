@@ -14,7 +14,6 @@ from whippletree.errors import ResultError, SimulationError, StateError, Whipple
 from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.kernel import Array
 from whippletree.model.names import quoted
-from whippletree.natural.natural_runs import simulate_natural
 from whippletree.results.certificate import Certificate
 from whippletree.results.measure import measured
 from whippletree.results.output_files import new_file
@@ -81,7 +80,7 @@ def simulate(
 
     With `formulation="natural"` and no `method`, the run is integrated in natural coordinates with a fixed `step`, by
     the trapezoidal rule with penalties; options are then `iterations`, `tolerance`, `alpha`, `mu`, `augmented` and
-    `projections` (see `whippletree.natural.natural_runs`), beside `q`, `v`, `tau` and `parameters`.
+    `projections` (see `whippletree.studies.natural_runs`), beside `q`, `v`, `tau` and `parameters`.
 
     With `baumgarte=(alpha, beta)`, in 1/s, loops are not closed after steps: the terms 2 alpha phi' + beta^2 phi in the
     accelerations hold them together. That is for `formulation="joint_multipliers"` and others with multipliers, and
@@ -131,6 +130,8 @@ def simulate(
             "verify": verify,
             "start": start,
         }
+        from whippletree.studies.natural_runs import simulate_natural  # only where it is asked for
+
         return simulate_natural(system, duration, every, t0, options)
     _check_options(options)
     if start is not None:

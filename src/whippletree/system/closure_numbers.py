@@ -259,6 +259,11 @@ class ClosureNumbers:
         A[pattern] = function(q, t, parameters).full().ravel()
         return AbsoluteMatrix(keys, columns, A, pattern)
 
+    def opened_rows(self, q: Array, t: float, parameters: Array) -> tuple[Array, int]:
+        """Return the conditions on chains that are open at bodies, row by row, and how many unknowns these have."""
+        unknown, function = self._opened
+        return np.asarray(function(q, t, parameters).full()), unknown
+
     # ------------------------------------------------------------------ traced once
 
     @made_once
@@ -406,6 +411,14 @@ class ClosureNumbers:
                 entries.append(equations.rows[key][column])
         function = self.function("absolute", [x["q"], x["t"]], [ca.SX(ca.vertcat(*entries))])
         return keys, columns, pattern, function
+
+    @made_once
+    def _opened(self) -> tuple[int, ca.Function]:
+        from whippletree.formulations.natural.opened_chains import opened_rows  # only where it is asked for
+
+        x = self._symbols
+        rows, size, unknown = opened_rows(*self._resting)
+        return unknown, self.function("opened", [x["q"], x["t"]], [_matrix(rows, size)])
 
     def _closure_set(self, symbols: dict[str, ca.SX]) -> ClosureSet:
         return self.equations.closure_set(symbols, kept=False)

@@ -27,7 +27,7 @@ from whippletree.system.consistency import allowed_motions
 from whippletree.system.decisions import Decision, positional_choice
 from whippletree.system.decisions import smallest_pivot as smallest_pivot_at
 from whippletree.system.loop_plan import Conditions, Key, LoopPlan, OnDemand, PenaltyWeights
-from whippletree.system.ranks import choose_pivots
+from whippletree.system.ranks import choose_pivots, largest_pivots
 from whippletree.system.sparse_assembly import every_joint_moves_mass
 from whippletree.system.tolerances import (
     CLEARLY_MOVED,
@@ -49,6 +49,7 @@ def on_demand(numbers: ClosureNumbers) -> OnDemand:
         "smallest_pivot": smallest_pivot,
         "massless_motion": massless_motion,
         "absolute_pivots": absolute_pivots,
+        "element_pivots": element_pivots,
         "penalty": penalty,
         "reduction": reduction,
         "position_partition": position_partition,
@@ -159,6 +160,23 @@ def absolute_pivots(numbers: ClosureNumbers, plan: LoopPlan) -> tuple[tuple[Key,
             "inertia; give mass or inertia to what it moves, or take another formulation"
         ) from None
     return tuple((rows[i], columns[j]) for i, j in places)
+
+
+def element_pivots(numbers: ClosureNumbers, plan: LoopPlan) -> tuple[tuple[int, int], ...]:
+    """Return conditions of bodies that are left out, and the coordinates of the open chains that they tell.
+
+    The largest entry that is left is the next pivot. There are as many as leave the mechanism its freedoms: what is
+    beyond follows from the others, if not for the digits of the data.
+    """
+    rows, unknown = numbers.opened_rows(plan.q, *plan.where)
+    count = unknown - len(plan.choice.independent)
+    pivots = largest_pivots(rows, count, UNUSED_ROW)
+    if len(pivots) < count:
+        raise DynamicsError(
+            'formulation "velocity_transformation" with coordinates="natural" and closed_by="independent" finds too '
+            "few independent conditions here, next to a singular position: take another formulation"
+        )
+    return tuple(pivots)
 
 
 def reduction(numbers: ClosureNumbers, plan: LoopPlan) -> dict[int, int]:

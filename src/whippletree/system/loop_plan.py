@@ -139,6 +139,11 @@ class LoopPlan:
         pivots: Sequence[tuple[Key, Key]] = self.decision("absolute_pivots")
         return pivots
 
+    def element_pivots(self) -> Sequence[tuple[int, int]]:
+        """Return the conditions and coordinates of chains that are open at bodies (`velocity_transformation`, A)."""
+        pivots: Sequence[tuple[int, int]] = self.decision("element_pivots")
+        return pivots
+
     def penalty_weights(self) -> Sequence[float]:
         """Return the weight of each row (`penalty`)."""
         penalty: PenaltyWeights = self.decision("penalty")

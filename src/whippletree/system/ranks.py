@@ -18,6 +18,7 @@ __all__ = [
     "choose_pivots",
     "choose_rows",
     "connected_blocks",
+    "largest_pivots",
     "least_norm",
     "null_space",
     "pivots_met",
@@ -215,6 +216,27 @@ def choose_pivots(A: Array, pattern: npt.NDArray[np.bool_], *, share: float = PI
                 rows[other][k] = rows[other].get(k, 0.0) - gain * entry
                 users[k].add(other)
             shares[other] = _shares(rows[other])
+    return pivots
+
+
+def largest_pivots(A: Array, count: int, least: float) -> list[tuple[int, int]]:
+    """Return up to so many pivots (row, column) of any matrix, each the largest entry that is left, rows scaled.
+
+    Rows that are shorter than `least`, and pivots below it, do not count.
+
+    >>> largest_pivots(np.array([[1.0, 2.0], [0.5, 1.0], [1.0, 0.0]]), 2, 1e-9)
+    [(0, 1), (2, 0)]
+    """
+    size = np.abs(A).max(axis=1, initial=0.0, keepdims=True)
+    left = np.where(size > least, A / np.where(size > least, size, 1.0), 0.0)
+    pivots: list[tuple[int, int]] = []
+    while len(pivots) < count and left.size:
+        i, j = (int(k) for k in np.unravel_index(np.abs(left).argmax(), left.shape))
+        if abs(left[i, j]) < least:
+            break
+        pivots.append((i, j))
+        left = left - np.outer(left[:, j] / left[i, j], left[i])
+        left[i], left[:, j] = 0.0, 0.0
     return pivots
 
 

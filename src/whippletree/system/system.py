@@ -636,9 +636,11 @@ class System:
     def realtime(self, **options: Any) -> RealtimeStepper:
         """Return a stepper for real time: steps of fixed length, each with the same operations and no allocation.
 
-        Options: `step` (1e-3 s); `method`: "semi_implicit", "rk2", "rk4" (the default) or "linearly_implicit" for stiff
-        springs and controllers; `iterations` (2), Newton steps back onto the closures; `formulation`; `wrenches`, the
-        bodies or frames on which wrenches act; the start `q`, `v`, `z`, `t`, `parameters` as for `simulate`.
+        Options: `step` (1e-3 s); `method`: "semi_implicit", "rk2", "rk4" (the default), "linearly_implicit" for stiff
+        springs and controllers, or "natural" for the trapezoidal rule in natural coordinates (with `alpha`, `mu`,
+        `projections`); `iterations` (2), Newton steps back onto the closures, or those of "natural"; `formulation`;
+        `wrenches`, the bodies or frames on which wrenches act; the start `q`, `v`, `z`, `t`, `parameters` as for
+        `simulate`.
 
         >>> stepper = four_bar().realtime(step=1e-3)
         >>> stepper.step().name

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from whippletree.analysis.models.common import PaperModel, body_joint_pairs
-from whippletree.analysis.models.garcia_de_jalon_models import bricard, five_bar_pendulum, human_body
+from whippletree.analysis.models.garcia_de_jalon_models import bricard, five_bar_pendulum, human_body, two_arms
 from whippletree.analysis.models.kang_yoon_models import quarter_car
 from whippletree.analysis.models.nikravesh_models import (
     closed_chain,
@@ -37,6 +37,7 @@ __all__ = [
     "slider_four_bar",
     "stanford_arm",
     "star",
+    "two_arms",
 ]
 
 MODELS: dict[str, Callable[[], PaperModel]] = {

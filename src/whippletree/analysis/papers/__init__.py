@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from whippletree.analysis.papers.garcia_de_jalon import jalon_counts, jalon_counts_a, jalon_times
 from whippletree.analysis.papers.jain import jain_reactions
+from whippletree.analysis.papers.jalon_natural import jalon_realtime, jalon_shares, jalon_sizes
 from whippletree.analysis.papers.kang_yoon import kang_yoon_quarter_car, kang_yoon_savings
 from whippletree.analysis.papers.nikravesh import (
     break_even_curves,
@@ -46,7 +47,6 @@ def not_yet(times: bool = True) -> Iterator[Table]:
         "Not compared",
         ("table or figure", "why"),
         [
-            ("Garcia de Jalon and Bayo, table 8.6", "shares of time: one kernel does all that an iteration needs"),
             ("examples 8.6 and 8.7", "beside the book's in docs/natural_coordinates.md, and in the tests"),
             ("Critchley and Anderson, figures", "lost in the text; cost along loops is in docs/loops.md"),
         ],
@@ -63,6 +63,9 @@ REPORTS: tuple[Callable[[bool], Iterator[Table]], ...] = (
     jalon_counts,
     jalon_counts_a,
     jalon_times,
+    jalon_sizes,
+    jalon_shares,
+    jalon_realtime,
     jain_reactions,
     not_yet,
 )

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from whippletree.formulations.natural.natural_equations import NaturalEquations
     from whippletree.formulations.natural.natural_model import NaturalModel
 
-__all__ = ["EXACT", "NATURAL", "NaturalSettings", "solve_natural"]
+__all__ = ["EXACT", "NATURAL", "NaturalSettings", "condition_weights", "solve_natural"]
 
 _LIGHT = 0.01
 """The least mass by which weights go, as a share of the mean: massless vectors have none."""
@@ -99,14 +99,14 @@ def solve_natural(
     equations = natural_equations(walk, closure_set, model)
     record_stage("Phi_x, gamma", [equations.rows, equations.gamma])
     problem = AugmentedProblem(
-        equations.mass, equations.right, equations.rows, equations.gamma, _weights(equations, settings.weight)
+        equations.mass, equations.right, equations.rows, equations.gamma, condition_weights(equations, settings.weight)
     )
     speeds = [ca.sumsqr(node.v) for node in walk.nodes if node.v.numel()]
     exact = settings.multipliers == "exact"
     return equations, solve_augmented(problem, settings.iterations, speeds, refined=exact)
 
 
-def _weights(equations: NaturalEquations, weight: float) -> list[ca.SX]:
+def condition_weights(equations: NaturalEquations, weight: float) -> list[ca.SX]:
     """Return the weight of each condition."""
     masses = [equations.mass.get((i, i), ca.SX(0)) for i in equations.right]
     least = _LIGHT * sum(masses, ca.SX(0)) / max(len(masses), 1)

@@ -21,10 +21,10 @@ A ball or a floating base is *level*: it moves along the ground's axes here (8.1
 its accelerations are turned into its own axes when they are found: v' = T^T z'' (`ground`).
 
 In A (`coordinates="natural"`), the velocities are those of points and unit vectors, and the mass matrices constant
-(`natural/natural_transformation.py`); z' and what follows are the same. The book opens loops in A by leaving out
-rigid-body conditions; here they are cut at joints in both.
+(`natural/natural_transformation.py`); z' and what follows are the same. Loops are opened by leaving out rigid-body
+conditions of some bodies (`natural/opened_chains.py`), and closed in the same three ways.
 
-Closed chains (8.3): the rows of a cut joint on the bodies' accelerations are Phi, those on the joints' Phi R (8.114).
+Closed chains in B (8.3): the rows of a cut joint on the bodies' accelerations are Phi, those on the joints' Phi R.
 The equations are then closed by multipliers, by a penalty (8.115) or by independent coordinates (8.116-8.120), with the
 same text as in joint coordinates (`joint_multipliers`, `penalty`, `independent_coordinates`). Which coordinates are
 independent has been decided in the joints' own axes. So for the last method the sums of level joints within loops are
@@ -33,7 +33,7 @@ turned: T^T (R^T M R) T, T^T R^T Q and T^T R^T Phi^T (`own_axes`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -88,8 +88,8 @@ def natural_dynamics(walk: Unrolled) -> ca.SX:
     return system.complete(system.factor().solve(dict(system.right)))
 
 
-def natural_equations(walk: Unrolled, own: Collection[int] = ()) -> JointEquations:
-    """Return the tree's equations (8.38) from natural coordinates; `own` as for `equations`."""
+def natural_equations(walk: Unrolled) -> JointEquations:
+    """Return the tree's equations (8.38) from natural coordinates."""
     from whippletree.formulations.natural.natural_transformation import transformed  # only where it is asked for
 
     seen = bodies(walk, "joint")
@@ -99,8 +99,6 @@ def natural_equations(walk: Unrolled, own: Collection[int] = ()) -> JointEquatio
     record_stage("velocity", [(b.axes, b.w) for b in records])
     mass, force = transformed(walk, seen, S)
     level = {k: seen.at(k).A for k, node in enumerate(walk.nodes) if is_level(node)}
-    for k in level.keys() & own:
-        _turn(mass, force, walk.v_slices[k], level.pop(k))
     return replace(composite.of_matrix(_leveled(walk, level), mass, force), axes=_axes(walk, level))
 
 
@@ -167,13 +165,7 @@ REFERENCE_POINT = Coordinates(equations, closures)
 """Reference-point coordinates: formulation B."""
 
 
-NATURAL_COORDINATES = Coordinates(natural_equations, closures)
-"""Natural coordinates: formulation A, its loops cut at joints."""
-
-
-def own_axes(
-    walk: Unrolled, closure_set: ClosureSet, of_tree: Callable[..., JointEquations] = equations
-) -> Coordinates:
+def own_axes(walk: Unrolled, closure_set: ClosureSet) -> Coordinates:
     """Return coordinates in which the joints that closures hold are described in their own axes."""
     closure_states = closure_set.attachments
     places = [(f.frames, f.base) for f in closure_states.all] + [(c.frames, c.base) for c in closure_states.cuts]
@@ -181,7 +173,7 @@ def own_axes(
     for frames, base in places:
         for frame in frames:
             own.update(walk.tree.path(frame.node, base))
-    return Coordinates(partial(of_tree, own=own), partial(closures, own=own))
+    return Coordinates(partial(equations, own=own), partial(closures, own=own))
 
 
 def velocity_map(walk: Unrolled, seen: Any) -> list[Blocks]:
@@ -321,26 +313,33 @@ def _refusal(parents: Sequence[int]) -> str:
     )
 
 
-_TREES = {"reference_point": (forward_dynamics, REFERENCE_POINT), "natural": (natural_dynamics, NATURAL_COORDINATES)}
-"""How trees are solved, and what the equations of loops are made of, by coordinates."""
-
-
-def _solve(problem: LoopProblem, closed_by: str, coordinates: str) -> Solution:
-    """Solve with the equations of another formulation, in coordinates of this one."""
-    _, used = _TREES[coordinates]
-    if closed_by == "independent":
-        used = own_axes(problem.walk, problem.closure_set, used.equations)
+def _solve(problem: LoopProblem, closed_by: str) -> Solution:
+    """Solve B with the equations of another formulation, in coordinates of this one."""
+    used = own_axes(problem.walk, problem.closure_set) if closed_by == "independent" else REFERENCE_POINT
     return find(CLOSED_BY[closed_by]).solved(replace(problem, coordinates=used))
+
+
+def _solve_natural(problem: LoopProblem, closed_by: str) -> Solution:
+    """Solve A: chains that are open at bodies."""
+    from whippletree.formulations.natural.opened_solution import solve_opened  # only where it is asked for
+
+    decisions = problem.decisions
+    return solve_opened(problem.walk, problem.closure_set, closed_by, decisions.choice, decisions.element_pivots)
+
+
+_WAYS = {"reference_point": (forward_dynamics, _solve), "natural": (natural_dynamics, _solve_natural)}
+"""How trees and loops are solved, by coordinates."""
 
 
 def _closed_by(way: str, coordinates: str = "reference_point", **traits: Any) -> Formulation:
     """Register the formulation with its loops closed in one of three ways."""
+    tree, solve = _WAYS[coordinates]
     return register(
         Formulation(
             "velocity_transformation",
             options={"coordinates": coordinates, "closed_by": way},
-            tree=TreeMethod(_TREES[coordinates][0]),
-            solve=partial(_solve, closed_by=way, coordinates=coordinates),
+            tree=TreeMethod(tree),
+            solve=partial(solve, closed_by=way),
             refusal=_refusal,
             **traits,
         )
@@ -359,6 +358,6 @@ MULTIPLIERS = _closed_by(
 PENALTY = _closed_by("penalty", needs=("penalty_weights",), exact=False, keeps_all_rows=True)
 INDEPENDENT = _closed_by("independent", candidacy=replace(_GENERAL, resembles="independent_coordinates"))
 
-_closed_by("multipliers", "natural", takes_baumgarte=True, inverts_mass=True)
-_closed_by("penalty", "natural", needs=("penalty_weights",), exact=False, keeps_all_rows=True)
-_closed_by("independent", "natural")
+_closed_by("multipliers", "natural")
+_closed_by("penalty", "natural", exact=False)
+_closed_by("independent", "natural", needs=("element_pivots",))

@@ -16,6 +16,7 @@ import casadi as ca
 
 from whippletree.elements.closures import Closure, Side
 from whippletree.elements.closures.joint import PARTS
+from whippletree.formulations.natural.element_opening import Opening
 from whippletree.formulations.natural.natural_model import GROUND, NaturalJoint, NaturalModel
 from whippletree.formulations.nodes.frame_states import NodeFrame
 from whippletree.foundation.once import made_once
@@ -63,11 +64,17 @@ class NaturalConditions:
         bias = ca.jtimes(rate, x, v) + ca.jacobian(rate, t)
         parts = [ca.densify(part) for part in (self.phi, rate, bias)]
         entries = ca.SX(ca.vertcat(ca.SX(0, 1), self.jacobian.nz[:]))
-        return ca.Function("conditions", [x, v, t], [*parts, entries])
+        return ca.Function("conditions", [x, v, t, self._constants], [*parts, entries])
+
+    @made_once
+    def _constants(self) -> ca.SX:
+        """The symbols of dimensions: parameters, and all constants where nothing is folded."""
+        own = {symbol.element_hash() for symbol in ca.symvar(ca.vertcat(self.x, self.t))}
+        return ca.SX(ca.vertcat(ca.SX(0, 1), *(one for one in ca.symvar(self.phi) if one.element_hash() not in own)))
 
     def at(self, x: ca.SX, v: ca.SX, t: ca.SX) -> ConditionValues:
         """Return the conditions at coordinates and velocities, which may be expressions."""
-        phi, rate, bias, entries = self._function(x, v, t)
+        phi, rate, bias, entries = self._function(x, v, t, self._constants)
         rows: list[dict[int, ca.SX]] = [{} for _ in self.names]
         pattern = self.jacobian.sparsity()
         for k, (i, j) in enumerate(zip(*pattern.get_triplet(), strict=True)):
@@ -76,8 +83,14 @@ class NaturalConditions:
         return ConditionValues(phi, rate, rows, bias)
 
 
-def natural_conditions(model: NaturalModel, held: Sequence[HeldFrames] = ()) -> NaturalConditions:
-    """Return the conditions of a model, and those of described closures between frames."""
+def natural_conditions(
+    model: NaturalModel, held: Sequence[HeldFrames] = (), opening: Opening | None = None
+) -> NaturalConditions:
+    """Return the conditions of a model, and those of described closures between frames.
+
+    With an opening those alone that close its loops: of the bodies that are removed, and of the joints that are not on
+    its chains.
+    """
     n = model.n_coordinates
     x, t = ca.SX.sym("x", n), ca.SX.sym("t")
     where = model.places()
@@ -85,14 +98,20 @@ def natural_conditions(model: NaturalModel, held: Sequence[HeldFrames] = ()) -> 
     names: list[str] = []
     parts: list[ca.SX] = []
     for product in model.products:
+        if opening is not None and product.body not in opening.removed:
+            continue
         names.append(product.name)
         parts.append(ca.dot(product.first.of(places), product.second.of(places)) - product.value)
     for linear in model.linear:
+        if opening is not None and linear.body not in opening.removed:
+            continue
         names += [f"{linear.name}, {axis}" for axis in "xyz"]
         basis = model.bodies[linear.body].basis
         follows = sum((places[e] * linear.weights[k] for k, e in enumerate(basis)), ca.SX.zeros(3))
         parts.append(places[linear.element] - follows)
-    for joint in model.joints:
+    for k, joint in enumerate(model.joints):
+        if opening is not None and k in opening.held:
+            continue
         for word in joint.conditions or ():
             part = PARTS[word]
             sides = tuple(frame_side(model, places, frame) for frame in joint.frames)

@@ -13,8 +13,8 @@ There are no centrifugal forces, and gravity is constant: Q_e = g int w_e dm.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -24,6 +24,7 @@ from whippletree.elements.joints import Joint, Reversed
 from whippletree.errors import StateError
 from whippletree.formulations.closures.closure_frames import ClosureAttachment
 from whippletree.formulations.closures.closure_set import ClosureSet
+from whippletree.formulations.natural.element_opening import Opening
 from whippletree.formulations.natural.natural_conditions import NaturalConditions, natural_conditions, unstated
 from whippletree.formulations.natural.natural_model import (
     GROUND,
@@ -44,7 +45,9 @@ __all__ = [
     "ElementRows",
     "NaturalEquations",
     "NaturalMotion",
+    "closing_equations",
     "element_forces",
+    "levers",
     "natural_equations",
     "natural_forces",
     "natural_joints",
@@ -55,8 +58,10 @@ __all__ = [
 Row = dict[int, ca.SX]
 
 
-def natural_joints(walk: Unrolled, closure_set: ClosureSet | None, names: Sequence[str] = ()) -> list[NaturalJoint]:
-    """Return all joints, those of the tree first and then the cut ones, with their frames."""
+def natural_joints(
+    walk: Unrolled, closure_set: ClosureSet | None, names: Sequence[str] = (), cut: Collection[int] = ()
+) -> list[NaturalJoint]:
+    """Return all joints, those of the tree first and then the cut ones, with their frames; some may share nothing."""
     eye, found = ca.densify(ca.SX.eye(3)), []
     for k, node in enumerate(walk.nodes):
         near, far = NodeFrame(walk.parents[k], node.rotation, node.point), NodeFrame(k, eye, ca.SX.zeros(3))
@@ -65,9 +70,9 @@ def natural_joints(walk: Unrolled, closure_set: ClosureSet | None, names: Sequen
             found.append(NaturalJoint(name, node.joint.joint, (far, near)))
         else:
             found.append(NaturalJoint(name, node.joint, (near, far)))
-    for cut in closure_set.attachments.cuts if closure_set else ():
-        found.append(NaturalJoint(cut.use.name, cut.joint, cut.frames))
-    return found
+    for one in closure_set.attachments.cuts if closure_set else ():
+        found.append(NaturalJoint(one.use.name, one.joint, one.frames))
+    return [replace(joint, shares=k not in cut) for k, joint in enumerate(found)]
 
 
 def refuse_own_coordinates(walk: Unrolled) -> None:
@@ -76,11 +81,13 @@ def refuse_own_coordinates(walk: Unrolled) -> None:
         raise StateError("natural coordinates are for rigid bodies: a body here has coordinates of its own")
 
 
-def walk_model(walk: Unrolled, closure_set: ClosureSet | None = None) -> NaturalModel:
-    """Return the natural model of the bodies of a walk."""
+def walk_model(walk: Unrolled, closure_set: ClosureSet | None = None, opening: Opening | None = None) -> NaturalModel:
+    """Return the natural model of the bodies of a walk, its loops opened."""
     refuse_own_coordinates(walk)
     names = [f"body {k}" for k in range(len(walk.nodes))]
-    return make_natural_model(names, [node.inertia for node in walk.nodes], natural_joints(walk, closure_set))
+    joints = natural_joints(walk, closure_set, cut=opening.cut if opening else ())
+    apart = opening.removed if opening else ()
+    return make_natural_model(names, [node.inertia for node in walk.nodes], joints, apart=apart)
 
 
 class NaturalMotion(NamedTuple):
@@ -178,6 +185,20 @@ def natural_equations(
     return NaturalEquations(model, made.mass, made.right, made.rows, made.gamma, made.joints, walk.nv)
 
 
+def closing_equations(
+    walk: Unrolled, closure_set: ClosureSet, model: NaturalModel, motion: NaturalMotion, opening: Opening
+) -> NaturalEquations:
+    """Return what open chains leave: the conditions that close them, and the forces of joints that are not on them.
+
+    Masses and forces of bodies are not in it, and `joints` are those of the tree that are not on the chains.
+    """
+    made = _Assembly(walk, model, motion, opening)
+    made.described(natural_conditions(model, opening=opening), closure_set.t)
+    made.tree_joints(closure_set)
+    made.closures(closure_set)
+    return NaturalEquations(model, {}, made.right, made.rows, made.gamma, made.joints, walk.nv)
+
+
 def levers(body: NaturalBody, R: ca.SX) -> list[ca.SX]:
     """Return a_e of a body's elements (1)."""
     return [0.5 * R @ body.W[i, 0:3].T for i in range(4)]
@@ -198,8 +219,11 @@ def element_forces(model: NaturalModel, k: int, node: Node, motion: AngularState
 class _Assembly:
     """The equations in the making."""
 
-    def __init__(self, walk: Unrolled, model: NaturalModel, motion: NaturalMotion) -> None:
+    def __init__(
+        self, walk: Unrolled, model: NaturalModel, motion: NaturalMotion, opening: Opening | None = None
+    ) -> None:
         self.walk, self.model, self.motion = walk, model, motion
+        self.held: Collection[int] = opening.held if opening else ()
         self.where = model.places()
         self.mass: dict[tuple[int, int], ca.SX] = {}
         self.right: Row = {i: ca.SX(0) for i in range(model.n_coordinates)}
@@ -270,13 +294,15 @@ class _Assembly:
         bare = unstated(self.model)
         for k, (node, where) in enumerate(zip(self.walk.nodes, self.walk.v_slices, strict=True)):
             joint = self.model.joints[k]
-            if joint in bare:
+            if joint in bare and k not in self.held:
                 closure = JointClosure(joint.joint)
                 self.hold(self.on_elements(closure.rows(self._sides(joint.frames), node.q, node.v, t), joint.frames))
             if not joint.joint.nv:
                 continue
             rate = self._joint_rate(joint.joint, node.q, node.v, joint.frames)
             self.rates[f"node {k}"] = rate
+            if k in self.held:
+                continue
             self.joints.append((where, rate))
             if node.prescribed:
                 self.hold(ElementRows(rate.on, rate.bias - node.acceleration))
@@ -290,7 +316,7 @@ class _Assembly:
             if cut.joint.nv:
                 q, v = closure_set.q[cut.q, :], closure_set.v[cut.v, :]
                 self.rates[f"cut {k}"] = self._joint_rate(cut.joint, q, v, cut.frames)
-        bare = {joint.name for joint in unstated(self.model)}
+        bare = {joint.name for joint in unstated(self.model)} - {self.model.joints[k].name for k in self.held}
         for attachment in closure_set.attachments.all:
             if attachment.cut is None or attachment.name in bare:
                 self._closure(closure_set, attachment)

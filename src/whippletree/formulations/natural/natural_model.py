@@ -26,7 +26,7 @@ vectors are fixed.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -104,16 +104,20 @@ _CONDITIONS_ONLY = SharingRule()
 
 @dataclass(frozen=True)
 class NaturalJoint:
-    """A joint between two bodies: its frame on the described parent, then that on the child."""
+    """A joint between two bodies: its frame on the described parent, then that on the child.
+
+    Where it does not `share`, all that it holds is conditions: loops are cut there.
+    """
 
     name: str
     joint: Joint
     frames: tuple[NodeFrame, NodeFrame]
+    shares: bool = True
 
     @property
     def rule(self) -> SharingRule:
         """How it is described in natural coordinates."""
-        return RULES.get(self.joint.kind, _CONDITIONS_ONLY)
+        return RULES.get(self.joint.kind, _CONDITIONS_ONLY) if self.shares else _CONDITIONS_ONLY
 
     @property
     def conditions(self) -> tuple[str, ...] | None:
@@ -241,6 +245,7 @@ class _ModelMaking:
     n_bodies: int
     names: Sequence[str]
     stand_in: Mapping[str, float]
+    apart: Collection[int] = ()
     elements: list[NaturalElement] = field(default_factory=list)
 
     def number(self, column: ca.SX) -> npt.NDArray[np.float64]:
@@ -270,7 +275,7 @@ class _ModelMaking:
     def _twins(self, new: NaturalElement) -> Iterator[tuple[NaturalElement, float]]:
         """Find elements that are the same on a body they have in common, vectors but for their sign."""
         for old in self.elements:
-            both = [body for body in new.places if body in old.places]
+            both = [body for body in new.places if body in old.places and body not in self.apart]
             if old.kind != new.kind or not both:
                 continue
             for sign in (1.0,) if new.is_point else (1.0, -1.0):
@@ -295,13 +300,16 @@ def make_natural_model(
     joints: Sequence[NaturalJoint],
     frames: Sequence[tuple[str, NodeFrame]] = (),
     values: Mapping[str, float] | None = None,
+    apart: Collection[int] = (),
 ) -> NaturalModel:
     """Return the model of bodies and joints.
 
     `frames` are named frames, whose origins become points where a body needs one more element; `values` are numbers of
-    parameters to decide by. What is decided is only which elements there are.
+    parameters to decide by. What is decided is only which elements there are. Of bodies that are `apart` no two
+    elements are made one, since their neighbours move without each other; conditions that others have, too, are the
+    others'.
     """
-    made = _ModelMaking(len(names), names, values or {})
+    made = _ModelMaking(len(names), names, values or {}, apart)
     for joint in joints:
         parent, child = (frame.node for frame in joint.frames)
         for word in joint.rule.shared:
@@ -317,7 +325,8 @@ def make_natural_model(
         element.index = index
     bodies = tuple(_body(made, k, basis, inertias[k]) for k, basis in enumerate(bases))
     elements = tuple(made.elements)
-    products = _products(elements, bodies, names)
+    order = sorted(range(len(bodies)), key=lambda k: k in apart)
+    products = _products(elements, bodies, names, order)
     return NaturalModel(elements, bodies, products, _linear(elements, bodies, names), tuple(joints))
 
 
@@ -416,11 +425,11 @@ def _tidy(matrix: ca.SX) -> ca.SX:
 
 
 def _products(
-    elements: Sequence[NaturalElement], bodies: Sequence[NaturalBody], names: Sequence[str]
+    elements: Sequence[NaturalElement], bodies: Sequence[NaturalBody], names: Sequence[str], order: Sequence[int]
 ) -> tuple[ProductCondition, ...]:
-    """Return the conditions of rigid bodies: six products for each, what bodies have in common once."""
+    """Return the conditions of rigid bodies: six products for each, what bodies have in common once, in an order."""
     found: dict[tuple[tuple[int, ...], ...], ProductCondition] = {}
-    for k, body in enumerate(bodies):
+    for k, body in ((k, bodies[k]) for k in order):
         base, *others = (elements[i] for i in body.basis)
         ways = [Direction.between(one, base) for one in others]
         local = [one.places.get(k, ca.SX.zeros(3)) for one in elements]

@@ -12,7 +12,7 @@ Letters as in `velocity_transformation`: A, r axes and joint point of a body, W 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import casadi as ca
@@ -26,10 +26,10 @@ from whippletree.formulations.recursions.ground_axes import is_level, level_map
 from whippletree.spatial import Translation, mirror, skew
 from whippletree.symbolic.sparse_factors import add_to
 
-__all__ = ["transformed"]
+__all__ = ["ElementBlocks", "pair_products", "transformed", "weighed_rows"]
 
-ElementBlocks = dict[int, ca.SX]
-"""Columns (3, nv) of an element by joint."""
+ElementBlocks = dict[Any, ca.SX]
+"""Columns (3, n) of an element by joint, or by any other group of velocities."""
 
 
 def transformed(walk: Unrolled, seen: Any, S: Any) -> tuple[ca.SX, ca.SX]:
@@ -45,7 +45,7 @@ def transformed(walk: Unrolled, seen: Any, S: Any) -> tuple[ca.SX, ca.SX]:
     mass, force = ca.densify(ca.SX(walk.nv, walk.nv)), ca.densify(ca.SX(walk.nv, 1))
     for k, body in enumerate(model.bodies):
         Q = element_forces(model, k, walk.nodes[k], _motion_of(seen, k), walk.gravity)
-        heavy = _times(body.M, [R[e] for e in body.basis])
+        heavy = weighed_rows(body.M, [R[e] for e in body.basis])
         _assemble(walk, mass, [R[e] for e in body.basis], heavy)
         for i, e in enumerate(body.basis):
             lacking = sum((body.M[i, j] * second[f] for j, f in enumerate(body.basis)), ca.SX.zeros(3)) - Q[e]
@@ -98,7 +98,7 @@ def _columns(walk: Unrolled, seen: Any, model: NaturalModel, index: int, places:
     return found
 
 
-def _times(M: ca.SX, rows: Sequence[ElementBlocks]) -> list[ElementBlocks]:
+def weighed_rows(M: ca.SX, rows: Sequence[ElementBlocks]) -> list[ElementBlocks]:
     """Return M R of a body, element by element."""
     heavy: list[ElementBlocks] = [{} for _ in rows]
     for i in range(len(rows)):
@@ -109,15 +109,22 @@ def _times(M: ca.SX, rows: Sequence[ElementBlocks]) -> list[ElementBlocks]:
     return heavy
 
 
-def _assemble(walk: Unrolled, mass: ca.SX, rows: Sequence[ElementBlocks], heavy: Sequence[ElementBlocks]) -> None:
-    """Add R^T M R of one body, each pair of joints once: i is the nearer one to the ground."""
-    pairs: dict[tuple[int, int], ca.SX] = {}
+def pair_products(
+    rows: Sequence[ElementBlocks], heavy: Sequence[ElementBlocks], order: Callable[[Any], int]
+) -> dict[tuple[Any, Any], ca.SX]:
+    """Return R^T M R of one body by pairs of joints (or groups), each pair once, the first in order before."""
+    pairs: dict[tuple[Any, Any], ca.SX] = {}
     for row, weighed in zip(rows, heavy, strict=True):
         for j, other in weighed.items():
             for i, block in row.items():
-                if i <= j:
+                if order(i) <= order(j):
                     add_to(pairs, (i, j), block.T @ other)
-    for (i, j), product in pairs.items():
+    return pairs
+
+
+def _assemble(walk: Unrolled, mass: ca.SX, rows: Sequence[ElementBlocks], heavy: Sequence[ElementBlocks]) -> None:
+    """Add R^T M R of one body: i is the joint nearer to the ground."""
+    for (i, j), product in pair_products(rows, heavy, int).items():
         a, b = walk.v_slices[i], walk.v_slices[j]
         total = mass[a, b] + product
         mass[a, b] = mirror(total) if i == j else total

@@ -20,6 +20,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.model.names import suggestion
 from whippletree.natural.natural_coordinates import NaturalCoordinates
 from whippletree.natural.natural_march import March
+from whippletree.natural.natural_settings import refuse_mechanism, step_settings
 from whippletree.natural.natural_steps import NaturalSteps
 from whippletree.results.certificate import Certificate
 from whippletree.results.interpolate import quaternions
@@ -35,18 +36,6 @@ from whippletree.system.evaluator import CallOptions
 __all__ = ["NaturalOptions", "NaturalRun", "simulate_natural"]
 
 Places = npt.NDArray[np.int64]
-
-_ALPHA = 1e7
-"""Penalty of a condition for each kilogram of the mean mass of the bodies (the book: 10^7 for bodies of 1 kg)."""
-
-_STIFF = 640.0
-"""The same times h^2, at least: a condition is then as stiff beside 4/h^2 M as in example 8.6, where h = 0.008. With
-less, multipliers that are corrected do not keep up."""
-
-_DAMPING = 25.0
-"""h / mu unless given. What alternates from step to step decays by (1 - 2 mu / h) / (1 + 2 mu / h), 0.85 here, and must
-do so faster than the directions of conditions turn in a step; the book takes 30 to 80, which is little for fast motion
-(docs/natural_coordinates.md)."""
 
 _TOLERANCE = 5e-7
 """The change in coordinates at which iterations end, the book's."""
@@ -166,7 +155,12 @@ class NaturalRun:
         t: float = 0.0,
         parameters: Any = None,
     ) -> None:
-        _refuse(system)
+        refuse_mechanism(
+            system,
+            'the time loop of formulation="natural"',
+            "Give method= as well to integrate in joint coordinates with the accelerations of that formulation, or "
+            "leave it out",
+        )
         self.system, self.options, self.natural = system, options, system.natural
         self.t = finite(t, "t0")
         self.parameters = system_interface.checked_parameters(system, parameters)
@@ -182,24 +176,8 @@ class NaturalRun:
     @made_once
     def settings(self) -> Array:
         """The step, and alpha and mu of every condition."""
-        h = self.options.step
-        mean = float(np.mean(self.natural.masses)) or 1.0
-        alpha = self._by_condition(self.options.alpha, "alpha", max(_ALPHA, _STIFF / h**2) * mean)
-        mu = self._by_condition(0.0 if self.options.projections else self.options.mu, "mu", h / _DAMPING)
-        return np.concatenate([[h], alpha, mu])
-
-    def _by_condition(self, given: Any, name: str, otherwise: float) -> Array:
-        """Return a number for each condition: one for all, or by name, the others having the usual one."""
-        names = self.natural.conditions
-        found = np.full(len(names), otherwise)
-        if isinstance(given, Mapping):
-            for key, value in given.items():
-                if key not in names:
-                    raise StateError(f"{name}=: there is no condition {suggestion(key, names)}; see natural.conditions")
-                found[names.index(key)] = positive(value, f"{name} of {key!r}")
-        elif given is not None:
-            found[:] = given if given == 0 else positive(given, name)
-        return found
+        given = self.options
+        return step_settings(self.natural, given.step, given.alpha, given.mu, projections=given.projections)
 
     def march(self, steps: int) -> NaturalRows:
         """Take steps from the start; fewer if the iterations have lost the motion."""
@@ -212,7 +190,7 @@ class NaturalRun:
                 break
         rows, counts = (np.concatenate(some) for some in zip(*parts, strict=True))
         n = self.natural.n_coordinates
-        x, rates = self.natural.state(self.q, self.v)
+        x, rates = self.natural.state(self.q, self.v, parameters=self.parameters)
         return NaturalRows(
             np.asarray(self.t + self.options.step * np.arange(len(rows) + 1), dtype=np.float64),
             np.vstack([x, rows[:, :n]]),
@@ -236,7 +214,7 @@ class NaturalRun:
     def _march(self) -> March:
         """The loop, at the start of the run."""
         natural, layout = self.natural, self.steps.layout
-        x, rates = natural.state(self.q, self.v)
+        x, rates = natural.state(self.q, self.v, parameters=self.parameters)
         a = np.empty(layout.n)
         given = {"settings": self.settings, "tau": self.tau}
         if self.parameters is not None:
@@ -256,34 +234,6 @@ def _steps(natural: NaturalCoordinates, loaded: bool, projections: bool) -> Natu
     if not isinstance(found, NaturalSteps):
         found = natural.made[key] = NaturalSteps(natural, loaded, projections)
     return found
-
-
-def _refuse(system: System) -> None:
-    """Say what the time loop in natural coordinates cannot do yet, if the mechanism asks for it."""
-    described = system.description
-    held = {one.name for one in system.natural.held}
-    reasons = (
-        [(f'joint "{use.name}" is prescribed', use.prescribed) for use in described.joints]
-        + [
-            (f'joint "{joint.name}" is of a type that does not state what it holds', joint.conditions is None)
-            for joint in system.natural.model.joints
-        ]
-        + [
-            (f'closure "{use.name}" is not a condition between frames alone', use.name not in held)
-            for use in described.closures
-        ]
-    )
-    reasons += [
-        ("there are auxiliary states of elements", bool(described.states)),
-        ("there are events", bool(described.events)),
-        ("a closure depends on time", bool(described.closures_timed)),
-    ]
-    for words, true in reasons:
-        if true:
-            raise StateError(
-                f'the time loop of formulation="natural" cannot take this mechanism: {words}. Give method= as well to '
-                f"integrate in joint coordinates with the accelerations of that formulation, or leave it out"
-            )
 
 
 def simulate_natural(system: System, duration: Any, every: Any, t0: Any, options: Mapping[str, Any]) -> Trajectory:
@@ -328,7 +278,7 @@ def _trajectory(run: NaturalRun, rows: NaturalRows, steps: int, stride: int, wal
     chosen = np.unique(np.append(np.arange(0, len(rows.t), stride), len(rows.t) - 1))
     q, v = _fitted(run, rows, chosen)
     q, v, moved = _closed(run, q, v)
-    residual = np.abs(natural.residual(rows.x))
+    residual = np.abs(natural.residual(rows.x, parameters=run.parameters))
     r, worst = int(residual.max(axis=0).argmax()), float(residual.max())
     work = _work(run, rows, chosen) if run.loaded else np.zeros((len(chosen), 2))
     replay = Replay(
@@ -377,12 +327,12 @@ def _fitted(run: NaturalRun, rows: NaturalRows, chosen: Places) -> tuple[Array, 
     """Return joint coordinates and velocities at some steps, angles and quaternions going on from one to the next."""
     system, natural = run.system, run.natural
     x, rates = rows.x[chosen], rows.rates[chosen]
-    q, v = natural.fit(x, rates, run.q)
-    off = np.abs(natural.coordinates(system.normalize(q)) - x).max(axis=1)
-    amiss = np.abs(natural.residual(x)).max() + _FITTED * np.abs(x).max()
+    q, v = natural.fit(x, rates, run.q, parameters=run.parameters)
+    off = np.abs(natural.coordinates(system.normalize(q), parameters=run.parameters) - x).max(axis=1)
+    amiss = np.abs(natural.residual(x, parameters=run.parameters)).max() + _FITTED * np.abs(x).max()
     if (off > _FAR * amiss).any():  # the fit did not come from the start of the run to each state: go step by step
         for k in range(1, len(x)):
-            q[k], v[k] = natural.fit(x[k], rates[k], q[k - 1])
+            q[k], v[k] = natural.fit(x[k], rates[k], q[k - 1], parameters=run.parameters)
     turning = _angles(system)
     q[:, turning] = np.unwrap(q[:, turning], axis=0)
     for where, _ in quaternions(system):

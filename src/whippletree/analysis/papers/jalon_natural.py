@@ -1,0 +1,167 @@
+"""Garcia de Jalon and Bayo: sizes in natural coordinates, shares of an iteration, and steps in real time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import casadi as ca
+
+from whippletree.analysis.cost import counted
+from whippletree.analysis.models import (
+    PaperModel,
+    bricard,
+    car,
+    five_bar_pendulum,
+    heavy_truck,
+    human_body,
+    two_arms,
+)
+from whippletree.analysis.natural_sizes import opened_size, plane_size
+from whippletree.analysis.papers.figures import NOT_MEASURED
+from whippletree.analysis.reports import Table
+from whippletree.formulations.nodes.operation_stages import recording
+from whippletree.kernels.tape import read_tape
+from whippletree.natural.natural_steps import NaturalSteps
+from whippletree.system import System
+
+__all__ = ["iteration_shares", "jalon_realtime", "jalon_shares", "jalon_sizes"]
+
+
+def jalon_sizes(times: bool = True) -> Iterator[Table]:
+    """Numbers of coordinates and equations that the chapter states."""
+    arms, pendulum, ring = two_arms().build(), five_bar_pendulum().build(), bricard().build()
+    human, truck = human_body().build(), heavy_truck().build()
+    plane, opened = plane_size(arms), opened_size(truck)
+    rows = [
+        ("example 8.1, natural coordinates, equations", "18, 9", "{}, {}".format(*plane.natural), "in the plane"),
+        ("the same, mixed coordinates", "27, 18", "{}, {}".format(*plane.mixed), ""),
+        ("the same, reference points", "21", str(plane.reference_point), ""),
+        (
+            "example 8.7, coordinates, conditions",
+            "24, 24",
+            f"{ring.natural.n_coordinates}, {ring.natural.n_conditions}",
+            "",
+        ),
+        (
+            "example 8.6, points and vectors",
+            "5, 5",
+            f"{len(pendulum.natural.points)}, {len(pendulum.natural.vectors)}",
+            "the rods of table 8.5 have no point at the tip, and a vector instead; with one, 5 and 5 (in the tests)",
+        ),
+        (
+            "human body, points and vectors",
+            "28, 62",
+            f"{len(human.natural.points)}, {len(human.natural.vectors)}",
+            "",
+        ),
+        (
+            "heavy truck, coordinates",
+            "285 = 246 + 39",
+            f"{truck.natural.n_coordinates + opened.relative} = {truck.natural.n_coordinates} + {opened.relative}",
+            "its figure is lost, and its joints contradict its own freedoms: the truck here has four rods without mass "
+            "in place of two joints, and its links have vectors of their own, since they are bodies with full inertia",
+        ),
+        ("heavy truck, bodies left out", "12", str(opened.removed), "one for each loop that is no rod without mass"),
+    ]
+    yield Table("Garcia de Jalon and Bayo, sizes in natural coordinates", ("size", "book", "here", "why"), rows)
+
+
+TABLE_86 = {
+    "solution": ("solutions of equations", 35.0),
+    "tangent matrix": ("forming the tangent matrix", 33.5),
+    "residual": ("forming the residual", 14.6),
+    "Jacobian and conditions": ("Jacobian matrix and constraints", 13.0),
+    "update": ("updating velocities and accelerations", 3.5),
+    "predictor": ("predictor", 0.4),
+}
+"""Table 8.6: shares of the time of an iteration in per cent, by our stages."""
+
+
+def iteration_shares(system: System, iterations: int = 2) -> dict[str, float]:
+    """Return which share of a step's multiplications and additions each stage takes, in per cent.
+
+    >>> shares = iteration_shares(five_bar_pendulum().build())
+    >>> round(sum(shares.values())), max(shares, key=shares.get) in ("solution", "tangent matrix")
+    (100, True)
+    """
+    steps = NaturalSteps(system.natural, False, False)
+    inputs = list(steps.inputs().values())
+    with recording() as stages:
+        result = steps.iterated()
+    update = ca.vertcat(*steps.ended())
+    found = {name: count.total for name, count in counted(inputs, result, stages).items()}
+    found = {name: iterations * count for name, count in found.items()}
+    found["update"] = _operations(inputs, update)
+    found["predictor"] = _operations(inputs, steps.predicted())
+    whole = sum(found.values())
+    return {name: 100 * found.get(name, 0) / whole for name in TABLE_86}
+
+
+def _operations(inputs: list[ca.SX], result: ca.SX) -> int:
+    """Count what a result takes by itself."""
+    return read_tape(ca.Function("alone", inputs, [ca.densify(result)])).count().total
+
+
+def jalon_shares(times: bool = True) -> Iterator[Table]:
+    """Table 8.6: the parts of an iteration."""
+    models: dict[str, Callable[[], PaperModel]] = {
+        "five-link pendulum": five_bar_pendulum,
+        "Bricard": bricard,
+        "human body": human_body,
+    }
+    shares = {name: iteration_shares(make().build()) for name, make in models.items()}
+    rows = [
+        (words, f"{book:.1f} %", *(f"{shares[name][stage]:.1f} %" for name in models))
+        for stage, (words, book) in TABLE_86.items()
+    ]
+    yield Table(
+        "Garcia de Jalon and Bayo, table 8.6: shares of a step with two iterations",
+        ("part", "book", *models),
+        rows,
+        "The book's are shares of time, averages of many simulations; here operations are counted, as traced. "
+        "Conditions are products of a few differences, and their Jacobian is linear with most entries zero: traced, it "
+        "takes less than an array of rows does. The solution takes the more the larger the mechanism is.",
+    )
+
+
+REALTIME: dict[str, Callable[[], PaperModel]] = {
+    "Bricard": bricard,
+    "five-bar pendulum": five_bar_pendulum,
+    "car": car,
+    "human body": human_body,
+    "heavy truck": heavy_truck,
+}
+
+_TIMED = 120_000
+"""Operations of a step up to which it is compiled for the page; a longer one takes the compiler minutes."""
+
+
+def jalon_realtime(times: bool = True) -> Iterator[Table]:
+    """The chapter's models in real time: which share of a millisecond a step takes."""
+    rows = []
+    for name, make in REALTIME.items():
+        system = make().build()
+        for method in ("semi_implicit", "rk4", "natural"):
+            rows.append((name, method, *_share(system, method, times)))
+    yield Table(
+        "Steps of 1 ms in real time",
+        ("model", "method", "operations", "median", "of 1 ms"),
+        rows,
+        "Called from Python on one core; `natural` takes two iterations. The book's aim, a step in less than its own "
+        "length, was one evaluation of the human body in 10 ms.",
+    )
+
+
+def _share(system: System, method: str, times: bool) -> tuple[str, str, str]:
+    """Return operations, the median time and its share of the step."""
+    if not times and method == "natural" and system.n_bodies > 10:
+        return NOT_MEASURED, NOT_MEASURED, NOT_MEASURED  # tracing alone takes half a minute
+    try:
+        stepper = system.realtime(step=1e-3, method=method, iterations=2)
+    except Exception as refused:  # a mechanism that the method does not take says why
+        return f"refused: {refused}", NOT_MEASURED, NOT_MEASURED
+    count = stepper.operations.total
+    if not times or count > _TIMED:
+        return f"{count}", NOT_MEASURED, NOT_MEASURED
+    median = stepper.measure(2000).median
+    return f"{count}", f"{1e6 * median:.1f} µs", f"{median / 1e-3:.1%}"

@@ -1,0 +1,80 @@
+"""Numbers of the trapezoidal rule in natural coordinates: penalties and times mu of the conditions; what it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from whippletree.errors import StateError
+from whippletree.kernels.kernel import Array
+from whippletree.model.names import suggestion
+from whippletree.natural.natural_coordinates import NaturalCoordinates
+from whippletree.simulate.run_arguments import positive
+from whippletree.system import System
+
+__all__ = ["refuse_mechanism", "step_settings"]
+
+_ALPHA = 1e7
+"""Penalty of a condition for each kilogram of the mean mass of the bodies (the book: 10^7 for bodies of 1 kg)."""
+
+_STIFF = 640.0
+"""The same times h^2, at least: a condition is then as stiff beside 4/h^2 M as in example 8.6, where h = 0.008. With
+less, multipliers that are corrected do not keep up."""
+
+_DAMPING = 25.0
+"""h / mu unless given. What alternates from step to step decays by (1 - 2 mu / h) / (1 + 2 mu / h), 0.85 here, and must
+do so faster than the directions of conditions turn in a step; the book takes 30 to 80, which is little for fast motion
+(docs/natural_coordinates.md)."""
+
+
+def step_settings(natural: NaturalCoordinates, h: float, alpha: Any, mu: Any, *, projections: bool) -> Array:
+    """Return the step, and alpha and mu of every condition: one for all, or by name, the others having the usual one.
+
+    >>> from whippletree.system.example_systems import pendulum
+    >>> step_settings(pendulum().natural, 0.01, None, 1e-3, projections=False)[-1].item()
+    0.001
+    """
+    mean = float(np.mean(natural.masses)) or 1.0
+    weights = _by_condition(natural, alpha, "alpha", max(_ALPHA, _STIFF / h**2) * mean)
+    times = _by_condition(natural, 0.0 if projections else mu, "mu", h / _DAMPING)
+    return np.concatenate([[h], weights, times])
+
+
+def _by_condition(natural: NaturalCoordinates, given: Any, name: str, otherwise: float) -> Array:
+    names = natural.conditions
+    found = np.full(len(names), otherwise)
+    if isinstance(given, Mapping):
+        for key, value in given.items():
+            if key not in names:
+                raise StateError(f"{name}=: there is no condition {suggestion(key, names)}; see natural.conditions")
+            found[names.index(key)] = positive(value, f"{name} of {key!r}")
+    elif given is not None:
+        found[:] = given if given == 0 else positive(given, name)
+    return found
+
+
+def refuse_mechanism(system: System, what: str, remedy: str) -> None:
+    """Say what steps in natural coordinates cannot take yet, if the mechanism asks for it."""
+    described = system.description
+    held = {one.name for one in system.natural.held}
+    reasons = (
+        [(f'joint "{use.name}" is prescribed', use.prescribed) for use in described.joints]
+        + [
+            (f'joint "{joint.name}" is of a type that does not state what it holds', joint.conditions is None)
+            for joint in system.natural.model.joints
+        ]
+        + [
+            (f'closure "{use.name}" is not a condition between frames alone', use.name not in held)
+            for use in described.closures
+        ]
+    )
+    reasons += [
+        ("there are auxiliary states of elements", bool(described.states)),
+        ("there are events", bool(described.events)),
+        ("a closure depends on time", bool(described.closures_timed)),
+    ]
+    for words, true in reasons:
+        if true:
+            raise StateError(f"{what} cannot take this mechanism: {words}. {remedy}")

@@ -1,0 +1,79 @@
+"""Natural coordinates and formulation A on the random mechanisms of the tests, with reactions.
+
+The reference is that of `test_loops`: absolute coordinates in plain NumPy. Formulation A opens loops at bodies, so that
+it shares neither coordinates nor cuts with the other formulations. Exact ones agree to 1e-9; the penalties are as far
+off as they say themselves, within a factor of ten, and never more than their stated bound.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.loop_agreement import accelerations, assert_close, computed, estimated, reactions
+from support.loop_models import built
+from support.measures import evaluated, relative
+from support.random_loops import FAMILIES, MEMBERS, QUICK, case
+from support.random_trees import random_mechanism, random_states
+from support.sampling import sampled, shared
+from whippletree.formulations.natural.opened_chains import chain_opening
+
+A = tuple(f"velocity_transformation/natural/{way}" for way in ("multipliers", "independent"))
+EXACT = ("natural/exact/10000000/6", *A)
+SOFT = ("natural", "velocity_transformation/natural/penalty")
+
+BOUND = 1e-5
+"""What the penalties of natural coordinates are off by at most, relative to the largest acceleration."""
+
+
+TWICE = ("expressions", 6)
+"""Two balls at one point: conditions of the second are rounding, and must not get a weight as if they were not."""
+
+
+@pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda key: key in (*QUICK, TWICE)))
+def test_random_loops(family: str, i: int) -> None:
+    c, k = case(family, i), list(FAMILIES).index(family)
+    s = built(c.looped)
+    named = EXACT if (family, i) == TWICE else shared(EXACT, k)
+    assert_close({**accelerations(s, c, named), **reactions(s, c, named)})
+    for name in shared(SOFT, k):
+        error, a = estimated(s, c, name)
+        true = relative(a[None], c.a[None])
+        assert true < BOUND, name
+        assert error > true / 10, name
+
+
+@pytest.mark.parametrize(("family", "i"), sampled(MEMBERS, lambda key: key in QUICK[::4]))
+def test_loops_are_opened_at_bodies(family: str, i: int) -> None:
+    """Without the bodies that are left out, and the joints that are cut for want of such a body, nothing is closed."""
+    opening = chain_opening(*built(case(family, i).looped)._engine.loops.numbers._resting)
+    assert len(opening.joints) == opening.n_bodies - len(opening.removed)
+    kept = {k for k, ends in enumerate(opening.ends) if not opening.removed & set(ends)}
+    assert opening.held | opening.cut >= {k for k in kept if len(set(opening.ends[k])) == 2}
+    assert all(joint.near not in opening.removed for joint in opening.joints)
+
+
+@pytest.mark.parametrize("seed", sampled(range(60), lambda seed: seed in (1, 4)))
+def test_random_trees(seed: int) -> None:
+    n_bodies = 1 + (11 * seed) % (13 if seed < 16 else 40)
+    prescribed = 0.3 if seed % 2 else 0.0
+    s = random_mechanism(seed + 100, n_bodies, prescribed=prescribed, floating=seed % 3 == 1).build()
+    x = random_states(s, seed, 3)
+    given = [x["a"]] if any(use.prescribed for use in s.description.joints) else []
+
+    def by(function: str, name: str) -> np.ndarray:
+        return evaluated(s.function(function, formulation=name), x["q"], x["v"], x["tau"], *given)
+
+    for function in ("forward_dynamics", "reactions", "driving_forces"):
+        expected = by(function, "articulated")
+        for name in (EXACT[0], A[0]) if function == "forward_dynamics" else (A[0],):
+            assert relative(by(function, name), expected) < 1e-9, (function, name)
+    assert relative(by("forward_dynamics", "natural"), by("forward_dynamics", "articulated")) < BOUND
+
+
+def test_reactions_of_a_penalty_are_as_good_as_its_accelerations() -> None:
+    c = case("one loop", 0)
+    s = built(c.looped)
+    error, _ = estimated(s, c, "natural")
+    assert max(reactions(s, c, ("natural",)).values()) < 10 * max(error, 1e-9)
+    assert relative(computed(s, c, "forward_dynamics", "natural")[None], c.a[None]) < 10 * error
