@@ -305,7 +305,8 @@ def answer(eq: Equations, request: Request, x: Symbols) -> closed.Answer:
 
     def solved() -> closed.Answer:
         here = prepared(eq, request, x)
-        return closed.Answer(here.walk, here.closure_set, solution(eq, request, x), request.baumgarte)
+        terms = request.baumgarte if any(request.baumgarte) else request.method.own_baumgarte
+        return closed.Answer(here.walk, here.closure_set, solution(eq, request, x), terms)
 
     return eq.once((request.formulation, request.wrenches, request.baumgarte, eq.loop_plan), solved)
 

@@ -138,6 +138,7 @@ class Formulation:
     - it is not `exact`: its solution has an estimated error, and `system.penalty_error` says what to expect
     - it `keeps_all_rows` of the closures, dependent ones too
     - it `takes_baumgarte`, that is, the terms 2 alpha phi' + beta^2 phi can be added to gamma
+    - `own_baumgarte`, alpha and beta of such terms that its own options ask for
     - it is `linear`: no matrix is factorised whose entries grow with the square of the tree's depth
     - it `inverts_mass` of the tree, which must be regular by itself: multipliers are solved for
     - it goes `by_groups` of loops
@@ -157,6 +158,7 @@ class Formulation:
     exact: bool = True
     keeps_all_rows: bool = False
     takes_baumgarte: bool = False
+    own_baumgarte: tuple[float, float] = (0.0, 0.0)
     linear: bool = False
     inverts_mass: bool = False
     by_groups: bool = False

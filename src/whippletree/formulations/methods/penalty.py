@@ -130,6 +130,7 @@ def _formulation(options: Mapping[str, str]) -> Formulation:
         needs=("penalty_weights",),
         exact=False,
         keeps_all_rows=True,
+        own_baumgarte=(settings.omega * settings.mu, settings.omega),
         with_options=_formulation,
     )
 
