@@ -78,9 +78,8 @@ def simulate(
     remembers nothing; one that does is an object with `get_state()`, which returns that as an array of finite numbers,
     and `set_state(array)`, or a method of such an object. Checkpoints keep it.
 
-    With `formulation="natural"` and no `method`, the run is integrated in natural coordinates with a fixed `step`, by
-    the trapezoidal rule with penalties; options are then `iterations`, `tolerance`, `alpha`, `mu`, `augmented` and
-    `projections` (see `whippletree.studies.natural_runs`), beside `q`, `v`, `tau` and `parameters`.
+    With `formulation="natural"` and no `method`, the run is in natural coordinates with a fixed `step`; its options are
+    in `whippletree.studies.natural_runs`.
 
     With `baumgarte=(alpha, beta)`, in 1/s, loops are not closed after steps: the terms 2 alpha phi' + beta^2 phi in the
     accelerations hold them together. That is for `formulation="joint_multipliers"` and others with multipliers, and
@@ -113,49 +112,73 @@ def simulate(
         known = " or ".join(f'"{name}"' for name in COORDINATES)
         raise StateError(f"coordinates= must be {known}, not {shown(coordinates)}")
     if coordinates == "absolute":
-        _check_options(options)
-        if start is not None:
-            options |= _start_state(system, start, options, t0)
-        kept: dict[str, Any] = {"every": every, "times": times, "progress": progress, "verify": verify}
+        kept = {"every": every, "times": times, "progress": progress, "verify": verify}
         more = {"controller": controller, "checkpoint": checkpoint}
-        return simulate_absolute(
-            system, lambda twin, **given: simulate(twin, duration, **kept, **given), t0, {**more, **options}
-        )
+        return _in_absolute_coordinates(system, duration, start, t0, kept, more, options)
     if options.get("formulation") == "natural" and options.get("method") is None:
-        _refuse_reaction_laws(system)
-        options |= {
-            "times": times,
-            "controller": controller,
-            "checkpoint": checkpoint,
-            "verify": verify,
-            "start": start,
-        }
-        from whippletree.studies.natural_runs import simulate_natural  # only where it is asked for
-
-        return simulate_natural(system, duration, every, t0, options)
+        more = {"times": times, "controller": controller, "checkpoint": checkpoint, "verify": verify, "start": start}
+        return _in_natural_coordinates(system, duration, every, t0, options | more)
     _check_options(options)
     if start is not None:
         options |= _start_state(system, start, options, t0)
     until = _outputs(duration, every, times, finite(t0, "t0"))
-    simulation = Simulation(system, t=t0, **options)
+    run = _sampled(Simulation(system, t=t0, **options), until, controller, period)
+    writer = None if checkpoint is None else _writer(checkpoint, checkpoint_every)
+    again = _second_run(run, until, controller, period, options | {"t": t0}) if truth(verify, "verify=") else None
+    return _followed(run, progress, writer, again)
+
+
+def _in_absolute_coordinates(
+    system: System,
+    duration: float,
+    start: Any,
+    t0: float,
+    kept: dict[str, Any],
+    more: dict[str, Any],
+    options: dict[str, Any],
+) -> Trajectory:
+    """Simulate the twin in absolute coordinates, with what is `kept` of a run in joint coordinates."""
+    _check_options(options)
+    if start is not None:
+        options |= _start_state(system, start, options, t0)
+    return simulate_absolute(
+        system, lambda twin, **given: simulate(twin, duration, **kept, **given), t0, {**more, **options}
+    )
+
+
+def _in_natural_coordinates(
+    system: System, duration: float, every: float | None, t0: float, options: dict[str, Any]
+) -> Trajectory:
+    """Simulate in natural coordinates."""
+    from whippletree.studies.natural_runs import simulate_natural  # only where it is asked for
+
+    _refuse_reaction_laws(system)
+    return simulate_natural(system, duration, every, t0, options)
+
+
+def _sampled(simulation: Simulation, until: Any, controller: Controller | None, period: float | None) -> SampledRun:
+    """Return a run with outputs at these times."""
     try:
-        run = SampledRun(simulation, until, controller, period)
+        return SampledRun(simulation, until, controller, period)
     except MemoryError:
         raise StateError(f"{len(until)} outputs take more memory than there is: take every= larger") from None
-    writer = None if checkpoint is None else _writer(checkpoint, checkpoint_every)
-    if not truth(verify, "verify="):
-        return _followed(run, progress, writer)
-    how, remembered = second_run(simulation), controller_state(controller)
+
+
+def _second_run(
+    run: SampledRun, until: Any, controller: Controller | None, period: float | None, options: dict[str, Any]
+) -> Callable[[], Agreement]:
+    """Return what makes a run again by another method, and tells how many digits agree."""
+    how, remembered = second_run(run.simulation), controller_state(controller)
 
     def again() -> Agreement:
         reached = controller_state(controller)
         restore_controller(controller, remembered)
-        other = Simulation(system, t=t0, **options | how.options)
+        other = Simulation(run.simulation.system, **options | how.options)
         found = agreement(run, SampledRun(other, until, controller, period), how)
         restore_controller(controller, reached)
         return found
 
-    return _followed(run, progress, writer, again)
+    return again
 
 
 @user_facing
