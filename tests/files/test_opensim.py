@@ -308,10 +308,36 @@ def test_springs_and_bushings() -> None:
 PIN = joint("PinJoint", "j", "/ground", "/bodyset/a", {"q": 0.0})
 
 
+def test_a_file_that_does_not_say_its_units_and_has_a_set_in_another_file() -> None:
+    more = "<length_units>Unassigned</length_units><ContactForceSet file='contact.xml'/>"
+    report = wt.read(document(body("a"), PIN, more)).report
+    assert any("<length_units> is not said: taken as meters" in text for text in report.about("guessed"))
+    assert any("<ContactForceSet>, which is in another file" in text for text in report.about("not understood"))
+
+
+@pytest.mark.parametrize(("angle", "follows"), [(-2.0, -1.0), (-0.5, 0.5), (0.5, 2.0), (3.0, 7.0)])
+def test_a_coupler_by_straight_pieces_that_has_the_name_of_its_coordinate(angle: float, follows: float) -> None:
+    both = PIN.replace('"q"', '"p"') + joint("PinJoint", "k", "/ground", "/bodyset/b", {"q": 0.0})
+    more = COUPLER.replace("'c'", "'q'").format(
+        "<independent_coordinate_names>p</independent_coordinate_names>"
+        "<dependent_coordinate_name>q</dependent_coordinate_name>"
+        "<coupled_coordinates_function><PiecewiseLinearFunction><x>-1 0 1</x><y>0 1 3</y></PiecewiseLinearFunction>"
+        "</coupled_coordinates_function>"
+    )
+    model = wt.read(document(body("a") + body("b"), both, f"{more}</ConstraintSet>"))
+    s = model.build()
+    q = s.assemble({"p": angle}, hold=["p"])
+    assert q[s.q_slice("q")] == pytest.approx([follows], abs=1e-12)
+    assert any('closure "q" is called "q 2"' in text for text in model.report.about("changed"))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("<OpenSimDocument>\n</OpenSimDocument>", "there is no <Model>"),
+        ("<Model name='m'>\n<DynamicsEngine/></Model>", "a file of OpenSim 1"),
+        ("<OpenSimDocument><Model>\n<BodySet file='b.xml'/></Model></OpenSimDocument>", "in another file, 'b.xml'"),
+        (document(body("a"), PIN).replace("<gravity>", "<length_units>feet</length_units><gravity>"), "must be meters"),
         (document(body("a"), PIN.replace("/bodyset/a", "/bodyset/arm")), 'no body or frame "arm"'),
         (document(body("a"), PIN.replace("PinJoint", "HingeJoint")), 'no joint of the type "HingeJoint"'),
         (document(body("a") + body("a"), PIN), 'second body "a"'),
@@ -326,9 +352,9 @@ PIN = joint("PinJoint", "j", "/ground", "/bodyset/a", {"q": 0.0})
         (
             document(body("a"), PIN.replace("PinJoint", "CustomJoint").replace(
                 "</CustomJoint>", "<SpatialTransform><TransformAxis name='rotation1'><coordinates>q</coordinates>"
-                "<axis>0 0 1</axis><PiecewiseLinearFunction name='function'/></TransformAxis></SpatialTransform>"
+                "<axis>0 0 1</axis><StepFunction name='function'/></TransformAxis></SpatialTransform>"
                 "</CustomJoint>")),
-            "PiecewiseLinearFunction is no function that is read here",
+            "StepFunction is no function that is read here",
         ),
     ],
 )  # fmt: skip

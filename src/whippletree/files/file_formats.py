@@ -104,7 +104,7 @@ def _of_xml(
         from whippletree.files.mjcf_reader import read_mjcf
 
         return read_mjcf(root, around, data, keyframe)
-    if root.tag == "OpenSimDocument":
+    if root.tag in ("OpenSimDocument", "Model"):
         from whippletree.files.opensim_reader import read_opensim
 
         return read_opensim(root)

@@ -106,6 +106,21 @@ def _spline(objects: OpensimObjects, element: XmlElement, ends: str = "four_poin
     return OpensimFunction(curve)
 
 
+def _straight_pieces(objects: OpensimObjects, element: XmlElement) -> OpensimFunction:
+    """Read straight lines between points, the first and the last of which go on beyond the ends."""
+    curve = Spline(objects.numbers(element, "x"), objects.numbers(element, "y"))  # it checks the points
+    x, y = curve.times, curve.values
+    slopes = [(y[k + 1] - y[k]) / (x[k + 1] - x[k]) for k in range(len(x) - 1)]
+    if len(slopes) == 1:
+        return linear(y[0] - slopes[0] * x[0], slopes=slopes)
+    turns = [(here, after - before) for here, before, after in zip(x[1:], slopes, slopes[1:], strict=False)]
+
+    def value(at: Any) -> Any:
+        return sum((turn * ca.fmax(at - here, 0.0) for here, turn in turns), y[0] + slopes[0] * (at - x[0]))
+
+    return OpensimFunction(value)
+
+
 def _smoothing_spline(objects: OpensimObjects, element: XmlElement) -> OpensimFunction:
     order, variance = objects.number(element, "half_order", default=3.0), objects.number(element, "error_variance")
     if order != 2 or variance > 0.0:
@@ -141,6 +156,7 @@ _READERS: dict[str, Callable[[OpensimObjects, XmlElement], OpensimFunction]] = {
     "NaturalCubicSpline": _spline,
     "natCubicSpline": _spline,
     "GCVSpline": _smoothing_spline,
+    "PiecewiseLinearFunction": _straight_pieces,
     "MultiplierFunction": _multiple,
     "Sine": _sine,
 }

@@ -69,10 +69,10 @@ def read_opensim(root: XmlElement) -> NeutralModel:
     >>> list(read_opensim(parse_xml(text + b"</BodySet></Model></OpenSimDocument>", "m.osim")).links)
     ['a']
     """
-    model = root.child("Model")
+    model = root if root.tag == "Model" else root.child("Model")
     if model is None:
         raise root.error("there is no <Model>: nothing to read")
-    if model.child("DynamicsEngine") is not None or model.child("SimbodyEngine") is not None:
+    if model is root or model.child("DynamicsEngine") is not None or model.child("SimbodyEngine") is not None:
         raise model.error("this is a file of OpenSim 1: open and save it with OpenSim 3 or 4 first")
     return _OpensimReading(model).model()
 
@@ -116,7 +116,9 @@ class _OpensimReading:
     def _check_units(self) -> None:
         for tag, known in (("length_units", ("", "meters", "m")), ("force_units", ("", "N", "newtons"))):
             found = self._root.child(tag)
-            if found is not None and found.text not in known:
+            if found is not None and found.text == "Unassigned":
+                self._m.remarks.add("guessed", f"<{tag}> is not said: taken as {known[1]}", found.line)
+            elif found is not None and found.text not in known:
                 raise found.error(f"<{tag}> must be {known[1]}, got {found.text[:40]!r}")
 
     # ------------------------------------------------------------------ bodies
@@ -328,6 +330,9 @@ class _OpensimReading:
         """Remark what a file has beside."""
         for child in self._root.children:
             if child.tag in _READ_SETS | _WORDS:
+                continue
+            if child.get("file"):
+                self._m.remarks.add("not understood", f"<{child.tag}>, which is in another file", child.line)
                 continue
             members = [*self._objects.members(self._root, child.tag)] if child.tag.endswith("Set") else []
             for one in members:

@@ -72,6 +72,8 @@ class OpensimObjects:
     def members(self, element: XmlElement, *names: str) -> Iterator[XmlElement]:
         """Yield the objects of a set: within `<objects>`, as sets have them, or directly."""
         for group in element.all(*names):
+            if group.get("file"):
+                raise group.error(f"<{group.tag}> is in another file, {group['file'][:80]!r}: put its objects in here")
             inner = group.child("objects")
             for one in (group if inner is None else inner).children:
                 if one.tag not in ("groups", "objects"):
