@@ -125,6 +125,14 @@ def maps(s: wt.System, mj: mujoco.MjModel, data: mujoco.MjData) -> tuple[np.ndar
     return q, T, bias
 
 
+def test_what_mujoco_warns_of_is_in_the_report(recwarn: pytest.WarningsRecorder) -> None:
+    text = text_of("hinge").replace("<option", '<compiler settotalmass="3"/><option')
+    model = wt.read(text)
+    assert sum(body.properties.mass for body in model.mechanism.describe().bodies) == pytest.approx(3.0)
+    assert any("MuJoCo warns: compiler attribute 'settotalmass'" in said for said in model.report.about("changed"))
+    assert not recwarn.list
+
+
 @pytest.mark.parametrize("name", TREES)
 def test_trees_agree_with_mj_forward(name: str) -> None:
     text = text_of(name)

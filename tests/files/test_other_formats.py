@@ -105,6 +105,48 @@ def test_sdf_screws_mimics_and_links_without_weight() -> None:
     assert a == pytest.approx([-0.5 * 9.81 / (1.0 + 2 * lead**2 + 0.25)], rel=1e-10)
 
 
+OLD = """<sdf version="{}"><model name="m"><pose>0 0 0 0.5 0 0</pose>
+<link name="arm"><pose>0 0 1 0 1.2 0</pose></link>
+<joint name="hinge" type="revolute"><parent>world</parent><child>arm</child><axis><xyz>1 0 0</xyz>{}</axis></joint>
+</model></sdf>"""
+
+
+@pytest.mark.parametrize(
+    ("version", "said", "of_model"),
+    [("1.4", "", True), ("1.5", "", False), ("1.6", "true", True), ("1.4", "0", False), ("1.12", "", False)],
+)
+def test_axes_of_sdf_before_1_5_are_those_of_the_model(version: str, said: str, of_model: bool) -> None:
+    flag = f"<use_parent_model_frame>{said}</use_parent_model_frame>" if said else ""
+    s = wt.read(OLD.format(version, flag)).build()
+    turn = s.velocity(s.q0, np.ones(1), "arm")[:3]
+    R = s.pose(s.q0, "arm")[:3, :3]
+    np.testing.assert_allclose(turn, [1, 0, 0] if of_model else R[:, 0], atol=1e-12)
+
+
+def test_names_of_sdf_before_1_7_may_be_given_twice_and_to_the_world() -> None:
+    text = """<sdf version="1.6"><world name="w"><model name="m">
+    <link name="world"><inertial><mass>3</mass></inertial></link>
+    <link name="arm"><pose>1 0 0 0 0 0</pose></link>
+    <joint name="arm" type="prismatic"><parent>world</parent><child>arm</child><axis><xyz>0 0 1</xyz></axis></joint>
+    </model>
+    <model name="m"><static>1</static><link name="arm"/></model></world></sdf>"""
+    model = wt.read(text)
+    s = model.build()
+    assert s.nv == 7  # the link that is called so is no part of the ground
+    assert model.mechanism.describe().body("m::world link").properties.mass == 3
+    assert {joint.name for joint in model.mechanism.describe().joints} >= {"m::arm joint", "m model::arm to ground"}
+    assert 'changed: joint "arm" is called "arm joint" (line 4)' in str(model.report)
+    with pytest.raises(wt.FileError, match='<text>:2: the name "world" is taken or reserved'):
+        wt.read(text.replace("1.6", "1.7"))
+
+
+def test_blank_lines_may_stand_before_the_declaration_of_an_xml_file() -> None:
+    text = '\n\n<?xml version="1.0"?>\n<robot name="r"><link name="a"/>\n<odd/></robot>'
+    assert "not understood: <odd> (line 5)" in str(wt.read(text).report)
+    with pytest.raises(wt.FileError, match="<text>:5: this is no well-formed XML"):
+        wt.read(text.replace("<odd/>", "<odd>"))
+
+
 def test_an_adams_data_set() -> None:
     """A pendulum on a slide with springs, in millimetres, against its equations of motion written down."""
     model = wt.read(MODELS / "pendulum.adm")
@@ -179,6 +221,8 @@ def test_xacro_is_expanded_on_request_only() -> None:
         ('<robot>\n<link name="a"><inertial><mass value="-1"/></inertial></link></robot>', "must not be negative"),
         ('<robot>\n<link name="a"/><joint name="j" type="hinge"/></robot>', 'has the type "hinge"'),
         ("<a>" * 300 + "\n" + "</a>" * 300, "nested more than"),
+        ('<sdf version="1.0">\n<model name="m"/></sdf>', "version 1.0 of SDF has other elements than"),
+        ('<sdf version="new">\n<model name="m"/></sdf>', "version must be two numbers such as 1.7, got 'new'"),
         (
             '<sdf version="1.9">\n<model name="m"><link name="a"><pose relative_to="a">0 0 0 0 0 0</pose></link>'
             "</model></sdf>",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,10 +38,18 @@ def compiled(root: XmlElement, around: Surroundings, data: bytes, remarks: Remar
 @contextmanager
 def _heard(mujoco: Any, remarks: Remarks) -> Iterator[None]:
     """Within it, what MuJoCo warns of is a remark; by itself it would write it to a file in the current folder."""
+
+    def hear(text: object) -> None:
+        remarks.add("changed", f"MuJoCo warns: {' '.join(str(text).split())}")
+
     before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(lambda text: remarks.add("changed", f"MuJoCo warns: {' '.join(str(text).split())}"))
+    mujoco.set_mju_user_warning(hear)
     try:
-        yield
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            yield
+        for one in heard:
+            hear(one.message)
     finally:
         mujoco.set_mju_user_warning(before)
 

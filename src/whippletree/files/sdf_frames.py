@@ -39,6 +39,8 @@ class SdfScope:
     outer: SdfScope | None
     element: XmlElement
     frames: dict[str, SdfFrame] = field(default_factory=dict)
+    own_world: str = ""
+    """The name of a link that the file calls "world", if there is one."""
 
     def find(self, name: str, element: XmlElement) -> tuple[SdfScope, str, SdfFrame]:
         """Return what a name stands for, and in which scope."""
@@ -54,6 +56,8 @@ class SdfScope:
 
     def world_pose(self, name: str, element: XmlElement, seen: frozenset[tuple[int, str]] = frozenset()) -> Placement:
         """Return the pose of something in the world."""
+        if name == "world" and self.own_world:
+            name = self.own_world
         if name in ("world", "__root__"):
             return Placement()
         if name in ("", "__model__"):
@@ -80,7 +84,7 @@ class SdfScope:
     def link_of(self, name: str, element: XmlElement, hops: int = 0) -> tuple[SdfScope, str]:
         """Return the link that something is attached to, with the scope it is in; the world is an empty name."""
         if name == "world":
-            return self, ""
+            return self, self.own_world
         if name in ("", "__model__"):
             return self, self.canonical(element)
         scope, name, frame = self.find(name, element)

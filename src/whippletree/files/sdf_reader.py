@@ -73,6 +73,9 @@ _OF_AXIS = {"xyz", "use_parent_model_frame", "dynamics", "limit", "mimic"}
 _DENSITY = 1000.0
 """kg/m^3 of what has no density of its own, as the format says."""
 
+_OLDEST = (1, 2)
+"""The first version whose elements are those of today."""
+
 _UNBOUNDED = 1e15
 """From this on a limit says that there is none; the format's own default is 1e16."""
 
@@ -104,6 +107,8 @@ class _SdfReading:
         self._m = NeutralModel(name or "model", root.file, floating=True)
         self._joints: list[tuple[SdfScope, XmlElement]] = []
         self._static: list[str] = []
+        self._versions: dict[str, tuple[int, int]] = {}
+        self._of_version(root)
 
     def model(self) -> NeutralModel:
         """Return the whole file."""
@@ -125,6 +130,27 @@ class _SdfReading:
                 held = NeutralJoint(label, Fixed(), WORLD, name, self._m.poses[name], Placement(), link.line)
                 self._m.joints[label] = held
         return self._m
+
+    # ------------------------------------------------------------------ versions
+
+    def _of_version(self, root: XmlElement) -> None:
+        """Keep the version of a file, which says how its axes and names are meant."""
+        text = root.get("version")
+        parts = text.split(".")
+        if not text:
+            self._m.remarks.add("guessed", f"{root.file} has no version: taken as a recent one", root.line)
+            parts = ["1", "12"]
+        elif len(parts) < 2 or not all(part.isascii() and part.isdigit() for part in parts[:2]):
+            raise root.error(f"version must be two numbers such as 1.7, got {text[:40]!r}")
+        version = int(parts[0][:4]), int(parts[1][:4])
+        if version < _OLDEST:
+            raise root.error(
+                f"version {text} of SDF has other elements: write the file again in a later one (gz sdf -p)"
+            )
+        self._versions[root.file] = version
+
+    def _before(self, element: XmlElement, *version: int) -> bool:
+        return self._versions[element.file] < version
 
     # ------------------------------------------------------------------ frames
 
@@ -150,25 +176,36 @@ class _SdfReading:
             self._joints.append((scope, child))
         elif child.tag == "frame":
             default = attached = child.get("attached_to") or offset
-        self._add(scope, child["name"], SdfFrame(child.tag, child, pose, relative or default, attached))
+        name = child.attributes["name"] = self._name(scope, child["name"], child)
+        scope.frames[name] = SdfFrame(child.tag, child, pose, relative or default, attached)
 
-    def _add(self, scope: SdfScope, name: str, frame: SdfFrame) -> None:
-        if name in scope.frames or name in ("world", "__model__", "__root__") or not name:
-            raise frame.element.error(f"the name {quoted(name)} is taken or reserved")
-        scope.frames[name] = frame
+    def _name(self, scope: SdfScope, name: str, element: XmlElement) -> str:
+        """Return the name of something in a scope; files before version 1.7 may give one twice, and to the world."""
+        if name and name not in scope.frames and name not in ("world", "__model__", "__root__"):
+            return name
+        if name in ("", "__model__", "__root__") or not self._before(element, 1, 7):
+            raise element.error(f"the name {quoted(name)} is taken or reserved")
+        found, k = f"{name} {element.tag}", 1
+        while found in scope.frames:
+            k += 1
+            found = f"{name} {element.tag} {k}"
+        if name == "world":
+            scope.own_world = scope.own_world or found
+        self._m.remarks.add("changed", f"{element.tag} {quoted(name)} is called {quoted(found)}", element.line)
+        return found
 
     def _nested(
         self, scope: SdfScope, child: XmlElement, offset: str, name: str = "", placed: XmlElement | None = None
     ) -> None:
         """Take up a model within a world or a model."""
-        name = name or child["name"]
+        name = self._name(scope, name or child["name"], child)
         pose, relative = pose_in(placed if placed is not None and placed.child("pose") is not None else child)
         prefix = "" if self._alone and scope.outer is None else f"{scope.prefix}{name}::"
         inner = SdfScope(prefix, scope, child)
         placement = child.get("placement_frame")
         if placed is not None:
             placement = self._text(placed, "placement_frame") or placement
-        self._add(scope, name, SdfFrame("model", child, pose, relative or offset, scope=inner))
+        scope.frames[name] = SdfFrame("model", child, pose, relative or offset, scope=inner)
         self._collect(inner, child, "model")
         if placement:
             self._place_by(inner, scope.frames[name], placement)
@@ -192,6 +229,7 @@ class _SdfReading:
         root = parse_xml(self._around.read(place, given), str(place))
         if root.tag != "sdf":
             raise given.error(f"{place.name} is <{root.tag}>, and an SDF file can include SDF files only here")
+        self._of_version(root)
         models = [*root.all("model")]
         if len(models) != 1:
             raise given.error(f"{place.name} must have one <model>, and has {len(models)}")
@@ -199,7 +237,8 @@ class _SdfReading:
         if element.get("merge") in ("true", "1"):
             pose, relative = pose_in(element)
             label = f"_merged__{name}__model__"
-            self._add(scope, label, SdfFrame("frame", element, pose, relative or offset, offset))
+            label = self._name(scope, label, element)
+            scope.frames[label] = SdfFrame("frame", element, pose, relative or offset, offset)
             self._collect(scope, models[0], "model", label)
             return
         self._nested(scope, models[0], offset, name, element)
@@ -376,7 +415,8 @@ class _SdfReading:
         if np.linalg.norm(axis) < ZERO_AXIS:
             raise (xyz or element).error("the axis has no direction: all its entries are zero")
         frame = "" if xyz is None else xyz.get("expressed_in")
-        if given is not None and self._text(given, "use_parent_model_frame") in ("true", "1"):
+        usual = "true" if self._before(element, 1, 5) else "false"
+        if given is not None and (self._text(given, "use_parent_model_frame") or usual) in ("true", "1"):
             frame = "__model__"
         if not frame:
             return axis

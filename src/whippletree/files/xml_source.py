@@ -139,6 +139,7 @@ class _XmlReading:
         self._texts: list[list[str]] = []
         self._found: XmlElement | None = None
         self._count = 0
+        self._skipped = 0
         self._parser = parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartElementHandler = self._start
@@ -148,13 +149,16 @@ class _XmlReading:
         parser.EntityDeclHandler = self._doctype
 
     def root(self, data: bytes) -> XmlElement:
-        """Return the outermost element."""
+        """Return the outermost element; blank lines may stand before the declaration, as some files have them."""
+        whole = data.lstrip(b" \t\r\n")
+        if whole.startswith(b"<?xml"):
+            self._skipped, data = data[: len(data) - len(whole)].count(b"\n"), whole
         try:
             self._parser.Parse(data, True)
         except expat.ExpatError as error:
-            what = expat.ErrorString(error.code)
+            what, line = expat.ErrorString(error.code), error.lineno + self._skipped
             raise FileError(
-                f"{self._name}:{error.lineno}: this is no well-formed XML: {what}", file=self._name, line=error.lineno
+                f"{self._name}:{line}: this is no well-formed XML: {what}", file=self._name, line=line
             ) from None
         except FileError:
             raise
@@ -163,8 +167,12 @@ class _XmlReading:
         assert self._found is not None
         return self._found
 
+    @property
+    def _line(self) -> int:
+        return self._parser.CurrentLineNumber + self._skipped
+
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        element = XmlElement(tag, attributes, self._parser.CurrentLineNumber, self._name)
+        element = XmlElement(tag, attributes, self._line, self._name)
         self._count += 1
         if len(self._open) >= MOST_LEVELS:
             raise element.error(f"elements are nested more than {MOST_LEVELS} levels deep")
@@ -185,7 +193,7 @@ class _XmlReading:
             self._texts[-1].append(text)
 
     def _doctype(self, *_: object) -> None:
-        line = self._parser.CurrentLineNumber
+        line = self._line
         raise FileError(
             f"{self._name}:{line}: a document type is declared, which may bring in other files: take it out",
             file=self._name,
