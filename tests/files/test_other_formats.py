@@ -221,7 +221,7 @@ def test_xacro_is_expanded_on_request_only() -> None:
         ('<robot>\n<link name="a"><inertial><mass value="-1"/></inertial></link></robot>', "must not be negative"),
         ('<robot>\n<link name="a"/><joint name="j" type="hinge"/></robot>', 'has the type "hinge"'),
         ("<a>" * 300 + "\n" + "</a>" * 300, "nested more than"),
-        ('<sdf version="1.0">\n<model name="m"/></sdf>', "version 1.0 of SDF has other elements than"),
+        ('<sdf version="1.0">\n<model name="m"/></sdf>', "version 1.0 of SDF has other elements"),
         ('<sdf version="new">\n<model name="m"/></sdf>', "version must be two numbers such as 1.7, got 'new'"),
         (
             '<sdf version="1.9">\n<model name="m"><link name="a"><pose relative_to="a">0 0 0 0 0 0</pose></link>'
