@@ -6,6 +6,9 @@ LARGEST_FILE = 64_000_000
 MOST_ELEMENTS = 1_000_000
 """Elements of an XML file."""
 
+MOST_LINKS = 10_000
+"""Links of a model that another program has written: each takes about a millisecond to read."""
+
 MOST_LEVELS = 200
 """Levels to which elements of an XML file are nested; a chain of bodies is a level for each body in some formats."""
 

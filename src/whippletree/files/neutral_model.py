@@ -13,7 +13,9 @@ from typing import Any
 
 from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Joint
+from whippletree.errors import ModelError
 from whippletree.files.drawn_in import Surroundings
+from whippletree.files.file_limits import MOST_LINKS
 from whippletree.files.xml_source import XmlElement
 from whippletree.model.io.model_file import JointRange
 from whippletree.model.io.reading_report import ReadingReport, Remark
@@ -131,6 +133,15 @@ class NeutralFrame:
     placement: Placement
 
 
+class _Links(dict[str, NeutralLink]):
+    """Links by name, so many as can be read in some seconds."""
+
+    def __setitem__(self, name: str, link: NeutralLink) -> None:
+        if len(self) >= MOST_LINKS and name not in self:
+            raise ModelError(f"there are more than {MOST_LINKS:,} links")
+        super().__setitem__(name, link)
+
+
 @dataclass
 class NeutralModel:
     """A model as a file describes it, before it becomes a `Mechanism`.
@@ -144,8 +155,9 @@ class NeutralModel:
     name: str
     file: str
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
-    links: dict[str, NeutralLink] = field(default_factory=dict)
+    links: dict[str, NeutralLink] = field(default_factory=_Links)
     joints: dict[str, NeutralJoint] = field(default_factory=dict)
+    _carried: set[str] = field(default_factory=set, init=False, repr=False)
     couplings: list[NeutralCoupling] = field(default_factory=list)
     frames: list[NeutralFrame] = field(default_factory=list)
     guess: dict[str, Any] = field(default_factory=dict)
@@ -158,6 +170,14 @@ class NeutralModel:
     later: list[Any] = field(default_factory=list)
     around: Surroundings | None = None
     remarks: Remarks = field(default_factory=Remarks)
+
+    def add_joint(self, joint: NeutralJoint) -> bool:
+        """Add a joint, which closes a loop if its child has been carried by another before; return whether it was."""
+        carried = joint.child in self._carried
+        joint.closes = joint.closes or carried
+        self.joints[joint.name] = joint
+        self._carried.add(joint.child)
+        return carried
 
     def neighbours(self, joints: Iterable[NeutralJoint]) -> dict[str, list[NeutralJoint]]:
         """Return the joints by each of their two links."""

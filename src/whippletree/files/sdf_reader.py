@@ -358,10 +358,9 @@ class _SdfReading:
         joint, turned = self._kind(element, name, word, axes)
         frame = where @ turned
         on_parent, on_child = (self._pose(link).inverse() @ frame for link in (parent, child))
-        use = NeutralJoint(name, joint, parent, child, on_parent, on_child, element.line)
-        use.closes = child == WORLD or any(other.child == child for other in self._m.joints.values())
+        use = NeutralJoint(name, joint, parent, child, on_parent, on_child, element.line, closes=child == WORLD)
         self._dynamics(element, use)
-        self._m.joints[name] = use
+        self._m.add_joint(use)
 
     def _kind(
         self, element: XmlElement, name: str, word: str, axes: list[tuple[float, ...]]

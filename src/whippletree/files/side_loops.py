@@ -5,12 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from whippletree.elements.joints import Fixed, Joint, Spherical
 from whippletree.errors import FileError
 from whippletree.files.drawn_in import Surroundings
-from whippletree.files.neutral_model import NeutralModel
-from whippletree.files.urdf_reader import add_loops, read_urdf
+from whippletree.files.file_limits import LARGEST_FILE
+from whippletree.files.neutral_model import NeutralJoint, NeutralModel
+from whippletree.files.urdf_reader import read_urdf
 from whippletree.files.xml_source import XmlElement, parse_xml
+from whippletree.model.io.nodes import Leaf, ListNode, MapNode, Node, Source, read_tree, words_for
 from whippletree.model.io.output_paths import checked_path
+from whippletree.model.names import quoted, suggestion
+from whippletree.spatial.placement import Placement
 from whippletree.spatial.scalars import shown
 
 __all__ = ["read_robot"]
@@ -46,24 +51,60 @@ def _loop_file(around: Surroundings, loops: Any) -> Path | None:
 
 
 def _add_named_loops(model: NeutralModel, place: Path) -> None:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
+    """Close the loops that a file names: pairs of frames that coincide, those of links or of joints."""
+    source = _source(place)
+    tree = read_tree(source)
+    if not isinstance(tree, MapNode) or "closed_loop" not in tree.items:
+        raise source.error(None, "there is no closed_loop in it, which names the pairs of frames that coincide")
+    pairs, given = tree.items["closed_loop"], tree.items.get("type")
+    if not isinstance(pairs, ListNode):
+        raise source.error(pairs.mark, f"closed_loop must be a list of pairs of frames, got {words_for(pairs)}")
+    kinds = given.items if isinstance(given, ListNode) else [None] * len(pairs.items)
+    if len(kinds) != len(pairs.items):
+        raise source.error(pairs.mark, f"type must have an entry for each of the {len(pairs.items)} loops")
+    for number, (pair, kind) in enumerate(zip(pairs.items, kinds, strict=True), 1):
+        _close(model, source, f"closed loop {number}", pair, kind)
+    for key, node in tree.items.items():
+        if key == "name_mot":
+            names = [one.text for one in node.items if isinstance(one, Leaf)] if isinstance(node, ListNode) else []
+            model.remarks.add("kept aside", f"the actuated joints are {', '.join(map(quoted, names)) or 'not named'}")
+        elif key not in _KEYS:
+            model.remarks.add("not understood", f"{key} in {place.name}", node.mark.line)
 
+
+def _source(place: Path) -> Source:
     name = str(place)
     try:
-        found = YAML(typ="safe", pure=True).load(place.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, YAMLError, ValueError, RecursionError) as error:
+        if place.stat().st_size > LARGEST_FILE:
+            raise FileError(f"{name}: the file is too large: more than {LARGEST_FILE:,} bytes", file=name)
+        return Source(name, place.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{name}: the file cannot be read: {' '.join(str(error).split())}", file=name) from None
-    if not isinstance(found, dict) or "closed_loop" not in found:
-        raise FileError(
-            f"{name}: there is no closed_loop in it, which names the pairs of frames that coincide", file=name
-        )
-    add_loops(model, found["closed_loop"], found.get("type"), name)
-    if "name_mot" in found:
-        model.remarks.add("kept aside", f"the actuated joints are {found['name_mot']}")
-    for key in found:
-        if key not in _KEYS:
-            model.remarks.add("not understood", f"{key} in {place.name}")
+
+
+def _close(model: NeutralModel, source: Source, label: str, pair: Node, kind: Node | None) -> None:
+    """Add the joint that closes a loop: a point of two frames is one, or the whole frames are."""
+    if not isinstance(pair, ListNode) or len(pair.items) != 2:
+        raise source.error(pair.mark, f"closed_loop must be a list of pairs of frames, got {words_for(pair)} for one")
+    parent, child = (_frame_link(model, source, frame) for frame in pair.items)
+    word = kind.text.lower() if isinstance(kind, Leaf) else "" if kind else "6d"
+    if word not in ("3d", "6d"):
+        mark = kind.mark if kind else None
+        raise source.error(mark, f"type must be 3d (a point) or 6d (a whole frame), got {kind and words_for(kind)}")
+    joint: Joint = Spherical() if word == "3d" else Fixed()
+    model.joints[label] = NeutralJoint(label, joint, parent, child, Placement(), Placement(), closes=True)
+
+
+def _frame_link(model: NeutralModel, source: Source, frame: Node) -> str:
+    """Return the link whose frame is meant: its own, or that of the joint that carries it."""
+    if not isinstance(frame, Leaf):
+        raise source.error(frame.mark, f"a frame must be the name of a link or a joint, got {words_for(frame)}")
+    if frame.text in model.links:
+        return frame.text
+    if frame.text in model.joints:
+        return model.joints[frame.text].child
+    known = [*model.links, *model.joints]
+    raise source.error(frame.mark, f"there is no link or joint {suggestion(frame.text, known)}")
 
 
 def _expanded(around: Surroundings) -> XmlElement:

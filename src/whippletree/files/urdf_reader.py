@@ -14,7 +14,7 @@ import numpy as np
 
 from whippletree.elements.bodies import MassProperties, Shape
 from whippletree.elements.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute, Spherical
-from whippletree.errors import FileError, ModelError
+from whippletree.errors import ModelError
 from whippletree.files.file_limits import ZERO_AXIS
 from whippletree.files.neutral_model import WORLD, NeutralCoupling, NeutralJoint, NeutralLink, NeutralModel
 from whippletree.files.poses import from_quaternion, from_rpy, with_axis
@@ -186,14 +186,12 @@ class _UrdfReading:
             turned = self._axis(element)
             on_parent, on_child = on_parent @ turned, turned
         joint = NeutralJoint(name, kind(), parent, child, on_parent, on_child, element.line)
-        if any(other.child == child for other in m.joints.values()):
-            joint.closes = True
+        if m.add_joint(joint):
             m.remarks.add("changed", f"link {quoted(child)} is the child of two joints: a loop", element.line)
         dynamics = element.child("dynamics")
         if dynamics is not None and kind is not Fixed:
             joint.damping, joint.friction = self._positive(dynamics, "damping"), self._positive(dynamics, "friction")
         joint.range = self._range(element, kind, word)
-        m.joints[name] = joint
         if element.get("independent") == "false":
             m.dependent.append(name)
         m.remarks.unread(element, _OF_JOINT, "a joint")
@@ -332,29 +330,3 @@ class _UrdfReading:
 
 _MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _LIMITS = ("lower", "upper", "velocity", "effort")
-
-
-def add_loops(model: NeutralModel, pairs: object, types: object, name: str) -> None:
-    """Close the loops that a file beside a robot names: pairs of frames that coincide, those of links or of joints."""
-    if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        raise FileError(f"{name}: closed_loop must be a list of pairs of frames", file=name)
-    kinds = types if isinstance(types, list) else ["6d"] * len(pairs)
-    if len(kinds) != len(pairs):
-        raise FileError(f"{name}: type must have an entry for each of the {len(pairs)} loops", file=name)
-    for number, (pair, kind) in enumerate(zip(pairs, kinds, strict=True), 1):
-        links = [_frame_link(model, str(frame), name) for frame in pair]
-        if str(kind).lower() not in ("3d", "6d"):
-            raise FileError(f"{name}: type must be 3d (a point) or 6d (a whole frame), got {quoted(kind)}", file=name)
-        joint: Joint = Spherical() if str(kind).lower() == "3d" else Fixed()
-        label = f"closed loop {number}"
-        model.joints[label] = NeutralJoint(label, joint, links[0], links[1], Placement(), Placement(), closes=True)
-
-
-def _frame_link(model: NeutralModel, frame: str, name: str) -> str:
-    """Return the link whose frame is meant: its own, or that of the joint that carries it."""
-    if frame in model.links:
-        return frame
-    if frame in model.joints:
-        return model.joints[frame].child
-    known = [*model.links, *model.joints]
-    raise FileError(f"{name}: there is no link or joint {suggestion(frame, known)}", file=name)
