@@ -32,25 +32,28 @@ entry:
   br label %look
 look:
   %low = phi i64 [ 0, %entry ], [ %low2, %halve ]
-  %high = phi i64 [ %n, %entry ], [ %high2, %halve ]
-  %more = icmp ult i64 %low, %high
+  %left = phi i64 [ %n, %entry ], [ %left2, %halve ]
+  %more = icmp ne i64 %left, 0
   br i1 %more, label %halve, label %found
 halve:
-  %sum = add i64 %low, %high
-  %mid = lshr i64 %sum, 1
-  %above = add i64 %mid, 1
-  %p = getelementptr double, ptr %knots, i64 %mid
+  %left2 = lshr i64 %left, 1
+  %half = sub i64 %left, %left2
+  %above = add i64 %low, %half
+  %at = sub i64 %above, 1
+  %p = getelementptr double, ptr %knots, i64 %at
   %knot = load double, ptr %p, align 8, !invariant.load !0
   %reached = fcmp ole double %knot, %x
-  %low2 = select i1 %reached, i64 %above, i64 %low
-  %high2 = select i1 %reached, i64 %high, i64 %mid
+  %mask = sext i1 %reached to i64
+  %further = and i64 %half, %mask
+  %low2 = add i64 %low, %further
   br label %look
 found:
   %row = uitofp i64 %low to double
   ret double %row
 }
 """
-"""The function that finds a number's row in a table: how many knots it has reached."""
+"""The function that finds a number's row in a table: how many knots it has reached. How often it halves what is left
+depends on the table alone, so that it takes the same time for every number."""
 
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
@@ -313,11 +316,11 @@ class LoweredBody:
         elif name == "copysign":
             put(f"  {result} = call {T} @llvm.copysign.{self._s}({T} {x[0]}, {T} {x[1]})")
         elif name in _COMPARE:
-            self._choice(result, f"fcmp {_COMPARE[name]} {T} {x[0]}, {x[1]}", number(1.0, self.width))
+            self._choice(result, _COMPARE[name], x[0], x[1], self._one)
         elif name == "not":
-            self._choice(result, f"fcmp oeq {T} {x[0]}, {self._zero}", number(1.0, self.width))
+            self._choice(result, "oeq", x[0], self._zero, self._one)
         elif name == "if_else_zero":
-            self._choice(result, f"fcmp une {T} {x[0]}, {self._zero}", x[1])
+            self._choice(result, "une", x[0], self._zero, x[1])
         elif name in ("fmin", "fmax"):
             self._extreme(result, name, x)
         elif name in ("and", "or"):
@@ -332,6 +335,10 @@ class LoweredBody:
     @property
     def _zero(self) -> str:
         return number(0.0, self.width)
+
+    @property
+    def _one(self) -> str:
+        return number(1.0, self.width)
 
     def _fused_operation(self, result: str, name: str, x: list[str]) -> None:
         """Write a b + c, c - a b or a b - c."""
@@ -353,11 +360,39 @@ class LoweredBody:
         self.lines.append(f"  {name} = fneg {self.T} {x}")
         return name
 
-    def _choice(self, result: str, condition: str, chosen: str) -> None:
-        """Write `chosen` where the condition holds, else zero."""
-        flag, B, T = self.temporary(), vector_type(self.width, "i1"), self.T
-        self.lines.append(f"  {flag} = {condition}")
-        self.lines.append(f"  {result} = select {B} {flag}, {T} {chosen}, {T} {self._zero}")
+    def _choice(self, result: str, relation: str, a: str, b: str, chosen: str, other: str = "") -> None:
+        """Write `chosen` where a and b are in a relation, else `other`, or zero.
+
+        For one state that is done bit by bit, with a mask. A `select` of plain numbers may become a jump, and then
+        the time of a step would depend on its state.
+        """
+        n = max(self.width, 2)
+        T, B, I = vector_type(n), vector_type(n, "i1"), vector_type(n, "i64")
+        a, b, chosen, other = (self._in_lanes(x) for x in (a, b, chosen, other or self._zero))
+        flag, mask = self.temporary(), self.temporary()
+        self.lines.append(f"  {flag} = fcmp {relation} {T} {a}, {b}")
+        if self.width > 1:
+            self.lines.append(f"  {result} = select {B} {flag}, {T} {chosen}, {T} {other}")
+            return
+        bits = [self.temporary() for _ in range(6)]
+        self.lines += [
+            f"  {mask} = sext {B} {flag} to {I}",
+            f"  {bits[0]} = bitcast {T} {chosen} to {I}",
+            f"  {bits[1]} = bitcast {T} {other} to {I}",
+            f"  {bits[2]} = xor {I} {bits[0]}, {bits[1]}",
+            f"  {bits[3]} = and {I} {bits[2]}, {mask}",
+            f"  {bits[4]} = xor {I} {bits[3]}, {bits[1]}",
+            f"  {bits[5]} = bitcast {I} {bits[4]} to {T}",
+            f"  {result} = extractelement {T} {bits[5]}, i32 0",
+        ]
+
+    def _in_lanes(self, x: str) -> str:
+        """Return a value in the lanes of a vector: a plain number in the first of two."""
+        if self.width > 1:
+            return x
+        name = self.temporary()
+        self.lines.append(f"  {name} = insertelement <2 x double> zeroinitializer, double {x}, i32 0")
+        return name
 
     def _extreme(self, result: str, name: str, x: list[str]) -> None:
         """Write the smaller or the larger of two."""
@@ -367,19 +402,16 @@ class LoweredBody:
 
     def _logical(self, result: str, name: str, x: list[str]) -> None:
         """Write a logical operation on numbers that are zero or not."""
-        a, b, both, B, T = *(self.temporary() for _ in range(3)), vector_type(self.width, "i1"), self.T
-        self.lines.append(f"  {a} = fcmp une {T} {x[0]}, {self._zero}")
-        self.lines.append(f"  {b} = fcmp une {T} {x[1]}, {self._zero}")
-        self.lines.append(f"  {both} = {name} {B} {a}, {b}")
-        self.lines.append(f"  {result} = select {B} {both}, {T} {number(1.0, self.width)}, {T} {self._zero}")
+        second = self.temporary()
+        self._choice(second, "une", x[1], self._zero, self._one)
+        chosen = (second, self._zero) if name == "and" else (self._one, second)
+        self._choice(result, "une", x[0], self._zero, *chosen)
 
     def _sign(self, result: str, x: str) -> None:
         """Write -1, 0 or 1."""
-        unit, flag, B, T = self.temporary(), self.temporary(), vector_type(self.width, "i1"), self.T
-        one = number(1.0, self.width)
-        self.lines.append(f"  {unit} = call {T} @llvm.copysign.{self._s}({T} {one}, {T} {x})")
-        self.lines.append(f"  {flag} = fcmp oeq {T} {x}, {self._zero}")
-        self.lines.append(f"  {result} = select {B} {flag}, {T} {self._zero}, {T} {unit}")
+        unit, T = self.temporary(), self.T
+        self.lines.append(f"  {unit} = call {T} @llvm.copysign.{self._s}({T} {self._one}, {T} {x})")
+        self._choice(result, "une", x, self._zero, unit)
 
     def _library(self, result: str, name: str, x: list[str]) -> None:
         """Write a call of a library function, lane by lane."""
