@@ -16,12 +16,12 @@ import casadi as ca
 import numpy as np
 
 from whippletree.kernels.tape import Tape, arrange, fuse, read_tape
-from whippletree.kernels.trig import number, sincos_ir, vector_type
+from whippletree.kernels.trig import number, sincos_ir, tanh_ir, vector_type
 
 __all__ = ["ARGUMENTS", "BLOCK", "SEARCH", "LoweredBody", "Pool", "StraightLine", "declarations", "table_numbers"]
 
 _LIBRARY_1 = (
-    "tan asin acos atan sinh cosh tanh asinh acosh atanh exp log expm1 log1p erf".split()  # noqa: SIM905
+    "tan asin acos atan sinh cosh asinh acosh atanh exp log expm1 log1p erf".split()  # noqa: SIM905
 )
 _LIBRARY_2 = ("atan2", "pow", "fmod", "hypot")
 _INTRINSIC_1 = {"sqrt": "sqrt", "fabs": "fabs", "floor": "floor", "ceil": "ceil"}
@@ -58,8 +58,8 @@ depends on the table alone, so that it takes the same time for every number."""
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 
-def declarations(widths: set[int], pool: Pool) -> str:
-    """Return what every module declares: intrinsics, library functions, attributes, sines and cosines.
+def declarations(widths: set[int], pool: Pool, body: str = "") -> str:
+    """Return what a module with a body declares: intrinsics, library functions, attributes, and functions of our own.
 
     >>> "@llvm.fma.f64" in declarations({1}, Pool(1))
     True
@@ -75,13 +75,15 @@ def declarations(widths: set[int], pool: Pool) -> str:
     lines.append("attributes #0 = { nounwind }")
     lines.append("attributes #1 = { nounwind noinline cold }")
     lines.append("!0 = !{}")
-    return "\n".join(lines) + "\n" + "".join(_sincos(width, pool) for width in sorted(widths))
+    own = [_own_function(sincos_ir, width, pool) for width in sorted(widths)]
+    own += [_own_function(tanh_ir, width, pool) for width in sorted(widths | {1}) if f"@tanh{width}(" in body]
+    return "\n".join(lines) + "\n" + "".join(own)
 
 
-def _sincos(width: int, pool: Pool) -> str:
-    """Return the sine and cosine for a number of lanes, their constants in the pool."""
+def _own_function(write: Callable[..., str], width: int, pool: Pool) -> str:
+    """Return a function for a number of lanes, its constants in the pool."""
     fresh = (f"%q{i}" for i in itertools.count())
-    return sincos_ir(width, lambda lines, value: pool.load(lines, value, width, lambda: next(fresh)))
+    return write(width, lambda lines, value: pool.load(lines, value, width, lambda: next(fresh)))
 
 
 def _suffix(width: int) -> str:
@@ -327,6 +329,8 @@ class LoweredBody:
             self._logical(result, name, x)
         elif name == "sign":
             self._sign(result, x[0])
+        elif name == "tanh":
+            put(f"  {result} = call {T} @tanh{self.width}({T} {x[0]}, ptr %constants)")
         elif name.startswith(("segment:", "entry:")):
             self._by_lane(result, x, lambda value, parts: self._from_table(name, value, parts[0]))
         else:
@@ -545,8 +549,8 @@ class StraightLine:
             "  ret void",
             "}",
         ]
-        search = SEARCH if tape.tables else ""
-        return "\n".join(lines) + "\n" + search + declarations({width, pack}, self._pool)
+        text = "\n".join(lines)
+        return "\n".join([text, SEARCH if tape.tables else ""]) + declarations({width, pack}, self._pool, text)
 
 
 _ZEROS = 64
