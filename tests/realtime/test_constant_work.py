@@ -1,4 +1,4 @@
-"""Steps run the same instructions whatever the state, counted by the processor; and tiny numbers do not slow them down."""
+"""Steps run the same instructions whatever the state, as the processor counts them; tiny numbers are no slower."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class InstructionTrace:
 
 
 def varied_states(stepper: RealtimeStepper, count: int, seed: int = 1) -> list[np.ndarray]:
-    """Return states far apart: angles up to 1e5, velocities from subnormal numbers to 1e3, next to and far from zero."""
+    """Return states far apart: angles up to 1e5 and velocities up to 1e3, down to subnormal numbers."""
     s, rng, states = stepper.system, np.random.default_rng(seed), []
     for _ in range(count):
         state = stepper.state

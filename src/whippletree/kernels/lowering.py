@@ -19,7 +19,17 @@ from whippletree.kernels.native import host
 from whippletree.kernels.tape import Tape, arrange, fuse, read_tape
 from whippletree.kernels.trig import number, sincos_ir, tanh_ir, vector_type
 
-__all__ = ["ARGUMENTS", "BLOCK", "LIBRARY_FUNCTIONS", "SEARCH", "LoweredBody", "Pool", "StraightLine", "declarations", "table_numbers"]
+__all__ = [
+    "ARGUMENTS",
+    "BLOCK",
+    "LIBRARY_FUNCTIONS",
+    "SEARCH",
+    "LoweredBody",
+    "Pool",
+    "StraightLine",
+    "declarations",
+    "table_numbers",
+]
 
 _LIBRARY_1 = (
     "tan asin acos atan sinh cosh asinh acosh atanh exp log expm1 log1p erf".split()  # noqa: SIM905
