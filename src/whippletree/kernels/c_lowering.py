@@ -11,12 +11,13 @@ __all__ = ["C_PRELUDE", "c_function"]
 C_PRELUDE = """\
 #include <math.h>
 
-/* the stretch between knots in which x lies: a knot belongs to the stretch above it */
+/* the stretch between knots in which x lies, by as many steps for every x: a knot belongs to the stretch above it */
 static inline int segment(double x, const double *knots, int n) {
-  int low = 0, high = n;
-  while (low < high) {
-    int middle = (low + high) / 2;
-    if (x >= knots[middle]) low = middle + 1; else high = middle;
+  int low = 0;
+  while (n > 0) {
+    int half = n - n / 2;
+    low += (x >= knots[low + half - 1]) * half;
+    n /= 2;
   }
   return low;
 }

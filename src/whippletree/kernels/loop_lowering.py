@@ -146,8 +146,8 @@ class _Writer:
         self.lines += ["  br label %stop", "stop:", "  ret void", "}"]
         memset = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
         widths = {self.width, 1, self.pack, SIDE_BY_SIDE}
-        whole = ["\n".join(self.lines), *self.functions, memset]
-        return "\n".join(whole) + declarations(widths, self.loops.pool)
+        whole = "\n".join(["\n".join(self.lines), *self.functions, memset])
+        return whole + declarations(widths, self.loops.pool, whole)
 
     def _clear(self, pointer: str, size: int) -> None:
         """Set numbers to zero."""

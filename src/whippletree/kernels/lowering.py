@@ -15,15 +15,29 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from whippletree.kernels.native import host
 from whippletree.kernels.tape import Tape, arrange, fuse, read_tape
-from whippletree.kernels.trig import number, sincos_ir, vector_type
+from whippletree.kernels.trig import number, sincos_ir, tanh_ir, vector_type
 
-__all__ = ["ARGUMENTS", "BLOCK", "SEARCH", "LoweredBody", "Pool", "StraightLine", "declarations", "table_numbers"]
+__all__ = [
+    "ARGUMENTS",
+    "BLOCK",
+    "LIBRARY_FUNCTIONS",
+    "SEARCH",
+    "LoweredBody",
+    "Pool",
+    "StraightLine",
+    "declarations",
+    "table_numbers",
+]
 
 _LIBRARY_1 = (
-    "tan asin acos atan sinh cosh tanh asinh acosh atanh exp log expm1 log1p erf".split()  # noqa: SIM905
+    "tan asin acos atan sinh cosh asinh acosh atanh exp log expm1 log1p erf".split()  # noqa: SIM905
 )
 _LIBRARY_2 = ("atan2", "pow", "fmod", "hypot")
+LIBRARY_FUNCTIONS = frozenset([*_LIBRARY_1, *_LIBRARY_2])
+"""Operations that are calls of the C library, whose time depends on their argument."""
+
 _INTRINSIC_1 = {"sqrt": "sqrt", "fabs": "fabs", "floor": "floor", "ceil": "ceil"}
 _COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
 SEARCH = """
@@ -32,31 +46,34 @@ entry:
   br label %look
 look:
   %low = phi i64 [ 0, %entry ], [ %low2, %halve ]
-  %high = phi i64 [ %n, %entry ], [ %high2, %halve ]
-  %more = icmp ult i64 %low, %high
+  %left = phi i64 [ %n, %entry ], [ %left2, %halve ]
+  %more = icmp ne i64 %left, 0
   br i1 %more, label %halve, label %found
 halve:
-  %sum = add i64 %low, %high
-  %mid = lshr i64 %sum, 1
-  %above = add i64 %mid, 1
-  %p = getelementptr double, ptr %knots, i64 %mid
+  %left2 = lshr i64 %left, 1
+  %half = sub i64 %left, %left2
+  %above = add i64 %low, %half
+  %at = sub i64 %above, 1
+  %p = getelementptr double, ptr %knots, i64 %at
   %knot = load double, ptr %p, align 8, !invariant.load !0
   %reached = fcmp ole double %knot, %x
-  %low2 = select i1 %reached, i64 %above, i64 %low
-  %high2 = select i1 %reached, i64 %high, i64 %mid
+  %mask = sext i1 %reached to i64
+  %further = and i64 %half, %mask
+  %low2 = add i64 %low, %further
   br label %look
 found:
   %row = uitofp i64 %low to double
   ret double %row
 }
 """
-"""The function that finds a number's row in a table: how many knots it has reached."""
+"""The function that finds a number's row in a table: how many knots it has reached. How often it halves what is left
+depends on the table alone, so that it takes the same time for every number."""
 
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 
-def declarations(widths: set[int], pool: Pool) -> str:
-    """Return what every module declares: intrinsics, library functions, attributes, sines and cosines.
+def declarations(widths: set[int], pool: Pool, body: str = "") -> str:
+    """Return what a module with a body declares: intrinsics, library functions, attributes, and functions of our own.
 
     >>> "@llvm.fma.f64" in declarations({1}, Pool(1))
     True
@@ -72,13 +89,15 @@ def declarations(widths: set[int], pool: Pool) -> str:
     lines.append("attributes #0 = { nounwind }")
     lines.append("attributes #1 = { nounwind noinline cold }")
     lines.append("!0 = !{}")
-    return "\n".join(lines) + "\n" + "".join(_sincos(width, pool) for width in sorted(widths))
+    own = [_own_function(sincos_ir, width, pool) for width in sorted(widths)]
+    own += [_own_function(tanh_ir, width, pool) for width in sorted(widths | {1}) if f"@tanh{width}(" in body]
+    return "\n".join(lines) + "\n" + "".join(own)
 
 
-def _sincos(width: int, pool: Pool) -> str:
-    """Return the sine and cosine for a number of lanes, their constants in the pool."""
+def _own_function(write: Callable[..., str], width: int, pool: Pool) -> str:
+    """Return a function for a number of lanes, its constants in the pool."""
     fresh = (f"%q{i}" for i in itertools.count())
-    return sincos_ir(width, lambda lines, value: pool.load(lines, value, width, lambda: next(fresh)))
+    return write(width, lambda lines, value: pool.load(lines, value, width, lambda: next(fresh)))
 
 
 def _suffix(width: int) -> str:
@@ -313,17 +332,19 @@ class LoweredBody:
         elif name == "copysign":
             put(f"  {result} = call {T} @llvm.copysign.{self._s}({T} {x[0]}, {T} {x[1]})")
         elif name in _COMPARE:
-            self._choice(result, f"fcmp {_COMPARE[name]} {T} {x[0]}, {x[1]}", number(1.0, self.width))
+            self._choice(result, _COMPARE[name], x[0], x[1], self._one)
         elif name == "not":
-            self._choice(result, f"fcmp oeq {T} {x[0]}, {self._zero}", number(1.0, self.width))
+            self._choice(result, "oeq", x[0], self._zero, self._one)
         elif name == "if_else_zero":
-            self._choice(result, f"fcmp une {T} {x[0]}, {self._zero}", x[1])
+            self._choice(result, "une", x[0], self._zero, x[1])
         elif name in ("fmin", "fmax"):
             self._extreme(result, name, x)
         elif name in ("and", "or"):
             self._logical(result, name, x)
         elif name == "sign":
             self._sign(result, x[0])
+        elif name == "tanh":
+            put(f"  {result} = call {T} @tanh{self.width}({T} {x[0]}, ptr %constants)")
         elif name.startswith(("segment:", "entry:")):
             self._by_lane(result, x, lambda value, parts: self._from_table(name, value, parts[0]))
         else:
@@ -332,6 +353,10 @@ class LoweredBody:
     @property
     def _zero(self) -> str:
         return number(0.0, self.width)
+
+    @property
+    def _one(self) -> str:
+        return number(1.0, self.width)
 
     def _fused_operation(self, result: str, name: str, x: list[str]) -> None:
         """Write a b + c, c - a b or a b - c."""
@@ -353,11 +378,39 @@ class LoweredBody:
         self.lines.append(f"  {name} = fneg {self.T} {x}")
         return name
 
-    def _choice(self, result: str, condition: str, chosen: str) -> None:
-        """Write `chosen` where the condition holds, else zero."""
-        flag, B, T = self.temporary(), vector_type(self.width, "i1"), self.T
-        self.lines.append(f"  {flag} = {condition}")
-        self.lines.append(f"  {result} = select {B} {flag}, {T} {chosen}, {T} {self._zero}")
+    def _choice(self, result: str, relation: str, a: str, b: str, chosen: str, other: str = "") -> None:
+        """Write `chosen` where a and b are in a relation, else `other`, or zero.
+
+        For one state that is done bit by bit, with a mask. A `select` of plain numbers may become a jump, and then
+        the time of a step would depend on its state.
+        """
+        n = max(self.width, 2)
+        T, B, I = vector_type(n), vector_type(n, "i1"), vector_type(n, "i64")
+        a, b, chosen, other = (self._in_lanes(x) for x in (a, b, chosen, other or self._zero))
+        flag, mask = self.temporary(), self.temporary()
+        self.lines.append(f"  {flag} = fcmp {relation} {T} {a}, {b}")
+        if self.width > 1:
+            self.lines.append(f"  {result} = select {B} {flag}, {T} {chosen}, {T} {other}")
+            return
+        bits = [self.temporary() for _ in range(6)]
+        self.lines += [
+            f"  {mask} = sext {B} {flag} to {I}",
+            f"  {bits[0]} = bitcast {T} {chosen} to {I}",
+            f"  {bits[1]} = bitcast {T} {other} to {I}",
+            f"  {bits[2]} = xor {I} {bits[0]}, {bits[1]}",
+            f"  {bits[3]} = and {I} {bits[2]}, {mask}",
+            f"  {bits[4]} = xor {I} {bits[3]}, {bits[1]}",
+            f"  {bits[5]} = bitcast {I} {bits[4]} to {T}",
+            f"  {result} = extractelement {T} {bits[5]}, i32 0",
+        ]
+
+    def _in_lanes(self, x: str) -> str:
+        """Return a value in the lanes of a vector: a plain number in the first of two."""
+        if self.width > 1:
+            return x
+        name = self.temporary()
+        self.lines.append(f"  {name} = insertelement <2 x double> zeroinitializer, double {x}, i32 0")
+        return name
 
     def _extreme(self, result: str, name: str, x: list[str]) -> None:
         """Write the smaller or the larger of two."""
@@ -367,23 +420,20 @@ class LoweredBody:
 
     def _logical(self, result: str, name: str, x: list[str]) -> None:
         """Write a logical operation on numbers that are zero or not."""
-        a, b, both, B, T = *(self.temporary() for _ in range(3)), vector_type(self.width, "i1"), self.T
-        self.lines.append(f"  {a} = fcmp une {T} {x[0]}, {self._zero}")
-        self.lines.append(f"  {b} = fcmp une {T} {x[1]}, {self._zero}")
-        self.lines.append(f"  {both} = {name} {B} {a}, {b}")
-        self.lines.append(f"  {result} = select {B} {both}, {T} {number(1.0, self.width)}, {T} {self._zero}")
+        second = self.temporary()
+        self._choice(second, "une", x[1], self._zero, self._one)
+        chosen = (second, self._zero) if name == "and" else (self._one, second)
+        self._choice(result, "une", x[0], self._zero, *chosen)
 
     def _sign(self, result: str, x: str) -> None:
         """Write -1, 0 or 1."""
-        unit, flag, B, T = self.temporary(), self.temporary(), vector_type(self.width, "i1"), self.T
-        one = number(1.0, self.width)
-        self.lines.append(f"  {unit} = call {T} @llvm.copysign.{self._s}({T} {one}, {T} {x})")
-        self.lines.append(f"  {flag} = fcmp oeq {T} {x}, {self._zero}")
-        self.lines.append(f"  {result} = select {B} {flag}, {T} {self._zero}, {T} {unit}")
+        unit, T = self.temporary(), self.T
+        self.lines.append(f"  {unit} = call {T} @llvm.copysign.{self._s}({T} {self._one}, {T} {x})")
+        self._choice(result, "une", x, self._zero, unit)
 
     def _library(self, result: str, name: str, x: list[str]) -> None:
         """Write a call of a library function, lane by lane."""
-        if name not in _LIBRARY_1 and name not in _LIBRARY_2:
+        if name not in LIBRARY_FUNCTIONS:
             raise NotImplementedError(f"native code does not know the operation {name}")
 
         def call(value: str, parts: list[str]) -> None:
@@ -436,8 +486,31 @@ BLOCK = 400
 """Operations to a block: within one, the compiler may reorder; across, it keeps the order given."""
 
 
+def _flushing() -> tuple[list[str], list[str]]:
+    """Return the lines that make an x86 processor take numbers below 2e-308 for zero, and those that undo it."""
+    begin = [
+        "  %mode = alloca i32, align 4",
+        "  %flushing = alloca i32, align 4",
+        "  call void @llvm.x86.sse.stmxcsr(ptr %mode)",
+        "  %before = load i32, ptr %mode, align 4",
+        f"  %flush = or i32 %before, {_FLUSH}",
+        "  store i32 %flush, ptr %flushing, align 4",
+        "  call void @llvm.x86.sse.ldmxcsr(ptr %flushing)",
+    ]
+    return begin, ["  call void @llvm.x86.sse.ldmxcsr(ptr %mode)"]
+
+
+_FLUSH = 0x8040
+"""The bits of the control register by which subnormal results and operands are zero."""
+
+_FLUSH_DECLARATIONS = "declare void @llvm.x86.sse.stmxcsr(ptr)\ndeclare void @llvm.x86.sse.ldmxcsr(ptr)\n"
+
+
 class StraightLine:
     """A program from one CasADi function.
+
+    `flush` takes numbers below 2e-308 for zero while it runs, on x86 processors, which would need up to a hundred
+    times as long with them: what a damped motion comes to in the end.
 
     >>> x = ca.SX.sym("x")
     >>> program = StraightLine(ca.Function("f", [x], [2 * x]))
@@ -448,8 +521,9 @@ class StraightLine:
     work_size = 0
     tables = np.zeros(0, dtype=np.int32)
 
-    def __init__(self, function: ca.Function) -> None:
+    def __init__(self, function: ca.Function, *, flush: bool = False) -> None:
         self.function = function
+        self._flush = flush and host().triple.startswith("x86_64")
         self._pool = Pool(1, 0)
 
     @property
@@ -467,7 +541,8 @@ class StraightLine:
         """Return a module that evaluates the trace for `width` states, element by element beside each other."""
         self._pool = Pool(max(width, pack), table_numbers(self.tape).size)
         tape, T, align = arrange(fuse(self.tape)), vector_type(width), 8 * width
-        head: list[str] = ["begin:", "  %go = icmp ne ptr %out, null"]
+        flush, restore = _flushing() if self._flush else ([], [])
+        head: list[str] = ["begin:", *flush, "  %go = icmp ne ptr %out, null"]
         for a in sorted({argument for argument, _ in tape.inputs.values()}):
             head.append(f"  %pi{a} = getelementptr ptr, ptr %in, i64 {a}")
             head.append(f"  %i{a} = load ptr, ptr %pi{a}, align 8, !invariant.load !0")
@@ -510,11 +585,13 @@ class StraightLine:
             *body.lines,
             "  br label %stop",
             "stop:",
+            *restore,
             "  ret void",
             "}",
         ]
-        search = SEARCH if tape.tables else ""
-        return "\n".join(lines) + "\n" + search + declarations({width, pack}, self._pool)
+        text = "\n".join(lines)
+        extra = (SEARCH if tape.tables else "") + (_FLUSH_DECLARATIONS if self._flush else "")
+        return "\n".join([text, extra]) + declarations({width, pack}, self._pool, text)
 
 
 _ZEROS = 64

@@ -1,16 +1,18 @@
-"""Sine and cosine in LLVM IR, for any number of lanes.
+"""Sine, cosine and hyperbolic tangent in LLVM IR, for any number of lanes.
 
 The argument is reduced by multiples of pi/2 in three parts, with the rounding errors carried along, and two
 polynomials on [-pi/4, pi/4] follow: within 1 ulp up to 1e6. Beyond that the system's own functions answer,
-for the lanes that need it and no others, so that no lane's result depends on its neighbours.
+for the lanes that need it and no others, so that no lane's result depends on its neighbours. Up to there no jump
+depends on the argument: friction is a tangent, and steps in real time take the same instructions at every state.
 """
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable
 
-__all__ = ["FAST_LIMIT", "number", "sincos_ir", "vector_type"]
+__all__ = ["FAST_LIMIT", "IRWriter", "number", "sincos_ir", "tanh_ir", "vector_type"]
 
 FAST_LIMIT = 1e6
 """Largest magnitude for which the lanes' own reduction is used."""
@@ -34,6 +36,11 @@ _COS = (
     2.08757232129817482790e-09,
     -1.13596475577881948265e-11,
 )
+
+_ONE_BEYOND = 20.0  # where 1 - tanh is a thirtieth of a rounding
+_ONE_OVER_LN_2 = 1.4426950408889634
+_LN_2 = (0.6931471803691238, 1.9082149292705877e-10)  # the first has 32 bits
+_EXP = tuple(1.0 / math.factorial(n) for n in range(2, 15))
 
 
 def vector_type(width: int, scalar: str = "double") -> str:
@@ -60,44 +67,63 @@ def _integer(value: int, width: int) -> str:
     return str(value) if width == 1 else "<" + ", ".join([f"i64 {value}"] * width) + ">"
 
 
+class IRWriter:
+    """Writes the lines of a function of %x in lanes; `constant` writes the load of a number from the constants.
+
+    >>> ir = IRWriter(1, lambda lines, value: number(value))
+    >>> ir.mul("y", "%x", ir.const(2.0)), ir.lines
+    ('%y', ['  %y = fmul double %x, 0x4000000000000000'])
+    """
+
+    def __init__(self, width: int, constant: Callable[[list[str], float], str]) -> None:
+        self.T, self.I, self.B = vector_type(width), vector_type(width, "i64"), vector_type(width, "i1")
+        self.suffix = "f64" if width == 1 else f"v{width}f64"
+        self.lines: list[str] = []
+        self._constant, self._loaded = constant, dict[float, str]()
+
+    def put(self, name: str, text: str) -> str:
+        """Write a line that names a value."""
+        self.lines.append(f"  %{name} = {text}")
+        return f"%{name}"
+
+    def const(self, value: float) -> str:
+        """Return a number, loaded once."""
+        if value not in self._loaded:
+            self._loaded[value] = self._constant(self.lines, value)
+        return self._loaded[value]
+
+    def mul(self, name: str, a: str, b: str) -> str:
+        """Write a b."""
+        return self.put(name, f"fmul {self.T} {a}, {b}")
+
+    def add(self, name: str, a: str, b: str) -> str:
+        """Write a + b."""
+        return self.put(name, f"fadd {self.T} {a}, {b}")
+
+    def sub(self, name: str, a: str, b: str) -> str:
+        """Write a - b."""
+        return self.put(name, f"fsub {self.T} {a}, {b}")
+
+    def fma(self, name: str, a: str, b: str, c: str) -> str:
+        """Write a b + c, rounded once."""
+        return self.put(name, f"call {self.T} @llvm.fma.{self.suffix}({self.T} {a}, {self.T} {b}, {self.T} {c})")
+
+    def horner(self, name: str, coefficients: tuple[float, ...], z: str) -> str:
+        """Write a polynomial in z, its constant term first."""
+        value = self.const(coefficients[-1])
+        for i, c in enumerate(reversed(coefficients[:-1])):
+            value = self.fma(f"{name}{i}", value, z, self.const(c))
+        return value
+
+
 def sincos_ir(width: int, constant: Callable[[list[str], float], str]) -> str:
     """Return the functions `sincos{width}` and its slow companion as IR text.
 
     `constant` writes the load of a number, in all lanes, from the constants that the function is called with.
     """
-    T, I, B = vector_type(width), vector_type(width, "i64"), vector_type(width, "i1")
-    suffix = "f64" if width == 1 else f"v{width}f64"
-    lines: list[str] = []
-
-    def put(name: str, text: str) -> str:
-        lines.append(f"  %{name} = {text}")
-        return f"%{name}"
-
-    loaded: dict[float, str] = {}
-
-    def const(value: float) -> str:
-        if value not in loaded:
-            loaded[value] = constant(lines, value)
-        return loaded[value]
-
-    def mul(name: str, a: str, b: str) -> str:
-        return put(name, f"fmul {T} {a}, {b}")
-
-    def add(name: str, a: str, b: str) -> str:
-        return put(name, f"fadd {T} {a}, {b}")
-
-    def sub(name: str, a: str, b: str) -> str:
-        return put(name, f"fsub {T} {a}, {b}")
-
-    def fma(name: str, a: str, b: str, c: str) -> str:
-        return put(name, f"call {T} @llvm.fma.{suffix}({T} {a}, {T} {b}, {T} {c})")
-
-    def horner(name: str, coefficients: tuple[float, ...], z: str) -> str:
-        value = const(coefficients[-1])
-        for i, c in enumerate(reversed(coefficients[:-1])):
-            value = fma(f"{name}{i}", value, z, const(c))
-        return value
-
+    ir = IRWriter(width, constant)
+    T, I, B, suffix, lines = ir.T, ir.I, ir.B, ir.suffix, ir.lines
+    put, const, mul, add, sub, fma, horner = ir.put, ir.const, ir.mul, ir.add, ir.sub, ir.fma, ir.horner
     p1, p2, p3 = _HALF_PI
     # n = the nearest multiple of pi/2; r + l = x - n pi/2, with l what does not fit into r
     t = fma("t", "%x", const(_TWO_OVER_PI), const(_ROUNDING))
@@ -127,19 +153,22 @@ def sincos_ir(width: int, constant: Callable[[list[str], float], str]) -> str:
     zz = mul("zz", z, z)
     rl = fma("rl", put("nr", f"fneg {T} {r}"), low, wl)
     cosine = add("cosine", w, fma("ct", zz, poly, rl))
-    # the quadrant: odd ones swap, and two bits give the signs
+    # the quadrant: odd ones swap, bit by bit, so that no jump depends on the angle; and two bits give the signs
     one, two = _integer(1, width), _integer(2, width)
-    odd = put("odd", f"trunc {I} {k} to {B}")
-    s0 = put("s_", f"select {B} {odd}, {T} {cosine}, {T} {sine}")
-    c0 = put("c_", f"select {B} {odd}, {T} {sine}, {T} {cosine}")
+    put("odd", f"and {I} {k}, {one}")
+    put("swap", f"sub {I} {_integer(0, width)}, %odd")
+    put("b0", f"bitcast {T} {sine} to {I}")
+    put("b1", f"bitcast {T} {cosine} to {I}")
+    put("differ", f"xor {I} %b0, %b1")
+    put("exchanged", f"and {I} %differ, %swap")
+    put("sb", f"xor {I} %b0, %exchanged")
+    put("cb", f"xor {I} %b1, %exchanged")
     shift = _integer(62, width)
     put("ks", f"and {I} {k}, {two}")
     put("ss", f"shl {I} %ks, {shift}")
     put("k1", f"add {I} {k}, {one}")
     put("kc", f"and {I} %k1, {two}")
     put("sc", f"shl {I} %kc, {shift}")
-    put("sb", f"bitcast {T} {s0} to {I}")
-    put("cb", f"bitcast {T} {c0} to {I}")
     put("sx", f"xor {I} %sb, %ss")
     put("cx", f"xor {I} %cb, %sc")
     put("sin", f"bitcast {I} %sx to {T}")
@@ -163,6 +192,34 @@ def sincos_ir(width: int, constant: Callable[[list[str], float], str]) -> str:
     ]
     head = f"define internal {{{T}, {T}}} @sincos{width}({T} %x, ptr noalias %constants) #0 {{\n"
     return head + "\n".join(lines) + "\n}\n" + _far_ir(width)
+
+
+def tanh_ir(width: int, constant: Callable[[list[str], float], str]) -> str:
+    """Return the function `tanh{width}` as IR text, without a jump.
+
+    With e = exp(2 |x|) - 1 it is e / (e + 2), and e = 2^k p + (2^k - 1), with p = exp(r) - 1 by its series, where
+    r = 2 |x| - k ln 2 is at most ln 2 / 2. Beyond |x| = 20 the tangent is one.
+    """
+    ir = IRWriter(width, constant)
+    T, I, B, suffix, put, const = ir.T, ir.I, ir.B, ir.suffix, ir.put, ir.const
+    size = put("size", f"call {T} @llvm.fabs.{suffix}({T} %x)")
+    put("far", f"fcmp ogt {T} {size}, {const(_ONE_BEYOND)}")  # false for what is no number, which remains none
+    near = put("near", f"select {B} %far, {T} {const(_ONE_BEYOND)}, {T} {size}")
+    y = ir.add("y", near, near)
+    t = ir.fma("t", y, const(_ONE_OVER_LN_2), const(_ROUNDING))
+    k = ir.sub("k", t, const(_ROUNDING))
+    minus_k = put("mk", f"fneg {T} {k}")
+    r = ir.fma("r", minus_k, const(_LN_2[1]), ir.fma("r0", minus_k, const(_LN_2[0]), y))
+    p = ir.fma("p", ir.mul("rr", r, r), ir.horner("e", _EXP, r), r)
+    put("bits", f"bitcast {T} {t} to {I}")
+    put("exponent", f"add {I} %bits, {_integer(1023, width)}")
+    put("shifted", f"shl {I} %exponent, {_integer(52, width)}")
+    power = put("power", f"bitcast {I} %shifted to {T}")
+    e = ir.fma("ex", power, p, ir.sub("rest", power, const(1.0)))
+    put("ratio", f"fdiv {T} {e}, {ir.add('below', e, const(2.0))}")
+    put("result", f"call {T} @llvm.copysign.{suffix}({T} %ratio, {T} %x)")
+    head = f"define internal {T} @tanh{width}({T} %x, ptr noalias %constants) #0 {{\n"
+    return head + "\n".join(ir.lines) + f"\n  ret {T} %result\n}}\n"
 
 
 def _far_ir(width: int) -> str:

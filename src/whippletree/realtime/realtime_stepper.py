@@ -14,7 +14,7 @@ from whippletree.foundation.user_frames import user_facing
 from whippletree.kernels.cache import open_cache
 from whippletree.kernels.entry import DONE, Signature
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
-from whippletree.kernels.lowering import StraightLine
+from whippletree.kernels.lowering import LIBRARY_FUNCTIONS, StraightLine
 from whippletree.kernels.tape import OperationCount, read_tape
 from whippletree.model.names import quoted, suggestion
 from whippletree.realtime.c_files import step_file
@@ -314,7 +314,7 @@ class RealtimeStepper:
         return Kernel(
             key,
             Signature(inputs, (("next", n + 1),), (n + 1,)),
-            lambda: StraightLine(self.function),
+            lambda: StraightLine(self.function, flush=True),
             open_cache(),
             what=f"a real-time step of {quoted(described.name)}",
         )
@@ -323,6 +323,18 @@ class RealtimeStepper:
     def operations(self) -> OperationCount:
         """The scalar operations of a step: the same in every one."""
         return read_tape(self.function).count()
+
+    @made_once
+    def library_functions(self) -> tuple[str, ...]:
+        """The functions of the C library that a step calls: their time depends on their argument, by some tens of ns.
+
+        They come from written laws and bushings; without them every step runs the same instructions.
+
+        >>> from whippletree.system.example_systems import pendulum
+        >>> pendulum().realtime().library_functions
+        ()
+        """
+        return tuple(sorted({name for name, _ in read_tape(self.function).operations} & LIBRARY_FUNCTIONS))
 
     def c_source(self, *, name: str = "", frames: Sequence[Any] = ()) -> str:
         """Return the step as one C file that needs libm only: a state struct, `init`, `step` and `outputs`.
