@@ -6,7 +6,7 @@ One line for each kernel, always in the same order, so that two outputs can be c
 differs from an earlier output, with the ratio. Counted is what is traced, after folding and merging and before fusing:
 no machine code is made, nothing is timed, and `auto` chooses by counts.
 
-The trees are an arm, a humanoid, the human body of the papers, and a chain of 100 joints; the mechanisms with loops are
+The trees are an arm, a humanoid, the human body of the papers, the same with straight axes, and a chain of 100 joints; the mechanisms with loops are
 those of `choice.py` and the N-four-bar with 1000 loops. Where a kernel is a loop, further lines tell how large it is:
 the kinds of steps with the operations of each and how often it is done, the rows of the tables, and the memory.
 """
@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from choice import systems
 from growth_models import FAMILIES
 from models import chain, mechanism_from_pinocchio, panda, talos
+from straight_body import straight_body
 
 from whippletree.analysis.models import human_body
 from whippletree.errors import WhippletreeError
@@ -126,6 +127,7 @@ def trees() -> Iterator[tuple[str, Any]]:
     yield "arm", mechanism_from_pinocchio(panda()).build()
     yield "humanoid", mechanism_from_pinocchio(talos()).build()
     yield "human body", human_body().build()
+    yield "straight body", straight_body().build()
 
 
 def long_trees() -> Iterator[tuple[str, Any]]:

@@ -115,7 +115,7 @@ def gain_matrix(eq: Equations, request: Request, x: Symbols) -> ca.SX:
         columns = [*range(own.start, own.stop)]
         columns += [] if node.prescribed else [*range(joint.start, joint.stop)]
         if columns:
-            whole[6 * k : 6 * k + 6, columns] = hinge.at(k).gain(None)
+            whole[6 * k : 6 * k + 6, columns] = hinge.at(k).gain()
     return _by_rows(whole)
 
 

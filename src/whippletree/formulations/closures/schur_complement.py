@@ -17,7 +17,6 @@ from typing import NamedTuple
 import casadi as ca
 
 from whippletree.formulations.closures.closure_set import ClosureState
-from whippletree.formulations.nodes.node import Node
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.symbolic.dense_factors import factor, solve_factored
@@ -54,7 +53,7 @@ def absorb(
         n_joint = 0 if node.prescribed else H.shape[1]
         n_own = kept.D.shape[0] - n_joint
         factors = factor(kept.D, node.least_pivots(kept.D)) if n_joint + n_own else None
-        G = kept.gain(H if n_joint else None)
+        G = kept.gain()
         h_of, w_of = effects[k]
         for c in sorted({*arriving[k], *efforts[k], *waiting[k]}):
             F, m = arriving[k].get(c), closure_states[c].n_rows
@@ -109,7 +108,7 @@ def correction(
         if node.shared:
             change = a[walk.v_slices[k]]
         elif hinge.D.shape[0]:
-            change = _change(effects[k][1], multipliers, hinge.gain(_free_map(node, x)), alpha)
+            change = _change(effects[k][1], multipliers, hinge.gain(), alpha)
             if change is not None and k in walk.homes:
                 n = walk.homes[k].stop - walk.homes[k].start
                 a[walk.homes[k]] = change[:n]
@@ -121,12 +120,6 @@ def correction(
             alpha = own if alpha is None else alpha + own
         moved.append(alpha)
     return Correction(a, moved)
-
-
-def _free_map(node: Node, x: ca.SX) -> ca.SX | None:
-    """Return the joint map if its freedoms are unknown."""
-    H = node.joint_map(x)
-    return H if H.shape[1] and not node.prescribed else None
 
 
 def _change(effects: Blocks, multipliers: Sequence[ca.SX], G: ca.SX, alpha: ca.SX | None) -> ca.SX | None:

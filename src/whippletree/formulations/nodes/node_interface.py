@@ -112,9 +112,10 @@ class NodeTerms(NamedTuple):
 class HingeFactors(NamedTuple):
     """Kept by the second sweep: what solves for the node's unknowns, and what the node brought.
 
-    With D = L d L*, the unknowns are L^-* (nu - S alpha), S = d^-1 L^-1 U* (k, 6) and nu = d^-1 L^-1 eps; if no L is
-    known, S is the gain's transpose itself. Half of a solution with D is so done for one column where it is needed, and
-    not for the six of U.
+    With D = L d L*, the unknowns are L^-* (nu - S alpha) - K alpha, S = d^-1 L^-1 U* (k, 6) and nu = d^-1 L^-1 eps; if
+    no L is known, S is the gain's transpose itself. Half of a solution with D is so done for one column where it is
+    needed, and not for the six of U. K (k, 6) are those columns of the gain's transpose that are known while tracing;
+    they are zero in S.
     """
 
     S: ca.SX
@@ -126,30 +127,20 @@ class HingeFactors(NamedTuple):
     kept: Any
     U: ca.SX = ca.SX(6, 0)  # forces of unit accelerations of shared freedoms that are eliminated here
     L: ca.SX = ca.SX(0, 0)
+    K: ca.SX = ca.SX(0, 6)
 
     def unknowns(self, alpha: ca.SX) -> ca.SX:
         """Return the accelerations of the node's unknowns, from the acceleration of its frame without them."""
-        return self._backward(self.nu - self.S @ alpha)
+        return self._backward(self.nu - self.S @ alpha) - self.K @ alpha
 
-    def gain(self, H: ca.SX | None) -> ca.SX:
-        """Return G = P H* D^-1 (6, k); with the joint map, what is known of it stands there as such."""
-        return known_gain(self._backward(self.S).T, H)
+    def gain(self) -> ca.SX:
+        """Return G = P H* D^-1 (6, k)."""
+        return (self._backward(self.S) + self.K).T
 
     def _backward(self, y: ca.SX) -> ca.SX:
         if self.L.shape[0] < 2:
             return y
         return ca.densify(backward(self.L, elimination_order(self.D), y))
-
-
-def known_gain(G: ca.SX, H: ca.SX | None) -> ca.SX:
-    """Set what is known of the gain while tracing: H* G is the identity, after zeros for shared freedoms."""
-    if H is not None:
-        n_shared = G.shape[1] - H.shape[1]
-        for row in unit_rows(H):
-            G[row, n_shared:] = H[row, :]
-            if n_shared:
-                G[row, :n_shared] = 0
-    return G
 
 
 def unit_rows(H: ca.SX) -> list[int]:

@@ -34,7 +34,8 @@ Where several unknowns are eliminated, with D = L d L*, only half of a solution 
 
     W = L^-1 U*,   e = L^-1 eps,   P+ = P - W* d^-1 W,   z+ = z + P+ a + W* d^-1 e                            (3)
 
-and the other half once, outward: v' = L^-* d^-1 (e - W (alpha+ + a)).
+and the other half once, outward: v' = L^-* d^-1 (e - W (alpha+ + a)). Where H picks out a row, that row of G is known
+to be H's; it stays out of W, and acts as it is.
 """
 
 from __future__ import annotations
@@ -142,24 +143,32 @@ def eliminate_joint(node: ArticulatedNode, children: Any, place: Any) -> tuple[A
     factors = terms.factored()
     W, S, e, nu = _halfway(factors, terms)
     P_plus = inertia_beyond(P, W, S, terms.H)
-    z_plus = z + P_plus.times(a) + S.T @ e
+    K = _known_gain(U.shape[1], terms.H)
+    z_plus = z + P_plus.times(a) + S.T @ e + K.T @ terms.eps
     pivot = _smallest_pivot(factors, terms)
     n_shared = U.shape[1] - (0 if terms.H is None else terms.H.shape[1])
     L = ca.SX(0, 0) if factors.L is None else factors.L
-    kept = HingeFactors(S, nu, P, z, pivot, terms.D, terms.kept, U[:, :n_shared], L)
+    kept = HingeFactors(S, nu, P, z, pivot, terms.D, terms.kept, U[:, :n_shared], L, K)
     return Articulated(shift.inertia(P_plus), shift.force(z_plus)), kept
 
 
 def _halfway(factors: Factors, terms: NodeTerms) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return W = L^-1 U*, S = d^-1 W, e = L^-1 eps and d^-1 e (3); where no L is known, all for D itself."""
+    """Return W = L^-1 U*, S = d^-1 W, e = L^-1 eps and d^-1 e (3); where no L is known, all for D itself.
+
+    Columns of S that belong to known rows of the gain are zero.
+    """
     U, eps, L = terms.U, terms.eps, factors.L
+    known = unit_rows(terms.H) if terms.H is not None else []
     if L is None:
-        return U.T, _known_share(factors.solve(U.T), None, terms.H), eps, factors.solve(eps)
+        S = factors.solve(U.T)
+        S[:, known] = 0
+        return U.T, S, eps, factors.solve(eps)
     scale = ca.vertcat(*factors.reciprocals)
     order = elimination_order(terms.D)
     W, e = forward(L, order, ca.densify(U.T)), forward(L, order, ca.densify(eps))
     S = ca.horzcat(*(scale * W[:, c] for c in range(W.shape[1])))
-    return W, _known_share(S, L, terms.H), e, scale * e
+    S[:, known] = 0
+    return W, S, e, scale * e
 
 
 def _pass_on(
@@ -200,18 +209,13 @@ def inertia_beyond(P: ArticulatedInertia, W: ca.SX, S: ca.SX, H: ca.SX | None) -
     return ArticulatedInertia.of_matrix(P_plus)
 
 
-def _known_share(S: ca.SX, L: ca.SX | None, H: ca.SX | None) -> ca.SX:
-    """Set what is known of S = L* G* while tracing: where H picks out a row, that column of it is a row of L."""
+def _known_gain(n: int, H: ca.SX | None) -> ca.SX:
+    """Return (n, 6) what is known of G* while tracing: H* G is the identity, after zeros for shared freedoms."""
+    K = ca.SX(n, 6)
     if H is not None:
-        n_shared = S.shape[0] - H.shape[1]
         for row in unit_rows(H):
-            column = next(c for c in range(H.shape[1]) if not H[row, c].is_zero())
-            k = n_shared + column
-            S[:, row] = 0
-            if L is not None and L.shape[0] > 1:
-                S[:, row] = H[row, column] * L[k, :].T
-            S[k, row] = H[row, column]
-    return S
+            K[n - H.shape[1] :, row] = H[row, :].T
+    return K
 
 
 def _smallest_pivot(factors: Factors, terms: NodeTerms) -> ca.SX:
