@@ -34,6 +34,7 @@ __all__ = [
     "UNIT_TOLERANCE",
     "Entry",
     "Signature",
+    "address_of",
     "entry_ir",
     "supported",
 ]
@@ -68,6 +69,20 @@ def supported() -> bool:
         and at(_DESCRIPTION, pointer) == id(np.dtype(np.float64))
         and at(_FLAGS, ctypes.c_int32) & 0x501 == _CONTIGUOUS | _ALIGNED | _WRITEABLE
     )
+
+
+def address_of(array: np.ndarray[Any, Any]) -> int:
+    """Return where an array's numbers are in memory, in a tenth of the time that `array.ctypes.data` takes.
+
+    >>> sample = np.arange(3.0)
+    >>> address_of(sample[1:]) - address_of(sample)
+    8
+    """
+    place: int = _word_at(id(array) + _DATA).value if supported() else array.ctypes.data
+    return place
+
+
+_word_at = ctypes.c_int64.from_address
 
 
 def entry_ir(signature: Signature, kernel: str) -> str:

@@ -21,8 +21,10 @@ What is of second order in E is a product V^T V, with V = F eta linear in eta, s
 
     E_km = ... + sum_lp (sum_r F_rkl F_rmp) eta_l eta_p                                                        (3)
 
-If int G . G is not given, V is as small as the other integrals of G allow: that of its part that is affine in x. Most
-of the sums over r are zero, as bending in one plane and in the other do not mix: they are worked out beforehand.
+If int G . G is not given, V is as small as the other integrals of G allow: that of its part that is affine in x. F then
+has few rows r, and stands for displacements 1/2 eta^T F eta of as many unit masses, whose part of b_eta is
+V^T (eta'^T F eta'). Where F has many rows, most of the sums over r are zero, as bending in one plane and in the other
+do not mix: they are worked out beforehand, and are part of y2. What takes fewer operations is kept.
 
 Lumped nodes with inertia of their own, or with second-order displacements, are no such polynomials. They stand beside
 them node by node: a node at r(eta), with axes turned by R(eta), moves with J_t = dr/deta and, in its own axes, with
@@ -47,7 +49,7 @@ import numpy.typing as npt
 from whippletree.elements.bodies.array_store import ArrayStore, SparseArray
 from whippletree.elements.bodies.flexible_data import GeometricStiffness, Invariants, LumpedNodes
 from whippletree.elements.bodies.kind import OwnInertia, OwnVelocityForces
-from whippletree.spatial import RigidInertia, cross, rotation_vector_terms, stack
+from whippletree.spatial import RigidInertia, cross, mirror, rotation_vector_terms, stack
 
 __all__ = [
     "inertia_at",
@@ -76,11 +78,19 @@ def inertia_terms(found: Invariants) -> dict[str, Array | SparseArray]:
     """Return the coefficients of y(eta): mass, y0 (m,), y1 (m, n) and y2 (m, n, n), symmetric in the last two.
 
     Most of these are zeros: they are as large as n^4 / 2. If only h and J have terms of second order, y2 has their
-    nine rows alone.
+    nine rows alone. F (r, n, n) is there if it is used as it is (3).
     """
     n = found.mode_first.shape[1]
     found = _symmetrised(found)
-    parts = (_h(found), _J(found, n), _C(found, n), _E(found, n))
+    F = _factors(found, n)
+    products = _products(F, n)
+    as_rows = _rows_pay(F, products)
+    parts = (
+        _h(found),
+        _J(found, n),
+        _C(found, n),
+        _E(found, n, SparseArray.zeros(*products.shape) if as_rows else products),
+    )
     s = mode_scales(parts[3][0], n)
     rows = (np.ones(3), np.ones(6), np.tile(s, 3), np.outer(s, s)[np.tril_indices(n)])
     for (zeroth, first, second), scale in zip(parts, rows, strict=True):
@@ -94,7 +104,7 @@ def inertia_terms(found: Invariants) -> dict[str, Array | SparseArray]:
     y1, y2 = (SparseArray.stacked([part[order] for part in parts]) for order in (1, 2))
     if not y2.positions.size or y2.positions[-1] < 9 * n * n:
         y2 = y2._replace(shape=(9, n, n))
-    return {"mass": np.array([found.mass]), "y0": y0, "y1": y1, "y2": y2}
+    return {"mass": np.array([found.mass]), "y0": y0, "y1": y1, "y2": y2} | ({"F": F} if as_rows else {})
 
 
 def mode_scales(own: Array, n: int) -> Array:
@@ -195,19 +205,29 @@ def _C(found: Invariants, n: int) -> _Part:
     return zeroth, first, second.reshape(3 * n, n, n)
 
 
-def _E(found: Invariants, n: int) -> _Part:
+def _E(found: Invariants, n: int, second: SparseArray) -> _Part:
     """Return the coefficients of the lower half of E = int du/deta . du/deta."""
     lower = np.tril_indices(n)
-    size = len(lower[0])
     zeroth = np.einsum("aakl->kl", _or_zeros(found.modes, 3, 3, n, n))[lower]
-    F = _factors(found, n)
-    tidy_zeros(F, np.ones(len(F)), np.ones(n), np.ones(n))
-    products = [F[:, k, :].T @ F[:, m, :] for k, m in zip(*lower, strict=True)] if len(F) else []
-    second = SparseArray.stacked([((P + P.T) / 2)[None] for P in products] or [SparseArray.zeros(size, n, n)])
     if found.modes_second_order is None:
-        return zeroth, SparseArray.zeros(size, n), second
+        return zeroth, SparseArray.zeros(len(zeroth), n), second
     third = np.einsum("aaklm->klm", found.modes_second_order)
     return zeroth, (third + third.swapaxes(0, 1))[lower], second
+
+
+def _products(F: Array, n: int) -> SparseArray:
+    """Return the sums over r of (3) for the lower half of E, symmetric in the last two indices."""
+    lower = np.tril_indices(n)
+    products = [F[:, k, :].T @ F[:, m, :] for k, m in zip(*lower, strict=True)] if len(F) else []
+    return SparseArray.stacked([((P + P.T) / 2)[None] for P in products] or [SparseArray.zeros(len(lower[0]), n, n)])
+
+
+def _rows_pay(F: Array, products: SparseArray) -> bool:
+    """Tell whether the terms of (3) in E and in b_eta take fewer operations by V^T V than as a part of y2."""
+    rows, n = F.shape[:2]
+    slopes = len(np.unique(products.positions // max(n, 1)))
+    by_rows = 4 * int(np.count_nonzero(F)) + 2 * rows * (products.shape[0] + 2 * n)
+    return 0 < by_rows < 2 * len(products.values) + 7 * slopes
 
 
 def _factors(found: Invariants, n: int) -> Array:
@@ -225,7 +245,9 @@ def _factors(found: Invariants, n: int) -> Array:
         rows = np.einsum("ir,ibkl->rbkl", vectors[:, kept] / np.sqrt(values[kept]), moments).reshape(-1, n * n)
     sizes = np.abs(rows).max(axis=1, initial=0.0)
     rows = rows[sizes > _NEGLIGIBLE * sizes.max(initial=0.0)].reshape(-1, n, n)
-    return np.asarray((rows + rows.swapaxes(1, 2)) / 2)
+    F = np.asarray((rows + rows.swapaxes(1, 2)) / 2)
+    tidy_zeros(F, np.ones(len(F)), np.ones(n), np.ones(n))
+    return F[np.any(F, axis=(1, 2))]
 
 
 def _bent(found: Invariants, n: int) -> Array:
@@ -308,8 +330,16 @@ def inertia_at(store: ArrayStore, eta: ca.SX) -> OwnInertia:
         J = J + node.R @ IR + node.m * (ca.dot(r, r) * ca.SX.eye(3) - r @ r.T)
         C_r = C_r + node.R @ IJ + node.m * cross(r, J_t)
         E = E + node.J_r.T @ IJ + node.m * (J_t.T @ J_t)
+    if "F" in store:
+        V = _along(store, eta)
+        E = mirror(E + V.T @ V)
     rigid = RigidInertia(ca.densify(store.matrix("mass")), ca.densify(h), ca.densify(J))
     return OwnInertia(rigid, stack(C_r, C_t), ca.densify(E))
+
+
+def _along(store: ArrayStore, eta: ca.SX) -> ca.SX:
+    """Return F eta (r, n) (3)."""
+    return ca.reshape(store.matrix("F") @ eta, eta.numel(), -1).T
 
 
 def velocity_forces_at(store: ArrayStore, eta: ca.SX, rate: ca.SX, w: ca.SX) -> OwnVelocityForces:
@@ -324,6 +354,8 @@ def velocity_forces_at(store: ArrayStore, eta: ca.SX, rate: ca.SX, w: ca.SX) -> 
     b_w = J_rate @ w + bulging + cross(w, ca.densify(C @ rate))
     b_u = 2 * cross(w, ca.densify(found.h_slope @ rate)) + growing
     own = sum(((w[i] * (A - A.T)) @ rate for i, A in enumerate(slopes)), E_rate @ rate) - _slope(found, rate, w)
+    if "F" in store:
+        own = own + _along(store, eta).T @ (_along(store, rate) @ rate)
     frame = stack(ca.densify(b_w), ca.densify(b_u))
     for node in _nodes(store, eta):
         on_frame, on_own = _node_forces(node, rate, w)

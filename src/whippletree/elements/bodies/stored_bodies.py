@@ -83,6 +83,8 @@ def _shapes(n: int, interfaces: list[str], given: Mapping[str, Any]) -> dict[str
     found: dict[str, tuple[int, ...]] = {"stiffness": (n, n), "damping": (n, n), "mass": (1,)}
     bent = 9 if len(given.get("y2", ())) == 9 else m  # rows of h and J alone, or all
     found |= {"y0": (m,), "y1": (m, n), "y2": (bent, n, n)}
+    if "F" in given:
+        found["F"] = (len(given["F"]), n, n)
     if "reach" in given:
         found["reach"] = (2, n)
     modal: dict[str, tuple[int, ...]] = {"rotation": (3, n), "translation": (3, n), "second order": (3, n, n)}

@@ -28,7 +28,8 @@ alpha = phi* alpha_parent + a,
 
     U_parent = phi U,      D_parent = D,      eps_parent = eps - U* a,      z_parent = phi (z + P a)         (2)
 
-and the home of these freedoms eliminates them together with its joint.
+and the home of these freedoms eliminates them together with its joint. At a moving frame U = P H* and eps = -H z, so
+that eps_parent = -H (z + P a).
 
 Where several unknowns are eliminated, with D = L d L*, only half of a solution is needed inward,
 
@@ -177,14 +178,14 @@ def _pass_on(
     """Pass what arrives at a moving frame on to its body (2), in the axes before its own rotation."""
     terms = node.terms(children, place)
     P, z = split.turn.inertia(terms.P), split.turn.force(terms.z)
-    H, a = split.joint_map, place.before_turn
+    H, z = split.joint_map, z + P.times(place.before_turn)
     U = P.times(H)
     passed = Articulated(
         split.shift.inertia(P),
-        split.shift.force(z + P.times(a)),
+        split.shift.force(z),
         split.shift.force(U),
         ca.sparsify(ca.sparsify(H).T @ U),
-        -(H.T @ z) - U.T @ a,
+        -(H.T @ z),
     )
     return passed, HingeFactors(ca.SX(0, 6), ca.SX(0, 1), terms.P, terms.z, ca.SX(2), ca.SX(0, 0), ())
 
