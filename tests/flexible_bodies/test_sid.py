@@ -89,8 +89,9 @@ def blocks(path) -> dict[str, np.ndarray]:
 def rewritten(path, change) -> None:
     """Change the entries of first order of a file: by `change(block, place in it from one, value)`."""
     lines, name = [], ""
-    for line in path.read_text().splitlines():
-        key, _, value = (part.strip() for part in line.partition("="))
+    for read in path.read_text().splitlines():
+        line = read
+        key, _, value = (part.strip() for part in read.partition("="))
         entry = re.fullmatch(r"m1\(([\d, ]+)\)", key)
         name = name if value else key
         if entry:

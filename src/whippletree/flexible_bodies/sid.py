@@ -8,7 +8,8 @@ letters of `flexible_data`, with r = x + Phi eta + ..., they are
     Oe = -1/2 w^T (dJ/deta) w for [w_x^2 w_y^2 w_z^2 w_x w_y w_y w_z w_x w_z]
 
 (Wallrapp, Mechanics of Structures and Machines 22, 1994; Schwertassek and Wallrapp 1999). Geometric stiffness is in the
-m1 of Ct, Cr and Oe and of the nodes' phi and psi. There are as many matrices as integrals of second-order displacements,
+m1 of Ct, Cr and Oe and of the nodes' phi and psi. There are as many matrices as integrals of second-order
+displacements,
 
     Ct: int G (3),    Cr: int x~ G (3),    Oe: int x^a G^b + x^b G^a (6),    phi: G (3),    psi: H (3 at each node)
 
@@ -356,8 +357,8 @@ def _told_twice(name: str, other: str, one: Array, two: Array) -> Array:
     if np.any(two) and np.abs(one - two).max() > CONTRADICTION * np.abs(two).max():
         share = 100 * np.abs(one - two).max() / np.abs(two).max()
         raise ModelError(
-            f"{name} and {other} contradict each other by {share:.3g} %: the slope of {name} with the modal coordinates "
-            f"is also in {other}; write the file again from one and the same mesh"
+            f"{name} and {other} contradict each other by {share:.3g} %: the slope of {name} with the modal "
+            f"coordinates is also in {other}; write the file again from one and the same mesh"
         )
     return one
 

@@ -6,8 +6,8 @@ from its station moves by
 
     Phi a + (Psi a) x d + 1/2 a^T Q a,       Q_kl = G_kl + H_kl x d + sym(Psi_k x (Psi_l x d))                    (1)
 
-if the body has second-order displacements G and H, and else by the first two. Of all Q_kl, which are n (n + 1) / 2, a few
-combinations are drawn, by which stations move most while modes stay within their range (`coordinate_scales`): with
+if the body has second-order displacements G and H, and else by the first two. Of all Q_kl, which are n (n + 1) / 2, a
+few combinations are drawn, by which stations move most while modes stay within their range (`coordinate_scales`): with
 products of modal coordinates as further amplitudes.
 """
 

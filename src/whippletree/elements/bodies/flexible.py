@@ -244,7 +244,8 @@ class FlexibleBody(BodyKind):
             return self.drawn
         n = self.n_own
         shapes: dict[str, tuple[int, ...]] = {"position": (3,), "translation": (3, n), "rotation": (3, n)}
-        shapes |= dict.fromkeys(("second order", "second order rotation"), (3, n, n))
+        if self.stiffens:
+            shapes |= dict.fromkeys(("second order", "second order rotation"), (3, n, n))
         found = {
             name.replace(" ", "_"): np.array([self.arrays.array(f"{f} {name}") for f in self.frames]).reshape(
                 -1, *shape

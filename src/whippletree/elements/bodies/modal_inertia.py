@@ -269,7 +269,7 @@ SKEW_STIFFNESS = "skew stiffness"
 """The name of what `skew_stiffness` has found."""
 
 _SKEW = 1e-8
-"""A load-dependent stiffness is symmetric if it is so up to this share of its symmetric part: files print ten digits."""
+"""A load-dependent stiffness is symmetric if it is so up to this share of its largest entry: files print ten digits."""
 
 _ROUNDING = 1e-13
 """Entries below this share of the largest are zeros that rounding has missed."""

@@ -70,8 +70,8 @@ def main_products(stations: ArrayStore, scales: Array) -> Array:
 
 
 _SEEN = 0.05
-"""Second-order displacements that are smaller than this share of the largest are not seen: within the range of modes the
-largest are half a per cent of a body's size."""
+"""Second-order displacements that are smaller than this share of the largest are not seen: within the range of modes
+the largest are half a per cent of a body's size."""
 
 
 def rotations(theta: Array) -> Array:
