@@ -1,7 +1,8 @@
 """Flexible bodies made of points with mass, the same numbers for us and for Exudyn's `ObjectFFRFreducedOrder`.
 
 A beam is rows of four points with mass; its eight modes are those of a clamped beam, without second-order
-displacements, which the peer does not have. Both engines get masses, places, modes and reduced stiffness as arrays.
+displacements, which the peer does not have. Both engines get masses, places, modes and reduced stiffness as arrays. The
+peer gets one more node without mass, at the centre of mass with the mean of all modes by mass: weight acts there.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 import whippletree as wt
 
 MODES = 8
+SPECTRAL_RADIUS = 0.9  # of the generalised-alpha methods on both sides
 Array = np.ndarray
 Run = Callable[[], tuple[float, Array]]
 """Simulates; returns CPU seconds and where a corner of the tip was at the instants (T, 3)."""
@@ -77,14 +79,16 @@ class _FiniteElements:
     def __init__(self, beam: PointBeam) -> None:
         from scipy import sparse
 
-        n = 3 * len(beam.mass)
-        self._beam = beam
-        self.modeBasis = {"matrix": beam.modes.reshape(n, MODES)}
+        n, share = 3 * len(beam.mass) + 3, beam.mass / beam.mass.sum()
+        middle, mean = share @ beam.position, np.einsum("j,jak->ak", share, beam.modes)
+        self._nodes = np.concatenate([beam.position, middle[None]])
+        self.modeBasis = {"matrix": np.concatenate([beam.modes, mean[None]]).reshape(n, MODES)}
         self.postProcessingModes: dict[str, Any] = {}
-        self._mass, self._none = sparse.diags_array(np.repeat(beam.mass, 3)).tocsr(), sparse.csr_array((n, n))
+        self._mass = sparse.diags_array(np.repeat([*beam.mass, 0.0], 3)).tocsr()
+        self._none = sparse.csr_array((n, n))
 
     def GetNodePositionsAsArray(self) -> Array:
-        return self._beam.position
+        return self._nodes
 
     def GetSurfaceTriangles(self) -> list[Any]:
         return []
@@ -119,11 +123,8 @@ class ExudynModel:
         """The ground's body."""
         return int(self.mbs.AddObject(self.items.ObjectGround()))
 
-    def add(self, beam: PointBeam, at: Array, angle: float, *, speed: float = 0.0, eta: Array | None = None) -> Any:
-        """Add a flexible body, turned about z, with its angular velocity and its modal coordinates at the start.
-
-        A sensor watches a corner of its tip.
-        """
+    def add(self, beam: PointBeam, at: Array, angle: float, *, weight: float) -> Any:
+        """Add a flexible body at rest, turned about z, with its weight against y; a sensor watches a corner."""
         cms = self.fem.ObjectFFRFreducedOrderInterface(_FiniteElements(beam), self.exu.NodeType.RotationRxyz)
         cms.stiffnessMatrixReduced = beam.stiffness
         c, s = np.cos(angle), np.sin(angle)
@@ -133,10 +134,11 @@ class ExudynModel:
             self.mbs,
             positionRef=list(at),
             rotationMatrixRef=axes,
-            initialAngularVelocity=[0.0, 0.0, speed],
         )
-        if eta is not None:
-            self.mbs.SetNodeParameter(made["nGenericODE2"], "initialCoordinates", list(eta))
+        middle = self.items.MarkerSuperElementPosition(
+            bodyNumber=made["oFFRFreducedOrder"], meshNodeNumbers=[len(beam.mass)], weightingFactors=[1.0]
+        )
+        self._load(self.mbs.AddMarker(middle), beam.mass.sum() * weight)
         kind = self.exu.OutputVariableType.Position
         watched = self.items.SensorSuperElement(
             bodyNumber=made["oFFRFreducedOrder"],
@@ -147,11 +149,17 @@ class ExudynModel:
         self.marks.append(self.mbs.AddSensor(watched))
         return made
 
-    def rigid(self, mass: float, inertia: float, at: Array, angle: float) -> int:
+    def _load(self, marker: int, weight: float) -> None:
+        """Let a weight act at a marker."""
+        self.mbs.AddLoad(self.items.LoadForceVector(markerNumber=marker, loadVector=[0.0, -weight, 0.0]))
+
+    def rigid(self, mass: float, inertia: float, at: Array, angle: float, *, weight: float) -> int:
         """Add a rigid body turned about z, by its centre, with equal moments of inertia; return its number."""
         node = self.mbs.AddNode(self.items.NodeRigidBodyRxyz(referenceCoordinates=[*at, 0.0, 0.0, angle]))
         given = {"mass": mass, "inertia": [inertia] * 3 + [0.0] * 3}
-        return int(self.mbs.AddObject(self.items.ObjectRigidBody(nodeNumber=node, **given)))
+        body = int(self.mbs.AddObject(self.items.ObjectRigidBody(nodeNumber=node, **given)))
+        self._load(self.on_body(body, (0.0, 0.0, 0.0)), mass * weight)
+        return body
 
     def on_body(self, body: int, at: tuple[float, float, float]) -> int:
         """A marker on a body."""
@@ -165,12 +173,6 @@ class ExudynModel:
         """Hold coordinates of a node, which costs less than a hinge."""
         for k in coordinates:
             self.mbs.AddObject(self.items.ObjectConnectorCoordinate(markerNumbers=self._on_coordinate(node, k)))
-
-    def spring(self, node: int, coordinate: int, stiffness: float) -> None:
-        """A spring from the ground on a coordinate of a node."""
-        markers = self._on_coordinate(node, coordinate)
-        spring = self.items.ObjectConnectorCoordinateSpringDamper(markerNumbers=markers, stiffness=stiffness)
-        self.mbs.AddObject(spring)
 
     def _on_coordinate(self, node: int, k: int) -> list[int]:
         still = self.mbs.AddNode(self.items.NodePointGround())
@@ -191,7 +193,7 @@ class ExudynModel:
         march.numberOfSteps = round(duration / step)
         march.adaptiveStep = march.automaticStepSize = False
         march.newton.useModifiedNewton = True
-        march.generalizedAlpha.spectralRadius = 0.9
+        march.generalizedAlpha.spectralRadius = SPECTRAL_RADIUS
         kind = exu.DynamicSolverType
         solvers = {"generalised-alpha": kind.GeneralizedAlpha, "trapezoidal": kind.TrapezoidalIndex2}
         begin = time.thread_time()

@@ -13,6 +13,10 @@ SYMMETRIC = 1e-8
 """How far matrices from a file may be from symmetric, in shares of their largest entry: they are printed with ten
 digits and more."""
 
+CONTRADICTION = 1e-3
+"""What a file of standard input data says twice may differ by this share of the largest entry: some programs print few
+digits, or take one from nodes and the other from the mesh."""
+
 RIGID_FORCE = 1e-6
 """A rigid motion of a free structure needs no force, up to this share of the forces that its parts would need. Node
 coordinates are printed with seven digits and more."""

@@ -8,8 +8,14 @@ letters of `flexible_data`, with r = x + Phi eta + ..., they are
     Oe = -1/2 w^T (dJ/deta) w for [w_x^2 w_y^2 w_z^2 w_x w_y w_y w_z w_x w_z]
 
 (Wallrapp, Mechanics of Structures and Machines 22, 1994; Schwertassek and Wallrapp 1999). Geometric stiffness is in the
-m1 of Ct, Cr and Oe and of the nodes' phi and psi: there it stands for the integrals of second-order displacements, and
-is used as such. Inertia is known to first order, as far as the file goes.
+m1 of Ct, Cr and Oe and of the nodes' phi and psi. There are as many matrices as integrals of second-order
+displacements,
+
+    Ct: int G (3),    Cr: int x~ G (3),    Oe: int x^a G^b + x^b G^a (6),    phi: G (3),    psi: H (3 at each node)
+
+so any of them, some or all, are such integrals if they are symmetric, and the stiffness is exactly the file's. What is
+not symmetric in Ct, Cr and Oe is used as given (`GeometricStiffness`): the part of Cr that is not is in any case
+int Phi_l x Phi_k, which Ge tells as well. Inertia is known to first order, as far as the file goes.
 """
 
 from __future__ import annotations
@@ -22,10 +28,11 @@ from pathlib import Path
 import numpy as np
 
 from whippletree.elements.bodies.flexible import FlexibleBody
-from whippletree.elements.bodies.flexible_data import Interface, Invariants, Stations
+from whippletree.elements.bodies.flexible_data import GeometricStiffness, Interface, Invariants, Stations
+from whippletree.elements.bodies.modal_inertia import SKEW_STIFFNESS
 from whippletree.errors import FileError, ModelError
 from whippletree.flexible_bodies.flexible_input import Array, file_text
-from whippletree.flexible_bodies.flexible_tolerances import SYMMETRIC
+from whippletree.flexible_bodies.flexible_tolerances import CONTRADICTION, SYMMETRIC
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.scalars import shown
 
@@ -65,7 +72,8 @@ class _SidFile:
 def read_sid(path: str | Path) -> FlexibleBody:
     """Return the flexible body of a file of standard input data; its interfaces are called like the file's nodes.
 
-    Its inertia is known to first order in the modal coordinates. Geometric stiffness that is in the file is used.
+    Its inertia is known to first order in the modal coordinates. Geometric stiffness that is in the file is used as
+    given; where its matrices are not symmetric no energy belongs to them, and certificates say so.
     """
     text = file_text(path)
     found = _Parser(str(path), text).file()
@@ -198,23 +206,58 @@ def _body(found: _SidFile) -> FlexibleBody:
         raise ModelError(f"a flexible body has mass and modes, but this one has {found.mass:g} kg and {n} modes")
     if "ksigma" in found.matrices and np.any(found.matrices["ksigma"].m0):
         raise ModelError("ksigma: initial stress is not supported")
+    for name in ("Me", "Ke", "De"):
+        if name in found.matrices and found.matrices[name].m1 is not None and np.any(found.matrices[name].m1):
+            raise ModelError(f"{name}: terms of first order are not supported: they belong to no linear material")
     places = {name: _interface(name, node, n) for name, node in found.nodes.items()}
     where = np.array([each.position for each in places.values()])
+    orders = {part: _of_all(places, part, n) for part in ("second_order", "second_order_rotation")}
+    bent = orders if any(np.any(each) for each in orders.values()) else {}
     size = float(np.linalg.norm(np.ptp(where, axis=0))) or float(np.sqrt(need("J", 6, 1).m0.max() / found.mass))
     return FlexibleBody.from_arrays(
         stiffness=need("Ke", n, n).m0,
         damping=found.matrices["De"].m0 if "De" in found.matrices else None,
         interfaces=places,
         inertia=_invariants(found, need),
-        stations=Stations(
-            where,
-            np.array([each.translation for each in places.values()]),
-            np.array([each.rotation for each in places.values()]),
-        ),
+        geometric_stiffness=_not_symmetric(found, need),
+        stations=Stations(where, *(_of_all(places, part, n) for part in ("translation", "rotation")), **bent),
         size=size,
         inertia_order=1,
         stiffens=_stiffens(found.matrices),
     )
+
+
+def _of_all(places: dict[str, Interface], part: str, n: int) -> Array:
+    """Return a part of all interfaces, zeros where one has none."""
+    orders = part.startswith("second_order")
+    none = np.zeros((3, n, n) if orders else (3, n))
+    return np.array([none if getattr(each, part) is None else getattr(each, part) for each in places.values()])
+
+
+def _not_symmetric(found: _SidFile, need: Callable[[str, int, int], _Taylor]) -> GeometricStiffness:
+    """Return what is not symmetric in a file's geometric stiffness."""
+    n = found.n
+    shift, turning, spin = (
+        np.zeros((columns, n, n)) if taylor.m1 is None else np.moveaxis(taylor.m1, 2, 0)
+        for taylor, columns in ((need("Ct", n, 3), 3), (need("Cr", n, 3), 3), (need("Oe", n, 6), 6))
+    )
+    if np.any(turning):
+        turning = turning - np.moveaxis(_gyroscopic(found, turning), 2, 0)
+    odd = [(each - each.swapaxes(1, 2)) / 2 for each in (shift, turning, spin)]
+    sizes = [np.abs(each).max(initial=0.0) for each in (shift, turning, spin)]
+    return GeometricStiffness(
+        *(part * (np.abs(part).max(initial=0.0) > SYMMETRIC * size) for part, size in zip(odd, sizes, strict=True))
+    )
+
+
+def _gyroscopic(found: _SidFile, turning: Array) -> Array:
+    """Return int Phi_l x Phi_k (n, n, 3) from Ge, or else from what is not symmetric in dCr_k/deta_l (3, n, n)."""
+    n, Ge = found.n, found.matrices.get("Ge")
+    if Ge is not None and Ge.m0.shape != (n, 3 * n):
+        raise ModelError(f"the block Ge must be {n} x {3 * n}, but it is {Ge.m0.shape[0]} x {Ge.m0.shape[1]}")
+    if Ge is not None and np.any(Ge.m0):
+        return np.asarray(Ge.m0.reshape(n, n, 3) / 2)
+    return np.moveaxis(turning - turning.swapaxes(1, 2), 0, 2) / 2
 
 
 def _stiffens(matrices: dict[str, _Taylor]) -> bool:
@@ -254,29 +297,42 @@ def _interface(name: str, node: dict[str, _Taylor], n: int) -> Interface:
         axes=node["AP"].m0,
         translation=node["phi"].m0,
         rotation=node["psi"].m0,
-        second_order=_bend(node["phi"]),
+        second_order=_bend(node["phi"], f"node {name}: phi"),
         second_order_rotation=_bend(node["psi"]),
     )
 
 
-def _bend(taylor: _Taylor) -> Array | None:
-    """Return the second-order displacements (3, n, n) that a shape function of first order stands for."""
+def _bend(taylor: _Taylor, named: str = "") -> Array | None:
+    """Return the second-order displacements (3, n, n) that a shape function of first order stands for.
+
+    They are symmetric: a node's velocity is the rate of its place. What is not symmetric in rotations follows from Psi,
+    and tells nothing.
+    """
     if taylor.m1 is None or not np.any(taylor.m1):
         return None
-    return np.asarray((taylor.m1 + taylor.m1.swapaxes(1, 2)) / 2)
+    across = taylor.m1.swapaxes(1, 2)
+    if named and np.abs(taylor.m1 - across).max() > CONTRADICTION * np.abs(taylor.m1).max():
+        raise ModelError(
+            f"{named}: its terms of first order are not symmetric in the modes, so that no place of the node has them "
+            f"as its slope; write the file with their symmetric part"
+        )
+    return np.asarray((taylor.m1 + across) / 2)
 
 
 def _invariants(found: _SidFile, need: Callable[[str, int, int], _Taylor]) -> Invariants:
     n = found.n
     first, J, Ct, Cr = need("mdCM", 3, 1), need("J", 6, 1), need("Ct", n, 3), need("Cr", n, 3)
     Me, Oe = need("Me", n, n), need("Oe", n, 6)
-    Ge = found.matrices.get("Ge", _Taylor(np.zeros((n, 3 * n)))).m0
-    turning = Ge.reshape(n, n, 3) / 2 if Cr.m1 is None else Cr.m1  # dCr_k/deta_l
-    # int x^a Phi^b: what J and Cr say about its symmetric and its other part
-    grown = -_tensors(2 * Oe.m0, PRODUCTS) if J.m1 is None else _tensors(J.m1[:, :, 0].T, MOMENTS)  # dJ/deta_k
+    grows = np.zeros((n, n, 3)) if Cr.m1 is None else Cr.m1  # dCr_k/deta_l
+    # int x^a Phi^b: what J (or Oe) and Cr say about its symmetric and its other part
+    grown = -_tensors(2 * Oe.m0, PRODUCTS)  # dJ/deta_k
+    if J.m1 is not None and np.any(J.m1):
+        grown = _told_twice("J", "Oe", _tensors(J.m1[:, :, 0].T, MOMENTS), grown)
+    if first.m1 is not None and np.any(first.m1):
+        _told_twice("mdCM", "Ct", first.m1[:, :, 0], Ct.m0.T)
     cross = _sides(grown) / 2 + np.einsum("abi,ki->abk", CROSS, Cr.m0) / 2
     # of int Phi^a_k Phi^b_l the trace is Me; its part beside the diagonal is in Cr, the rest in Oe
-    odd, even = (turning - turning.swapaxes(0, 1)) / 2, (turning + turning.swapaxes(0, 1)) / 2
+    odd, even = _gyroscopic(found, np.moveaxis(grows, 2, 0)), (grows + grows.swapaxes(0, 1)) / 2
     modes = np.einsum("ab,kl->abkl", np.eye(3), Me.m0) / 3 + np.einsum("abi,kli->ablk", CROSS, odd) / 2
     bent = np.einsum("abi,kli->abkl", CROSS, even) / 2
     wanted = np.zeros((3, 3, n, n))
@@ -294,6 +350,17 @@ def _invariants(found: _SidFile, need: Callable[[str, int, int], _Taylor]) -> In
         cross_second_order=bent,
         modes=modes,
     )
+
+
+def _told_twice(name: str, other: str, one: Array, two: Array) -> Array:
+    """Return what a block tells by its terms of first order and another by its own, if that is not told otherwise."""
+    if np.any(two) and np.abs(one - two).max() > CONTRADICTION * np.abs(two).max():
+        share = 100 * np.abs(one - two).max() / np.abs(two).max()
+        raise ModelError(
+            f"{name} and {other} contradict each other by {share:.3g} %: the slope of {name} with the modal "
+            f"coordinates is also in {other}; write the file again from one and the same mesh"
+        )
+    return one
 
 
 def _tensors(rows: Array, order: tuple[tuple[int, int], ...]) -> Array:
@@ -389,16 +456,18 @@ def _inertia(body: FlexibleBody) -> dict[str, _Taylor]:
     grown = _tensors(y1[lower].T, MOMENTS)
     cross = _sides(grown) / 2 + np.einsum("abi,ki->abk", CROSS, Cr) / 2
     Gr = 2 * (np.einsum("cck,ab->abk", cross, np.eye(3)) - cross.swapaxes(0, 1))
-    shift = 2 * y2[:3].transpose(1, 2, 0)
+    skew = body.arrays.array(SKEW_STIFFNESS) if SKEW_STIFFNESS in body.arrays else np.zeros((12, n, n))
+    turned, moved, spun = (skew[rows].transpose(1, 2, 0) for rows in (slice(3), slice(3, 6), slice(6, 12)))
+    shift = 2 * y2[:3].transpose(1, 2, 0) + moved
     return {
         "mdCM": _Taylor(y0[:3, None], y1[:3, :, None]),
         "J": _Taylor(y0[lower][:, None], y1[lower][:, :, None]),
         "Ct": _Taylor(y1[:3].T, shift if np.any(shift) else None),
-        "Cr": _Taylor(Cr, turning),
+        "Cr": _Taylor(Cr, turning + turned),
         "Me": _Taylor(Me + np.tril(Me, -1).T),
         "Gr": _Taylor(Gr.transpose(0, 2, 1).reshape(3, 3 * n)),
         "Ge": _Taylor((turning - turning.swapaxes(0, 1)).reshape(n, 3 * n)),
-        "Oe": _Taylor(y1[velocities].T * weight, 2 * y2[velocities].transpose(1, 2, 0) * weight),
+        "Oe": _Taylor(y1[velocities].T * weight, 2 * y2[velocities].transpose(1, 2, 0) * weight + spun),
         "ksigma": _Taylor(np.zeros((n, 1))),
         "Ke": _Taylor(body.arrays.array("stiffness")),
         "De": _Taylor(body.arrays.array("damping")),

@@ -53,11 +53,11 @@ class Certificate:
     part whose own balance of energy is worst, if there are `parts` that meet only at the ground. `state_growth` is the
     factor by which a fixed step multiplies the state `growing_state` though its law makes that smaller. `corners` is
     how many corners of formulas steps have ended at, and `out_of_range` says in words which flexible bodies leave the
-    range of their theory. Of a run in natural coordinates, `condition_residual` is the largest residual of a condition
-    at any step, before bodies were fitted, and `widest_condition` its name. `digits` is how many agree with a second
-    run, `second_run`, in the worst coordinate, `digits_of`, and `group_digits` for each of `groups`; there is none
-    unless the run was made with `verify=True`, and then the global error is not estimated. `unchecked` says in words
-    what is not known.
+    range of their theory. `without_energy` names bodies whose forces follow from no energy, so that it is no check. Of
+    a run in natural coordinates, `condition_residual` is the largest residual of a condition at any step, before bodies
+    were fitted, and `widest_condition` its name. `digits` is how many agree with a second run, `second_run`, in the
+    worst coordinate, `digits_of`, and `group_digits` for each of `groups`; there is none unless the run was made with
+    `verify=True`, and then the global error is not estimated. `unchecked` says in words what is not known.
 
     >>> c = Certificate(closure_residual=2e-13, velocity_residual=1e-12, energy_start=5.0, energy_end=5.0,
     ...                 work_in=0.0, work_dissipated=0.0, energy_scale=4.0, quaternion_error=0.0, steps=100)
@@ -98,6 +98,7 @@ class Certificate:
     condition_residual: float = math.nan
     widest_condition: str = ""
     out_of_range: tuple[str, ...] = ()
+    without_energy: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     second_run: str = ""
     digits: float = math.nan
@@ -129,10 +130,14 @@ class Certificate:
     def energy_limit(self) -> float:
         """The largest energy error that passes: the tolerance times the scale, but no less than rounding.
 
+        It is infinite where energy is no check.
+
         >>> c = Certificate(energy_start=1.0, energy_end=1.0, work_in=0.0, work_dissipated=0.0, energy_scale=2.0)
         >>> round(c.energy_limit * 1e6, 3)
         2.0
         """
+        if self.without_energy:
+            return math.inf
         sizes = (self.energy_start, self.energy_end, self.work_in, self.work_dissipated)
         return self.energy_tolerance * self.energy_scale + ROUNDING * sum(abs(size) for size in sizes) / 2
 
@@ -218,6 +223,11 @@ class Certificate:
         ('global error: not estimated (verify=True does)',)
         """
         found = [*self.out_of_range, *self.notes]
+        if self.without_energy:
+            found.append(
+                f"energy is no check: the load-dependent stiffness of {', '.join(self.without_energy)} is not "
+                f"symmetric, and is used as given"
+            )
         if self.parts_unknown:
             found.append(f"energy balance of parts that meet only at the ground: {', '.join(self.parts_unknown)}")
         if not self.second_run:
@@ -231,7 +241,7 @@ class Certificate:
         >>> Certificate(closing_largest=0.0, closing_total=0.0).checked
         ('closures', 'energy', 'quaternions')
         """
-        found = ["closures", "energy", "quaternions"]
+        found = ["closures", *([] if self.without_energy else ["energy"]), "quaternions"]
         found += [f"energy of {self.parts} parts"] if not math.isnan(self.part_error) else []
         found += ["growth of states"] if not math.isnan(self.state_growth) else []
         return tuple([*found, "a second run"] if self.second_run else found)
@@ -267,10 +277,11 @@ class Certificate:
     def _lines(self) -> list[tuple[str, str]]:
         """Return what is printed, row by row."""
         gap, opening = (words and f": {words}" for words in (self.widest_gap, self.fastest_opening))
+        allowed = "J, which is no check" if self.without_energy else f"at most {self.energy_limit:.2g} J"
         return [
             ("closure residual", f"{self.closure_residual:<10.2g} at most {self.closure_tolerance:.2g}{gap}"),
             ("velocity residual", f"{self.velocity_residual:<10.2g} at most {self.velocity_tolerance:.2g} /s{opening}"),
-            ("energy error", f"{self._worst_energy:<10.2g} at most {self.energy_limit:.2g} J"),
+            ("energy error", f"{self._worst_energy:<10.2g} {allowed}"),
             ("energy", f"{self.energy_start:.6g} J at the start, {self.energy_end:.6g} J at the end"),
             ("work", f"{self.work_in:.6g} J put in, {self.work_dissipated:.6g} J dissipated"),
             ("quaternion error", f"{self.quaternion_error:<10.2g} at most {self.quaternion_tolerance:.2g}"),

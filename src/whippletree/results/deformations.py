@@ -21,7 +21,7 @@ from whippletree.results.replay import Replay
 from whippletree.system import System
 from whippletree.system.flexible_stations import flexible_kind
 
-__all__ = ["Deformation", "Stress", "deformation", "flexible_body", "out_of_range", "stress"]
+__all__ = ["Deformation", "Stress", "deformation", "flexible_body", "out_of_range", "stress", "without_energy"]
 
 FASTEST_SPIN = 0.1
 """The share of its lowest natural frequency at which a body may turn before stiffening shows: in its square, a per
@@ -90,6 +90,12 @@ def out_of_range(run: Replay) -> tuple[str, ...]:
     """Return in words which flexible bodies leave the range of their theory."""
     bodies = [body for body in run.system.description.bodies if isinstance(body.kind, FlexibleBody)]
     return tuple(words for body in bodies for words in _doubts(run, body.name))
+
+
+def without_energy(system: System) -> tuple[str, ...]:
+    """Return the names of flexible bodies whose forces do not all follow from energy."""
+    bodies = ((body.name, body.kind) for body in system.description.bodies)
+    return tuple(quoted(name) for name, kind in bodies if isinstance(kind, FlexibleBody) and not kind.has_energy)
 
 
 def _doubts(run: Replay, name: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from whippletree.model.parts import independent_parts
 from whippletree.results.certificate import Certificate
-from whippletree.results.deformations import out_of_range
+from whippletree.results.deformations import out_of_range, without_energy
 from whippletree.results.interpolate import quaternions
 from whippletree.results.part_balances import MOST_PARTS, part_balances, stored_in_time
 from whippletree.results.replay import CHUNK, Replay, of_rows
@@ -57,7 +57,7 @@ def measured(run: Replay, start: tuple[float, float] | None = None, *, switched:
         error = energy.total - found["energy_start"] - gained[:, 0] + gained[:, 1]
         found |= {"work_in": float(gained[-1, 0]), "work_dissipated": float(gained[-1, 1])}
         found["energy_drift"] = float(np.abs(error).max())
-    found["out_of_range"] = out_of_range(round_)
+    found |= {"out_of_range": out_of_range(round_), "without_energy": without_energy(round_.system)}
     found["giving_energy"] = _giving_energy(round_) if Certificate(**found).gives_energy else ""
     return found | _of_parts(round_, switched=switched)
 
@@ -80,7 +80,8 @@ def _of_parts(run: Replay, *, switched: bool) -> dict[str, Any]:
         return {"parts": len(parts)}
     found: dict[str, Any] = {"parts": len(parts), "parts_unknown": ("all of them",)}
     changing = run.parameters is not None and run.parameters.ndim > 1
-    if switched or changing or len(parts) > MOST_PARTS or stored_in_time(description):
+    unknown = bool(stored_in_time(description) or without_energy(run.system))
+    if switched or changing or unknown or len(parts) > MOST_PARTS:
         return found
     balances = part_balances(run, parts)
     known = [one for one in balances if np.isfinite(one.error)]

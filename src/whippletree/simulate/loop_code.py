@@ -54,11 +54,17 @@ _MAKER = "whippletree.simulate.loop_compiler.make_loops"
 
 def address(symbol: str) -> int:
     """Return the address of a function by address, or of an entry."""
-    marked = next((one for one in reversed(MARKED) if one.symbol == symbol), None)
+    marked = _by_symbol(len(MARKED)).get(symbol)
     with making():
         if marked is None or in_package(marked):
             return _loops().addresses[symbol]
         return _compiled_here(marked).addresses[symbol]
+
+
+@functools.lru_cache(maxsize=1)
+def _by_symbol(count: int) -> dict[str, MarkedFunction]:
+    """Return the functions by their names in machine code, of those of the same name the last; there are so many."""
+    return {one.symbol: one for one in MARKED[:count]}
 
 
 def in_package(marked: MarkedFunction) -> bool:

@@ -1,21 +1,30 @@
 """The skins of flexible bodies: surfaces whose points move with the modal coordinates.
 
-A beam is the surface of its sections, a solid that of its mesh; of any other body the stations are seen. A point at
-arm d from its station moves by Phi eta + (Psi eta) x d, to first order: a picture shows no more. Modal coordinates are
-scaled such that a unit of each moves the point that it moves most by a metre.
+A beam is the surface of its sections, a solid that of its mesh; of any other body the stations are seen. With modal
+coordinates a that are scaled such that a unit of each moves the station that it moves most by a metre, a point at arm d
+from its station moves by
+
+    Phi a + (Psi a) x d + 1/2 a^T Q a,       Q_kl = G_kl + H_kl x d + sym(Psi_k x (Psi_l x d))                    (1)
+
+if the body has second-order displacements G and H, and else by the first two. Of all Q_kl, which are n (n + 1) / 2, a
+few combinations are drawn, by which stations move most while modes stay within their range (`coordinate_scales`): with
+products of modal coordinates as further amplitudes.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from whippletree.elements.bodies.array_store import ArrayStore
 from whippletree.elements.bodies.flexible import FlexibleBody
+from whippletree.elements.bodies.station_motions import SECOND_ORDER
 from whippletree.kernels.kernel import Array
 from whippletree.viewer.scene import Skin
 
-__all__ = ["has_skin", "mode_sizes", "skin_of"]
+__all__ = ["has_skin", "mode_sizes", "skin_amplitudes", "skin_of"]
 
 Indices = npt.NDArray[np.intp]
 
@@ -32,7 +41,7 @@ def skin_of(kind: FlexibleBody, place: int, unit: float, color: int) -> Skin | N
     >>> from whippletree.flexible_bodies import beam, circle, steel
     >>> made = skin_of(beam(length=1.0, section=circle(radius=0.01), material=steel, modes=2), 0, 0.01, 0)
     >>> made.points.shape, made.shapes.shape
-    ((208, 3), (2, 208, 3))
+    ((208, 3), (3, 208, 3))
     """
     stations = kind.drawn
     if stations is None or not has_skin(kind):
@@ -45,9 +54,34 @@ def skin_of(kind: FlexibleBody, place: int, unit: float, color: int) -> Skin | N
         arm = np.zeros((len(station), 3))
     else:
         station, arm, triangles = _cloud(len(stations.array("positions")), 0.4 * unit)
-    phi, psi = (stations.array(name)[station] for name in ("translation", "rotation"))
-    shapes = np.moveaxis(phi + np.cross(psi, arm[..., None], axis=1), 2, 0) / mode_sizes(kind)[:, None, None]
+    shapes = np.concatenate([*_shapes(kind, station, arm)])
     return Skin(place, stations.array("positions")[station] + arm, triangles, shapes, color)
+
+
+def _shapes(kind: FlexibleBody, station: Indices, arm: Array) -> Iterator[Array]:
+    """Yield how points at arms from stations move with the amplitudes (1), each (shapes, N, 3)."""
+    places, scales = kind.places(), kind.coordinate_scales()
+    phi, psi = (places.array(name)[station] for name in ("translation", "rotation"))
+    turned = np.cross(psi, arm[..., None], axis=1)
+    yield np.moveaxis(phi + turned, 2, 0) / mode_sizes(kind)[:, None, None]
+    few = kind.main_products * np.outer(scales, scales)
+    if len(few):
+        G, H = (np.einsum("rkl,sakl->rsa", few, places.array(name))[:, station] for name in SECOND_ORDER)
+        twice = np.einsum("rkl,sakl->rsa", few, np.cross(psi[..., :, None], turned[..., None, :], axis=1))
+        yield (G + np.cross(H, arm) + twice) / 2
+
+
+def skin_amplitudes(kind: FlexibleBody, eta: Array) -> Array:
+    """Return the amplitudes (..., shapes) of a skin's shapes at modal coordinates (..., n) (1).
+
+    >>> from whippletree.flexible_bodies import beam, circle, steel
+    >>> made = beam(length=1.0, section=circle(radius=0.01), material=steel, modes=1)
+    >>> skin_amplitudes(made, made.coordinate_scales() / 2).round(3).tolist()
+    [0.036, 0.25]
+    """
+    share = eta / kind.coordinate_scales()
+    squares = np.einsum("...k,rkl,...l->...r", share, kind.main_products, share)
+    return np.concatenate([eta * mode_sizes(kind), squares], axis=-1)
 
 
 def has_skin(kind: FlexibleBody) -> bool:

@@ -45,14 +45,14 @@ def track_of(system: System, t: Array, q: Array, parameters: Any = None, label: 
 
 
 def _amplitudes(system: System, q: Array) -> Array:
-    """Return the modal coordinates (n, all) of all flexible bodies, each in metres of the station it moves most."""
+    """Return the amplitudes (n, all) of the shapes of all flexible bodies."""
     bodies = system.kernels.inputs.flexible_bodies
     if not bodies:
         return np.zeros((len(q), 0))
-    from whippletree.viewer.skins import has_skin, mode_sizes  # few mechanisms have flexible bodies
+    from whippletree.viewer.skins import has_skin, skin_amplitudes  # few mechanisms have flexible bodies
 
     none = np.zeros((len(q), 0))
-    return np.concatenate([none, *(q[:, own] * mode_sizes(kind) for kind, own in bodies if has_skin(kind))], axis=1)
+    return np.concatenate([none, *(skin_amplitudes(kind, q[:, own]) for kind, own in bodies if has_skin(kind))], axis=1)
 
 
 def chosen_rows(run: Trajectory, frames: int) -> npt.NDArray[np.intp]:

@@ -40,8 +40,8 @@ from whippletree.elements.bodies.flexible_reading import (
     station_arrays,
 )
 from whippletree.elements.bodies.kind import BodyKind, OwnInertia, OwnVelocityForces
-from whippletree.elements.bodies.modal_inertia import inertia_at, mode_scales, velocity_forces_at
-from whippletree.elements.bodies.station_motions import StationMotion, station_motion
+from whippletree.elements.bodies.modal_inertia import SKEW_STIFFNESS, inertia_at, mode_scales, velocity_forces_at
+from whippletree.elements.bodies.station_motions import StationMotion, main_products, station_motion
 from whippletree.elements.declaration import part, quantity
 from whippletree.elements.forces.base import ElementForces, ElementState, Force
 from whippletree.errors import ModelError
@@ -242,12 +242,22 @@ class FlexibleBody(BodyKind):
         """Return positions, translations and rotations of all stations, or of the interfaces if it has none."""
         if self.drawn is not None:
             return self.drawn
-        shapes = {"position": (3,), "translation": (3, self.n_own), "rotation": (3, self.n_own)}
+        n = self.n_own
+        shapes: dict[str, tuple[int, ...]] = {"position": (3,), "translation": (3, n), "rotation": (3, n)}
+        if self.stiffens:
+            shapes |= dict.fromkeys(("second order", "second order rotation"), (3, n, n))
         found = {
-            name: np.array([self.arrays.array(f"{frame} {name}") for frame in self.frames]).reshape(-1, *shape)
+            name.replace(" ", "_"): np.array([self.arrays.array(f"{f} {name}") for f in self.frames]).reshape(
+                -1, *shape
+            )
             for name, shape in shapes.items()
         }
         return ArrayStore.of_arrays({"positions": found.pop("position"), **found})
+
+    @made_once
+    def main_products(self) -> Array:
+        """The combinations (r, n, n) of products of modal coordinates by which it moves most to second order."""
+        return main_products(self.places(), self.coordinate_scales())
 
     def motion(self, eta: Array) -> StationMotion:
         """Return where the stations are at modal coordinates (..., n), and how they move with these."""
@@ -286,6 +296,8 @@ class FlexibleBody(BodyKind):
         listed = ", ".join([*hertz[:_LISTED], "..."] if len(hertz) > _LISTED else hertz)
         mass, n = self.arrays.array("mass")[0], self.n_own
         stiffens = "loads stiffen it, by second-order displacements"
+        if not self.has_energy:
+            stiffens += ", and by matrices that are not symmetric, used as given: energy is no check"
         return "\n".join(
             [
                 f"flexible body of {mass:.6g} kg with {n} modal coordinate{'s' * (n != 1)}",
@@ -300,6 +312,11 @@ class FlexibleBody(BodyKind):
     def stiffens(self) -> bool:
         """Whether second-order displacements make it stiffer or softer under load."""
         return bool(self._outline["stiffens"])
+
+    @property
+    def has_energy(self) -> bool:
+        """Whether all its forces follow from energy: those of a load-dependent stiffness need be symmetric for that."""
+        return SKEW_STIFFNESS not in self.arrays
 
     @made_once
     def _modal_inertia(self) -> Array:

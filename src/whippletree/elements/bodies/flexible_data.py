@@ -131,7 +131,9 @@ class GeometricStiffness:
 
     `acceleration` (3, n, n) is for a unit acceleration of the body frame along x, y, z, `angular_acceleration`
     (3, n, n) likewise, and `angular_velocity` (6, n, n) for unit products w_x^2, w_y^2, w_z^2, w_x w_y, w_y w_z,
-    w_z w_x. They are integrals of second-order displacements (`modal_inertia.with_geometric_stiffness`).
+    w_z w_x. Symmetric matrices are integrals of second-order displacements, and are used as these
+    (`modal_inertia.with_geometric_stiffness`). What is not symmetric in them is used as given, as a force that has no
+    energy: certificates then say that energy is no check.
 
     >>> GeometricStiffness(angular_velocity=np.zeros((6, 2, 2))).acceleration is None
     True

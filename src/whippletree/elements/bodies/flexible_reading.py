@@ -15,7 +15,14 @@ from whippletree.elements.bodies.flexible_data import (
     LumpedNodes,
     Stations,
 )
-from whippletree.elements.bodies.modal_inertia import inertia_terms, node_terms, tidy_zeros, with_geometric_stiffness
+from whippletree.elements.bodies.modal_inertia import (
+    SKEW_STIFFNESS,
+    inertia_terms,
+    node_terms,
+    skew_stiffness,
+    tidy_zeros,
+    with_geometric_stiffness,
+)
 from whippletree.errors import ModelError
 from whippletree.spatial.scalars import shown
 
@@ -36,9 +43,10 @@ def inertia_arrays(
         _check_nodes(inertia, n)
         inertia, nodes = node_terms(inertia)
     _check_invariants(inertia, n)
-    if stiffness is not None:
-        inertia = with_geometric_stiffness(inertia, _checked_stiffness(stiffness, n))
-    return inertia_terms(inertia) | nodes
+    if stiffness is None:
+        return inertia_terms(inertia) | nodes
+    inertia, skew = with_geometric_stiffness(inertia, _checked_stiffness(stiffness, n)), skew_stiffness(stiffness, n)
+    return inertia_terms(inertia) | nodes | ({} if skew is None else {SKEW_STIFFNESS: skew})
 
 
 def bends(inertia: Invariants | LumpedNodes) -> bool:
@@ -59,6 +67,7 @@ def _check_nodes(nodes: LumpedNodes, n: int) -> None:
     shapes = {"mass": (N,), "inertia": (N, 3, 3), "position": (N, 3), "translation": (N, 3, n), "rotation": (N, 3, n)}
     for name, shape in (shapes | {"second_order": (N, 3, n, n)}).items():
         _shaped(f"lumped nodes: {name}", getattr(nodes, name), shape)
+    _symmetric_in_modes("lumped nodes: second_order", nodes.second_order)
 
 
 def _check_invariants(found: Invariants, n: int) -> None:
@@ -95,6 +104,8 @@ def interface_arrays(name: str, given: Interface, scales: Array) -> dict[str, Ar
     found = {}
     for each, shape in shapes.items():
         read = _shaped(f'interface "{name}": {each}', getattr(given, each), shape)
+        if each.startswith("second"):
+            read = _symmetric_in_modes(f'interface "{name}": {each}', read)
         found[f"{name} {each.replace('_', ' ')}"] = np.zeros(shape) if read is None else read
     for each in ("translation", "rotation", "second order", "second order rotation"):
         table = found[f"{name} {each}"] = found[f"{name} {each}"].copy()
@@ -115,6 +126,8 @@ def station_arrays(stations: Stations, n: int) -> dict[str, Array]:
     P = _length(stations.stress_positions, 0)
     shapes |= {"stress_positions": (P, 3), "stress": (P, 6, n)}
     found = {name: _shaped(f"stations: {name}", getattr(stations, name), shape) for name, shape in shapes.items()}
+    for name in ("second_order", "second_order_rotation"):
+        found[name] = _symmetric_in_modes(f"stations: {name}", found[name])
     corners = found["triangles"]
     if corners is not None and not (np.all(corners == np.floor(corners)) and np.all((corners >= 0) & (corners < S))):
         raise ModelError(f"stations: triangles must be numbers of stations, from 0 to {S - 1}")
@@ -131,6 +144,16 @@ def _shaped(what: str, given: Array | None, shape: tuple[int, ...]) -> Array | N
     if given is not None and given.shape != shape:
         raise ModelError(f"{what} must have the shape {shape}, but it is {given.shape}")
     return given
+
+
+def _symmetric_in_modes(what: str, given: Array | None) -> Array | None:
+    """Return second-order displacements; they are those of 1/2 eta^T G eta, in which only what is symmetric counts."""
+    if given is None:
+        return None
+    across = given.swapaxes(-1, -2)
+    if np.abs(given - across).max(initial=0.0) > _SYMMETRIC * np.abs(given).max(initial=0.0):
+        raise ModelError(f"{what} must be symmetric in its modes, the last two dimensions")
+    return given if np.array_equal(given, across) else (given + across) / 2
 
 
 def modal_matrix(what: str, given: object, n: int | None = None) -> Array:

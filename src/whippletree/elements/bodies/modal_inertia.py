@@ -34,10 +34,16 @@ J_r = T^T Psi (`rotation_vector_terms`), and its forces are those of a rigid bod
     a = (R^T w) x (J_r eta') + (J_r)' eta'
 
 with the parts of F and N that the gyroscopic force of the whole inertia has already taken out of the frame's share.
+
+A load-dependent stiffness is symmetric if it is one of second-order displacements. What is not symmetric in the
+matrices N that a file gives for accelerations a, dw and products of w follows from no energy, and is used as given:
+
+    coupling with w' and u':  ... + N eta,        b_eta:  ... + N_ab eta w_a w_b                               (5)
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple, cast
@@ -52,10 +58,12 @@ from whippletree.elements.bodies.kind import OwnInertia, OwnVelocityForces
 from whippletree.spatial import RigidInertia, cross, mirror, rotation_vector_terms, stack
 
 __all__ = [
+    "SKEW_STIFFNESS",
     "inertia_at",
     "inertia_terms",
     "mode_scales",
     "node_terms",
+    "skew_stiffness",
     "tidy_zeros",
     "velocity_forces_at",
     "with_geometric_stiffness",
@@ -146,8 +154,8 @@ def with_geometric_stiffness(found: Invariants, given: GeometricStiffness) -> In
 
         a . int G  +  dw . int (x x G)  +  w_a w_b int x^a G^b - w^2 int x . G
 
-    so its matrices for unit loads are these integrals: the stiffness is used as given, and what belongs to it by the
-    balance of momentum and of energy comes with it.
+    so its matrices for unit loads, as far as they are symmetric, are these integrals: the stiffness is used as given,
+    and what belongs to it by the balance of momentum and of energy comes with it.
 
     >>> body = Invariants(1.0, np.zeros(3), np.eye(3), np.zeros((3, 1)))
     >>> spinning = GeometricStiffness(angular_velocity=np.array([0, 2.0, 2.0, 0, 0, 0]).reshape(6, 1, 1))
@@ -155,9 +163,9 @@ def with_geometric_stiffness(found: Invariants, given: GeometricStiffness) -> In
     -2.0
     """
     n = found.mode_first.shape[1]
-    shift = _or_zeros(given.acceleration, 3, n, n)
-    turn = np.einsum("iab,ikl->abkl", _PERMUTATIONS, _or_zeros(given.angular_acceleration, 3, n, n)) / 2
-    xx, yy, zz, xy, yz, zx = _or_zeros(given.angular_velocity, 6, n, n)
+    shift, turning, spinning = (even for even, _ in _halves(given, n))
+    turn = np.einsum("iab,ikl->abkl", _PERMUTATIONS, turning) / 2
+    xx, yy, zz, xy, yz, zx = spinning
     trace = -(xx + yy + zz) / 2
     spin = np.array([[xx + trace, xy / 2, zx / 2], [xy / 2, yy + trace, yz / 2], [zx / 2, yz / 2, zz + trace]])
     return replace(
@@ -165,6 +173,25 @@ def with_geometric_stiffness(found: Invariants, given: GeometricStiffness) -> In
         mode_second_order=_or_zeros(found.mode_second_order, 3, n, n) + shift,
         cross_second_order=_or_zeros(found.cross_second_order, 3, 3, n, n) + turn + spin,
     )
+
+
+def skew_stiffness(given: GeometricStiffness, n: int) -> Array | None:
+    """Return what is not symmetric in a load-dependent stiffness, for [dw; a; products of w] (12, n, n), if any is.
+
+    >>> skew_stiffness(GeometricStiffness(np.arange(12.0).reshape(3, 2, 2)), 2)[3].tolist()
+    [[0.0, -0.5], [0.5, 0.0]]
+    """
+    (a, odd_a), (dw, odd_dw), (w, odd_w) = _halves(given, n)
+    found, sizes = np.concatenate([odd_dw, odd_a, odd_w]), np.abs(np.concatenate([dw, a, w])).max(axis=(1, 2))
+    found[np.abs(found).max(axis=(1, 2)) <= _SKEW * sizes] = 0.0
+    return found if np.any(found) else None
+
+
+def _halves(given: GeometricStiffness, n: int) -> Iterator[tuple[Array, Array]]:
+    """Yield the symmetric and the other part of the matrices for a, dw and products of w."""
+    for part, size in ((given.acceleration, 3), (given.angular_acceleration, 3), (given.angular_velocity, 6)):
+        whole = _or_zeros(part, size, n, n)
+        yield (whole + whole.swapaxes(1, 2)) / 2, (whole - whole.swapaxes(1, 2)) / 2
 
 
 def _or_zeros(given: Array | None, *shape: int) -> Array:
@@ -260,6 +287,12 @@ _NEGLIGIBLE = 1e-9
 MOST_FOURTH_ORDER = 100
 """With more modal coordinates the terms of fourth order are left out: they would couple each with each."""
 
+SKEW_STIFFNESS = "skew stiffness"
+"""The name of what `skew_stiffness` has found."""
+
+_SKEW = 1e-8
+"""A load-dependent stiffness is symmetric if it is so up to this share of its largest entry: files print ten digits."""
+
 _ROUNDING = 1e-13
 """Entries below this share of the largest are zeros that rounding has missed."""
 
@@ -334,7 +367,15 @@ def inertia_at(store: ArrayStore, eta: ca.SX) -> OwnInertia:
         V = _along(store, eta)
         E = mirror(E + V.T @ V)
     rigid = RigidInertia(ca.densify(store.matrix("mass")), ca.densify(h), ca.densify(J))
-    return OwnInertia(rigid, stack(C_r, C_t), ca.densify(E))
+    coupling = stack(C_r, C_t)
+    if SKEW_STIFFNESS in store:
+        coupling = coupling + _skew_forces(store, eta)[:6, :]
+    return OwnInertia(rigid, coupling, ca.densify(E))
+
+
+def _skew_forces(store: ArrayStore, eta: ca.SX) -> ca.SX:
+    """Return N eta (12, n), the forces on own coordinates for unit [dw; a; products of w] (5)."""
+    return ca.densify(ca.reshape(store.matrix(SKEW_STIFFNESS) @ eta, eta.numel(), 12).T)
 
 
 def _along(store: ArrayStore, eta: ca.SX) -> ca.SX:
@@ -360,6 +401,9 @@ def velocity_forces_at(store: ArrayStore, eta: ca.SX, rate: ca.SX, w: ca.SX) -> 
     for node in _nodes(store, eta):
         on_frame, on_own = _node_forces(node, rate, w)
         frame, own = frame + on_frame, own + on_own
+    if SKEW_STIFFNESS in store:
+        products = ca.vertcat(w**2, w[0] * w[1], w[1] * w[2], w[2] * w[0])
+        own = own + _skew_forces(store, eta)[6:, :].T @ products
     return OwnVelocityForces(ca.densify(frame), ca.densify(own))
 
 

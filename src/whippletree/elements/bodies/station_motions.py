@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from whippletree.elements.bodies.array_store import ArrayStore
 
-__all__ = ["StationMotion", "rotations", "station_motion", "tangents"]
+__all__ = ["SECOND_ORDER", "StationMotion", "main_products", "rotations", "station_motion", "tangents"]
 
 Array = npt.NDArray[np.float64]
 
@@ -36,14 +36,42 @@ def station_motion(stations: ArrayStore, eta: Array) -> StationMotion:
     """Return where stations are, and how they move with the modal coordinates."""
     phi, psi = stations.array("translation"), stations.array("rotation")
     J_t, J_r = (np.broadcast_to(each, (*eta.shape[:-1], *each.shape)) for each in (phi, psi))
-    if "second_order" in stations:
-        J_t = phi + np.einsum("sakl,...l->...sak", stations.array("second_order"), eta)
-    if "second_order_rotation" in stations:
-        J_r = psi + np.einsum("sakl,...l->...sak", stations.array("second_order_rotation"), eta)
+    G, H = SECOND_ORDER
+    if G in stations:
+        J_t = phi + np.einsum("sakl,...l->...sak", stations.array(G), eta)
+    if H in stations:
+        J_r = psi + np.einsum("sakl,...l->...sak", stations.array(H), eta)
     moved, turned = (
         np.einsum("...sak,...k->...sa", (first + whole) / 2, eta) for first, whole in ((phi, J_t), (psi, J_r))
     )
     return StationMotion(stations.array("positions"), moved, turned, J_t, J_r)
+
+
+SECOND_ORDER = ("second_order", "second_order_rotation")
+"""The names of G and H of stations."""
+
+
+def main_products(stations: ArrayStore, scales: Array) -> Array:
+    """Return the combinations (r, n, n) of products of modal coordinates by which stations move most to second order.
+
+    Modal coordinates are in units of these scales, and the combinations orthogonal: few do where n (n + 1) / 2 are.
+
+    >>> main_products(ArrayStore.of_arrays({"positions": np.zeros((1, 3))}), np.ones(2)).shape
+    (0, 2, 2)
+    """
+    n = len(scales)
+    if any(name not in stations for name in SECOND_ORDER):
+        return np.zeros((0, n, n))
+    G = stations.array(SECOND_ORDER[0]) * np.outer(scales, scales)
+    _, sizes, rows = np.linalg.svd(G.reshape(-1, n * n), full_matrices=False)
+    rows = rows[sizes > _SEEN * sizes.max(initial=0.0)]
+    signs = np.sign(rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)])
+    return np.asarray(rows * signs[:, None]).reshape(-1, n, n)
+
+
+_SEEN = 0.05
+"""Second-order displacements that are smaller than this share of the largest are not seen: within the range of modes
+the largest are half a per cent of a body's size."""
 
 
 def rotations(theta: Array) -> Array:

@@ -17,6 +17,7 @@ from whippletree.elements.bodies.array_store import ArrayStore
 from whippletree.elements.bodies.flexible import FlexibleBody
 from whippletree.elements.bodies.flexible_data import Stations
 from whippletree.elements.bodies.flexible_reading import modal_matrix, station_arrays
+from whippletree.elements.bodies.modal_inertia import SKEW_STIFFNESS
 from whippletree.errors import ModelError
 
 __all__ = ["body_of_arrays", "stored_arrays"]
@@ -83,10 +84,8 @@ def _shapes(n: int, interfaces: list[str], given: Mapping[str, Any]) -> dict[str
     found: dict[str, tuple[int, ...]] = {"stiffness": (n, n), "damping": (n, n), "mass": (1,)}
     bent = 9 if len(given.get("y2", ())) == 9 else m  # rows of h and J alone, or all
     found |= {"y0": (m,), "y1": (m, n), "y2": (bent, n, n)}
-    if "F" in given:
-        found["F"] = (len(given["F"]), n, n)
-    if "reach" in given:
-        found["reach"] = (2, n)
+    optional = {"F": (len(given.get("F", ())), n, n), "reach": (2, n), SKEW_STIFFNESS: (12, n, n)}
+    found |= {name: shape for name, shape in optional.items() if name in given}
     modal: dict[str, tuple[int, ...]] = {"rotation": (3, n), "translation": (3, n), "second order": (3, n, n)}
     for name in interfaces:
         shapes = {"position": (3,), "axes": (3, 3), **modal, "second order rotation": (3, n, n)}
