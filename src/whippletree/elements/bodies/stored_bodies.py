@@ -82,9 +82,9 @@ def _shapes(n: int, interfaces: list[str], given: Mapping[str, Any]) -> dict[str
     """Return the shapes of all arrays that a body with n modes and these interfaces has."""
     m = 9 + 3 * n + n * (n + 1) // 2
     found: dict[str, tuple[int, ...]] = {"stiffness": (n, n), "damping": (n, n), "mass": (1,)}
-    bent = 9 if len(given.get("y2", ())) == 9 else m  # rows of h and J alone, or all
+    bent = 9 if _length(given, "y2") == 9 else m  # rows of h and J alone, or all
     found |= {"y0": (m,), "y1": (m, n), "y2": (bent, n, n)}
-    optional = {"F": (len(given.get("F", ())), n, n), "reach": (2, n), SKEW_STIFFNESS: (12, n, n)}
+    optional = {"F": (_length(given, "F"), n, n), "reach": (2, n), SKEW_STIFFNESS: (12, n, n)}
     found |= {name: shape for name, shape in optional.items() if name in given}
     modal: dict[str, tuple[int, ...]] = {"rotation": (3, n), "translation": (3, n), "second order": (3, n, n)}
     for name in interfaces:
@@ -98,6 +98,11 @@ def _shapes(n: int, interfaces: list[str], given: Mapping[str, Any]) -> dict[str
         found |= {f"node {nodes} {each}": shape for each, shape in shapes.items()}
         nodes += 1
     return found
+
+
+def _length(given: Mapping[str, npt.NDArray[Any]], name: str) -> int:
+    """Return how many rows an array has: none if it is missing, or a single number."""
+    return (*np.shape(given.get(name, ())), 0)[0]
 
 
 def _numbers(arrays: Mapping[str, npt.NDArray[Any]], name: str, shape: tuple[int, ...]) -> Array:
