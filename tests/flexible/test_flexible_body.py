@@ -221,6 +221,13 @@ def test_a_body_is_written_down_and_made_again() -> None:
     assert restored.bodies[0].kind == body
 
 
+def test_a_single_number_in_place_of_any_stored_array_is_refused() -> None:
+    stored = stored_arrays(ritz_beam((1, 2)))
+    for name in stored:
+        with pytest.raises(wt.ModelError):
+            body_of_arrays(stored | {name: np.array(3.0)})
+
+
 def test_bodies_with_the_same_zeros_share_a_kind() -> None:
     one, other = ritz_beam((1, 2)), ritz_beam((1, 2), length=1.3, stiffness=4.0)
     assert one != other
