@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 import whippletree as wt
+from whippletree.elements.bodies import Shape
+from whippletree.spatial.placement import Placement
 
 MASS, PITCH, ROLL, WHEEL = 1400.0, 2300.0, 500.0, 38.0
 SPRING, DAMPER, TYRE = {"front": 24e3, "rear": 28e3}, {"front": 1.6e3, "rear": 1.9e3}, 210e3
@@ -26,11 +28,12 @@ CORNERS = {
 def describe() -> wt.Mechanism:
     """The car: x forward, y to the left, z up."""
     m = wt.Mechanism("car")
-    lift, body = m.body("lift"), m.body("body", mass=MASS, inertia=(ROLL, PITCH, 2500.0))
+    looks = [Shape("box", (3.4, 1.2, 0.15), Placement(point=(-0.15, 0, 0.3)))]
+    lift, body = m.body("lift"), m.body("body", wt.MassProperties(MASS, inertia=(ROLL, PITCH, 2500.0), shapes=looks))
     m.prismatic("bounce", m.ground, lift, axis="z")
     m.universal("attitude", lift, body, axis="x", axis_child="y")
     for name, (end, x, y) in CORNERS.items():
-        wheel = m.body(f"{name} wheel", mass=WHEEL)
+        wheel = m.body(f"{name} wheel", wt.cylinder(mass=WHEEL, radius=0.3, length=0.2, axis="y"))
         m.prismatic(f"{name} hop", m.ground, wheel, at=(x, y, 0), axis="z")
         m.bushing(f"{name} tyre", m.ground, wheel, at=(x, y, 0), stiffness=[0, 0, 0, 0, 0, TYRE])
         m.bushing(

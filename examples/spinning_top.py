@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 import whippletree as wt
+from whippletree.elements.bodies import Shape
+from whippletree.spatial.placement import Placement
 
 MASS, LENGTH, ACROSS, ALONG = 1.0, 0.3, 0.12, 0.02  # inertias about the tip
 G = 9.81
@@ -22,7 +24,11 @@ def top(coordinates: str) -> wt.Mechanism:
     """A top on its tip."""
     m = wt.Mechanism(f"top in {coordinates} coordinates", gravity=(0, 0, -G))
     about_centre = np.diag([ACROSS - MASS * LENGTH**2, ACROSS - MASS * LENGTH**2, ALONG])
-    m.body("top", wt.MassProperties(MASS, (0, 0, LENGTH), about_centre))
+    looks = [
+        Shape("cylinder", (0.2, 0.04), Placement(point=(0, 0, LENGTH))),
+        Shape("cylinder", (0.015, 0.4), Placement(point=(0, 0, 0.2))),
+    ]
+    m.body("top", wt.MassProperties(MASS, (0, 0, LENGTH), about_centre, looks))
     m.spherical("tip", m.ground, "top", coordinates=coordinates)
     return m
 

@@ -16,6 +16,8 @@ import casadi as ca
 import numpy as np
 
 import whippletree as wt
+from whippletree.elements.bodies import Shape
+from whippletree.spatial.placement import Placement
 
 MASS, A, B, HALF_TRACK, RADIUS = 1200.0, 1.1, 1.5, 0.75, 0.3
 FRONT, REAR, FRICTION = 5.5e4, 6.0e4, 0.9  # cornering stiffness of one tyre, N/rad
@@ -33,7 +35,8 @@ def describe(*, steered: bool) -> wt.Mechanism:
     """Return a car whose front wheels are turned between 0.5 and 1 s, or whose wheels are locked."""
     m = wt.Mechanism("car")
     # low, so that it hardly leans on its tyres
-    body = m.body("body", mass=MASS, com=(0, 0, -0.25), inertia=np.diag([300.0, 1500.0, 1700.0]))
+    looks = [Shape("box", (A + B + 0.8, 2 * HALF_TRACK - 0.4, 0.2), Placement(point=((A - B) / 2, 0, 0)))]
+    body = m.body("body", wt.MassProperties(MASS, (0, 0, -0.25), np.diag([300.0, 1500.0, 1700.0]), looks))
     m.free("moves", m.ground, body)
     share = ca.fmin(ca.fmax((m.time - 0.5) / 0.5, 0), 1)
     for name, (x, y) in WHEELS.items():

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from whippletree.files.neutral_model import WORLD, NeutralFrame, NeutralModel
 from whippletree.files.opensim_joints import JointSides
+from whippletree.files.opensim_looks import shapes_of
 from whippletree.files.opensim_source import OpensimObjects
 from whippletree.files.poses import from_turns
 from whippletree.files.xml_source import XmlElement
@@ -42,11 +43,13 @@ class OpensimFrames:
                     self._offsets[f"{by}/{name}"] = (frame, by)
 
     def _keep(self, owner: XmlElement, frames: Sequence[XmlElement]) -> None:
-        """Keep frames that a body has by itself as frames of the mechanism."""
+        """Keep frames that a body has by itself as frames of the mechanism, and what they show as the body's shapes."""
         for frame in frames:
             if frame.tag == "PhysicalOffsetFrame":
                 link, pose = self._placed(frame, owner.get("name"), 0)
                 self._m.frames.append(NeutralFrame(frame["name"], link, pose))
+                if link != WORLD:
+                    self._m.links[link].shapes += shapes_of(self._objects, frame, pose)
 
     def pose(self, element: XmlElement, place: str = "translation", turn: str = "orientation") -> Placement:
         """Return a point and angles about x, y and z one after another."""

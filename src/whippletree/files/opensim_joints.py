@@ -7,7 +7,7 @@ then turns about three axes one after another,
 
 Each axis that moves is a hinge or a slide, with bodies without mass between them. A coordinate is that of the first
 axis that it moves one to one, under its own name; every other axis has a closure which says that its displacement is
-its function of the coordinates. A coordinate that no axis has for its own is that of a body without mass on the ground.
+its function of the coordinates. A coordinate that no axis has for its own is that of a body without mass on the parent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from whippletree.elements.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
 from whippletree.files.file_limits import ZERO_AXIS
-from whippletree.files.neutral_model import WORLD, NeutralJoint, NeutralLink, NeutralModel
+from whippletree.files.neutral_model import NeutralJoint, NeutralLink, NeutralModel
 from whippletree.files.opensim_functions import OpensimFunction, linear, read_function
 from whippletree.files.opensim_source import OpensimObjects
 from whippletree.files.poses import about_axis, from_turns, quaternion_of, with_axis
@@ -258,7 +258,7 @@ def chain(
         model.joints[name] = NeutralJoint(name, Fixed(), *sides[:2], pending, sides.on_child, line)
     else:
         last.on_child = sides.on_child @ pending.inverse() @ last.on_child
-    _uncarried(model, moves, {*carriers.values()}, own, coordinates)
+    _uncarried(model, sides, moves, {*carriers.values()}, own, coordinates)
     return following
 
 
@@ -301,12 +301,13 @@ def _links(model: NeutralModel, name: str, sides: JointSides, count: int, line: 
 
 def _uncarried(
     model: NeutralModel,
+    sides: JointSides,
     moves: Sequence[_Move],
     carried: set[str],
     own: Sequence[str],
     coordinates: Mapping[str, OpensimCoordinate],
 ) -> None:
-    """Give a body without mass to each coordinate that no axis has for its own."""
+    """Give a body without mass, where the joint is, to each coordinate that no axis has for its own."""
     for name in own:
         one = coordinates[name]
         if name in carried or one.locked:
@@ -318,7 +319,8 @@ def _uncarried(
             continue
         kind: Joint = Revolute() if any(axis.turns for axis in users) else Prismatic()
         model.links[link] = NeutralLink(link, line=line)
-        model.joints[name] = NeutralJoint(name, kind, WORLD, link, Placement(), Placement(), line, range=one.range)
+        at = sides.parent, link, sides.on_parent, Placement()
+        model.joints[name] = NeutralJoint(name, kind, *at, line, range=one.range)
 
 
 def whole_turn(

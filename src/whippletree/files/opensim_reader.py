@@ -94,6 +94,8 @@ class _OpensimReading:
         self._check_units()
         x, y, z = objects.numbers(self._root, "gravity", count=3, default=(0.0, -9.80665, 0.0))
         m.gravity = (x, y, z)
+        for ground in self._root.all("Ground"):
+            self._remark_ground(ground)
         bodies = [*objects.members(self._root, "BodySet")]
         for body in bodies:
             self._body(body)
@@ -135,12 +137,17 @@ class _OpensimReading:
             raise joints[1].error(f"body {quoted(name)} has a second joint: there can be one only")
         self._remark_unknown(element, _OF_BODY | _LOOKS | {*_MOMENTS}, "a body")
         if name == "ground":
+            self._remark_ground(element)
             return
         link = NeutralLink(name, self._properties(element), element.line)
         link.shapes = [*shapes_of(self._objects, element, Placement())]
         self._m.links[name] = link
         if joints:
             self._joints.append((joints[0], name))
+
+    def _remark_ground(self, element: XmlElement) -> None:
+        for _ in shapes_of(self._objects, element, Placement()):
+            self._m.remarks.add("not understood", "what the ground looks like", element.line)
 
     def _properties(self, element: XmlElement) -> MassProperties:
         objects = self._objects

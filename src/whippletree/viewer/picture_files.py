@@ -137,12 +137,14 @@ def _nice(size: float) -> float:
 
 
 def _drawn_names(found: Image, names: list[str], where: Array) -> None:
-    """Write names beside points of a picture; where two would overlap, the later one is left out."""
+    """Write names beside points that are in a picture; where two would overlap, the later one is left out."""
     from PIL import ImageDraw, ImageFont
 
     ink, font = ImageDraw.Draw(found), ImageFont.load_default(14)
     taken: list[tuple[float, ...]] = []
     for name, (right, low) in zip(names, where.tolist(), strict=True):
+        if not (0 <= right <= found.width and 0 <= low <= found.height):
+            continue
         x, y = max(min(right + 13, found.width - ink.textlength(name, font=font) - 4), 4), low - 27
         box = ink.textbbox((x, y), name, font=font, stroke_width=2)
         if all(box[0] >= o[2] or o[0] >= box[2] or box[1] >= o[3] or o[1] >= box[3] for o in taken):

@@ -1,4 +1,5 @@
-// Names of joints and frames over the scene, on a canvas of their own. Where two would overlap, the later one is left out.
+// Names of joints and frames over the scene, on a canvas of their own. Where two would overlap, the later one is left out,
+// as is one over the title, and one of a point that is not in view.
 
 import { Vector3 } from "three";
 import { matrixOf } from "./solids.js";
@@ -23,6 +24,12 @@ export class Labels {
     this.ink.setTransform(ratio, 0, 0, ratio, 0, 0);
   }
 
+  titles() {
+    const { left, top } = this.canvas.getBoundingClientRect();
+    const boxes = [...document.querySelectorAll("h1, #message:not([hidden]), #legend:not([hidden])")].map((one) => one.getBoundingClientRect());
+    return boxes.map((box) => [box.left - left, box.top - top, box.right - left, box.bottom - top]);
+  }
+
   draw(shown) {
     const [width, height] = this.size;
     const { ink, stage } = this;
@@ -38,11 +45,11 @@ export class Labels {
     const colors = { ink: style.getPropertyValue("--ink"), back: style.getPropertyValue("--back") };
     ink.font = "600 12.5px system-ui, sans-serif";
     ink.textBaseline = "middle";
-    const taken = [];
+    const taken = this.titles();
     const point = new Vector3();
     for (const { name, place, at, cut } of wanted) {
       stage.onPlace(place, at, point).project(stage.camera);
-      if (point.z > 1) continue;
+      if (point.z > 1 || Math.abs(point.x) > 1 || Math.abs(point.y) > 1) continue;
       const room = ink.measureText(name).width;
       const x = Math.max(Math.min(((point.x + 1) / 2) * width + 12, width - room - 4), 4);
       const y = ((1 - point.y) / 2) * height - 12;
