@@ -272,8 +272,7 @@ class Equations:
 
             output = unrolled(self.reduction_items(request)[0], inputs, self.plan.nv)
         else:
-            trace = function.loop_trace if self.closed and function.loop_trace else function.trace
-            output = ca.vec(trace(self, request, symbols))
+            output = ca.vec(function.traced(closed=self.closed)(self, request, symbols))
         if self.description.reaction_laws:
             output = _reaction_laws().resolved(self, request, symbols, output)
         if "parameters" in symbols:
