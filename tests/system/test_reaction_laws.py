@@ -104,6 +104,10 @@ def test_a_run_that_jams_keeps_what_was_computed() -> None:
     with pytest.raises(wt.SimulationError, match="Painleve") as caught:
         s.simulate(3.0, q=[0.0, 0.4], v=[-10.0, 2.0], every=0.01)  # tan 0.65 = 3 - 5**0.5 is where it jams
     assert len(caught.value.trajectory.t) > 1
+    stepper = s.realtime(q=[0.0, 0.4], v=[-10.0, 2.0])
+    while stepper.step() == 0:
+        assert stepper.t < 0.2
+    assert "Painleve" in stepper.cause and stepper.q[1] < 0.655
     run = rod_on_a_slide(0.4).simulate(1.0, q=[0.0, 0.1], v=[3.0, 0.0])
     assert run.certificate.ok
     assert run.certificate.work_dissipated > 0.1

@@ -231,11 +231,7 @@ class Driver:
         """Say which force law on reactions has no single solution, or hardly one, at the present state or ahead."""
         sim, run = self._sim, self._sim.run_state
         now = {"q": run.q, "v": run.v, "z": run.z, "tau": run.tau, "t": run.t, "parameters": sim.parameters}
-        jam = system_interface.jamming(sim.plans.now, now)
-        if jam is None and ahead and sim.system.description.reaction_laws:
-            moved = {**now, "q": sim.system.integrate(run.q, ahead * run.v), "t": run.t + ahead}
-            jam = system_interface.jamming(sim.plans.now, moved)
-        return jam
+        return system_interface.jamming(sim.plans.now, now, ahead)
 
     def _stuck(self) -> str:
         """Say where the iteration of a step does not converge."""
