@@ -15,9 +15,10 @@ before all ordinary processes (SCHED_FIFO) where that is allowed. It is *quiet* 
 
 and *undisturbed* if it is quiet and
 
-- the own times of the control are all at most 1.2 times the median of its fastest burst, and two ticks of the counter,
-  which on some processors moves on by some 25 cycles at once. A neighbour on the other half of the core, another clock
-  rate, and a host that uses the core for a while and leaves cold caches, show there as they show in steps.
+- every run of the control took at most 1.2 times as long as the median of its fastest burst, and two ticks of the
+  counter, which on some processors moves on by some 25 cycles at once. A neighbour on the other half of the core,
+  another clock rate, and a host that uses the core for a while and leaves cold caches, show there as they show in
+  steps: what holds up two of a step's three runs holds up the control between them.
 
 What the steps themselves took does not decide whether a burst counts. In all quiet bursts, 99.9th percentile over
 median of control and step are to be compared: the first is the machine's floor, and no program can be better on it.
@@ -44,8 +45,8 @@ from whippletree.realtime import RealtimeStepper
 WARM = 4
 """Turns before those that count, which bring code and state into the first cache."""
 
-LENGTH, FEWEST = 3e-4, 4
-"""Seconds of a burst, shorter than the timer's period, and how many turns it has at least."""
+LENGTH, FEWEST, MOST = 3e-4, 4, 60
+"""Seconds of a burst, shorter than the timer's period, and how many turns it has at least and at most."""
 
 SLOWER = 1.2
 """How much longer than in the fastest burst the control may take."""
@@ -142,14 +143,14 @@ class StepClock:
     def usual(self) -> int:
         """Return how many turns a burst has."""
         turn = min(float(np.median(self.burst(FEWEST).own)) for _ in range(5)) * 6 / cycles_per_second()
-        return max(FEWEST, round(LENGTH / turn) - WARM)
+        return min(MOST, max(FEWEST, round(LENGTH / turn) - WARM))
 
     def burst(self, count: int) -> Burst:
         """Take so many steps after some that do not count; where one cannot be taken, begin again at the start."""
         count += WARM
         if len(self._cycles) < count:
             self._cycles = np.ones((count, 3, 2), dtype=np.int64)  # all of its pages are there
-        with _before_others():
+        with before_others():
             before = _interference()
             done = _code()[1](
                 *self._fixed, self.state.ctypes.data, self.next.ctypes.data, self._control, self._aside,
@@ -163,13 +164,13 @@ class StepClock:
 
 def undisturbed(bursts: list[Burst]) -> list[Burst]:
     """Return the bursts that count."""
-    controls = [(one, one.own[:, 0]) for one in bursts if len(one.cycles)]
-    most = SLOWER * min(np.median(control) for _, control in controls) + 2 * tick()
+    controls = [(one, one.cycles[:, :, 0]) for one in bursts if len(one.cycles)]
+    most = SLOWER * min(float(np.median(control)) for _, control in controls) + 2 * tick()
     return [one for one, control in controls if one.quiet and control.max() <= most]
 
 
 @contextlib.contextmanager
-def _before_others() -> Iterator[None]:
+def before_others() -> Iterator[None]:
     """Let no ordinary process take the core, where that is allowed."""
     policy = os.sched_getscheduler(0)
     try:

@@ -208,6 +208,29 @@ def test_the_c_source_steps_as_the_stepper_does(tmp_path):
         assert np.abs(state - stepper.state).max() < 1e-13 * (1 + np.abs(state).max())
 
 
+def test_c_source_has_a_name_for_everything(tmp_path):
+    """Names that are the same in C get a number, names that are no C are comments, and each frame stands there once."""
+    m = wt.Mechanism("names")
+    m.parameter("k /* spring */", 3.0)
+    for name in ("left hand", "left_hand"):
+        m.body(name, mass=1.0, inertia=[1.0, 1.0, 1.0])
+    m.revolute("j/*", m.ground, "left hand")
+    m.spherical("*/", "left hand", "left_hand")
+    s = m.build()
+    places = ["left hand", "left_hand"]
+    text = s.c_source("step", wrenches=places, prefix="hands", frames=[*places, "left hand"])
+    for words in ("wrench_on_left_hand_2[6]", "pose_left_hand[16]", "velocity_left_hand_2[6]", "k / * spring * /"):
+        assert text.count(words) == 1, words
+    assert text.count('angular velocity of joint "j/ *"') == 2  # of v and tau
+    file = tmp_path / "m.c"
+    file.write_text(text)
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    subprocess.run(["gcc", *flags, "-o", tmp_path / "m.so", file, "-lm"], check=True)
+    for wrong in ("left hand", None, 5):
+        with pytest.raises(StateError, match="frames= must list"):
+            s.c_source("step", frames=wrong)
+
+
 def test_c_source_reads_splines(tmp_path):
     m = wt.Mechanism("driven")
     m.prismatic("x", m.ground, m.body("mass", mass=1.0), axis="x")

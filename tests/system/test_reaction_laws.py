@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import whippletree as wt
+from support.closed_differences import Neighbour, differences
 from support.sampling import sampled
 
 Array = np.ndarray
@@ -103,6 +104,10 @@ def test_a_run_that_jams_keeps_what_was_computed() -> None:
     with pytest.raises(wt.SimulationError, match="Painleve") as caught:
         s.simulate(3.0, q=[0.0, 0.4], v=[-10.0, 2.0], every=0.01)  # tan 0.65 = 3 - 5**0.5 is where it jams
     assert len(caught.value.trajectory.t) > 1
+    stepper = s.realtime(q=[0.0, 0.4], v=[-10.0, 2.0])
+    while stepper.step() == 0:
+        assert stepper.t < 0.2
+    assert "Painleve" in stepper.cause and stepper.q[1] < 0.655
     run = rod_on_a_slide(0.4).simulate(1.0, q=[0.0, 0.1], v=[3.0, 0.0])
     assert run.certificate.ok
     assert run.certificate.work_dissipated > 0.1
@@ -364,16 +369,139 @@ def test_where_laws_on_reactions_do_not_belong() -> None:
     with pytest.raises(wt.ModelError, match="effort of an actuator"):
         m.state("heat", 0.0, rate=m.reaction(joint).fx)
     m.friction("rub", joint, coefficient=0.1, radius=0.1)
-    s = m.build()
+    s, closed = m.build(), four_bar()
     for call in (
-        s.linearize,
-        s.equilibrium,
-        lambda: s.forward_dynamics_derivatives(s.q0, s.v0),
-        lambda: s.simulate(0.1, method="trapezoidal", step=0.01),
         lambda: s.simulate(0.1, formulation="natural", step=0.01),
+        lambda: closed.inverse_dynamics(closed.q0, closed.v0, closed.v0),
+        lambda: closed.inverse_dynamics_derivatives(closed.q0, closed.v0, closed.v0),
     ):
-        with pytest.raises(wt.StateError, match='force "rub" depends on reactions'):
+        with pytest.raises(wt.StateError, match="depends on reactions"):
             call()
+
+
+# ---------------------------------------------------------------------- implicit methods, derivatives, equilibria
+
+
+@pytest.mark.parametrize("method", ["trapezoidal", "generalized_alpha"])
+def test_implicit_methods_slide_like_explicit_ones(method: str) -> None:
+    """A tree and a loop, both of second order; and a run that jams says so and keeps what was computed."""
+    closed = four_bar()
+    cases = (
+        (rod_on_a_slide(0.4), [0.0, 0.1], [3.0, 0.0]),
+        (
+            closed,
+            closed.q0,
+            closed.consistent_velocities(closed.q0, {"A": 1.3}),
+        ),
+    )
+    for s, q, v in cases:
+        exact = s.simulate(0.2, q=q, v=v, method="dop853", tolerance=1e-11).q[-1]
+        errors = []
+        for step in (4e-3, 2e-3):
+            run = s.simulate(0.2, q=q, v=v, method=method, step=step)
+            errors.append(np.abs(run.q[-1] - exact).max())
+        assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.3)
+        assert errors[1] < 1e-4
+        assert run.certificate.work_dissipated > 0.0
+    with pytest.raises(wt.SimulationError, match="Painleve") as caught:
+        rod_on_a_slide(2.0).simulate(3.0, q=[0.0, 0.4], v=[-10.0, 2.0], every=0.01, method=method, step=1e-3)
+    kept = caught.value.trajectory
+    assert len(kept.t) > 1
+    assert kept.q[-1][1] < 0.655  # tan = 3 - 5**0.5 is where it jams
+
+
+def test_stiff_friction_takes_long_implicit_steps() -> None:
+    """A block that comes to rest, where its friction is a damper of 2 ms: steps of 20 ms, by mu g until then."""
+    m = wt.Mechanism("block")
+    slide = m.prismatic("slide", m.ground, m.body("block", mass=2.0), axis="x")
+    m.friction("rub", slide, coefficient=0.25, speed=5e-3)
+    run = m.build().simulate(1.0, v=[1.0], method="generalized_alpha", step=0.02, every=0.02, spectral_radius=0.0)
+    sliding = run.t < 0.35
+    assert np.abs(run.v[sliding, 0] - (1.0 - 0.25 * G * run.t[sliding])).max() < 1e-6
+    assert np.abs(run.v[-10:, 0]).max() < 1e-3
+
+
+@pytest.mark.parametrize("law", ["bearing", "written"])
+def test_derivatives_are_those_of_the_closed_form(law: str) -> None:
+    mu = 1.2
+    s = rod_on_a_slide(mu, law)
+    for angle, rate, sign in ((-1.1, 0.5, 1.0), (0.4, -3.0, -1.0), (1.1, 2.0, 1.0)):
+        found = s.forward_dynamics_derivatives([0.0, angle], [sign, rate])
+        e = 1e-6
+        by_angle = (sliding_rod(angle + e, rate, sign, mu) - sliding_rod(angle - e, rate, sign, mu)) / (2 * e)
+        by_rate = (sliding_rod(angle, rate + e, sign, mu) - sliding_rod(angle, rate - e, sign, mu)) / (2 * e)
+        assert found.q[:, 1] == pytest.approx(by_angle, rel=1e-6, abs=1e-7)
+        assert found.v[:, 1] == pytest.approx(by_rate, rel=1e-6, abs=1e-7)
+        assert np.abs(found.q[:, 0]).max() < 1e-9  # the rail is straight
+
+
+def assert_differences(here: Neighbour, name: str, of: Any) -> None:
+    """All columns of a result's derivatives agree with differences on the closures, relative to the largest."""
+    options = here.options()
+    found = (
+        here.s.forward_dynamics_derivatives(here.q, here.v, here.tau, **options)
+        if name == "forward_dynamics"
+        else here.s.derivatives_of(name, here.q, here.v, here.tau, **options)
+    )
+    for kind, ours in found.by_kind().items():
+        if kind == "t" or not ours.size:
+            continue
+        scale = max(np.abs(ours).max(), np.abs(of(here)).max())
+        prescribed = [
+            i
+            for use in here.s.description.joints
+            if use.prescribed
+            for i in range(*here.s.v_slice(use.name).indices(here.s.nv))
+        ]
+        for j in prescribed if kind == "a" else range(ours.shape[-1]):
+            off = np.abs(ours[..., j] - differences(here, kind, j, of, h=0.004)).max() / scale
+            assert off < 1e-7, (name, kind, j, off)
+
+
+def reactions_of(here: Neighbour) -> Array:
+    found = here.s.reactions(here.q, here.v, here.tau, **here.options())
+    return np.array([[*found[use.name].moment, *found[use.name].force] for use in here.s.description.joints])
+
+
+def test_derivatives_of_a_loop_with_bearings() -> None:
+    """Accelerations, and what elements do, of the four-bar; by displacement, velocity and efforts."""
+    s = four_bar()
+    v = s.consistent_velocities(s.q0, {"A": 1.3})
+    here = Neighbour(s, s.q0, v, np.array([0.5, 0, 0, 0]), s.v0, 0.0, np.zeros(0), np.zeros(0)).closed()
+    assert_differences(here, "forward_dynamics", Neighbour.accelerations)
+    assert_differences(here, "powers", lambda x: x.evaluated("powers"))
+
+
+def test_derivatives_with_a_driven_joint_a_ball_and_a_parameter() -> None:
+    """Whatever there is to differentiate by: efforts, parameters, given accelerations."""
+    m = wt.Mechanism("driven")
+    mu = m.parameter("mu", 0.2)
+    shaft = m.revolute("shaft", m.ground, m.body("disc", wt.sphere(0.3, 1.0)), axis="x", prescribed=True)
+    ball = m.spherical(
+        "ball", "disc", m.body("box", wt.box(size=(1.0, 0.3, 0.2), mass=1.0)), at=(0.5, 0, 0), at_child=(0.5, 0, 0)
+    )
+    m.friction("on shaft", shaft, coefficient=mu, radius=0.1, thrust_radius=0.2)
+    m.friction("in ball", ball, coefficient=mu, radius=0.1, speed=0.3)
+    s = m.build()
+    rng = np.random.default_rng(4)
+    q, v, tau, a = s.random(rng), rng.normal(size=4), rng.normal(size=4), rng.normal(size=4)
+    here = Neighbour(s, q, v, tau, a, 0.0, np.zeros(0), np.array([0.2]))
+    assert_differences(here, "forward_dynamics", Neighbour.accelerations)
+    assert_differences(here, "driving_forces", lambda x: s.driving_forces(x.q, x.v, x.tau, **x.options()))
+    assert_differences(here, "reactions", reactions_of)
+
+
+def test_a_journal_bearing_at_rest_is_a_damper() -> None:
+    """A hanging rod rests where it would without friction, and I s^2 + (mu r m g / speed) s + m g l / 2 = 0."""
+    m = wt.Mechanism("pendulum")
+    length, mass, mu, r, speed = 1.2, 2.0, 0.3, 0.05, 0.02
+    hinge = m.revolute("hinge", m.ground, m.body("rod", wt.rod(length=length, mass=mass, axis="x")), axis="y")
+    m.friction("journal", hinge, coefficient=mu, radius=r, speed=speed)
+    rest = m.build().equilibrium()
+    assert rest.q[0] == pytest.approx(np.pi / 2, abs=1e-9)
+    inertia, damping, stiffness = mass * length**2 / 3, r * mu * mass * G / speed, mass * G * length / 2
+    expected = np.sort_complex(np.roots([inertia, damping, stiffness]))
+    assert np.sort_complex(rest.linearize().eigenvalues) == pytest.approx(expected, rel=1e-9)
 
 
 def test_laws_that_jam_together_are_refused() -> None:

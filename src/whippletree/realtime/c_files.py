@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from whippletree.errors import StateError
@@ -12,6 +12,7 @@ from whippletree.kernels.kernel import Array
 from whippletree.kernels.tape import read_tape
 from whippletree.realtime.step_equations import StepStatus
 from whippletree.spatial.scalars import shown
+from whippletree.system.equations import code_names
 
 if TYPE_CHECKING:
     from whippletree.realtime.realtime_stepper import RealtimeStepper
@@ -23,15 +24,18 @@ def step_file(stepper: RealtimeStepper, name: str, frames: Sequence[str]) -> str
     """Return the file; all its names begin with `name`, and poses and velocities of `frames` are its outputs."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
         raise StateError(f"name= must be a name that C takes, such as crane, got {shown(name)}")
-    inputs = {_label(given): given for given in stepper.inputs}
+    inputs = dict(zip(code_names(list(stepper.inputs)), stepper.inputs, strict=True))
+    places = dict(zip(code_names(list(frames)), frames, strict=True))
     parts = [
         _heading(stepper, name),
         C_PRELUDE,
-        _struct(f"{name}_state", _fields(stepper)),
-        _struct(f"{name}_inputs", {label: stepper.inputs[given].size for label, given in inputs.items()}),
-        _struct(f"{name}_results", {f"{what}_{_label(f)}": n for f in frames for what, n in _RESULTS.items()}),
+        _struct(f"{name}_state", _fields(stepper), _names(stepper)),
+        _struct(
+            f"{name}_inputs", {label: stepper.inputs[given].size for label, given in inputs.items()}, _names(stepper)
+        ),
+        _struct(f"{name}_results", {f"{what}_{label}": n for label in places for what, n in _RESULTS.items()}),
         c_function(read_tape(stepper.function), f"{name}_advance", ["state", *inputs], "next"),
-        _outputs(stepper, name, frames),
+        _outputs(stepper, name, places),
         _init(stepper, name, list(inputs)),
         _step(stepper, name, list(inputs)),
     ]
@@ -47,43 +51,50 @@ def _fields(stepper: RealtimeStepper) -> dict[str, int]:
     return {"q": s.nq, "v": s.nv, "z": s.nz, "memory": stepper.n_memory, "t": 1}
 
 
-def _label(name: str) -> str:
-    """Return a name as C takes it.
-
-    >>> _label("wrench on left hand")
-    'wrench_on_left_hand'
-    """
-    return re.sub(r"\W", "_", name, flags=re.ASCII)
+def _names(stepper: RealtimeStepper) -> dict[str, list[str]]:
+    """Return what the numbers of the state and of the inputs are called."""
+    s = stepper.system
+    velocities = [s.kernels.states.velocity_label(i) for i in range(s.nv)]
+    return {
+        "q": [s.kernels.states.position_label(i) for i in range(s.nq)],
+        "v": velocities,
+        "z": [use.name for use in s.description.states],
+        "tau": velocities,
+        "a": velocities,
+        "parameters": [one.name for one in s.description.parameters],
+    }
 
 
 def _heading(stepper: RealtimeStepper, name: str) -> str:
-    q = [stepper.system.kernels.states.position_label(i) for i in range(stepper.system.nq)]
     codes = ", ".join(f"{status.value} {status.name.lower().replace('_', ' ')}" for status in StepStatus)
     lines = [
         f"{name}_step advances the state by {stepper.options.step!r} s ({stepper.options.method}).",
         f"It returns a status: {codes}.",
         "Unless it is 0 the state stays as it was. Each step runs the same operations; nothing is allocated.",
-        "q: " + ", ".join(q),
     ]
-    return "/*\n" + "\n".join(" * " + line.replace("*/", "* /") for line in lines) + "\n */"
+    return "/*\n" + "\n".join(f" * {line}" for line in lines) + "\n */"
 
 
-def _struct(name: str, fields: dict[str, int]) -> str:
-    lines = [f"  double {field}[{size}];" for field, size in fields.items() if size]
+def _struct(name: str, fields: dict[str, int], names: Mapping[str, list[str]] | None = None) -> str:
+    lines = []
+    for field, size in fields.items():
+        told = ", ".join((names or {}).get(field, ())).replace("*/", "* /").replace("/*", "/ *")
+        if size:
+            lines.append(f"  double {field}[{size}];" + (f" /* {told} */" if told else ""))
     return "typedef struct {\n" + "\n".join(lines or ["  char nothing;"]) + f"\n}} {name};\n"
 
 
-def _outputs(stepper: RealtimeStepper, name: str, frames: Sequence[str]) -> str:
+def _outputs(stepper: RealtimeStepper, name: str, places: Mapping[str, str]) -> str:
     """Return the functions of the frames' poses and velocities, and the one that fills the outputs."""
     functions, calls = [], []
     arrays = {"q": "state->q", "v": "state->v", "t": "state->t", "parameters": "inputs->parameters"}
-    for frame in frames:
+    for place, frame in places.items():
         for what in _RESULTS:
             function = stepper.system.function(what, frame=frame)
-            named = f"{name}_{what}_{_label(frame)}"
+            named = f"{name}_{what}_{place}"
             functions.append(c_function(read_tape(function), named, function.name_in(), "result"))
             given = ", ".join(arrays[label] for label in function.name_in())
-            calls.append(f"  {named}({given}, results->{what}_{_label(frame)});")
+            calls.append(f"  {named}({given}, results->{what}_{place});")
     body = "\n".join([*calls, "  (void)state; (void)inputs; (void)results;"])
     head = f"void {name}_outputs(const {name}_state *state, const {name}_inputs *inputs, {name}_results *results)"
     return "\n".join([*functions, f"{head} {{\n{body}\n}}\n"])

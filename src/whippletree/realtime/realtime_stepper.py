@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import casadi as ca
@@ -25,6 +25,7 @@ from whippletree.realtime.step_methods import METHODS
 from whippletree.realtime.step_timing import StepTiming, step_times
 from whippletree.simulate import Simulation
 from whippletree.simulate.run_arguments import positive
+from whippletree.simulate.system_interface import jamming
 from whippletree.spatial.scalars import shown, truth
 from whippletree.system import System
 from whippletree.system.input_reader import as_array
@@ -286,6 +287,9 @@ class RealtimeStepper:
                 f"the independent coordinates {names} no longer tell the motion of the others: build the mechanism in "
                 "this position, with m.build(guess=...), and go on from there"
             )
+        if self.status == StepStatus.NOT_FINITE:
+            now = {"q": self.q, "v": self.v, "z": self.z, "t": self.t, **self.inputs}
+            return jamming(self.system, now, self.options.step) or _CAUSES[self.status]
         if self.status == StepStatus.OPEN:
             return f"the loops stay open: {self.system.opening_in_words(self.q)}; take shorter steps or more iterations"
         return _CAUSES[self.status]
@@ -345,8 +349,10 @@ class RealtimeStepper:
         >>> "int model_step(model_state *state" in pendulum().realtime().c_source()
         True
         """
-        places = [self.system.kernels.inputs.place_name(frame) for frame in frames]
-        return step_file(self, name or "model", places)
+        if isinstance(frames, str) or not isinstance(frames, Iterable):
+            raise StateError(f'frames= must list bodies or frames, as in frames=["hand"], not {shown(frames)}')
+        places = dict.fromkeys(self.system.kernels.inputs.place_name(frame) for frame in frames)
+        return step_file(self, name or "model", list(places))
 
     # ------------------------------------------------------------------ time
 

@@ -19,7 +19,7 @@ import numpy as np
 from whippletree.kernels.kernel import Array
 from whippletree.realtime.realtime_tolerances import FINITE, OPEN, SINGULAR, UNTRUSTED
 from whippletree.realtime.step_methods import METHODS, Increment
-from whippletree.system.equations import Request
+from whippletree.system.equations import Request, code_names
 from whippletree.system.system_kernels import SystemKernels
 
 __all__ = ["NaturalChoice", "StepOptions", "StepStatus", "TracedStep"]
@@ -81,8 +81,8 @@ class TracedStep:
     def function(self) -> ca.Function:
         """Return the step: inputs "state" and what acts, one output: the next state, then the status."""
         state = ca.SX.sym("state", self.n_state)
-        given = {name: ca.SX.sym(name.replace(" ", "_"), size) for name, size in self.inputs}
-        labels = ["state", *(name.replace(" ", "_") for name, _ in self.inputs)]
+        labels = code_names(["state", *(name for name, _ in self.inputs)])
+        given = {name: ca.SX.sym(label, size) for (name, size), label in zip(self.inputs, labels[1:], strict=True)}
         return ca.Function("step", [state, *given.values()], [self._expression(state, given)], labels, ["next"])
 
     def _expression(self, state: ca.SX, given: dict[str, ca.SX]) -> ca.SX:

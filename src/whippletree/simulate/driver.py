@@ -219,8 +219,7 @@ class Driver:
         size = float(run.times[NEXT_STEP])
         if max(size, run.times[SMALLEST_STEP]) < TIME_ROUNDING * abs(run.t):
             what = f"a step of {size:.3g} s is lost in rounding: begin at a smaller t0, or end earlier"
-        now = {"q": run.q, "v": run.v, "z": run.z, "tau": run.tau, "t": run.t, "parameters": sim.parameters}
-        jam = system_interface.jamming(sim.plans.now, now)
+        jam = self._jam()
         if jam is not None:
             return self._in_words(jam)
         loops = system_interface.loops(sim.plans.now)
@@ -228,9 +227,18 @@ class Driver:
             what = "the motion stays next to a singular position, where accelerations are not exact enough to go on"
         return self._in_words(self._cause() or what)
 
+    def _jam(self, ahead: float = 0.0) -> str | None:
+        """Say which force law on reactions has no single solution, or hardly one, at the present state or ahead."""
+        sim, run = self._sim, self._sim.run_state
+        now = {"q": run.q, "v": run.v, "z": run.z, "tau": run.tau, "t": run.t, "parameters": sim.parameters}
+        return system_interface.jamming(sim.plans.now, now, ahead)
+
     def _stuck(self) -> str:
         """Say where the iteration of a step does not converge."""
         sim, run = self._sim, self._sim.run_state
+        jam = self._jam(float(run.times[NEXT_STEP]))
+        if jam is not None:
+            return self._in_words(jam)
         worst = system_interface.velocity_label(sim.system, sim.stepper.stuck())
         step = f"take a smaller step than {run.times[NEXT_STEP]:g} s"
         remedy = "take another tolerance" if sim.adaptive else step

@@ -169,9 +169,15 @@ def loop_plan(system: System) -> LoopPlan:
     return system.kernels.loop_plan
 
 
-def jamming(system: System, state: Mapping[str, Any]) -> str | None:
-    """Say which force law on reactions is about to have no solution at a state, if one is."""
-    return system.kernels.equations.load_failure(state, margin=NEXT_TO_JAMMING)
+def jamming(system: System, state: Mapping[str, Any], ahead: float = 0.0) -> str | None:
+    """Say which force law on reactions is about to have no solution at a state, or some time ahead of it, if one is."""
+    if not system.description.reaction_laws:
+        return None
+    words = system.kernels.equations.load_failure(state, margin=NEXT_TO_JAMMING)
+    if words is None and ahead:
+        moved = {"q": system.integrate(state["q"], ahead * state["v"]), "t": state["t"] + ahead}
+        words = system.kernels.equations.load_failure({**state, **moved}, margin=NEXT_TO_JAMMING)
+    return words
 
 
 def with_plan(system: System, plan: LoopPlan) -> System:

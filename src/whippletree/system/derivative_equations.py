@@ -15,7 +15,7 @@ import casadi as ca
 from whippletree.formulations.closures.closure_derivatives import closure_row_slopes, cut_row_slopes
 from whippletree.formulations.closures.closure_projection import missed
 from whippletree.formulations.closures.closure_set import ClosureSet, jacobian_rows
-from whippletree.formulations.closures.element_derivatives import MechanismState, closure_slopes, force_slopes
+from whippletree.formulations.closures.element_derivatives import closure_slopes, force_slopes
 from whippletree.formulations.closures.loop_solution import Solution, stacked_rows
 from whippletree.formulations.closures.minimal_derivatives import (
     ClosureRows,
@@ -61,6 +61,10 @@ _ONE = ca.SX(1)
 
 def forward_dynamics_derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the derivatives of all accelerations, row by row."""
+    if eq.description.reaction_laws:
+        from whippletree.system.output_derivatives import result_derivatives  # which is a result like others there
+
+        return result_derivatives(eq, request, x)
     columns = derivative_columns(eq)
     motion = _motion(eq, request, x, columns)
     explicit = explicit_changes(eq, x, motion.a, motion.multipliers)
@@ -203,7 +207,7 @@ def applied_slopes(eq: Equations, walk: Unrolled, x: Symbols, multipliers: Seque
     """Return the slopes of the efforts of what acts, closures included, for displacements, velocities and states."""
     closure_set = eq.closure_set(x) if eq.closed else eq.closure_set(kept=False)
     outside = AppliedDerivatives(walk)
-    efforts = force_slopes(walk, eq.nodes.acting(), _state(eq, x), outside)
+    efforts = force_slopes(walk, eq.nodes.acting(), eq.element_state(x), outside)
     closure_slopes(walk, closure_set, multipliers, eq.loaded(x).tau, efforts, outside)
     return outside.project()
 
@@ -211,11 +215,6 @@ def applied_slopes(eq: Equations, walk: Unrolled, x: Symbols, multipliers: Seque
 def _factored_mass(mass: dict[int, Column], basis: dict[int, Column]) -> SymmetricFactor:
     entries = reduced_mass(mass, basis)
     return factor_symmetric(entries, minimum_degree(entries, list(basis)))
-
-
-def _state(eq: Equations, x: Symbols) -> MechanismState:
-    z = x.get("z", ca.SX.zeros(len(eq.description.states)))
-    return MechanismState(x["q"], x["v"], z, x.get("t", ca.SX(0)))
 
 
 def _follower(walk: Unrolled, closure_set: ClosureSet, columns: DerivativeColumns) -> Follower:

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from whippletree.programs.loop_program import LoopProgram
     from whippletree.system.part_program import PartFamily, PivotSizes
 
-__all__ = ["FUNCTIONS", "Equations", "MechanismNodes", "Request", "Symbols", "formulation_name"]
+__all__ = ["FUNCTIONS", "Equations", "MechanismNodes", "Request", "Symbols", "code_names", "formulation_name"]
 
 Made = TypeVar("Made")
 
@@ -272,18 +272,17 @@ class Equations:
 
             output = unrolled(self.reduction_items(request)[0], inputs, self.plan.nv)
         else:
-            trace = function.loop_trace if self.closed and function.loop_trace else function.trace
-            output = ca.vec(trace(self, request, symbols))
+            output = ca.vec(function.traced(closed=self.closed)(self, request, symbols))
         if self.description.reaction_laws:
             output = _reaction_laws().resolved(self, request, symbols, output)
         if "parameters" in symbols:
             named = ca.vertcat(*(p.symbol for p in self.description.parameters))
             output = ca.substitute(output, named, symbols["parameters"])
-        labels = _labels([name for name, _ in signature.inputs])
-        outputs = _labels([name for name, _ in signature.outputs])
+        labels = code_names([name for name, _ in signature.inputs])
+        outputs = code_names([name for name, _ in signature.outputs])
         if set(outputs) & set(labels):
             outputs = [f"new_{name}" if name in labels else name for name in outputs]
-        return ca.Function(_labels([request.function])[0], inputs, [ca.densify(output)], labels, outputs)
+        return ca.Function(code_names([request.function])[0], inputs, [ca.densify(output)], labels, outputs)
 
     def inputs(self, request: Request) -> dict[str, ca.SX]:
         """Return the symbols of a request's inputs."""
@@ -437,10 +436,10 @@ def full_row_count(attachments: ClosureAttachments) -> int:
     return 6 * len(attachments.cuts) + sum(described)
 
 
-def _labels(names: list[str]) -> list[str]:
+def code_names(names: list[str]) -> list[str]:
     """Return names that CasADi and C take, all different.
 
-    >>> _labels(["q", "wrench on tip-1", "wrench on tip 1"])
+    >>> code_names(["q", "wrench on tip-1", "wrench on tip 1"])
     ['q', 'wrench_on_tip_1', 'wrench_on_tip_1_2']
     """
     labels: list[str] = []

@@ -23,7 +23,6 @@ import casadi as ca
 from whippletree.formulations.closures.closure_projection import missed
 from whippletree.formulations.closures.closure_set import ClosureSet, jacobian_rows
 from whippletree.formulations.closures.element_derivatives import (
-    MechanismState,
     closure_slopes,
     force_slopes,
     rate_slopes,
@@ -33,10 +32,12 @@ from whippletree.formulations.closures.loop_solution import stacked_rows
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body
 from whippletree.formulations.recursions.inverse_dynamics_derivatives import AppliedDerivatives, Matrix, differentiate
-from whippletree.system.tree_equations import element_rates
+from whippletree.system.output_derivatives import by_displacements
+from whippletree.system.tree_equations import element_rates, inverse_dynamics
 
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request, Symbols
+    from whippletree.system.reaction_laws import LoadSlopes
 
 __all__ = ["inverse_dynamics_derivatives", "newton_matrix", "newton_residual"]
 
@@ -47,7 +48,7 @@ def inverse_dynamics_derivatives(eq: Equations, request: Request, x: Symbols) ->
     found, outside = differentiate(walk), AppliedDerivatives(walk)
     closure_set = eq.closure_set(x, kept=False) if eq.closed else _none(eq)
     nothing = [ca.SX(len(rows), 1) for rows in closure_set.keep]
-    efforts = force_slopes(walk, eq.nodes.acting(), _state(eq, x), outside)
+    efforts = force_slopes(walk, eq.nodes.acting(), eq.element_state(x), outside)
     closure_slopes(walk, closure_set, nothing, eq.loaded(x).tau, efforts, outside, prescribed=True)
     slopes = outside.project()
     nv = eq.plan.nv
@@ -56,8 +57,12 @@ def inverse_dynamics_derivatives(eq: Equations, request: Request, x: Symbols) ->
         part = ca.SX(nv, nv)
         _put(part, own)
         _put(part, forces, factor=-1)
-        parts.append(ca.vec(part.T))
-    return ca.densify(ca.vertcat(*parts))
+        parts.append(part)
+    if eq.description.reaction_laws:
+        by_loads, laws = _load_slopes(eq, request, x, ca.SX(inverse_dynamics(eq, request, x)))
+        by_state = by_displacements(eq, laws.g, x["q"]), ca.jacobian(laws.g, x["v"]), ca.jacobian(laws.g, x["a"])
+        parts = [part + by_loads @ laws.changes(ca.densify(own)) for part, own in zip(parts, by_state, strict=True)]
+    return ca.densify(ca.vertcat(*(ca.vec(part.T) for part in parts)))
 
 
 def newton_residual(eq: Equations, request: Request, x: Symbols) -> ca.SX:
@@ -97,7 +102,7 @@ def newton_residual(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 def newton_matrix(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     """Return the derivative of the rows by the unknowns, row by row; `step` is (c_v, c_u)."""
     walk, closure_set = eq.walk(x), eq.closure_set(x) if eq.closed else _none(eq)
-    state, values = _state(eq, x), _multipliers(eq, closure_set, x)
+    state, values = eq.element_state(x), _multipliers(eq, closure_set, x)
     found, outside = differentiate(walk), AppliedDerivatives(walk)
     efforts = force_slopes(walk, eq.nodes.acting(), state, outside)
     closure_slopes(walk, closure_set, values, eq.loaded(x).tau, efforts, outside)
@@ -122,7 +127,28 @@ def newton_matrix(eq: Equations, request: Request, x: Symbols) -> ca.SX:
         _put(part, rates[kind])
     last = ca.horzcat(-cu * (Yq @ turned) - cv * Yv, ca.SX(nz, nm), ca.SX.eye(nz) - cv * Yz)
     whole = ca.vertcat(_given_rows(eq, walk, closure_set, top, turned), lower, last)
+    if eq.description.reaction_laws:
+        whole = whole + _load_columns(eq, request, x, turned)
     return ca.densify(ca.vec(whole.T))
+
+
+def _load_columns(eq: Equations, request: Request, x: Symbols, turned: ca.SX) -> ca.SX:
+    """Return what changes of loads do to the rows, where forces depend on reactions: (2) of `reaction_laws`."""
+    none, (cv, cu) = ca.SX(0, 1), ca.vertsplit(x["step"])
+    rows = newton_residual(eq, request, x)[: eq.size("n_unknowns"), :]
+    by_loads, laws = _load_slopes(eq, request, x, rows)
+    by_a = cu * (by_displacements(eq, laws.g, x["q"]) @ turned) + cv * ca.jacobian(laws.g, x["v"])
+    by_a = by_a + ca.jacobian(laws.g, x["a"])
+    by_others = ca.jacobian(laws.g, x.get("multipliers", none)), cv * ca.jacobian(laws.g, x.get("z", none))
+    return ca.SX(by_loads @ laws.changes(ca.densify(ca.horzcat(by_a, *by_others))))
+
+
+def _load_slopes(eq: Equations, request: Request, x: Symbols, rows: ca.SX) -> tuple[ca.SX, LoadSlopes]:
+    """Return the derivative of rows by the loads of laws on reactions, and what these loads follow from."""
+    from whippletree.system.reaction_laws import load_slopes  # only some mechanisms need it
+
+    laws = load_slopes(eq, request, x)
+    return ca.jacobian(rows, laws.loads), laws
 
 
 def _closure_rows(walk: Unrolled, closure_set: ClosureSet, C: ca.SX, turned: ca.SX, cv: ca.SX, cu: ca.SX) -> ca.SX:
@@ -169,11 +195,6 @@ def _displacement_map(eq: Equations, u: ca.SX) -> ca.SX:
         if use.joint.nv
     ]
     return ca.SX(ca.diagcat(*blocks))
-
-
-def _state(eq: Equations, x: Symbols) -> MechanismState:
-    z = x.get("z", ca.SX.zeros(len(eq.description.states)))
-    return MechanismState(x["q"], x["v"], z, x.get("t", ca.SX(0)))
 
 
 def _multipliers(eq: Equations, closure_set: ClosureSet, x: Symbols) -> list[ca.SX]:

@@ -10,6 +10,7 @@ it by each of these; what they do when an independent coordinate, an effort, tim
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -21,12 +22,12 @@ from whippletree.formulations.recursions import composite_body
 from whippletree.symbolic.dense_factors import factor, solve_factored
 from whippletree.system import loop_equations, tree_equations
 from whippletree.system.derivative_columns import derivative_columns
-from whippletree.system.derivative_equations import changes_of_motion, guarded
+from whippletree.system.derivative_equations import ChangesOfMotion, changes_of_motion, guarded
 
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request, Symbols
 
-__all__ = ["result_derivatives"]
+__all__ = ["by_displacements", "reactions_of_motion", "result_derivatives"]
 
 Result = Callable[["Equations", "Request", "Symbols"], Any]
 
@@ -37,37 +38,69 @@ def result_derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
         return _joint_motion(eq, request, x)
     solved = request.function in _SOLVED
     result = _SOLVED[request.function] if solved else _OF_STATE[request.function]
-    columns, nv = derivative_columns(eq), eq.plan.nv
+    if eq.description.reaction_laws:
+        return _with_loads(eq, request, x, result)
+    nv = eq.plan.nv
     n_rows = eq.loop_plan.n_rows if eq.closed else 0
     kept = {**x, "a": ca.SX.sym("a", nv), "multipliers": ca.SX.sym("multipliers", n_rows)}
     Y = ca.SX(ca.densify(ca.vec(result(eq, request, kept))))
     changes = changes_of_motion(eq, request, x, solved=solved, multipliers=ca.depends_on(Y, kept["multipliers"]))
-    parameters = [parameter.symbol for parameter in eq.description.parameters]
-    none = ca.SX(0, 1)
-    by = [
-        (_by_displacements(eq, Y, x["q"]), changes.dq),
-        (ca.jacobian(Y, x["v"]), changes.dv),
-        (ca.jacobian(Y, kept["a"]), changes.da),
-        (ca.jacobian(Y, kept["multipliers"]), changes.dl),
-    ]
+    whole = _of_state(eq, x, Y, changes)
+    whole = whole + ca.jacobian(Y, kept["a"]) @ changes.da + ca.jacobian(Y, kept["multipliers"]) @ changes.dl
+    if changes.motion is not None:
+        values = ca.densify(ca.vertcat(changes.motion.a, *changes.motion.multipliers))
+        whole = ca.substitute(whole, ca.vertcat(kept["a"], kept["multipliers"]), values)
+    return guarded(eq, request, x, changes.motion, changes.follower, ca.densify(ca.vec(whole.T)))
+
+
+def _of_state(eq: Equations, x: Symbols, Y: ca.SX, changes: ChangesOfMotion) -> ca.SX:
+    """Return what an expression of the state does in each column, by displacements, by velocities, and by itself."""
+    columns, none = derivative_columns(eq), ca.SX(0, 1)
+    at = columns.slices()
     direct = {
         "tau": x["tau"],
         "t": x.get("t", none),
         "z": x.get("z", none),
-        "parameters": ca.vertcat(none, *parameters),
+        "parameters": ca.vertcat(none, *(parameter.symbol for parameter in eq.description.parameters)),
     }
-    at = columns.slices()
-    slopes = [slope for slope, _ in by] + [ca.jacobian(Y, symbol) for symbol in direct.values()]
-    if changes.motion is not None:
-        values = ca.densify(ca.vertcat(changes.motion.a, *changes.motion.multipliers))
-        slopes = ca.substitute(slopes, [ca.vertcat(kept["a"], kept["multipliers"])], [values])
-    whole = ca.SX(Y.shape[0], columns.total)
-    for slope, (_, change) in zip(slopes, by, strict=False):
-        whole = whole + slope @ change
-    for slope, kind in zip(slopes[len(by) :], direct, strict=True):
+    whole = ca.SX(by_displacements(eq, Y, x["q"]) @ changes.dq + ca.jacobian(Y, x["v"]) @ changes.dv)
+    for kind, symbol in direct.items():
         if at[kind].stop > at[kind].start:
-            whole[:, at[kind]] += slope
-    return guarded(eq, request, x, changes.motion, changes.follower, ca.densify(ca.vec(whole.T)))
+            whole[:, at[kind]] += ca.jacobian(Y, symbol)
+    return whole
+
+
+def _with_loads(eq: Equations, request: Request, x: Symbols, result: Result) -> ca.SX:
+    """Return derivatives of a result where forces depend on reactions: all is a function of the state and the loads.
+
+    Accelerations and multipliers are expressions of these, and the loads' changes follow from (2) of `reaction_laws`.
+    """
+    from whippletree.system.reaction_laws import load_slopes  # only some mechanisms need it
+
+    motion = replace(request, function="forward_dynamics", formulation=_PLAIN[eq.closed], check=False, joints=())
+    kept = {**x, "a": _accelerations(eq, motion, x), "multipliers": ca.SX(0, 1)}
+    if eq.closed:
+        kept["multipliers"] = loop_equations.closure_efforts(eq, motion, x)
+    laws = load_slopes(eq, motion, x)
+    Y = ca.densify(ca.vec(ca.SX(result(eq, request, kept))))
+    Y = ca.SX(ca.substitute(Y, eq.load_symbols[1], laws.r))
+    changes = changes_of_motion(eq, request, x, solved=False)
+    whole = _of_state(eq, x, ca.vertcat(Y, laws.g), changes)
+    given = derivative_columns(eq)
+    if given.prescribed:
+        whole[:, given.slices()["a"]] += ca.jacobian(ca.vertcat(Y, laws.g), x["a"])[:, list(given.prescribed)]
+    own, of_loads = whole[: Y.numel(), :], whole[Y.numel() :, :]
+    whole = own + ca.jacobian(Y, laws.loads) @ laws.changes(ca.densify(of_loads))
+    return guarded(eq, request, x, None, changes.follower, ca.densify(ca.vec(whole.T)))
+
+
+def _accelerations(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    trace = loop_equations.forward_dynamics if eq.closed else tree_equations.forward_dynamics
+    return ca.SX(trace(eq, request, x))
+
+
+_PLAIN = {False: "articulated", True: "independent_coordinates"}
+"""The formulation by which accelerations are an expression, of trees and of loops."""
 
 
 def _joint_motion(eq: Equations, request: Request, x: Symbols) -> ca.SX:
@@ -77,7 +110,7 @@ def _joint_motion(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     return guarded(eq, request, x, None, changes.follower, ca.densify(ca.vec(whole.T)))
 
 
-def _by_displacements(eq: Equations, Y: ca.SX, q: ca.SX) -> ca.SX:
+def by_displacements(eq: Equations, Y: ca.SX, q: ca.SX) -> ca.SX:
     """Return the derivatives for displacements of all joints."""
     blocks = [
         use.joint.rate_map(q[where])
@@ -100,15 +133,22 @@ def _answer(eq: Equations, x: Symbols, *, weld: bool) -> tuple[Any, Any, loop_re
     return here, closure_set, loop_results.Answer(here.walk, closure_set, solution)
 
 
-def _reactions(eq: Equations, request: Request, x: Symbols) -> ca.SX:
-    """Return the reactions; of those that redundancy leaves open, the ones of least norm."""
+def reactions_of_motion(eq: Equations, x: Symbols) -> ca.SX:
+    """Return the reactions for accelerations and multipliers of the kept rows that are given."""
     if not eq.closed:
         return ca.SX(composite_body.reactions(eq.loaded(x, weld=False).walk))
     here, closure_set, answer = _answer(eq, x, weld=False)
     order = loop_equations.joint_order(eq)
-    found = loop_results.reactions(here.walk, closure_set, here.tau, answer, order, here.walk)
-    if not eq.size("n_redundant"):
+    return loop_results.reactions(here.walk, closure_set, here.tau, answer, order, here.walk)
+
+
+def _reactions(eq: Equations, request: Request, x: Symbols) -> ca.SX:
+    """Return the reactions; of those that redundancy leaves open, the ones of least norm."""
+    found = reactions_of_motion(eq, x)
+    if not (eq.closed and eq.size("n_redundant")):
         return found
+    here, closure_set, _ = _answer(eq, x, weld=False)
+    order = loop_equations.joint_order(eq)
     whole = eq.closure_set(x, weld=False, kept=False)
     Z, _ = loop_results.self_stresses(here.walk, closure_set, whole, eq.loop_plan.choice, order)
     weight = ca.repmat(ca.vertcat(ca.DM.ones(3) / eq.loop_plan.lengths.mechanism**2, ca.DM.ones(3)), Z.shape[0] // 6, 1)
@@ -134,6 +174,7 @@ _SOLVED: dict[str, Result] = {
     "driving_forces_derivatives": _driving_forces,
     "closure_efforts_derivatives": _closure_efforts,
     "acceleration_derivatives": tree_equations.acceleration,
+    "forward_dynamics_derivatives": lambda eq, request, x: x["a"],
 }
 _OF_STATE: dict[str, Result] = {
     "closure_residual_derivatives": loop_equations.closure_residual,

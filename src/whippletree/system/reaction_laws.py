@@ -17,6 +17,14 @@ in which the loads are symbols; everything that it shares with the accelerations
   written, K is that at the solution.
 
 What does not pass is no number, which calls refuse in words (see `guards`).
+
+Derivatives follow from (1) at the solution: with g(x, l) = n(x, r(x, l)), whatever the x are,
+
+    dl = (I - dg/dl)^-1 (dg/dx) dx                                                              (2)
+
+Newton's rows of implicit methods and equilibria have accelerations and multipliers among their unknowns, and with these
+given, reactions are known: n(r) then depends on loads only where these are forces on bodies. Whether there is one
+solution is a question to the accelerations, and is asked as in forward dynamics.
 """
 
 from __future__ import annotations
@@ -32,8 +40,9 @@ from whippletree.errors import ModelError, StateError
 from whippletree.formulations.nodes.applied_forces import seen_by
 from whippletree.formulations.nodes.frame_states import frame_state
 from whippletree.system import loop_equations, tree_equations
-from whippletree.system.functions import FUNCTIONS
+from whippletree.system.functions import FUNCTIONS, derivatives_name
 from whippletree.system.guards import guard
+from whippletree.system.output_derivatives import reactions_of_motion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,8 +54,10 @@ __all__ = [
     "CONVERGED",
     "ITERATIONS",
     "LoadEquations",
+    "LoadSlopes",
     "check_function",
     "failure_in_words",
+    "load_slopes",
     "read_components",
     "resolved",
 ]
@@ -85,20 +96,13 @@ class LoadEquations(NamedTuple):
 
 def check_function(eq: Equations, function: str) -> None:
     """Refuse a function that does not know force laws on reactions."""
-    row = FUNCTIONS[function]
-    known = row.solved or row.of_elements or not row.loaded or function == "energy"
-    if known or (function in _GIVEN_MOTION and not eq.closed):
+    if not eq.closed or function not in (*_GIVEN_MOTION, derivatives_name("inverse_dynamics")):
         return
     law = eq.description.reaction_laws[0].name
-    if function in _GIVEN_MOTION:
-        what = "inverse dynamics of a mechanism with loops"
-        why = "what its joints transmit depends on which of them act"
-    else:
-        what = "implicit methods and equilibria" if row.newton else "derivatives and linear models"
-        why = "the derivatives of such laws are not there"
     raise StateError(
-        f'force "{law}" depends on reactions, which {what} cannot have: {why}; forward dynamics, reactions and '
-        "explicit methods can, and friction with a constant coulomb= can be had everywhere"
+        f'force "{law}" depends on reactions, which inverse dynamics of a mechanism with loops cannot have: what its '
+        "joints transmit depends on which of them act; prescribe joints and ask for driving_forces, or give friction a "
+        "constant coulomb="
     )
 
 
@@ -108,7 +112,11 @@ def resolved(eq: Equations, request: Request, x: Symbols, output: ca.SX) -> ca.S
     if not ca.depends_on(output, ca.vertcat(loads, r)):
         return output
     found = equations_at(eq, request, x)
-    return guard(ca.substitute(output, ca.vertcat(loads, r), ca.vertcat(found.loads, found.r)), found.good)
+    good = found.good
+    if FUNCTIONS[request.function].newton:
+        moved = equations_at(eq, replace(request, function="powers"), x)
+        good = ca.logic_and(good, ca.mmin(moved.pivots) > ONE_SOLUTION)
+    return guard(ca.substitute(output, ca.vertcat(loads, r), ca.vertcat(found.loads, found.r)), good)
 
 
 def equations_at(eq: Equations, request: Request, x: Symbols) -> LoadEquations:
@@ -122,7 +130,7 @@ def equations_at(eq: Equations, request: Request, x: Symbols) -> LoadEquations:
         raise ModelError(f'force "{law}": what an element does must be affine in its loads')
     laws = _Laws(eq, x, r_symbol)
     found = laws.at(r0)
-    for _ in range(ITERATIONS):
+    for _ in range(ITERATIONS if A.nnz() else 0):
         r = r0 + A @ found
         step, _ = eliminated(ca.SX.eye(n) - laws.slope_at(r) @ A, found - laws.at(r))
         found = found - step
@@ -130,6 +138,26 @@ def equations_at(eq: Equations, request: Request, x: Symbols) -> LoadEquations:
     K = ca.SX(ca.horzcat(*(laws.bounds_at(r, A[:, j]) for j in range(n))))
     _, pivots = eliminated(ca.densify(ca.SX.eye(n) - K), ca.SX.zeros(n))
     return LoadEquations(found, r, r0, A, K, found - laws.at(r), pivots)
+
+
+class LoadSlopes(NamedTuple):
+    """What (2) needs, over symbols for the loads: n(r) of these, and r itself."""
+
+    g: ca.SX
+    r: ca.SX
+    loads: ca.SX
+
+    def changes(self, dg: ca.SX) -> ca.SX:
+        """Return the changes of the loads with columns of changes that n(r) has by itself."""
+        matrix = ca.SX.eye(self.g.numel()) - ca.jacobian(self.g, self.loads)
+        return eliminated(ca.densify(matrix), dg)[0]
+
+
+def load_slopes(eq: Equations, request: Request, x: Symbols) -> LoadSlopes:
+    """Return g of (2) at a state, by the reactions that a request has."""
+    loads, r_symbol = eq.load_symbols
+    r = _transmitted(eq, request, x)
+    return LoadSlopes(_Laws(eq, x, r_symbol).at(r), r, loads)
 
 
 class _Laws:
@@ -173,8 +201,8 @@ def _transmitted(eq: Equations, request: Request, x: Symbols) -> ca.SX:
 
 def _wrenches(eq: Equations, request: Request, x: Symbols, joints: tuple[str, ...]) -> ca.SX:
     """Return what joints transmit, in ground axes, by the formulation of a request if it has one."""
-    if request.function in _GIVEN_MOTION:
-        return eq.of_joints(replace(request, joints=joints), tree_equations.motion_reactions(eq, request, x))
+    if FUNCTIONS[request.function].newton or request.function in (*_GIVEN_MOTION, "inverse_dynamics_derivatives"):
+        return eq.of_joints(replace(request, joints=joints), reactions_of_motion(eq, x))
     formulation = request.formulation
     if not FUNCTIONS[request.function].solved:
         formulation = "independent_coordinates" if eq.closed else "articulated"
@@ -185,14 +213,14 @@ def _wrenches(eq: Equations, request: Request, x: Symbols, joints: tuple[str, ..
 
 
 def eliminated(matrix: ca.SX, right: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return the solution of linear equations by elimination along the diagonal, and its pivots.
+    """Return the solution of linear equations, for columns on the right, by elimination along the diagonal; and pivots.
 
     >>> x, pivots = eliminated(ca.SX([[2, 1], [1, 1]]), ca.SX([3, 2]))
     >>> ca.DM(x), ca.DM(pivots)
     (DM([1, 1]), DM([2, 0.5]))
     """
-    n = right.numel()
-    rows = [[matrix[i, j] for j in range(n)] + [right[i]] for i in range(n)]
+    n, m = right.shape
+    rows = [[matrix[i, j] for j in range(n)] + [right[i, j] for j in range(m)] for i in range(n)]
     for k in range(n):
         for i in range(k + 1, n):
             if not rows[i][k].is_zero():
@@ -200,13 +228,15 @@ def eliminated(matrix: ca.SX, right: ca.SX) -> tuple[ca.SX, ca.SX]:
                 rows[i] = [
                     a - share * b if j > k else ca.SX(0) for j, (a, b) in enumerate(zip(rows[i], rows[k], strict=True))
                 ]
-    solution: list[ca.SX] = [ca.SX(0)] * n
+    solution = [[ca.SX(0)] * m for _ in range(n)]
     for k in reversed(range(n)):
-        rest = rows[k][n]
-        for j in range(k + 1, n):
-            rest = rest - rows[k][j] * solution[j]
-        solution[k] = rest / rows[k][k]
-    return ca.SX(ca.vertcat(*solution)), ca.SX(ca.vertcat(*(rows[k][k] for k in range(n))))
+        for c in range(m):
+            rest = rows[k][n + c]
+            for j in range(k + 1, n):
+                rest = rest - rows[k][j] * solution[j][c]
+            solution[k][c] = rest / rows[k][k]
+    solved = ca.vertcat(*(ca.horzcat(*row) for row in solution))
+    return ca.SX(solved), ca.SX(ca.vertcat(*(rows[k][k] for k in range(n))))
 
 
 # ---------------------------------------------------------------------- in words

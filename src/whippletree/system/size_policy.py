@@ -87,6 +87,8 @@ def pairs_loop(eq: Equations, request: Request) -> bool:
     """
     if request.function != "forward_dynamics_derivatives" or eq.closed or eq.prescribed or eq.large:
         return False
+    if eq.description.reaction_laws:
+        return False
     from whippletree.formulations.rolled.rolled_walk import unknowns
 
     constants = eq.node_tree().node_constants

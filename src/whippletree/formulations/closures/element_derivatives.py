@@ -15,7 +15,7 @@ from whippletree.elements.closures import Side, joint_rates
 from whippletree.elements.forces import ElementState
 from whippletree.formulations.closures.closure_frames import ClosureAttachment, CutJoint
 from whippletree.formulations.closures.closure_set import ClosureSet
-from whippletree.formulations.nodes.applied_forces import ForcePlacement, ForcePlacements
+from whippletree.formulations.nodes.applied_forces import ForcePlacement, ForcePlacements, seen_by
 from whippletree.formulations.nodes.frame_states import NodeFrame, Turn, frame_state
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions.inverse_dynamics_derivatives import (
@@ -26,18 +26,9 @@ from whippletree.formulations.recursions.inverse_dynamics_derivatives import (
 )
 from whippletree.spatial import skew
 
-__all__ = ["MechanismState", "closure_slopes", "force_slopes", "rate_slopes", "speed_slopes"]
+__all__ = ["closure_slopes", "force_slopes", "rate_slopes", "speed_slopes"]
 
 Change = tuple[str, int, ca.SX]
-
-
-class MechanismState(NamedTuple):
-    """The mechanism's q, v, z and t."""
-
-    q: ca.SX
-    v: ca.SX
-    z: ca.SX
-    t: ca.SX
 
 
 class _Seen(NamedTuple):
@@ -54,7 +45,7 @@ class _Seen(NamedTuple):
 
 
 def force_slopes(
-    walk: Unrolled, acting: ForcePlacements | None, state: MechanismState, outside: AppliedDerivatives
+    walk: Unrolled, acting: ForcePlacements | None, state: ElementState, outside: AppliedDerivatives
 ) -> dict[int, list[Change]]:
     """Let elements and given wrenches act; return the changes of efforts by their place in v."""
     efforts: dict[int, list[Change]] = {}
@@ -74,7 +65,7 @@ def force_slopes(
     return efforts
 
 
-def rate_slopes(walk: Unrolled, acting: ForcePlacements | None, state: MechanismState) -> dict[str, Matrix]:
+def rate_slopes(walk: Unrolled, acting: ForcePlacements | None, state: ElementState) -> dict[str, Matrix]:
     """Return the derivatives of the elements' states' rates for displacements, velocities and states."""
     found: dict[str, Matrix] = {"q": {}, "v": {}, "z": {}}
     for row, (rate, placed) in enumerate(acting.states if acting else ()):
@@ -145,10 +136,9 @@ def speed_slopes(walk: Unrolled, closure_set: ClosureSet) -> dict[int, Matrix]:
     return found
 
 
-def _element(walk: Unrolled, placed: ForcePlacement, state: MechanismState) -> _Seen:
-    sides = tuple(frame_state(walk, -1, frame).side for frame in placed.frames)
-    q, v, z = (_entries(x, at) for x, at in ((state.q, placed.q), (state.v, placed.v), (state.z, placed.z)))
-    return _Seen(-1, None, placed.frames, sides, ElementState(sides, q, v, z, state.t), placed.v, placed.z)
+def _element(walk: Unrolled, placed: ForcePlacement, state: ElementState) -> _Seen:
+    situation = seen_by(walk, placed, state)
+    return _Seen(-1, None, placed.frames, situation.sides, situation, placed.v, placed.z)
 
 
 def _attached(walk: Unrolled, closure_set: ClosureSet, attachment: ClosureAttachment) -> _Seen:
@@ -219,7 +209,7 @@ def _law(seen: _Seen, wrenches: ca.SX, results: Callable[[ElementState], ca.SX])
     s = seen.situation
     sides = tuple(Side(ca.SX.sym("R", 3, 3), *(ca.SX.sym(x, 3) for x in "pwu")) for _ in s.sides)
     q, v, z = (ca.SX.sym(name, x.shape[0]) for name, x in (("q", s.q), ("v", s.v), ("z", s.z)))
-    value = results(ElementState(sides, q, v, z, s.t))
+    value = results(s._replace(sides=sides, q=q, v=v, z=z))
     blocks: list[ca.SX] = []
     for side in sides:
         turned = ca.horzcat(*(ca.vec(skew(ca.SX.eye(3)[:, k]) @ side.R) for k in range(3)))
@@ -235,7 +225,3 @@ def _law(seen: _Seen, wrenches: ca.SX, results: Callable[[ElementState], ca.SX])
     return AppliedLaw(
         seen.base, seen.turn, seen.frames, seen.sides, wrenches, ca.sparsify(slope), seen.v, seen.v, seen.z
     )
-
-
-def _entries(column: ca.SX, places: Sequence[int]) -> ca.SX:
-    return ca.SX(ca.vertcat(ca.SX(0, 1), *(column[i] for i in places)))
