@@ -1,14 +1,18 @@
 """Operation counts of the kernels that the benchmarks run.
 
-``python benchmarks/counts.py [mechanism ...] [--compare FILE]``
+``python benchmarks/counts.py [mechanism ...] [--compare FILE] [--bare]``
 
 One line for each kernel, always in the same order, so that two outputs can be compared; `--compare FILE` prints what
 differs from an earlier output, with the ratio. Counted is what is traced, after folding and merging and before fusing:
 no machine code is made, nothing is timed, and `auto` chooses by counts.
 
-The trees are an arm, a humanoid, the human body of the papers, the same with straight axes, and a chain of 100 joints; the mechanisms with loops are
-those of `choice.py` and the N-four-bar with 1000 loops. Where a kernel is a loop, further lines tell how large it is:
-the kinds of steps with the operations of each and how often it is done, the rows of the tables, and the memory.
+`--bare` leaves out all that watches over results: checks of pivots, of closures, of estimated errors, and the numbers
+that tell how regular closures are. What remains are the equations.
+
+The trees are an arm, a humanoid, the human body of the papers, the same with straight axes, and a chain of 100
+joints; the mechanisms with loops are those of `choice.py` and the N-four-bar with 1000 loops. Where a kernel is a loop,
+further lines tell how large it is: the kinds of steps with the operations of each and how often it is done, the rows
+of the tables, and the memory.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import casadi as ca
 from choice import systems
 from growth_models import FAMILIES
 from models import chain, mechanism_from_pinocchio, panda, talos
@@ -31,9 +36,11 @@ from straight_body import straight_body
 from whippletree.analysis.models import human_body
 from whippletree.errors import WhippletreeError
 from whippletree.kernels.tape import read_tape
+from whippletree.symbolic.sparse_factors import trusted
+from whippletree.system import guards, loop_equations
 
 # ---------------------------------------------------------------------------------------------------------
-# All that is used of the package's inside: `read_tape`, and what these four functions know of a system and its loops
+# All that is used of the package's inside: imports, and what these five functions know of a system and its loops
 
 
 def rolled_program(system: Any, kernel: Kernel) -> Rolled | None:
@@ -44,6 +51,19 @@ def rolled_program(system: Any, kernel: Kernel) -> Rolled | None:
         return None
     program = engine.equations.roll(request)
     return Rolled(program.steps, program.work_size, len(program.constants))
+
+
+def watch_nothing() -> None:
+    """Let kernels that are traced from now on be without what watches over results."""
+    alone: dict[Callable[..., object], Callable[..., object]] = {
+        trusted: lambda pivot, least, negative=False: pivot,
+        guards.guard: lambda result, ok: result,
+    }
+    for module in [m for name, m in sys.modules.items() if name.startswith("whippletree.")]:
+        for name, watched in list(vars(module).items()):
+            if any(watched is each for each in alone):
+                setattr(module, name, alone[watched])
+    loop_equations.smallest = lambda values: ca.SX(1)
 
 
 def operations_of(kind: Any) -> int:
@@ -247,11 +267,14 @@ def ratio(old: str, new: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Operation counts of the kernels that the benchmarks run.")
     parser.add_argument("--compare", type=Path, metavar="FILE", help="print what differs from this earlier output")
+    parser.add_argument("--bare", action="store_true", help="leave out what watches over results")
     parser.add_argument("mechanisms", nargs="*", help="how their names begin (default: all)")
     arguments = parser.parse_args()
     words = arguments.mechanisms
     os.environ |= {"WHIPPLETREE_CACHE": "off", "WHIPPLETREE_CHOICE": "counted"}
     warnings.simplefilter("ignore")  # of starts from which loops were closed
+    if arguments.bare:
+        watch_nothing()
     if arguments.compare is None:
         for line in lines(words):
             print(line, flush=True)

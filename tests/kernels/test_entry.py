@@ -270,7 +270,7 @@ def test_the_codes():
         (None, z, z, z),
         (None,),
     ):
-        assert call(*odd) == entry.LONG_WAY
+        assert call(*odd) == entry.SLOW_PATH
     for odd in (
         object(),
         1,
@@ -281,11 +281,11 @@ def test_the_codes():
         np.float64(1.0),
         np.ndarray,
     ):
-        assert call(out, odd, z, z) == entry.LONG_WAY
-        assert call(out, z, z, odd) == entry.LONG_WAY
-        assert call(odd, z, z, z) == entry.LONG_WAY
-    assert call(out, z, z, out) == entry.LONG_WAY
-    assert call(out, z, out) == entry.LONG_WAY
+        assert call(out, odd, z, z) == entry.SLOW_PATH
+        assert call(out, z, z, odd) == entry.SLOW_PATH
+        assert call(odd, z, z, z) == entry.SLOW_PATH
+    assert call(out, z, z, out) == entry.SLOW_PATH
+    assert call(out, z, out) == entry.SLOW_PATH
     with pytest.raises(TypeError):
         call(out, z, z, tau=z)
 
@@ -317,8 +317,8 @@ def test_an_input_without_a_default_may_not_be_left_off():
     z, out = np.zeros(3), np.full(3, -7.0)
     assert wrenched.entry(out, z, z, np.zeros(6)) == entry.DONE
     out[:] = -7.0
-    assert wrenched.entry(out, z, z) == entry.LONG_WAY
-    assert wrenched.entry(out, z, z, None) == entry.LONG_WAY
+    assert wrenched.entry(out, z, z) == entry.SLOW_PATH
+    assert wrenched.entry(out, z, z, None) == entry.SLOW_PATH
     assert (out == -7.0).all()
 
 
@@ -329,11 +329,11 @@ def test_matrices_are_checked_side_by_side():
     assert same_bits(out, system().mass_matrix(list(q)))
     for shape in ((9,), (3,), (1, 9), (9, 1), (3, 3, 1), (1, 3, 3), (2, 3), (3, 4), (4, 3), (0, 3), ()):
         wrong = np.full(shape, -7.0)
-        assert call(wrong, q) == entry.LONG_WAY
+        assert call(wrong, q) == entry.SLOW_PATH
         assert (wrong == -7.0).all()
     locked = _locked(np.full((3, 3), -7.0))
     for odd in (locked, np.full((3, 3), -7.0, order="F"), np.full((3, 6), -7.0)[:, ::2], np.full((3, 3), -7, "i8")):
-        assert call(odd, q) == entry.LONG_WAY
+        assert call(odd, q) == entry.SLOW_PATH
         assert (odd == -7).all()
 
 
@@ -357,11 +357,11 @@ def test_a_quaternion_off_the_sphere_is_left_to_the_long_way(where, scale):
     call, out = s.kernel("forward_dynamics").entry, np.full(s.nv, -7.0)
     bad = q.copy()
     bad[where : where + 4] *= scale
-    assert call(out, bad, v, tau) == entry.LONG_WAY
+    assert call(out, bad, v, tau) == entry.SLOW_PATH
     assert (out == -7.0).all()
     assert call(out, q, v, tau) == entry.DONE
     difference = s.kernel("difference").entry
-    assert difference(out, q, bad) == difference(out, bad, q) == entry.LONG_WAY
+    assert difference(out, q, bad) == difference(out, bad, q) == entry.SLOW_PATH
     assert difference(out, q, q) == entry.DONE
     bad[where + 1] = np.nan
     assert call(out, bad, v, tau) == entry.NOT_FINITE_INPUT

@@ -415,3 +415,33 @@ def test_many_inputs_and_outputs():
     function = ca.Function("f", symbols, outputs, [f"x{i}" for i in range(20)], [f"y{i}" for i in range(20)])
     rng = np.random.default_rng(0)
     compare(function, *(rng.normal(size=(host().lanes + 1, s.numel())) for s in symbols), rtol=2e-15)
+
+
+CANCELLED = {
+    "a + (x - a)": (lambda a, x: a[0] + (x - a[1]), lambda x: x),
+    "(x - a) + a": (lambda a, x: (x - a[0]) + a[1], lambda x: x),
+    "(x + a) - a": (lambda a, x: (x + a[0]) - a[1], lambda x: x),
+    "(a + x) - a": (lambda a, x: (a[0] + x) - a[1], lambda x: x),
+    "a - (a - x)": (lambda a, x: a[0] - (a[1] - x), lambda x: x),
+    "a - (a + x)": (lambda a, x: a[0] - (a[1] + x), lambda x: -x),
+    "a - (x + a)": (lambda a, x: a[0] - (x + a[1]), lambda x: -x),
+}
+
+
+@pytest.mark.parametrize("name", CANCELLED)
+def test_terms_that_cancel_are_not_computed(name: str) -> None:
+    """The same term, traced twice so that CasADi does not see it, is neither added nor taken off."""
+    form, left = CANCELLED[name]
+    y, x = ca.SX.sym("y"), ca.SX.sym("x")
+    twice = [ca.sin(3 * y) * ca.cos(y) + y for _ in range(2)]
+    function = ca.Function("f", [y, x], [form(twice, x)])
+    tape = read_tape(function)
+    assert tape.count().total == 0
+    assert evaluated(tape, [np.array([0.7]), np.array([0.3])])[0] == left(0.3)
+
+
+@pytest.mark.parametrize("other", [lambda a, x: a + (x - 2 * a), lambda a, x: (a - x) + a, lambda a, x: (x - a) - a])
+def test_terms_that_do_not_cancel_stay(other: object) -> None:
+    a, x = ca.SX.sym("a"), ca.SX.sym("x")
+    tape = read_tape(ca.Function("f", [a, x], [other(a, x)]))  # type: ignore[operator]
+    assert tape.count().total >= 2

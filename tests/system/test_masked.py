@@ -1,4 +1,4 @@
-"""What lies behind a mask is no number that somebody gave: masked entries are refused everywhere."""
+"""What lies behind a mask is no number that was given: masked entries are refused everywhere."""
 
 from __future__ import annotations
 

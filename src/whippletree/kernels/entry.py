@@ -28,9 +28,9 @@ from whippletree.kernels.trig import number
 
 __all__ = [
     "DONE",
-    "LONG_WAY",
     "NOT_FINITE_INPUT",
     "NOT_FINITE_RESULT",
+    "SLOW_PATH",
     "UNIT_TOLERANCE",
     "Entry",
     "Signature",
@@ -39,7 +39,7 @@ __all__ = [
     "supported",
 ]
 
-DONE, LONG_WAY, NOT_FINITE_INPUT, NOT_FINITE_RESULT = range(4)
+DONE, SLOW_PATH, NOT_FINITE_INPUT, NOT_FINITE_RESULT = range(4)
 
 _FASTCALL = 0x0080
 _FIXED = 6  # entries of the table before the defaults
@@ -126,7 +126,7 @@ def entry_ir(signature: Signature, kernel: str) -> str:
     lines.append("  store ptr %d0, ptr %ko, align 8")
     lines.append(f"  call void @{kernel}(ptr %ki, ptr %ko, ptr %work, ptr %constants, ptr %tables)")
     _finite_ir(lines, [("%d0", signature.output_sizes[0])], "o", "done", "wrong")
-    codes = {"done": DONE, "long": LONG_WAY, "bad": NOT_FINITE_INPUT, "wrong": NOT_FINITE_RESULT}
+    codes = {"done": DONE, "long": SLOW_PATH, "bad": NOT_FINITE_INPUT, "wrong": NOT_FINITE_RESULT}
     for label, code in codes.items():
         lines += [f"{label}:", f"  %{label}c = call ptr @PyLong_FromLong(i64 {code})", f"  ret ptr %{label}c"]
     lines.append("}")

@@ -163,7 +163,7 @@ class Tape:
         return self.put((name, operands), name, operands)
 
     def _simplify(self, name: str, operands: tuple[int, ...]) -> int | None:
-        """Fold signs: a + (-b), a - (-b), (-a) b, a (1/d)."""
+        """Fold signs: a + (-b), a - (-b), (-a) b, a (1/d); and cancel terms."""
         if name == "neg":
             return self._opposite(operands[0])
         a, b = operands
@@ -182,6 +182,24 @@ class Tape:
             if name == "add":
                 return self.operation("sub", b, inside_a[0])
             return self.operation("neg", self.operation(name, inside_a[0], b))
+        return self._cancelled(name, a, b) if name in ("add", "sub") else None
+
+    def _cancelled(self, name: str, a: int, b: int) -> int | None:
+        """Return what a sum or difference is where a term cancels, as CasADi does where it sees that terms are equal.
+
+        (x - b) + b and a + (x - a) are x; so are (x + b) - b and a - (a - x), and a - (a + x) is -x.
+        """
+        (first, inside_a), (second, inside_b) = self.operations[a], self.operations[b]
+        if name == "add":
+            if first == "sub" and inside_a[1] == b:
+                return inside_a[0]
+            return inside_b[0] if second == "sub" and inside_b[1] == a else None
+        if first == "add" and b in inside_a:
+            return inside_a[0] if inside_a[1] == b else inside_a[1]
+        if second == "sub" and inside_b[0] == a:
+            return inside_b[1]
+        if second == "add" and a in inside_b:
+            return self.operation("neg", inside_b[0] if inside_b[1] == a else inside_b[1])
         return None
 
     def _opposite(self, value: int) -> int | None:

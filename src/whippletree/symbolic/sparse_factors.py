@@ -25,6 +25,7 @@ __all__ = [
     "factor_symmetric",
     "minimum_degree",
     "nearest_zero",
+    "shares_of_diagonal",
     "smallest",
     "trusted",
 ]
@@ -214,6 +215,19 @@ def factor_symmetric(
                 first, second = (i, j) if rank[i] < rank[j] else (j, i)
                 _take_from(below[first], second, L[k][i], other)
     return SymmetricFactor(tuple(order), L, reciprocal, tuple(diagonal[k] for k in order))
+
+
+def shares_of_diagonal(
+    entries: Mapping[tuple[Key, Key], ca.SX], factors: SymmetricFactor, share: float
+) -> tuple[ca.SX | None, ...]:
+    """Return a share of each diagonal entry, in the order of the pivots; None where nothing was subtracted from it.
+
+    >>> A = {(0, 0): ca.SX(4), (1, 0): ca.SX(2), (1, 1): ca.SX(3)}
+    >>> shares_of_diagonal(A, factor_symmetric(A, [0, 1]), 0.5)
+    (None, SX(1.5))
+    """
+    diagonal = [entries[k, k] for k in factors.order]
+    return tuple(None if p is x else share * x for p, x in zip(factors.pivots, diagonal, strict=True))
 
 
 @dataclass(frozen=True)

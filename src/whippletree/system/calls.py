@@ -11,7 +11,7 @@ import numpy as np
 
 from whippletree.errors import DynamicsError, StateError, WhippletreeError
 from whippletree.foundation.user_frames import user_facing
-from whippletree.kernels.entry import DONE, LONG_WAY
+from whippletree.kernels.entry import DONE, SLOW_PATH
 from whippletree.kernels.kernel import Array, Kernel, NotFiniteError
 from whippletree.kernels.threads import processors
 from whippletree.spatial.scalars import shown
@@ -44,7 +44,7 @@ Fallback = Callable[[dict[str, Array | None]], Array]
 
 def _no_entry(*_: Any) -> int:
     """Stand in for a kernel's entry where there is none."""
-    return LONG_WAY
+    return SLOW_PATH
 
 
 class Call:
@@ -72,7 +72,7 @@ class Call:
     def _first_entry(self, result: Any, *values: Any) -> int:
         """Stand in for the kernel's entry until a plain state comes: batches do without it, and need not compile it."""
         if not all(value is None or (type(value) is np.ndarray and value.ndim == 1) for value in values):
-            return LONG_WAY
+            return SLOW_PATH
         self.entry = self.kernel.entry or _no_entry
         return self.entry(result, *values)
 

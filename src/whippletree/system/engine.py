@@ -205,9 +205,9 @@ class Engine:
         )
         arguments = [self.inputs.argument(name, size) for name, size in kernel.signature.inputs]
         diagnose = functools.partial(self.diagnose, request.function)
-        rescued = self.equations.closed and FUNCTIONS[request.function].rescued
-        rescue = functools.partial(self.loops.fallback.answer, resolved) if rescued else None
-        return Call(kernel, arguments, kernel.signature.shape, diagnose, rescue)
+        has_fallback = self.equations.closed and FUNCTIONS[request.function].has_fallback
+        fallback = functools.partial(self.loops.fallback.answer, resolved) if has_fallback else None
+        return Call(kernel, arguments, kernel.signature.shape, diagnose, fallback)
 
     def kernel(self, request: Request) -> Kernel:
         """Return the kernel of a request, made when first asked for."""

@@ -31,7 +31,7 @@ class SystemFunction:
     - it is `weighed`: `auto` chooses among the formulations of trees by their operations
     - it is `of_loops`: about loops and closures
     - it is for `newton`'s iteration
-    - it is `rescued`: states that the kernel gives up are solved with pivoting
+    - it `has_fallback`: states that the kernel gives up are solved with pivoting
     - it is `rolled`: there is a form for large mechanisms that loops over the nodes
     - it is `loaded`: the described forces have a part in it; so they may bring in the time and, if it is also `stated`,
       the elements' states
@@ -55,7 +55,7 @@ class SystemFunction:
     weighed: bool = False
     of_loops: bool = False
     newton: bool = False
-    rescued: bool = False
+    has_fallback: bool = False
     rolled: bool = True
     loaded: bool = False
     stated: bool = False
@@ -98,7 +98,7 @@ def _on_demand(module: str, function: str) -> Trace:
 
 _Loaded = partial(SystemFunction, loaded=True, stated=True)
 _Solved = partial(_Loaded, solved=True)
-_Dynamic = partial(_Solved, dynamic=True, rescued=True)
+_Dynamic = partial(_Solved, dynamic=True, has_fallback=True)
 _Given = partial(_Loaded, formulation="composite")
 _Newton = partial(_Loaded, newton=True, rolled=False)
 _OfElements = partial(_Loaded, of_elements=True)
@@ -174,7 +174,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
         formulation="composite",
         dynamic=True,
         of_loops=True,
-        rescued=True,
+        has_fallback=True,
         rolled=False,
     ),
     "minimal_coordinates": SystemFunction(
@@ -183,7 +183,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
         ("nv", "n_minimal"),
         _on_demand("derivative_equations", "minimal_coordinates"),
         of_loops=True,
-        rescued=True,
+        has_fallback=True,
         rolled=False,
     ),
     "motion_changes": _Loaded(
@@ -192,7 +192,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
         (2, "nv", "n_columns"),
         _on_demand("derivative_equations", "motion_changes"),
         of_loops=True,
-        rescued=True,
+        has_fallback=True,
         rolled=False,
     ),
     "newton_residual": _Newton(
@@ -205,7 +205,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
         _on_demand("newton_equations", "newton_matrix"),
     ),
     "motion_basis": SystemFunction(
-        ("q",), "motions", ("nv", "n_independent"), loop_equations.motion_basis, of_loops=True, rescued=True
+        ("q",), "motions", ("nv", "n_independent"), loop_equations.motion_basis, of_loops=True, has_fallback=True
     ),
     "closure_residual": SystemFunction(
         ("q",), "residual", ("n_full_rows",), loop_equations.closure_residual, of_loops=True, planned=False
@@ -220,7 +220,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
         loop_equations.self_stresses,
         of_loops=True,
         by_joint=True,
-        rescued=True,
+        has_fallback=True,
         without_freedoms=True,
         prelude=True,
     ),
@@ -291,7 +291,7 @@ FUNCTIONS |= {
         formulation="composite",
         dynamic=True,
         of_loops=True,
-        rescued=True,
+        has_fallback=True,
         rolled=False,
         loaded=True,
         stated=True,

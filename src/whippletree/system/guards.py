@@ -23,7 +23,16 @@ from whippletree.system.tolerances import CONSISTENT, LOCKED, PENALTY_PROMISE, W
 if TYPE_CHECKING:
     from whippletree.system.equations import Equations, Request, Symbols
 
-__all__ = ["guard", "guard_locks", "guard_pivots", "guard_solution", "inertia_changed", "pivot_sizes", "unlocked"]
+__all__ = [
+    "above_rounding",
+    "guard",
+    "guard_locks",
+    "guard_pivots",
+    "guard_solution",
+    "inertia_changed",
+    "pivot_sizes",
+    "unlocked",
+]
 
 
 def guard(result: ca.SX, ok: ca.SX) -> ca.SX:
@@ -35,7 +44,8 @@ def guard(result: ca.SX, ok: ca.SX) -> ca.SX:
     """
     result = ca.SX(result)
     if result.numel():
-        result[0] = result[0] + (1 / ok - 1)  # a product would vanish where the number is known to be zero
+        zero = result[0].is_zero()  # while tracing, so that a quotient would vanish
+        result[0] = 1 / ok - 1 if zero else result[0] / ok
     return result
 
 
@@ -126,5 +136,17 @@ def inertia_changed(eq: Equations) -> ca.SX:
 
 
 def _pivots_large_enough(eq: Equations, x: Symbols, solution: Solution) -> ca.SX:
-    """Tell whether every pivot is more than a small share of its size where the plan was made."""
-    return smallest(ca.fabs(p) - WATCHED * ca.fabs(size) for p, size in pivot_sizes(eq, x, solution)) > 0
+    """Tell whether every pivot is more than a small share of its size where the plan was made, and than its least."""
+    sizes = [(p, WATCHED * ca.fabs(size)) for p, size in pivot_sizes(eq, x, solution)]
+    if solution.least is None:
+        return smallest(ca.fabs(p) - limit for p, limit in sizes) > 0
+    limits = [
+        limit if own is None else ca.fmax(limit, own) for (_, limit), own in zip(sizes, solution.least, strict=True)
+    ]
+    return smallest(p - limit for (p, _), limit in zip(sizes, limits, strict=True)) > 0
+
+
+def above_rounding(solution: Solution) -> ca.SX | None:
+    """Tell whether more than rounding is left of every pivot; nothing if no pivot has a least."""
+    margins = [p - own for p, own in zip(solution.pivots, solution.least or (), strict=False) if own is not None]
+    return smallest(margins) > 0 if margins else None

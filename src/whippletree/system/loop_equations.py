@@ -22,7 +22,15 @@ from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import composite_body
 from whippletree.kernels.tape import read_tape
 from whippletree.symbolic.sparse_factors import nearest_zero, smallest
-from whippletree.system.guards import guard, guard_locks, guard_pivots, guard_solution, inertia_changed, pivot_sizes
+from whippletree.system.guards import (
+    above_rounding,
+    guard,
+    guard_locks,
+    guard_pivots,
+    guard_solution,
+    inertia_changed,
+    pivot_sizes,
+)
 from whippletree.system.lengths import LoopLengths, velocity_scale
 from whippletree.system.loop_plan import decisions_of
 from whippletree.system.tolerances import CONSISTENT, PENALTY_PROMISE
@@ -240,7 +248,8 @@ def derivatives(eq: Equations, request: Request, x: Symbols) -> ca.SX:
     a = guard(found.a, inertia_changed(eq)) if eq.loop_plan.massless_motion() else found.a
     if found.solution.error is not None:
         a = guard(a, found.solution.error <= PENALTY_PROMISE)
-    a = guard_locks(eq, x, a)
+    enough = above_rounding(found.solution)
+    a = guard_locks(eq, x, a if enough is None else guard(a, enough))
     return ca.SX(ca.vertcat(a, element_rates(eq, x), watched, powers(eq, x, driven)))
 
 

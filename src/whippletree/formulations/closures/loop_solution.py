@@ -27,7 +27,9 @@ class Solution(NamedTuple):
     The multipliers are worked out when they are asked for. `pivots` are those of the elimination: one that is small
     compared with what it is elsewhere says that the solution is not to be trusted. `error` is the estimated error
     relative to the largest acceleration, of a formulation that is not exact. `forces` returns the force across every
-    node's joint, in node axes, if the formulation has it from its by-products.
+    node's joint, in node axes, if the formulation has it from its by-products. `least` is given for the pivots of a
+    matrix that is positive definite: what each must be above for more than rounding to be left of it, None where that
+    is zero.
     """
 
     a: ca.SX
@@ -35,6 +37,7 @@ class Solution(NamedTuple):
     pivots: tuple[ca.SX, ...]
     error: ca.SX | None = None
     forces: Callable[[], list[ca.SX]] | None = None
+    least: tuple[ca.SX | None, ...] | None = None
 
 
 def by_closure(values: Sequence[ca.SX], closure_states: Sequence[ClosureState]) -> list[ca.SX]:

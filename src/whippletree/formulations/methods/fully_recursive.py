@@ -43,7 +43,7 @@ from whippletree.formulations.recursions.joint_wrenches import joint_wrenches
 from whippletree.spatial import ArticulatedInertia, Rotation, Translation
 from whippletree.spatial.scalars import shown
 from whippletree.symbolic.dense_factors import factor, solve_factored
-from whippletree.symbolic.sparse_factors import add_to, factor_symmetric, minimum_degree
+from whippletree.symbolic.sparse_factors import add_to, factor_symmetric, minimum_degree, shares_of_diagonal
 
 __all__ = ["CENTROID", "JOINT", "ORIGIN", "driving_forces", "forward_dynamics", "reactions", "solve"]
 
@@ -220,7 +220,7 @@ def solve(
     gamma = stabilised(gamma, closure_states, baumgarte)
     L = reduced_matrix(walk.nodes, joints, efforts, closure_states)
     record_stage("reduced closures", [L, gamma])
-    factors = factor_symmetric(L, minimum_degree(L, range(len(gamma))), share=LEAST_OF_DIAGONAL)
+    factors = factor_symmetric(L, minimum_degree(L, range(len(gamma))))
     solved = factors.solve({i: -value for i, value in enumerate(gamma)})
     multipliers = by_closure([solved[i] for i in range(len(gamma))], closure_states)
     record_stage("multipliers", multipliers)
@@ -236,7 +236,8 @@ def solve(
         left.append(leaving)
         if node.v.shape[0] and not node.on_frame:
             a[walk.v_slices[k]] = outcome.acceleration
-    return Solution(a, lambda: multipliers, factors.pivots)
+    least = shares_of_diagonal(L, factors, LEAST_OF_DIAGONAL)
+    return Solution(a, lambda: multipliers, factors.pivots, least=least)
 
 
 def carried(

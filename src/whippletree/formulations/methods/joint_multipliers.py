@@ -31,7 +31,7 @@ from whippletree.formulations.nodes.frame_states import with_accelerations
 from whippletree.formulations.nodes.hinge_scales import LEAST_OF_DIAGONAL
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
-from whippletree.symbolic.sparse_factors import factor_symmetric, minimum_degree
+from whippletree.symbolic.sparse_factors import factor_symmetric, minimum_degree, shares_of_diagonal
 
 __all__ = ["JOINT_MULTIPLIERS", "solve"]
 
@@ -65,14 +65,15 @@ def solve(
             if k in y:
                 total = total + value * y[k]
         right[i] = -total
-    factors = factor_symmetric(A, minimum_degree(A, range(len(rows))), share=LEAST_OF_DIAGONAL)
+    factors = factor_symmetric(A, minimum_degree(A, range(len(rows))))
     solved = factors.solve(right)
     values = [solved[i] for i in range(len(rows))]
     for x, value in zip(X, values, strict=True):
         for k, entry in x.items():
             y[k] = y[k] + entry * value if k in y else entry * value
     a = system.complete(mass.backward(mass.scaled(y)))
-    return Solution(a, lambda: by_closure(values, closure_states), factors.pivots)
+    least = shares_of_diagonal(A, factors, LEAST_OF_DIAGONAL)
+    return Solution(a, lambda: by_closure(values, closure_states), factors.pivots, least=least)
 
 
 def _solve(problem: LoopProblem) -> Solution:

@@ -41,7 +41,7 @@ from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.formulations.nodes.sweeps import Unrolled
 from whippletree.formulations.recursions import articulated_body as articulated
 from whippletree.spatial import stack
-from whippletree.symbolic.sparse_factors import factor_symmetric, minimum_degree
+from whippletree.symbolic.sparse_factors import factor_symmetric, minimum_degree, shares_of_diagonal
 
 __all__ = ["TREE_AUGMENTED", "solve"]
 
@@ -57,12 +57,14 @@ def solve(walk: Unrolled, closure_set: ClosureSet, baumgarte: tuple[float, float
     A = schur_complement(effects, closure_states)
     e = stabilised(stacked_rows(closure_states, "second"), closure_states, baumgarte)
     record_stage("Schur complement", A)
-    factors = factor_symmetric(A, minimum_degree(A, range(len(e))), share=LEAST_OF_DIAGONAL)
+    factors = factor_symmetric(A, minimum_degree(A, range(len(e))))
     solution = factors.solve({i: -value for i, value in enumerate(e)})
     multipliers = by_closure([solution[i] for i in range(len(e))], closure_states)
     change = correction(walk, free, effects, multipliers)
     forces = partial(_forces, walk, free, a_free, change, arriving, multipliers)
-    return Solution(a_free + change.joints, lambda: multipliers, factors.pivots, forces=None if walk.homes else forces)
+    least = shares_of_diagonal(A, factors, LEAST_OF_DIAGONAL)
+    a = a_free + change.joints
+    return Solution(a, lambda: multipliers, factors.pivots, forces=None if walk.homes else forces, least=least)
 
 
 def _forces(

@@ -381,7 +381,7 @@ class _RolledReduction:
             if check:
                 (gap, slip), speed = rest
                 fine = ca.logic_and(fine, ca.logic_and(gap <= limit, slip <= limit * speed))
-            return [result[at] + (1 / fine - 1)]
+            return [result[at] / fine]
 
         (guarded,) = self.items.add(("guard", at), trace, [record, self.margin, *seen])
         self.items.send(guarded, InputSpan(0, first, 1))

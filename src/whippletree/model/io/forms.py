@@ -59,8 +59,6 @@ __all__ = [
     "forms_of",
 ]
 
-NO_KEYS: Mapping[str, Reader] = {}
-
 
 @dataclass(frozen=True)
 class Form:

@@ -62,7 +62,7 @@ def ledger(values: np.ndarray, sums: np.ndarray) -> Ledger:
     return Ledger(values, sums, address("scaled"), address("split"))
 
 
-def test_routines_see_and_change_what_they_are_handed() -> None:
+def test_native_functions_see_and_change_what_they_are_handed() -> None:
     values, sums = np.array([1.0, 2.0, 4.0]), np.array([[1.0, 5.0], [7.0, 8.0]])
     found = np.zeros(3)
     assert account(ledger(values, sums), 2, found, False) == 63.0
@@ -88,7 +88,7 @@ def test_an_entry_takes_tables_and_answers_yes_or_no() -> None:
 def test_want_of_memory_is_an_error() -> None:
     given = ledger(np.zeros(1), np.zeros((1, 1)))
     assert overfull(given, 1000) == 1000
-    with pytest.raises(MemoryError, match=r"not enough memory for test_routines\.overfull"):
+    with pytest.raises(MemoryError, match=r"not enough memory for test_native_functions\.overfull"):
         overfull(given, 2**50)
 
 
