@@ -62,7 +62,7 @@ def batch_ir(signature: Signature, width: int, kernel: str, work: int = 0) -> st
     inputs, outputs = signature.input_sizes, signature.output_sizes
     n_in, n_out = len(inputs), len(outputs)
     lines = [
-        "define void @batch(ptr %progress, ptr noalias %buffer, i64 %wait) #0 {",
+        f"define void @batch(ptr %progress, ptr noalias %buffer, i64 %wait) alignstack({8 * width}) #0 {{",
         "entry:",
         f"  %lanes = alloca [{width} x ptr], align 64",
         f"  %ki = alloca [{max(n_in, 1)} x ptr], align 64",

@@ -120,7 +120,7 @@ class _Writer:
 
     def module(self, name: str) -> str:
         program = self.loops.program
-        self.lines = [f"define void @{name}({ARGUMENTS}) #0 {{", "entry:"]
+        self.lines = [f"define void @{name}({ARGUMENTS}) #2 {{", "entry:"]
         self.lines.append("  %go = icmp ne ptr %out, null")
         self._pointers(program)
         for argument, size in program.zeroed:
@@ -145,9 +145,8 @@ class _Writer:
                 self._climb(step, start, f"s{i}_")
         self.lines += ["  br label %stop", "stop:", "  ret void", "}"]
         memset = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
-        widths = {self.width, 1, self.pack, SIDE_BY_SIDE}
         whole = "\n".join(["\n".join(self.lines), *self.functions, memset])
-        return whole + declarations(widths, self.loops.pool, whole)
+        return whole + declarations(self.width, {1, self.pack, SIDE_BY_SIDE}, self.loops.pool, whole)
 
     def _clear(self, pointer: str, size: int) -> None:
         """Set numbers to zero."""

@@ -112,7 +112,8 @@ def inertia_terms(found: Invariants) -> dict[str, Array | SparseArray]:
     y1, y2 = (SparseArray.stacked([part[order] for part in parts]) for order in (1, 2))
     if not y2.positions.size or y2.positions[-1] < 9 * n * n:
         y2 = y2._replace(shape=(9, n, n))
-    return {"mass": np.array([found.mass]), "y0": y0, "y1": y1, "y2": y2} | ({"F": F} if as_rows else {})
+    terms: dict[str, Array | SparseArray] = {"mass": np.array([found.mass]), "y0": y0, "y1": y1, "y2": y2}
+    return terms | {"F": F} if as_rows else terms
 
 
 def mode_scales(own: Array, n: int) -> Array:
@@ -254,7 +255,7 @@ def _rows_pay(F: Array, products: SparseArray) -> bool:
     rows, n = F.shape[:2]
     slopes = len(np.unique(products.positions // max(n, 1)))
     by_rows = 4 * int(np.count_nonzero(F)) + 2 * rows * (products.shape[0] + 2 * n)
-    return 0 < by_rows < 2 * len(products.values) + 7 * slopes
+    return bool(0 < by_rows < 2 * len(products.values) + 7 * slopes)
 
 
 def _factors(found: Invariants, n: int) -> Array:
