@@ -339,6 +339,8 @@ BAD = [
     ({"section": 3}, "section must be a Section"),
     ({"material": "steel"}, "material must be a Material"),
     ({"elements": 0}, "elements must be a whole number"),
+    ({"elements": 10**9}, "elements must be at most 5000"),
+    ({"substructures": 10**9}, "substructures must be at most 5000"),
     ({"modes": 61}, "61 are asked for, but there are only 60"),
     ({"modes": "some"}, '"all" or "nodal"'),
     ({"modes": 3, "highest_frequency": 10}, "either modes or highest_frequency"),
@@ -390,3 +392,9 @@ def test_bad_sections_and_materials_are_named(make, message: str) -> None:
 def test_materials_in_other_units_are_warned_about(density: float, modulus: float) -> None:
     with pytest.warns(UserWarning, match="speed of sound of .* which no material has"):
         wt.Material(density=density, youngs_modulus=modulus)
+
+
+@pytest.mark.parametrize(("length", "radius"), [(0.001, 0.02), (1.0, 20.0)])
+def test_sections_in_other_units_are_warned_about(length: float, radius: float) -> None:
+    with pytest.warns(UserWarning, match="which is no beam: frequencies will be absurd"):
+        wt.beam(length=length, section=wt.circle(radius=radius), material=wt.steel, modes=2)

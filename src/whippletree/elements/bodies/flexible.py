@@ -40,7 +40,13 @@ from whippletree.elements.bodies.flexible_reading import (
     station_arrays,
 )
 from whippletree.elements.bodies.kind import BodyKind, OwnInertia, OwnVelocityForces
-from whippletree.elements.bodies.modal_inertia import SKEW_STIFFNESS, inertia_at, mode_scales, velocity_forces_at
+from whippletree.elements.bodies.modal_inertia import (
+    SKEW_STIFFNESS,
+    first_moment_at_rest,
+    inertia_at,
+    mode_scales,
+    velocity_forces_at,
+)
 from whippletree.elements.bodies.station_motions import StationMotion, main_products, station_motion
 from whippletree.elements.declaration import part, quantity
 from whippletree.elements.forces.base import ElementForces, ElementState, Force
@@ -156,7 +162,10 @@ class FlexibleBody(BodyKind):
             raise ModelError("interfaces must be a mapping from names to Interface")
         scales = mode_scales(cast(Array, arrays["y0"])[9 + 3 * n :], n)
         for name, interface in interfaces.items():
-            arrays |= interface_arrays(name, interface, scales)
+            found = interface_arrays(name, interface, scales)
+            if not arrays.keys().isdisjoint(found):
+                raise ModelError(f'interface "{name}": a body has arrays of that name already, choose another name')
+            arrays |= found
         if stiffens is None:
             stiffens = geometric_stiffness is not None or bends(inertia)
         outline = {"modes": names, "interfaces": list(interfaces), "order": inertia_order, "stiffens": stiffens}
@@ -369,6 +378,10 @@ class FlexibleBody(BodyKind):
     def inertia(self, eta: ca.SX) -> OwnInertia:
         """Return the generalised inertia by its parts."""
         return inertia_at(self.arrays, ca.densify(eta))
+
+    def mass_and_first_moment(self) -> tuple[ca.SX, ca.SX]:
+        """Return mass, and mass times the centre (3), undeformed."""
+        return first_moment_at_rest(self.arrays)
 
     def velocity_forces(self, eta: ca.SX, rate: ca.SX, w: ca.SX) -> OwnVelocityForces:
         """Return the velocity forces beside the gyroscopic one of the frame's whole inertia."""

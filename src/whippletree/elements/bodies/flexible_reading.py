@@ -91,6 +91,8 @@ def _check_invariants(found: Invariants, n: int) -> None:
 def interface_arrays(name: str, given: Interface, scales: Array) -> dict[str, Array]:
     """Return the arrays of an interface, for modal coordinates of these scales."""
     n = len(scales)
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise ModelError(f"an interface needs a name that can be printed, got {shown(name)}")
     if not isinstance(given, Interface):
         raise ModelError(f'interface "{name}" must be an Interface, got {shown(given)}')
     shapes = {
