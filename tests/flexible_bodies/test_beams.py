@@ -394,6 +394,18 @@ def test_materials_in_other_units_are_warned_about(density: float, modulus: floa
         wt.Material(density=density, youngs_modulus=modulus)
 
 
+def test_what_is_left_out_with_many_modes_is_told() -> None:
+    """Beyond twelve modes, inertia is known to first order; stations still move like interfaces at their place."""
+    given = {"length": 1.0, "section": SLENDER, "material": wt.steel}
+    few, many = (wt.beam(**given, modes=n) for n in (12, 13))
+    assert "inertia to order 2" in few.report()
+    assert "inertia to order 1" in many.report()
+    assert "inertia to order 2" in wt.beam(**given, modes=13, stiffening=False).report()
+    eta = many.coordinate_scales() * np.linspace(-0.5, 0.5, 13)
+    tip = ca.DM(many.pose("tip", ca.SX(eta))[1]).full()[:, 0]
+    assert np.allclose(many.motion(eta).displacement[-1], tip - [1, 0, 0], atol=1e-12)
+
+
 @pytest.mark.parametrize(("length", "radius"), [(0.001, 0.02), (1.0, 20.0)])
 def test_sections_in_other_units_are_warned_about(length: float, radius: float) -> None:
     with pytest.warns(UserWarning, match="which is no beam: frequencies will be absurd"):

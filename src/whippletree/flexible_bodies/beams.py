@@ -32,6 +32,7 @@ from whippletree.flexible_bodies.flexible_tolerances import (
     MOST_BEAM_ELEMENTS,
     MOST_COORDINATES,
     MOST_NODAL,
+    MOST_STATION_NUMBERS,
 )
 from whippletree.flexible_bodies.mass_integrals import damping_matrix, integral, point_invariants
 from whippletree.flexible_bodies.materials import Material
@@ -325,7 +326,7 @@ class _BeamModel:
         forces[:, :, 2] = slope[:, None, 0]
         axes = np.concatenate([el.axes[:1], el.axes])
         by_node = self.basis.reshape(len(mesh.nodes), 2, 3, -1)
-        few = self.basis.shape[1] <= ALL_SECOND_ORDER
+        few = G_nodes is not None and G_nodes.size <= MOST_STATION_NUMBERS
         return Stations(
             mesh.nodes,
             by_node[:, 0],

@@ -54,6 +54,10 @@ MOST_NODAL = 1500
 """A beam has no more nodal displacements and rotations: its equations then have 90 000 operations, and take a minute to
 compile."""
 
+MOST_STATION_NUMBERS = 50_000
+"""Up to so many numbers, second-order displacements are known at all nodes of a beam, for pictures and
+deformations: 38 modes at eleven nodes. Interfaces have theirs in any case."""
+
 MOST_BEAM_ELEMENTS = 5000
 """A beam has no more elements: their integrals are then 100 MB, and the error of its frequencies is rounding long
 before."""

@@ -38,6 +38,7 @@ from whippletree.elements.bodies.flexible_reading import (
     modal_matrix,
     mode_names,
     station_arrays,
+    without_products,
 )
 from whippletree.elements.bodies.kind import BodyKind, OwnInertia, OwnVelocityForces
 from whippletree.elements.bodies.modal_inertia import (
@@ -148,8 +149,9 @@ class FlexibleBody(BodyKind):
     ) -> FlexibleBody:
         """Return the body with these modal matrices (n, n), inertia, interfaces by name, and a typical length `size`.
 
-        `inertia_order` says to which order in eta the inertia was given, and is part of the body's report. `stiffens`
-        says whether second-order displacements are in it, where integrals alone do not tell.
+        `inertia_order` says to which order in eta the inertia was given, and is part of the body's report; it is one
+        at most if second-order displacements come without their products with modes. `stiffens` says whether
+        second-order displacements are in it, where integrals alone do not tell.
         """
         K = modal_matrix("stiffness", stiffness)
         n = K.shape[0]
@@ -166,9 +168,10 @@ class FlexibleBody(BodyKind):
             if not arrays.keys().isdisjoint(found):
                 raise ModelError(f'interface "{name}": a body has arrays of that name already, choose another name')
             arrays |= found
-        if stiffens is None:
-            stiffens = geometric_stiffness is not None or bends(inertia)
-        outline = {"modes": names, "interfaces": list(interfaces), "order": inertia_order, "stiffens": stiffens}
+        bent = geometric_stiffness is not None or bends(inertia)
+        stiffens = bent if stiffens is None else stiffens
+        order = min(inertia_order, 1) if bent and without_products(inertia) else inertia_order
+        outline = {"modes": names, "interfaces": list(interfaces), "order": order, "stiffens": stiffens}
         drawn = None
         if stations is not None:
             drawn = ArrayStore.of_arrays(station_arrays(stations, n))
