@@ -203,6 +203,21 @@ def test_a_load_dependent_stiffness_is_that_of_second_order_displacements() -> N
     assert np.abs(numbers(one.mass_matrix(eta)) - numbers(other.mass_matrix(eta))).max() < 1e-13
 
 
+def test_a_load_dependent_stiffness_that_is_not_symmetric_is_kept_as_it_is() -> None:
+    m, x, phi, G = cloud(3)
+    shift = np.random.default_rng(1).normal(size=(3, 3, 3))
+    bare = invariants(m, x, phi, 0 * G, high=False)
+    one, other = flexible(bare), flexible(bare, geometric_stiffness=GeometricStiffness(shift))
+    assert one.has_energy
+    assert not other.has_energy
+    eta = np.array([0.2, -0.1, 0.3])
+    coupling = [numbers(each.inertia(ca.SX(eta)).coupling)[3:] for each in (one, other)]
+    assert np.abs(coupling[1] - coupling[0] - shift @ eta).max() < 1e-14
+    again = body_of_arrays(stored_arrays(other))
+    assert again == other
+    assert not again.has_energy
+
+
 # ------------------------------------------------------------------------------------------------- data
 
 
@@ -255,6 +270,7 @@ def test_interfaces_are_places_by_name() -> None:
         m.revolute("C", link, m.body("other"), at="top")
 
 
+ROTARY = LumpedNodes([1.0], np.eye(3)[None], np.zeros((1, 3)), np.ones((1, 3, 3)), np.zeros((1, 3, 3)))
 NODES = LumpedNodes([1.0], np.zeros((1, 3, 3)), np.zeros((1, 3)), np.ones((1, 3, 3)), np.zeros((1, 3, 3)))
 
 
@@ -278,6 +294,16 @@ NODES = LumpedNodes([1.0], np.zeros((1, 3, 3)), np.zeros((1, 3)), np.ones((1, 3,
         ({"interfaces": {"tip": Interface((1, 0, 0), translation=np.ones((3, 2)))}}, 'interface "tip": translation'),
         ({"interfaces": {"tip": Interface((1, 0, 0), axes=np.ones((3, 3)))}}, 'interface "tip": axes are no rotation'),
         ({"interfaces": {"tip": 3}}, 'interface "tip" must be an Interface'),
+        ({"interfaces": {" ": Interface((1, 0, 0))}}, "an interface needs a name that can be printed, got ' '"),
+        ({"interfaces": {3: Interface((1, 0, 0))}}, "an interface needs a name that can be printed, got 3"),
+        (
+            {"interfaces": {"tip": Interface((1, 0, 0), second_order=np.triu(np.ones((3, 3, 3))))}},
+            'interface "tip": second_order must be symmetric in its modes',
+        ),
+        (
+            {"inertia": ROTARY, "interfaces": {"node 0": Interface((1, 0, 0))}},
+            'interface "node 0": a body has arrays of that name already',
+        ),
         ({"interfaces": ["tip"]}, "interfaces must be a mapping from names to Interface"),
         ({"name_of_modes": ["first"]}, "3 modes need 3 names, got 1"),
         ({"size": 0.0}, "size must be positive"),

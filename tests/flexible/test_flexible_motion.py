@@ -232,6 +232,19 @@ def test_static_deflection_and_frequencies_of_a_cantilever() -> None:
     assert found[0] == pytest.approx(LAMBDA**2 * np.sqrt(7 / (3 * 2**3)), rel=1e-6)
 
 
+def test_a_mechanism_of_flexible_bodies_alone_has_weight_and_size() -> None:
+    """Equilibria are measured by weights, displacements by the size of bodies: flexible ones count."""
+    s = arm([ritz_beam((0, 2), length=0.01, mass=1e-5, stiffness=1e-3)])
+    rest = s.equilibrium()
+    assert abs(np.sin(rest.q[0] - np.arctan2(9.81, 0.2))) < 1e-9
+    assert s.characteristic_length == pytest.approx(0.005)
+    loop = wt.Mechanism("loop")
+    link = loop.body("link", ritz_beam((0, 2)))
+    loop.revolute("A", loop.ground, link, axis="y")
+    loop.distance("B", loop.ground, link, at=(1, 0, 1), at_child="tip", length=1.0)
+    assert "for kinematics only" not in str(loop.build().plan)
+
+
 WRIGHT = {0.0: (3.5160, 22.0345), 3.0: (4.7973, 23.3203), 6.0: (7.3604, 26.8091), 12.0: (13.1702, 37.6031)}
 """Out-of-plane frequencies of a rotating cantilever by speed (Wright, Smith, Thresher, Wang 1982)."""
 

@@ -339,6 +339,8 @@ BAD = [
     ({"section": 3}, "section must be a Section"),
     ({"material": "steel"}, "material must be a Material"),
     ({"elements": 0}, "elements must be a whole number"),
+    ({"elements": 10**9}, "elements must be at most 5000"),
+    ({"substructures": 10**9}, "substructures must be at most 5000"),
     ({"modes": 61}, "61 are asked for, but there are only 60"),
     ({"modes": "some"}, '"all" or "nodal"'),
     ({"modes": 3, "highest_frequency": 10}, "either modes or highest_frequency"),
@@ -390,3 +392,21 @@ def test_bad_sections_and_materials_are_named(make, message: str) -> None:
 def test_materials_in_other_units_are_warned_about(density: float, modulus: float) -> None:
     with pytest.warns(UserWarning, match="speed of sound of .* which no material has"):
         wt.Material(density=density, youngs_modulus=modulus)
+
+
+def test_what_is_left_out_with_many_modes_is_told() -> None:
+    """Beyond twelve modes, inertia is known to first order; stations still move like interfaces at their place."""
+    given = {"length": 1.0, "section": SLENDER, "material": wt.steel}
+    few, many = (wt.beam(**given, modes=n) for n in (12, 13))
+    assert "inertia to order 2" in few.report()
+    assert "inertia to order 1" in many.report()
+    assert "inertia to order 2" in wt.beam(**given, modes=13, stiffening=False).report()
+    eta = many.coordinate_scales() * np.linspace(-0.5, 0.5, 13)
+    tip = ca.DM(many.pose("tip", ca.SX(eta))[1]).full()[:, 0]
+    assert np.allclose(many.motion(eta).displacement[-1], tip - [1, 0, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize(("length", "radius"), [(0.001, 0.02), (1.0, 20.0)])
+def test_sections_in_other_units_are_warned_about(length: float, radius: float) -> None:
+    with pytest.warns(UserWarning, match="which is no beam: frequencies will be absurd"):
+        wt.beam(length=length, section=wt.circle(radius=radius), material=wt.steel, modes=2)

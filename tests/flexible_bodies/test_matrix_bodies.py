@@ -193,6 +193,8 @@ BAD = [
     ({"stiffness": changed(K, {(0, 5): 1e12})}, "stiffness is not symmetric: entry"),
     ({"mass": changed(M, {(4, 4): -5.0})}, "mass is indefinite"),
     ({"stiffness": -K}, "stiffness is indefinite"),
+    ({"mass": -M}, "mass has no positive entry on its diagonal"),
+    ({"interfaces": {"all": range(20)}, "modes": 1}, "there is none: interfaces or the frame hold all that has mass"),
     ({"stiffness": K + 1e-3 * K.max() * np.eye(len(K))}, "boundary conditions in it"),
     ({"stiffness": changed(K, {(0, 0): np.nan})}, "not finite"),
     ({"mass": M[:-3, :-3]}, "mass is 57 x 57, but stiffness is 60 x 60"),

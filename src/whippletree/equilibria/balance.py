@@ -243,7 +243,7 @@ class Balance:
     @made_once
     def _mass_and_gravity(self) -> ca.Function:
         described = self.system.description
-        mass = ca.sum1(ca.vertcat(0, *(body.properties.mass for body in described.bodies)))
+        mass = ca.sum1(ca.vertcat(0, *(body.mass_and_first_moment()[0] for body in described.bodies)))
         return self._numbers.function("masses", [], [mass, ca.norm_2(ca.vertcat(*described.gravity))])
 
     def with_hold_efforts(self, here: Imbalance, load: LoadCase) -> LoadCase:

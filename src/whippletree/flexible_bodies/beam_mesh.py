@@ -14,8 +14,9 @@ from whippletree.errors import ModelError
 from whippletree.flexible_bodies.beam_elements import BeamElements, gauss_rule
 from whippletree.flexible_bodies.cross_sections import Section
 from whippletree.flexible_bodies.flexible_input import Array, points, positive
-from whippletree.flexible_bodies.flexible_tolerances import SAME_PLACE
+from whippletree.flexible_bodies.flexible_tolerances import SAME_PLACE, STUBBY
 from whippletree.flexible_bodies.materials import Material
+from whippletree.foundation.user_frames import warn
 from whippletree.spatial.orientation import (
     AxisLike,
     axis_rotation,
@@ -66,6 +67,7 @@ def beam_mesh(
     total = float(steps.sum())
     if steps.min() <= SAME_PLACE * total:
         raise ModelError(f"beam: stations {int(np.argmin(steps))} and the next one are at the same place")
+    _warn_of_units(numbers, total)
     marks = np.append(0.0, np.cumsum(steps)) / total
     low, high = bounds
     needed = [low, high, *(mark for mark in marks if low < mark < high), *interfaces.values()]
@@ -75,6 +77,17 @@ def beam_mesh(
     made = _elements(fractions, nodes, marks, frames, numbers, material, shear)
     found = {name: int(np.argmin(np.abs(fractions - at))) for name, at in interfaces.items()}
     return BeamMesh(nodes, fractions, made, found, total * (high - low))
+
+
+def _warn_of_units(numbers: Array, length: float) -> None:
+    """Say so if a section is wider than the beam is long, as with millimetres for one of them."""
+    radius = float(np.sqrt(numbers[:, 1:3].max(axis=1) / numbers[:, 0]).max())
+    if radius > STUBBY * length:
+        warn(
+            f"beam: its section has a radius of gyration of {radius:.3g} m, but it is only {length:.3g} m long, "
+            "which is no beam: frequencies will be absurd if one of these is in other units than metres",
+            UserWarning,
+        )
 
 
 def read_interfaces(interfaces: object) -> dict[str, float]:

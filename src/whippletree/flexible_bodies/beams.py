@@ -27,7 +27,13 @@ from whippletree.flexible_bodies.beam_elements import running_integrals
 from whippletree.flexible_bodies.beam_mesh import BeamMesh, beam_mesh, read_interfaces, split_interfaces
 from whippletree.flexible_bodies.cross_sections import Section, outlines
 from whippletree.flexible_bodies.flexible_input import Array, choice, count
-from whippletree.flexible_bodies.flexible_tolerances import ALL_SECOND_ORDER, MOST_COORDINATES, MOST_NODAL
+from whippletree.flexible_bodies.flexible_tolerances import (
+    ALL_SECOND_ORDER,
+    MOST_BEAM_ELEMENTS,
+    MOST_COORDINATES,
+    MOST_NODAL,
+    MOST_STATION_NUMBERS,
+)
 from whippletree.flexible_bodies.mass_integrals import damping_matrix, integral, point_invariants
 from whippletree.flexible_bodies.materials import Material
 from whippletree.flexible_bodies.modal_reduction import Structure, reduced_basis
@@ -96,8 +102,8 @@ def beam(
     shear = choice(theory, THEORIES, "beam: theory") == "timoshenko"
     reference = choice(reference, REFERENCES, "beam: reference")
     lumped = choice(mass, MASSES, "beam: mass") == "lumped"
-    places, total = read_interfaces(interfaces), count(elements, "beam: elements")
-    number = count(substructures, "beam: substructures")
+    places, total = read_interfaces(interfaces), count(elements, "beam: elements", most=MOST_BEAM_ELEMENTS)
+    number = count(substructures, "beam: substructures", most=MOST_BEAM_ELEMENTS)
     if number > 1 and reference != "cantilever":
         raise ModelError('beam: substructures are welded root to tip: they need reference="cantilever"')
     if attachment is None:
@@ -320,7 +326,7 @@ class _BeamModel:
         forces[:, :, 2] = slope[:, None, 0]
         axes = np.concatenate([el.axes[:1], el.axes])
         by_node = self.basis.reshape(len(mesh.nodes), 2, 3, -1)
-        few = self.basis.shape[1] <= ALL_SECOND_ORDER
+        few = G_nodes is not None and G_nodes.size <= MOST_STATION_NUMBERS
         return Stations(
             mesh.nodes,
             by_node[:, 0],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from whippletree.errors import FileError, ModelError
 from whippletree.spatial.scalars import number, shown
 
-__all__ = ["Array", "choice", "count", "file_text", "points", "positive"]
+__all__ = ["Array", "choice", "count", "file_text", "points", "positive", "write_text"]
 
 Array = npt.NDArray[np.float64]
 
@@ -41,14 +42,16 @@ def choice(value: object, known: Sequence[str], what: str) -> str:
     return value
 
 
-def count(value: object, what: str, least: int = 1) -> int:
-    """Read a whole number that is not below the least.
+def count(value: object, what: str, least: int = 1, most: int | None = None) -> int:
+    """Read a whole number that is not below the least, nor above the most.
 
     >>> count(10, "elements")
     10
     """
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or int(value) < least:
         raise ModelError(f"{what} must be a whole number, at least {least}, got {shown(value)}")
+    if most is not None and value > most:
+        raise ModelError(f"{what} must be at most {most}, got {shown(value)}")
     return int(value)
 
 
@@ -72,13 +75,26 @@ def points(value: Any, what: str, least: int = 1) -> Array:
 
 def file_text(path: Any) -> str:
     """Return the text of a file; what is no path, or no file that can be read, is a FileError that says so."""
-    try:
+    with _told_of(path):
         named = Path(os.fspath(path))
         if named.exists() and not named.is_file():
             raise FileError(f"{named}: this is no file")
         return named.read_text(encoding="utf-8", errors="replace")
+
+
+def write_text(path: Any, text: str) -> None:
+    """Write a file of text; what is no path, or cannot be written, is a FileError that says so."""
+    with _told_of(path):
+        Path(os.fspath(path)).write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def _told_of(path: Any) -> Iterator[None]:
+    """Turn what goes wrong with a file into a FileError."""
+    try:
+        yield
+    except FileError:
+        raise
     except (TypeError, ValueError, OSError) as error:
-        if isinstance(error, FileError):
-            raise
         why = getattr(error, "strerror", None) or error
         raise FileError(f"{path if isinstance(path, str | os.PathLike) else shown(path)}: {why}") from None

@@ -54,6 +54,18 @@ MOST_NODAL = 1500
 """A beam has no more nodal displacements and rotations: its equations then have 90 000 operations, and take a minute to
 compile."""
 
+MOST_STATION_NUMBERS = 50_000
+"""Up to so many numbers, second-order displacements are known at all nodes of a beam, for pictures and
+deformations: 38 modes at eleven nodes. Interfaces have theirs in any case."""
+
+MOST_BEAM_ELEMENTS = 5000
+"""A beam has no more elements: their integrals are then 100 MB, and the error of its frequencies is rounding long
+before."""
+
+STUBBY = 0.5
+"""A section whose radius of gyration is more than this share of the beam's length is that of no beam. Beam theory fails
+at a tenth of it."""
+
 DENSITIES = 1e-3, 3e4
 """Between these, in kg/m^3, is the mass of a structure over the volume of the box around it. Osmium has 22600; the
 lightest lattices, in a box that they do not fill, stay above the lower end."""

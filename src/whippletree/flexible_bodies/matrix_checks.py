@@ -209,6 +209,8 @@ def _check_definite(matrix: Any, what: str, why: str) -> None:
     from scipy import sparse
 
     diagonal = matrix.diagonal()
+    if diagonal.max() <= 0.0:
+        raise ModelError(f"flexible: {what} has no positive entry on its diagonal. Look for wrong signs")
     scale = 1 / np.sqrt(np.maximum(diagonal, INDEFINITE * diagonal.max()))
     S = sparse.diags_array(scale)
     scaled = (S @ matrix @ S + INDEFINITE * sparse.eye_array(matrix.shape[0])).tocsc()

@@ -102,7 +102,10 @@ def _chosen(found: Sequence[tuple[Array, Array]], choice: ModeChoice) -> list[Ar
     else:
         count = len(omega) if choice.count is None else choice.count
         if count > len(omega):
-            raise ModelError(f"modes: {count} are asked for, but there are only {len(omega)}: ask for at most these")
+            there = f"there are only {len(omega)}: ask for at most these"
+            if not len(omega):
+                there = "there is none: interfaces or the frame hold all that has mass; ask for modes=0, or for others"
+            raise ModelError(f"modes: {count} are asked for, but {there}")
         wanted = np.zeros(len(omega), dtype=bool)
         wanted[_ascending(omega)[:count]] = True
     starts = np.cumsum([0, *(len(part[1]) for part in found)])

@@ -31,7 +31,7 @@ from whippletree.elements.bodies.flexible import FlexibleBody
 from whippletree.elements.bodies.flexible_data import GeometricStiffness, Interface, Invariants, Stations
 from whippletree.elements.bodies.modal_inertia import SKEW_STIFFNESS
 from whippletree.errors import FileError, ModelError
-from whippletree.flexible_bodies.flexible_input import Array, file_text
+from whippletree.flexible_bodies.flexible_input import Array, file_text, write_text
 from whippletree.flexible_bodies.flexible_tolerances import CONTRADICTION, SYMMETRIC
 from whippletree.foundation.user_frames import user_facing
 from whippletree.spatial.scalars import shown
@@ -401,11 +401,7 @@ def write_sid(body: FlexibleBody, path: str | Path) -> None:
         raise ModelError(f"write_sid: give a flexible body, such as a beam, got {shown(body)}")
     if "node 0 inertia" in body.arrays:
         raise ModelError("write_sid: a file holds no lumped nodes; make the body with a consistent mass")
-    text = "\n".join(_lines(body)) + "\n"
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror or error}", file=str(path)) from None
+    write_text(path, "\n".join(_lines(body)) + "\n")
 
 
 def _lines(body: FlexibleBody) -> Iterator[str]:

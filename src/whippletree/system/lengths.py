@@ -131,8 +131,11 @@ def characteristic_length(description: Description) -> float:
     numbers = description.folded() if description.parameters else description
     points: dict[str, list[object]] = {body.name: [] for body in numbers.bodies}
     for body in numbers.bodies:
-        if body.properties.mass:
+        if body.properties.mass and body.kind is None:
             points[body.name].append(body.properties.com)
+        elif body.kind is not None:
+            mass, first = (ca.DM(each).full().ravel() for each in body.mass_and_first_moment())
+            points[body.name] += [tuple(first / mass)] if mass[0] else []
     for name, placement in _attached(numbers.joints, numbers.closures, _moving_frames(numbers)):
         if name in points:
             points[name].append(placement.point)

@@ -134,8 +134,8 @@ class LoopCalls:
 
     def choice_in_words(self) -> str:
         """Return what the plan says about the formulation; a model without masses is for kinematics only."""
-        masses = (body.properties.mass for body in self._engine.description.bodies)
-        if any(not isinstance(m, float) or m for m in masses):
+        masses = (body.mass_and_first_moment()[0] for body in self._engine.description.bodies)
+        if not all(m.is_zero() for m in masses):
             return str(self.chosen())
         return "no masses: for kinematics only"
 

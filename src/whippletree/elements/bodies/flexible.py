@@ -38,9 +38,16 @@ from whippletree.elements.bodies.flexible_reading import (
     modal_matrix,
     mode_names,
     station_arrays,
+    without_products,
 )
 from whippletree.elements.bodies.kind import BodyKind, OwnInertia, OwnVelocityForces
-from whippletree.elements.bodies.modal_inertia import SKEW_STIFFNESS, inertia_at, mode_scales, velocity_forces_at
+from whippletree.elements.bodies.modal_inertia import (
+    SKEW_STIFFNESS,
+    first_moment_at_rest,
+    inertia_at,
+    mode_scales,
+    velocity_forces_at,
+)
 from whippletree.elements.bodies.station_motions import StationMotion, main_products, station_motion
 from whippletree.elements.declaration import part, quantity
 from whippletree.elements.forces.base import ElementForces, ElementState, Force
@@ -142,8 +149,9 @@ class FlexibleBody(BodyKind):
     ) -> FlexibleBody:
         """Return the body with these modal matrices (n, n), inertia, interfaces by name, and a typical length `size`.
 
-        `inertia_order` says to which order in eta the inertia was given, and is part of the body's report. `stiffens`
-        says whether second-order displacements are in it, where integrals alone do not tell.
+        `inertia_order` says to which order in eta the inertia was given, and is part of the body's report; it is one
+        at most if second-order displacements come without their products with modes. `stiffens` says whether
+        second-order displacements are in it, where integrals alone do not tell.
         """
         K = modal_matrix("stiffness", stiffness)
         n = K.shape[0]
@@ -156,10 +164,14 @@ class FlexibleBody(BodyKind):
             raise ModelError("interfaces must be a mapping from names to Interface")
         scales = mode_scales(cast(Array, arrays["y0"])[9 + 3 * n :], n)
         for name, interface in interfaces.items():
-            arrays |= interface_arrays(name, interface, scales)
-        if stiffens is None:
-            stiffens = geometric_stiffness is not None or bends(inertia)
-        outline = {"modes": names, "interfaces": list(interfaces), "order": inertia_order, "stiffens": stiffens}
+            found = interface_arrays(name, interface, scales)
+            if not arrays.keys().isdisjoint(found):
+                raise ModelError(f'interface "{name}": a body has arrays of that name already, choose another name')
+            arrays |= found
+        bent = geometric_stiffness is not None or bends(inertia)
+        stiffens = bent if stiffens is None else stiffens
+        order = min(inertia_order, 1) if bent and without_products(inertia) else inertia_order
+        outline = {"modes": names, "interfaces": list(interfaces), "order": order, "stiffens": stiffens}
         drawn = None
         if stations is not None:
             drawn = ArrayStore.of_arrays(station_arrays(stations, n))
@@ -369,6 +381,10 @@ class FlexibleBody(BodyKind):
     def inertia(self, eta: ca.SX) -> OwnInertia:
         """Return the generalised inertia by its parts."""
         return inertia_at(self.arrays, ca.densify(eta))
+
+    def mass_and_first_moment(self) -> tuple[ca.SX, ca.SX]:
+        """Return mass, and mass times the centre (3), undeformed."""
+        return first_moment_at_rest(self.arrays)
 
     def velocity_forces(self, eta: ca.SX, rate: ca.SX, w: ca.SX) -> OwnVelocityForces:
         """Return the velocity forces beside the gyroscopic one of the frame's whole inertia."""

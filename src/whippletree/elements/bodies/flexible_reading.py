@@ -26,7 +26,15 @@ from whippletree.elements.bodies.modal_inertia import (
 from whippletree.errors import ModelError
 from whippletree.spatial.scalars import shown
 
-__all__ = ["bends", "inertia_arrays", "interface_arrays", "modal_matrix", "mode_names", "station_arrays"]
+__all__ = [
+    "bends",
+    "inertia_arrays",
+    "interface_arrays",
+    "modal_matrix",
+    "mode_names",
+    "station_arrays",
+    "without_products",
+]
 
 Array = npt.NDArray[np.float64]
 
@@ -53,6 +61,11 @@ def bends(inertia: Invariants | LumpedNodes) -> bool:
     """Tell whether second-order displacements are given."""
     given = (inertia.second_order,) if isinstance(inertia, LumpedNodes) else (inertia.cross_second_order,)
     return any(each is not None and bool(np.any(each)) for each in given)
+
+
+def without_products(inertia: Invariants | LumpedNodes) -> bool:
+    """Tell whether products of second-order displacements with modes are left out of integrals."""
+    return isinstance(inertia, Invariants) and inertia.modes_second_order is None
 
 
 def _checked_stiffness(given: GeometricStiffness, n: int) -> GeometricStiffness:
@@ -91,6 +104,8 @@ def _check_invariants(found: Invariants, n: int) -> None:
 def interface_arrays(name: str, given: Interface, scales: Array) -> dict[str, Array]:
     """Return the arrays of an interface, for modal coordinates of these scales."""
     n = len(scales)
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise ModelError(f"an interface needs a name that can be printed, got {shown(name)}")
     if not isinstance(given, Interface):
         raise ModelError(f'interface "{name}" must be an Interface, got {shown(given)}')
     shapes = {

@@ -126,6 +126,11 @@ class BodyKind(Declared, ABC):
 
     # ------------------------------------------------------------------ what follows
 
+    def mass_and_first_moment(self) -> tuple[ca.SX, ca.SX]:
+        """Return mass, and mass times the centre (3), where the own coordinates are those to start from."""
+        rigid = self.inertia(ca.SX(ca.DM(self.neutral()))).rigid
+        return rigid.m, rigid.h
+
     def frame_map(self, frame: str, eta: ca.SX) -> ca.SX:
         """Return the map (6, n) from own velocities to a moving frame's motion in the body frame, in its own axes."""
         at = ca.SX.sym("eta", self.n_own)

@@ -59,6 +59,7 @@ from whippletree.spatial import RigidInertia, cross, mirror, rotation_vector_ter
 
 __all__ = [
     "SKEW_STIFFNESS",
+    "first_moment_at_rest",
     "inertia_at",
     "inertia_terms",
     "mode_scales",
@@ -372,6 +373,17 @@ def inertia_at(store: ArrayStore, eta: ca.SX) -> OwnInertia:
     if SKEW_STIFFNESS in store:
         coupling = coupling + _skew_forces(store, eta)[:6, :]
     return OwnInertia(rigid, coupling, ca.densify(E))
+
+
+def first_moment_at_rest(store: ArrayStore) -> tuple[ca.SX, ca.SX]:
+    """Return mass and first moment of the undeformed body, without the rest of its inertia."""
+    m, h = ca.densify(store.matrix("mass")), ca.densify(store.matrix("y0")[:3, :])
+    k = 0
+    while f"node {k} inertia" in store:
+        if f"node {k} mass" in store:
+            h = h + store.matrix(f"node {k} mass") * store.matrix(f"node {k} position")
+        k += 1
+    return m, ca.densify(h)
 
 
 def _skew_forces(store: ArrayStore, eta: ca.SX) -> ca.SX:
