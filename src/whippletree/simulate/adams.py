@@ -61,6 +61,7 @@ from whippletree.simulate.run_tolerances import (
     CLOSE_ENOUGH,
     HANDED_OVER,
     LAST_STEP_SLACK,
+    LEAST_GROWTH,
     OPEN_STEP_FACTOR,
     ROUNDED_STEP,
     UNTRUSTED_SHARE,
@@ -445,9 +446,10 @@ def _next_step(a: Any, h: float, end: float, nq: int, tolerance: float) -> float
     past[_ORDER] = float(order)
     if erk * 2.0 ** (order + 1) <= 0.5:
         return 2.0 * h
-    if erk <= 0.5:
-        return h
-    return float(h * min(max((0.5 / erk) ** (1.0 / (order + 1)), 0.5), 0.9))
+    growth = (0.5 / erk) ** (1.0 / (order + 1))
+    if erk <= 0.5:  # as many equal steps as the differences reach back over: these tell the error well
+        return float(h * growth if growth >= LEAST_GROWTH and past[_SAME] > order else h)
+    return float(h * min(max(growth, 0.5), 0.9))
 
 
 class Adams(CompiledStepper):

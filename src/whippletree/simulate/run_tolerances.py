@@ -126,9 +126,13 @@ EXACT_CROSSING = 1e-12
 """The estimated error of a crossing that is exact enough for every tolerance. Rounding leaves 1e-13 of it, and the
 error itself is smaller: some 2e-13 where 1e-11 is estimated."""
 
-ADAMS_ERROR = 0.8
+ADAMS_ERROR = 0.4
 """The share of the tolerance that the error of one step of the Adams method may take. Its steps are many, and their
 errors are of one sign for long, so that they add up: with 1, errors after 10 s reach 1150 times the tolerance."""
+
+LEAST_GROWTH = 1.2
+"""A step of the Adams method that could be longer by less than this factor stays as it is: equal steps are what the
+next order is judged by. If it had to double, steps would be up to twice as short as they need to be."""
 
 ROUNDED_STEP = 1e-12
 """If the time at which a step ends is rounded by more than this share of the step, the step is as long as time says: a
