@@ -21,6 +21,8 @@ from whippletree.programs.loop_program import (
     ItemLoop,
     LoopProgram,
     MemoryRef,
+    ProgramStep,
+    RepeatedSteps,
     Segment,
     StepFunction,
 )
@@ -37,7 +39,7 @@ class RolledLoops:
         self.pool = Pool(1, len(program.constants))
         rows: list[int] = []
         self.starts: list[tuple[int, ...]] = []
-        for step in program.steps:
+        for step in _flat(program.steps):
             if isinstance(step, Segment):
                 self.starts.append(())
                 continue
@@ -66,9 +68,14 @@ class RolledLoops:
 
     def count(self) -> OperationCount:
         """Count the operations of one evaluation."""
+        return self._counted(self.program.steps)
+
+    def _counted(self, steps: Sequence[ProgramStep]) -> OperationCount:
         total = OperationCount()
-        for step in self.program.steps:
-            if isinstance(step, Segment):
+        for step in steps:
+            if isinstance(step, RepeatedSteps):
+                total = total + step.times * self._counted(step.steps)
+            elif isinstance(step, Segment):
                 total = total + self.tape(step.variant).count()
             elif isinstance(step, ForestSolve):
                 total = total + count_solve(step)
@@ -96,6 +103,14 @@ class RolledLoops:
         return writer.module(name)
 
 
+def _flat(steps: Sequence[ProgramStep]) -> list[Segment | ItemLoop | Climb | ForestSolve | ForestColumns]:
+    """Return all steps in order, those that are repeated once."""
+    found: list[Segment | ItemLoop | Climb | ForestSolve | ForestColumns] = []
+    for step in steps:
+        found += step.steps if isinstance(step, RepeatedSteps) else [step]
+    return found
+
+
 def _visits(step: ItemLoop | Climb) -> Iterator[tuple[int, ...]]:
     """Yield the table's rows as often as a step visits them."""
     if isinstance(step, ItemLoop):
@@ -116,7 +131,8 @@ class _Writer:
         self.T, self.align = vector_type(width), 8 * width
         self.lines: list[str] = []
         self.functions: list[str] = []  # that the lines call
-        self.block = 0
+        self.rounds = 0
+        self.numbered: Iterator[tuple[int, tuple[int, ...]]] = iter(())
 
     def module(self, name: str) -> str:
         program = self.loops.program
@@ -128,26 +144,57 @@ class _Writer:
         for place, size in program.zeroed_work:
             self.lines.append(f"  %cleared{place} = getelementptr {self.T}, ptr %work, i64 {place}")
             self._clear(f"%cleared{place}", size)
-        for i, (step, start) in enumerate(zip(program.steps, self.loops.starts, strict=True)):
-            if isinstance(step, Segment):
-                self._segment(step.variant, f"s{i}_")
-            elif isinstance(step, ItemLoop):
-                self._item_loop(step, start, f"s{i}_")
-            elif isinstance(step, ForestSolve):
-                options: Any = {"width": self.width, "pack": self.pack, "fused": self.fused}
-                self.lines += solve_ir(step, start[0], f"s{i}_", **options)
-            elif isinstance(step, ForestColumns):
-                tables = ColumnTables(step, start[0])
-                lines, functions = columns_ir(tables, f"s{i}_", width=self.width, fused=self.fused)
-                self.lines += lines
-                self.functions.append(functions)
-            else:
-                self._climb(step, start, f"s{i}_")
+        self.numbered = iter(enumerate(self.loops.starts))
+        for step in program.steps:
+            self._step(step)
         self.lines += ["  br label %stop", "stop:", "  ret void", "}"]
         memset = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
         widths = {self.width, 1, self.pack, SIDE_BY_SIDE}
         whole = ["\n".join(self.lines), *self.functions, memset]
         return "\n".join(whole) + declarations(widths, self.loops.pool)
+
+    def _step(self, step: ProgramStep) -> None:
+        """Write a step; those that are repeated in a loop around them."""
+        if isinstance(step, RepeatedSteps):
+            self._repeated(step)
+            return
+        i, start = next(self.numbered)
+        if isinstance(step, Segment):
+            self._segment(step.variant, f"s{i}_")
+        elif isinstance(step, ItemLoop):
+            self._item_loop(step, start, f"s{i}_")
+        elif isinstance(step, ForestSolve):
+            options: Any = {"width": self.width, "pack": self.pack, "fused": self.fused}
+            self.lines += solve_ir(step, start[0], f"s{i}_", **options)
+        elif isinstance(step, ForestColumns):
+            tables = ColumnTables(step, start[0])
+            lines, functions = columns_ir(tables, f"s{i}_", width=self.width, fused=self.fused)
+            self.lines += lines
+            self.functions.append(functions)
+        else:
+            self._climb(step, start, f"s{i}_")
+
+    def _repeated(self, step: RepeatedSteps) -> None:
+        """Write rounds of steps."""
+        self.rounds += 1
+        name = f"round{self.rounds}"
+        self.lines += [
+            f"  br label %{name}before",
+            f"{name}before:",
+            f"  br label %{name}",
+            f"{name}:",
+            f"  %{name}i = phi i64 [0, %{name}before], [%{name}next, %{name}latch]",
+        ]
+        for one in step.steps:
+            self._step(one)
+        self.lines += [
+            f"  br label %{name}latch",
+            f"{name}latch:",
+            f"  %{name}next = add i64 %{name}i, 1",
+            f"  %{name}more = icmp slt i64 %{name}next, {step.times}",
+            f"  br i1 %{name}more, label %{name}, label %{name}after",
+            f"{name}after:",
+        ]
 
     def _clear(self, pointer: str, size: int) -> None:
         """Set numbers to zero."""
@@ -157,7 +204,7 @@ class _Writer:
     def _pointers(self, program: LoopProgram) -> None:
         """Load the addresses of inputs and outputs that are used."""
         used: set[tuple[str, int]] = set()
-        for step in program.steps:
+        for step in _flat(program.steps):
             if isinstance(step, ForestSolve):
                 if step.vector is not None and not step.in_work:
                     used.add(("o", step.vector))
@@ -241,8 +288,9 @@ class _Writer:
     def _segment(self, variant: StepFunction, prefix: str) -> None:
         """Write a function that is evaluated once, in blocks if it is long and reads nothing that it writes."""
         tape = self.loops.tape(variant)
-        written = {place.memory for place in variant.targets}
-        if len(tape.operations) < BLOCK or any(place.memory in written for place in variant.sources):
+        written = {(place.memory, place.argument, place.offset) for place in variant.targets}
+        read = {(place.memory, place.argument, place.offset) for place in variant.sources}
+        if len(tape.operations) < BLOCK or written & read:
             self._variant(variant, prefix, None)
             return
         places: dict[int, list[int]] = {}

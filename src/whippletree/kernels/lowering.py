@@ -15,7 +15,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from whippletree.kernels.tape import Tape, arrange, fuse, read_tape
+from whippletree.kernels.tape import OperationCount, Tape, arrange, fuse, read_tape
 from whippletree.kernels.trig import number, sincos_ir, vector_type
 
 __all__ = ["ARGUMENTS", "BLOCK", "SEARCH", "LoweredBody", "Pool", "StraightLine", "declarations", "table_numbers"]
@@ -462,6 +462,10 @@ class StraightLine:
     def tape(self) -> Tape:
         """The operations, as counted."""
         return read_tape(self.function)
+
+    def count(self) -> OperationCount:
+        """Count the operations of one evaluation."""
+        return self.tape.count()
 
     def ir(self, *, name: str, width: int, pack: int, fused: bool) -> str:
         """Return a module that evaluates the trace for `width` states, element by element beside each other."""

@@ -30,26 +30,28 @@ of x, x', x'', lambda and, if there are forces, the joint coordinates.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import casadi as ca
+import numpy as np
 
-from whippletree.formulations.methods.natural import NaturalSettings, solve_natural
-from whippletree.formulations.natural.natural_equations import natural_forces
 from whippletree.formulations.nodes.operation_stages import record_stage
 from whippletree.foundation.once import made_once
-from whippletree.kernels.kernel import Kernel
+from whippletree.kernels.kernel import Array, Kernel
 from whippletree.natural.natural_coordinates import NaturalCoordinates
+from whippletree.natural.natural_loops import NaturalLoops
+from whippletree.natural.natural_start import start_accelerations
+from whippletree.programs.loop_program import ItemLoop, LoopProgram, ProgramStep, Segment
+from whippletree.programs.step_tables import Numbers, copied
 from whippletree.symbolic.sparse_factors import SymmetricFactor, add_to, factor_symmetric, minimum_degree
 
 __all__ = ["NaturalSteps", "StateLayout"]
 
 _PROJECTIONS = 2
 """Passes of a projection: each leaves about 1 / (alpha h^2 / 4 m) of what was amiss."""
-
-_EXACT = NaturalSettings("exact", iterations=6)
 
 
 class StateLayout(NamedTuple):
@@ -123,29 +125,31 @@ class NaturalSteps:
     # ------------------------------------------------------------------ kernels
 
     def _kernel(
-        self, name: str, size: int, make: Callable[[], ca.SX], inputs: dict[str, ca.SX] | None = None
+        self, name: str, size: int, make: Callable[[], ca.SX | LoopProgram], inputs: dict[str, ca.SX] | None = None
     ) -> Kernel:
         given = self.inputs() if inputs is None else inputs
         about = f"{self.loaded}|{self.projections}|{self.wrenches}"
         return self.natural.kernel(name, given, size, make, about)
 
+    def begin(self, q: Array, v: Array, inputs: Mapping[str, Array]) -> Array:
+        """Return x'' (n) at the start of a run, at efforts, time, wrenches and parameters that are given by name."""
+        natural = self.natural
+        parameters = inputs.get("parameters")
+        x, rates = natural.state(q, v, parameters=parameters)
+        given, values = {"q": q, "v": v, **inputs}, natural.parameter_values(parameters)
+        names, function = self._acting_forces
+        Q = np.array(function(*(given[name] for name in names), *values)).ravel()
+        return start_accelerations(natural, x, rates, Q, values)
+
     @made_once
-    def begin(self) -> Kernel:
-        """x'' at the start of a run, with exact multipliers."""
-        natural, eq = self.natural, self.natural.equations
-        given = {"q": ca.SX.sym("q", natural.system.nq), "v": ca.SX.sym("v", natural.system.nv)}
-        inputs = {**given, "tau": self.tau, "t": self.t, **self.acting}
-
-        def make() -> ca.SX:
-            here = eq.loaded({**inputs})
-            walk, closure_set = here.walk, None
-            if eq.closed:
-                closure_set = eq.closure_set({**given, "t": self.t}, kept=False)
-                walk = closure_set.efforts_at_cuts(walk, here.tau)
-            _, found = solve_natural(walk, closure_set, _EXACT, natural.model)
-            return ca.SX(ca.vertcat(*(found.a[i] for i in range(self.layout.n))))
-
-        return self._kernel("natural start", self.layout.n, make, inputs)
+    def _acting_forces(self) -> tuple[list[str], ca.Function]:
+        """Q at a state in joint coordinates, and by which names its inputs are known."""
+        natural = self.natural
+        sizes = {"q": natural.system.nq, "v": natural.system.nv}
+        symbols = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
+        symbols |= {"tau": self.tau, "t": self.t, **self.acting}
+        function = ca.Function("Q", [*symbols.values(), *natural.parameter_symbols], [natural.forces(symbols)])
+        return list(symbols), function
 
     @made_once
     def predict(self) -> Kernel:
@@ -161,7 +165,9 @@ class NaturalSteps:
     @made_once
     def iterate(self) -> Kernel:
         """One iteration (8.131), and the size of its change."""
-        return self._kernel("natural iteration", self.layout.n + 1, self.iterated)
+        loops = self.natural.loops
+        make = self.iterated if loops is None else partial(self._iteration_loops, loops)
+        return self._kernel("natural iteration", self.layout.n + 1, make)
 
     def iterated(self) -> ca.SX:
         """Return the next displacement and the size of the change, over symbols."""
@@ -178,7 +184,9 @@ class NaturalSteps:
     @made_once
     def augment(self) -> Kernel:
         """The start of the step with corrected multipliers (8.126)."""
-        return self._kernel("natural multipliers", self.layout.size, self.corrected)
+        loops = self.natural.loops
+        make = self.corrected if loops is None else partial(self._correction_loops, loops)
+        return self._kernel("natural multipliers", self.layout.size, make)
 
     def corrected(self) -> ca.SX:
         """Return the start of the step with corrected multipliers, over symbols."""
@@ -190,7 +198,10 @@ class NaturalSteps:
     def finish(self) -> Kernel:
         """The end of the step, from its displacement."""
 
-        def make() -> ca.SX:
+        def make() -> ca.SX | LoopProgram:
+            loops = self.natural.loops
+            if loops is not None:
+                return self._end_loops(loops)
             x, v, a, kept = self.ended()
             near = self.layout.parts(self.start)[4]
             return ca.vertcat(x, v, a, kept, self.natural.fitted(x, v, near)[0] if self.loaded else near)
@@ -203,6 +214,57 @@ class NaturalSteps:
         lam = self.layout.parts(self.start)[3]
         v, a = self._projected(point) if self.projections else (point.v, point.a)
         return point.x, v, a, lam if self.projections else ca.SX.zeros(self.layout.m)
+
+    # ------------------------------------------------------------------ loops, for large mechanisms
+
+    def _arguments(self) -> dict[str, Numbers]:
+        """Return where the inputs are, by name."""
+        sizes = {name: symbol.numel() for name, symbol in self.inputs().items()}
+        if self.natural.parameter_symbols:
+            sizes["parameters"] = self.natural.parameter_symbols[0].numel()
+        return {name: Numbers("input", 0, size, argument=k) for k, (name, size) in enumerate(sizes.items())}
+
+    def _read(self, loops: NaturalLoops) -> list[ProgramStep]:
+        """Return the steps that bring the inputs to where they are worked with, and the rule's x, x', x''."""
+        given = self._arguments()
+        steps: list[ProgramStep] = [*copied(given["start"], loops.start.part(0, self.layout.size))]
+        for name, place in (("d", loops.d), ("settings", loops.settings), ("t", loops.t)):
+            steps += copied(given[name], place)
+        return [*steps, *loops.prepared(given.get("parameters")), loops.point()]
+
+    def _iteration_loops(self, loops: NaturalLoops) -> LoopProgram:
+        steps = [*self._read(loops), *self.iteration(loops, self._arguments())]
+        n = self.layout.n
+        steps += [*copied(loops.d, Numbers("output", 0, n)), *copied(loops.change, Numbers("output", n, 1))]
+        return loops.program(steps)
+
+    def iteration(self, loops: NaturalLoops, arguments: Mapping[str, Numbers]) -> list[Segment | ItemLoop]:
+        """Return an iteration from the point: forces at fitted joint coordinates, and the solution."""
+        fitted: list[Segment | ItemLoop] = [*copied(loops.near, loops.q), *loops.fitted()] if self.loaded else []
+        acting = {name: where for name, where in arguments.items() if name in ("tau", "parameters", *self.acting)}
+        return [*fitted, loops.forces(self.loaded, acting), *loops.iteration(self.projections)]
+
+    def _correction_loops(self, loops: NaturalLoops) -> LoopProgram:
+        steps = [*self._read(loops), *loops.corrected(self.projections)]
+        return loops.program([*steps, *copied(loops.start.part(0, self.layout.size), self._result())])
+
+    def _result(self) -> Numbers:
+        return Numbers("output", 0, self.layout.size)
+
+    def _end_loops(self, loops: NaturalLoops) -> LoopProgram:
+        steps, result, n = self._read(loops), self._result(), self.layout.n
+        steps += self.end(loops)
+        for k, where in enumerate((loops.x, loops.v, loops.a)):
+            steps += copied(where.part(0, n), result.part(k * n, n))
+        steps += copied(loops.lam, result.part(3 * n, self.layout.m))
+        if self.loaded:
+            steps += [*copied(loops.near, loops.q), *loops.fitted()]
+            steps += copied(loops.q, result.part(3 * n + self.layout.m, self.layout.nq))
+        return loops.program(steps)
+
+    def end(self, loops: NaturalLoops) -> list[ProgramStep]:
+        """Return the end of a step from its point: projections, or multipliers that begin anew."""
+        return [*(loops.projected(_PROJECTIONS) if self.projections else loops.forgotten())]
 
     # ------------------------------------------------------------------ expressions
 
@@ -262,16 +324,10 @@ class NaturalSteps:
 
     def _forces(self, point: _Iterate) -> ca.SX:
         """Return Q: weight, and what elements and efforts do at fitted joint coordinates."""
-        natural, eq = self.natural, self.natural.equations
         if not self.loaded:
-            return natural_forces(natural.walk, natural.model)
-        q, v = natural.fitted(point.x, point.v, self.layout.parts(self.start)[4])
-        given = {"q": q, "v": v, "tau": self.tau, "t": self.t, **self.acting}
-        here = eq.loaded(given)
-        walk = here.walk
-        if eq.closed:
-            walk = eq.closure_set(given, kept=False).efforts_at_cuts(walk, here.tau)
-        return natural_forces(walk, natural.model)
+            return self.natural.forces(None)
+        q, v = self.natural.fitted(point.x, point.v, self.layout.parts(self.start)[4])
+        return self.natural.forces({"q": q, "v": v, "tau": self.tau, "t": self.t, **self.acting})
 
     def _tangent(self, point: _Iterate) -> SymmetricFactor:
         """Return the factors of K (8.134)."""

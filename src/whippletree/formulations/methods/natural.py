@@ -36,11 +36,10 @@ from whippletree.spatial.scalars import shown
 
 if TYPE_CHECKING:
     from whippletree.formulations.natural.natural_equations import NaturalEquations
-    from whippletree.formulations.natural.natural_model import NaturalModel
 
-__all__ = ["EXACT", "NATURAL", "NaturalSettings", "condition_weights", "solve_natural"]
+__all__ = ["EXACT", "LIGHT", "NATURAL", "NaturalSettings", "condition_weights", "solve_natural"]
 
-_LIGHT = 0.01
+LIGHT = 0.01
 """The least mass by which weights go, as a share of the mean: massless vectors have none."""
 
 
@@ -91,12 +90,12 @@ def forward_dynamics(walk: Unrolled, settings: NaturalSettings) -> ca.SX:
 
 
 def solve_natural(
-    walk: Unrolled, closure_set: ClosureSet | None, settings: NaturalSettings, model: NaturalModel | None = None
+    walk: Unrolled, closure_set: ClosureSet | None, settings: NaturalSettings
 ) -> tuple[NaturalEquations, AugmentedSolution]:
     """Return the equations of a walk, and x'' with the conditions' multipliers."""
     from whippletree.formulations.natural.natural_equations import natural_equations  # only where it is asked for
 
-    equations = natural_equations(walk, closure_set, model)
+    equations = natural_equations(walk, closure_set)
     record_stage("Phi_x, gamma", [equations.rows, equations.gamma])
     problem = AugmentedProblem(
         equations.mass, equations.right, equations.rows, equations.gamma, condition_weights(equations, settings.weight)
@@ -109,7 +108,7 @@ def solve_natural(
 def condition_weights(equations: NaturalEquations, weight: float) -> list[ca.SX]:
     """Return the weight of each condition."""
     masses = [equations.mass.get((i, i), ca.SX(0)) for i in equations.right]
-    least = _LIGHT * sum(masses, ca.SX(0)) / max(len(masses), 1)
+    least = LIGHT * sum(masses, ca.SX(0)) / max(len(masses), 1)
     lightness = [1 / ca.fmax(mass, least) for mass in masses]
     found = []
     for row in equations.rows:
