@@ -101,7 +101,7 @@ def test_loops_are_the_straight_line(name: str, projections: bool, monkeypatch: 
         assert looped == pytest.approx(straight, rel=digits, abs=digits)
 
 
-@pytest.mark.parametrize("make", [human_body, *deep([heavy_truck])])
+@pytest.mark.parametrize("make", deep([human_body, heavy_truck]))
 def test_large_mechanisms(make) -> None:
     """A step of a large mechanism is a few ten thousand operations to compile; accelerations are those of a tree."""
     s = make().build()

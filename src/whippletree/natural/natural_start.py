@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from whippletree.errors import StateError
+from whippletree.formulations.closures.augmented_lagrangian import ROUNDED
 from whippletree.formulations.methods.natural import LIGHT
 from whippletree.kernels.kernel import Array
 from whippletree.natural.natural_coordinates import NaturalCoordinates
@@ -35,7 +36,7 @@ def start_accelerations(
     rows, gamma = natural.rows_at(x, rates, parameters)
     masses = np.maximum(np.diag(M), LIGHT * np.diag(M).mean())
     easy = (rows**2 / masses).sum(axis=1)
-    weights = np.divide(_WEIGHT, easy, out=np.zeros_like(easy), where=easy > 0)
+    weights = _WEIGHT / np.maximum(easy, ROUNDED * easy.sum() + np.finfo(float).tiny)
     K = M + rows.T @ (weights[:, None] * rows)
     a, multipliers = np.zeros(x.size), np.zeros(len(rows))
     for _ in range(_MOST):

@@ -24,7 +24,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import casadi as ca
 
 from whippletree.errors import StateError
-from whippletree.formulations.closures.augmented_lagrangian import AugmentedProblem, AugmentedSolution, solve_augmented
+from whippletree.formulations.closures.augmented_lagrangian import (
+    AugmentedProblem,
+    AugmentedSolution,
+    row_weights,
+    solve_augmented,
+)
 from whippletree.formulations.closures.closure_set import ClosureSet
 from whippletree.formulations.closures.loop_solution import Solution
 from whippletree.formulations.closures.partition import partition, partition_multipliers
@@ -110,11 +115,8 @@ def condition_weights(equations: NaturalEquations, weight: float) -> list[ca.SX]
     masses = [equations.mass.get((i, i), ca.SX(0)) for i in equations.right]
     least = LIGHT * sum(masses, ca.SX(0)) / max(len(masses), 1)
     lightness = [1 / ca.fmax(mass, least) for mass in masses]
-    found = []
-    for row in equations.rows:
-        easy = sum((x * x * lightness[j] for j, x in row.items()), ca.SX(0))
-        found.append(weight / easy if row else ca.SX(0))
-    return found
+    easy = [sum((x * x * lightness[j] for j, x in row.items()), ca.SX(0)) for row in equations.rows]
+    return row_weights(equations.rows, easy, weight)
 
 
 def _solve(problem: LoopProblem, settings: NaturalSettings) -> Solution:
