@@ -27,8 +27,9 @@ def evaluated(program: LoopProgram, given: np.ndarray, size: int) -> np.ndarray:
     return result
 
 
-def test_blocks_are_eliminated() -> None:
-    """A sparse positive matrix of blocks, with fill, against NumPy."""
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_blocks_are_eliminated(symmetric: bool) -> None:
+    """A sparse matrix of blocks, with fill, against NumPy."""
     rng = np.random.default_rng(5)
     pairs = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4), (1, 5), (5, 6)]
     memory = WorkMemory()
@@ -37,7 +38,7 @@ def test_blocks_are_eliminated() -> None:
     for i, j in pairs:
         B = rng.normal(size=(3, 6))
         places = [*range(3 * i, 3 * i + 3), *range(3 * j, 3 * j + 3)]
-        A[np.ix_(places, places)] += B.T @ B
+        A[np.ix_(places, places)] += B.T @ (B if symmetric else B + 0.2 * rng.normal(size=(3, 6)))
     given = np.zeros(blocks.blocks.size + 21)
     for (i, j), start in blocks.places.items():
         given[start : start + 9] = A[3 * i : 3 * i + 3, 3 * j : 3 * j + 3].ravel(order="F")
@@ -45,8 +46,8 @@ def test_blocks_are_eliminated() -> None:
     steps = [
         *copied(Numbers("input", 0, given.size - 21), blocks.blocks),
         *copied(Numbers("input", given.size - 21, 21), right),
-        blocks.factored(),
-        *blocks.solved(right),
+        blocks.factored(symmetric),
+        *blocks.solved(right, symmetric),
         *copied(right, Numbers("output", 0, 21)),
     ]
     assert len(blocks.places) > 7 + len(pairs)

@@ -1,9 +1,10 @@
-"""A symmetric positive matrix of 3 x 3 blocks, eliminated and solved by loops over blocks.
+"""A sparse matrix of 3 x 3 blocks, eliminated and solved by loops over blocks; symmetric and positive, or general.
 
-K = L D L^T without pivoting, block by block in an order of little fill (`minimum_degree` on the elements, since three
+Nothing is pivoted. Blocks are eliminated in an order of little fill (`minimum_degree` on the elements, since the three
 coordinates of an element are coupled alike). With k the block that is eliminated, and i, j later ones,
 
     K_kk = L_kk D_k L_kk^T,     U_ik = K_ik L_kk^-T,     L_ik = U_ik D_k^-1,     K_ij -= U_ik L_jk^T
+    K_kk = L_kk U_kk,     L_ik = K_ik U_kk^-1,     U_kj = L_kk^-1 K_kj,     K_ij -= L_ik U_kj
 
 Every step is the same small function on other blocks, so that code and compile time do not grow with the matrix.
 """
@@ -16,7 +17,7 @@ from functools import partial
 import casadi as ca
 
 from whippletree.programs.loop_program import ItemLoop, StepFunction
-from whippletree.programs.step_tables import LoopTable, Numbers, WorkMemory, step_function
+from whippletree.programs.step_tables import Bound, LoopTable, Numbers, WorkMemory, step_function
 from whippletree.symbolic.sparse_factors import minimum_degree
 
 __all__ = ["BlockMatrix"]
@@ -32,8 +33,8 @@ def _lower(A: ca.SX) -> ca.SX:
 class BlockMatrix:
     """Where the blocks of K are, and the loops that factor it and solve with it.
 
-    `pairs` are the pairs of blocks that are coupled. A block (i, j) stands at `block(i, j)`, i not being eliminated
-    before j; of those on the diagonal the lower half is read.
+    `pairs` are the pairs of blocks that are coupled. A block (i, j) stands at `block(i, j)`. If the matrix is
+    symmetric, those are read in which i is not eliminated before j, and of those on the diagonal the lower half.
     """
 
     def __init__(self, size: int, pairs: Iterable[tuple[int, int]], memory: WorkMemory) -> None:
@@ -50,6 +51,7 @@ class BlockMatrix:
                 below[later[0]] |= set(later[1:])
         self.below = {k: sorted(below[k], key=self.rank.__getitem__) for k in self.order}
         places = [(k, k) for k in self.order] + [(i, k) for k in self.order for i in self.below[k]]
+        places += [(k, i) for k in self.order for i in self.below[k]]
         self._place = {place: _BLOCK * n for n, place in enumerate(places)}
         self.blocks = memory.take(_BLOCK * len(places))
         self._scaled = memory.take(_BLOCK * max((len(one) for one in self.below.values()), default=0))
@@ -60,13 +62,35 @@ class BlockMatrix:
         return self._place
 
     def block(self, i: int, j: int) -> int:
-        """Return where a block begins, the one that is eliminated later being i."""
+        """Return where a block begins."""
         return self._place[i, j]
 
     # ------------------------------------------------------------------ loops
 
-    def factored(self) -> ItemLoop:
-        """Return the loop that puts the factors in the place of the matrix: L_kk below the diagonal, and D^-1 on it."""
+    def factored(self, symmetric: bool) -> ItemLoop:
+        """Return the loop that puts the factors in the place of the matrix, one over its pivots on the diagonal."""
+        return self._factored_symmetric() if symmetric else self._factored_general()
+
+    def _factored_general(self) -> ItemLoop:
+        A, B, C = (ca.SX.sym(name, 3, 3) for name in "ABC")
+        table, at = LoopTable(), [self._at(column) for column in range(4)]
+        diagonal = partial(step_function, [(A, at[1])], [(_lu_factors(A), at[1])])
+        both: list[Bound] = [(A, at[1]), (B, at[2])]
+        column = partial(step_function, both, [(_upper_solved(B.T, A.T, transposed=True).T, at[1])])
+        row = partial(step_function, both, [(_forward(B, A), at[1])])
+        update = partial(step_function, [*both, (C, at[3])], [(A - B @ C, at[1])])
+        for k in self.order:
+            own, later = self.block(k, k), self.below[k]
+            table.add("diagonal", diagonal, (own,))
+            for i in later:
+                table.add("column", column, (self.block(i, k), own))
+                table.add("row", row, (self.block(k, i), own))
+            for i in later:
+                for j in later:
+                    table.add("update", update, (self.block(i, j), self.block(i, k), self.block(k, j)))
+        return table.loop()
+
+    def _factored_symmetric(self) -> ItemLoop:
         A, B, C = (ca.SX.sym(name, 3, 3) for name in "ABC")
         table = LoopTable()
 
@@ -93,7 +117,7 @@ class BlockMatrix:
                     table.add("update", update, (self.block(i, j), _BLOCK * n, self.block(j, k)))
         return table.loop()
 
-    def solved(self, vector: Numbers) -> list[ItemLoop]:
+    def solved(self, vector: Numbers, symmetric: bool) -> list[ItemLoop]:
         """Return the loops that put the solution in the place of the right-hand side, three numbers a block."""
         x, y, L = ca.SX.sym("x", 3), ca.SX.sym("y", 3), ca.SX.sym("L", 3, 3)
         at, other, factors = vector.by(1, 3), vector.by(2, 3), self._at(3)
@@ -105,16 +129,18 @@ class BlockMatrix:
                 row = (3 * i, 3 * k, self.block(i, k))
                 given = [(x, at), (y, other), (L, factors)]
                 forward.add("later", partial(step_function, given, [(x - L @ y, at)]), row)
+        own_given: list[Bound] = [(x, at), (L, factors)]
+        other_given: list[Bound] = [*own_given, (y, other)]
         for k in reversed(self.order):
-            own = self.block(k, k)
-            given = [(x, at), (L, factors)]
-            backward.add("scaled", partial(step_function, given, [(x * ca.diag(L), at)]), (3 * k, 0, own))
+            own = (3 * k, 0, self.block(k, k))
+            if symmetric:
+                backward.add("scaled", partial(step_function, own_given, [(x * ca.diag(L), at)]), own)
             for i in self.below[k]:
-                row = (3 * k, 3 * i, self.block(i, k))
-                given = [(x, at), (y, other), (L, factors)]
-                backward.add("later", partial(step_function, given, [(x - L.T @ y, at)]), row)
-            given = [(x, at), (L, factors)]
-            backward.add("own", partial(step_function, given, [(_backward(L, x), at)]), (3 * k, 0, own))
+                row = (3 * k, 3 * i, self.block(i, k) if symmetric else self.block(k, i))
+                taken = x - (L.T if symmetric else L) @ y
+                backward.add("later", partial(step_function, other_given, [(taken, at)]), row)
+            found = _backward(L, x) if symmetric else _upper_solved(L, x)
+            backward.add("own", partial(step_function, own_given, [(found, at)]), own)
         return [forward.loop(), backward.loop()]
 
     def _at(self, column: int) -> Numbers:
@@ -133,6 +159,27 @@ def _unit_factors(A: ca.SX) -> ca.SX:
     found[0, 0], found[1, 1], found[2, 2] = r1, r2, r3
     found[1, 0], found[2, 0], found[2, 1] = l21, l31, l32
     return ca.densify(found)
+
+
+def _lu_factors(A: ca.SX) -> ca.SX:
+    """Return L and U of a 3 x 3 matrix in one: the unit triangle below the diagonal, one over the pivots on it."""
+    F = ca.SX(A)
+    for k in range(3):
+        F[k, k] = 1 / F[k, k]
+        for i in range(k + 1, 3):
+            F[i, k] = F[i, k] * F[k, k]
+            for j in range(k + 1, 3):
+                F[i, j] = F[i, j] - F[i, k] * F[k, j]
+    return F
+
+
+def _upper_solved(F: ca.SX, b: ca.SX, *, transposed: bool = False) -> ca.SX:
+    """Return U^-1 b with U in the factors; or of the triangle F below its diagonal, if U^T is given as factors."""
+    rows: dict[int, ca.SX] = {}
+    order = range(3) if transposed else range(2, -1, -1)
+    for i in order:
+        rows[i] = F[i, i] * (b[i, :] - sum((F[i, j] * rows[j] for j in rows), ca.SX.zeros(1, b.shape[1])))
+    return ca.SX(ca.vertcat(*(rows[i] for i in range(3))))
 
 
 def _forward(L: ca.SX, b: ca.SX) -> ca.SX:

@@ -105,7 +105,7 @@ class NaturalStep(TracedStep):
             rounds += [loops.point(), *loops.corrected(True)]
         found: list[ProgramStep] = [*self._read(loops), *loops.prepared(arguments.get("parameters"))]
         found += [loops.predicted(), RepeatedSteps(tuple(rounds), self._options.iterations), loops.point()]
-        found += [*steps.end(loops), *copied(loops.near, loops.q), *loops.fitted()]
+        found += [*steps.end(loops, arguments), *copied(loops.near, loops.q), *loops.fitted(loops.x, loops.v)]
         program = loops.program([*found, self._last(loops, arguments)])
         return replace(program, constants=(*program.constants, *self._settings.tolist()))
 
